@@ -104,7 +104,8 @@ struct bhi_death {
     bool closing;                          /* the context closes: nothing is put back */
     bool excused;                          /* its zygote died, so no submission is to blame */
     bool others_would_fail;                /* another worker could not start either */
-    bh_detail why; /* why a start failed, or how an idle worker died; else empty */
+    bool elsewhere; /* what killed it may have nothing to do with it: blame is suspected at most */
+    bh_detail why;  /* why a start failed, or how an idle worker died; else empty */
 };
 
 /* Returns true if the stream of a dying worker can go on without it before its death is confirmed:

@@ -131,6 +131,9 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
         outcome.blame == BH_BLAME_CERTAIN) {
         outcome.blame = BH_BLAME_SUSPECTED;
     }
+    if (death->elsewhere && outcome.blame == BH_BLAME_CERTAIN) {
+        outcome.blame = BH_BLAME_SUSPECTED;
+    }
     /* turn_ns is kept from the look that found the submission too late. What the worker skipped or
      * reported until its death may have moved running_since_ns. */
     outcome.started_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;

@@ -1,6 +1,7 @@
 #include "tool/verdict.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,10 +117,14 @@ static const char *advice_on_compiling(const bh_verdict *verdict, bool trusted) 
                            : bh_status_advice(verdict->status);
 }
 
-/* A kernel that had not begun has no endless loop. */
+/* A kernel that had not begun has no endless loop; one whose memory others used up need not be
+ * wrong. */
 static const char *advice_of(const bh_verdict *verdict, bool trusted) {
     if (strstr(verdict->message, "(raise ulimit -v)")) {
         return "raise the limit on the address space (ulimit -v)";
+    }
+    if (strstr(verdict->message, "had not reached its own limit")) {
+        return "give the machine or its container more memory, or run fewer workers at once";
     }
     if (verdict->status == BH_COMPILE_FAILED) {
         return advice_on_compiling(verdict, trusted);
@@ -158,6 +163,9 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
                    verdict->status == BH_DEVICE_LOST
                        ? "suspected: another kernel on the same worker, or another process "
                          "that waited for the GPU, may be the cause"
+                   : verdict->signal == SIGKILL
+                       ? "suspected: another kernel on the same worker, or whoever used up the "
+                         "memory, may be the cause"
                        : "suspected: another kernel ran on the same worker before and may "
                          "be to blame");
     }

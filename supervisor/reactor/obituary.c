@@ -20,8 +20,8 @@
 
 #define LATE_NS (2000ull * 1000000) /* a guarded kernel, however large, has ended long before */
 
-static bool ran_out_of_memory(const struct bhi_worker *worker) {
-    if (bhi_cgroup_oom_kills(&worker->zygote->cgroup, worker->id) > 0) {
+static bool ran_out_of_memory(const struct bhi_worker *worker, enum bhi_oom oom) {
+    if (oom == BHI_OOM_LIMIT) {
         return true;
     }
     /* Under RLIMIT_DATA an allocation fails, and the driver decides what follows: an abort, a null
@@ -43,8 +43,11 @@ static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *ou
              worker->core.pid, (unsigned long long)(outcome->limit >> 20));
 }
 
+/* *out_elsewhere: what killed the worker may have nothing to do with it. */
 static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome, char *message,
-                        size_t size) {
+                        size_t size, bool *out_elsewhere) {
+    const enum bhi_oom oom = bhi_cgroup_oom(&worker->zygote->cgroup, worker->id);
+    *out_elsewhere = false;
     int pid = worker->core.pid;
     outcome->worker_pid = pid;
     outcome->device = worker->core.device;
@@ -71,7 +74,7 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
     } else if (worker->context->closed) {
         outcome->status = BH_CONTEXT_CLOSED;
         snprintf(message, size, "the context was destroyed while it ran");
-    } else if (ran_out_of_memory(worker)) {
+    } else if (ran_out_of_memory(worker, oom)) {
         outcome->status = BH_OUT_OF_HOST_MEMORY;
         memory_limit(worker, outcome, message, size);
     } else if (!worker->exit_known) {
@@ -86,6 +89,14 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
                  trace->line[0] ? trace->line
                                 : "'bulkhead doctor --trace-driver' shows whether the driver makes "
                                   "one that its table does not list");
+    } else if (outcome->signal == SIGKILL && oom == BHI_OOM_OTHERS) {
+        outcome->status = BH_WORKER_SIGNAL;
+        *out_elsewhere = true;
+        snprintf(
+            message, size,
+            "worker %d was killed by SIGKILL (signal 9): the machine, or a memory cgroup above "
+            "the worker's, was out of memory; the worker had not reached its own limit",
+            pid);
     } else if (outcome->signal) {
         outcome->status = BH_WORKER_SIGNAL;
         snprintf(message, size, "worker %d was killed by %s (signal %d)%s", pid,
@@ -99,8 +110,8 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
 
 /* Describes how the worker died, for the submission that was running or for a start that failed. */
 static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
-                           char *message, size_t size) {
-    judge_cause(worker, outcome, message, size);
+                           char *message, size_t size, bool *out_elsewhere) {
+    judge_cause(worker, outcome, message, size, out_elsewhere);
     size_t used = strlen(message);
     if (worker->kill_failed) {
         snprintf(message + used, size - used,
@@ -139,7 +150,8 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
         bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->core.kill_text);
         return;
     }
-    cause_of_death(worker, &outcome, message, sizeof message);
+    bool elsewhere;
+    cause_of_death(worker, &outcome, message, sizeof message, &elsewhere);
     bhi_fail(why, BH_UNAVAILABLE, 0, "%s while starting (step %s)%s%s", message,
              bhi_step_name(step), clean[0] ? ": " : "", clean);
 }
@@ -209,7 +221,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bool was_running = worker->state == BHI_RUNNING, bound = core->stream;
     char message[512];
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
-    cause_of_death(worker, &death.outcome, message, sizeof message);
+    cause_of_death(worker, &death.outcome, message, sizeof message, &death.elsewhere);
     death.snapshot = snapshot;
     death.closing = worker->context->closed;
     if (was_running) {

@@ -27,6 +27,7 @@
  * does not change the group of its process. */
 
 #define NAME_TRIES 16
+#define NEARLY     (2ull << 20) /* what a group may lack to its limit when it has reached it */
 
 static void say(char *why, size_t why_size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -546,20 +547,43 @@ int bhi_cgroup_enter(const struct bhi_cgroup *cgroup, uint64_t id, pid_t pid) {
     return write_file(dir, "cgroup.procs", text);
 }
 
-uint64_t bhi_cgroup_oom_kills(const struct bhi_cgroup *cgroup, uint64_t id) {
-    char dir[PATH_MAX], text[1024];
-    if (child_dir(cgroup, id, dir, sizeof dir) != 0 ||
-        read_file(dir, cgroup->version == 1 ? "memory.oom_control" : "memory.events", text,
-                  sizeof text) != 0) {
+/* Returns the number after |name| and a space in a file of such lines; 0: there is none. */
+static uint64_t read_count(const char *dir, const char *file, const char *name) {
+    const size_t length = strlen(name);
+    char text[1024];
+    if (read_file(dir, file, text, sizeof text) != 0) {
         return 0;
     }
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, "oom_kill ", 9) == 0) {
-            return strtoull(line + 9, NULL, 10);
+        if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+            return strtoull(line + length + 1, NULL, 10);
         }
     }
     return 0;
+}
+
+/* Has the child reached its own limit? Version 1 does not count that, but remembers the most that
+ * was used, with swap and without. */
+static bool was_full(const char *dir, int version) {
+    if (version == 2) {
+        return read_count(dir, "memory.events", "oom") > 0;
+    }
+    const uint64_t limit = read_number(dir, "memory.limit_in_bytes");
+    const uint64_t used = read_number(dir, "memory.max_usage_in_bytes");
+    const uint64_t with_swap = read_number(dir, "memory.memsw.max_usage_in_bytes");
+    const uint64_t most = with_swap != UINT64_MAX && with_swap > used ? with_swap : used;
+    return limit == UINT64_MAX || most == UINT64_MAX || limit < most || limit - most <= NEARLY;
+}
+
+enum bhi_oom bhi_cgroup_oom(const struct bhi_cgroup *cgroup, uint64_t id) {
+    char dir[PATH_MAX];
+    if (child_dir(cgroup, id, dir, sizeof dir) != 0 ||
+        read_count(dir, cgroup->version == 1 ? "memory.oom_control" : "memory.events",
+                   "oom_kill") == 0) {
+        return BHI_OOM_NONE;
+    }
+    return was_full(dir, cgroup->version) ? BHI_OOM_LIMIT : BHI_OOM_OTHERS;
 }
 
 int bhi_cgroup_remove(const struct bhi_cgroup *cgroup, uint64_t id) {

@@ -26,8 +26,13 @@ void bhi_cgroup_close(struct bhi_cgroup *cgroup);
 /* Makes child `w<id>` with |limit| bytes (and the same with swap, where swap is accounted). */
 int bhi_cgroup_add(const struct bhi_cgroup *cgroup, uint64_t id, uint64_t limit);
 int bhi_cgroup_enter(const struct bhi_cgroup *cgroup, uint64_t id, pid_t pid);
-/* How many processes the kernel has killed in the child for its limit; 0 where unknown. */
-uint64_t bhi_cgroup_oom_kills(const struct bhi_cgroup *cgroup, uint64_t id);
+/* Whether Linux has killed a process in the child for lack of memory, and whose limit it was. */
+enum bhi_oom {
+    BHI_OOM_NONE,   /* it has not, or that is unknown */
+    BHI_OOM_LIMIT,  /* the child's; also if that cannot be told */
+    BHI_OOM_OTHERS, /* that of a group above, or the machine's: others may have used it up */
+};
+enum bhi_oom bhi_cgroup_oom(const struct bhi_cgroup *cgroup, uint64_t id);
 /* Removes the child; -EBUSY while a process is left in it: try again later. */
 int bhi_cgroup_remove(const struct bhi_cgroup *cgroup, uint64_t id);
 

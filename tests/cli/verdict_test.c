@@ -232,6 +232,10 @@ static const struct advice advices[] = {
     {BH_OUT_OF_HOST_MEMORY,
      "worker 7 exceeded the 64 MiB of address space that the host leaves it (raise ulimit -v)", 9,
      false, "raise the limit on the address space (ulimit -v)"},
+    {BH_WORKER_SIGNAL,
+     "worker 7 was killed by SIGKILL (signal 9): the machine, or a memory cgroup above the "
+     "worker's, was out of memory; the worker had not reached its own limit",
+     9, false, "give the machine or its container more memory"},
     {BH_DEADLINE, "the deadline of 1 s passed", 0, true,
      "raise the deadline, or fix the endless loop"},
 };

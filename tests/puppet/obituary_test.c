@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define LIMIT_MIB 64
@@ -381,6 +383,49 @@ static void an_old_refusal_is_no_cause(void) {
     }
 }
 
+/* -- whose limit it was ------------------------------------------------------------------------ */
+
+/* Writes what the kernel counts in the worker's memory cgroup (v2). */
+static void put_events(const char *folder, uint64_t worker, const char *events) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/w%llu", folder, (unsigned long long)worker);
+    BHT_EQ(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/w%llu/memory.events", folder, (unsigned long long)worker);
+    FILE *file = fopen(path, "we");
+    BHT_TRUE(file && fputs(events, file) >= 0 && fclose(file) == 0);
+}
+
+/* T2: a container's limit, or the machine's memory, may have been used up by others. */
+static void memory_that_others_used_up(void) {
+    for (int own = 0; own < 2; own++) {
+        char folder[] = "/tmp/obituary.XXXXXX";
+        const char *argv[] = {"rm", "-rf", folder, NULL};
+        struct puppet p;
+        BHT_TRUE(mkdtemp(folder));
+        puppet_open(&p);
+        struct bhi_worker *worker = puppet_serving(&p);
+        worker->memory_limit = LIMIT_MIB << 20;
+        put_events(folder, worker->id, own ? "oom 1\noom_kill 1\n" : "oom 0\noom_kill 1\n");
+        p.zygote->cgroup.version = 2;
+        snprintf(p.zygote->cgroup.dir, sizeof p.zygote->cgroup.dir, "%s", folder);
+        bh_event *event = puppet_submit(&p);
+        struct bhi_progress side = puppet_side(worker);
+        atomic_store(&side.header->started_seq, 1);
+        bhi_progress_unmap(&side);
+        puppet_end_process(worker, CLD_KILLED, SIGKILL);
+        puppet_bury(worker, NULL);
+        p.zygote->cgroup.version = 0;
+        const bh_verdict verdict = puppet_verdict(event);
+        BHT_EQ(verdict.status, own ? BH_OUT_OF_HOST_MEMORY : BH_WORKER_SIGNAL);
+        BHT_EQ(verdict.blame, own ? BH_BLAME_CERTAIN : BH_BLAME_SUSPECTED);
+        BHT_STR_HAS(verdict.message, own ? "exceeded its memory limit of 64 MiB"
+                                         : "the worker had not reached its own limit");
+        bh_event_release(event);
+        puppet_close(&p);
+        BHT_EQ(bht_run(argv, NULL, 0), 0);
+    }
+}
+
 /* -- while it starts --------------------------------------------------------------------------- */
 
 static const struct start {
@@ -519,9 +564,13 @@ static void one_that_is_retired_is_not_mourned(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(a_death_in_mid_job),           BHT_TEST(the_host_limits_its_address_space),
-        BHT_TEST(what_it_had_recorded_is_good), BHT_TEST(an_old_refusal_is_no_cause),
-        BHT_TEST(a_death_while_it_starts),      BHT_TEST(one_that_is_retired_is_not_mourned),
+        BHT_TEST(a_death_in_mid_job),
+        BHT_TEST(the_host_limits_its_address_space),
+        BHT_TEST(what_it_had_recorded_is_good),
+        BHT_TEST(an_old_refusal_is_no_cause),
+        BHT_TEST(memory_that_others_used_up),
+        BHT_TEST(a_death_while_it_starts),
+        BHT_TEST(one_that_is_retired_is_not_mourned),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

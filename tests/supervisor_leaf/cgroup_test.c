@@ -229,8 +229,51 @@ static void does_nothing_without_one(void) {
     BHT_EQ(bhi_cgroup_add(&none, 1, MIB), -EOPNOTSUPP);
     BHT_EQ(bhi_cgroup_enter(&none, 1, getpid()), -EOPNOTSUPP);
     BHT_EQ(bhi_cgroup_remove(&none, 1), -EOPNOTSUPP);
-    BHT_EQ(bhi_cgroup_oom_kills(&none, 1), 0);
+    BHT_EQ(bhi_cgroup_oom(&none, 1), BHI_OOM_NONE);
     bhi_cgroup_close(&none);
+}
+
+/* -- why a process was killed ----------------------------------------------------------------- */
+
+struct numbers {
+    const char *name, *value;
+};
+
+static enum bhi_oom oom_by(int version, const char *kills, const struct numbers *numbers) {
+    struct layout layout = make_layout("", "/", "cgroup2", "rw");
+    struct bhi_cgroup cgroup = {.version = version, .lock_fd = -1};
+    snprintf(cgroup.dir, sizeof cgroup.dir, "%s/fs", layout.root);
+    put(kills, "%s/w5/%s", cgroup.dir, version == 1 ? "memory.oom_control" : "memory.events");
+    for (; numbers && numbers->name; numbers++) {
+        put(numbers->value, "%s/w5/%s", cgroup.dir, numbers->name);
+    }
+    const enum bhi_oom oom = bhi_cgroup_oom(&cgroup, 5);
+    remove_layout(&layout);
+    return oom;
+}
+
+/* The kernel counts a kill in the victim's group, whoever's limit it was. */
+static void tells_whose_limit_it_was(void) {
+    static const char killed[] = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
+    static const struct numbers reached[] = {{"memory.limit_in_bytes", "67108864\n"},
+                                             {"memory.max_usage_in_bytes", "67104768\n"},
+                                             {NULL, NULL}};
+    static const struct numbers swapped[] = {{"memory.limit_in_bytes", "67108864\n"},
+                                             {"memory.max_usage_in_bytes", "4194304\n"},
+                                             {"memory.memsw.max_usage_in_bytes", "67108864\n"},
+                                             {NULL, NULL}};
+    static const struct numbers below[] = {{"memory.limit_in_bytes", "67108864\n"},
+                                           {"memory.max_usage_in_bytes", "33554432\n"},
+                                           {"memory.memsw.max_usage_in_bytes", "33554432\n"},
+                                           {NULL, NULL}};
+    BHT_EQ(oom_by(2, "low 0\nmax 9\noom 0\noom_kill 0\n", NULL), BHI_OOM_NONE);
+    BHT_EQ(oom_by(2, "low 0\nmax 9\noom 2\noom_kill 1\n", NULL), BHI_OOM_LIMIT);
+    BHT_EQ(oom_by(2, "low 0\nmax 0\noom 0\noom_kill 1\n", NULL), BHI_OOM_OTHERS);
+    BHT_EQ(oom_by(1, "oom_kill 0\n", reached), BHI_OOM_NONE);
+    BHT_EQ(oom_by(1, killed, reached), BHI_OOM_LIMIT);
+    BHT_EQ(oom_by(1, killed, swapped), BHI_OOM_LIMIT);
+    BHT_EQ(oom_by(1, killed, below), BHI_OOM_OTHERS);
+    BHT_EQ(oom_by(1, killed, NULL), BHI_OOM_LIMIT); /* not told */
 }
 
 /* -- this machine --------------------------------------------------------------------------- */
@@ -303,12 +346,12 @@ static void kills_at_the_limit_and_says_so(void) {
     BHT_EQ(bhi_cgroup_add(&cgroup, 1, 48u * MIB), -EEXIST);
     BHT_EQ(bhi_cgroup_add(&cgroup, 2, 0), 0);
     BHT_EQ(run_limited(&cgroup, 1, 8u * MIB), 0);
-    BHT_EQ(bhi_cgroup_oom_kills(&cgroup, 1), 0);
+    BHT_EQ(bhi_cgroup_oom(&cgroup, 1), BHI_OOM_NONE);
     BHT_EQ(run_limited(&cgroup, 1, 128u * MIB), -SIGKILL);
-    BHT_EQ(bhi_cgroup_oom_kills(&cgroup, 1), 1);
+    BHT_EQ(bhi_cgroup_oom(&cgroup, 1), BHI_OOM_LIMIT);
     /* No limit, and a neighbour's limit is not ours. */
     BHT_EQ(run_limited(&cgroup, 2, 128u * MIB), 0);
-    BHT_EQ(bhi_cgroup_oom_kills(&cgroup, 2), 0);
+    BHT_EQ(bhi_cgroup_oom(&cgroup, 2), BHI_OOM_NONE);
     BHT_EQ(bhi_cgroup_enter(&cgroup, 1, 0), -EINVAL);
     BHT_EQ(bhi_cgroup_enter(&cgroup, 3, getpid()), -ENOENT);
     WAIT_UNTIL(bhi_cgroup_remove(&cgroup, 1) == 0, 2000);
@@ -317,6 +360,23 @@ static void kills_at_the_limit_and_says_so(void) {
     memcpy(dir, cgroup.dir, sizeof dir);
     bhi_cgroup_close(&cgroup); /* with child 2 still there */
     BHT_EQ(access(dir, F_OK), -1);
+}
+
+/* The group above has less than its two children may have, as a container's may. */
+static void a_group_above_is_no_limit_of_the_child(void) {
+    struct bhi_cgroup cgroup;
+    char path[sizeof cgroup.dir + 32];
+    if (!open_here(&cgroup)) {
+        return;
+    }
+    snprintf(path, sizeof path, "%s/%s", cgroup.dir,
+             cgroup.version == 1 ? "memory.limit_in_bytes" : "memory.max");
+    put("50331648", "%s", path);
+    BHT_EQ(bhi_cgroup_add(&cgroup, 1, 256u * MIB), 0);
+    BHT_EQ(run_limited(&cgroup, 1, 128u * MIB), -SIGKILL);
+    BHT_EQ(bhi_cgroup_oom(&cgroup, 1), BHI_OOM_OTHERS);
+    WAIT_UNTIL(bhi_cgroup_remove(&cgroup, 1) == 0, 2000);
+    bhi_cgroup_close(&cgroup);
 }
 
 static void close_is_bounded(void) {
@@ -376,7 +436,9 @@ int main(int argc, char **argv) {
         BHT_TEST(says_what_v2_lacks),
         BHT_TEST(says_when_there_is_none),
         BHT_TEST(does_nothing_without_one),
+        BHT_TEST(tells_whose_limit_it_was),
         BHT_TEST(kills_at_the_limit_and_says_so),
+        BHT_TEST(a_group_above_is_no_limit_of_the_child),
         BHT_TEST(close_is_bounded),
         BHT_TEST(an_unprivileged_user_is_told_what_to_enable),
     };
