@@ -13,16 +13,15 @@ static const char introduction[] =
     "# Protocol\n"
     "\n"
     "What passes between the supervisor (the host process), the zygote, the workers and the "
-    "opener. "
-    "All of it is declared\n"
-    "once, in `ipc/*.def`; the structs, the encoder, the decoder (which is the validator), this "
-    "page, the tests\n"
-    "in `tests/proto/` and the fuzz dictionary derive from there.\n"
+    "opener. It is declared\n"
+    "once, in `ipc/*.def`. From there come the structs, the encoder, the decoder (which is the "
+    "validator), this\n"
+    "page, the tests in `tests/proto/` and the fuzz dictionary.\n"
     "\n"
     "| what | how | who trusts whom |\n"
     "|---|---|---|\n"
-    "| control messages, worker | ZeroMQ stream, one connection a worker | the supervisor checks "
-    "everything; the worker, too |\n"
+    "| control messages, worker | ZeroMQ stream, one connection for each worker | both check "
+    "everything |\n"
     "| control messages, zygote | Unix seqpacket, with descriptors | the supervisor checks "
     "everything |\n"
     "| control messages, opener | the same; each answer on a socket of its own | both check "
@@ -62,6 +61,10 @@ static void number(uint64_t value) {
     } else {
         printf("%" PRIu64, value);
     }
+}
+
+static void signed_range(const char *name, int64_t min, int64_t max, const char *doc) {
+    printf("| `%s` | i32 | %" PRId64 "..%" PRId64 " | %s |\n", name, min, max, doc);
 }
 
 static void range(const char *type, const char *name, uint64_t min, uint64_t max, const char *doc) {
@@ -117,7 +120,7 @@ static void messages(enum bhi_direction direction) {
     printf("\n### %c%s\n", directions[direction][0] - 'a' + 'A', directions[direction] + 1);
 #define ROW_U32(name, min, max, doc)  range("u32", #name, min, max, doc);
 #define ROW_U64(name, min, max, doc)  range("u64", #name, min, max, doc);
-#define ROW_I32(name, min, max, doc)  range("i32", #name, min, max, doc);
+#define ROW_I32(name, min, max, doc)  signed_range(#name, min, max, doc);
 #define ROW_BLOB(name, length, doc)   row(#name, "bytes", length, doc);
 #define ROW_TEXT(name, capacity, doc) row(#name, "text", capacity, doc);
 #define ONE(name, limit, ...)         +1
@@ -164,22 +167,22 @@ static void lane(void) {
 }
 
 static void progress(void) {
-    printf(
-        "\n## Progress\n"
-        "Shared memory that the worker writes: a page with counters, a page with markers that "
-        "the device writes,\n"
-        "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
-        "submissions that failed.\n"
-        "A submission is complete once its result is written and `completed_seq` has reached "
-        "it: from then on its\n"
-        "verdict stands, whatever becomes of the worker.\n"
-        "\n"
-        "A result's `device_ns` (u64, 0: not known) is of a record that asks for it, and at most "
-        "the time between the\n"
-        "start and the end that the supervisor accepts: more is a protocol violation.\n"
-        "\n"
-        "Start-up steps, in order: ",
-        BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, BHI_ERROR_TEXT);
+    printf("\n## Progress\n"
+           "Shared memory that the worker writes: a page with counters, a page with markers that "
+           "the device writes,\n"
+           "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
+           "submissions that failed.\n"
+           "A submission is complete once its result is written and `completed_seq` has reached "
+           "it: from then on its\n"
+           "verdict stands, whatever becomes of the worker.\n"
+           "\n"
+           "A result has `device_ns` (u64, 0: not known) if the record asks for it. A value over "
+           "the time "
+           "between the start\n"
+           "and the end of the submission, as the supervisor knows them, is a protocol violation.\n"
+           "\n"
+           "Start-up steps, in order: ",
+           BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, BHI_ERROR_TEXT);
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         printf("%s%s", i ? ", " : "", bhi_step_name(i));
     }
@@ -193,9 +196,9 @@ static void statuses(void) {
         [BH_STATUS_CLASS_VICTIM] = "victim", [BH_STATUS_CLASS_ENVIRON] = "environment",
     };
     printf("\n## Statuses\n"
-           "Codes from 32 on say why a submission failed. A worker may report those marked with ●; "
-           "the others the\n"
-           "supervisor finds out for itself.\n"
+           "Codes from 32 on say why a submission failed. A worker may report those marked with ●. "
+           "The supervisor\n"
+           "determines the others itself.\n"
            "\n"
            "| code | name | class | worker | what happened | what to do |\n"
            "|---|---|---|---|---|---|\n");
