@@ -1,6 +1,7 @@
 /* The table at the end of a batch, for a person. */
 #include "batch/report/report.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "batch/report/tally.h"
@@ -8,7 +9,7 @@
 #include "tool/report/quantity.h"
 #include "tool/text.h"
 
-enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: shown of failures with the same message */
+enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: shown of failures with like messages */
 
 enum column {
     JOB,
@@ -51,11 +52,12 @@ static enum bhi_tone tone_of(enum bhi_job_state state) {
     }
 }
 
-/* Failures with the same message: the first few stand for all. */
+/* Failures with the same message, but for numbers: the first few stand for all. */
 struct kind {
     enum bhi_job_state state;
     bh_status status;
-    char message[256], first[BHI_JOB_ID + 1];
+    char message[256], /* without its numbers */
+        first[BHI_JOB_ID + 1];
     uint64_t shown, more;
 };
 
@@ -70,12 +72,38 @@ struct gathering {
     size_t kind_count;
 };
 
+/* The length of a number at |text| that is a word: "17", "0.5", "0x7f00"; 0: there is none. */
+static size_t number_span(const char *text) {
+    static const char digits[] = "0123456789";
+    const bool is_hex = text[0] == '0' && text[1] == 'x';
+    size_t length = is_hex ? 2 + strspn(text + 2, "0123456789abcdefABCDEF") : strspn(text, digits);
+    if (!is_hex && length && text[length] == '.') {
+        const size_t more = strspn(text + length + 1, digits);
+        length += more ? 1 + more : 0;
+    }
+    return isalnum((unsigned char)text[length]) || text[length] == '_' ? 0 : length;
+}
+
+/* Copies |message| without the numbers in it, such as a worker's pid, by which failures that are
+ * alike differ. Those in names stay. */
+static void strip_numbers(const char *message, char *out, size_t capacity) {
+    size_t used = 0;
+    bool in_name = false; /* the last character may belong to one */
+    while (*message && used + 1 < capacity) {
+        const size_t length = in_name ? 0 : number_span(message);
+        in_name = !length && (isalnum((unsigned char)*message) || strchr("_-./", *message));
+        out[used++] = length ? '#' : *message;
+        message += length ? length : 1;
+    }
+    out[used] = '\0';
+}
+
 /* Returns NULL if there is no room for another kind. */
 static struct kind *kind_of(struct gathering *gathering, const struct bhi_job_record *record,
                             const char *message) {
     char id[BHI_TALLY_ID];
     struct kind new = {.state = record->state, .status = record->status};
-    snprintf(new.message, sizeof new.message, "%.255s", message);
+    strip_numbers(message, new.message, sizeof new.message);
     snprintf(new.first, sizeof new.first, "%.255s", bhi_tally_id(record, id));
     for (size_t i = 0; i < gathering->kind_count; i++) {
         struct kind *kind = &gathering->kinds[i];

@@ -137,7 +137,7 @@ static void table_shows_the_first_fifty(void) {
     static char messages[COUNT][16];
     BHT_NE(jobs, NULL);
     for (size_t i = 0; i < COUNT; i++) {
-        snprintf(messages[i], sizeof messages[i], "reason %zu", i);
+        snprintf(messages[i], sizeof messages[i], "reason r%zu", i);
     }
     for (size_t i = 0; i < COUNT; i++) {
         jobs[i] =
@@ -181,6 +181,41 @@ static void table_folds_what_says_the_same(void) {
     BHT_EQ(same, 5);
     BHT_STR_HAS(text, "another\n  and 55 more like j0\n  --json lists all\n");
     free(text);
+}
+
+/* Numbers that are words, such as the worker's pid, make no other failure; names with digits do. */
+static void table_folds_what_differs_by_numbers(void) {
+    enum { COUNT = 24 };
+    static const struct {
+        const char *before, *after; /* of the number */
+        bool folds;
+    } cases[] = {
+        {"its worker (pid ", ") died", true}, {"it took ", ".25 ms", true},
+        {"it wrote to 0x7f", "", true},       {"", "", true},
+        {"a.comp:", ": it is wrong", true},   {"job a", " is not done", false},
+        {"it is ", "x as slow", false},       {"in-", ".npy: it is empty", false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        struct bhi_job_record jobs[COUNT];
+        char messages[COUNT][64];
+        for (size_t k = 0; k < COUNT; k++) {
+            snprintf(messages[k], sizeof messages[k], "%s%zu%s", cases[i].before, 1017 + 13 * k,
+                     cases[i].after);
+            jobs[k] = (struct bhi_job_record){.number = k + 1,
+                                              .id = "x",
+                                              .line = k + 1,
+                                              .state = BHI_JOB_FAILED,
+                                              .origin = "",
+                                              .status = BH_DEADLINE,
+                                              .message = messages[k]};
+        }
+        struct bhi_queue queue = {.jobs = jobs, .job_count = COUNT};
+        char *text = table_of(&queue);
+        if (!!strstr(text, "\n  and 19 more like x\n") != cases[i].folds) {
+            BHT_FAIL("%s: %s", cases[i].before, text);
+        }
+        free(text);
+    }
 }
 
 static void unreadable_is_said(void) {
@@ -338,6 +373,7 @@ int main(int argc, char **argv) {
         BHT_TEST(table_of_nothing),
         BHT_TEST(table_shows_the_first_fifty),
         BHT_TEST(table_folds_what_says_the_same),
+        BHT_TEST(table_folds_what_differs_by_numbers),
         BHT_TEST(unreadable_is_said),
         BHT_TEST(json_says_it_all),
         BHT_TEST(json_names_devices),
