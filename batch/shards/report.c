@@ -98,9 +98,9 @@ static uint64_t count_quarantined(const struct bhi_shards *shards) {
 static bool collect_notes(struct bhi_shards *shards, const struct bhi_report_shard *records,
                           struct notes *notes) {
     const uint64_t quarantined = shards->single ? 0 : count_quarantined(shards);
-    char clock[BHI_TALLY_CLOCK];
-    if (shards->cancelled) {
-        note(notes, "it was cancelled: %.600s/cancel exists", shards->path);
+    char clock[BHI_TALLY_CLOCK], who[BHI_SHARDS_WHO];
+    if (shards->cancelled && bhi_shards_cancelled_by(shards->folder, who)) {
+        note(notes, "it was cancelled %s: %.600s/cancel exists", who, shards->path);
     }
     if (quarantined) {
         note(notes, "%llu kernel%s in the quarantine that the shards share",

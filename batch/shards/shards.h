@@ -19,6 +19,7 @@
 enum {
     BHI_SHARDS_MOST = 10000, /* shards of a batch */
     BHI_SHARD_NAME = 16,
+    BHI_SHARDS_WHO = 256, /* bytes of bhi_shards_cancelled_by */
     BHI_SHARD_SKEW_S = 2, /* clocks that differ by less are the same */
 };
 
@@ -71,5 +72,10 @@ const char *bhi_shard_state_name(enum bhi_shard_state state);
 
 /* Makes STATE/cancel, whole; the batches that look for it end in order. */
 bool bhi_shards_cancel(const struct bhi_shards *shards, struct bhi_complaint *complaint);
+/* The same in an open folder at |path| that has no shards yet. */
+bool bhi_shards_cancel_folder(int folder, const char *path, struct bhi_complaint *complaint);
+/* Is there a file `cancel` in |folder|? Then |out| says who made it, where and when: "by ann on n1
+ * at 2026-01-31 12:34:56 UTC". */
+bool bhi_shards_cancelled_by(int folder, char out[BHI_SHARDS_WHO]);
 
 #endif

@@ -6,7 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum statement { JOB, STATE, ATTEMPT, FORGET_JOBS, FORGET_ATTEMPTS, NAME, COUNT, STATEMENTS };
+enum statement {
+    JOB,
+    STATE,
+    ATTEMPT,
+    FORGET_JOBS,
+    FORGET_ATTEMPTS,
+    NAME,
+    COUNT,
+    BEHIND,
+    STATEMENTS
+};
 
 struct bhi_store {
     sqlite3 *db;
@@ -52,6 +62,10 @@ static const char *const sql[STATEMENTS] = {
     [FORGET_ATTEMPTS] = "DELETE FROM attempt WHERE shard = ?",
     [NAME] = "INSERT OR REPLACE INTO shard VALUES (?, ?)",
     [COUNT] = "SELECT state, count(*) FROM job WHERE shard = ? GROUP BY state",
+    [BEHIND] = "SELECT count(*) - count(DISTINCT stream) FROM (SELECT (SELECT stream FROM attempt "
+               "WHERE attempt.shard = job.shard AND attempt.job = job.number "
+               "ORDER BY attempt.attempt DESC LIMIT 1) AS stream FROM job "
+               "WHERE shard = ? AND state = 2) WHERE stream IS NOT NULL",
 };
 
 static bool run_sql(struct bhi_store *store, const char *text) {
@@ -192,8 +206,19 @@ bool bhi_store_take(struct bhi_store *store, uint32_t shard, const struct bhi_fe
     return good;
 }
 
+/* A stream takes jobs before their turn, and runs one at a time: the others still wait. */
+static bool count_behind(struct bhi_store *store, uint32_t shard, uint64_t *out_behind) {
+    sqlite3_stmt *statement = begin(store, BEHIND, shard);
+    const bool good = sqlite3_step(statement) == SQLITE_ROW;
+    *out_behind = good ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    store->failed |= !good;
+    return good;
+}
+
 bool bhi_store_count(struct bhi_store *store, uint32_t shard, uint64_t out_of[BHI_JOB_STATES]) {
     sqlite3_stmt *statement = begin(store, COUNT, shard);
+    uint64_t behind = 0;
     int rc;
     memset(out_of, 0, BHI_JOB_STATES * sizeof *out_of);
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -204,7 +229,13 @@ bool bhi_store_count(struct bhi_store *store, uint32_t shard, uint64_t out_of[BH
     }
     (void)sqlite3_reset(statement);
     store->failed |= rc != SQLITE_DONE;
-    return rc == SQLITE_DONE;
+    if (rc != SQLITE_DONE ||
+        (out_of[BHI_JOB_RUNNING] > 1 && !count_behind(store, shard, &behind))) {
+        return false;
+    }
+    out_of[BHI_JOB_RUNNING] -= behind;
+    out_of[BHI_JOB_WAITING] += behind;
+    return true;
 }
 
 /* -- for reports --------------------------------------------------------------------------------

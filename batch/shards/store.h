@@ -22,7 +22,8 @@ bool bhi_store_forget(struct bhi_store *store, uint32_t shard);
  * before it. Returns false if the store failed. */
 bool bhi_store_take(struct bhi_store *store, uint32_t shard, const struct bhi_feed_line *line,
                     const char *text, bool *out_fits);
-/* Counts the shard's jobs by state. */
+/* Counts the shard's jobs by state. Of those that one stream has taken, one is RUNNING; the others
+ * count as WAITING. */
 bool bhi_store_count(struct bhi_store *store, uint32_t shard, uint64_t out_of[BHI_JOB_STATES]);
 
 /* -- for reports --------------------------------------------------------------------------------

@@ -125,6 +125,27 @@ static void test_a_feed_that_grows(void) {
     remove_place(&place);
 }
 
+/* A stream takes jobs before their turn: of those that it has, one runs. */
+static void test_what_a_stream_has_taken(void) {
+    struct place place;
+    struct bhi_shards shards;
+    make_place(&place);
+    make_shard(&place, "0000");
+    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
+    say(&place, "0000", JOB("4", "d", "1"));
+    say(&place, "0000", "{\"job\":1,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
+    say(&place, "0000", "{\"job\":2,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
+    say(&place, "0000", "{\"job\":3,\"attempt\":1,\"stream\":1,\"started\":5,\"state\":2}\n");
+    open_all(&place, &shards);
+    read_on(&shards);
+    expect_counts(&shards, "0/2/2/0/0/0/0 of 4");
+    say(&place, "0000", "{\"job\":1,\"state\":3,\"at\":5}\n");
+    read_on(&shards);
+    expect_counts(&shards, "0/1/2/1/0/0/0 of 4");
+    bhi_shards_close(&shards);
+    remove_place(&place);
+}
+
 /* The next process writes the feed anew, in another file with the same name. */
 static void test_a_feed_that_begins_anew(void) {
     struct place place;
@@ -384,7 +405,7 @@ static void test_cancelling(void) {
     BHT_TRUE(bhi_shards_cancel(&shards, &complaint)); /* twice is once */
     read_on(&shards);
     BHT_TRUE(shards.cancelled);
-    BHT_STR_HAS(table_of(&shards), "note: it was cancelled: ");
+    BHT_STR_HAS(table_of(&shards), "note: it was cancelled by ");
     bhi_shards_close(&shards);
     remove_place(&place);
     /* A single batch: only while a process has it. */
@@ -465,6 +486,7 @@ static void test_the_shared_quarantine(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_a_feed_that_grows),
+        BHT_TEST(test_what_a_stream_has_taken),
         BHT_TEST(test_a_feed_that_begins_anew),
         BHT_TEST(test_damage),
         BHT_TEST(test_holes),
