@@ -9,12 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/owner.h"
 #include "batch/job/file.h"
 #include "batch/report/tally.h"
 #include "batch/runner/progress.h"
 #include "batch/shards/report.h"
 #include "batch/slurm/array.h"
 #include "batch/slurm/client.h"
+#include "batch/slurm/probe_record.h"
+#include "cli/batch_probe.h"
+#include "cli/batch_slurm.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -204,8 +208,13 @@ static bool add_job(void *user, const struct bhi_job_record *record) {
     json_t *entry = add_entry(logs, record->shard, bhi_job_state_name(record->state));
     json_object_set_new(entry, "line", json_integer((json_int_t)record->line));
     json_object_set_new(entry, "kernel", bhi_json_text(bhi_tally_kernel(record, kernel)));
-    json_object_set_new(entry, "message",
-                        bhi_json_text(bhi_tally_message(record, message, sizeof message)));
+    bhi_tally_message(record, message, sizeof message);
+    const bool waits = !strcmp(message, "-") &&
+                       (record->state == BHI_JOB_WAITING || record->state == BHI_JOB_SUBMITTED);
+    json_object_set_new(
+        entry, "message",
+        bhi_json_text(waits ? "its turn has not come, or it waits for jobs that it depends on"
+                            : message));
     return true;
 }
 
@@ -236,7 +245,9 @@ static void find_unbegun(struct logs *logs) {
         logs->failed = false;
         (void)bhi_job_file_read(path, compare_line, logs, &error, &ignored);
         if (logs->failed) {
-            add_entry(logs, shard->name, bhi_job_state_name(BHI_JOB_SUBMITTED));
+            json_object_set_new(
+                add_entry(logs, shard->name, bhi_job_state_name(BHI_JOB_SUBMITTED)), "message",
+                bhi_json_text("the shard has not begun: its task waits, or nothing was submitted"));
         }
         free(path);
     }
@@ -369,6 +380,11 @@ static int cancel(struct bhi_shards *shards) {
                      complaint.text);
         good = false;
     }
+    if (tasks) {
+        bhi_probe_record_remove(shards->path); /* it was one of them, if there was one */
+    }
+    BHI_AUTO_FREE char *command =
+        result == BHI_ARRAY_LOADED ? bhi_batch_slurm_command_of(&array, shards->path) : NULL;
     if (result == BHI_ARRAY_LOADED) {
         bhi_array_free(&array);
     }
@@ -381,6 +397,9 @@ static int cancel(struct bhi_shards *shards) {
     if (tasks) {
         printf("%u task%s %s cancelled in Slurm's queue\n", tasks, tasks == 1 ? "" : "s",
                tasks == 1 ? "was" : "were");
+    }
+    if (good && command) {
+        printf("to continue: %s\n", command);
     }
     return good ? BHI_EXIT_READY : BHI_EXIT_ENVIRON;
 }
@@ -396,6 +415,15 @@ int bhi_batch_shards(const struct bhi_args *args) {
         return BHI_EXIT_USAGE;
     }
     const char *path = bhi_args_value(args, requests[request].option);
+    if (bhi_batch_probe_waits(path)) {
+        bool goes_on = false;
+        const int exit_status = request == STATUS ? bhi_batch_probe_status(path, args, &goes_on)
+                                : request == LOGS ? bhi_batch_probe_logs(path, args)
+                                                  : bhi_batch_probe_cancel(path);
+        if (!goes_on) {
+            return exit_status;
+        }
+    }
     if (!bhi_shards_open(path, &shards, &complaint)) {
         bhi_complain("batch", "--%s: %s", bhi_options[requests[request].option].name,
                      complaint.text);
@@ -404,6 +432,7 @@ int bhi_batch_shards(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_READY;
     if (request == STATUS) {
         exit_status = show_status(&shards, args, &complaint);
+        bhi_batch_probe_note(path);
     } else if (request == LOGS) {
         exit_status = show_logs(&shards, args, &complaint);
     } else {

@@ -15,6 +15,7 @@
 #include "batch/journal/state_folder.h"
 #include "batch/runner/cancel.h"
 #include "batch/slurm/cut.h"
+#include "batch/slurm/probe.h"
 #include "batch/slurm/watch.h"
 #include "batch/slurm/whole.h"
 #include "cli/batch_jobs.h"
@@ -25,6 +26,7 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/report/page.h"
+#include "tool/text.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -94,8 +96,12 @@ static bool make_array(struct bhi_slurm_batch *batch, const char *cwd,
                        struct bhi_complaint *complaint) {
     struct bhi_slurm_array *array = &batch->array;
     if (!batch->has_array) {
+        struct bhi_probe_record probe;
         if (!bhi_array_init(array, complaint)) {
             return false;
+        }
+        if (bhi_probe_record_load(&probe, batch->folder.real)) {
+            memcpy(array->id, probe.id, sizeof array->id); /* its submitter was killed */
         }
         array->cwd = strdup(cwd);
         array->chdir = strdup(cwd);
@@ -136,7 +142,7 @@ static void on_wait(void *user, const char *why) {
 static void on_progress(void *user, const struct bhi_watch_progress *progress) {
     struct bhi_slurm_batch *batch = user;
     const uint64_t now = bhi_clock_ns();
-    const bool over = progress->ended + progress->stuck == progress->shards;
+    const bool over = progress->ended + progress->stuck + progress->cancelled == progress->shards;
     if (!over && now - batch->shown_ns < 10 * SECOND) {
         return;
     }
@@ -145,6 +151,9 @@ static void on_progress(void *user, const struct bhi_watch_progress *progress) {
     fprintf(stderr, "%u of %u shards ended", progress->ended, progress->shards);
     if (progress->stuck) {
         fprintf(stderr, ", %u stuck", progress->stuck);
+    }
+    if (progress->cancelled) {
+        fprintf(stderr, ", %u cancelled", progress->cancelled);
     }
     if (progress->running + progress->pending) {
         fprintf(stderr, ", %u running, %u pending", progress->running, progress->pending);
@@ -168,9 +177,9 @@ static int report(struct bhi_slurm_batch *batch) {
                  .bad = batch->jobs.bads,
                  .bad_count = batch->jobs.bads_count},
     };
-    for (uint32_t i = 0; i < batch->array.shards; i++) {
-        report.stuck += batch->watch.shards[i].state == BHI_WATCH_STUCK;
-    }
+    report.stuck = bhi_watch_stuck(&batch->watch, &report.cancelled);
+    batch->continues = report.stuck > 0;
+    report.stuck -= report.cancelled;
     for (size_t i = 1; i < batch->array.round_count; i++) {
         report.again += batch->array.rounds[i].count;
     }
@@ -179,6 +188,7 @@ static int report(struct bhi_slurm_batch *batch) {
 
 static int watch_batch(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
+    int exit_status;
     batch->watch = (struct bhi_watch){.state = batch->folder.real,
                                       .array = &batch->array,
                                       .client = {.patience_ns = batch->options->patience_ns,
@@ -186,25 +196,29 @@ static int watch_batch(struct bhi_slurm_batch *batch) {
                                                  .waits = on_wait},
                                       .poll_ns = batch->options->poll_ns,
                                       .retry_failed = batch->retry_failed,
+                                      .was_cancelled = batch->was_cancelled,
                                       .tell = on_tell,
                                       .progress = on_progress,
                                       .user = batch};
     batch->shown_ns = bhi_clock_ns();
     switch (bhi_watch_run(&batch->watch, batch->has_array, &complaint)) {
     case BHI_WATCH_DONE:
-        return report(batch);
+        exit_status = report(batch);
+        return bhi_interrupt_signal() ? bhi_batch_slurm_end_interrupted(batch) : exit_status;
     case BHI_WATCH_INTERRUPTED:
         return bhi_batch_slurm_end_interrupted(batch);
     case BHI_WATCH_REFUSED:
         bhi_complain("batch", "%s; nothing was submitted", complaint.text);
         return BHI_EXIT_USAGE;
     case BHI_WATCH_DOWN:
+        batch->continues = true;
         bhi_complain("batch", "the controller of Slurm was not reached: %s; --resume tries again",
                      complaint.text);
         return BHI_EXIT_ENVIRON;
     case BHI_WATCH_FAILED:
         break;
     }
+    batch->continues = true;
     bhi_complain("batch", "%s; --resume continues", complaint.text);
     return BHI_EXIT_ENVIRON;
 }
@@ -252,6 +266,9 @@ static int write_new(struct bhi_slurm_batch *batch) {
     struct bhi_places places = {0};
     const bool probes = !bhi_args_has(batch->args, BHI_BATCH_NO_PROBE);
     int exit_status = probes ? bhi_batch_slurm_probe(batch, &places) : BHI_EXIT_READY;
+    if (!probes) {
+        bhi_probe_drop(batch->folder.real);
+    }
     if (exit_status == BHI_EXIT_READY &&
         !bhi_batch_slurm_write_shards(batch, probes ? &places : NULL, &complaint)) {
         bhi_complain("batch", "%s", complaint.text);
@@ -259,6 +276,18 @@ static int write_new(struct bhi_slurm_batch *batch) {
     }
     bhi_places_fini(&places);
     return exit_status;
+}
+
+/* Somebody has called --cancel before this: now it goes on. */
+static void forget_cancel(struct bhi_slurm_batch *batch) {
+    char who[BHI_SHARDS_WHO];
+    if (bhi_shards_cancelled_by(batch->folder.fd, who)) {
+        batch->was_cancelled = true;
+        bhi_complain("batch", "%s was cancelled (--cancel) %s; now %s", batch->given_state, who,
+                     batch->has_array ? "the shards that have not ended are submitted again"
+                                      : "it is submitted");
+        (void)unlinkat(batch->folder.fd, BHI_CANCEL_FILE, 0);
+    }
 }
 
 static int prepare(struct bhi_slurm_batch *batch) {
@@ -289,6 +318,9 @@ static int prepare(struct bhi_slurm_batch *batch) {
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
+    if (!batch->has_array) {
+        forget_cancel(batch);
+    }
     if (!batch->has_array && bhi_slurm_shard_any_has_run(batch->folder.real)) {
         bhi_complain(
             "batch",
@@ -303,6 +335,8 @@ static int prepare(struct bhi_slurm_batch *batch) {
     }
     if (!batch->has_array || changed) {
         exit_status = write_new(batch);
+    } else {
+        bhi_probe_drop(batch->folder.real); /* of other lines, if there is one */
     }
     if (exit_status == BHI_EXIT_READY &&
         (!bhi_slurm_shard_write_script(batch->folder.real, batch->array.id, batch->array.program,
@@ -322,6 +356,7 @@ static int load(struct bhi_slurm_batch *batch) {
         return BHI_EXIT_READY;
     }
     if (!batch->resume) {
+        batch->continues = true;
         bhi_complain("batch",
                      "%s has a batch already: continue it (--resume), or give another folder "
                      "(--state)",
@@ -331,13 +366,10 @@ static int load(struct bhi_slurm_batch *batch) {
     if ((exit_status = bhi_batch_slurm_open_folder(batch)) != BHI_EXIT_READY) {
         return exit_status;
     }
-    if (bhi_array_load(&batch->array, batch->folder.real, &complaint) != BHI_ARRAY_LOADED) {
+    if (!bhi_batch_slurm_load_array(batch, &complaint)) {
         bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_ENVIRON;
     }
-    batch->has_array = true;
-    const size_t rounds = batch->array.round_count;
-    batch->watch.unsure = rounds && !batch->array.rounds[rounds - 1].job;
     return BHI_EXIT_READY;
 }
 
@@ -351,7 +383,7 @@ static int check_slurm(struct bhi_slurm_batch *batch) {
         return BHI_EXIT_ENVIRON;
     }
     if (batch->has_array) {
-        (void)unlinkat(batch->folder.fd, BHI_CANCEL_FILE, 0); /* of --cancel: it goes on now */
+        forget_cancel(batch);
     }
     return BHI_EXIT_READY;
 }
@@ -381,6 +413,14 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
                (exit_status = watch_batch(&batch)) != BHI_EXIT_READY);
     }
     bhi_batch_jobs_tell(&batch.jobs);
+    if (batch.continues) {
+        BHI_AUTO_FREE char *command = bhi_batch_slurm_command(args);
+        BHI_AUTO_FREE char *line = command ? malloc(strlen(command) + 1) : NULL;
+        if (line) { /* whole, however long it is */
+            bhi_text_clean(line, strlen(command) + 1, command);
+            fprintf(stderr, "bulkhead batch: to continue: %s\n", line);
+        }
+    }
     bhi_shards_close(&batch.shards);
     bhi_watch_fini(&batch.watch);
     bhi_array_free(&batch.array);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "batch/slurm/array.h"
 #include "tool/args.h"
 #include "tool/device_choice.h"
 
@@ -35,6 +36,14 @@ bool bhi_batch_slurm_check(const struct bhi_batch_slurm *slurm, const struct bhi
  * its selector in |out_selector| (NULL: the default device). Returns an exit status. */
 int bhi_batch_slurm_device(bh_context *context, const char **device,
                            char out_selector[BHI_SELECTOR]);
+/* |text| as one word of a shell, for people: quoted only where it has to be. The caller owns it;
+ * NULL if memory ran out. */
+char *bhi_batch_slurm_word(const char *text);
+/* The command with |args| that continues the batch, as a shell takes it; the caller owns it, NULL
+ * if memory ran out. */
+char *bhi_batch_slurm_command(const struct bhi_args *args);
+/* The same from what was submitted; with `cd` if that was in another folder. */
+char *bhi_batch_slurm_command_of(const struct bhi_slurm_array *array, const char *state);
 /* Runs the batch; |args| were checked. Returns an exit status. */
 int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
                         const char *state);

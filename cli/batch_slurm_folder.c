@@ -18,7 +18,6 @@
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
-#include "tool/interrupt.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -27,11 +26,22 @@
 /* More bytes of blank lines than this are not written to keep the numbers of the lines. */
 #define MOST_BLANK (UINT64_C(256) << 20)
 
+bool bhi_batch_slurm_load_array(struct bhi_slurm_batch *batch, struct bhi_complaint *complaint) {
+    if (bhi_array_load(&batch->array, batch->folder.real, complaint) != BHI_ARRAY_LOADED) {
+        return false;
+    }
+    const size_t rounds = batch->array.round_count;
+    batch->has_array = true;
+    batch->watch.unsure = rounds && !batch->array.rounds[rounds - 1].job;
+    return true;
+}
+
 /* One submitter uses a folder at a time. sbatch inherits the lock, so that a new submitter waits
  * until a submission that an earlier one had begun has ended. */
 static int lock_folder(struct bhi_slurm_batch *batch) {
     const uint64_t end = bhi_clock_ns() + LOCK_PATIENCE;
     char holder[128] = "", name[64] = "?";
+    struct bhi_complaint complaint;
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/lock", batch->folder.real);
     batch->lock = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     if (batch->lock < 0) {
@@ -48,16 +58,10 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
                              !strcmp(machine, name) && kill(pid, 0) != 0 && errno == ESRCH;
         const bool waits = is_gone && bhi_clock_ns() <= end;
         if (waits && !bhi_slurm_pause(SECOND / 10)) {
-            const char *signal = sigabbrev_np(bhi_interrupt_signal());
-            if (batch->resume) {
-                bhi_complain("batch",
-                             "SIG%s: nothing more was submitted; --resume follows what was, "
-                             "--cancel %s ends it",
-                             signal, batch->given_state);
-            } else {
-                bhi_complain("batch", "cancelled by SIG%s; nothing was submitted", signal);
+            if (bhi_batch_slurm_has_file(batch->given_state, "array.json")) {
+                (void)bhi_batch_slurm_load_array(batch, &complaint);
             }
-            return bhi_interrupt_exit_status();
+            return bhi_batch_slurm_end_interrupted(batch);
         }
         if (!waits) {
             bhi_complain("batch",

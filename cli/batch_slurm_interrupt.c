@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/owner.h"
 #include "batch/runner/cancel.h"
 #include "cli/batch_slurm.h"
 #include "cli/batch_slurm_parts.h"
@@ -55,10 +56,18 @@ static bool cancel_array(struct bhi_slurm_batch *batch, uint32_t *out_tasks,
 int bhi_batch_slurm_end_interrupted(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     uint32_t tasks;
+    BHI_AUTO_FREE char *word = bhi_batch_slurm_word(batch->given_state);
+    const char *state = word ? word : batch->given_state;
     const char *name = sigabbrev_np(bhi_interrupt_signal());
-    if (!has_submitted(batch) && !batch->watch.unsure) {
+    const bool submitted = has_submitted(batch) || batch->watch.unsure;
+    batch->continues = submitted;
+    if (!submitted) {
         bhi_complain("batch", "cancelled by SIG%s; nothing%s was submitted", name,
                      batch->resume ? " more" : "");
+    } else if (bhi_watch_is_over(&batch->watch)) {
+        batch->continues = bhi_watch_stuck(&batch->watch, &tasks) > 0;
+        bhi_complain("batch", "SIG%s: all tasks have ended; bulkhead batch --status %s reports",
+                     name, state);
     } else if (wants_cancel(batch)) {
         if (!cancel_array(batch, &tasks, &complaint)) {
             bhi_complain("batch", "SIG%s: the job array is not cancelled: %s", name,
@@ -73,14 +82,14 @@ int bhi_batch_slurm_end_interrupted(struct bhi_slurm_batch *batch) {
     } else if (batch->watch.unsure) {
         bhi_complain("batch",
                      "SIG%s: the answer of sbatch did not come, and it may have submitted %s; "
-                     "--resume finds out and follows it, --cancel %s ends it",
-                     name, has_submitted(batch) ? "one more job array" : "the job array",
-                     batch->given_state);
+                     "--resume finds out and follows it, bulkhead batch --cancel %s ends it",
+                     name, has_submitted(batch) ? "one more job array" : "the job array", state);
     } else {
-        bhi_complain(
-            "batch",
-            "SIG%s: what is submitted goes on; --resume follows it again, --cancel %s ends it",
-            name, batch->given_state);
+        bhi_complain("batch",
+                     "SIG%s: what is submitted goes on; --resume follows it again, bulkhead batch "
+                     "--cancel %s "
+                     "ends it",
+                     name, state);
     }
     return bhi_interrupt_exit_status();
 }

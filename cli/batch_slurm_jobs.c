@@ -2,6 +2,7 @@
 #include "cli/batch_slurm.h"
 #include "cli/batch_slurm_parts.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,6 +127,14 @@ static void on_submit_waits(void *user, const char *why) {
     bhi_complain("batch", "%s; it is tried again", why);
 }
 
+static void on_probe_found(void *user, uint64_t job) {
+    struct bhi_slurm_batch *batch = user;
+    bhi_complain("batch",
+                 "the probe that an earlier submitter of %s has submitted (job %llu) is in "
+                 "Slurm's queue: it is waited for",
+                 batch->given_state, (unsigned long long)job);
+}
+
 static const char *more(const struct bhi_slurm_batch *batch) {
     return batch->resume ? " more" : "";
 }
@@ -146,6 +155,9 @@ static int end_probe(struct bhi_slurm_batch *batch, const struct bhi_probe *prob
         return BHI_EXIT_USAGE;
     case BHI_PROBE_INTERRUPTED:
         return bhi_batch_slurm_end_interrupted(batch);
+    case BHI_PROBE_CANCELLED:
+        bhi_complain("batch", "cancelled (--cancel); nothing%s was submitted", more(batch));
+        return BHI_EXIT_SIGNALLED + SIGTERM;
     case BHI_PROBE_REFUSED:
     case BHI_PROBE_NOT_SHARED:
         bhi_complain("batch", "%s; nothing%s was submitted", complaint->text, more(batch));
@@ -195,12 +207,14 @@ static int stage(struct bhi_slurm_batch *batch, struct bhi_places *places,
 int bhi_batch_slurm_probe(struct bhi_slurm_batch *batch, struct bhi_places *places) {
     struct bhi_complaint complaint;
     const struct bhi_slurm_client client = {
-        .patience_ns = batch->options->patience_ns, .lock = -1, .waits = on_submit_waits};
+        .patience_ns = batch->options->patience_ns, .lock = batch->lock, .waits = on_submit_waits};
     struct bhi_probe probe = {.state = batch->folder.real,
                               .array = &batch->array,
                               .client = &client,
                               .poll_ns = batch->options->poll_ns,
+                              .runs_ns = BHI_PROBE_RUNS_NS,
                               .waits = on_probe_waits,
+                              .found = on_probe_found,
                               .user = batch};
     if (!bhi_places_init(places, batch->jobs.specs, batch->jobs.count, batch->array.cwd,
                          &complaint) ||

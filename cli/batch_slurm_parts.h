@@ -15,7 +15,8 @@ struct bhi_batch_slurm;
 struct bhi_slurm_batch {
     const struct bhi_batch_slurm *options;
     const struct bhi_args *args;
-    bool resume, keep_going, retry_failed, has_array;
+    bool resume, keep_going, retry_failed, has_array, was_cancelled;
+    bool continues;          /* --resume goes on: the command is said at the end */
     const char *given_state; /* as it was given, for messages */
     struct bhi_state_folder folder;
     int lock;
@@ -30,6 +31,8 @@ struct bhi_slurm_batch {
 
 /* Opens the state folder, or makes it, and locks it. Returns an exit status. */
 int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch);
+/* Reads array.json of the open folder. */
+bool bhi_batch_slurm_load_array(struct bhi_slurm_batch *batch, struct bhi_complaint *complaint);
 /* Refuses texts that cannot be recorded, and folders that Slurm does not take. Returns an exit
  * status. */
 int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char *cwd);

@@ -1,9 +1,12 @@
 #include "cli/batch_slurm_report.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tool/complain.h"
 #include "tool/exit_status.h"
+#include "tool/interrupt.h"
 #include "tool/report/quantity.h"
 
 void bhi_batch_slurm_progress(struct bhi_shards *shards, const char *state) {
@@ -32,9 +35,13 @@ static int print(struct bhi_slurm_report *report, struct bhi_shards *shards) {
     bhi_shards_counts(shards, &counts);
     const bool failed =
         counts.of[BHI_JOB_FAILED] + counts.of[BHI_JOB_QUARANTINED] + what->bad_count > 0;
-    what->exit_status = report->stuck ? BHI_EXIT_ENVIRON
-                        : failed      ? BHI_EXIT_POISONED
-                                      : BHI_EXIT_READY;
+    what->exit_status = report->cancelled ? BHI_EXIT_SIGNALLED + SIGTERM
+                        : report->stuck   ? BHI_EXIT_ENVIRON
+                        : failed          ? BHI_EXIT_POISONED
+                                          : BHI_EXIT_READY;
+    if (bhi_interrupt_signal()) {
+        return bhi_interrupt_exit_status();
+    }
     good = good && bhi_shards_report(shards, what, &complaint);
     if (!good) {
         if (!ferror(stdout)) { /* otherwise the end of the program reports it */
@@ -57,12 +64,19 @@ int bhi_batch_slurm_report(struct bhi_slurm_report *report) {
         return BHI_EXIT_ENVIRON;
     }
     const int exit_status = print(report, &shards);
+    char who[BHI_SHARDS_WHO];
+    (void)bhi_shards_cancelled_by(shards.folder, who);
     bhi_shards_close(&shards);
+    if (bhi_interrupt_signal()) {
+        return exit_status;
+    }
     if (report->stuck) {
-        bhi_complain("batch",
-                     "%u shard%s stuck: fix what is said above, then repeat the command with "
-                     "--resume",
+        bhi_complain("batch", "%u shard%s stuck: fix what is said above before you continue",
                      report->stuck, report->stuck == 1 ? " is" : "s are");
+    }
+    if (report->cancelled) {
+        bhi_complain("batch", "cancelled (--cancel)%s%s: %u shard%s not ended", *who ? " " : "",
+                     who, report->cancelled, report->cancelled == 1 ? " has" : "s have");
     }
     return exit_status;
 }

@@ -7,13 +7,15 @@
 struct bhi_slurm_report {
     const char *state; /* the folder, as given */
     struct bhi_shards_report what;
-    uint32_t stuck, again; /* shards that are stuck; tasks that were submitted again */
+    uint32_t stuck, cancelled; /* shards that are stuck, or were cancelled (--cancel) */
+    uint32_t again;            /* tasks that were submitted again */
 };
 
 /* Prints how many jobs have ended, "17 of 40 jobs done, 1 failed, ", on standard error: the
  * beginning of a line. |shards| is opened at the first call, and the caller closes it. */
 void bhi_batch_slurm_progress(struct bhi_shards *shards, const char *state);
-/* Prints the report over all shards, and whether some are stuck. Returns an exit status. */
+/* Prints the report over all shards, and whether some are stuck. Returns an exit
+ * status; after a signal there is no report. */
 int bhi_batch_slurm_report(struct bhi_slurm_report *report);
 
 #endif

@@ -1,5 +1,6 @@
 #include "batch/slurm/decide.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +111,12 @@ static void decide(const struct bhi_slurm_shard_observation *seen,
     }
 }
 
+bool bhi_slurm_shard_looks_cancelled(const struct bhi_slurm_shard_observation *seen) {
+    return seen->state == BHI_SLURM_CANCELLED ||
+           (seen->ending && seen->ending->status == BHI_EXIT_SIGNALLED + SIGTERM) ||
+           (seen->state == BHI_SLURM_GONE && !seen->ending);
+}
+
 void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *seen,
                             struct bhi_slurm_shard_decision *out_decision) {
     decide(seen, out_decision);
@@ -117,6 +124,7 @@ void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *seen,
         (out_decision->action == BHI_SLURM_SHARD_AGAIN ||
          (out_decision->action == BHI_SLURM_SHARD_STUCK && seen->state == BHI_SLURM_CANCELLED))) {
         out_decision->action = BHI_SLURM_SHARD_STUCK;
+        out_decision->cancelled = true;
         snprintf(out_decision->why, sizeof out_decision->why, BHI_SLURM_SHARD_CANCELLED);
     }
 }

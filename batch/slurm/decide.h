@@ -21,7 +21,7 @@
 #include "batch/slurm/shard.h"
 
 enum { BHI_SLURM_SHARD_FRUITLESS = 6 };
-#define BHI_SLURM_SHARD_CANCELLED "it was cancelled (--cancel); --resume continues"
+#define BHI_SLURM_SHARD_CANCELLED "it was cancelled (--cancel)"
 
 struct bhi_slurm_shard_observation {
     enum bhi_slurm_state state;
@@ -46,9 +46,12 @@ struct bhi_slurm_shard_decision {
     enum bhi_slurm_shard_action action;
     uint64_t delay_ns; /* AGAIN: not before that */
     int status;        /* ENDED: 0 or 1 */
+    bool cancelled;    /* STUCK: somebody has asked for the end */
     char why[300];     /* AGAIN, STUCK: what happened, for people */
 };
 
+/* Is this how a task of a cancelled batch ends? */
+bool bhi_slurm_shard_looks_cancelled(const struct bhi_slurm_shard_observation *observation);
 void bhi_slurm_shard_decide(const struct bhi_slurm_shard_observation *observation,
                             struct bhi_slurm_shard_decision *out_decision);
 

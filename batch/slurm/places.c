@@ -15,6 +15,7 @@
 #include "base/owner.h"
 #include "batch/slurm/whole.h"
 #include "tool/content_hash.h"
+#include "tool/interrupt.h"
 #include "tool/outfile.h"
 
 enum { HEX = 2 * BHI_CONTENT_HASH };
@@ -226,9 +227,9 @@ static int make_folders(char *path, size_t from) {
     return 0;
 }
 
-/* Copies a file, whole or not at all. One that is there already has the same content: its folder's
- * name says so. What a killed process has left is replaced. Returns an errno. */
-static int copy_file(int from, uint64_t size, const char *to) {
+/* One that is there already has the same content: its folder's name says so. What a killed process
+ * has left is replaced. */
+int bhi_places_copy(int from, uint64_t size, const char *to) {
     char piece[1 << 16];
     struct bhi_complaint ignored;
     struct bhi_outfile file;
@@ -239,6 +240,10 @@ static int copy_file(int from, uint64_t size, const char *to) {
     bool good = bhi_outfile_open_named(to, ".staged.new", size, &file, &ignored);
     file.error = good && lseek(from, 0, SEEK_SET) != 0 ? errno : file.error;
     while (good && !file.error && got != 0) {
+        if (bhi_interrupt_signal()) {
+            file.error = EINTR;
+            break;
+        }
         got = read(from, piece, sizeof piece);
         if (got > 0) {
             good = bhi_outfile_append(&file, piece, (uint64_t)got, &ignored);
@@ -271,7 +276,7 @@ static int stage(struct bhi_places *places, const char *state, const char *path,
         return ENOMEM;
     }
     if ((error = make_folders(to, strlen(state) + 1)) ||
-        (error = copy_file(in, (uint64_t)status.st_size, to))) {
+        (error = bhi_places_copy(in, (uint64_t)status.st_size, to))) {
         return error;
     }
     places->staged++;

@@ -45,4 +45,8 @@ bool bhi_places_stage(struct bhi_places *places, const struct bhi_probe_path *pa
 /* The text of a job with its copies' names. The caller owns it; NULL if memory ran out. */
 char *bhi_places_rewrite(const struct bhi_places *places, const struct bhi_job_spec *spec);
 
+/* Copies the |size| bytes of the file |from| to |to|, whole or not at all. Returns 0 or an errno;
+ * EINTR means that a signal asked for the end (interrupt.h). */
+int bhi_places_copy(int from, uint64_t size, const char *to);
+
 #endif

@@ -17,14 +17,12 @@
 #include "batch/slurm/shard.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
-#include "tool/interrupt.h"
+#include "tool/content_hash.h"
 
 #define SECOND UINT64_C(1000000000)
 #define TICK   (SECOND / 5)
 /* How long a network file system may take to show what another machine has written. */
 #define SETTLES (10 * SECOND)
-/* How long a probe may run: it may have to look for very many files. */
-#define RUNS (600 * SECOND)
 
 enum { MOST_ANSWER = 256 << 20, MOST_HEADER = 1024 };
 
@@ -50,7 +48,7 @@ static char *probe_path(const struct bhi_probe *probe, const char *name) {
 
 /* The path of what this probe writes. */
 static char *answer_path(const struct bhi_probe *probe, const char *name) {
-    return bhi_whole_text("%s/probe/%s.%s", probe->state, name, probe->nonce);
+    return bhi_whole_text("%s/probe/%s.%s", probe->state, name, probe->record.nonce);
 }
 
 enum { MARK = 40 };
@@ -110,14 +108,18 @@ static bool write_list(const struct bhi_probe *probe, bool folders, const char *
     return good;
 }
 
-static bool write_script(const struct bhi_probe *probe, struct bhi_complaint *complaint) {
+/* The script of a probe with |nonce|. The caller owns it; NULL if out of memory. */
+static char *make_script(const struct bhi_probe *probe, const char *nonce) {
     BHI_AUTO_FREE char *folder = bhi_slurm_shard_quote(probe->state);
     BHI_AUTO_FREE char *program = bhi_slurm_shard_quote(probe->array->program);
-    BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
     char mark[MARK];
     name_mark(probe, mark);
-    BHI_AUTO_FREE char *text =
-        folder && program ? bhi_whole_text(script, folder, program, probe->nonce, mark) : NULL;
+    return folder && program ? bhi_whole_text(script, folder, program, nonce, mark) : NULL;
+}
+
+static bool write_script(const struct bhi_probe *probe, struct bhi_complaint *complaint) {
+    BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
+    BHI_AUTO_FREE char *text = make_script(probe, probe->record.nonce);
     return text && path ? bhi_whole_write(path, text, strlen(text), 0700, complaint)
                         : bhi_refuse(complaint, "out of memory");
 }
@@ -138,8 +140,66 @@ static void clean(const char *path) {
     }
 }
 
-static bool prepare(struct bhi_probe *probe, struct bhi_complaint *complaint) {
+/* Everything that the answer depends on, and where the probe runs. */
+static bool hash_question(const struct bhi_probe *probe, char out[65]) {
+    BHI_AUTO_FREE char *text = make_script(probe, "");
+    struct bhi_content_hash *hash = text ? bhi_content_hash_begin() : NULL;
+    uint8_t bytes[BHI_CONTENT_HASH];
+    if (!hash) {
+        return false;
+    }
+    bhi_content_hash_add(hash, text, strlen(text) + 1);
+    for (size_t i = 0; i < probe->count; i++) {
+        const struct bhi_probe_path *path = &probe->paths[i];
+        bhi_content_hash_add(hash, path->folder ? "d" : "f", 1);
+        bhi_content_hash_add(hash, path->path, strlen(path->path) + 1);
+    }
+    for (size_t i = 0; probe->array->sbatch_options[i]; i++) {
+        const char *option = probe->array->sbatch_options[i];
+        bhi_content_hash_add(hash, option, strlen(option) + 1);
+    }
+    bhi_content_hash_end(hash, bytes);
+    sodium_bin2hex(out, 65, bytes, sizeof bytes);
+    return true;
+}
+
+/* Writes what a new probe needs. |record.asks| is set. */
+static bool begin(struct bhi_probe *probe, struct bhi_complaint *complaint) {
     uint8_t random[BHI_PROBE_NONCE / 2];
+    struct bhi_probe_record *record = &probe->record;
+    BHI_AUTO_FREE char *folder = probe_path(probe, "");
+    if (!folder) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    randombytes_buf(random, sizeof random);
+    sodium_bin2hex(record->nonce, sizeof record->nonce, random, sizeof random);
+    memcpy(record->id, probe->array->id, sizeof record->id);
+    record->job = 0;
+    record->submitted_ns = bhi_clock_calendar_ns();
+    clean(folder);
+    return write_list(probe, false, "files", complaint) &&
+           write_list(probe, true, "folders", complaint) && write_script(probe, complaint);
+}
+
+/* Forgets |record|, and cancels its probe, in whatever state that is. */
+static void drop(const struct bhi_probe_record *record, const char *state) {
+    char comment[BHI_PROBE_COMMENT];
+    struct bhi_complaint inner;
+    uint32_t tasks;
+    bhi_probe_record_comment(record, comment);
+    (void)bhi_slurm_cancel_comment(comment, &tasks, &inner);
+    bhi_probe_record_remove(state);
+}
+
+void bhi_probe_drop(const char *state) {
+    struct bhi_probe_record record;
+    if (bhi_probe_record_load(&record, state)) {
+        drop(&record, state);
+    }
+}
+
+static bool prepare(struct bhi_probe *probe, struct bhi_complaint *complaint) {
+    struct bhi_probe_record old;
     BHI_AUTO_FREE char *folder = probe_path(probe, "");
     if (!folder) {
         return bhi_refuse(complaint, "out of memory");
@@ -150,11 +210,19 @@ static bool prepare(struct bhi_probe *probe, struct bhi_complaint *complaint) {
     if (sodium_init() < 0) {
         return bhi_refuse(complaint, "libsodium cannot start");
     }
-    randombytes_buf(random, sizeof random);
-    sodium_bin2hex(probe->nonce, sizeof probe->nonce, random, sizeof random);
-    clean(folder);
-    return write_list(probe, false, "files", complaint) &&
-           write_list(probe, true, "folders", complaint) && write_script(probe, complaint);
+    if (!hash_question(probe, probe->record.asks)) {
+        return bhi_refuse(complaint, "out of memory");
+    }
+    if (bhi_probe_record_load(&old, probe->state)) {
+        probe->taken_up =
+            !strcmp(old.id, probe->array->id) && !strcmp(old.asks, probe->record.asks);
+        if (probe->taken_up) {
+            probe->record = old;
+            return true;
+        }
+        drop(&old, probe->state);
+    }
+    return begin(probe, complaint);
 }
 
 /* -- the answer ---------------------------------------------------------------------------------
@@ -255,12 +323,19 @@ static void see(void *user, const struct bhi_slurm_task *task) {
     }
 }
 
+/* Has somebody asked for the end (bulkhead batch --cancel)? */
+static bool is_cancelled(const struct bhi_probe *probe) {
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/cancel", probe->state);
+    return path && access(path, F_OK) == 0;
+}
+
 /* The probe is cancelled if that can be done soon. One that runs all the same harms nobody. */
-static enum bhi_slurm_probe_result interrupt(uint64_t job, struct bhi_complaint *complaint) {
+static enum bhi_slurm_probe_result end(struct bhi_probe *probe, enum bhi_slurm_probe_result result,
+                                       struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
-    (void)bhi_slurm_cancel(job, &inner);
+    probe->may_come = !bhi_slurm_cancel(probe->record.job, &inner);
     bhi_refuse(complaint, "interrupted");
-    return BHI_PROBE_INTERRUPTED;
+    return result;
 }
 
 /* The task has ended, or is gone, and its answer has not come. */
@@ -289,12 +364,13 @@ static enum bhi_slurm_probe_result judge_silence(const struct bhi_probe *probe,
 }
 
 /* Nothing more is heard of the probe. */
-static enum bhi_slurm_probe_result give_up(uint64_t job, enum bhi_slurm_probe_result result,
-                                           const char *why, struct bhi_complaint *complaint) {
+static enum bhi_slurm_probe_result give_up(struct bhi_probe *probe,
+                                           enum bhi_slurm_probe_result result, const char *why,
+                                           struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
-    const bool cancelled = bhi_slurm_cancel(job, &inner);
+    probe->may_come = !bhi_slurm_cancel(probe->record.job, &inner);
     bhi_refuse(complaint, "%.600s%s", why,
-               cancelled ? "" : " (the probe may still be in Slurm's queue)");
+               probe->may_come ? " (the probe may still be in Slurm's queue)" : "");
     return result;
 }
 
@@ -305,7 +381,7 @@ struct wait {
 };
 
 /* Asks Slurm once. Returns BHI_PROBE_DONE if the wait goes on. */
-static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wait *wait,
+static enum bhi_slurm_probe_result look(struct bhi_probe *probe, struct wait *wait,
                                         const char *comment, struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
     const struct bhi_slurm_client *client = probe->client;
@@ -324,20 +400,19 @@ static enum bhi_slurm_probe_result look(const struct bhi_probe *probe, struct wa
         if (wait->seen.found && task->state == BHI_SLURM_PENDING && probe->waits) {
             probe->waits(probe->user, task->reason);
         }
-        if (runs && now - wait->running_ns > RUNS) {
-            BHI_AUTO_FREE char *why =
-                bhi_whole_text("the probe has run on %s for ten minutes and has not answered; "
-                               "%s/probe/log may say why, and --no-probe submits without one",
-                               task->node, probe->state);
-            return give_up(wait->seen.job, BHI_PROBE_REFUSED, why ? why : "out of memory",
-                           complaint);
+        if (runs && now - wait->running_ns > probe->runs_ns) {
+            BHI_AUTO_FREE char *why = bhi_whole_text(
+                "the probe has run on %s for %llu s and has not answered; "
+                "%s/probe/log may say why, and --no-probe submits without one",
+                task->node, (unsigned long long)(probe->runs_ns / SECOND), probe->state);
+            return give_up(probe, BHI_PROBE_REFUSED, why ? why : "out of memory", complaint);
         }
     } else if (result != BHI_SLURM_INTERRUPTED) {
         const bool is_first = !wait->failing_ns;
         wait->failing_ns = is_first ? now : wait->failing_ns;
         if (bhi_slurm_is_bad(result, BHI_SLURM_BAD_NS, &wait->bad_ns) ||
             now - wait->failing_ns >= client->patience_ns) {
-            return give_up(wait->seen.job, BHI_PROBE_DOWN, inner.text, complaint);
+            return give_up(probe, BHI_PROBE_DOWN, inner.text, complaint);
         }
         if (is_first && client->waits) {
             client->waits(client->user, inner.text);
@@ -355,12 +430,15 @@ static bool is_settled(const struct bhi_probe *probe, const struct wait *wait) {
                                *bhi_slurm_log_end(log, line, sizeof line)));
 }
 
-static enum bhi_slurm_probe_result await(struct bhi_probe *probe, uint64_t job, const char *comment,
+static enum bhi_slurm_probe_result await(struct bhi_probe *probe, const char *comment,
                                          struct bhi_complaint *complaint) {
-    struct wait wait = {.seen = {.job = job}};
+    struct wait wait = {.seen = {.job = probe->record.job}};
     uint64_t look_ns = bhi_clock_ns() + probe->poll_ns;
     while (!take_answer(probe)) {
         const uint64_t now = bhi_clock_ns();
+        if (is_cancelled(probe)) {
+            return end(probe, BHI_PROBE_CANCELLED, complaint);
+        }
         if (is_settled(probe, &wait)) {
             return judge_silence(probe, &wait.seen, complaint);
         }
@@ -372,64 +450,89 @@ static enum bhi_slurm_probe_result await(struct bhi_probe *probe, uint64_t job, 
             }
         }
         if (!bhi_slurm_pause(TICK)) {
-            return interrupt(job, complaint);
+            return end(probe, BHI_PROBE_INTERRUPTED, complaint);
         }
     }
     return BHI_PROBE_DONE;
 }
 
+/* -- submitting ---------------------------------------------------------------------------------
+ */
+
 /* The probe gets the array's options, so that it runs where the array will. */
-static char **probe_options(const struct bhi_probe *probe) {
+static enum bhi_slurm_result submit(struct bhi_probe *probe, const char *comment, bool asks_first,
+                                    struct bhi_complaint *complaint) {
     char *const *given = probe->array->sbatch_options;
-    size_t count = 0, used = 0;
+    size_t count = 0;
     while (given[count]) {
         count++;
     }
-    char **options = calloc(2 * count + 4, sizeof *options);
+    BHI_AUTO_FREE const char **options = calloc(2 * count + 4, sizeof *options);
+    BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
     BHI_AUTO_FREE char *log = probe_path(probe, "log");
-    bool good = options && log;
-    for (size_t i = 0; good && i < count; i++) {
-        const char *fence = bhi_slurm_option_fence(given[i]);
-        good =
-            (options[used++] = strdup(given[i])) && (!fence || (options[used++] = strdup(fence)));
+    BHI_AUTO_FREE char *output = log ? bhi_slurm_output(log, "") : NULL;
+    if (!options || !path || !output) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_SLURM_DOWN;
     }
-    if (good) {
-        options[used++] = bhi_whole_text("--job-name=bulkhead-probe");
-        options[used++] = bhi_whole_text("--chdir=/");
-        options[used++] = bhi_slurm_output(log, "");
-    }
-    return options;
+    size_t used = bhi_slurm_put_options(given, options);
+    options[used++] = "--job-name=bulkhead-probe";
+    options[used++] = "--chdir=/";
+    options[used++] = output;
+    const struct bhi_slurm_submission submission = {
+        .comment = comment, .script = path, .options = options, .asks_first = asks_first};
+    return bhi_slurm_submit(probe->client, &submission, &probe->record.job, complaint);
 }
 
-static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_complaint *complaint) {
-    char comment[BHI_ARRAY_COMMENT + BHI_PROBE_NONCE + 8];
-    uint64_t job = 0;
+static void see_any(void *user, const struct bhi_slurm_task *task) {
+    struct last_seen *seen = user;
+    seen->task = *task;
+    seen->found = true;
+}
+
+/* What has become of an earlier submitter's probe. */
+enum earlier { ANSWERED, WAITS, GONE, NOT_KNOWN };
+
+static enum earlier find_earlier(struct bhi_probe *probe, const char *comment) {
+    struct last_seen seen = {.found = false};
+    struct bhi_complaint inner;
+    const enum bhi_slurm_result result = bhi_slurm_tasks(comment, see_any, &seen, &inner);
+    if (take_answer(probe)) {
+        return ANSWERED;
+    }
+    if (result == BHI_SLURM_DONE && seen.found) {
+        probe->record.job = seen.task.array;
+        return seen.task.state < BHI_SLURM_ENDED ? WAITS : GONE;
+    }
+    if (!probe->record.job) {
+        return NOT_KNOWN; /* its sbatch may have been on its way */
+    }
+    return result == BHI_SLURM_DONE ? GONE : WAITS;
+}
+
+/* Submits the probe that is recorded, and waits for it. */
+static enum bhi_slurm_probe_result run(struct bhi_probe *probe, bool asks_first,
+                                       struct bhi_complaint *complaint) {
+    char comment[BHI_PROBE_COMMENT];
     uint32_t tasks;
     struct bhi_complaint inner;
-    enum bhi_slurm_result result = BHI_SLURM_DOWN;
-    snprintf(comment, sizeof comment, "bulkhead:%s:probe:%s", probe->array->id, probe->nonce);
-    BHI_AUTO_FREE char *path = probe_path(probe, "probe.sh");
-    char **options = probe_options(probe);
-    bhi_refuse(complaint, "out of memory");
-    if (path && options) {
-        const struct bhi_slurm_submission submission = {
-            .comment = comment, .script = path, .options = (const char *const *)options};
-        result = bhi_slurm_submit(probe->client, &submission, &job, complaint);
+    bhi_probe_record_comment(&probe->record, comment);
+    if (!bhi_probe_record_save(&probe->record, probe->state, complaint)) {
+        return BHI_PROBE_FAILED;
     }
-    for (size_t i = 0; options && options[i]; i++) {
-        free(options[i]);
-    }
-    free(options);
-    switch (result) {
+    switch (submit(probe, comment, asks_first, complaint)) {
     case BHI_SLURM_DONE:
-        return await(probe, job, comment, complaint);
+        /* A full disk is found out later; its comment leads to the probe, too. */
+        (void)bhi_probe_record_save(&probe->record, probe->state, &inner);
+        return await(probe, comment, complaint);
     case BHI_SLURM_BAD:
         return BHI_PROBE_REFUSED;
     case BHI_SLURM_DOWN:
+        probe->may_come = true;
         return BHI_PROBE_DOWN;
     case BHI_SLURM_CUT_OFF:
         /* Only the probe: with --resume the batch's tasks may run. */
-        (void)bhi_slurm_cancel_comment(comment, &tasks, &inner);
+        probe->may_come = !bhi_slurm_cancel_comment(comment, &tasks, &inner) || !tasks;
         break;
     case BHI_SLURM_INTERRUPTED:
         break;
@@ -437,12 +540,40 @@ static enum bhi_slurm_probe_result run(struct bhi_probe *probe, struct bhi_compl
     return BHI_PROBE_INTERRUPTED;
 }
 
+static enum bhi_slurm_probe_result take_up(struct bhi_probe *probe,
+                                           struct bhi_complaint *complaint) {
+    char comment[BHI_PROBE_COMMENT];
+    struct bhi_complaint inner;
+    bhi_probe_record_comment(&probe->record, comment);
+    switch (find_earlier(probe, comment)) {
+    case ANSWERED:
+        return BHI_PROBE_DONE;
+    case WAITS:
+        (void)bhi_probe_record_save(&probe->record, probe->state, &inner);
+        if (probe->found) {
+            probe->found(probe->user, probe->record.job);
+        }
+        return await(probe, comment, complaint);
+    case NOT_KNOWN:
+        return run(probe, true, complaint);
+    case GONE:
+        break;
+    }
+    return begin(probe, complaint) ? run(probe, false, complaint) : BHI_PROBE_FAILED;
+}
+
 enum bhi_slurm_probe_result bhi_probe_run(struct bhi_probe *probe,
                                           struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
-    const enum bhi_slurm_probe_result result =
-        prepare(probe, complaint) && mark_folders(probe, true, complaint) ? run(probe, complaint)
-                                                                          : BHI_PROBE_FAILED;
-    (void)mark_folders(probe, false, &inner);
+    enum bhi_slurm_probe_result result = BHI_PROBE_FAILED;
+    if (prepare(probe, complaint) && mark_folders(probe, true, complaint)) {
+        result = probe->taken_up ? take_up(probe, complaint) : run(probe, false, complaint);
+    } else {
+        probe->may_come = probe->taken_up;
+    }
+    if (!probe->may_come) { /* otherwise it may still look for the marks */
+        (void)mark_folders(probe, false, &inner);
+        bhi_probe_record_remove(probe->state);
+    }
     return result;
 }

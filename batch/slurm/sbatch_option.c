@@ -206,6 +206,13 @@ bool bhi_slurm_check_option(const char *option, struct bhi_complaint *complaint)
     return option[1] == '-' ? check_long(option, complaint) : check_short(option, complaint);
 }
 
-const char *bhi_slurm_option_fence(const char *option) {
-    return strchr(option, '=') ? NULL : "--parsable";
+size_t bhi_slurm_put_options(char *const *given, const char **out) {
+    size_t used = 0;
+    for (size_t i = 0; given[i]; i++) {
+        out[used++] = given[i];
+        if (!strchr(given[i], '=')) {
+            out[used++] = "--parsable";
+        }
+    }
+    return used;
 }

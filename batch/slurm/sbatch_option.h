@@ -3,6 +3,7 @@
 #define BHI_BATCH_SLURM_SBATCH_OPTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "formats/complaint.h"
 
@@ -10,8 +11,9 @@
  * again are refused, in every form in which sbatch reads them; so is one whose value is missing. */
 bool bhi_slurm_check_option(const char *option, struct bhi_complaint *complaint);
 
-/* Stands between such an option and ours: one that this version does not know may take the next
- * word as its value. It has no effect. NULL: nothing need stand there. */
-const char *bhi_slurm_option_fence(const char *option);
+/* Puts |given| (NULL after the last) into |out|, with a word without effect behind each option of
+ * one word: one that this version does not know may take the next word as its value. Returns how
+ * many words that are, at most twice as many as were given. |out| borrows them. */
+size_t bhi_slurm_put_options(char *const *given, const char **out);
 
 #endif

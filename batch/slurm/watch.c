@@ -51,13 +51,7 @@ static const char **sbatch_options(const struct bhi_watch *watch, const char *ar
         return NULL;
     }
     options[used++] = name; /* the user's options may give another */
-    for (size_t i = 0; i < count; i++) {
-        const char *fence = bhi_slurm_option_fence(given[i]);
-        options[used++] = given[i];
-        if (fence) {
-            options[used++] = fence;
-        }
-    }
+    used += bhi_slurm_put_options(given, options + used);
     options[used++] = array;
     options[used++] = chdir;
     options[used++] = output;
@@ -240,6 +234,7 @@ static void drop_due(struct bhi_watch *watch) {
         struct bhi_watch_shard *shard = &watch->shards[i];
         if (shard->state == BHI_WATCH_DUE) {
             shard->state = BHI_WATCH_STUCK;
+            shard->cancelled = true;
             snprintf(shard->why, sizeof shard->why, "%s", BHI_SLURM_SHARD_CANCELLED);
             tell(watch, i, shard->why, "");
         }
@@ -321,7 +316,11 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
     }
     BHI_AUTO_FREE char *more =
         decision.action == BHI_SLURM_SHARD_ENDED ? NULL : explain(watch, number, &seen);
+    if (shard->resumed && watch->was_cancelled && bhi_slurm_shard_looks_cancelled(&seen)) {
+        snprintf(decision.why, sizeof decision.why, "%s", BHI_SLURM_SHARD_CANCELLED);
+    }
     shard->status = decision.status;
+    shard->cancelled = decision.cancelled;
     snprintf(shard->why, sizeof shard->why, "%s", decision.why);
     if (decision.action == BHI_SLURM_SHARD_ENDED && watch->retry_failed && shard->resumed &&
         decision.status != 0) {
@@ -439,13 +438,14 @@ static void look_at_files(struct bhi_watch *watch) {
 static void show(struct bhi_watch *watch) {
     struct bhi_watch_progress progress = {.shards = watch->array->shards,
                                           .ended = count_in(watch, BHI_WATCH_ENDED),
-                                          .stuck = count_in(watch, BHI_WATCH_STUCK),
                                           .due = count_in(watch, BHI_WATCH_DUE),
                                           .reason = watch->reason};
     for (uint32_t i = 0; i < watch->array->shards; i++) {
         progress.running +=
             watch->shards[i].state == BHI_WATCH_SUBMITTED && watch->shards[i].running;
     }
+    progress.stuck = bhi_watch_stuck(watch, &progress.cancelled);
+    progress.stuck -= progress.cancelled;
     progress.pending = count_in(watch, BHI_WATCH_SUBMITTED) - progress.running;
     watch->progress(watch->user, &progress);
 }
@@ -513,6 +513,30 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
         }
     }
     return result;
+}
+
+uint32_t bhi_watch_stuck(const struct bhi_watch *watch, uint32_t *out_cancelled) {
+    uint32_t stuck = 0;
+    *out_cancelled = 0;
+    for (uint32_t i = 0; watch->shards && i < watch->array->shards; i++) {
+        const bool is_stuck = watch->shards[i].state == BHI_WATCH_STUCK;
+        stuck += is_stuck;
+        *out_cancelled += is_stuck && watch->shards[i].cancelled;
+    }
+    return stuck;
+}
+
+bool bhi_watch_is_over(const struct bhi_watch *watch) {
+    struct bhi_slurm_shard_ending ending;
+    for (uint32_t i = 0; watch->shards && i < watch->array->shards; i++) {
+        const enum bhi_watch_state state = watch->shards[i].state;
+        const bool said = state == BHI_WATCH_SUBMITTED && read_ending(watch, i, &ending) &&
+                          (ending.status == BHI_EXIT_READY || ending.status == BHI_EXIT_POISONED);
+        if (state == BHI_WATCH_DUE || (state == BHI_WATCH_SUBMITTED && !said)) {
+            return false;
+        }
+    }
+    return watch->shards;
 }
 
 void bhi_watch_fini(struct bhi_watch *watch) {

@@ -18,8 +18,9 @@ struct bhi_watch_shard {
     size_t round;    /* SUBMITTED: the last round that has it */
     uint64_t before; /* jobs that had ended when it was submitted; UINT64_MAX: not known */
     uint32_t fruitless;
-    bool resumed; /* an earlier submitter saw it last: it is not stuck, but again */
-    bool again;   /* --retry-failed: its batch has ended, and goes on */
+    bool resumed;   /* an earlier submitter saw it last: it is not stuck, but again */
+    bool cancelled; /* STUCK: by --cancel */
+    bool again;     /* --retry-failed: its batch has ended, and goes on */
     enum bhi_slurm_state slurm;
     uint32_t missed;  /* looks in a row that did not find it */
     uint64_t lost_ns; /* since when its task is known to have ended; 0: it is not */
@@ -30,7 +31,7 @@ struct bhi_watch_shard {
 };
 
 struct bhi_watch_progress {
-    uint32_t shards, ended, stuck, running, pending, due;
+    uint32_t shards, ended, stuck, cancelled, running, pending, due;
     const char *reason; /* why one is pending; "" */
 };
 
@@ -40,6 +41,7 @@ struct bhi_watch {
     struct bhi_slurm_client client;
     uint64_t poll_ns; /* between two looks at Slurm's queue */
     bool retry_failed;
+    bool was_cancelled; /* when the earlier submitter had it, or after that */
     /* Called with a line for people when something has happened, and from time to time. */
     void (*tell)(void *user, const char *line);
     void (*progress)(void *user, const struct bhi_watch_progress *progress);
@@ -67,6 +69,10 @@ enum bhi_watch_result {
  * Returns when nothing is left to wait for. The complaint is set unless that is DONE. */
 enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
                                     struct bhi_complaint *complaint);
+/* How many shards are stuck, and how many of them because of --cancel. */
+uint32_t bhi_watch_stuck(const struct bhi_watch *watch, uint32_t *out_cancelled);
+/* Is there nothing more to wait for? */
+bool bhi_watch_is_over(const struct bhi_watch *watch);
 void bhi_watch_fini(struct bhi_watch *watch);
 
 #endif

@@ -92,8 +92,8 @@ cli batch --cancel endless.jsonl.state
 expect_status 0
 wait "$submitter_pid"
 status=$?
-expect_status 3
-grep -qF "it was cancelled (--cancel); --resume continues" .background || fail "it does not say why: $(cat .background)"
+expect_status 143
+grep -qF "shard 0: it was cancelled (--cancel)" .background || fail "it does not say why: $(cat .background)"
 expect_rounds endless.jsonl.state '.rounds | length == 1'
 cli batch endless.jsonl "${slurm[@]}" --shards 1 --resume --deadline "${slowness}s"
 expect_status 1 # it runs to its deadline
@@ -216,10 +216,13 @@ pending() { squeue --me --noheader --states=pending -o %k | grep -q :probe; }
 until_true pending
 kill -KILL "$submitter_pid"
 wait "$submitter_pid" 2> /dev/null
-scancel --me --state=PENDING
 [ ! -e jobs.jsonl.state/array.json ] || fail "there is an array already"
-cli batch jobs.jsonl "${slurm[@]}" --shards 3
+cli batch --status jobs.jsonl.state
 expect_status 0
+expect_stdout "waiting for the probe: job $(squeue --me --noheader --states=pending -o %A) is PENDING (BeginTime)"
+cli batch jobs.jsonl "${slurm[@]}" --shards 3 # other options: another probe
+expect_status 0
+[ -z "$(squeue --me --noheader --states=pending)" ] || fail "the old probe is still pending"
 expect_shards jobs.jsonl.state "$counters" "$chain"
 
 # -- cancelling what waits -----------------------------------------------------------------------
@@ -242,8 +245,8 @@ expect_stderr "those that wait end when they begin; give --cancel again where sc
 wait "$submitter_pid"
 status=$?
 cp .background .stderr
-expect_status 3
-expect_stderr "shard 2: it was cancelled (--cancel); --resume continues"
+expect_status 143
+expect_stderr "shard 2: it was cancelled (--cancel)"
 until_true nothing_waits
 case_name="--cancel of tasks that wait, after kill -9 of their submitter"
 waits 1

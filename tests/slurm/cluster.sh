@@ -12,6 +12,8 @@
 # Jobs in the partition `urgent` preempt those in `main`, the default.
 # shellcheck shell=bash disable=SC2154 # who sources it sets folder and slowness
 
+# shellcheck source=tests/slurm/leftovers.sh
+. "$(dirname "${BASH_SOURCE[0]}")/leftovers.sh"
 PATH=$PATH:/usr/sbin:/sbin # slurmctld, slurmd, munged
 cluster=$folder/cluster
 declare -A daemons=() # pid of each daemon
@@ -157,4 +159,4 @@ cluster_stop() {
         sleep 0.1
     done
 }
-trap 'cluster_stop; rm -rf "$folder"' EXIT
+trap 'descendants_stop; cluster_stop; rm -rf "$folder"' EXIT

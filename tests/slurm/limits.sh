@@ -18,7 +18,7 @@ fi
 slurm=(--executor slurm --poll 1s --streams 1 --no-probe)
 mkdir small
 mount -t tmpfs -o size=24m none small || finish
-trap 'cluster_stop; umount "$folder/small"; rm -rf "$folder"' EXIT
+trap 'descendants_stop; cluster_stop; umount "$folder/small"; rm -rf "$folder"' EXIT
 make_counters 1 1
 case_name="what is expected"
 cli run "$SHADERS/square.spv" --groups 4 --in 0=x.npy --out '1=expected.npy:f32[256]'
@@ -66,10 +66,11 @@ grep -vE '"id":"(c1\.|s1")' jobs.jsonl > full.jsonl
 submit long --shards 1 --time 1
 until_true some_done long.jsonl.state 1
 kill -STOP "$(pids_of long.jsonl.state)"
-# The first task ends a job, the second none.
+# The first task ends a job, the last none.
 "$NPY" make d.npy 'u32[1000]' ramp 0 1
 { short quick; endless slow d.npy | sed 's/}$/,"depends_on":["quick"]}/'; } > alone.jsonl
 submit alone --shards 1 --time 1
+until_true some_done alone.jsonl.state 1
 
 case_name="a task uses more memory than it was given"
 "$NPY" make big.npy 'u32[25000000]' ramp 0 1
@@ -124,11 +125,12 @@ mkdir -p all/shards
 ln -s "$folder/long.jsonl.state/shards/0000" all/shards/0
 ln -s "$folder"/small/state/shards/* all/shards/
 expect_shards all 3 150
-expect_rounds long.jsonl.state '(.rounds | length == 2) and (.rounds[1].why | startswith("TIMEOUT on n"))'
+# On a slow machine the rest may take longer than one more task has.
+expect_rounds long.jsonl.state '(.rounds | length >= 2) and (.rounds[1:] | all(.why | startswith("TIMEOUT on n")))'
 
 case_name="a job that alone takes longer is named"
 ended alone
 expect_status 3
 expect_stderr "the time limit passed before a job ended; it was running slow: give more (--time)"
-expect_rounds alone.jsonl.state '.rounds | length == 2'
+expect_rounds alone.jsonl.state '(.rounds | length >= 2) and (.rounds[1:] | all(.why | startswith("TIMEOUT on n")))'
 finish

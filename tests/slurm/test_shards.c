@@ -1,8 +1,10 @@
-/* What needs no Slurm: what its programs print, how jobs are cut into shards, array.json, and what
- * follows from the end of a task. */
+/* How jobs are cut into shards, array.json, what follows from the end of a task, its device, and copies
+ * of files. */
 #include "few_jobs.h"
 #include "support.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,282 +13,8 @@
 #include "batch/slurm/cut.h"
 #include "batch/slurm/decide.h"
 #include "batch/slurm/devices.h"
-#include "batch/slurm/parse.h"
-#include "batch/slurm/program.h"
-#include "batch/slurm/sbatch_option.h"
-
-static void test_versions(void) {
-    static const struct {
-        const char *text;
-        unsigned major, minor; /* 0: refused */
-    } cases[] = {
-        {"slurm 23.11.4\n", 23, 11},
-        {"slurm-wlm 22.05.8\n", 22, 5},
-        {"slurm 20.11.9-1\n", 20, 11},
-        {"slurm 25.05.0-0rc1", 25, 5},
-        {"", 0, 0},
-        {"slurm", 0, 0},
-        {"slurm ", 0, 0},
-        {"slurm 23", 0, 0},
-        {"slurm 23.", 0, 0},
-        {"slurm x.y", 0, 0},
-        {"slurm -1.05", 0, 0},
-        {"slurm 99999999999999999999.05", 0, 0},
-        {"torque 23.11", 0, 0},
-    };
-    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        unsigned major = 0, minor = 0;
-        BHT_EQ(bhi_slurm_parse_version(cases[i].text, &major, &minor), cases[i].major > 0);
-        BHT_EQ(major, cases[i].major);
-        BHT_EQ(minor, cases[i].minor);
-    }
-}
-
-static void test_jobs(void) {
-    static const struct {
-        const char *text;
-        uint64_t job; /* 0: refused */
-    } cases[] = {
-        {"17\n", 17},
-        {"17", 17},
-        {"17;cluster\n", 17},
-        {"4294967295\n", 4294967295},
-        {"", 0},
-        {"\n", 0},
-        {"0\n", 0},
-        {"-1\n", 0},
-        {"+1\n", 0},
-        {" 1\n", 0},
-        {"1 \n", 0},
-        {"17\n18\n", 0},
-        {"4294967296\n", 0},
-        {"1x\n", 0},
-        {"Submitted batch job 17\n", 0},
-        {"99999999999999999999999\n", 0},
-    };
-    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        uint64_t job = 0;
-        const bool good = bhi_slurm_parse_job(cases[i].text, &job);
-        if (good != (cases[i].job > 0) || (good && job != cases[i].job)) {
-            BHT_FAIL("\"%s\": %d, %" PRIu64, cases[i].text, good, job);
-        }
-    }
-}
-
-static void test_limits(void) {
-    static const struct {
-        const char *text;
-        uint64_t tasks; /* 0: it says none */
-    } cases[] = {
-        {"Configuration data\nMaxArraySize            = 1001\nMaxDBDMsgs = 20000\n", 1001},
-        {"MaxArraySize=4", 4},
-        {"MaxArraySize = 1001\nSchedulerParameters = a,max_array_tasks=100,b\n", 100},
-        {"SchedulerParameters = max_array_tasks=2000\nMaxArraySize = 1001\n", 1001},
-        {"MaxArraySize = 1001\nSchedulerParameters = max_array_tasks=x\n", 1001},
-        {"", 0},
-        {"MaxArraySize", 0},
-        {"MaxArraySize = ", 0},
-        {"MaxArraySize = x", 0},
-        {"MaxArraySize = 0", 0},
-        {"MaxArraySize = 99999999999", 0},
-        {" MaxArraySize = 4\n", 0},
-    };
-    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        uint64_t tasks = 0;
-        BHT_EQ(bhi_slurm_parse_limit(cases[i].text, &tasks), cases[i].tasks > 0);
-        if (tasks != cases[i].tasks && cases[i].tasks) {
-            BHT_FAIL("%s: %" PRIu64, cases[i].text, tasks);
-        }
-    }
-}
-
-static void test_tasks(void) {
-    struct bhi_slurm_task task;
-    static const char line[] = "17|3|RUNNING|n2|bulkhead:00ff:12|None";
-    BHT_TRUE(bhi_slurm_parse_task(line, strlen(line), &task));
-    BHT_EQ(task.array, 17);
-    BHT_EQ(task.index, 3);
-    BHT_EQ(task.state, BHI_SLURM_RUNNING);
-    BHT_STR_EQ(task.name, "RUNNING");
-    BHT_STR_EQ(task.node, "n2");
-    BHT_STR_EQ(task.reason, "None");
-    BHT_EQ(task.comment_length, strlen("bulkhead:00ff:12"));
-    BHT_TRUE(!memcmp(task.comment, "bulkhead:00ff:12", task.comment_length));
-    /* No array; no node; a reason with bars; a state of a later version. */
-    static const char single[] = "18|N/A|POWERING_ON||(null)|a|b|c";
-    BHT_TRUE(bhi_slurm_parse_task(single, strlen(single), &task));
-    BHT_EQ(task.index, UINT32_MAX);
-    BHT_EQ(task.state, BHI_SLURM_UNKNOWN);
-    BHT_STR_EQ(task.node, "");
-    BHT_STR_EQ(task.reason, "a|b|c");
-    static const char *const refused[] = {"",
-                                          "17",
-                                          "17|3|RUNNING|n2|c",
-                                          "x|3|RUNNING|n2|c|r",
-                                          "17||RUNNING|n2|c|r",
-                                          "0|3|A|n|c|",
-                                          "17|3||n|c|r",
-                                          "17|-3|A|n|c|r",
-                                          "17|4294967295|A|n|c|r",
-                                          "17|[0-3]|PENDING||c|r",
-                                          "4294967296|1|A|n|c|r"};
-    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
-        if (bhi_slurm_parse_task(refused[i], strlen(refused[i]), &task)) {
-            BHT_FAIL("accepted: %s", refused[i]);
-        }
-    }
-}
-
-/* Any bytes: nothing is read behind them (ASan sees it), and texts stay bounded. */
-static void test_tasks_of_any_bytes(void) {
-    static const char letters[] = "0123456789|||||||ANPR_/()[]- \x01\xff";
-    uint64_t random = 77, good = 0;
-    for (int round = 0; round < 20000; round++) {
-        const size_t size = random_below(&random, 400);
-        char *line = malloc(size + 1);
-        struct bhi_slurm_task task;
-        for (size_t i = 0; i < size; i++) {
-            line[i] = letters[random_below(&random, sizeof letters - 1)];
-        }
-        if (size > 12 && round % 2) {
-            memcpy(line, "1|2|PENDING|", 12);
-        }
-        if (bhi_slurm_parse_task(line, size, &task)) {
-            good++;
-            BHT_LE(strlen(task.reason), sizeof task.reason - 1);
-            BHT_LE((size_t)(task.comment - line) + task.comment_length, size);
-        }
-        (void)bhi_slurm_parse_state(line, size);
-        free(line);
-    }
-    BHT_GE(good, 1000);
-}
-
-static void test_states(void) {
-    BHT_EQ(bhi_slurm_parse_state("CANCELLED by 1000", 17), BHI_SLURM_CANCELLED);
-    BHT_EQ(bhi_slurm_parse_state("NODE_FAIL", 9), BHI_SLURM_VICTIM);
-    BHT_EQ(bhi_slurm_parse_state("NODE_FAILED", 11), BHI_SLURM_UNKNOWN);
-    BHT_EQ(bhi_slurm_parse_state("TIMEOUT+", 7), BHI_SLURM_TIME);
-    BHT_EQ(bhi_slurm_parse_state("", 0), BHI_SLURM_UNKNOWN);
-}
-
-static void test_errors(void) {
-    static const struct {
-        const char *message;
-        enum bhi_slurm_failure failure;
-    } cases[] = {
-        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
-         "failure)",
-         BHI_SLURM_UNREACHED},
-        {"sbatch: error: Batch job submission failed: Unable to contact slurm controller (receive "
-         "failure)",
-         BHI_SLURM_UNSURE},
-        {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
-         BHI_SLURM_UNSURE},
-        {"sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received",
-         BHI_SLURM_UNSURE},
-        {"sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying",
-         BHI_SLURM_UNREACHED},
-        {"sbatch: error: invalid partition specified: gpu\nsbatch: error: Batch job submission "
-         "failed: Invalid partition name specified",
-         BHI_SLURM_REFUSED},
-        {"sbatch: error: Batch job submission failed: Invalid generic resource (gres) "
-         "specification",
-         BHI_SLURM_REFUSED},
-        {"", BHI_SLURM_REFUSED},
-    };
-    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        if (bhi_slurm_judge_error(cases[i].message) != cases[i].failure) {
-            BHT_FAIL("%s", cases[i].message);
-        }
-    }
-}
-
-/* -- programs -----------------------------------------------------------------------------------
- */
-
-static void test_a_program(void) {
-    static const char *const said[] = {"sh", "-c", "echo out; echo why >&2; exit 3", NULL};
-    static const char *const none[] = {"/nonexistent/sbatch", NULL};
-    static const char *const sleeps[] = {"sleep", "1000", NULL};
-    static const char *const kills[] = {"sh", "-c", "kill -9 $$", NULL};
-    static const char *const filtered[] = {"sh", "-c", "echo \"[$SQUEUE_FORMAT]$KEPT\"", NULL};
-    struct bhi_program_result result;
-    bhi_program_run(said, -1, 60 * UINT64_C(1000000000), true, &result);
-    BHT_TRUE(result.started && result.in_time);
-    BHT_EQ(result.status, 3);
-    BHT_STR_EQ(result.out, "out\n");
-    BHT_STR_EQ(result.error, "why\n");
-    bhi_program_free(&result);
-    bhi_program_run(none, -1, 60 * UINT64_C(1000000000), true, &result);
-    BHT_TRUE(!result.started);
-    BHT_TRUE(strstr(result.error, "No such file"));
-    bhi_program_free(&result);
-    bhi_program_run(sleeps, -1, 20000000, true, &result);
-    BHT_TRUE(result.started && !result.in_time);
-    bhi_program_free(&result);
-    bhi_program_run(kills, -1, 60 * UINT64_C(1000000000), true, &result);
-    BHT_EQ(result.status, 128 + SIGKILL);
-    bhi_program_free(&result);
-    setenv("SQUEUE_FORMAT", "%i", 1);
-    setenv("KEPT", "kept", 1);
-    bhi_program_run(filtered, -1, 60 * UINT64_C(1000000000), true, &result);
-    BHT_STR_EQ(result.out, "[]kept\n");
-    bhi_program_free(&result);
-}
-
-/* As getopt_long reads them: words of one letter together, and beginnings of names. */
-static void test_sbatch_options(void) {
-    static const struct {
-        const char *option, *why; /* NULL: it is passed on */
-    } cases[] = {
-        {"--mem=8G", NULL},
-        {"--mem-per-cpu=8G", NULL},
-        {"--contiguous", NULL},
-        {"--exclusive", NULL},
-        {"--exclusive=user", NULL},
-        {"--hold", NULL},
-        {"-H", NULL},
-        {"-pgpu", NULL},
-        {"-pWa", NULL}, /* a partition */
-        {"--wait-all-nodes=1", NULL},
-        {"--part=gpu", NULL},
-        {"--container-image=x", NULL}, /* of a plugin */
-        {"--nv", NULL},
-        {"-Z", NULL},
-        {"", "as one word"},
-        {"8G", "as one word"},
-        {"-", "as one word"},
-        {"--", "as one word"},
-        {"--=x", "as one word"},
-        {"--array=1-9", "--array is set by bulkhead batch"},
-        {"--array", "--array is set by bulkhead batch"},
-        {"--arr=1-9", "may read --arr=1-9 as --array"},
-        {"--a", "as --array"},
-        {"-a1-9", "may read -a1-9 as --array, which is set"},
-        {"-D/", "as --chdir"},
-        {"-Ha1-9", "-Ha1-9 is several options"},
-        {"-HW", "--sbatch-option=--hold"},
-        {"-vv", "is several options"},
-        {"-kW", "is several options"},
-        {"-ZW", "-Z is not known"},
-        {"-W", "as --wait, which is not for --executor slurm"},
-        {"--wait", "--wait is not for --executor slurm"},
-        {"--te", "as --test-only"},
-        {"--wr=true", "as --wrap"},
-        {"--cluster=x", "as --clusters"},
-        {"--no", "as --no-requeue"},
-        {"--mem", "--mem needs a value, in the same word: --sbatch-option=--mem=VALUE"},
-        {"-p", "--sbatch-option=--partition=VALUE"},
-    };
-    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        struct bhi_complaint complaint = {""};
-        const bool good = bhi_slurm_check_option(cases[i].option, &complaint);
-        if (good != !cases[i].why || (!good && !strstr(complaint.text, cases[i].why))) {
-            BHT_FAIL("%s: %d %s", cases[i].option, good, complaint.text);
-        }
-    }
-}
+#include "batch/slurm/places.h"
+#include "tool/interrupt.h"
 
 /* -- the cut ------------------------------------------------------------------------------------
  */
@@ -578,6 +306,35 @@ static void test_quotes(void) {
     }
 }
 
+/* -- what is staged -----------------------------------------------------------------------------
+ */
+
+static void test_a_copy(void) {
+    static char bytes[200000];
+    char folder[] = "/tmp/bulkhead-copy-XXXXXX", from[64], to[64];
+    struct stat status;
+    memset(bytes, 7, sizeof bytes);
+    BHT_NE(mkdtemp(folder), NULL);
+    snprintf(from, sizeof from, "%s/from", folder);
+    snprintf(to, sizeof to, "%s/to", folder);
+    const int fd = open(from, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, bytes, sizeof bytes), sizeof bytes);
+    const pid_t pid = fork(); /* the handlers stay for good */
+    if (pid == 0) {
+        bhi_interrupt_watch();
+        (void)raise(SIGTERM);
+        _exit(bhi_places_copy(fd, sizeof bytes, to));
+    }
+    int ended = 0;
+    BHT_EQ(waitpid(pid, &ended, 0), pid);
+    BHT_EQ(ended, EINTR << 8);
+    BHT_TRUE(stat(to, &status) != 0); /* whole or not at all */
+    BHT_EQ(close(fd), 0);
+    BHT_EQ(unlink(from), 0);
+    BHT_EQ(rmdir(folder), 0);
+}
+
 /* -- devices ------------------------------------------------------------------------------------
  */
 
@@ -638,15 +395,10 @@ static void test_devices(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_versions),       BHT_TEST(test_jobs),
-        BHT_TEST(test_tasks),          BHT_TEST(test_tasks_of_any_bytes),
-        BHT_TEST(test_states),         BHT_TEST(test_errors),
-        BHT_TEST(test_a_program),      BHT_TEST(test_cut),
-        BHT_TEST(test_cut_of_many),    BHT_TEST(test_array),
-        BHT_TEST(test_comments),       BHT_TEST(test_decisions),
-        BHT_TEST(test_endings),        BHT_TEST(test_quotes),
-        BHT_TEST(test_logs),           BHT_TEST(test_devices),
-        BHT_TEST(test_sbatch_options), BHT_TEST(test_limits),
+        BHT_TEST(test_cut),      BHT_TEST(test_cut_of_many), BHT_TEST(test_array),
+        BHT_TEST(test_comments), BHT_TEST(test_decisions),   BHT_TEST(test_endings),
+        BHT_TEST(test_quotes),   BHT_TEST(test_logs),        BHT_TEST(test_devices),
+        BHT_TEST(test_a_copy),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
