@@ -1,6 +1,6 @@
 # Ends what a test has in the background, such as a submitter, however the test ends: bash runs the EXIT
 # trap also when a signal ends it. Source it after `folder` is set.
-# shellcheck shell=bash disable=SC2154 # of who sources it
+# shellcheck shell=bash disable=SC2013,SC2154 # words of a line; of who sources it
 
 descendants() { # PID
     local child

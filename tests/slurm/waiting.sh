@@ -18,7 +18,6 @@ begun='echo "17|0|PENDING||$comment|None"'
 look() { # ARGUMENT…: of bulkhead batch, with the stand-ins
     PATH=$standins:$PATH cli batch "$@"
 }
-expect_file() { if [ -e "$state/$1" ]; then passed=$((passed + 1)); else fail "there is no $1"; fi; }
 expect_no_file() { if [ ! -e "$state/$1" ]; then passed=$((passed + 1)); else fail "there is a $1"; fi; }
 expect_record() { # JOB
     if jq -e ".job == $1" "$state/probe.json" > .jq 2>&1; then passed=$((passed + 1)); else fail "probe.json: $(cat "$state/probe.json")"; fi
