@@ -1,5 +1,5 @@
-/* How jobs are cut into shards, array.json, what follows from the end of a task, its device, and copies
- * of files. */
+/* How jobs are cut into shards, array.json, what follows from the end of a task, its device, and
+ * copies of files. */
 #include "few_jobs.h"
 #include "support.h"
 
