@@ -196,6 +196,10 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     struct bhi_fd_tag tag;
     int fd = -1;
     size_t count = 1;
+    *out_none = worker->fdpass < 0; /* it has ended, and all that had come was taken */
+    if (*out_none) {
+        return NULL;
+    }
     const int length = bhi_fdpass_recv(worker->fdpass, &tag, sizeof tag, &fd, &count, MSG_DONTWAIT);
     *out_none = length == -EAGAIN || length == 0;
     if (*out_none) {

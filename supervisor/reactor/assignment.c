@@ -236,7 +236,9 @@ static void start_worker(bh_context *context, const struct job *job) {
     if (!job->stream && !worker) {
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;
     }
-    if (job->stream && !worker && wants(job->stream) && bhi_room_is_short(&detail)) {
+    /* EAGAIN: Linux takes no descriptors at the moment (fdpass.h), whoever's they are. */
+    const bool later = bhi_room_is_short(&detail) || detail.sys_errno == EAGAIN;
+    if (job->stream && !worker && wants(job->stream) && later) {
         bhi_stream_starved(&job->stream->core, &detail);
     } else if (job->stream && !worker && wants(job->stream)) {
         bhi_stream_lost_worker(&job->stream->core, false, &detail);

@@ -11,6 +11,7 @@
 #include "supervisor/reactor/lessons.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
+#include "supervisor/reactor/side_channel.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
@@ -150,6 +151,9 @@ void bhi_control_ready(struct bhi_worker *worker) {
     }
     bool runs = worker->state == BHI_RUNNING;
     bhi_context_pump_unlock(worker->context);
+    if (runs && worker->kind == BHI_WORKER_DEVICE && is_on_gpu(worker)) {
+        bhi_side_channel_watch(worker);
+    }
     if (runs) {
         bhi_context_log(worker->context, BH_LOG_INFO, "%s %d is ready%s%s",
                         worker->kind == BHI_WORKER_SENTINEL ? "sentinel" : "worker",
@@ -422,6 +426,9 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
                                                            : outgoing->message.buffer_attach.buffer,
         };
         BHI_STEP_POINT("descriptor_due", worker);
+        if (worker->fdpass < 0) {
+            return -EPIPE; /* it has ended */
+        }
         int error = bhi_fdpass_send(worker->fdpass, &tag, sizeof tag, &outgoing->fd, 1);
         if (error) {
             return error;

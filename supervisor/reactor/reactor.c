@@ -15,6 +15,7 @@
 #include "supervisor/reactor/obituary.h"
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
+#include "supervisor/reactor/side_channel.h"
 #include "supervisor/reactor/zygote_messages.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/proc_status.h"
@@ -128,6 +129,7 @@ static void bury_worker(struct bhi_worker *worker) {
     BHI_STEP_POINT("worker_due", worker);
     /* Its last messages may say why it could not start. */
     bhi_control_receive(worker);
+    bhi_side_channel_end(worker);
     bhi_context_lock(context);
     bhi_sentinel_worker_gone(worker);
     if (worker->state != BHI_RUNNING && !worker->core.stream && !worker->core.kill &&
@@ -262,7 +264,11 @@ static void on_worker_pidfd(struct bhi_worker *worker) {
     if (!worker->reap_deadline_ns) {
         worker->reap_deadline_ns = worker->ended_ns + REAP_GRACE_NS;
     }
+    const bool served = worker->state == BHI_RUNNING;
     bhi_context_unlock(worker->context);
+    if (served) { /* while its device is held, so that closing what it has of it takes no time */
+        bhi_side_channel_end(worker);
+    }
 }
 
 static void on_event(bh_context *context, const struct bhi_control_source *source) {
@@ -282,7 +288,9 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
         bhi_doorbell_rung(worker);
         break;
     case BHI_SOURCE_WORKER_FDPASS:
-        bhi_sentinel_hung_up(worker);
+        if (bhi_side_channel_event(worker) && worker->words.state != BHI_WORDS_NONE) {
+            bhi_sentinel_hung_up(worker);
+        }
         break;
     case BHI_SOURCE_WORKER_CHANNEL:
         bhi_control_woken(worker);

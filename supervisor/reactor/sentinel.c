@@ -4,6 +4,7 @@
 #include "base/futex.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
+#include "supervisor/reactor/side_channel.h"
 #include "supervisor/reactor/spawn.h"
 #include "supervisor/worker/exported.h"
 #include "supervisor/worker/outbox.h"
@@ -65,9 +66,7 @@ const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_
     worker->words = (struct bhi_words){.state = BHI_WORDS_KEPT, .fd = fd, .bytes = words->bytes};
     context->wake_reactor = true;
     bhi_context_settle_unlock(context);
-    /* If this fails, the worker's death is noticed only when the device has released the worker. */
-    (void)bhi_poller_control(&context->poller, EPOLL_CTL_ADD, worker->fdpass, 0,
-                             &worker->fdpass_source);
+    bhi_side_channel_watch(worker);
     BHI_STEP_POINT("words_kept", worker);
     return NULL;
 }
@@ -297,8 +296,6 @@ void bhi_sentinel_worker_gone(struct bhi_worker *worker) {
         process_gone(worker);
         return;
     }
-    bhi_poller_unwatch(&worker->context->poller,
-                       worker->words.state == BHI_WORDS_NONE ? -1 : worker->fdpass);
     /* The supervisor may not have noticed the worker's end before. */
     bhi_worker_end_words(worker);
     const bool known = worker->words.state != BHI_WORDS_KEPT || worker->words.set_requested;

@@ -88,7 +88,8 @@ struct bhi_worker {
     bool messages_left; /* messages are left: look again without waiting */
     bool ready_logged;
     uint64_t layers; /* that hold, as its `ready` reports */
-    int fdpass;      /* what comes back through it is read under the lock (harvest.c) */
+    int fdpass;      /* what comes back through it is read under the lock (harvest.c); -1: closed */
+    bool hands_out;  /* it can send descriptors there: it runs on a GPU */
     int doorbell;
     struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];

@@ -44,13 +44,13 @@ struct scene {
     pid_t worker, zygote;
 };
 
-static struct scene begin(unsigned spares, bh_isolation isolation) {
+static struct scene begin_with(unsigned spares, bh_isolation isolation, const char *faults) {
     struct scene scene;
     nvidia_machine(1, "");
     bh_context_options options = fx_options();
     options.spares = spares;
     options.worker_idle_ns = BH_FOREVER;
-    scene.context = fx_context_with(options, NULL);
+    scene.context = fx_context_with(options, faults);
     bh_stream_options with = fx_stream_options();
     with.name = "held";
     with.isolation = isolation;
@@ -64,6 +64,10 @@ static struct scene begin(unsigned spares, bh_isolation isolation) {
     scene.zygote = below("bh-zygote");
     BHT_TRUE(scene.worker > 0 && scene.zygote > 0 && is_open());
     return scene;
+}
+
+static struct scene begin(unsigned spares, bh_isolation isolation) {
+    return begin_with(spares, isolation, NULL);
 }
 
 static void end(struct scene *scene) {
@@ -191,6 +195,23 @@ static void the_host_hangs_up_first(void) {
     end(&scene);
 }
 
+/* A worker sends its device's descriptor to the supervisor, where nobody takes it, and dies. That
+ * does not keep the device beyond the holder's end, which confirms the death. */
+static void what_it_handed_out_keeps_no_device(void) {
+    struct scene scene = begin_with(0, BH_ISOLATION_STREAM, "1:after_record:2=hand_out");
+    const pid_t holder = below("bh-devholder");
+    fx_kill(scene.zygote, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(scene.zygote) == 'T', 20000);
+    fx_expect_healthy(scene.context, scene.stream);
+    WAIT_UNTIL(bht_process_state(scene.worker) == 'Z', 20000); /* killed for it */
+    fx_kill(holder, SIGKILL);
+    WAIT_UNTIL(!is_open(), 20000);
+    BHT_TRUE(is_known(scene.context, scene.worker));
+    fx_kill(scene.zygote, SIGCONT);
+    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
+    end(&scene);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_worker_is_buried_when_its_device_is_released),
@@ -200,6 +221,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_zygote_that_ends_first),
         BHT_TEST(a_worker_has_one_holder),
         BHT_TEST(the_host_hangs_up_first),
+        BHT_TEST(what_it_handed_out_keeps_no_device),
     };
     if (!nvidia_may_mount()) {
         fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));

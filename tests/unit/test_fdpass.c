@@ -5,7 +5,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LONELY 1899999999 /* a user who has no other process */
 
 struct fixture {
     int a, b;
@@ -260,6 +265,40 @@ static void test_message_refused(void) {
     BHT_EQ(bhi_fdpass_send_message(f->b, &message, NULL, 0), -EPROTO);
 }
 
+/* Linux counts what a user has under way in sockets, of all processes together, and a worker can
+ * have much there. Another process has to wait, and is not wrong. */
+static void test_too_many_of_the_user(void) {
+    enum { LIMIT = 40 };
+    struct fixture *f = &fixture;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {LIMIT, LIMIT};
+        int other[2], fds[BHI_FDPASS_MAX], sent = 0;
+        char byte;
+        size_t count = 0;
+        if (bhi_fdpass_pair(other) != 0 || setrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+            (geteuid() == 0 && setresuid(LONELY, LONELY, LONELY) != 0)) {
+            _exit(2);
+        }
+        for (int i = 0; i < BHI_FDPASS_MAX; i++) {
+            fds[i] = f->a;
+        }
+        while (sent < 2 * LIMIT && bhi_fdpass_send(f->a, "x", 1, fds, BHI_FDPASS_MAX) == 0) {
+            sent += BHI_FDPASS_MAX;
+        }
+        const int refused = bhi_fdpass_send(other[0], "x", 1, fds, 1);
+        while (recv(f->b, &byte, 1, MSG_DONTWAIT) == 1) { /* without them */
+            count++;
+        }
+        const int later = bhi_fdpass_send(other[0], "x", 1, fds, 1);
+        _exit(sent <= LIMIT || count == 0 ? 3 : refused != -EAGAIN ? 4 : later != 0 ? 5 : 0);
+    }
+    int status = 0;
+    BHT_EQ(waitpid(pid, &status, 0), pid);
+    BHT_TRUE(WIFEXITED(status));
+    BHT_EQ(WEXITSTATUS(status), 0);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_pair_is_cloexec),    BHT_TEST(test_round_trip),
@@ -267,7 +306,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_packet_too_long),    BHT_TEST(test_would_block_and_full),
         BHT_TEST(test_end_of_file),        BHT_TEST(test_last_words_behind_a_reset),
         BHT_TEST(test_message_round_trip), BHT_TEST(test_message_wrong_count),
-        BHT_TEST(test_message_refused),
+        BHT_TEST(test_message_refused),    BHT_TEST(test_too_many_of_the_user),
     };
     bht_around(set_up, tear_down);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

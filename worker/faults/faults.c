@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,7 @@ enum action {
     ACT_DRAIN,
     ACT_UNLISTED,
     ACT_HOARD,
+    ACT_HAND_OUT,
     ACT_TAMPER, /* from here on: one for each of tamper.h */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
@@ -57,7 +59,7 @@ enum action {
 static const char *const action_names[ACT_TAMPER] = {
     "segv",  "abort",   "kill",    "stop",  "sigsys",     "exit0",    "exit7",    "hang",
     "flood", "garbage", "fail",    "close", "close_hang", "hang_up",  "oom_host", "oom_device",
-    "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted", "hoard",
+    "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted", "hoard",    "hand_out",
 };
 
 /* All points. A call has two names (bhi_fault_call). */
@@ -376,6 +378,35 @@ static void hoard(void) {
     _exit(7);
 }
 
+/* Sends copies of all that it has open through its side channel, in one packet. */
+static void hand_out(void) {
+    enum { MOST = 128 };
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(MOST * sizeof(int))];
+    } control = {.bytes = {0}};
+    int fds[MOST];
+    size_t count = 0;
+    for (int fd = 0; fd < MOST; fd++) {
+        if (fd != BHI_FDPASS_DESCRIPTOR && fcntl(fd, F_GETFL) >= 0) {
+            fds[count++] = fd;
+        }
+    }
+    struct iovec iov = {.iov_base = control.bytes, .iov_len = 1};
+    const struct msghdr message = {.msg_iov = &iov,
+                                   .msg_iovlen = 1,
+                                   .msg_control = control.bytes,
+                                   .msg_controllen = CMSG_SPACE(count * sizeof *fds)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof *fds);
+    memcpy(CMSG_DATA(header), fds, count * sizeof *fds);
+    if (sendmsg(BHI_FDPASS_DESCRIPTOR, &message, MSG_NOSIGNAL) < 0) {
+        abort();
+    }
+}
+
 /* The crash must be a plain one, without a sanitizer's report. */
 __attribute__((no_sanitize("address", "undefined"))) static void act(enum action action) {
     char *none[] = {NULL};
@@ -384,6 +415,9 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     switch (action) {
     case ACT_HOARD:
         hoard();
+        break;
+    case ACT_HAND_OUT:
+        hand_out();
         break;
     case ACT_SEGV:
         *nowhere = 0;

@@ -21,6 +21,7 @@
  *           unblock                     clears O_NONBLOCK on what it shares with the supervisor
  *                                       (only before filter A, which forbids ioctl)
  *           unlisted                    a system call that no table has
+ *           hand_out                    sends all that it has open through its side channel
  *           and, where a buffer is attached, the actions of tamper.h
  *
  * An item plan=PATH names a file of plan.h: a fault that a test chooses later. notes=PATH, the last

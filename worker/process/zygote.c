@@ -33,10 +33,12 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_CHILDREN 4096
 #define MAX_PROBES   8
+#define SAY_PAUSE_NS 1000000
 #define NICER        1 /* one nice level: four fifths of the host's share of a busy processor */
 #define TRACE_LAYER  UINT32_MAX /* a tracer, which is a prober of no layer */
 
@@ -85,6 +87,9 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
                                   {.fd = zygote.config->go, .events = 0}};
         if (r != -EAGAIN || (poll(ready, 2, -1) < 0 && errno != EINTR) || ready[1].revents != 0) {
             leave(BHI_EXIT_SUPERVISOR);
+        }
+        if (fd_count > 0) { /* it may not be for lack of room (fdpass.h) */
+            nanosleep(&(const struct timespec){.tv_nsec = SAY_PAUSE_NS}, NULL);
         }
     }
 }

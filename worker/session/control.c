@@ -72,19 +72,27 @@ static void ring(struct bhi_session *s) {
     (void)!write(s->config.doorbell, &one, sizeof one);
 }
 
-/* The supervisor reads answers at the latest after it has seen a record end. If the socket is full
- * before that, the doorbell makes it read. */
-static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int fd) {
+/* Sends a tag with descriptors. |rings|: if the socket is full, the doorbell makes the supervisor
+ * read. */
+static int send_tag(struct bhi_session *s, const struct bhi_fd_tag *tag, const int *fds,
+                    size_t count, bool rings) {
     const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
     const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
     int error;
-    while ((error = bhi_fdpass_send(s->config.fdpass, tag, sizeof *tag, &fd, fd >= 0)) == -EAGAIN &&
+    while ((error = bhi_fdpass_send(s->config.fdpass, tag, sizeof *tag, fds, count)) == -EAGAIN &&
            bhi_now_ns() < deadline) {
-        ring(s);
+        if (rings) {
+            ring(s);
+        }
         (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,
                              bhi_deadline_ns(SEND_PAUSE_NS));
     }
-    return error == 0 ? 0 : BHI_EXIT_SUPERVISOR;
+    return error;
+}
+
+/* The supervisor reads answers at the latest after it has seen a record end. */
+static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int fd) {
+    return send_tag(s, tag, &fd, fd >= 0, true) == 0 ? 0 : BHI_EXIT_SUPERVISOR;
 }
 
 static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *message) {
@@ -412,9 +420,7 @@ int bhi_session_announce_words(struct bhi_session *s) {
     }
     fds[1] = fds[0];
     const int doorbell[2] = {s->config.doorbell, s->config.doorbell};
-    int err = none ? 0
-                   : bhi_fdpass_send(s->config.fdpass, &tag, sizeof tag, other ? doorbell : fds,
-                                     two ? 2 : 1);
+    int err = none ? 0 : send_tag(s, &tag, other ? doorbell : fds, two ? 2 : 1, false);
     close(fds[0]);
     return err != 0 ? BHI_EXIT_START_FAILED : bhi_session_send(s, &message);
 }
