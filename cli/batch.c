@@ -67,7 +67,7 @@ static int judge_lines(struct batch *batch) {
     bhi_batch_jobs_tell(&batch->jobs);
     bhi_complain("batch",
                  "%zu line%s %s bad: nothing was started; --keep-going skips bad lines; duplicate "
-                 "ids, dependencies and shared files are checked after these",
+                 "ids, dependencies and shared files were not checked",
                  bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
     return BHI_EXIT_USAGE;
 }

@@ -57,10 +57,10 @@ static const struct bhi_section run_sections[] = {
      "  kernel       name of the kernel: the name of its file\n"
      "  kernel_hash  64 hexadecimal digits: code, entry point, constants, --trusted\n"
      "  executed     \"no\", \"unknown\" (it was running) or \"yes\"\n"
-     "  blame        \"certain\"; \"suspected\": another kernel, which ran before on the same\n"
-     "               worker, may be to blame, or another process that waited for the GPU\n"
-     "               (DEVICE_LOST after more than 3.5 s), or who used up the memory (SIGKILL);\n"
-     "               \"none\"\n"
+     "  blame        \"none\", \"certain\" or \"suspected\": something else may be to blame, a\n"
+     "               kernel that ran before on the same worker, a process that waited for\n"
+     "               the GPU (DEVICE_LOST after more than 3.5 s), or one that used up the\n"
+     "               memory (SIGKILL)\n"
      "  event        number of the event\n"
      "  origin       number of the event where the poison began\n"
      "  worker_pid   pid of the worker where the poison began\n"
@@ -253,7 +253,7 @@ static const struct bhi_example batch_examples[] = {
      "Runs j7 and the jobs that depend on it again."},
     {"make-jobs | bulkhead batch - --state nightly --json | jq .failures",
      "Jobs from another program, results for the next one."},
-    {"bulkhead batch --status jobs.jsonl.state", "How far it is, from any machine."},
+    {"bulkhead batch --status jobs.jsonl.state", "Shows the progress of the batch, from any machine."},
 };
 
 static const struct bhi_section judge_sections[] = {

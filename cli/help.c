@@ -265,8 +265,9 @@ int bhi_help_main(const struct bhi_args *args) {
         const struct bhi_command *command = bhi_command_find(args->operands[0]);
         if (!command) {
             char hint[160];
-            bhi_complain("help", "there is no command '%s'%s; see bulkhead help", args->operands[0],
-                         bhi_command_hint(args->operands[0], hint));
+            (void)bhi_command_hint(args->operands[0], hint);
+            bhi_complain("help", "there is no command '%s'%s%s bulkhead help", args->operands[0],
+                         hint, hint[0] ? " See" : "; see");
             return BHI_EXIT_USAGE;
         }
         bhi_help_command(stdout, command);

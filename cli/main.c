@@ -36,7 +36,10 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
     int status = BHI_EXIT_READY;
 
     if (!bhi_args_parse(command, words, word_count, &args, &complaint)) {
-        bhi_complain(command->name, "%s; see bulkhead %s --help", complaint.text, command->name);
+        const size_t length = strlen(complaint.text);
+        const bool asks = length > 0 && complaint.text[length - 1] == '?';
+        bhi_complain(command->name, "%s%s bulkhead %s --help", complaint.text,
+                     asks ? " See" : "; see", command->name);
         return BHI_EXIT_USAGE;
     }
     if (args.help) {
@@ -79,10 +82,11 @@ int main(int argc, char **argv) {
     const struct bhi_command *command = bhi_command_find(name);
     if (!command) {
         char hint[160];
+        (void)bhi_command_hint(name, hint);
         bhi_complain(NULL,
-                     name[0] == '-' ? "unknown option '%s'%s; see bulkhead --help"
-                                    : "there is no command '%s'%s; see bulkhead --help",
-                     name, bhi_command_hint(name, hint));
+                     name[0] == '-' ? "unknown option '%s'%s%s bulkhead --help"
+                                    : "there is no command '%s'%s%s bulkhead --help",
+                     name, hint, hint[0] ? " See" : "; see");
         return BHI_EXIT_USAGE;
     }
     return run_command(command, argv + 2, (size_t)argc - 2);

@@ -153,8 +153,8 @@ static bool refuse_overlap(const struct bhi_run_request *run, struct bhi_complai
             if (input->in_path && !strcmp(input->in_path, output->out_path)) {
                 return bhi_refuse(
                     complaint,
-                    "\"%s\": \"%s\" %.200s reads that file: to replace it, use \"inout\"",
-                    output->option, input->option, input->text);
+                    "\"%s\" %.200s: \"%s\" %.200s reads that file: to replace it, use \"inout\"",
+                    output->option, output->text, input->option, input->text);
             }
         }
     }

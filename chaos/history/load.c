@@ -287,7 +287,9 @@ static bool take_header(json_t *object, struct bhi_history *history,
 static bool refuse_json(const json_error_t *error, size_t line, struct bhi_complaint *complaint) {
     const bool too_big = json_error_code(error) == json_error_numeric_overflow &&
                          !strncmp(error->text, "too big", strlen("too big"));
-    return bhi_refuse(complaint, "line %zu: %s%s", line, error->text,
+    const bool syntax = json_error_code(error) == json_error_invalid_syntax ||
+                        json_error_code(error) == json_error_premature_end_of_input;
+    return bhi_refuse(complaint, "line %zu: %s%s%s", line, syntax ? "not JSON: " : "", error->text,
                       too_big ? ": write a number above 9223372036854775807 as a string of digits"
                               : "");
 }

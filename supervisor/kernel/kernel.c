@@ -91,15 +91,17 @@ static bh_status check_code(const void *code, size_t code_size, bh_detail *detai
         memcpy(&magic, code, sizeof magic);
     }
     if (magic == SPIRV_MAGIC && (code_size < MIN_CODE || code_size % 4)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: %zu bytes are no whole SPIR-V module (a multiple "
-                        "of 4, at least %u): it was probably cut short",
-                        code_size, MIN_CODE);
+        return bhi_fail(
+            detail, BH_INVALID_ARGUMENT, 0,
+            "bh_kernel_create_spirv: not a whole SPIR-V module: it has %zu bytes, and a "
+            "module has at least %u, a multiple of 4; it was probably cut short",
+            code_size, MIN_CODE);
     }
     if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4) {
         return bhi_fail(
             detail, BH_INVALID_ARGUMENT, 0,
-            "bh_kernel_create_spirv: %zu bytes are not a SPIR-V module (a multiple of 4, %u to %u)",
+            "bh_kernel_create_spirv: not a SPIR-V module: it has %zu bytes, and a module has %u to "
+            "%u, a multiple of 4",
             code_size, MIN_CODE, MAX_CODE);
     }
     if (magic != SPIRV_MAGIC) {

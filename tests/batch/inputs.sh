@@ -34,7 +34,7 @@ expect_lines 3
 expect_stderr "jobs.jsonl:2: "
 expect_stderr "jobs.jsonl:3: "
 expect_stderr "deadline"
-expect_stderr "2 lines are bad: nothing was started; --keep-going skips bad lines; duplicate ids, dependencies and shared files are checked after these"
+expect_stderr "2 lines are bad: nothing was started; --keep-going skips bad lines; duplicate ids, dependencies and shared files were not checked"
 expect_untouched
 
 case_name="an output of another format, of a kernel and of an expression"
@@ -134,7 +134,7 @@ cli batch jobs.jsonl
 expect_status 2
 expect_lines 2
 expect_stderr "jobs.jsonl:4: not JSON: "
-expect_stderr "1 line is bad: nothing was started; --keep-going skips bad lines; duplicate ids, dependencies and shared files are checked after these"
+expect_stderr "1 line is bad: nothing was started; --keep-going skips bad lines; duplicate ids, dependencies and shared files were not checked"
 
 case_name="a file that holds no jobs"
 for ((i = 0; i < 500; i++)); do echo 'no job'; done > jobs.jsonl

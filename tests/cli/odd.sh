@@ -71,7 +71,7 @@ odd INVALID_KERNEL "it is a .npy array, not a kernel" run x.npy "${k[@]}"
 words=$(($(stat -c %s "$sq") / 4))
 for size in 4 19 21 101; do
     head -c $size "$sq" > cut.spv
-    odd INVALID_ARGUMENT "cut.spv: $size bytes are no whole SPIR-V module (a multiple of 4, at least 20): it was probably cut short" \
+    odd INVALID_ARGUMENT "cut.spv: not a whole SPIR-V module: it has $size bytes, and a module has at least 20, a multiple of 4; it was probably cut short" \
         run cut.spv "${k[@]}"
     if grep -q GLSL .stderr; then fail "it may be GLSL"; else passed=$((passed + 1)); fi
 done

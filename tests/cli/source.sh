@@ -255,7 +255,7 @@ INPUT=x.npy refuses "FILE -: it is a .npy array, not a kernel" inspect -
 printf '\40\0\0\0\0\0\0\0%-32s' '{}' > tensors
 INPUT=tensors refuses "FILE -: it is a .safetensors file of arrays, not a kernel" inspect -
 printf 'what is this?\n' > noname
-refuses "noname: 14 bytes are not a SPIR-V module" run noname --groups 1
+refuses "noname: not a SPIR-V module: it has 14 bytes" run noname --groups 1
 case_name="what it was ported from is no matter"
 printf '%s\n' '// __global__, once' '/* @workgroup_size(64),' ' * #version 1 */' > ported
 cat ported scale.hlsl > noname

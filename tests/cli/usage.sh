@@ -15,14 +15,14 @@ expect_stderr "Usage: bulkhead"
 refuses "there is no command 'walk'; see bulkhead --help" walk
 refuses "unknown option '--walk'; see bulkhead --help" --walk
 refuses "there is no command 'walk'" help walk
-refuses "there is no command 'isnpect'; did you mean 'inspect'?; see bulkhead --help" isnpect
-refuses "there is no command 'dev'; did you mean 'devices'?; see bulkhead help" help dev
+refuses "there is no command 'isnpect'; did you mean 'inspect'? See bulkhead --help" isnpect
+refuses "there is no command 'dev'; did you mean 'devices'? See bulkhead help" help dev
 
 # -- options ---------------------------------------------------------------------------------------
 refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo
 refuses "unknown option '--foo'; see bulkhead run --help" "${run[@]}" --foo=7
 refuses "unknown option '-x'" "${run[@]}" -x
-refuses "unknown option '--group'; did you mean '--groups'?; see bulkhead run --help" run k.spv --group 1
+refuses "unknown option '--group'; did you mean '--groups'? See bulkhead run --help" run k.spv --group 1
 refuses "unknown option '--dealdine'; did you mean '--deadline'?" "${run[@]}" --dealdine=1s
 refuses "unknown option '--D'" "${run[@]}" --D X
 refuses "option '-D' needs a value: -D NAME[=VALUE]" "${run[@]}" -D
