@@ -253,7 +253,8 @@ static const struct bhi_example batch_examples[] = {
      "Runs j7 and the jobs that depend on it again."},
     {"make-jobs | bulkhead batch - --state nightly --json | jq .failures",
      "Jobs from another program, results for the next one."},
-    {"bulkhead batch --status jobs.jsonl.state", "Shows the progress of the batch, from any machine."},
+    {"bulkhead batch --status jobs.jsonl.state",
+     "Shows the progress of the batch, from any machine."},
 };
 
 static const struct bhi_section judge_sections[] = {
