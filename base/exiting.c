@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +10,14 @@
 
 #define EXITING 0x4u /* PF_EXITING, include/linux/sched.h */
 
-bool bhi_is_exiting(pid_t pid) {
-    char path[32], text[512];
+/* Reads the file |stat| of a thread. */
+static bool thread_is_exiting(int folder, const char *stat) {
+    char text[512];
     unsigned flags = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHI_AUTO_FD fd = openat(folder, stat, O_RDONLY | O_CLOEXEC);
     const ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1); /* whole, by seq_file */
     if (length < 0) {
-        return true;
+        return true; /* it has just ended */
     }
     text[length] = '\0';
     /* The name may contain any characters, so the last ')' ends it. After it come state, ppid,
@@ -24,4 +25,28 @@ bool bhi_is_exiting(pid_t pid) {
     const char *rest = strrchr(text, ')');
     return !rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||
            (flags & EXITING) != 0;
+}
+
+bool bhi_first_thread_is_exiting(pid_t pid) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return thread_is_exiting(AT_FDCWD, path);
+}
+
+bool bhi_is_exiting(pid_t pid) {
+    char path[32], stat[sizeof((struct dirent *)0)->d_name + sizeof "/stat"];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    bool exiting = true;
+    if (!threads) {
+        return true;
+    }
+    for (const struct dirent *entry; exiting && (entry = readdir(threads));) {
+        if (entry->d_name[0] != '.') {
+            snprintf(stat, sizeof stat, "%s/stat", entry->d_name);
+            exiting = thread_is_exiting(dirfd(threads), stat);
+        }
+    }
+    closedir(threads);
+    return exiting;
 }

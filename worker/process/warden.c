@@ -239,7 +239,7 @@ static int watch(const struct warden *warden, const struct bhi_driver *driver) {
          * to stop the kernel. The socket is closed before them. */
         hung_up = hung_up || fds[SOCKET].revents != 0;
         if (fds[HOST].revents != 0 ||
-            (fds[SOCKET].revents != 0 && bhi_is_exiting(warden->host_pid))) {
+            (fds[SOCKET].revents != 0 && bhi_first_thread_is_exiting(warden->host_pid))) {
             host_is_gone(warden);
             return BHI_EXIT_OK;
         }

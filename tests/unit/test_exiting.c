@@ -1,0 +1,60 @@
+#include "base/exiting.h"
+#include "harness.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Waits until the first thread of |pid| is a zombie. */
+static void await_end(pid_t pid) {
+    WAIT_UNTIL(bht_process_state(pid) == 'Z', 20000);
+}
+
+static void test_living_and_dead(void) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    BHT_TRUE(!bhi_is_exiting(getpid()));
+    BHT_TRUE(!bhi_is_exiting(pid));
+    BHT_EQ(kill(pid, SIGKILL), 0);
+    await_end(pid);
+    BHT_TRUE(bhi_is_exiting(pid));
+    BHT_EQ(waitpid(pid, NULL, 0), pid);
+}
+
+static void *go_on(void *unused) {
+    while (pause() != 0) { /* until a signal kills it */
+    }
+    return unused;
+}
+
+/* A worker that was taken over can do that, and close its sockets: it is not dying. */
+static void test_without_its_first_thread(void) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, go_on, NULL) != 0) {
+            _exit(1);
+        }
+        syscall(SYS_exit, 0);
+    }
+    await_end(pid);
+    BHT_TRUE(bhi_first_thread_is_exiting(pid));
+    BHT_TRUE(!bhi_is_exiting(pid));
+    BHT_EQ(waitpid(pid, NULL, WNOHANG), 0);
+    BHT_EQ(kill(pid, SIGKILL), 0);
+    WAIT_UNTIL(bhi_is_exiting(pid), 20000);
+    BHT_EQ(waitpid(pid, NULL, 0), pid);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(test_living_and_dead),
+        BHT_TEST(test_without_its_first_thread),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
