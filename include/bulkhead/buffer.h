@@ -72,11 +72,12 @@ BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
  * limits of the stream that reads; bh_submit returns BH_OUT_OF_DEVICE_MEMORY if the copy exceeds
  * them. Streams of other tenants cannot write the buffer. If a stream of the same tenant writes it
  * on another device, the buffer moves there with the submission: it belongs to that stream then, as
- * if it had been created for it. Neither blocks the host. A stream whose device is not known yet is
- * taken to be on the buffer's device; if it is not, its submission ends BH_BINDING_MISMATCH: call
- * bh_stream_wait_ready first. The first call for a device, also with AUTO, waits until a worker has
- * reported what the device is (as bh_stream_wait_ready does). Returns what bh_buffer_create
- * returns; if the call waits, also what bh_stream_wait_ready returns; or
+ * if it had been created for it. Neither the copy nor the move blocks the host. The library takes a
+ * stream whose device is not known yet to be on the buffer's device. If the stream then runs on
+ * another one, its submission ends BH_BINDING_MISMATCH: call bh_stream_wait_ready first. The first
+ * call for a device, also with AUTO, waits until a worker has reported what the device is (as
+ * bh_stream_wait_ready does). Returns what bh_buffer_create returns; if the call waits, also what
+ * bh_stream_wait_ready returns; or
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
  *   BH_UNSUPPORTED           the device cannot share its memory between processes
  *   BH_IN_CALLBACK           it would have to wait in a callback */
@@ -88,7 +89,7 @@ BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t
  * (B5). */
 typedef enum bh_map_intent {
     BH_MAP_READ = 1,       /* reads: waits for the last writer; poisoned content is refused (B5). Do
-                              not write there: workers possibly do not see it */
+                              not write there: workers may not see what you write */
     BH_MAP_READ_WRITE = 3, /* reads and writes: waits for writers and readers; poisoned content is
                               refused */
     BH_MAP_DISCARD = 2,    /* overwrites all of it: waits for writers and readers; the content is

@@ -38,7 +38,7 @@ typedef struct bh_context_options {
                                 Otherwise bh_context_create returns BH_SYSTEM with EPERM. A path
                                 that is not UTF-8 or has control characters is INVALID_ARGUMENT.
                                 The library removes what killed programs left there */
-    uint32_t spares;         /* warm workers for each device and memory limit in use; default 1 */
+    uint32_t spares;         /* ready workers for each device and memory limit in use; default 1 */
     uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a
                                 stream survives; one more makes it UNAVAILABLE. At least 1; default
                                 16. A death counts only if the worker had completed nothing and no
@@ -48,9 +48,10 @@ typedef struct bh_context_options {
     uint64_t restart_window_ns;  /* the budget refills evenly; an empty one is full again after this
                                     time. A stream whose budget is spent stays UNAVAILABLE for this
                                     time; default 60 s; 0: no death counts */
-    uint64_t start_timeout_ns;   /* a worker that is not ready after this is killed; default 30 s */
-    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers, and as many
-                                   bytes in the memory of GPUs; memory in use does not count;
+    uint64_t start_timeout_ns;   /* a worker that is not ready after this time is killed; default
+                                    30 s */
+    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers: so many bytes
+                                   in the host, and so many in GPUs. Memory in use does not count;
                                    default a 16th of the machine's memory, at most 1 GiB; 0: none */
     uint32_t kernel_limit;       /* kernels that a worker keeps, at least 1; default 1024. It drops
                                    the least recently used ones, and gets them again when they are
@@ -140,7 +141,7 @@ typedef struct bh_pool_stats {
     uint64_t bytes;         /* kept now, of released buffers */
     uint64_t blocks;        /* kept now */
     uint64_t hits;          /* buffers that were made of kept memory */
-    uint64_t misses;        /* buffers whose size the pool serves, for which it had no memory */
+    uint64_t misses;        /* buffers of a size that the pool serves, but had no memory for */
     uint64_t evictions;     /* blocks given back to the machine: over pool_limit, or by a trim */
     uint64_t zeroed_bytes;  /* overwritten with zeros for reuse */
     uint64_t device_bytes;  /* kept now in the memory of GPUs, of released buffers there */
@@ -168,10 +169,10 @@ typedef struct bh_kernel_stats {
     uint64_t kernels;    /* distinct kernels now; several handles of one kernel count once */
     uint64_t bytes;      /* of SPIR-V in them */
     uint64_t shared;     /* kernel creations that found an equal kernel */
-    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once; not
-                            the ones that |told| counts */
+    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once;
+                            without those that |told| counts */
     uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
-    uint64_t told;       /* times that one was sent to a spare worker, before a launch needed it */
+    uint64_t told;       /* times that a kernel was sent to a spare, before a launch needed it */
 } bh_kernel_stats;
 
 /* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is

@@ -2,11 +2,11 @@
  *
  * The functions here are in a library of their own, libbulkhead-judge, which uses libbulkhead as
  * any program does. So bulkhead.h does not include this header. The rules of bulkhead.h hold for
- * it, too. A judge owns a context of its own; what it does touches no other.
+ * it, too. A judge owns a context of its own, and does not affect other contexts.
  *
  * One judge serves one task, and any number of candidates: kernels that nobody trusts. A candidate
- * runs in a worker of its own, which runs no other kernel. If it crashes, hangs, or takes over its
- * worker, that is its judgement; the next candidate is not affected. */
+ * runs in a worker of its own, which runs no other kernel. If it crashes or hangs, that is its
+ * judgement. The next candidate is not affected, even if the worker was taken over. */
 #ifndef BULKHEAD_JUDGE_H
 #define BULKHEAD_JUDGE_H
 
@@ -27,10 +27,11 @@ extern "C" {
 /* The maximum number of a task's sizes. */
 #define BH_JUDGE_SIZES 64
 
-/* A task, its inputs, and what its reference has computed. Threads may share one: bh_judge_prepare
- * and bh_judge_run take turns, in no certain order, and block until it is theirs; all other
- * functions but bh_judge_destroy are for any thread at any time, and wait for no turn. To judge at
- * the same time, give each thread a judge of its own; timed runs would disturb each other. */
+/* A task, its inputs, and what its reference has computed. Threads may share one: calls of
+ * bh_judge_prepare and bh_judge_run take turns, in no certain order, and block until their turn.
+ * All other functions but bh_judge_destroy are for any thread at any time, and wait for no turn. To
+ * judge at the same time, give each thread a judge of its own; timed runs disturb each other then.
+ */
 typedef struct bh_judge bh_judge;
 
 /* How to create a judge. Call bh_judge_options_init first. Give either |task_path| or
@@ -129,10 +130,10 @@ typedef struct bh_judge_timing {
     uint64_t runs;        /* timed runs of each */
     double median_ns;     /* of the candidate */
     double reference_ns;  /* median of the reference */
-    double ratio;         /* the first over the second, from groups of runs; 0: not known, because
-                             the device did not keep its pace, or did not while the candidate was
-                             there, its claims exceeded a bound, or the machine was too busy:
-                             nothing confirms the times */
+    double ratio;         /* the first over the second, from groups of runs; 0: not known, and
+                             nothing confirms the times: the device changed its speed, the reference
+                             was slower beside the candidate, a claim exceeded a bound, or the
+                             machine was too busy */
     double low;           /* the ratio is between |low| and |high| with 95 % */
     double high;          /* see |low| */
     double noise;         /* relative, of the reference's median; 0.005 is 0.5 % */

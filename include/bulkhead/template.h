@@ -69,7 +69,7 @@ BH_INLINE void bh_template_options_init(bh_template_options *options) {
 }
 
 /* Creates a template. All texts are copied. An expression is parsed now; GLSL is compiled when a
- * variant is first used. Templates of one name are independent. Returns BH_OK, BH_NO_MEMORY,
+ * variant is first used. Templates with the same name are independent. Returns BH_OK, BH_NO_MEMORY,
  * BH_CLOSED, BH_FORKED, or BH_INVALID_ARGUMENT (the detail names the parameter, or the column of
  * the expression). */
 BH_API BH_MUST_USE bh_status bh_template_create(bh_context *context,
@@ -90,10 +90,10 @@ typedef struct bh_argument {
                           a multiple of bh_device_info.storage_alignment */
     bh_dtype dtype;    /* if the parameter is a number: its type */
     uint64_t bits;     /* if the parameter is a number: its bytes in little endian, zero-extended */
-    const bh_description *description; /* if the parameter is an array: what it is in this call.
+    const bh_description *description; /* if the parameter is an array: its type and shape here.
                                           Two arguments can show one buffer as two types. It is
-                                          checked as bh_buffer_set_description checks it, and is
-                                          not kept. NULL: see |buffer| */
+                                          checked as by bh_buffer_set_description, and not kept.
+                                          NULL: see |buffer| */
 } bh_argument;
 
 /* Describes output |name| for these arguments, so that the caller can create its buffer: element

@@ -26,8 +26,8 @@ typedef enum bh_blame {
                            may be the cause. Submit it again with bh_submit_info.alone. Or it lost
                            a GPU after 3.5 s or longer: the driver may have ended it because other
                            processes waited (docs/deadlines.md). Or its deadline passed before
-                           it began. Or the kernel killed its worker for lack of memory below the
-                           worker's own limit: others may have used the memory */
+                           it began. Or Linux killed its worker because memory ran out, though the
+                           worker had not reached its own limit: others may have used the memory */
     BH_BLAME_CERTAIN,   /* its worker was given nothing else */
 } bh_blame;
 
@@ -48,7 +48,7 @@ typedef struct bh_verdict {
     uint32_t hops;          /* dependencies between origin and this event; 0: it began here */
     uint32_t other_causes;  /* how many other origins were known among its dependencies when it
                                ended (E7) */
-    uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
+    uint32_t command_index; /* index of the command in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;        /* the limit that was hit: deadline in ns, or memory in bytes; 0: none */
     uint64_t submitted_ns; /* CLOCK_MONOTONIC: when it was submitted */
