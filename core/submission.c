@@ -485,17 +485,29 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
     }
 }
 
-void bhi_submission_cancel(struct bhi_submission *submission) {
+/* Ends the submission if it has not begun. Returns false if it has. */
+static bool cancel_unstarted(struct bhi_submission *submission) {
+    struct bhi_core_worker *worker = submission->state == BHI_QUEUED ? NULL : submission->worker;
+    if (worker && !bhi_core_worker_withdraw(worker, submission)) {
+        return false;
+    }
     submission->cancel_requested = true;
-    if (submission->state == BHI_QUEUED) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, NULL);
+    bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker);
+    return true;
+}
+
+void bhi_submission_let_go(struct bhi_submission *submission) {
+    if (!cancel_unstarted(submission) && submission->worker->kill != BHI_KILL_NONE) {
+        submission->cancel_requested = true; /* so that it does not run again */
+    }
+}
+
+void bhi_submission_cancel(struct bhi_submission *submission) {
+    if (cancel_unstarted(submission)) {
         return;
     }
+    submission->cancel_requested = true;
     struct bhi_core_worker *worker = submission->worker;
-    if (bhi_core_worker_withdraw(worker, submission)) {
-        bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker);
-        return;
-    }
     /* The submission runs, or will run next. The worker is killed only when its turn has come, so
      * that the kill hurts no submission before it; those behind it start again on another worker
      * (E13). */

@@ -125,6 +125,8 @@ void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_
 /* Dooms a submission because its strict stream has failed with |failure|. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);
 void bhi_submission_cancel(struct bhi_submission *submission);
+/* The same, but one that has begun ends by itself: nobody is killed for it. */
+void bhi_submission_let_go(struct bhi_submission *submission);
 /* Returns the submission in a lane that must progress before |submission| (may be NULL) can end:
  * itself if it is in a lane, else one for which it waits, or for which the head of its queue waits.
  * NULL: none is in a lane, or the chain is too long. */

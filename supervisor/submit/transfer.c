@@ -77,12 +77,13 @@ static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint6
     return BH_OK;
 }
 
-/* Cancels the copy if it has not ended, and drops the staging buffer. */
+/* Cancels the copy if it has not begun, and drops the staging buffer. One that has begun is short,
+ * and its end changes nothing (E10). */
 static void let_go(bh_context *context, struct piece *piece) {
     if (piece->copied) {
         bhi_context_lock(context);
         if (piece->copied->submission) {
-            bhi_submission_cancel(piece->copied->submission);
+            bhi_submission_let_go(piece->copied->submission);
         }
         bhi_context_pump_unlock(context);
         bhi_event_unref(piece->copied);

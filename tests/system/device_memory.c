@@ -145,6 +145,24 @@ static void a_turn_takes_a_timeout(void) {
     tear_down(&s);
 }
 
+/* E10: a copy that runs when the time is over ends by itself. Nobody is killed for it. */
+static void a_read_that_times_out_kills_nobody(void) {
+    struct scene s = {.context = fx_context("1:started:2=stop")};
+    s.a = fx_stream(s.context, "a", FX_SECONDS);
+    bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
+    const uint32_t words[16] = {1, 2, 3};
+    uint32_t found[16];
+    device_put(buffer, words, sizeof words);
+    const uint64_t soon_ns = 100 * FX_MS * bht_slowness();
+    BHT_EQ(bh_buffer_read(buffer, 0, found, sizeof found, soon_ns, NULL), BH_TIMEOUT);
+    const pid_t stopped = fx_await_stopped();
+    BHT_EQ(kill(stopped, SIGCONT), 0);
+    device_expect(buffer, words, sizeof words);
+    BHT_EQ(bh_stream_worker_pid(s.a), stopped);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
 static void the_buffer_keeps_its_stream(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
@@ -483,6 +501,7 @@ int main(int argc, char **argv) {
         BHT_TEST(upload_and_download_are_commands),
         BHT_TEST(each_change_has_a_number),
         BHT_TEST(a_turn_takes_a_timeout),
+        BHT_TEST(a_read_that_times_out_kills_nobody),
         BHT_TEST(the_buffer_keeps_its_stream),
         BHT_TEST(after_the_context_there_are_no_copies),
         BHT_TEST(content_survives_its_writers_death),
