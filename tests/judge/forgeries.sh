@@ -45,14 +45,12 @@ LIMIT=300 with_faults "${pauses#,}" cli judge task.json cheat.comp --time --repe
 expect_status 1
 says cheat.comp TIMING_FORGED '.message | startswith("its worker claims ")'
 
-# About 25 workers check and measure the reference alone; then every other one is the candidate's.
+# The first timed run of each of the candidate's workers does not count. It lies, so that it is seen:
+# once in each worker, of which each of the eight groups has one.
 case_name="a worker that sleeps where no time is taken gains nothing, and each group has a fresh one"
-fresh=$(printf ',?%d:lie_short:1=fail' {27..40})
-LIMIT=300 with_faults "*:lie_asleep:*=pause$fresh" cli judge task.json cheat.comp --time --repeat 8 --json
+LIMIT=300 with_faults "*:lie_asleep:*=pause,*:lie_short:1=fail" cli judge task.json cheat.comp --time --repeat 8 --json
 says cheat.comp CORRECT
-workers=0
-for one in "${fired[@]:1:14}"; do workers=$((workers + one)); done
-if [ "$workers" -ge 4 ]; then passed=$((passed + 1)); else fail "the candidate had $workers workers"; fi
+if [ "${fired[1]}" -ge 8 ]; then passed=$((passed + 1)); else fail "the candidate had ${fired[1]} workers"; fi
 
 # The reference's worker is believed: here it has the name, too.
 case_name="a device without a clock"

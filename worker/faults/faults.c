@@ -544,7 +544,7 @@ static enum action pass(const char *name) {
             continue;
         }
         if (errors.notes) {
-            atomic_store(&errors.notes->fired[i], 1);
+            atomic_fetch_add(&errors.notes->fired[i], 1);
         }
         if (is_fault(rule->action)) {
             fails = rule->action;
