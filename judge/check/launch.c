@@ -1,5 +1,7 @@
 #include "judge/check/launch.h"
 
+#include <string.h>
+
 #include "tool/clock.h"
 #include "tool/interrupt.h"
 
@@ -26,6 +28,20 @@ bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
     }
     const bh_status status = bh_stream_create(court->context, &options, out_stream, &detail);
     return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_outcome *outcome) {
+    char device[48];
+    bh_detail detail = {0};
+    bh_status status = bh_stream_wait_ready(stream, BH_FOREVER, &detail);
+    if (status == BH_OK) {
+        status = bh_stream_device(stream, device);
+    }
+    if (status != BH_OK) {
+        return bhi_judge_outcome_take(outcome, status, &detail);
+    }
+    *out = !strncmp(device, "lavapipe", 8) || !strncmp(device, "swiftshader", 11);
+    return true;
 }
 
 /* Waits for the end of a submission; a signal cancels it. Fills in |outcome| if it is poisoned. */

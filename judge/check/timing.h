@@ -29,6 +29,7 @@ struct bhi_timing {
     bool device;             /* by device timestamps; otherwise by the host's clock, in batches */
     bool cold;               /* caches were flushed before each run */
     bool noisy;              /* the noise stayed above the limit */
+    bool spreads;            /* over processors, on which the driver runs kernels */
     double guard_ratio;      /* guarded over trusted; 0: not measured */
 };
 

@@ -60,9 +60,10 @@ void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi
         at += strlen(out + at);
     } else if (timing->noisy && !forged) {
         at += (size_t)snprintf(out + at, capacity - at,
-                               ", noise %.1f %%: more runs (--repeat) or a quieter machine "
+                               ", noise %.1f %%: more runs (--repeat)%s a quieter machine "
                                "narrow the interval",
-                               100 * timing->noise);
+                               100 * timing->noise,
+                               timing->spreads ? ", one processor (taskset -c 0) or" : " or");
     }
     if (timing->guard_ratio > 0) {
         snprintf(out + at, capacity - at, ", %.3f times as long with the guard",

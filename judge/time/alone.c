@@ -14,16 +14,36 @@ bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out) {
                                                series->count, &out->overhead));
 }
 
+/* The groups, each with fresh workers, and a batch of each. */
+static bool take(struct bhi_series *series, struct bhi_batches *batches) {
+    for (size_t i = 0; i < series->groups; i++) {
+        if (!bhi_series_renew(series, i) || !bhi_series_take(series, i)) {
+            return false;
+        }
+        if (!i) {
+            bhi_batches_begin(bhi_batches_length(series), batches);
+        }
+        if (series->device && !bhi_batches_take(batches, series, 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alone *out,
                        struct bhi_judge_outcome *outcome) {
     struct bhi_series series;
+    struct bhi_batches batches;
     struct bhi_candidate itself = {.judgement = BHI_JUDGED_CORRECT};
     struct bhi_race alone = *race;
     alone.candidate = &itself;
     bool good = bhi_series_begin(&alone, count, outcome, &series);
     series.groups = count < GROUPS ? count : GROUPS;
-    good = good && bhi_series_take_all(&series);
+    good = good && take(&series, &batches);
     const bool known = good && bhi_alone_of(&series, out);
+    if (known && series.device) {
+        out->seen = bhi_batches_seen(&batches, &series, BHI_RACER_REFERENCE, 0);
+    }
     if (series.race.wrong) {
         bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
                                "the reference does not compute the same each time: %.300s",

@@ -5,6 +5,7 @@
 #define BHI_JUDGE_TIME_ALONE_H
 
 #include "judge/data/steady.h"
+#include "judge/time/batch.h"
 #include "judge/time/overhead.h"
 #include "judge/time/series.h"
 
@@ -12,9 +13,10 @@
 struct bhi_alone {
     struct bhi_steadiness steadiness; /* of its times; a median of 0: not measured yet */
     struct bhi_overhead overhead;     /* of its runs, by the host's clock; of a device with one */
+    struct bhi_seen seen;             /* of its batches; of a device with a clock */
 };
 
-/* Looks at the reference's times in a series. Returns false if memory ran out. */
+/* Looks at the reference's times in a series, not at batches. Returns false if memory ran out. */
 bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out);
 /* Measures the reference against itself, in turns, in |count| rounds. |race| has it as reference
  * and, with a worker of its own, as candidate. */

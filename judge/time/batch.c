@@ -2,6 +2,16 @@
 
 #include <math.h>
 
+/* How long a batch should take, so that one in a few is not interrupted, also on a busy machine. */
+static const double batch_ns = 6e6;
+
+size_t bhi_batches_length(const struct bhi_series *series) {
+    const double reference_ns = bhi_series_first_median(series, BHI_RACER_REFERENCE);
+    const double most = (double)series->batch;
+    const double fitting = reference_ns > 0 ? batch_ns / reference_ns : most;
+    return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
+}
+
 void bhi_batches_begin(size_t length, struct bhi_batches *out) {
     out->length = length;
     for (int i = 0; i < BHI_RACERS; i++) {

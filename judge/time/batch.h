@@ -10,6 +10,8 @@ struct bhi_batches {
     uint64_t least[BHI_RACERS]; /* the shortest of each racer */
 };
 
+/* How many runs the host measures at once, by the reference's claims in the first group. */
+size_t bhi_batches_length(const struct bhi_series *series);
 /* Batches of |length| runs; none yet. */
 void bhi_batches_begin(size_t length, struct bhi_batches *out);
 /* Measures |count| more. */

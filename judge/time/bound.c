@@ -1,6 +1,7 @@
 #include "judge/time/bound.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* Which part of the host's time claims must explain at least. The same kernel's claims in single
  * runs and its time in batches differ: batches warm the caches, and have no gaps. */
@@ -26,22 +27,40 @@ static double explained(const struct bhi_seen *seen, double claim_ns) {
     return run_ns > 0 ? claim_ns / run_ns : 1;
 }
 
+/* What the reference's claims, and those of its shortest group, explain. */
+struct yardstick {
+    double usual, group;
+};
+
+static struct yardstick yardstick_of(const struct bhi_seen *reference) {
+    const double usual = fmin(explained(reference, reference->claim_ns), 1);
+    return (struct yardstick){usual, fmin(explained(reference, reference->group_ns), usual)};
+}
+
+static bool lacks(const struct bhi_seen *candidate, const struct yardstick *yardstick) {
+    return explained(candidate, candidate->claim_ns) < least * yardstick->usual ||
+           explained(candidate, candidate->group_ns) <
+               least * fmax(yardstick->group, least_reference);
+}
+
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate,
                                 const struct bhi_seen *reference) {
-    const double usual = fmin(explained(reference, reference->claim_ns), 1);
+    const struct yardstick yardstick = yardstick_of(reference);
     const double quick = fmin(explained(reference, reference->low_ns), 1);
     const double quiet = fmax(quick - least_reference, 0) / (1 - least_reference);
     const double certain = least_busy + quiet * (least - least_busy);
     if (explained(candidate, candidate->high_ns) < certain * quick) {
         return BHI_FORGED;
     }
-    if (usual < least_reference) {
-        return BHI_UNSURE;
-    }
-    const double usual_group = fmin(explained(reference, reference->group_ns), usual);
-    if (explained(candidate, candidate->claim_ns) < least * usual ||
-        explained(candidate, candidate->group_ns) < least * fmax(usual_group, least_reference)) {
-        return BHI_UNSURE;
-    }
-    return BHI_HONEST;
+    return yardstick.usual < least_reference || lacks(candidate, &yardstick) ? BHI_UNSURE
+                                                                             : BHI_HONEST;
+}
+
+enum bhi_honesty bhi_honesty_beside(const struct bhi_seen *candidate,
+                                    const struct bhi_seen *reference,
+                                    const struct bhi_seen *alone) {
+    const enum bhi_honesty honesty = bhi_honesty_of(candidate, reference);
+    const struct yardstick yardstick = yardstick_of(alone);
+    const bool known = bhi_seen_run_ns(alone) > 0;
+    return honesty == BHI_HONEST && known && lacks(candidate, &yardstick) ? BHI_UNSURE : honesty;
 }

@@ -34,5 +34,11 @@ enum bhi_honesty {
  * lie change the interval of the ratio, and not its middle; the reference's groups are its
  * yardstick. */
 enum bhi_honesty bhi_honesty_of(const struct bhi_seen *candidate, const struct bhi_seen *reference);
+/* The same, with what was seen of the reference |alone|, too, while no candidate had a worker: a
+ * worker that is busy during the reference's batches makes those longer, and so the yardstick
+ * shorter. Where |alone| lacks less, that is the yardstick, but not of what is false: the machine
+ * may have become busy since. */
+enum bhi_honesty bhi_honesty_beside(const struct bhi_seen *candidate,
+                                    const struct bhi_seen *reference, const struct bhi_seen *alone);
 
 #endif

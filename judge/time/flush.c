@@ -1,7 +1,6 @@
 #include "judge/time/flush.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "judge/check/content.h"
@@ -27,19 +26,12 @@ bool bhi_flush_open(const struct bhi_court *court, struct bhi_flush *out,
     if (!bhi_court_stream(court, &out->stream, outcome)) {
         return false;
     }
-    char device[48];
-    bh_detail detail = {0};
-    bh_status status = bh_stream_wait_ready(out->stream, BH_FOREVER, &detail);
-    if (status == BH_OK) {
-        status = bh_stream_device(out->stream, device);
-    }
-    if (status != BH_OK) {
+    bool on_processor;
+    if (!bhi_stream_is_on_processor(out->stream, &on_processor, outcome)) {
         bhi_flush_close(out);
-        return bhi_judge_outcome_take(outcome, status, &detail);
+        return false;
     }
-    const bool is_processor =
-        !strncmp(device, "lavapipe", 8) || !strncmp(device, "swiftshader", 11);
-    out->size = is_processor ? processor_size() : gpu_size;
+    out->size = on_processor ? processor_size() : gpu_size;
     if (!bhi_content_make(court->context, out->stream, out->size, &out->buffer, outcome)) {
         bhi_flush_close(out);
         return false;

@@ -1,6 +1,7 @@
 #include "judge/time/measure.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,6 @@ enum {
     ALONE = 20,   /* rounds of the reference against itself, at most */
 };
 
-/* How long a batch should take, so that one in a few is not interrupted, also on a busy machine. */
-static const double batch_ns = 6e6;
 static const double noise_limit = 0.005, drift_limit = 0.05;
 
 /* One size of one candidate. */
@@ -55,6 +54,17 @@ static enum bhi_doubt name_doubt(const struct doubts *doubts) {
 /* -- the timer ---------------------------------------------------------------------------------
  */
 
+static bool find_spreading(struct bhi_timekeeper *timer, struct bhi_judge_outcome *outcome) {
+    cpu_set_t processors;
+    bool on_processor;
+    if (!bhi_stream_is_on_processor(timer->base.stream, &on_processor, outcome)) {
+        return false;
+    }
+    timer->spreads = on_processor && (sched_getaffinity(0, sizeof processors, &processors) != 0 ||
+                                      CPU_COUNT(&processors) > 1);
+    return true;
+}
+
 bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_options *options,
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_timekeeper){.court = court, .options = *options};
@@ -63,7 +73,7 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
         (out->alone || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory")) &&
         bhi_contender_open_reference(court, &out->reference, outcome) &&
         bhi_contender_open_reference(court, &out->itself, outcome) &&
-        bhi_base_open(court, &out->base, outcome) &&
+        bhi_base_open(court, &out->base, outcome) && find_spreading(out, outcome) &&
         (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
         bhi_timekeeper_close(out);
@@ -102,14 +112,6 @@ static bool warm_up(struct measuring *m) {
 /* -- what the host sees -------------------------------------------------------------------------
  */
 
-/* How many runs the host measures at once, by the reference's claims. */
-static size_t batch_length(const struct bhi_series *series) {
-    const double reference_ns = bhi_series_first_median(series, BHI_RACER_REFERENCE);
-    const double most = (double)series->batch;
-    const double fitting = reference_ns > 0 ? batch_ns / reference_ns : most;
-    return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
-}
-
 static struct bhi_seen seen(const struct measuring *m, enum bhi_racer racer) {
     return bhi_batches_seen(&m->seen, &m->series, racer, m->out->ratio);
 }
@@ -127,7 +129,7 @@ static bool take(struct measuring *m, bool fresh) {
             return false;
         }
         if (!i) {
-            bhi_batches_begin(batch_length(series), &m->seen);
+            bhi_batches_begin(bhi_batches_length(series), &m->seen);
         }
         if (series->device && !bhi_batches_take(&m->seen, series, batches)) {
             return false;
@@ -136,9 +138,9 @@ static bool take(struct measuring *m, bool fresh) {
     return true;
 }
 
-/* Compares batches with what was claimed. Where the host cannot see one of the two beside what an
- * empty batch takes, which is long on a busy machine, it measures longer ones. */
-static bool bound_by_batches(struct measuring *m, enum bhi_honesty *out_honesty) {
+/* Where the host cannot see one of the two beside what an empty batch takes, which is long on a
+ * busy machine, it measures longer batches. */
+static bool lengthen_batches(struct measuring *m) {
     struct bhi_seen candidate = seen(m, BHI_RACER_CANDIDATE);
     struct bhi_seen reference = seen(m, BHI_RACER_REFERENCE);
     const size_t most = m->series.batch;
@@ -151,8 +153,6 @@ static bool bound_by_batches(struct measuring *m, enum bhi_honesty *out_honesty)
         candidate = seen(m, BHI_RACER_CANDIDATE);
         reference = seen(m, BHI_RACER_REFERENCE);
     }
-    m->seen_ns = m->out->host_ns = bhi_seen_run_ns(&candidate);
-    *out_honesty = bhi_honesty_of(&candidate, &reference);
     return true;
 }
 
@@ -219,6 +219,26 @@ static bool find_disturbance(struct measuring *m, bool *out_disturbed) {
 /* -- what is concluded of claims -----------------------------------------------------------------
  */
 
+/* Compares batches with what was claimed. If claims exceed only what the reference's batches alone
+ * explain, the machine may have become busy since, so those are measured again. */
+static bool bound_by_batches(struct measuring *m, enum bhi_honesty *out_honesty) {
+    const struct bhi_seen *alone = &m->timer->alone[m->series.race.trial->size].seen;
+    if (!lengthen_batches(m)) {
+        return false;
+    }
+    const struct bhi_seen candidate = seen(m, BHI_RACER_CANDIDATE);
+    const struct bhi_seen reference = seen(m, BHI_RACER_REFERENCE);
+    m->seen_ns = m->out->host_ns = bhi_seen_run_ns(&candidate);
+    *out_honesty = bhi_honesty_beside(&candidate, &reference, alone);
+    if (*out_honesty != BHI_HONEST && bhi_honesty_of(&candidate, &reference) == BHI_HONEST) {
+        if (!measure_without(m)) {
+            return false;
+        }
+        *out_honesty = bhi_honesty_beside(&candidate, &reference, alone);
+    }
+    return true;
+}
+
 /* Compares the single runs themselves, by the host's clock, with what was claimed of them. If they
  * differ by more than the reference varies alone, and not by more than it varied here, the machine
  * may have become busy since, so it is measured alone again. */
@@ -272,6 +292,7 @@ static void conclude(struct measuring *m) {
     out->runs = series->count;
     out->device = series->device;
     out->cold = !!series->race.flush;
+    out->spreads = m->timer->spreads;
     out->median_ns = bhi_series_median(series, BHI_RACER_CANDIDATE);
     out->reference_ns = bhi_series_median(series, BHI_RACER_REFERENCE);
     const double trusted = bhi_series_median(series, BHI_RACER_TRUSTED);

@@ -13,6 +13,7 @@ struct bhi_timekeeper {
     struct bhi_contender reference;
     struct bhi_contender itself; /* the reference with another worker, to be measured against */
     struct bhi_alone *alone;     /* of the reference; by the task's sizes; owned */
+    bool spreads; /* the driver runs kernels on the processor, and has several of them */
     struct bhi_base base;
     struct bhi_flush flush; /* {0}: caches are not flushed */
 };

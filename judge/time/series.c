@@ -137,15 +137,6 @@ bool bhi_series_take(struct bhi_series *series, size_t group) {
                      bhi_group_begin(series->count, series->groups, group + 1));
 }
 
-bool bhi_series_take_all(struct bhi_series *series) {
-    for (size_t i = 0; i < series->groups; i++) {
-        if (!bhi_series_renew(series, i) || !bhi_series_take(series, i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The median of |count| times from |begin| on. */
 static double median_from(const struct bhi_series *series, enum bhi_racer racer, size_t begin,
                           size_t count) {

@@ -30,8 +30,6 @@ bool bhi_series_renew_one(struct bhi_series *series, enum bhi_racer racer);
 bool bhi_series_renew(struct bhi_series *series, size_t group);
 /* Takes the times of a group. */
 bool bhi_series_take(struct bhi_series *series, size_t group);
-/* Takes all groups, each with fresh workers. */
-bool bhi_series_take_all(struct bhi_series *series);
 /* The median of all times, that of the first group, and the time than which |quarter| of four are
  * shorter or as long, 1 or 3. 0: it did not run, or memory ran out. */
 double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer);

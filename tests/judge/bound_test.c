@@ -107,13 +107,41 @@ static void a_group_that_is_too_short(void) {
     BHT_EQ(judge(some, reference), BHI_UNSURE);
 }
 
+static enum bhi_honesty beside(struct bhi_seen candidate, struct bhi_seen reference,
+                               struct bhi_seen alone) {
+    return bhi_honesty_beside(&candidate, &reference, &alone);
+}
+
+/* A worker that keeps the processor busy during the reference's batches makes those twice as long.
+ * Alone they are not. */
+static void load_in_the_batches_of_the_reference(void) {
+    const struct bhi_seen slowed = seen(100, 190), alone = seen(100, 100), none = {.runs = 0};
+    BHT_EQ(beside(seen(40, 100), slowed, none), BHI_HONEST); /* so much could it gain */
+    BHT_EQ(beside(seen(40, 100), slowed, alone), BHI_UNSURE);
+    BHT_EQ(beside(seen(74, 100), slowed, alone), BHI_UNSURE);
+    BHT_EQ(beside(seen(76, 100), slowed, alone), BHI_HONEST);
+    struct bhi_seen some = seen(100, 100);
+    some.group_ns = 60000; /* of one group */
+    BHT_EQ(beside(some, slowed, none), BHI_HONEST);
+    BHT_EQ(beside(some, slowed, alone), BHI_UNSURE);
+}
+
+/* It is no accusation that the machine is busier than it was, and no excuse that it was busy. */
+static void a_machine_that_was_quieter(void) {
+    BHT_EQ(beside(seen(60, 100), seen(60, 100), seen(100, 100)), BHI_UNSURE);
+    BHT_EQ(beside(seen(60, 100), seen(60, 100), seen(60, 100)), BHI_HONEST);
+    BHT_EQ(beside(seen(60, 100), seen(100, 100), seen(60, 100)), BHI_FORGED);
+    BHT_EQ(beside(seen(60, 100), seen(60, 100), seen(300, 1)), BHI_HONEST); /* not seen: none */
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(what_the_host_saw),         BHT_TEST(true_claims),
-        BHT_TEST(claims_that_are_too_short), BHT_TEST(runs_that_are_too_short),
-        BHT_TEST(claims_that_vary),          BHT_TEST(a_busy_machine),
-        BHT_TEST(a_yardstick_of_few_runs),   BHT_TEST(a_machine_that_is_a_little_busy),
-        BHT_TEST(a_group_that_is_too_short),
+        BHT_TEST(what_the_host_saw),          BHT_TEST(true_claims),
+        BHT_TEST(claims_that_are_too_short),  BHT_TEST(runs_that_are_too_short),
+        BHT_TEST(claims_that_vary),           BHT_TEST(a_busy_machine),
+        BHT_TEST(a_yardstick_of_few_runs),    BHT_TEST(a_machine_that_is_a_little_busy),
+        BHT_TEST(a_group_that_is_too_short),  BHT_TEST(load_in_the_batches_of_the_reference),
+        BHT_TEST(a_machine_that_was_quieter),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

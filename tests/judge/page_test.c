@@ -130,7 +130,7 @@ static void a_time_that_is_not_confirmed(void) {
 }
 
 static void expect_note(enum bhi_judgement judgement, double ratio, enum bhi_doubt doubt,
-                        const char *expected) {
+                        bool spreads, const char *expected) {
     const struct bhi_candidate candidate = {.judgement = judgement};
     const struct bhi_timing timing = {.ratio = ratio,
                                       .doubt = doubt,
@@ -138,6 +138,7 @@ static void expect_note(enum bhi_judgement judgement, double ratio, enum bhi_dou
                                       .cold = true,
                                       .noise = 0.02,
                                       .noisy = true,
+                                      .spreads = spreads,
                                       .drift = 0.071};
     char note[BHI_JUDGE_NOTE];
     bhi_judge_time_note(&candidate, &timing, note, sizeof note);
@@ -146,21 +147,25 @@ static void expect_note(enum bhi_judgement judgement, double ratio, enum bhi_dou
 
 /* Each says what to do. Of claims that are false the verdict says all. */
 static void notes_on_times(void) {
-    expect_note(BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE,
+    expect_note(BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE, false,
                 "cold, noise 2.0 %: more runs (--repeat) or a quieter machine narrow the interval");
     expect_note(
-        BHI_JUDGED_CORRECT, 0, BHI_DOUBT_CLAIMS,
+        BHI_JUDGED_CORRECT, 0, BHI_DOUBT_CLAIMS, true,
         "cold, not confirmed: the host cannot confirm what its worker claims; time it again "
         "on a quieter machine, or in a larger size");
-    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_DRIFT,
+    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_DRIFT, false,
                 "cold, not confirmed: the reference changed by 7.1 % meanwhile; time it again on a "
                 "quieter machine");
-    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_LOAD,
+    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_LOAD, false,
                 "cold, not confirmed: the reference was slower than without the candidate; time it "
                 "again on a quieter machine");
-    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_NONE,
+    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_NONE, false,
                 "cold, not confirmed; time it again on a quieter machine");
-    expect_note(BHI_JUDGED_FORGED, 0, BHI_DOUBT_CLAIMS, "cold");
+    expect_note(BHI_JUDGED_FORGED, 0, BHI_DOUBT_CLAIMS, false, "cold");
+    expect_note(
+        BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE, true,
+        "cold, noise 2.0 %: more runs (--repeat), one processor (taskset -c 0) or a quieter "
+        "machine narrow the interval");
 }
 
 static void page_says_it_all(void) {

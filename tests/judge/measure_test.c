@@ -1,0 +1,189 @@
+/* What a measurement concludes of runs. All times are synthetic: no worker and no device is there.
+ * The judge's own functions that run something are replaced (--wrap). */
+#include "judge/time/measure.h"
+
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/data/philox.h"
+
+/* A run on the device; the way to the worker and back; a batch of the empty kernel. */
+enum { RUN_NS = 150000, WAY_NS = 150000, BASE_NS = 300000, RUNS = 48 };
+/* So many rounds has a measurement: in eight groups six runs, nine that do not count, a batch. */
+enum { ROUNDS = 8 * (6 + 9 + 1) };
+
+/* What differs from honest runs of the reference's kernel on a quiet machine. 0: nothing. */
+struct scene {
+    double claims;        /* of what it takes: what the candidate claims of its runs */
+    double slows_batches; /* beside the candidate the reference's batches take so much longer; */
+    double slows_runs;    /* its single runs do */
+    double busy_batches;  /* from the first candidate's worker on all batches take so much longer */
+    double later;         /* in the second half of a measurement all runs take so much longer */
+};
+
+static struct scene scene;
+static bool was_beside; /* a candidate has run */
+static size_t alone;    /* runs that the reference has had without a candidate */
+
+static double factor(double given) {
+    return given > 0 ? given : 1;
+}
+
+/* -- in place of what runs ------------------------------------------------------------------------
+ */
+
+bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
+bool __wrap_bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file,
+                               bool trusted, const struct bhi_task_groups *groups,
+                               struct bhi_contender *out, struct bhi_judge_outcome *outcome);
+bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
+                                         struct bhi_judge_outcome *outcome);
+bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
+                                struct bhi_judge_outcome *outcome);
+bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
+                          struct bhi_judge_outcome *outcome);
+bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
+                                       struct bhi_judge_outcome *outcome);
+
+bool __wrap_bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file,
+                               bool trusted, const struct bhi_task_groups *groups,
+                               struct bhi_contender *out, struct bhi_judge_outcome *outcome) {
+    (void)court, (void)file, (void)trusted, (void)outcome;
+    *out = (struct bhi_contender){.groups = groups}; /* which the reference has not */
+    return true;
+}
+
+bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
+                                         struct bhi_judge_outcome *outcome) {
+    (void)court, (void)outcome;
+    *out = (struct bhi_contender){.stream = NULL};
+    return true;
+}
+
+bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
+                                struct bhi_judge_outcome *outcome) {
+    (void)court, (void)contender, (void)outcome;
+    return true;
+}
+
+bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
+                          struct bhi_judge_outcome *outcome) {
+    (void)court, (void)outcome;
+    *out = (struct bhi_base){.stream = NULL};
+    return true;
+}
+
+bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
+                                       struct bhi_judge_outcome *outcome) {
+    (void)stream, (void)outcome;
+    *out = false;
+    return true;
+}
+
+bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
+    const bool beside = race->contenders[BHI_RACER_CANDIDATE]->groups;
+    const struct bhi_philox noise = bhi_philox(7, (struct bhi_philox){{(uint32_t)race->rounds}});
+    (void)with_base, (void)one_of, (void)outcome;
+    was_beside |= beside;
+    alone += !beside;
+    race->rounds++;
+    for (int i = 0; i < 2; i++) {
+        const bool slowed = beside && i == BHI_RACER_REFERENCE;
+        double run_ns = RUN_NS + noise.words[i] % 2000;
+        run_ns *= race->rounds % ROUNDS > ROUNDS / 2 ? factor(scene.later) : 1;
+        run_ns *= slowed ? factor(scene.slows_runs) : 1;
+        const double claim_ns = run_ns * (beside && !i ? factor(scene.claims) : 1);
+        out[i].device_ns = (uint64_t)claim_ns;
+        out[i].host_ns = (uint64_t)run_ns + WAY_NS;
+        if (count > 1) {
+            run_ns *= slowed ? factor(scene.slows_batches) : 1;
+            run_ns *= was_beside ? factor(scene.busy_batches) : 1;
+            out[i].host_ns = (uint64_t)(BASE_NS + run_ns * (double)count);
+        }
+    }
+    out[BHI_RACER_BASE].host_ns = BASE_NS;
+    return true;
+}
+
+/* -- what is concluded ---------------------------------------------------------------------------
+ */
+
+static struct bhi_timing timing;
+
+/* Measures a candidate in |what|. */
+static enum bhi_judgement measure(struct scene what) {
+    static struct bhi_task task = {.size_count = 1, .array_count = 3, .parameter_count = 0};
+    static struct bhi_trial trial = {.bytes = 4096};
+    struct bhi_court court = {.task = &task, .trials = {.list = &trial, .count = 1}};
+    const struct bhi_timing_options options = {.runs = RUNS, .warm = true};
+    struct bhi_timekeeper timer;
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    struct bhi_candidate candidate = {.judgement = BHI_JUDGED_CORRECT};
+    scene = what;
+    was_beside = false;
+    alone = 0;
+    BHT_TRUE(bhi_timekeeper_open(&court, &options, &timer, &outcome));
+    BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
+    BHT_EQ(candidate.timing_count, 1);
+    timing = candidate.timings[0];
+    bhi_timekeeper_close(&timer);
+    bhi_candidate_free(&candidate);
+    return candidate.judgement;
+}
+
+static void an_honest_candidate(void) {
+    BHT_EQ(measure((struct scene){0}), BHI_JUDGED_CORRECT);
+    BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
+    BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
+    BHT_TRUE(timing.host_ns > RUN_NS && timing.host_ns < 1.05 * RUN_NS);
+}
+
+static void claims_of_less_than_half(void) {
+    BHT_EQ(measure((struct scene){.claims = 0.45}), BHI_JUDGED_FORGED);
+    BHT_TRUE(timing.ratio == 0);
+}
+
+/* The reference's claims explain little of its batches then, and would excuse the candidate's. */
+static void load_in_the_batches_of_the_reference(void) {
+    BHT_EQ(measure((struct scene){.claims = 0.45, .slows_batches = 1.8}), BHI_JUDGED_CORRECT);
+    BHT_EQ(timing.doubt, BHI_DOUBT_CLAIMS);
+    BHT_TRUE(timing.ratio == 0);
+}
+
+/* An honest candidate has no disadvantage: the reference is measured alone again. */
+static void a_machine_that_becomes_busy(void) {
+    (void)measure((struct scene){0});
+    const size_t quiet = alone;
+    BHT_EQ(measure((struct scene){.busy_batches = 1.8}), BHI_JUDGED_CORRECT);
+    BHT_EQ(alone, 2 * quiet);
+    BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
+    BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
+}
+
+static void load_in_the_runs_of_the_reference(void) {
+    BHT_EQ(measure((struct scene){.slows_runs = 1.2}), BHI_JUDGED_CORRECT);
+    BHT_EQ(timing.doubt, BHI_DOUBT_LOAD);
+    BHT_TRUE(timing.ratio == 0);
+}
+
+static void a_reference_that_drifts(void) {
+    BHT_EQ(measure((struct scene){.later = 1.2}), BHI_JUDGED_CORRECT);
+    BHT_EQ(timing.doubt, BHI_DOUBT_DRIFT);
+    BHT_TRUE(timing.ratio == 0 && timing.drift > 0.05);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(an_honest_candidate),
+        BHT_TEST(claims_of_less_than_half),
+        BHT_TEST(load_in_the_batches_of_the_reference),
+        BHT_TEST(a_machine_that_becomes_busy),
+        BHT_TEST(load_in_the_runs_of_the_reference),
+        BHT_TEST(a_reference_that_drifts),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
