@@ -174,6 +174,13 @@ void bhi_submission_abandon(struct bhi_submission *submission) {
     bhi_event_unref(event);
 }
 
+/* For each result, so not by snprintf. */
+static void copy_text(char *out, size_t capacity, const char *text) {
+    const size_t length = strnlen(text, capacity - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
 /* The verdict of a submission that ended by itself, well or badly. */
 static void judge(struct bhi_submission *submission, const struct bhi_outcome *outcome) {
     struct bhi_core *core = submission->stream->core;
@@ -196,7 +203,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     verdict->started_ns = outcome->started_ns;
     verdict->ended_ns = outcome->ended_ns;
     verdict->device_ns = outcome->device_ns;
-    snprintf(verdict->device, sizeof verdict->device, "%s", outcome->device ? outcome->device : "");
+    copy_text(verdict->device, sizeof verdict->device, outcome->device ? outcome->device : "");
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {

@@ -12,10 +12,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LANE_VERSION 2u
+#define LANE_VERSION 3u
 #define LANE_SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE)
 
 _Static_assert(sizeof(struct bhi_lane_header) <= 4096, "the header is one page");
+_Static_assert(offsetof(struct bhi_lane_header, harvested) % 64 == 0 &&
+                   offsetof(struct bhi_lane_header, harvested) / 64 <
+                       offsetof(struct bhi_lane_header, abort_word) / 64,
+               "written for each result, and nothing beside it is");
 _Static_assert(sizeof(struct bhi_lane_record) % 8 == 0, "records are 8-byte aligned");
 
 static bool capacity_valid(uint64_t capacity, uint64_t page) {

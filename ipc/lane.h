@@ -35,9 +35,6 @@ struct bhi_lane_header {
     /* The worker rings the eventfd when completed_seq reaches this; 0: only for the reasons in
      * progress.h. */
     _Alignas(64) _Atomic uint64_t notify_at;
-    /* The last submission whose result the supervisor has consumed. An error slot (progress.h) may
-     * be written again once the submission that used it is harvested. */
-    _Atomic uint64_t harvested;
     /* Bit seq % BHI_LANE_WITHDRAWN: the submission was withdrawn, and the worker skips it if it has
      * not started it. The supervisor sets the bit, fences, and reads progress.started_seq. The
      * worker stores started_seq, fences, and reads the bit. So at least one of them sees the
@@ -45,6 +42,10 @@ struct bhi_lane_header {
     _Atomic uint64_t withdrawn[BHI_LANE_WITHDRAWN / 64];
     /* Host threads that sleep on progress.completed_word, or are about to. */
     _Atomic uint32_t waiters;
+    /* The last submission whose result the supervisor has consumed. An error slot (progress.h) may
+     * be written again once the submission that used it is harvested. It changes with each result,
+     * so it is in a cache line of its own: the worker reads those before for each submission. */
+    _Alignas(64) _Atomic uint64_t harvested;
     /* Futex word of the worker's watchdog; incremented after abort_seq was stored. */
     _Alignas(64) _Atomic uint32_t abort_word;
     /* The submission that the worker must stop if it runs; its result is then BH_DEADLINE. */

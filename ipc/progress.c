@@ -12,11 +12,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PROGRESS_VERSION 3u
+#define PROGRESS_VERSION 4u
 #define MAX_RESULTS      (1u << 20)
 
 _Static_assert(sizeof(struct bhi_progress_header) <= 4096, "the header is one page");
-_Static_assert(sizeof(struct bhi_result) % 8 == 0, "copied word by word");
+_Static_assert(sizeof(struct bhi_result) == 64, "a cache line, copied word by word");
+_Static_assert(offsetof(struct bhi_progress_header, completed_word) % 64 == 0 &&
+                   offsetof(struct bhi_progress_header, tail) / 64 ==
+                       offsetof(struct bhi_progress_header, completed_word) / 64 &&
+                   offsetof(struct bhi_progress_header, started_seq) % 64 == 0 &&
+                   offsetof(struct bhi_progress_header, started_seq) / 64 <
+                       offsetof(struct bhi_progress_header, sleeping) / 64,
+               "what is written for each submission is apart from what a waiting host reads");
 _Static_assert(sizeof(struct bhi_error_slot) % 8 == 0, "copied word by word");
 
 static bool results_valid(uint32_t results) {

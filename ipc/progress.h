@@ -32,23 +32,26 @@ struct bhi_progress_header {
     uint32_t magic;
     uint32_t version;
     uint32_t results; /* entries; a power of two */
-    /* Futex word: completed_seq modulo 2^32, stored right after it. */
+    /* Futex word: completed_seq modulo 2^32, stored right after it. A waiting host reads its cache
+     * line, and the worker writes that for each result. Other words are in other lines. */
     _Alignas(64) _Atomic uint32_t completed_word;
-    /* 1 while the worker sleeps on lane.doorbell, or is about to. */
-    _Atomic uint32_t sleeping;
     _Atomic uint64_t completed_seq;
+    /* Bytes of the lane consumed. */
+    _Atomic uint64_t tail;
     /* The newest submission that was handed to the device, or refused. */
-    _Atomic uint64_t started_seq;
+    _Alignas(64) _Atomic uint64_t started_seq;
+    /* 1 while the worker sleeps on lane.doorbell, or is about to. The host reads it for each
+     * submission, and refused_allocations for each result. They and what follows are rarely
+     * written. */
+    _Alignas(64) _Atomic uint32_t sleeping;
     /* The newest submission that needed a compile, and the newest whose compile has ended. If the
      * worker dies or hangs between the two, the compiler is the cause. The doorbell rings when a
      * compile ends, because the time to run begins then. */
     _Atomic uint64_t compile_seq;
     _Atomic uint64_t run_seq;
-    /* Bytes of the lane consumed. */
-    _Atomic uint64_t tail;
     /* How many allocations failed in the worker (malloc, mmap). It distinguishes a death by the
      * memory limit from other deaths. */
-    _Alignas(64) _Atomic uint64_t refused_allocations;
+    _Atomic uint64_t refused_allocations;
     /* Loader: the submission that it loads for, and the bytes of it that are loaded. */
     _Atomic uint64_t load_seq;
     _Atomic uint64_t load_bytes;
@@ -88,6 +91,7 @@ struct bhi_result {
     int32_t vk_result;
     uint32_t executed;  /* bh_executed of the failed submission */
     uint64_t device_ns; /* BHI_RECORD_TIMED: how long the device was busy; 0: unknown */
+    uint64_t unused[2]; /* so that each is one cache line: of every other one two would be read */
 };
 
 /* The text of a failed submission, in errors[seq % BHI_ERROR_SLOTS]. */

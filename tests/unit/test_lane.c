@@ -226,7 +226,7 @@ static void test_create_refuses(void) {
 
 static int memfd_with_header(uint64_t bytes, int seals, uint32_t capacity) {
     int fd = bhi_memfd_create("lane", bytes, 1);
-    struct bhi_lane_header header = {.magic = BHI_LANE_MAGIC, .version = 2, .capacity = capacity};
+    struct bhi_lane_header header = {.magic = BHI_LANE_MAGIC, .version = 3, .capacity = capacity};
     BHT_EQ(pwrite(fd, &header, sizeof header, 0), sizeof header);
     if (seals) {
         BHT_EQ(bhi_memfd_seal(fd, seals), 0);
