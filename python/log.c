@@ -121,8 +121,7 @@ static PyObject *log_take(PyObject *object, PyObject *unused) {
     free_lines(first);
     if (good && dropped) {
         char text[80];
-        snprintf(text, sizeof text, "%zu later lines are lost: nobody has taken the log out",
-                 dropped);
+        snprintf(text, sizeof text, "%zu later lines are lost: the log was not read", dropped);
         good = append(list, BH_LOG_WARNING, text);
     }
     if (!good) {

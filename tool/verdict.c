@@ -164,8 +164,8 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
                        ? "suspected: another kernel on the same worker, or another process "
                          "that waited for the GPU, may be the cause"
                    : verdict->signal == SIGKILL
-                       ? "suspected: another kernel on the same worker, or whoever used up the "
-                         "memory, may be the cause"
+                       ? "suspected: another kernel on the same worker, or a process that used up "
+                         "the memory, may be the cause"
                        : "suspected: another kernel ran on the same worker before and may "
                          "be to blame");
     }

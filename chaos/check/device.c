@@ -28,8 +28,8 @@ static void check_one(struct bhi_check *check, const struct bhi_record *first) {
     if (!last || !bhi_device_told(first, last)) {
         bhi_find(check, BHI_ANOMALY_UNKNOWN, 0, last ? last : first,
                  "leaks on %.47s cannot be judged: %s", first->memory.device,
-                 last ? "it told less of its memory after the run than before"
-                      : "nobody looked at its memory after the run");
+                 last ? "it reported fewer numbers of its memory after the run than before"
+                      : "its memory was not read after the run");
         return;
     }
     const uint64_t grown = bhi_device_grown(first, last, &by);

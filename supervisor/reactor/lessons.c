@@ -106,7 +106,7 @@ static void end_lesson(struct bhi_worker *worker) {
 const char *bhi_lesson_learned(struct bhi_worker *worker, const struct bhi_msg_learned *answer) {
     struct bhi_lessons *lessons = &worker->lessons;
     if (!lessons->kernel || lessons->kernel != answer->kernel) {
-        return "it claims to have learned a kernel that it was not told";
+        return "it claims to have compiled a kernel that it was not asked to compile";
     }
     if (answer->status == BH_OK) {
         lessons->learned++;

@@ -190,7 +190,8 @@ static void not_judged(change_function *change) {
     struct scene s = scene_of_looks(&looks);
     change(&looks);
     BHT_TRUE(!bhi_device_clean(looks.first, looks.last));
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "leaks on gpu:1 cannot be judged: it told less");
+    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0,
+          "leaks on gpu:1 cannot be judged: it reported fewer numbers");
 }
 
 static void what_is_not_known(void) {
@@ -204,7 +205,7 @@ static void what_is_not_known(void) {
     tale_memory(&s.tale, "gpu:1", false);
     tale_memory(&s.tale, "gpu:2", true); /* another one */
     found(&s.tale, BHI_ANOMALY_UNKNOWN, 0,
-          "leaks on gpu:1 cannot be judged: nobody looked at its memory after the run");
+          "leaks on gpu:1 cannot be judged: its memory was not read after the run");
 }
 
 /* Each with itself. */

@@ -154,7 +154,7 @@ def test_lines_that_nobody_takes_are_counted():
         log._put(number % 4, f"line {number}")
     lines = log.take()
     assert lines[:2] == [(0, "line 0"), (1, "line 1")] and lines[4095] == (3, "line 4095")
-    assert lines[4096:] == [(1, "904 later lines are lost: nobody has taken the log out")]
+    assert lines[4096:] == [(1, "904 later lines are lost: the log was not read")]
     log._put(2, "next")
     assert log.take() == [(2, "next")]
 
