@@ -2,6 +2,7 @@
  * word is copied once, and the copy is checked against what is known of the worker. */
 #include "supervisor/event/harvest.h"
 #include "base/fd.h"
+#include "base/futex.h"
 #include "base/status.h"
 #include "base/step_point.h"
 #include "core/stream.h"
@@ -25,6 +26,8 @@
 
 /* For how long a worker tries to make memory while other workers give some up. */
 #define PATIENCE_MS 100u
+/* For a worker with nothing else to do to answer a request for device memory. */
+#define OWES_NS (10000ull * 1000000)
 
 /* Sets the completed submission at which the worker rings the doorbell; 0: none. The worker surely
  * sees a number that was stored before a submission was published. It may miss a later one: see
@@ -256,6 +259,7 @@ static bool take_made(struct bhi_worker *worker, bool all_due, uint32_t due) {
         if (none) {
             break;
         }
+        worker->owes_since_ns = bhi_now_ns();
     }
     return true;
 }
@@ -434,6 +438,24 @@ struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worke
     };
 }
 
+/* What a worker has in its lane has deadlines. But the submission for which it was to make memory
+ * may have been cancelled, and those of other streams that wait for the memory are in no lane. */
+static uint64_t check_makes(struct bhi_worker *worker, uint64_t now_ns) {
+    const struct bhi_core_worker *core = &worker->core;
+    if (bhi_list_empty(&worker->makes) || !bhi_list_empty(&core->inflight) ||
+        core->kill != BHI_KILL_NONE) {
+        return BH_FOREVER;
+    }
+    const uint64_t idle_ns = core->running_since_ns;
+    const uint64_t since_ns = idle_ns > worker->owes_since_ns ? idle_ns : worker->owes_since_ns;
+    if (since_ns + OWES_NS > now_ns) {
+        return since_ns + OWES_NS;
+    }
+    bhi_core_worker_violation(&worker->core,
+                              "it did not answer a request for device memory in time");
+    return BH_FOREVER;
+}
+
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
     if (worker->reap_deadline_ns) {
@@ -444,5 +466,6 @@ uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
         bhi_core_worker_violation(&worker->core, BHI_PRETENDED);
         return BH_FOREVER;
     }
-    return bhi_core_worker_deadline(&worker->core, now_ns, &snapshot);
+    const uint64_t due_ns = bhi_core_worker_deadline(&worker->core, now_ns, &snapshot);
+    return bhi_earlier_ns(due_ns, check_makes(worker, now_ns));
 }

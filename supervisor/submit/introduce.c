@@ -1,5 +1,6 @@
 #include "supervisor/submit/introduce.h"
 #include "base/fd.h"
+#include "base/futex.h"
 #include "base/memfd.h"
 #include "ipc/attach.h"
 #include "supervisor/buffer/buffer.h"
@@ -88,6 +89,7 @@ static int ask_for_device(struct bhi_worker *worker, struct bh_buffer *buffer,
                               .memory = memory};
     bhi_list_init(&make->link);
     bhi_list_append(&worker->makes, &make->link);
+    worker->owes_since_ns = bhi_now_ns();
     memory->state = clears ? BHI_DEVICE_CLEARING : BHI_DEVICE_MAKING;
     memory->make = make;
     return 0;

@@ -119,6 +119,7 @@ struct bhi_worker {
     struct bhi_idset files;            /* attached */
     struct bhi_list makes;             /* bhi_make.link: its answers come through fdpass */
     bool make_descriptor_lost;         /* no descriptor was free to receive one of them */
+    uint64_t owes_since_ns;            /* when the last of them was asked for, or answered */
     bool makes_awaited;                /* another stream waits for one of them */
     struct bhi_list outbox;            /* bhi_outgoing.link */
     uint32_t control_sent;             /* queued so far, modulo 2^32 */

@@ -7,6 +7,7 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/device_pool.h"
 #include "supervisor/context/pump.h"
+#include "supervisor/event/harvest.h"
 
 #include <stdio.h>
 
@@ -605,6 +606,31 @@ static void d4_a_replica_leaves_its_memory_to_the_next(void) {
 }
 
 /* A buffer that outlives the context leaves nothing behind; what is counted is the descriptors. */
+/* E9: it is asked to make memory for a submission that is cancelled, does nothing, and owes an
+ * answer for which another stream waits. It has no deadline in its lane. */
+static void e9_one_that_does_not_answer(void) {
+    struct scene *s = set_up();
+    struct bhi_worker *worker = s->workers[A].worker;
+    bh_buffer *buffer = create(s, A);
+    bh_event *cancelled = fill(s, A, buffer);
+    BHT_EQ(bh_event_cancel(cancelled), BH_OK);
+    expect(cancelled, BH_CANCELLED);
+    bh_event *event = fill(s, A2, buffer);
+    run(s, A2);
+    BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    bhi_context_lock(s->p.context);
+    const uint64_t due_ns = bhi_worker_check_deadline(worker, bhi_now_ns());
+    BHT_TRUE(due_ns != BH_FOREVER && worker->core.kill == BHI_KILL_NONE);
+    BHT_TRUE(bhi_worker_check_deadline(worker, due_ns) == BH_FOREVER);
+    BHT_EQ(worker->core.kill, BHI_KILL_PROTOCOL);
+    bhi_context_pump_unlock(s->p.context);
+    bury(s, A);
+    run(s, A2);
+    expect(event, BH_OK);
+    bh_buffer_release(buffer);
+    tear_down(s);
+}
+
 static void it_ends_with_the_context(void) {
     struct scene *s = set_up();
     leave(s, A, -1);
@@ -645,6 +671,7 @@ int main(int argc, char **argv) {
         BHT_TEST(d6_it_makes_room_on_a_full_device),
         BHT_TEST(d6_nobody_needs_it_any_more),
         BHT_TEST(d6_what_follows_keeps_its_buffers),
+        BHT_TEST(e9_one_that_does_not_answer),
         BHT_TEST(it_ends_with_the_context),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
