@@ -30,8 +30,9 @@ static void put_back(struct bhi_core_worker *worker, uint64_t started) {
         if (last->seq <= started) {
             break;
         }
-        /* A submission that was cancelled or doomed while it was in the lane does not run again. */
-        if (last->cancel_requested || last->doomed) {
+        /* A submission that was cancelled, let go or doomed while it was in the lane does not run
+         * again. */
+        if (last->cancel_requested || last->skip_requested || last->doomed) {
             bhi_submission_end_unstarted(last, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, NULL);
             continue;
         }

@@ -1,5 +1,6 @@
 /* Obituaries as a table: how a worker's process ended, why it was killed and what it wrote, and the
  * verdict that comes of it. */
+#include "core/submission.h"
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
@@ -357,6 +358,31 @@ static void what_it_had_recorded_is_good(void) {
     puppet_close(&p);
 }
 
+/* A copy that had begun beside the first was let go (bhi_submission_let_go). It counts as not begun
+ * when the worker dies, and nobody needs it any more. */
+static void what_was_let_go_does_not_run_again(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    bh_event *first = puppet_submit(&p), *second = puppet_submit(&p);
+    struct bhi_progress side = puppet_side(worker);
+    atomic_store(&side.header->started_seq, 2);
+    bhi_context_lock(p.context);
+    bhi_submission_let_go(second->submission);
+    bhi_context_pump_unlock(p.context);
+    BHT_EQ(bh_event_query(second), BH_EVENT_PENDING);
+    BHT_EQ(worker->core.kill, BHI_KILL_NONE);
+    atomic_store(&side.header->started_seq, 1);
+    bhi_progress_unmap(&side);
+    puppet_end_process(worker, CLD_KILLED, SIGSEGV);
+    puppet_bury(worker, NULL);
+    BHT_EQ(puppet_verdict(first).status, BH_WORKER_SIGNAL);
+    BHT_EQ(puppet_verdict(second).status, BH_CANCELLED);
+    bh_event_release(first);
+    bh_event_release(second);
+    puppet_close(&p);
+}
+
 /* -- what was refused before ------------------------------------------------------------------- */
 
 /* An allocation that was refused for one that has its result since says nothing of a later death;
@@ -564,13 +590,10 @@ static void one_that_is_retired_is_not_mourned(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(a_death_in_mid_job),
-        BHT_TEST(the_host_limits_its_address_space),
-        BHT_TEST(what_it_had_recorded_is_good),
-        BHT_TEST(an_old_refusal_is_no_cause),
-        BHT_TEST(memory_that_others_used_up),
-        BHT_TEST(a_death_while_it_starts),
-        BHT_TEST(one_that_is_retired_is_not_mourned),
+        BHT_TEST(a_death_in_mid_job),           BHT_TEST(the_host_limits_its_address_space),
+        BHT_TEST(what_it_had_recorded_is_good), BHT_TEST(an_old_refusal_is_no_cause),
+        BHT_TEST(memory_that_others_used_up),   BHT_TEST(what_was_let_go_does_not_run_again),
+        BHT_TEST(a_death_while_it_starts),      BHT_TEST(one_that_is_retired_is_not_mourned),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
