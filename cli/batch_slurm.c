@@ -171,6 +171,7 @@ static void on_progress(void *user, const struct bhi_watch_progress *progress) {
 static int report(struct bhi_slurm_batch *batch) {
     struct bhi_slurm_report report = {
         .state = batch->given_state,
+        .shards = &batch->shards,
         .what = {.jobs_path = batch->jobs.path,
                  .html = bhi_args_value(batch->args, BHI_BATCH_HTML),
                  .json = bhi_args_has(batch->args, BHI_BATCH_JSON),

@@ -58,15 +58,14 @@ static int print(struct bhi_slurm_report *report, struct bhi_shards *shards) {
 
 int bhi_batch_slurm_report(struct bhi_slurm_report *report) {
     struct bhi_complaint complaint;
-    struct bhi_shards shards;
-    if (!bhi_shards_open(report->state, &shards, &complaint)) {
+    struct bhi_shards *shards = report->shards;
+    if (!shards->path && !bhi_shards_open(report->state, shards, &complaint)) {
         bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_ENVIRON;
     }
-    const int exit_status = print(report, &shards);
+    const int exit_status = print(report, shards);
     char who[BHI_SHARDS_WHO];
-    (void)bhi_shards_cancelled_by(shards.folder, who);
-    bhi_shards_close(&shards);
+    (void)bhi_shards_cancelled_by(shards->folder, who);
     if (bhi_interrupt_signal()) {
         return exit_status;
     }

@@ -5,7 +5,8 @@
 #include "batch/shards/report.h"
 
 struct bhi_slurm_report {
-    const char *state; /* the folder, as given */
+    const char *state;         /* the folder, as given */
+    struct bhi_shards *shards; /* what the progress has read of it; opened if need be */
     struct bhi_shards_report what;
     uint32_t stuck, cancelled; /* shards that are stuck, or were cancelled (--cancel) */
     uint32_t again;            /* tasks that were submitted again */
