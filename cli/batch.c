@@ -450,10 +450,17 @@ static int refuse_array(const struct batch *batch) {
     for (size_t i = 0; i < sizeof of_array / sizeof *of_array; i++) {
         BHI_AUTO_FREE char *path = bhi_whole_text("%s/%s", batch->options.state, of_array[i]);
         if (path && access(path, F_OK) == 0) { /* what is wrong with the folder is said later */
+            struct bhi_slurm_array array;
+            struct bhi_complaint ignored;
             bhi_complain("batch",
                          "%s has a job array of Slurm: give --executor slurm and the other options "
                          "that it was given, and --resume",
                          batch->options.state);
+            if (bhi_array_load(&array, batch->options.state, &ignored) == BHI_ARRAY_LOADED) {
+                bhi_batch_slurm_tell_command(
+                    bhi_batch_slurm_command_of(&array, batch->options.state));
+                bhi_array_free(&array);
+            }
             return BHI_EXIT_USAGE;
         }
     }

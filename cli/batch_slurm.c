@@ -26,7 +26,6 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/report/page.h"
-#include "tool/text.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -415,12 +414,7 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
     }
     bhi_batch_jobs_tell(&batch.jobs);
     if (batch.continues) {
-        BHI_AUTO_FREE char *command = bhi_batch_slurm_command(args);
-        BHI_AUTO_FREE char *line = command ? malloc(strlen(command) + 1) : NULL;
-        if (line) { /* whole, however long it is */
-            bhi_text_clean(line, strlen(command) + 1, command);
-            fprintf(stderr, "bulkhead batch: to continue: %s\n", line);
-        }
+        bhi_batch_slurm_tell_command(bhi_batch_slurm_command(args));
     }
     bhi_shards_close(&batch.shards);
     bhi_watch_fini(&batch.watch);

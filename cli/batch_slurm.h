@@ -44,6 +44,8 @@ char *bhi_batch_slurm_word(const char *text);
 char *bhi_batch_slurm_command(const struct bhi_args *args);
 /* The same from what was submitted; with `cd` if that was in another folder. */
 char *bhi_batch_slurm_command_of(const struct bhi_slurm_array *array, const char *state);
+/* Prints "to continue: " and |command|, which it frees; nothing for NULL. */
+void bhi_batch_slurm_tell_command(char *command);
 /* Runs the batch; |args| were checked. Returns an exit status. */
 int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
                         const char *state);

@@ -9,6 +9,7 @@
 #include "batch/slurm/shard.h"
 #include "batch/slurm/whole.h"
 #include "cli/batch_slurm.h"
+#include "tool/text.h"
 
 static const char plain[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
@@ -82,4 +83,13 @@ char *bhi_batch_slurm_command_of(const struct bhi_slurm_array *array, const char
         put(stream, "", array->batch_options[i]);
     }
     return end(stream, &text);
+}
+
+void bhi_batch_slurm_tell_command(char *command) {
+    const size_t size = command ? strlen(command) + 8 : 0; /* whole, however long it is */
+    BHI_AUTO_FREE char *line = size ? malloc(size) : NULL;
+    if (line) {
+        fprintf(stderr, "bulkhead batch: to continue: %s\n", bhi_text_clean(line, size, command));
+    }
+    free(command);
 }

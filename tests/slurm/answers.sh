@@ -25,6 +25,7 @@ expect_rounds jobs.jsonl.state '[.rounds[].job] == [17, 17]'
 cli batch jobs.jsonl --resume
 expect_status 2
 expect_stderr "jobs.jsonl.state has a job array of Slurm: give --executor slurm"
+expect_stderr "to continue: $BULKHEAD batch jobs.jsonl --executor=slurm --shards=1 --state=$folder/jobs.jsonl.state --device=slurm --resume"
 [ ! -e jobs.jsonl.state/batch.db ] || fail "the array's folder has a batch of this machine"
 
 standins_case "an option that sbatch does not know"

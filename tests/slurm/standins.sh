@@ -38,7 +38,7 @@ words=\$(cat "\$standins/words" 2> /dev/null)
 script=\$standins/script
 state() { sed -n "s/^state='\(.*\)'/\1/p" "\$script"; }
 task() {
-    printf '#!/bin/sh\necho "this is status %s"\nexit %s\n' "\$1" "\$1" > "\$standins/program"
+    printf '#!/bin/sh\necho "\$*" > "%s/arguments"\necho "this is status %s"\nexit %s\n' "\$standins" "\$1" "\$1" > "\$standins/program"
     chmod +x "\$standins/program"
     sed "s,^program=.*,program=\$standins/program," "\$script" |
         SLURM_ARRAY_JOB_ID=17 SLURM_ARRAY_TASK_ID=0 SLURM_JOB_ID=17 SLURMD_NODENAME=\$2 sh -s \$words >> "\$(state)/shards/0000/log" 2>&1

@@ -226,6 +226,54 @@ mv .stderr.1 .stderr
 expect_refused
 expect_called sbatch 1
 
+# -- a terminal, the controller, a task ----------------------------------------------------------
+terminal=$(command -v script) # a stand-in's is another
+asked() { # ANSWER: SIGINT at a terminal, while the array waits
+    on sbatch 'echo 17'
+    on squeue "[ \"\$(calls squeue)\" -gt 1 ] || { kill -INT \"\$PPID\"; sleep 1000; }; $begun"
+    echo "$1" | PATH=$standins:$PATH timeout "$((LIMIT * slowness))" \
+        "$terminal" -qefc "'$BULKHEAD' batch jobs.jsonl --executor slurm --poll 1s --shards 1 --no-probe" /dev/null > .stdout 2> .stderr
+    status=$?
+    expect_status 130
+    expect_stdout "Cancel the job array? Otherwise it goes on. [y/N]"
+}
+standins_case "a terminal is asked at SIGINT: yes"
+asked y
+expect_stdout "SIGINT: the job array is cancelled; --resume continues"
+expect_called scancel 1
+standins_case "a terminal is asked at SIGINT: anything else"
+asked later
+expect_stdout "SIGINT: what is submitted goes on"
+expect_called scancel 0
+
+standins_case "one squeue for all shards, and none before its time"
+make_counters 3 1
+on sbatch 'echo 17'
+on squeue 'if [ "$(calls squeue)" -lt 5 ]; then state=PENDING; else state=CANCELLED; fi
+for shard in 0 1 2; do echo "17|$shard|$state||$comment|Priority"; done'
+begun_s=$SECONDS
+standin --shards 3 --no-probe
+expect_status 3
+expect_stderr "3 shards are stuck"
+# The first one comes at once, and a second of the shell's may have ended early.
+if [ "$(called squeue)" -le $((SECONDS - begun_s + 2)) ]; then passed=$((passed + 1)); else fail "$(called squeue) calls in $((SECONDS - begun_s)) s"; fi
+expect_called sbatch 1
+make_counters 1 1
+
+standins_case "what a task's batch is given"
+on sbatch 'task 2 n1; echo 17'
+standin --shards 1 --no-probe --streams 3
+expect_status 3
+if [ "$(cat "$standins/arguments")" = "batch $folder/$state/shards/0000/jobs.jsonl --state $folder/$state/shards/0000/state --resume --quarantine $folder/$state/quarantine --cancel-file $folder/$state/cancel --streams=3 --device=slurm" ]; then
+    passed=$((passed + 1))
+else
+    fail "$(cat "$standins/arguments")"
+fi
+case_name="a task whose GPU is not here"
+SLURM_JOB_GPUS=3 cli batch jobs.jsonl --state alone --device slurm
+expect_status 3
+expect_stderr "--device slurm: Slurm gave this task the GPUs 3, but Vulkan shows none"
+
 # -- this test itself ----------------------------------------------------------------------------
 case_name="a test that a signal ends leaves nothing"
 cat > left.sh << LEFT
