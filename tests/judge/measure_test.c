@@ -16,7 +16,9 @@ enum { ROUNDS = 8 * (6 + 9 + 1) };
 
 /* What differs from honest runs of the reference's kernel on a quiet machine. 0: nothing. */
 struct scene {
-    double claims;        /* of what it takes: what the candidate claims of its runs */
+    double claims;        /* of what it takes: what the candidate claims of its runs, */
+    size_t until;         /* before this round; 0: of all */
+    double noise;         /* single runs take up to so much longer */
     double slows_batches; /* beside the candidate the reference's batches take so much longer; */
     double slows_runs;    /* its single runs do */
     double busy_batches;  /* from the first candidate's worker on all batches take so much longer */
@@ -96,7 +98,9 @@ bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, u
         double run_ns = RUN_NS + noise.words[i] % 2000;
         run_ns *= race->rounds % ROUNDS > ROUNDS / 2 ? factor(scene.later) : 1;
         run_ns *= slowed ? factor(scene.slows_runs) : 1;
-        const double claim_ns = run_ns * (beside && !i ? factor(scene.claims) : 1);
+        run_ns *= 1 + scene.noise * noise.words[2 + i] / UINT32_MAX;
+        const bool lies = beside && !i && (!scene.until || race->rounds < scene.until);
+        const double claim_ns = run_ns * (lies ? factor(scene.claims) : 1);
         out[i].device_ns = (uint64_t)claim_ns;
         out[i].host_ns = (uint64_t)run_ns + WAY_NS;
         if (count > 1) {
@@ -140,11 +144,24 @@ static void an_honest_candidate(void) {
     BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
     BHT_TRUE(timing.host_ns > RUN_NS && timing.host_ns < 1.05 * RUN_NS);
+    BHT_TRUE(!timing.noisy && timing.noise < 0.005);
+}
+
+static void noise_is_said(void) {
+    BHT_EQ(measure((struct scene){.noise = 0.5}), BHI_JUDGED_CORRECT);
+    BHT_TRUE(timing.noisy && timing.noise > 0.005 && timing.ratio > 0);
 }
 
 static void claims_of_less_than_half(void) {
     BHT_EQ(measure((struct scene){.claims = 0.45}), BHI_JUDGED_FORGED);
     BHT_TRUE(timing.ratio == 0);
+}
+
+/* One measurement accuses nobody: the next one counts. */
+static void claims_that_are_false_once(void) {
+    BHT_EQ(measure((struct scene){.claims = 0.45, .until = ROUNDS}), BHI_JUDGED_CORRECT);
+    BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
+    BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
 }
 
 /* The reference's claims explain little of its batches then, and would excuse the candidate's. */
@@ -179,7 +196,9 @@ static void a_reference_that_drifts(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(an_honest_candidate),
+        BHT_TEST(noise_is_said),
         BHT_TEST(claims_of_less_than_half),
+        BHT_TEST(claims_that_are_false_once),
         BHT_TEST(load_in_the_batches_of_the_reference),
         BHT_TEST(a_machine_that_becomes_busy),
         BHT_TEST(load_in_the_runs_of_the_reference),
