@@ -36,8 +36,9 @@ typedef enum bh_memory {
 
 /* Bits of bh_buffer_options.flags. */
 typedef enum bh_buffer_flags {
-    /* The buffer need not be zero. Memory recycled from the live worker of |stream| keeps its old
-     * bytes; all other memory, and all memory if no stream is given, is zero. */
+    /* The buffer need not be zero. Memory keeps its old bytes if the live worker of |stream| alone
+     * has had it, for buffers that were all made for |stream|; all other memory, and all memory if
+     * no stream is given, is zero. */
     BH_BUFFER_UNINITIALIZED = 1,
 } bh_buffer_flags;
 

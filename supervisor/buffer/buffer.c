@@ -114,6 +114,11 @@ static int make_memory(struct bh_buffer *buffer) {
     return error;
 }
 
+/* Returns the worker of the stream for which the buffer is made; NULL: there is none. Lock held. */
+static struct bhi_worker *worker_of(const struct bhi_buffer_order *order) {
+    return order->stream ? bhi_stream_worker(order->stream) : NULL;
+}
+
 /* Allocates fresh memory. If memory or descriptors are short, frees all FREE blocks of the pool and
  * tries again. */
 static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_order *order,
@@ -148,6 +153,10 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     if (size_class < BHI_POOL_CLASSES) {
         buffer->block =
             bhi_pool_adopt(context, size_class, buffer->fd, buffer->pointer, buffer->mapped);
+        if (buffer->block) {
+            const struct bhi_worker *worker = worker_of(order);
+            buffer->block->only = worker ? worker->id : 0;
+        }
     } else {
         buffer->id = bhi_context_new_id(context);
     }
@@ -174,12 +183,15 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
     for (;;) {
         bool own;
         bhi_context_lock(context);
-        struct bhi_worker *worker = order->stream ? bhi_stream_worker(order->stream) : NULL;
+        struct bhi_worker *worker = worker_of(order);
         struct bhi_block *block =
             bhi_pool_take(context, size_class, worker, order->unwritten, &own);
-        bool zero = block && !(own && order->flags & BH_BUFFER_UNINITIALIZED);
+        /* What others have left in it is nothing for a kernel, although its worker could see it. */
+        const bool keeps = block && own && block->only == worker->id;
+        const bool zero = block && !(keeps && order->flags & BH_BUFFER_UNINITIALIZED);
         if (zero) {
             context->pool->stats.zeroed_bytes += block->bytes;
+            block->only = worker ? worker->id : 0;
         }
         bhi_context_pump_unlock(context);
         if (!block) {

@@ -95,6 +95,7 @@ static struct bhi_exposure *of_block(struct bhi_list *node) {
 }
 
 bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool writes) {
+    block->only = block->only == worker->id ? block->only : 0;
     BHI_LIST_EACH(node, &block->exposures)
     if (of_block(node)->worker == worker) {
         of_block(node)->writes |= writes; /* it may still have what it was told to give up */

@@ -41,6 +41,9 @@ struct bhi_block {
     struct bhi_list shelf;     /* FREE: in the list of blocks for the same buffers */
     struct bhi_list exposures; /* bhi_exposure.of_block */
     bool spoilt;               /* a submission that used it failed: see bhi_pool_give */
+    /* The id of the only worker that was given what is in it, and for whose stream all buffers in
+     * it were made, since it was zero; 0: there were others. */
+    uint64_t only;
 };
 
 /* |worker| has been given |block|, and lives. */

@@ -116,8 +116,11 @@ static void nobody_writes_after_a_confirmed_death(void) {
 
 static void uninitialized_only_where_it_was_its_own(void) {
     struct scene s = set_up();
-    void *block = leave(&s, s.a, NULL);
-    bh_buffer *buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
+    bh_buffer *buffer = make(s.context, 64 * KIB, s.a, 0);
+    void *block = fx_pointer(buffer);
+    fill(s.a, buffer, 0x11111111);
+    bh_buffer_release(buffer);
+    buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
     BHT_TRUE(fx_pointer(buffer) == block);
     expect_words(buffer, 0x11111111);
     BHT_EQ(pool(s.context).zeroed_bytes, 0);
@@ -131,6 +134,26 @@ static void uninitialized_only_where_it_was_its_own(void) {
     memset(block, 0x22, 64 * KIB);
     bh_buffer_release(buffer);
     buffer = make(s.context, 64 * KIB, NULL, BH_BUFFER_UNINITIALIZED); /* the host's own */
+    BHT_TRUE(fx_pointer(buffer) == block);
+    expect_words(buffer, 0);
+    bh_buffer_release(buffer);
+    tear_down(&s);
+}
+
+/* A kernel that nobody trusts would see them. What was in a buffer that was not made for its stream
+ * may be of anybody, and so may what another stream has written, also when that one's worker is
+ * gone. */
+static void others_old_bytes_are_never_seen(void) {
+    struct scene s = set_up();
+    void *block = leave(&s, s.a, NULL);
+    bh_buffer *buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
+    BHT_TRUE(fx_pointer(buffer) == block);
+    expect_words(buffer, 0);
+    fill(s.a, buffer, 0x11111111);
+    fill(s.b, buffer, 0x22222222);
+    bh_buffer_release(buffer);
+    fx_replace_worker(s.context, s.b);
+    buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
     BHT_TRUE(fx_pointer(buffer) == block);
     expect_words(buffer, 0);
     bh_buffer_release(buffer);
@@ -449,6 +472,7 @@ int main(int argc, char **argv) {
         BHT_TEST(bound_to_another_stream),
         BHT_TEST(nobody_writes_after_a_confirmed_death),
         BHT_TEST(uninitialized_only_where_it_was_its_own),
+        BHT_TEST(others_old_bytes_are_never_seen),
         BHT_TEST(zero_to_the_end_of_the_block),
         BHT_TEST(a_hot_buffer_again_and_again),
         BHT_TEST(a_block_that_could_not_be_imported),
