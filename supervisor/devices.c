@@ -61,10 +61,7 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
     out->memory_total = device->memory_total;
     out->memory_free = device->memory_free;
     out->memory_known = device->memory_known;
-    if (device->pci_known) {
-        snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", device->pci_domain,
-                 device->pci_bus, device->pci_device, device->pci_function);
-    }
+    bhi_device_address(device, out->pci);
     out->max_groups[0] = device->max_groups_x;
     out->max_groups[1] = device->max_groups_y;
     out->max_groups[2] = device->max_groups_z;

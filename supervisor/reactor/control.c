@@ -14,6 +14,7 @@
 #include "supervisor/reactor/side_channel.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/worker/interrupts.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/zygote.h"
@@ -96,13 +97,29 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
     bhi_context_pump_unlock(worker->context);
 }
 
-static bool is_on_gpu(const struct bhi_worker *worker) {
+/* Returns the device that the worker has chosen, or NULL. */
+static const struct bhi_msg_device *chosen(const struct bhi_worker *worker) {
     for (uint32_t i = 0; i < worker->device_count; i++) {
         if (worker->devices[i].chosen) {
-            return worker->devices[i].device_type != DEVICE_TYPE_CPU;
+            return &worker->devices[i];
         }
     }
-    return bhi_worker_has_device(worker->kind);
+    return NULL;
+}
+
+static bool is_on_gpu(const struct bhi_worker *worker) {
+    const struct bhi_msg_device *device = chosen(worker);
+    return device ? device->device_type != DEVICE_TYPE_CPU : bhi_worker_has_device(worker->kind);
+}
+
+/* Keeps a worker that polls its GPU off the processor that takes the GPU's interrupts. */
+static void keep_off_interrupts(const struct bhi_worker *worker) {
+    const struct bhi_msg_device *device = chosen(worker);
+    char address[sizeof((bh_device_info *)NULL)->pci];
+    if (device && device->pci_known) {
+        bhi_device_address(device, address);
+        bhi_interrupts_keep_off(worker->core.pid, address);
+    }
 }
 
 /* Sets RLIMIT_AS, the second part of a memory limit without a cgroup; the worker has set
@@ -153,6 +170,7 @@ void bhi_control_ready(struct bhi_worker *worker) {
     bhi_context_pump_unlock(worker->context);
     if (runs && worker->kind == BHI_WORKER_DEVICE && is_on_gpu(worker)) {
         bhi_side_channel_watch(worker);
+        keep_off_interrupts(worker);
     }
     if (runs) {
         bhi_context_log(worker->context, BH_LOG_INFO, "%s %d is ready%s%s",

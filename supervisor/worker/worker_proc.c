@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "supervisor/worker/zygote.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void bhi_worker_retain(struct bhi_worker *worker) {
@@ -54,5 +55,14 @@ void bhi_worker_end_words(struct bhi_worker *worker) {
         worker->words.set_requested = true;
         worker->words.wanted_ns = bhi_now_ns();
         worker->context->wake_reactor = true;
+    }
+}
+
+void bhi_device_address(const struct bhi_msg_device *device,
+                        char out[sizeof((bh_device_info *)NULL)->pci]) {
+    out[0] = '\0';
+    if (device->pci_known) {
+        snprintf(out, sizeof((bh_device_info *)NULL)->pci, "%04x:%02x:%02x.%x", device->pci_domain,
+                 device->pci_bus, device->pci_device, device->pci_function);
     }
 }

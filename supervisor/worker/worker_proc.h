@@ -152,5 +152,8 @@ void bhi_worker_end_words(struct bhi_worker *worker);
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {
     return BHI_CONTAINER(core, struct bhi_worker, core);
 }
+/* Writes the device's PCI address, "0000:65:00.0", or "" if it is not known. */
+void bhi_device_address(const struct bhi_msg_device *device,
+                        char out[sizeof((bh_device_info *)NULL)->pci]);
 
 #endif

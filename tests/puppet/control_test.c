@@ -345,12 +345,70 @@ static void what_a_worker_says_of_device_memory(void) {
                    "it reports a heap that is larger than all heaps");
 }
 
+/* A puppet is no process: there is nothing in /proc to look at, and no thread to keep off. */
+int __wrap_bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size);
+int __wrap_bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
+    (void)pid, (void)pidfd, (void)why, (void)why_size;
+    return 0;
+}
+void __wrap_bhi_side_channel_watch(struct bhi_worker *worker);
+void __wrap_bhi_side_channel_watch(struct bhi_worker *worker) {
+    (void)worker;
+}
+static struct {
+    pid_t pid; /* 0: nobody */
+    char address[20];
+} kept_off;
+void __wrap_bhi_interrupts_keep_off(pid_t pid, const char *address);
+void __wrap_bhi_interrupts_keep_off(pid_t pid, const char *address) {
+    kept_off.pid = pid;
+    snprintf(kept_off.address, sizeof kept_off.address, "%s", address);
+}
+
+/* A worker is ready on a device of |type|, of which the PCI address is |known|. */
+static void becomes_ready(uint32_t type, bool known, const char *address) {
+    struct scene s;
+    set_up(&s);
+    struct peer peer = connect_peer(&s, 4242);
+    bhi_worker_retain(peer.worker);
+    struct bhi_message message = device_of(4096, 4096, 0, false);
+    message.device.count = message.device.chosen = 1;
+    message.device.device_type = type;
+    message.device.pci_known = known;
+    message.device.pci_domain = 1;
+    message.device.pci_bus = 0x65;
+    message.device.pci_device = 2;
+    message.device.pci_function = 3;
+    peer.worker->devices = calloc(1, sizeof *peer.worker->devices); /* released with it */
+    BHT_TRUE(peer.worker->devices);
+    peer.worker->devices[0] = message.device;
+    peer.worker->device_count = peer.worker->device_capacity = 1;
+    peer.worker->state = BHI_HELD;
+    peer.worker->core.stream->state = BHI_STREAM_WANTING;
+    kept_off.pid = 0;
+    bhi_control_ready(peer.worker);
+    BHT_EQ(peer.worker->state, BHI_RUNNING);
+    BHT_EQ(kept_off.pid, address ? 4242 : 0);
+    BHT_TRUE(!address || strcmp(kept_off.address, address) == 0);
+    puppet_bury(peer.worker, NULL);
+    disconnect(&peer);
+    tear_down(&s);
+}
+
+static void a_gpus_worker_keeps_off_interrupts(void) {
+    const uint32_t discrete = 2, cpu = 4; /* VK_PHYSICAL_DEVICE_TYPE_* */
+    becomes_ready(discrete, true, "0001:65:02.3");
+    becomes_ready(discrete, false, NULL);
+    becomes_ready(cpu, true, NULL);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(case_46_late_words_of_a_dead_generation),
         BHT_TEST(case_46_a_reflection_that_died_with_its_worker),
         BHT_TEST(messages_without_end),
         BHT_TEST(what_a_worker_says_of_device_memory),
+        BHT_TEST(a_gpus_worker_keeps_off_interrupts),
         BHT_TEST(wake_ups_without_a_message),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
