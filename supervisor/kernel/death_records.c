@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHARE 8u /* a tenant that has this part of the table gives up records of its own */
+
 void bhi_death_records_init(struct bhi_death_records *death_records, uint32_t most_deaths,
                             uint64_t keep_ns) {
     death_records->most_deaths = most_deaths;
@@ -76,16 +78,27 @@ static int weight(const struct bhi_death_records *death_records,
     return is_held(death_records, record) ? 2 : record->deaths > 0;
 }
 
-/* Makes room for one more record. Drops the oldest of the least important ones. */
-static void make_room(struct bhi_death_records *death_records) {
+static uint32_t count_of(const struct bhi_death_records *death_records, const char *tenant) {
+    uint32_t count = 0;
+    BHI_LIST_EACH(node, &death_records->ages)
+    count += strcmp(BHI_CONTAINER(node, struct bhi_death_record, age)->tenant, tenant) == 0;
+    return count;
+}
+
+/* Makes room for one more record of |tenant|. Drops the oldest of the least important ones; of this
+ * tenant's, if it has its share, so that nobody ends the quarantine of others. */
+static void make_room(struct bhi_death_records *death_records, const char *tenant) {
+    struct bhi_death_record *victim = NULL;
     if (death_records->count < BHI_DEATH_RECORDS) {
         return;
     }
-    struct bhi_death_record *victim =
-        BHI_CONTAINER(death_records->ages.next, struct bhi_death_record, age);
+    const bool own = count_of(death_records, tenant) >= BHI_DEATH_RECORDS / SHARE;
     BHI_LIST_EACH(node, &death_records->ages) {
         struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
-        if (weight(death_records, record) < weight(death_records, victim)) {
+        if (own && strcmp(record->tenant, tenant) != 0) {
+            continue;
+        }
+        if (!victim || weight(death_records, record) < weight(death_records, victim)) {
             victim = record;
         }
     }
@@ -99,7 +112,7 @@ static struct bhi_death_record *add(struct bhi_death_records *death_records, con
         free(record);
         return NULL;
     }
-    make_room(death_records);
+    make_room(death_records, tenant);
     snprintf(record->tenant, sizeof record->tenant, "%s", tenant);
     memcpy(record->hash, hash, sizeof record->hash);
     record->first_ns = now_ns;

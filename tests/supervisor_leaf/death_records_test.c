@@ -128,6 +128,31 @@ static void the_table_is_bounded(void) {
     bhi_death_records_fini(&death_records);
 }
 
+/* T1: who has enough kernels that kill workers cannot have those of others forgotten. */
+static void a_tenant_gives_up_its_own(void) {
+    struct bhi_death_records death_records;
+    bhi_death_records_init(&death_records, 2, BH_FOREVER);
+    const uint32_t others = BHI_DEATH_RECORDS / 2;
+    for (uint32_t kernel = 0; kernel < others; kernel++) {
+        note(&death_records, "b", kernel, kernel);
+        note(&death_records, "b", kernel, kernel);
+    }
+    for (uint32_t kernel = 0; kernel < 2 * BHI_DEATH_RECORDS; kernel++) {
+        note(&death_records, "a", kernel, others + kernel);
+        note(&death_records, "a", kernel, others + kernel);
+    }
+    BHT_EQ(death_records.count, BHI_DEATH_RECORDS);
+    for (uint32_t kernel = 0; kernel < others; kernel++) {
+        BHT_TRUE(held(&death_records, "b", kernel, 20000));
+    }
+    BHT_TRUE(held(&death_records, "a", 2 * BHI_DEATH_RECORDS - 1, 20000));
+    /* One that has less gets room all the same. */
+    note(&death_records, "c", 1, 20000);
+    note(&death_records, "c", 1, 20000);
+    BHT_TRUE(held(&death_records, "c", 1, 20000));
+    bhi_death_records_fini(&death_records);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(the_second_death_is_one_too_many),
@@ -135,6 +160,7 @@ int main(int argc, char **argv) {
         BHT_TEST(deaths_are_forgotten),
         BHT_TEST(one_is_released_or_all_of_a_tenant),
         BHT_TEST(the_table_is_bounded),
+        BHT_TEST(a_tenant_gives_up_its_own),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
