@@ -52,8 +52,7 @@ int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds
         sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0) {
-        const bool later = errno == EWOULDBLOCK || errno == ETOOMANYREFS;
-        return errno == ECONNRESET ? -EPIPE : later ? -EAGAIN : -errno;
+        return errno == ECONNRESET ? -EPIPE : errno == EWOULDBLOCK ? -EAGAIN : -errno;
     }
     return 0;
 }

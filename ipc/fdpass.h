@@ -9,6 +9,8 @@
 #define BHI_IPC_FDPASS_H
 
 #include "ipc/wire.h"
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,12 +24,16 @@ struct bhi_fd_tag {
 
 /* Both CLOEXEC. Returns 0 or -errno. */
 int bhi_fdpass_pair(int out[2]);
-/* Sends one packet. Returns 0, -EAGAIN, or -errno (-EPIPE: the peer is gone). -EAGAIN: the socket
- * is full; or the processes of this user have more descriptors under way in sockets than this
- * process may have open, so that Linux sends no more, whoever's they are. Then the socket can be
+/* Sends one packet. Returns 0 or -errno: -EAGAIN (the socket is full), -EPIPE (the peer is gone).
+ * -ETOOMANYREFS: the processes of this user have more descriptors under way in sockets than this
+ * process may have open, so that Linux sends no more, whoever's they are; the socket can be
  * writable (POLLOUT). Never blocks, whatever the flags of |socket| (T4), and never raises
  * SIGPIPE. */
 int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);
+/* Returns true if the same can be sent later: nothing is wrong with the peer. */
+static inline bool bhi_fdpass_is_late(int error) {
+    return error == -EAGAIN || error == -ETOOMANYREFS;
+}
 /* Receives one packet. Returns its length, 0 at the end of the file, or -errno. *inout_count is the
  * room in |fds|, then the number of descriptors received (CLOEXEC). For a truncated packet or
  * truncated control data returns -EMSGSIZE and closes the descriptors. Blocks unless the socket is

@@ -1,6 +1,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "ipc/fdpass.h"
 #include "ipc/refusal.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
@@ -236,8 +237,7 @@ static void start_worker(bh_context *context, const struct job *job) {
     if (!job->stream && !worker) {
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;
     }
-    /* EAGAIN: Linux takes no descriptors at the moment (fdpass.h), whoever's they are. */
-    const bool later = bhi_room_is_short(&detail) || detail.sys_errno == EAGAIN;
+    const bool later = bhi_room_is_short(&detail) || bhi_fdpass_is_late(-detail.sys_errno);
     if (job->stream && !worker && wants(job->stream) && later) {
         bhi_stream_starved(&job->stream->core, &detail);
     } else if (job->stream && !worker && wants(job->stream)) {

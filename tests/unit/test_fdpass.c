@@ -291,7 +291,10 @@ static void test_too_many_of_the_user(void) {
             count++;
         }
         const int later = bhi_fdpass_send(other[0], "x", 1, fds, 1);
-        _exit(sent <= LIMIT || count == 0 ? 3 : refused != -EAGAIN ? 4 : later != 0 ? 5 : 0);
+        _exit(sent <= LIMIT || count == 0                                ? 3
+              : refused != -ETOOMANYREFS || !bhi_fdpass_is_late(refused) ? 4
+              : later != 0                                               ? 5
+                                                                         : 0);
     }
     int status = 0;
     BHT_EQ(waitpid(pid, &status, 0), pid);

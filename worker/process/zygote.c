@@ -85,10 +85,11 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
         }
         struct pollfd ready[2] = {{.fd = zygote.config->socket, .events = POLLOUT},
                                   {.fd = zygote.config->go, .events = 0}};
-        if (r != -EAGAIN || (poll(ready, 2, -1) < 0 && errno != EINTR) || ready[1].revents != 0) {
+        if (!bhi_fdpass_is_late(r) || (poll(ready, 2, -1) < 0 && errno != EINTR) ||
+            ready[1].revents != 0) {
             leave(BHI_EXIT_SUPERVISOR);
         }
-        if (fd_count > 0) { /* it may not be for lack of room (fdpass.h) */
+        if (r == -ETOOMANYREFS) { /* there is room */
             nanosleep(&(const struct timespec){.tv_nsec = SAY_PAUSE_NS}, NULL);
         }
     }

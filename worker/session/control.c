@@ -79,7 +79,8 @@ static int send_tag(struct bhi_session *s, const struct bhi_fd_tag *tag, const i
     const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
     const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
     int error;
-    while ((error = bhi_fdpass_send(s->config.fdpass, tag, sizeof *tag, fds, count)) == -EAGAIN &&
+    while (bhi_fdpass_is_late(
+               error = bhi_fdpass_send(s->config.fdpass, tag, sizeof *tag, fds, count)) &&
            bhi_now_ns() < deadline) {
         if (rings) {
             ring(s);
