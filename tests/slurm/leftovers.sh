@@ -1,20 +1,27 @@
 # Ends what a test has in the background, such as a submitter, however the test ends: bash runs the EXIT
 # trap also when a signal ends it. Source it after `folder` is set.
-# shellcheck shell=bash disable=SC2013,SC2154 # words of a line; of who sources it
+# shellcheck shell=bash disable=SC2154 # of who sources it
 
+# Adds the processes that come from PID to `pids`. They are stopped first, so that none starts another.
 descendants() { # PID
-    local child
-    for child in $(cat "/proc/$1/task/$1/children" 2> /dev/null); do
-        descendants "$child"
-        echo "$child"
+    local -a children
+    local child list state
+    for list in "/proc/$1/task/"*/children; do
+        children=()
+        read -ra children 2> /dev/null < "$list"
+        for child in "${children[@]}"; do
+            kill -STOP "$child" 2> /dev/null
+            until ! read -r state 2> /dev/null < "/proc/$child/stat" || [[ ${state##*) } == [TtZX]* ]]; do :; done
+            pids+=("$child")
+            descendants "$child"
+        done
     done
 }
 
 descendants_stop() {
-    local pids
-    pids=$(descendants $$)
-    # shellcheck disable=SC2086 # several pids; what has listed them is gone
-    [ -z "$pids" ] || kill -KILL $pids 2> /dev/null
+    local -a pids=()
+    descendants $$
+    [ "${#pids[@]}" -eq 0 ] || kill -KILL "${pids[@]}" 2> /dev/null
     wait 2> /dev/null
 }
 trap 'descendants_stop; rm -rf "$folder"' EXIT

@@ -327,6 +327,64 @@ static size_t size_of(const char *folder, const char *name) {
     return stat(path, &status) == 0 ? (size_t)status.st_size : 0;
 }
 
+/* Writes probe.json into |folder|. */
+static void write_record(const char *folder, const char *text) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/" BHI_PROBE_FILE, folder);
+    FILE *file = fopen(path, "w");
+    BHT_NE(file, NULL);
+    BHT_EQ(fputs(text, file) >= 0, true);
+    BHT_EQ(fclose(file), 0);
+}
+
+#define ID    "00112233445566778899aabbccddeeff"
+#define NONCE "0123456789abcdef"
+#define ASKS  ID ID
+#define RECORD(format, id, nonce, asks, job, time)                                                 \
+    "{\"format\":" format ",\"id\":\"" id "\",\"nonce\":\"" nonce "\",\"asks\":\"" asks            \
+    "\",\"job\":" job ",\"submitted_ns\":" time "}"
+
+/* The file may be anybody's. */
+static void test_a_record(void) {
+    static const char *const refused[] = {
+        "",
+        "{",
+        "[]",
+        RECORD("2", ID, NONCE, ASKS, "1", "1"),
+        RECORD("1", ID "0", NONCE, ASKS, "1", "1"),
+        RECORD("1", "*0112233445566778899aabbccddeeff", NONCE, ASKS, "1", "1"),
+        RECORD("1", ID, "", ASKS, "1", "1"),
+        RECORD("1", ID, NONCE, ID, "1", "1"),
+        RECORD("1", ID, NONCE, ASKS, "-1", "1"),
+        RECORD("1", ID, NONCE, ASKS, "4294967296", "1"),
+        RECORD("1", ID, NONCE, ASKS, "\"1\"", "1"),
+        RECORD("1", ID, NONCE, ASKS, "1", "-1"),
+        RECORD("1", ID, NONCE, ASKS, "1", "1") "x",
+    };
+    char folder[] = "/tmp/bulkhead-record-XXXXXX", comment[BHI_PROBE_COMMENT];
+    const struct bhi_probe_record record = {
+        .id = ID, .nonce = NONCE, .asks = ASKS, .job = UINT32_MAX, .submitted_ns = INT64_MAX};
+    struct bhi_probe_record loaded;
+    struct bhi_complaint complaint;
+    BHT_NE(mkdtemp(folder), NULL);
+    BHT_TRUE(!bhi_probe_record_load(&loaded, folder));
+    BHT_TRUE(bhi_probe_record_save(&record, folder, &complaint));
+    BHT_TRUE(bhi_probe_record_load(&loaded, folder));
+    BHT_STR_EQ(loaded.asks, record.asks);
+    BHT_EQ(loaded.job, record.job);
+    BHT_EQ(loaded.submitted_ns, record.submitted_ns);
+    bhi_probe_record_comment(&loaded, comment);
+    BHT_STR_EQ(comment, "bulkhead:" ID ":probe:" NONCE);
+    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
+        write_record(folder, refused[i]);
+        if (bhi_probe_record_load(&loaded, folder) || *loaded.id || loaded.job) {
+            BHT_FAIL("it is taken: %s", refused[i]);
+        }
+    }
+    bhi_probe_record_remove(folder);
+    BHT_EQ(rmdir(folder), 0);
+}
+
 /* It may run for so long, and no longer; the time in which it waits does not count. */
 static void test_a_probe_that_runs_on(void) {
     enum { WAITS = 7 }; /* looks, a fifth of a second or more apart: longer than it may run */
@@ -367,17 +425,12 @@ static void test_a_probe_that_runs_on(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_versions),
-        BHT_TEST(test_jobs),
-        BHT_TEST(test_tasks),
-        BHT_TEST(test_tasks_of_any_bytes),
-        BHT_TEST(test_states),
-        BHT_TEST(test_errors),
-        BHT_TEST(test_a_program),
-        BHT_TEST(test_limits),
-        BHT_TEST(test_sbatch_options),
-        BHT_TEST(test_options_between),
-        BHT_TEST(test_a_probe_that_runs_on),
+        BHT_TEST(test_versions),       BHT_TEST(test_jobs),
+        BHT_TEST(test_tasks),          BHT_TEST(test_tasks_of_any_bytes),
+        BHT_TEST(test_states),         BHT_TEST(test_errors),
+        BHT_TEST(test_a_program),      BHT_TEST(test_limits),
+        BHT_TEST(test_sbatch_options), BHT_TEST(test_options_between),
+        BHT_TEST(test_a_record),       BHT_TEST(test_a_probe_that_runs_on),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
