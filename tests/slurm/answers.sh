@@ -136,6 +136,20 @@ expect_stderr "cancelled by SIGTERM; nothing was submitted"
 expect_called scancel 2
 expect_no_array
 
+standins_case "a signal while the sbatch of a killed submitter has the folder"
+on sbatch 'echo $$ > "$standins/holder"; kill -KILL "$PPID"; exec sleep 1000'
+PATH=$standins:$PATH "$BULKHEAD" batch jobs.jsonl --executor slurm --shards 1 --no-probe > .first 2>&1 &
+wait "$!" 2> /dev/null
+on squeue "$is_there"
+LIMIT=1 standin --shards 1 --no-probe --resume
+expect_status 124
+expect_stderr "SIGTERM: the answer of sbatch did not come, and it may have submitted the job array"
+expect_called scancel 0
+LIMIT=1 standin --shards 1 --no-probe --resume --on-interrupt cancel
+expect_stderr "SIGTERM: the job array is cancelled"
+expect_cancelled 17
+kill -KILL "$(< "$standins/holder")"
+
 standins_case "a signal during --resume, while its probe runs, and while sbatch --version runs"
 on sbatch 'echo 17'
 on squeue "$hangs"
