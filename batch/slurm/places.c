@@ -257,14 +257,23 @@ int bhi_places_copy(int from, uint64_t size, const char *to) {
     return good ? 0 : file.error ? file.error : EIO;
 }
 
+/* Opens a file that is to be staged. Something else that has its name by now might never end.
+ * Returns 0 or an errno. */
+static int open_file(const char *path, int *out_fd, struct stat *status) {
+    *out_fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return *out_fd < 0 || fstat(*out_fd, status) != 0 ? errno
+           : S_ISREG(status->st_mode)                 ? 0
+                                                      : EINVAL;
+}
+
 /* Copies |path| to STATE/staged/|hash|/|name|; a NULL |hash| is that of its content. */
 static int stage(struct bhi_places *places, const char *state, const char *path, const char *hash,
                  const char *name, char **out_staged) {
     uint8_t bytes[BHI_CONTENT_HASH];
     char digits[HEX + 1];
     struct stat status;
-    BHI_AUTO_FD in = open(path, O_RDONLY | O_CLOEXEC);
-    int error = in < 0 || fstat(in, &status) != 0 ? errno : 0;
+    BHI_AUTO_FD in = -1;
+    int error = open_file(path, &in, &status);
     if (!error && !hash && !(error = bhi_content_hash_of(in, bytes))) {
         to_hex(bytes, digits);
     }
@@ -316,8 +325,10 @@ static int stage_root(struct bhi_places *places, uint32_t number, const char *st
         qsort(files, count, sizeof *files, by_path);
     }
     for (size_t i = 0; !error && i < count; i++) {
-        BHI_AUTO_FD in = open(files[i]->path, O_RDONLY | O_CLOEXEC);
-        error = in < 0 ? errno : bhi_content_hash_of(in, bytes);
+        struct stat status;
+        BHI_AUTO_FD in = -1;
+        error = open_file(files[i]->path, &in, &status);
+        error = error ? error : bhi_content_hash_of(in, bytes);
         bhi_content_hash_add(hash, files[i]->path + prefix, strlen(files[i]->path + prefix) + 1);
         bhi_content_hash_add(hash, bytes, sizeof bytes);
     }
@@ -379,7 +390,8 @@ bool bhi_places_stage(struct bhi_places *places, const struct bhi_probe_path *pa
         if (error) {
             places->error = error;
             return bhi_refuse(complaint, "%.500s cannot be copied to %.300s/staged: %s",
-                              place->path, state, strerror(error));
+                              place->path, state,
+                              error == EINVAL ? "it is not a file any more" : strerror(error));
         }
     }
     return true;

@@ -77,7 +77,7 @@ static bool mark_folders(const struct bhi_probe *probe, bool marks,
             return bhi_refuse(complaint, "out of memory");
         }
         BHI_AUTO_FD mark =
-            marks ? open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+            marks ? open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
         if (marks && mark < 0) {
             return bhi_refuse(complaint, "%.600s cannot be made: %s", path, strerror(errno));
         }

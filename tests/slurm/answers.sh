@@ -294,6 +294,24 @@ standin --shards 1
 expect_status 2
 expect_stderr "a probe ended on n1 (FAILED) without an answer: its log, $folder/jobs.jsonl.state/probe/log, ends with: slurmstepd: error: execve(): Permission denied"
 
+standins_case "the name of a probe's mark"
+on sbatch 'cd "$folder" && find . -name ".bulkhead-probe-*" > "$standins/mark"; exit 1'
+standin --shards 1
+mkfifo "$(head -n 1 "$standins/mark")" || fail "a probe has no mark"
+standins_case "a probe's mark that would wait for ever"
+LIMIT=20 standin --shards 1
+expect_status 3
+expect_stderr "/.bulkhead-probe-"
+expect_stderr " cannot be made: No such device or address; nothing was submitted"
+standins_case "an input that would wait for ever"
+on sbatch 'cd "$folder" && mv x.npy hidden && probe n1; mkfifo x.npy; echo 18'
+on squeue 'echo "18|N/A|COMPLETED|n1|$comment|None"'
+LIMIT=20 standin --shards 1
+expect_status 3
+expect_stderr "/x.npy cannot be copied to "
+expect_stderr "/staged: it is not a file any more"
+mv -f hidden x.npy
+
 standins_case "more shards than the controller takes"
 on scontrol 'echo "MaxArraySize            = 4"'
 standin --shards 6
