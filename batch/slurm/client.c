@@ -37,10 +37,17 @@ bool bhi_slurm_pause(uint64_t ns) {
     return !bhi_interrupt_signal();
 }
 
-/* Runs a program that changes nothing that a later call could not change. */
+/* Runs a program that changes nothing that a later call could not change. A signal to our process
+ * group also ends a program that is just being started and has no group of its own yet; then it is
+ * run once more. */
 static void ask(const char *const *arguments, struct bhi_program_result *out_result) {
     const bool ending = bhi_interrupt_signal();
     bhi_program_run(arguments, -1, ending ? END_LIMIT : LOOK_LIMIT, !ending, out_result);
+    const int signal = bhi_interrupt_signal();
+    if (signal && out_result->in_time && out_result->status == 128 + signal) {
+        bhi_program_free(out_result);
+        bhi_program_run(arguments, -1, END_LIMIT, false, out_result);
+    }
 }
 
 /* The next line from |at| on that names an error: *out_line is its text, without the program's name

@@ -141,13 +141,26 @@ on sbatch 'echo $$ > "$standins/holder"; kill -KILL "$PPID"; exec sleep 1000'
 PATH=$standins:$PATH "$BULKHEAD" batch jobs.jsonl --executor slurm --shards 1 --no-probe > .first 2>&1 &
 wait "$!" 2> /dev/null
 on squeue "$is_there"
-LIMIT=1 standin --shards 1 --no-probe --resume
-expect_status 124
+waits() { find "/proc/$1/fd" -lname '*/lock' 2> /dev/null | grep -q .; } # SUBMITTER: for the folder
+resume_and_stop() { # ARGUMENT…
+    PATH=$standins:$PATH "$BULKHEAD" batch jobs.jsonl --executor slurm --shards 1 --no-probe --resume "$@" > .stdout 2> .stderr &
+    until_true waits "$!"
+    kill -TERM "$!"
+    wait "$!"
+    status=$?
+    expect_status 143
+}
+resume_and_stop
 expect_stderr "SIGTERM: the answer of sbatch did not come, and it may have submitted the job array"
 expect_called scancel 0
-LIMIT=1 standin --shards 1 --no-probe --resume --on-interrupt cancel
+resume_and_stop --on-interrupt cancel
 expect_stderr "SIGTERM: the job array is cancelled"
 expect_cancelled 17
+# A signal to the whole group ends a squeue that is just being started.
+on squeue '[ -e "$standins/struck" ] || { touch "$standins/struck"; kill -TERM $$; }; '"$is_there"
+resume_and_stop --on-interrupt cancel
+expect_stderr "SIGTERM: the job array is cancelled"
+expect_cancelled 17 17
 kill -KILL "$(< "$standins/holder")"
 
 standins_case "a signal during --resume, while its probe runs, and while sbatch --version runs"

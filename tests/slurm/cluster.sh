@@ -92,17 +92,6 @@ controller_kill() { daemon_kill slurmctld; }
 node_start() { daemon "$1" slurmd -D -f "$SLURM_CONF" -N "$1"; }
 node_kill() { daemon_kill "$1"; }
 
-until_true() { # COMMAND…: within 60 s
-    local end=$((SECONDS + 60 * slowness))
-    until "$@"; do
-        if [ "$SECONDS" -gt "$end" ]; then
-            fail "this was never true: $*"
-            return 1
-        fi
-        sleep 0.1
-    done
-}
-
 cluster_is_up() { # NODES
     [ "$(sinfo -h -N -t idle -o %N 2> /dev/null | sort -u | wc -l)" -eq "$1" ]
 }

@@ -25,3 +25,14 @@ descendants_stop() {
     wait 2> /dev/null
 }
 trap 'descendants_stop; rm -rf "$folder"' EXIT
+
+until_true() { # COMMAND…: within 60 s
+    local end=$((SECONDS + 60 * slowness))
+    until "$@"; do
+        if [ "$SECONDS" -gt "$end" ]; then
+            fail "this was never true: $*"
+            return 1
+        fi
+        sleep 0.1
+    done
+}
