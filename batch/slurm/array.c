@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/owner.h"
+#include "batch/slurm/fields.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
 
@@ -169,21 +170,6 @@ static char **take_texts(const json_t *list) {
     return texts;
 }
 
-static bool take_number(const json_t *object, const char *key, uint64_t most, uint64_t *out) {
-    const json_t *value = json_object_get(object, key);
-    *out = (uint64_t)json_integer_value(value);
-    return json_is_integer(value) && json_integer_value(value) >= 0 && *out <= most;
-}
-
-static bool take_fixed(const json_t *object, const char *key, char *out, size_t digits) {
-    const char *text = json_string_value(json_object_get(object, key));
-    if (!text || strlen(text) != digits || strspn(text, "0123456789abcdef") != digits) {
-        return false;
-    }
-    memcpy(out, text, digits + 1);
-    return true;
-}
-
 static char *take_text(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? strdup(text) : NULL;
@@ -211,8 +197,8 @@ static bool take_round(struct bhi_slurm_array *array, const json_t *object) {
     uint64_t job, submitted;
     BHI_AUTO_FREE uint32_t *shards = calloc(count + 1, sizeof *shards);
     if (!shards || !count || count > array->shards || !why ||
-        !take_number(object, "job", UINT32_MAX, &job) ||
-        !take_number(object, "submitted_ns", INT64_MAX, &submitted)) {
+        !bhi_slurm_take_number(object, "job", UINT32_MAX, &job) ||
+        !bhi_slurm_take_number(object, "submitted_ns", INT64_MAX, &submitted)) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -235,13 +221,14 @@ static bool take_round(struct bhi_slurm_array *array, const json_t *object) {
 static bool take_all(struct bhi_slurm_array *array, const json_t *object) {
     uint64_t format, shards;
     const json_t *rounds = json_object_get(object, "rounds");
-    if (!take_number(object, "format", BHI_ARRAY_FORMAT, &format) || format != BHI_ARRAY_FORMAT ||
-        !take_fixed(object, "id", array->id, BHI_ARRAY_ID) ||
-        !take_fixed(object, "jobs_hash", array->jobs_hash, 64) ||
-        !take_fixed(object, "shape_hash", array->shape_hash, 64) ||
-        !take_number(object, "created_ns", INT64_MAX, &array->created_ns) ||
-        !take_number(object, "total", INT64_MAX, &array->total) ||
-        !take_number(object, "shards", BHI_ARRAY_SHARDS, &shards) || !shards ||
+    if (!bhi_slurm_take_number(object, "format", BHI_ARRAY_FORMAT, &format) ||
+        format != BHI_ARRAY_FORMAT ||
+        !bhi_slurm_take_digits(object, "id", array->id, BHI_ARRAY_ID) ||
+        !bhi_slurm_take_digits(object, "jobs_hash", array->jobs_hash, 64) ||
+        !bhi_slurm_take_digits(object, "shape_hash", array->shape_hash, 64) ||
+        !bhi_slurm_take_number(object, "created_ns", INT64_MAX, &array->created_ns) ||
+        !bhi_slurm_take_number(object, "total", INT64_MAX, &array->total) ||
+        !bhi_slurm_take_number(object, "shards", BHI_ARRAY_SHARDS, &shards) || !shards ||
         !json_is_array(rounds) || json_array_size(rounds) > BHI_ARRAY_ROUNDS) {
         return false;
     }

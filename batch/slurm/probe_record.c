@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/owner.h"
+#include "batch/slurm/fields.h"
 #include "batch/slurm/whole.h"
 
 enum { MOST = 4096 };
@@ -30,21 +31,6 @@ bool bhi_probe_record_save(const struct bhi_probe_record *record, const char *st
     return bhi_whole_write(path, text, strlen(text), 0600, complaint);
 }
 
-static bool take_digits(const json_t *object, const char *key, char *out, size_t digits) {
-    const char *text = json_string_value(json_object_get(object, key));
-    if (!text || strlen(text) != digits || strspn(text, "0123456789abcdef") != digits) {
-        return false;
-    }
-    memcpy(out, text, digits + 1);
-    return true;
-}
-
-static bool take_number(const json_t *object, const char *key, uint64_t most, uint64_t *out) {
-    const json_t *value = json_object_get(object, key);
-    *out = (uint64_t)json_integer_value(value);
-    return json_is_integer(value) && json_integer_value(value) >= 0 && *out <= most;
-}
-
 bool bhi_probe_record_load(struct bhi_probe_record *out_record, const char *state) {
     size_t size = 0;
     int error;
@@ -53,13 +39,14 @@ bool bhi_probe_record_load(struct bhi_probe_record *out_record, const char *stat
     json_t *object = text ? json_loadb(text, size, 0, NULL) : NULL;
     uint64_t format;
     *out_record = (struct bhi_probe_record){.job = 0};
-    const bool good = object && take_number(object, "format", BHI_PROBE_FORMAT, &format) &&
-                      format == BHI_PROBE_FORMAT &&
-                      take_digits(object, "id", out_record->id, BHI_ARRAY_ID) &&
-                      take_digits(object, "nonce", out_record->nonce, BHI_PROBE_NONCE) &&
-                      take_digits(object, "asks", out_record->asks, sizeof out_record->asks - 1) &&
-                      take_number(object, "job", UINT32_MAX, &out_record->job) &&
-                      take_number(object, "submitted_ns", INT64_MAX, &out_record->submitted_ns);
+    const bool good =
+        object && bhi_slurm_take_number(object, "format", BHI_PROBE_FORMAT, &format) &&
+        format == BHI_PROBE_FORMAT &&
+        bhi_slurm_take_digits(object, "id", out_record->id, BHI_ARRAY_ID) &&
+        bhi_slurm_take_digits(object, "nonce", out_record->nonce, BHI_PROBE_NONCE) &&
+        bhi_slurm_take_digits(object, "asks", out_record->asks, sizeof out_record->asks - 1) &&
+        bhi_slurm_take_number(object, "job", UINT32_MAX, &out_record->job) &&
+        bhi_slurm_take_number(object, "submitted_ns", INT64_MAX, &out_record->submitted_ns);
     json_decref(object);
     if (!good) {
         *out_record = (struct bhi_probe_record){.job = 0};
