@@ -22,8 +22,7 @@ bool bhi_paths_init(struct bhi_paths *paths, const char *folder) {
 void bhi_paths_fini(struct bhi_paths *paths) {
     bhi_names_fini(&paths->names);
     free(paths->folder);
-    free(paths->asked);
-    free(paths->real);
+    bhi_paths_forget(paths);
     free(paths->first);
     free(paths->accesses);
     *paths = (struct bhi_paths){0};
@@ -62,18 +61,44 @@ static char *lexical(const struct bhi_paths *paths, const char *path) {
     return whole;
 }
 
+static void forget(struct bhi_paths_answer *answer) {
+    free(answer->asked);
+    free(answer->real);
+    *answer = (struct bhi_paths_answer){.asked = NULL};
+}
+
+void bhi_paths_forget(struct bhi_paths *paths) {
+    for (size_t i = 0; i < BHI_PATHS_ANSWERS; i++) {
+        forget(&paths->folders[i]);
+        forget(&paths->files[i]);
+    }
+}
+
+/* The answer of |answers| for |path|, if |asked| of it is |path|; otherwise the one to replace.
+ * Paths that share a place cost time alone. */
+static struct bhi_paths_answer *answer_to(struct bhi_paths_answer *answers, const char *path) {
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
+        hash = (hash ^ *c) * 16777619u;
+    }
+    return &answers[(hash ^ hash >> 16) % BHI_PATHS_ANSWERS];
+}
+
+static bool is_to(const struct bhi_paths_answer *answer, const char *path) {
+    return answer->asked && !strcmp(answer->asked, path);
+}
+
 /* Returns the real path of |folder| (taken over); NULL if it does not exist or there is no memory.
- * Keeps the last answer, because jobs name the same folder again and again. */
+ */
 static const char *real_folder(struct bhi_paths *paths, char *folder) {
-    if (!paths->asked || strcmp(folder, paths->asked) != 0) {
-        free(paths->asked);
-        free(paths->real);
-        paths->asked = folder;
-        paths->real = realpath(folder, NULL);
+    struct bhi_paths_answer *answer = answer_to(paths->folders, folder);
+    if (!is_to(answer, folder)) {
+        forget(answer);
+        *answer = (struct bhi_paths_answer){folder, realpath(folder, NULL)};
     } else {
         free(folder);
     }
-    return paths->real;
+    return answer->real;
 }
 
 static bool is_link(const char *path) {
@@ -155,7 +180,7 @@ static bool follow(struct bhi_paths *paths, const char *path, char **out_real) {
     return false;
 }
 
-char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
+static char *normalize(struct bhi_paths *paths, const char *path) {
     const size_t folder = strlen(paths->folder);
     char *whole;
     if (!follow(paths, path, &whole)) {
@@ -169,6 +194,16 @@ char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
         memmove(whole, whole + folder + 1, strlen(whole + folder + 1) + 1);
     }
     return whole;
+}
+
+char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
+    struct bhi_paths_answer *answer = answer_to(paths->files, path);
+    if (!is_to(answer, path)) {
+        forget(answer);
+        answer->real = normalize(paths, path);
+        answer->asked = answer->real ? strdup(path) : NULL;
+    }
+    return answer->real ? strdup(answer->real) : NULL;
 }
 
 static bool has_room(struct bhi_paths *paths) {

@@ -11,9 +11,18 @@ struct bhi_access {
     bool reads, writes;
 };
 
+enum { BHI_PATHS_ANSWERS = 64 };
+
+/* A path that was looked up, and what came of it (NULL: nothing); both are owned. */
+struct bhi_paths_answer {
+    char *asked, *real;
+};
+
 struct bhi_paths {
-    char *folder;           /* the folder that relative paths begin at; owned */
-    char *asked, *real;     /* the last folder that was resolved, and its real path; owned */
+    char *folder; /* the folder that relative paths begin at; owned */
+    /* The last answers, by a hash of |asked| (NULL: none), because jobs name the same folders,
+     * kernels and inputs again and again: real paths of folders, and normalized paths. */
+    struct bhi_paths_answer folders[BHI_PATHS_ANSWERS], files[BHI_PATHS_ANSWERS];
     struct bhi_names names; /* normalized paths */
     uint32_t *first;        /* by path: its newest access; owned */
     size_t first_capacity;
@@ -25,9 +34,12 @@ struct bhi_paths {
 /* Returns false if out of memory. */
 bool bhi_paths_init(struct bhi_paths *paths, const char *folder);
 void bhi_paths_fini(struct bhi_paths *paths);
+/* From now on links are followed as they are then. */
+void bhi_paths_forget(struct bhi_paths *paths);
 /* Normalizes |path|: removes ".", "..", "//", symbolic links, and the batch's folder at the
- * beginning. So two spellings of a file get one text, as the links are now. Links are not followed
- * if their folder does not exist. The caller owns the text; NULL if out of memory. */
+ * beginning. So two spellings of a file get one text, as the links were at one time since
+ * bhi_paths_forget(). Links are not followed if their folder does not exist. The caller owns the
+ * text; NULL if out of memory. */
 char *bhi_paths_normalize(struct bhi_paths *paths, const char *path);
 /* Notes an access of the newest node. *out_twice (may be NULL): the node writes this file already,
  * perhaps under another spelling. Returns false if out of memory. */

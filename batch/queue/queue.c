@@ -276,6 +276,7 @@ static enum bhi_queue_result add(struct bhi_queue *queue, const struct bhi_job_s
                                       .loaded = queue->loaded,
                                       .retries = queue->retries,
                                       .jobs_path = queue->jobs_path};
+    bhi_paths_forget(&queue->paths);
     pthread_mutex_lock(&queue->mutex);
     bool good = bhi_admission_replace(&admission, specs, count, &result, complaint);
     bool any = admission.replacement_count > 0;

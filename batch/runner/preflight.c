@@ -44,7 +44,7 @@ struct preflight {
     struct bhi_paths paths;   /* normalizes paths */
     struct bhi_names written; /* paths that jobs of the batch write */
     struct bhi_names sources; /* kernels of all jobs, also skipped ones, and their includes */
-    struct found inputs, outputs;
+    struct found inputs, outputs, folders;
     struct bhi_names read; /* inputs and kernels whose content was found good */
     bool contents;
     struct place jobs, state; /* those of the batch itself */
@@ -86,61 +86,6 @@ static char *whole_path(const struct preflight *flight, const char *path) {
     return asprintf(&whole, "%s/%s", flight->folder, path) < 0 ? NULL : whole;
 }
 
-static int look_at_folder(const struct preflight *flight, const char *path) {
-    struct stat status;
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!folder) {
-        return ENOMEM;
-    }
-    int result = FINE;
-    if (stat(folder, &status) != 0) {
-        result = OF_FOLDER | errno;
-    } else if (!S_ISDIR(status.st_mode)) {
-        result = NO_FOLDER;
-    } else if (is_at(&flight->state, &status)) {
-        result = OWN_STATE;
-    } else if (access(folder, W_OK | X_OK) != 0) {
-        result = OF_FOLDER | errno;
-    }
-    free(folder);
-    return result;
-}
-
-/* Writing to a link replaces the file that it leads to, so that place is checked. The folder of
- * |path| was found good. */
-static int look_behind_links(struct preflight *flight, const char *path) {
-    char *normal = bhi_paths_normalize(&flight->paths, path);
-    char *real = normal ? whole_path(flight, normal) : NULL;
-    int result = real ? FINE : ENOMEM;
-    if (real && bhi_names_find(&flight->sources, normal) != BHI_NO_NAME) {
-        result = SOURCE;
-    } else if (real && flight->state_name && !strcmp(normal, flight->state_name)) {
-        result = STATE_ITSELF;
-    } else if (real && strcmp(real, path) != 0) {
-        result = look_at_folder(flight, real);
-    }
-    free(normal);
-    free(real);
-    return result;
-}
-
-static int look_at_output(struct preflight *flight, const char *path) {
-    struct stat status;
-    const int error = stat(path, &status) == 0 ? 0 : errno;
-    if (!error && !S_ISREG(status.st_mode)) {
-        return TAKEN;
-    }
-    if (!error && is_at(&flight->jobs, &status)) {
-        return OWN_JOBS;
-    }
-    int result = look_at_folder(flight, path);
-    if (result == FINE && error && error != ENOENT) {
-        result = error;
-    }
-    return result == FINE ? look_behind_links(flight, path) : result;
-}
-
 /* Looks at |path|, or returns the earlier result. */
 static int look(struct preflight *flight, struct found *found, const char *path,
                 int (*look_at)(struct preflight *, const char *)) {
@@ -162,6 +107,57 @@ static int look(struct preflight *flight, struct found *found, const char *path,
         return ENOMEM;
     }
     return found->results[name] = result;
+}
+
+static int look_at_folder(struct preflight *flight, const char *folder) {
+    struct stat status;
+    return stat(folder, &status) != 0         ? OF_FOLDER | errno
+           : !S_ISDIR(status.st_mode)         ? NO_FOLDER
+           : is_at(&flight->state, &status)   ? OWN_STATE
+           : access(folder, W_OK | X_OK) != 0 ? OF_FOLDER | errno
+                                              : FINE;
+}
+
+/* Looks at the folder of |path|, which is whole. */
+static int look_at_folder_of(struct preflight *flight, const char *path) {
+    char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
+    const int result = folder ? look(flight, &flight->folders, folder, look_at_folder) : ENOMEM;
+    free(folder);
+    return result;
+}
+
+/* Writing to a link replaces the file that it leads to, so that place is checked. The folder of
+ * |path| was found good. */
+static int look_behind_links(struct preflight *flight, const char *path) {
+    char *normal = bhi_paths_normalize(&flight->paths, path);
+    char *real = normal ? whole_path(flight, normal) : NULL;
+    int result = real ? FINE : ENOMEM;
+    if (real && bhi_names_find(&flight->sources, normal) != BHI_NO_NAME) {
+        result = SOURCE;
+    } else if (real && flight->state_name && !strcmp(normal, flight->state_name)) {
+        result = STATE_ITSELF;
+    } else if (real && strcmp(real, path) != 0) {
+        result = look_at_folder_of(flight, real);
+    }
+    free(normal);
+    free(real);
+    return result;
+}
+
+static int look_at_output(struct preflight *flight, const char *path) {
+    struct stat status;
+    const int error = stat(path, &status) == 0 ? 0 : errno;
+    if (!error && !S_ISREG(status.st_mode)) {
+        return TAKEN;
+    }
+    if (!error && is_at(&flight->jobs, &status)) {
+        return OWN_JOBS;
+    }
+    int result = look_at_folder_of(flight, path);
+    if (result == FINE && error && error != ENOENT) {
+        result = error;
+    }
+    return result == FINE ? look_behind_links(flight, path) : result;
 }
 
 static void tell(struct preflight *flight, size_t index, const char *what, const char *path,
@@ -377,6 +373,7 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
     bhi_names_init(&flight.read);
     bhi_names_init(&flight.inputs.names);
     bhi_names_init(&flight.outputs.names);
+    bhi_names_init(&flight.folders.names);
     if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
         note_sources(&flight, count) && note_state(&flight, own->state)) {
         for (size_t i = 0; i < count; i++) {
@@ -396,7 +393,9 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
     free(flight.state_name);
     bhi_names_fini(&flight.inputs.names);
     bhi_names_fini(&flight.outputs.names);
+    bhi_names_fini(&flight.folders.names);
     free(flight.inputs.results);
     free(flight.outputs.results);
+    free(flight.folders.results);
     return flight.good;
 }

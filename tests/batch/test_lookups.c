@@ -1,0 +1,157 @@
+/* How often the file system is asked before a batch begins. Thousands of jobs name the same kernel,
+ * the same inputs and a few folders; on a network file system each question takes a while. */
+#include "few_jobs.h"
+#include "support.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "batch/graph/paths.h"
+#include "batch/runner/preflight.h"
+
+static int realpaths, stats, lstats, accesses;
+
+char *__real_realpath(const char *path, char *out);
+char *__wrap_realpath(const char *path, char *out);
+char *__wrap_realpath(const char *path, char *out) {
+    realpaths++;
+    return __real_realpath(path, out);
+}
+
+int __real_stat(const char *path, struct stat *out);
+int __wrap_stat(const char *path, struct stat *out);
+int __wrap_stat(const char *path, struct stat *out) {
+    stats++;
+    return __real_stat(path, out);
+}
+
+int __real_lstat(const char *path, struct stat *out);
+int __wrap_lstat(const char *path, struct stat *out);
+int __wrap_lstat(const char *path, struct stat *out) {
+    lstats++;
+    return __real_lstat(path, out);
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode) {
+    accesses++;
+    return __real_access(path, mode);
+}
+
+static char folder[] = "/tmp/bulkhead-test-lookups-XXXXXX";
+
+static void make_folder(void) {
+    BHT_NE(mkdtemp(folder), NULL);
+    BHT_EQ(chdir(folder), 0);
+    BHT_EQ(mkdir("one", 0700), 0);
+    BHT_EQ(mkdir("two", 0700), 0);
+    BHT_EQ(symlink("one", "link"), 0);
+    BHT_EQ(close(creat("x", 0600)), 0);
+    BHT_EQ(close(creat("k", 0600)), 0); /* the kernel of all jobs */
+}
+
+static void remove_folder(void) {
+    BHT_EQ(unlink("x"), 0);
+    BHT_EQ(unlink("k"), 0);
+    BHT_EQ(unlink("link"), 0);
+    BHT_EQ(rmdir("one"), 0);
+    BHT_EQ(rmdir("two"), 0);
+    BHT_EQ(rmdir(folder), 0);
+}
+
+static void expect_path(struct bhi_paths *paths, const char *path, const char *real) {
+    char *normal = bhi_paths_normalize(paths, path);
+    BHT_STR_EQ(normal, real);
+    free(normal);
+}
+
+/* Jobs that read from some folders and write into others. */
+static void test_paths_ask_once(void) {
+    struct bhi_paths paths;
+    char path[40], real[40];
+    make_folder();
+    BHT_TRUE(bhi_paths_init(&paths, folder));
+    realpaths = lstats = 0;
+    for (int i = 0; i < 500; i++) {
+        snprintf(path, sizeof path, "two/../link/%d", i);
+        snprintf(real, sizeof real, "one/%d", i);
+        expect_path(&paths, "x", "x");
+        expect_path(&paths, path, real);
+    }
+    BHT_EQ(realpaths, 2);         /* of both folders */
+    BHT_WITHIN(lstats, 501, 510); /* of each file; "x" may have lost its place to another one */
+    bhi_paths_fini(&paths);
+    remove_folder();
+}
+
+/* A folder's link may lead elsewhere when more jobs come. */
+static void test_links_of_later_jobs(void) {
+    struct bhi_queue *queue;
+    struct jobs jobs = {.count = 0};
+    make_folder();
+    queue = open_queue();
+    job(&jobs, "a", "", "", "link/w", 0);
+    add(queue, &jobs);
+    BHT_EQ(unlink("link"), 0);
+    BHT_EQ(symlink("two", "link"), 0);
+    job(&jobs, "b", "", "", "link/w", 0);
+    add(queue, &jobs);
+    job(&jobs, "c", "", "", "two/w", 0);
+    expect_refused(queue, &jobs, "\"c\" writes two/w, which \"b\"");
+    bhi_queue_close(queue);
+    remove_folder();
+}
+
+static void expect_no_fault(void *user, size_t index, const struct bhi_complaint *complaint) {
+    (void)user;
+    BHT_FAIL("job %zu: %s", index, complaint->text);
+}
+
+static void count_faults(void *user, size_t index, const struct bhi_complaint *complaint) {
+    (void)index;
+    BHT_NE(strstr(complaint->text, "output no/"), NULL);
+    BHT_NE(strstr(complaint->text, ": its folder: No such file or directory (looked for in "),
+           NULL);
+    ++*(int *)user;
+}
+
+static void test_preflight_asks_once(void) {
+    struct jobs jobs = {.count = 0};
+    const struct bhi_preflight_own own = {.jobs = "/dev/stdin"};
+    char id[16], path[80];
+    int faults = 0;
+    make_folder();
+    for (int i = 0; i < 60; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(path, sizeof path, "%s/link/%d", folder, i);
+        job(&jobs, id, "", "x", path, 0);
+    }
+    stats = accesses = lstats = 0;
+    BHT_TRUE(bhi_preflight(jobs.specs, jobs.count, NULL, folder, &own, expect_no_fault, NULL));
+    /* Once of what the jobs share: the folder under both of its names, the input, the kernel, the
+     * file of jobs. */
+    BHT_EQ(stats, 60 + 5);
+    BHT_EQ(accesses, 4);
+    BHT_LE(lstats, 2 * 60 + 10); /* before the first job, and then; some are remembered */
+    free_jobs(&jobs);
+    /* What is wrong with a folder is wrong with each output in it. */
+    job(&jobs, "a", "", "", "no/a", 0);
+    job(&jobs, "b", "", "", "no/b", 0);
+    BHT_TRUE(!bhi_preflight(jobs.specs, jobs.count, NULL, folder, &own, count_faults, &faults));
+    BHT_EQ(faults, 2);
+    free_jobs(&jobs);
+    remove_folder();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(test_paths_ask_once),
+        BHT_TEST(test_links_of_later_jobs),
+        BHT_TEST(test_preflight_asks_once),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
