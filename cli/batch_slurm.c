@@ -137,6 +137,18 @@ static void on_wait(void *user, const char *why) {
     bhi_complain("batch", "%s; it is tried again", why);
 }
 
+/* What is read now need not be read at the end. */
+static uint64_t on_follow(void *user, uint32_t shard, uint64_t most_ns) {
+    struct bhi_slurm_batch *batch = user;
+    struct bhi_complaint ignored; /* the report at the end says what is wrong */
+    if (!batch->shards.path && !batch->no_follow) {
+        batch->no_follow = !bhi_shards_open(batch->given_state, &batch->shards, &ignored);
+    }
+    return !batch->no_follow && shard < batch->shards.count
+               ? bhi_shards_follow(&batch->shards, shard, bhi_clock_ns(), most_ns)
+               : most_ns;
+}
+
 /* A line every ten seconds. */
 static void on_progress(void *user, const struct bhi_watch_progress *progress) {
     struct bhi_slurm_batch *batch = user;
@@ -199,6 +211,7 @@ static int watch_batch(struct bhi_slurm_batch *batch) {
                                       .was_cancelled = batch->was_cancelled,
                                       .tell = on_tell,
                                       .progress = on_progress,
+                                      .follow = on_follow,
                                       .user = batch};
     batch->shown_ns = bhi_clock_ns();
     switch (bhi_watch_run(&batch->watch, batch->has_array, &complaint)) {

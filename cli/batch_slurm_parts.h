@@ -26,7 +26,8 @@ struct bhi_slurm_batch {
     char jobs_hash[65], shape_hash[65];
     uint64_t began_ns, shown_ns;
     struct bhi_watch watch;
-    struct bhi_shards shards; /* for the progress */
+    struct bhi_shards shards; /* what is read of them while they run, and for the report */
+    bool no_follow;           /* that failed */
 };
 
 /* Opens the state folder, or makes it, and locks it. Returns an exit status. */

@@ -173,7 +173,7 @@ bool bhi_report_json(struct bhi_queue *queue, const struct bhi_report_run *run) 
     /* The list is inserted before the brace that ends the object. */
     printf("%.*s,\n  \"failures\": [", (int)(strlen(text) - strlen("\n}")), text);
     free(text);
-    bool read = bhi_tally_each_job(queue, run, list_failure, &listing);
+    bool read = !tally.failures || bhi_tally_each_job(queue, run, list_failure, &listing);
     fputs(listing.any ? "\n  ]\n}\n" : "]\n}\n", stdout);
     return read && !listing.failed;
 }

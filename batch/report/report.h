@@ -39,6 +39,7 @@ struct bhi_report_source {
                          bool (*visit)(void *user, const struct bhi_attempt_record *record),
                          void *user);
     void (*counts)(void *self, struct bhi_queue_counts *out_counts);
+    bool (*names_device)(void *self, bool *out_names); /* does a job's line name one? */
     const char *batch_id;
     const struct bhi_report_shard *shards;
     size_t shard_count;

@@ -310,7 +310,7 @@ bool bhi_report_table(FILE *stream, struct bhi_queue *queue, const struct bhi_re
     }
     bhi_columns_init(&gathering.table, gathering.columns, count);
     bool read = true;
-    for (; read && gathering.rank < BHI_TALLY_RANKS; gathering.rank++) {
+    for (; read && tally.failures && gathering.rank < BHI_TALLY_RANKS; gathering.rank++) {
         read = bhi_tally_each_job(queue, run, gather, &gathering);
     }
     if (read) {

@@ -97,11 +97,19 @@ bool bhi_tally_read(struct bhi_queue *queue, const struct bhi_report_run *run,
     }
     out_tally->counts.total += run->bad_count;
     out_tally->counts.of[BHI_JOB_FAILED] += run->bad_count;
+    for (int state = 0; state < BHI_JOB_STATES; state++) {
+        const bool fails = bhi_tally_is_failure((enum bhi_job_state)state);
+        out_tally->failures += fails ? out_tally->counts.of[state] : 0;
+    }
     if (!bhi_tally_each_attempt(queue, run, count_attempt, out_tally)) {
         return false;
     }
     out_tally->shows_devices = out_tally->device_count > 1 || (run->device && *run->device);
-    return out_tally->shows_devices || each_job(queue, run, find_device, &out_tally->shows_devices);
+    if (out_tally->shows_devices) {
+        return true;
+    }
+    return run->source ? run->source->names_device(run->source->self, &out_tally->shows_devices)
+                       : bhi_queue_each_job(queue, find_device, &out_tally->shows_devices);
 }
 
 const char *bhi_tally_code(bh_status status) {

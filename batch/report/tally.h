@@ -11,6 +11,7 @@ enum {
 
 struct bhi_tally {
     struct bhi_queue_counts counts;
+    uint64_t failures;                  /* jobs and bad lines that bhi_tally_is_failure() */
     uint64_t attempts, guilty, cut_off; /* cut off by a kill of the batch */
     uint64_t refused;                   /* never given to a stream; not in |attempts| */
     uint64_t of[BHI_TALLY_STATUSES];    /* attempts by verdict; BH_OK: READY */

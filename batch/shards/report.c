@@ -137,6 +137,11 @@ static void counts(void *self, struct bhi_queue_counts *out_counts) {
     bhi_shards_counts(self, out_counts);
 }
 
+static bool names_device(void *self, bool *out_names) {
+    struct bhi_shards *shards = self;
+    return bhi_store_names_device(shards->store, out_names);
+}
+
 static struct bhi_report_shard *describe(const struct bhi_shards *shards) {
     struct bhi_report_shard *list = calloc(shards->count + 1, sizeof *list);
     for (size_t i = 0; list && i < shards->count; i++) {
@@ -152,27 +157,11 @@ static struct bhi_report_shard *describe(const struct bhi_shards *shards) {
     return list;
 }
 
-/* From the first attempt to the last end, as the machines' clocks have it. */
-struct span {
-    uint64_t first_ns, last_ns, attempts;
-};
-
-static bool measure(void *user, const struct bhi_attempt_record *record) {
-    struct span *span = user;
-    const uint64_t end_ns = record->ended_ns ? record->ended_ns : record->started_ns;
-    span->attempts += record->started;
-    if (record->started_ns && (!span->first_ns || record->started_ns < span->first_ns)) {
-        span->first_ns = record->started_ns;
-    }
-    span->last_ns = end_ns > span->last_ns ? end_ns : span->last_ns;
-    return true;
-}
-
 static bool report(struct bhi_shards *shards, const struct bhi_shards_report *what,
                    const struct bhi_report_source *source, struct bhi_complaint *complaint) {
-    struct span span = {.first_ns = 0};
+    struct bhi_store_span span;
     if (!bhi_store_make_rows(shards->store, BHI_TIMELINE_ROWS - 1) ||
-        !bhi_store_each_attempt(shards->store, measure, &span)) {
+        !bhi_store_span(shards->store, &span)) {
         return bhi_refuse(complaint, "the records cannot be read again");
     }
     const struct bhi_report_run run = {
@@ -200,6 +189,7 @@ bool bhi_shards_report(struct bhi_shards *shards, const struct bhi_shards_report
                                              .each_job = each_job,
                                              .each_attempt = each_attempt,
                                              .counts = counts,
+                                             .names_device = names_device,
                                              .batch_id =
                                                  shards->count ? shards->shards[0].batch : "",
                                              .shards = list,

@@ -18,6 +18,8 @@ enum { CHUNKS = 64 }; /* that a poll reads of one shard */
 
 #define SHARDS "shards"
 static const uint64_t second_ns = 1000000000u;
+/* Between two reads of a shard that is nearly through. */
+#define LEAST_PAUSE UINT64_C(20000000)
 
 const char *bhi_shard_state_name(enum bhi_shard_state state) {
     static const char *const names[] = {"not begun", "running", "ended"};
@@ -175,6 +177,7 @@ static bool forget(void *user) {
     struct bhi_shard *shard = intake->shard;
     shard->state = BHI_SHARD_WAITS;
     shard->damaged = shard->first_damaged = shard->last_ns = 0;
+    shard->jobs = shard->ends = shard->first_ns = 0;
     shard->later = false;
     return bhi_store_forget(intake->shards->store, intake->number);
 }
@@ -209,6 +212,8 @@ static bool take_line(void *user, const char *text, size_t length, uint64_t numb
     } else if (line.kind == BHI_FEED_END) {
         shard->state = BHI_SHARD_ENDED;
     } else if (line.kind == BHI_FEED_JOB) {
+        shard->jobs += !!line.id;
+        shard->ends += line.state >= BHI_JOB_DONE;
         good = bhi_store_take(intake->shards->store, intake->number, &line, text, &fits);
     }
     if (!fits) {
@@ -238,7 +243,8 @@ static void compare_clocks(struct bhi_shard *shard) {
     }
 }
 
-static bool poll_shard(struct bhi_shards *shards, size_t number, bool *out_more) {
+/* Returns false if the records cannot be kept. */
+static bool read_shard(struct bhi_shards *shards, size_t number, bool *out_more) {
     struct bhi_shard *shard = &shards->shards[number];
     struct intake intake = {shards, shard, (uint32_t)number};
     const struct bhi_reader_sink sink = {forget, take_line, &intake};
@@ -259,12 +265,21 @@ static bool poll_shard(struct bhi_shards *shards, size_t number, bool *out_more)
     shard->bare = shard->state == BHI_SHARD_WAITS &&
                   fstatat(folder, BHI_JOURNAL_FILE, &status, AT_SYMLINK_NOFOLLOW) == 0;
     close(folder);
+    shard->uncounted |= chunks > 1;
     *out_more |= result == BHI_READER_MORE;
-    bool good = result != BHI_READER_FAILED;
-    if (good && shard->state != BHI_SHARD_WAITS) {
-        good = chunks == 1 || bhi_store_count(shards->store, (uint32_t)number, shard->of);
-        shard->total = total_of(shard);
+    if (shard->state != BHI_SHARD_WAITS) {
         compare_clocks(shard);
+    }
+    return result != BHI_READER_FAILED;
+}
+
+static bool poll_shard(struct bhi_shards *shards, size_t number, bool *out_more) {
+    struct bhi_shard *shard = &shards->shards[number];
+    bool good = read_shard(shards, number, out_more);
+    if (good && shard->uncounted && shard->state != BHI_SHARD_WAITS) {
+        good = bhi_store_count(shards->store, (uint32_t)number, shard->of);
+        shard->total = total_of(shard);
+        shard->uncounted = !good;
     }
     return good;
 }
@@ -280,6 +295,40 @@ bool bhi_shards_poll(struct bhi_shards *shards, bool *out_more, struct bhi_compl
     good = bhi_store_end(shards->store) && good;
     return good || bhi_refuse(complaint, "the records cannot be kept in a temporary file: is the "
                                          "disk full?");
+}
+
+/* How long the jobs that have not ended may still take. */
+static uint64_t time_left(const struct bhi_shard *shard) {
+    const uint64_t ended = shard->ends - shard->first_ends;
+    if (shard->state == BHI_SHARD_ENDED || shard->ends >= shard->jobs) {
+        return 0;
+    }
+    const double took = (double)(shard->news_ns - shard->first_ns);
+    const double left = ended ? took / (double)ended * (double)(shard->jobs - shard->ends) : 1e18;
+    return left < 1e18 ? (uint64_t)left : UINT64_MAX;
+}
+
+uint64_t bhi_shards_follow(struct bhi_shards *shards, size_t number, uint64_t now_ns,
+                           uint64_t most_ns) {
+    struct bhi_shard *shard = &shards->shards[number];
+    bool more = false;
+    const uint64_t offset = shard->reader.offset;
+    bool good = bhi_store_begin(shards->store);
+    good = good && read_shard(shards, number, &more);
+    /* The report will say what is wrong. */
+    if (!bhi_store_end(shards->store) || !good || shard->state == BHI_SHARD_WAITS) {
+        return most_ns;
+    }
+    if (!shard->first_ns) {
+        shard->first_ns = now_ns;
+        shard->first_ends = shard->ends;
+    }
+    if (!shard->news_ns || shard->reader.offset != offset) {
+        shard->news_ns = now_ns;
+    }
+    const uint64_t left_ns = time_left(shard) / 4, silence_ns = (now_ns - shard->news_ns) / 8;
+    const uint64_t pause_ns = left_ns > silence_ns ? left_ns : silence_ns;
+    return pause_ns >= most_ns ? most_ns : pause_ns < LEAST_PAUSE ? LEAST_PAUSE : pause_ns;
 }
 
 bool bhi_shards_read(struct bhi_shards *shards, struct bhi_complaint *complaint) {

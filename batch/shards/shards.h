@@ -39,6 +39,10 @@ struct bhi_shard {
     int64_t skew_ns; /* by how much that clock is ahead of the file system's; 0: not noticeably */
     uint64_t of[BHI_JOB_STATES], total;
     uint64_t damaged, first_damaged; /* lines of the feed */
+    bool uncounted;                  /* |of| and |total| are those of an earlier time */
+    /* For bhi_shards_follow(): jobs in the feed, and their ends; when the first of its reads was,
+     * and how many had ended by then; when something was new last. */
+    uint64_t jobs, ends, first_ns, first_ends, news_ns;
     bool bare;  /* it has a state without a feed: it begins, or an earlier version made it */
     bool later; /* a later version wrote the feed: some of it may be missing here */
     struct bhi_reader reader;
@@ -63,6 +67,12 @@ void bhi_shards_close(struct bhi_shards *shards);
 /* Reads what is new, at most some MiB of each shard. *out_more: there is more already. Returns
  * false if the records cannot be kept (a full disk). */
 bool bhi_shards_poll(struct bhi_shards *shards, bool *out_more, struct bhi_complaint *complaint);
+/* Reads what is new of one shard, at most some MiB, and does not count. So the report at the end
+ * need not read everything. Returns how long it is until the shard need be looked at again: less
+ * than |most_ns| only if it is nearly through, by how fast its jobs have ended so far. If nothing
+ * comes for a while, the pause grows again. |now_ns|: CLOCK_MONOTONIC. */
+uint64_t bhi_shards_follow(struct bhi_shards *shards, size_t number, uint64_t now_ns,
+                           uint64_t most_ns);
 /* Polls until all that is there has been read, or a signal asks for the end. */
 bool bhi_shards_read(struct bhi_shards *shards, struct bhi_complaint *complaint);
 void bhi_shards_counts(const struct bhi_shards *shards, struct bhi_queue_counts *out_counts);

@@ -386,6 +386,30 @@ bool bhi_store_each_job(struct bhi_store *store,
     return each_row(store, JOBS "ORDER BY job.shard, job.number", NULL, NULL, visit_job, &argument);
 }
 
+static bool take_span(sqlite3_stmt *row, void *argument) {
+    *(struct bhi_store_span *)argument =
+        (struct bhi_store_span){number_of(row, 0), number_of(row, 1), number_of(row, 2)};
+    return true;
+}
+
+bool bhi_store_span(struct bhi_store *store, struct bhi_store_span *out_span) {
+    static const char text[] = "SELECT min(nullif(started_ns, 0)), "
+                               "max(coalesce(nullif(ended_ns, 0), started_ns, 0)), "
+                               "sum(coalesce(given, 1)) FROM attempt";
+    return each_row(store, text, NULL, NULL, take_span, out_span);
+}
+
+static bool take_bool(sqlite3_stmt *row, void *argument) {
+    *(bool *)argument = number_of(row, 0) != 0;
+    return true;
+}
+
+bool bhi_store_names_device(struct bhi_store *store, bool *out_names) {
+    /* Quotes inside strings are escaped in the text, so a match is a key. */
+    static const char text[] = "SELECT EXISTS (SELECT 1 FROM job WHERE instr(text, '\"device\":'))";
+    return each_row(store, text, NULL, NULL, take_bool, out_names);
+}
+
 bool bhi_store_find_job(struct bhi_store *store, const char *id,
                         bool (*visit)(void *user, const struct bhi_job_record *record),
                         void *user) {

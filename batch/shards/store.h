@@ -37,7 +37,14 @@ bool bhi_store_each_job(struct bhi_store *store,
 bool bhi_store_each_attempt(struct bhi_store *store,
                             bool (*visit)(void *user, const struct bhi_attempt_record *record),
                             void *user);
-/* The same for the jobs called |id|. */
+/* From the first attempt to the last end, as the machines' clocks have it; 0: there is none. */
+struct bhi_store_span {
+    uint64_t first_ns, last_ns, attempts;
+};
+bool bhi_store_span(struct bhi_store *store, struct bhi_store_span *out_span);
+/* Does a job's line name a device? */
+bool bhi_store_names_device(struct bhi_store *store, bool *out_names);
+/* The same as bhi_store_each_job for the jobs called |id|. */
 bool bhi_store_find_job(struct bhi_store *store, const char *id,
                         bool (*visit)(void *user, const struct bhi_job_record *record), void *user);
 bool bhi_store_find_attempts(struct bhi_store *store, const char *id, const char *shard,

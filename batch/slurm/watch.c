@@ -17,7 +17,7 @@
 /* How long a network file system may take to show a file that another machine has made. */
 #define SETTLES (5 * SECOND)
 
-enum { ENDINGS_A_TICK = 64, MISSES = 2 };
+enum { ENDINGS_A_TICK = 64, FEEDS_A_TICK = 16, MISSES = 2 };
 /* How often it is said that squeue fails. */
 #define REMINDS (600 * SECOND)
 
@@ -108,7 +108,7 @@ static void mark_submitted(struct bhi_watch *watch, size_t number) {
         shard->slurm = BHI_SLURM_UNKNOWN;
         shard->missed = 0;
         shard->lost_ns = 0;
-        shard->running = shard->resumed = shard->again = false;
+        shard->running = shard->near = shard->resumed = shard->again = false;
         shard->name[0] = shard->node[0] = '\0';
     }
 }
@@ -422,17 +422,55 @@ static bool look(struct bhi_watch *watch, struct bhi_complaint *complaint) {
     return true;
 }
 
-/* Between two looks: a task that has ended well says so in a file. */
-static void look_at_files(struct bhi_watch *watch) {
-    const uint32_t shards = watch->array->shards;
+/* A task that has ended well says so in a file. */
+static void look_at_ending(struct bhi_watch *watch, uint32_t number) {
     struct bhi_slurm_shard_ending ending;
-    for (uint32_t i = 0; i < shards && i < ENDINGS_A_TICK; i++) {
-        const uint32_t number = (uint32_t)(watch->looked++ % shards);
-        if (watch->shards[number].state == BHI_WATCH_SUBMITTED &&
-            (watch->shards[number].lost_ns || read_ending(watch, number, &ending))) {
-            judge(watch, number);
+    if (watch->shards[number].state == BHI_WATCH_SUBMITTED &&
+        (watch->shards[number].lost_ns || read_ending(watch, number, &ending))) {
+        judge(watch, number);
+    }
+}
+
+/* Returns when the shard is to be looked at again. */
+static uint64_t follow(struct bhi_watch *watch, uint32_t number) {
+    struct bhi_watch_shard *shard = &watch->shards[number];
+    if (!watch->follow || shard->state != BHI_WATCH_SUBMITTED) {
+        return TICK;
+    }
+    const uint64_t pause_ns = watch->follow(watch->user, number, TICK);
+    shard->near = pause_ns < TICK;
+    return pause_ns;
+}
+
+/* Between two looks at Slurm's queue: what the tasks write into the folder. All shards have their
+ * turn, some each tick; those that are nearly through have it before that. Reading feeds takes no
+ * longer than a tick. Returns when to look again. */
+static uint64_t look_at_files(struct bhi_watch *watch) {
+    const uint32_t shards = watch->array->shards;
+    const uint64_t now = bhi_clock_ns();
+    const bool ticks = now >= watch->files_ns;
+    uint64_t pause_ns = TICK;
+    uint32_t near = 0;
+    for (uint32_t i = 0; ticks && i < shards && i < FEEDS_A_TICK; i++) {
+        const uint32_t number = (uint32_t)(watch->followed++ % shards);
+        if (!watch->shards[number].near && bhi_clock_ns() - now < TICK) {
+            const uint64_t next_ns = follow(watch, number);
+            pause_ns = next_ns < pause_ns ? next_ns : pause_ns;
         }
     }
+    for (uint32_t i = 0; i < shards && near < FEEDS_A_TICK; i++) {
+        if (watch->shards[i].near && watch->shards[i].state == BHI_WATCH_SUBMITTED) {
+            const uint64_t next_ns = follow(watch, i);
+            pause_ns = next_ns < pause_ns ? next_ns : pause_ns;
+            look_at_ending(watch, i);
+            near++;
+        }
+    }
+    for (uint32_t i = 0; ticks && i < shards && i < ENDINGS_A_TICK; i++) {
+        look_at_ending(watch, (uint32_t)(watch->looked++ % shards));
+    }
+    watch->files_ns = ticks ? now + TICK : watch->files_ns;
+    return pause_ns;
 }
 
 static void show(struct bhi_watch *watch) {
@@ -495,7 +533,7 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
         if (result != BHI_WATCH_DONE) {
             break;
         }
-        look_at_files(watch);
+        const uint64_t pause_ns = look_at_files(watch);
         if (count_in(watch, BHI_WATCH_DUE) + count_in(watch, BHI_WATCH_SUBMITTED) == 0) {
             show(watch);
             return BHI_WATCH_DONE;
@@ -507,7 +545,7 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
             look_ns = bhi_clock_ns() + watch->poll_ns;
         }
         show(watch);
-        if (!bhi_slurm_pause(TICK)) {
+        if (!bhi_slurm_pause(pause_ns)) {
             bhi_refuse(complaint, "interrupted");
             return BHI_WATCH_INTERRUPTED;
         }

@@ -25,6 +25,7 @@ struct bhi_watch_shard {
     uint32_t missed;  /* looks in a row that did not find it */
     uint64_t lost_ns; /* since when its task is known to have ended; 0: it is not */
     bool running;
+    bool near;  /* it is nearly through, by what is read of its feed */
     int status; /* ENDED */
     char name[32], node[BHI_SLURM_NODE];
     char why[300]; /* DUE, STUCK */
@@ -45,11 +46,16 @@ struct bhi_watch {
     /* Called with a line for people when something has happened, and from time to time. */
     void (*tell)(void *user, const char *line);
     void (*progress)(void *user, const struct bhi_watch_progress *progress);
+    /* Reads what is new in the feed of |shard|, and returns after how long that shard is looked at
+     * again: |most_ns|, or less if it is nearly through. NULL: nothing is read. */
+    uint64_t (*follow)(void *user, uint32_t shard, uint64_t most_ns);
     void *user;
 
     struct bhi_watch_shard *shards; /* owned */
     char reason[BHI_SLURM_REASON];
     size_t looked;     /* the next shard whose ending is read */
+    size_t followed;   /* the next shard whose feed is read */
+    uint64_t files_ns; /* when the next tick is */
     uint64_t bad_ns;   /* since when squeue has failed for good each time; 0: it does not */
     uint64_t told_ns;  /* when it was said that it fails */
     uint64_t tried_ns; /* when it was tried whether the folder can be written */

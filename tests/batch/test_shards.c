@@ -125,6 +125,56 @@ static void test_a_feed_that_grows(void) {
     remove_place(&place);
 }
 
+#define DONE(job) "{\"job\":" job ",\"state\":3,\"at\":5}\n"
+
+/* What a submitter reads of a shard while it waits, and how soon it looks again. */
+static void test_following(void) {
+    static const uint64_t ms = 1000000, most = 200 * ms;
+    struct place place;
+    struct bhi_shards shards;
+    char path[160];
+    make_place(&place);
+    make_shard(&place, "0000");
+    open_all(&place, &shards);
+    const struct bhi_shard *shard = shards.shards;
+    BHT_EQ(bhi_shards_follow(&shards, 0, 1000 * ms, most), most); /* no feed */
+    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
+    say(&place, "0000", JOB("4", "d", "1"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 2000 * ms, most), most); /* no job has ended */
+    say(&place, "0000", DONE("1"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 4000 * ms, most), most); /* six more seconds */
+    say(&place, "0000", DONE("2") DONE("3"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 4100 * ms, most), 2100 / 3 / 4 * ms);
+    BHT_EQ(shard->reader.offset, shard->reader.size);
+    /* A last job that takes long is no reason to look often. */
+    BHT_EQ(bhi_shards_follow(&shards, 0, 4100 * ms + 1520 * ms, most), 1520 / 8 * ms);
+    BHT_EQ(bhi_shards_follow(&shards, 0, 4100 * ms + 1600 * ms, most), most);
+    say(&place, "0000", DONE("4"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 6000 * ms, most), 20 * ms);
+    say(&place, "0000", END);
+    BHT_EQ(bhi_shards_follow(&shards, 0, 6040 * ms, most), 20 * ms);
+    BHT_EQ(bhi_shards_follow(&shards, 0, 6400 * ms, most), 45 * ms);
+    BHT_EQ(bhi_shards_follow(&shards, 0, 16000 * ms, most), most);
+    /* It is not counted before somebody asks. */
+    expect_counts(&shards, "0/0/0/0/0/0/0 of 0");
+    read_on(&shards);
+    expect_counts(&shards, "0/0/0/4/0/0/0 of 4");
+    /* A later task begins a new feed. */
+    path_in(&place, "0000", "state/feed.jsonl", path);
+    BHT_EQ(unlink(path), 0);
+    say(&place, "0000", HEAD("n2") JOB("1", "a", "1") JOB("2", "b", "1"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 17000 * ms, most), most);
+    BHT_EQ(unlink(path), 0);
+    say(&place, "0000", HEAD("n3") JOB("1", "a", "1"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 18000 * ms, most), most);
+    say(&place, "0000", DONE("1"));
+    BHT_EQ(bhi_shards_follow(&shards, 0, 19000 * ms, most), 20 * ms);
+    read_on(&shards);
+    expect_counts(&shards, "0/0/0/1/0/0/0 of 1");
+    bhi_shards_close(&shards);
+    remove_place(&place);
+}
+
 /* A stream takes jobs before their turn: of those that it has, one runs. */
 static void test_what_a_stream_has_taken(void) {
     struct place place;
@@ -147,6 +197,37 @@ static void test_what_a_stream_has_taken(void) {
 }
 
 /* The next process writes the feed anew, in another file with the same name. */
+/* The report over attempts, one of which never began; a job that names a device; one that was
+ * cancelled is listed also where none has failed. */
+static void test_what_a_report_counts(void) {
+    struct place place;
+    struct bhi_shards shards;
+    make_place(&place);
+    make_shard(&place, "0000");
+    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
+    open_all(&place, &shards);
+    read_on(&shards);
+    BHT_STR_HAS(table_of(&shards), "0 attempts in 0 us on 1 shard");
+    say(&place, "0000",
+        "{\"job\":1,\"attempt\":1,\"started\":1700000001000000000,\"ended\":1700000002000000000,"
+        "\"on\":\"gpu:0\",\"state\":3,\"attempts\":1}\n"
+        "{\"job\":2,\"attempt\":1,\"given\":0,\"state\":1}\n"
+        "{\"job\":3,\"attempt\":1,\"started\":1700000004000000000,\"state\":2}\n");
+    read_on(&shards);
+    BHT_STR_HAS(table_of(&shards), "2 attempts in 3.00 s on 1 shard");
+    BHT_TRUE(!strstr(table_of(&shards), "on each device"));
+    BHT_TRUE(!strstr(table_of(&shards), "MESSAGE"));
+    say(&place, "0000",
+        "{\"job\":4,\"id\":\"d\",\"line\":4,\"kernel\":\"k.spv\",\"device\":\"gpu:0\",\"state\":6}"
+        "\n");
+    read_on(&shards);
+    BHT_STR_HAS(table_of(&shards), "attempts on each device: gpu:0 1\n");
+    BHT_STR_HAS(table_of(&shards), "MESSAGE");
+    BHT_STR_HAS(table_of(&shards), "cancelled");
+    bhi_shards_close(&shards);
+    remove_place(&place);
+}
+
 static void test_a_feed_that_begins_anew(void) {
     struct place place;
     struct bhi_shards shards;
@@ -486,7 +567,9 @@ static void test_the_shared_quarantine(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_a_feed_that_grows),
+        BHT_TEST(test_following),
         BHT_TEST(test_what_a_stream_has_taken),
+        BHT_TEST(test_what_a_report_counts),
         BHT_TEST(test_a_feed_that_begins_anew),
         BHT_TEST(test_damage),
         BHT_TEST(test_holes),
