@@ -74,18 +74,25 @@ void bhi_paths_forget(struct bhi_paths *paths) {
     }
 }
 
-/* The answer of |answers| for |path|, if |asked| of it is |path|; otherwise the one to replace.
- * Paths that share a place cost time alone. */
+static bool is_to(const struct bhi_paths_answer *answer, const char *path) {
+    return answer->asked && !strcmp(answer->asked, path);
+}
+
+/* Returns the answer for |path|; if it is to something else, that is the one to replace. */
 static struct bhi_paths_answer *answer_to(struct bhi_paths_answer *answers, const char *path) {
     uint32_t hash = 2166136261u; /* FNV-1a */
+    size_t at = 0;
     for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
         hash = (hash ^ *c) * 16777619u;
     }
-    return &answers[(hash ^ hash >> 16) % BHI_PATHS_ANSWERS];
-}
-
-static bool is_to(const struct bhi_paths_answer *answer, const char *path) {
-    return answer->asked && !strcmp(answer->asked, path);
+    struct bhi_paths_answer *set = &answers[(hash ^ hash >> 16) % BHI_PATHS_SETS * BHI_PATHS_WAYS];
+    while (at < BHI_PATHS_WAYS - 1 && !is_to(&set[at], path)) {
+        at++;
+    }
+    const struct bhi_paths_answer answer = set[at];
+    memmove(set + 1, set, at * sizeof *set);
+    set[0] = answer;
+    return set;
 }
 
 /* Returns the real path of |folder| (taken over); NULL if it does not exist or there is no memory.

@@ -11,7 +11,8 @@ struct bhi_access {
     bool reads, writes;
 };
 
-enum { BHI_PATHS_ANSWERS = 64 };
+enum { BHI_PATHS_SETS = 16, BHI_PATHS_WAYS = 4, BHI_PATHS_ANSWERS = 64 };
+_Static_assert(BHI_PATHS_SETS *BHI_PATHS_WAYS == BHI_PATHS_ANSWERS, "all answers are in a set");
 
 /* A path that was looked up, and what came of it (NULL: nothing); both are owned. */
 struct bhi_paths_answer {
@@ -20,8 +21,9 @@ struct bhi_paths_answer {
 
 struct bhi_paths {
     char *folder; /* the folder that relative paths begin at; owned */
-    /* The last answers, by a hash of |asked| (NULL: none), because jobs name the same folders,
-     * kernels and inputs again and again: real paths of folders, and normalized paths. */
+    /* The last answers, because jobs name the same folders, kernels and inputs again and again:
+     * real paths of folders, and normalized paths. A hash of |asked| (NULL: none) chooses the set,
+     * in which the last one that was used comes first. */
     struct bhi_paths_answer folders[BHI_PATHS_ANSWERS], files[BHI_PATHS_ANSWERS];
     struct bhi_names names; /* normalized paths */
     uint32_t *first;        /* by path: its newest access; owned */
