@@ -69,6 +69,7 @@ struct bh_context {
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */
     uint32_t stream_serial;  /* for default names */
     uint64_t spare_at_ns;    /* reactor thread: no spare is started before */
+    uint64_t way_until_ns;   /* lock: no spare is started before: a stream goes on (spares.h) */
     uint64_t exchange_at_ns; /* reactor thread: no spare is given up for another before */
     bool spares_due;         /* lock: spares may have more to learn, or tenants may have changed */
     bool has_had_zygote;     /* lock: one was READY, so the worker executable is one */

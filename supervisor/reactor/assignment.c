@@ -258,7 +258,8 @@ static uint64_t turn(bh_context *context, bool spares) {
         if (found) {
             bhi_stream_ref(job.stream);
         } else if (spares && !context->closed && context->spare_at_ns <= now_ns) {
-            found = next_successor(context, &job) || next_spare(context, &job);
+            found = next_successor(context, &job) ||
+                    (context->way_until_ns <= now_ns && next_spare(context, &job));
         }
         if (found && job.zygote) {
             bhi_zygote_retain(job.zygote);
@@ -279,8 +280,11 @@ static uint64_t turn(bh_context *context, bool spares) {
         bhi_zygote_release(job.zygote);
         bhi_stream_unref(job.stream);
     }
-    if (context->spare_at_ns > now_ns && context->spare_at_ns < look_again) {
-        look_again = context->spare_at_ns;
+    if (context->spare_at_ns > now_ns) {
+        look_again = bhi_earlier_ns(look_again, context->spare_at_ns);
+    }
+    if (context->way_until_ns > now_ns) {
+        look_again = bhi_earlier_ns(look_again, context->way_until_ns);
     }
     return look_again;
 }

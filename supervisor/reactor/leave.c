@@ -3,6 +3,7 @@
 #include "base/step_point.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
+#include "supervisor/reactor/spares.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
@@ -28,6 +29,7 @@ static void leave(struct bhi_worker *worker) {
     bhi_fail(&why, BH_UNAVAILABLE, 0, "worker %d died while it was idle", worker->core.pid);
     bhi_core_worker_leave(&worker->core, &why);
     bhi_placement_leave(stream);
+    bhi_spares_make_way(context, bhi_now_ns());
     bhi_context_say(context, BH_LOG_DEBUG, "stream %s goes on without worker %d, which is dying",
                     stream->core.name, worker->core.pid);
     BHI_STEP_POINT("worker_left", worker);

@@ -16,6 +16,7 @@
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/side_channel.h"
+#include "supervisor/reactor/spares.h"
 #include "supervisor/reactor/zygote_messages.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/proc_status.h"
@@ -132,10 +133,7 @@ static void bury_worker(struct bhi_worker *worker) {
     bhi_side_channel_end(worker);
     bhi_context_lock(context);
     bhi_sentinel_worker_gone(worker);
-    if (worker->state != BHI_RUNNING && !worker->core.stream && !worker->core.kill &&
-        worker->kind != BHI_WORKER_SENTINEL) {
-        context->spare_at_ns = bhi_now_ns() + 1000000000ull;
-    }
+    bhi_spares_worker_gone(worker, bhi_now_ns());
     struct bh_stream *stream = worker->core.stream ? bhi_stream_of(worker->core.stream) : NULL;
     if (stream && worker->state != BHI_RUNNING && worker->device_count) {
         free(stream->seen_devices);

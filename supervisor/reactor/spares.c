@@ -14,6 +14,9 @@
 #define PATIENCE_NS (50ull * 1000000)   /* about as long as a worker takes to start */
 #define QUEUE_LOOK  8u                  /* submissions whose kernels count most */
 #define EXCHANGE_NS (1000ull * 1000000) /* between two spares that are given up */
+#define WAY_NS      (20ull * 1000000)   /* for the first job of a stream that goes on */
+#define WAY_REST_NS (80ull * 1000000)   /* between two such pauses */
+#define FAILED_NS   (1000ull * 1000000) /* pause after a spare has died while it started */
 
 /* -- which worker is a spare, and for whom ----------------------------------------------------- */
 
@@ -195,6 +198,23 @@ const struct bh_stream *bhi_spares_wanted(bh_context *context) {
         return stream;
     }
     return NULL;
+}
+
+void bhi_spares_make_way(bh_context *context, uint64_t now_ns) {
+    if (!context->way_until_ns || now_ns >= context->way_until_ns + WAY_REST_NS) {
+        context->way_until_ns = now_ns + WAY_NS;
+    }
+}
+
+void bhi_spares_worker_gone(struct bhi_worker *worker, uint64_t now_ns) {
+    const struct bhi_core_worker *core = &worker->core;
+    if (core->stream && worker->state == BHI_RUNNING && worker->kind == BHI_WORKER_DEVICE &&
+        core->stream->apart == BHI_APART_NOT) {
+        bhi_spares_make_way(worker->context, now_ns);
+    } else if (!core->stream && worker->state != BHI_RUNNING && !core->kill &&
+               worker->kind != BHI_WORKER_SENTINEL) {
+        worker->context->spare_at_ns = now_ns + FAILED_NS;
+    }
 }
 
 /* -- tenants ----------------------------------------------------------------------------------- */

@@ -26,6 +26,14 @@ struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream
 uint64_t bhi_spares_patience(const bh_context *context, const struct bh_stream *stream);
 /* Returns a stream for which a spare should be started; NULL: there are enough. Lock held. */
 const struct bh_stream *bhi_spares_wanted(bh_context *context);
+/* A stream has lost a worker and goes on with another: no spare is started for 20 ms, because that
+ * would keep the processors and the reactor from the stream's first job. At least 80 ms lie between
+ * two such pauses, so that streams which lose workers all the time do not keep others from having
+ * spares. Lock held. */
+void bhi_spares_make_way(bh_context *context, uint64_t now_ns);
+/* |worker| is about to be buried: makes way if it served a stream. If it died while it started and
+ * had none, no spare is started for a second. Lock held. */
+void bhi_spares_worker_gone(struct bhi_worker *worker, uint64_t now_ns);
 /* Tells spares what to learn, and gives up those that serve nobody. Returns when to look again.
  * Lock held. */
 uint64_t bhi_spares_turn(bh_context *context, uint64_t now_ns);

@@ -173,7 +173,8 @@ static void zygote_dies(struct scene *scene) {
     square_once(scene, scene->other);
 }
 
-/* A spare is told a kernel and learns it, the stream's worker dies, and the spare takes over. */
+/* A spare is told a kernel and learns it, the stream's worker dies, and the spare takes over. The
+ * next spare starts. */
 static void a_spare_learns(struct scene *scene) {
     square_once(scene, scene->stream);
     square_once(scene, scene->stream);
@@ -183,6 +184,7 @@ static void a_spare_learns(struct scene *scene) {
         kill(pid, SIGKILL);
     }
     square_once(scene, scene->stream);
+    WAIT_UNTIL(bht_fired() || says(scene->context, "spare worker ", ""), 20000);
 }
 
 /* -- the loop ---------------------------------------------------------------------------------- */

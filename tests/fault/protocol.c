@@ -3,7 +3,10 @@
  * unharmed but for a zygote's death; the stream is in good health afterwards. */
 #include "plan.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
 
 #define MAX_VERDICTS 4
 
@@ -229,6 +232,78 @@ static void a_death_is_told_before_the_body_is_gone(void) {
     end(&scene);
 }
 
+/* The zygote stands still meanwhile, so that it meets all of it at once. */
+static void kill_while_stopped(pid_t forker, const pid_t *pids, size_t count) {
+    fx_kill(forker, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(forker) == 'T', 20000);
+    for (size_t i = 0; i < count; i++) {
+        struct pollfd end = {.fd = pidfd_open(pids[i], 0), .events = POLLIN};
+        BHT_GE(end.fd, 0);
+        fx_kill(pids[i], SIGKILL);
+        BHT_EQ(poll(&end, 1, 20000 * (int)bht_slowness()), 1); /* with its last thread */
+        close(end.fd);
+    }
+}
+
+/* Two workers have died: the second death does not wait until the first body is gone. */
+static void deaths_are_told_before_a_body_is_gone(void) {
+    struct scene scene = begin();
+    bh_kernel *gate = fx_kernel(scene.context, "gate");
+    bh_stream *streams[2];
+    bh_buffer *words[2];
+    bh_event *events[2];
+    pid_t pids[2];
+    for (int i = 0; i < 2; i++) {
+        streams[i] = fx_stream(scene.context, i ? "two" : "one", FX_SECONDS);
+        pids[i] = fx_ready(streams[i]);
+        words[i] = fx_words(scene.context, 64, 0);
+        events[i] = fx_gate(streams[i], gate, words[i]);
+        fx_await_gate(words[i]);
+    }
+    const pid_t forker = bht_parent_of(pids[0]);
+    bht_plan_arm("reap", "hang", 1);
+    kill_while_stopped(forker, pids, 2);
+    fx_kill(forker, SIGCONT);
+    for (int i = 0; i < 2; i++) {
+        const bh_verdict verdict = fx_verdict(events[i]);
+        BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+        BHT_EQ(verdict.signal, SIGKILL);
+    }
+    WAIT_UNTIL(bht_plan_fired(), 5000);
+    bht_plan_disarm();
+    for (int i = 0; i < 2; i++) {
+        bh_event_release(events[i]);
+        bh_buffer_release(words[i]);
+        bh_stream_release(streams[i]);
+    }
+    bh_kernel_release(gate);
+    end(&scene);
+}
+
+static bool is_asked_for(bh_context *context) {
+    static char text[16384];
+    bh_context_describe(context, text, sizeof text);
+    return strstr(text, "being forked");
+}
+
+/* The stream's next worker is there although the last one's body is not gone. */
+static void a_start_comes_before_the_body_is_gone(void) {
+    struct scene scene = begin();
+    bh_stream *stream = fx_stream(scene.context, "one", FX_SECONDS);
+    fx_expect_healthy(scene.context, stream);
+    const pid_t pid = fx_ready(stream), forker = bht_parent_of(pid);
+    bht_plan_arm("reap", "hang", 1);
+    kill_while_stopped(forker, &pid, 1);
+    WAIT_UNTIL(is_asked_for(scene.context), 20000);
+    fx_kill(forker, SIGCONT);
+    BHT_EQ(bht_parent_of(fx_ready(stream)), forker);
+    fx_expect_healthy(scene.context, stream);
+    WAIT_UNTIL(bht_plan_fired(), 5000);
+    bht_plan_disarm();
+    bh_stream_release(stream);
+    end(&scene);
+}
+
 /* A SIGSYS is followed by a trace of the driver, at some time. It runs what a worker runs. */
 static void a_trace_does_not_meet_a_planned_fault(void) {
     struct scene scene = begin();
@@ -279,6 +354,8 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(each_step_of_a_submission, 150, 0),
         BHT_TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0),
         BHT_TEST_WITH(a_death_is_told_before_the_body_is_gone, 60, 0),
+        BHT_TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0),
+        BHT_TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0),
         BHT_TEST_WITH(closed_sockets_without_a_deadline, 60, 0),
         BHT_TEST_WITH(hung_up_without_a_deadline, 60, 0),
     };

@@ -315,6 +315,83 @@ static void its_stream_goes_first(void) {
     }
 }
 
+/* -- the next spare ---------------------------------------------------------------------------- */
+
+#define MS UINT64_C(1000000)
+
+/* It tries to start a spare or a successor, which fails: there is no process to ask. */
+static bool starts_one(struct puppet *p) {
+    p->context->spare_at_ns = 0;
+    (void)bhi_assignment_turn(p->context);
+    return p->context->spare_at_ns != 0;
+}
+
+/* The stream goes on with a spare. While its first job runs, no other spare is started. */
+static void no_spare_starts_beside_the_first_job(void) {
+    struct puppet p;
+    puppet_open(&p);
+    p.context->settings.spares = 1;
+    struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
+    const uint64_t before_ns = bhi_now_ns();
+    let_leave(&p, worker);
+    BHT_GE(p.context->way_until_ns, before_ns + 20 * MS);
+    const uint64_t until_ns = p.context->way_until_ns = bhi_now_ns() + PUPPET_SECONDS;
+    BHT_TRUE(bhi_assignment_turn(p.context) == until_ns);
+    BHT_TRUE(p.stream->core.worker == &spare->core);
+    BHT_TRUE(!starts_one(&p));
+    p.context->way_until_ns = before_ns;
+    BHT_TRUE(starts_one(&p));
+    bury(worker, NULL);
+    puppet_close(&p);
+}
+
+/* A stream whose worker runs one submission gets the next worker all the same (E16). */
+static void a_successor_does_not_wait_for_it(void) {
+    struct puppet p;
+    puppet_open(&p);
+    p.context->settings.spares = 0;
+    struct bhi_worker *worker = puppet_serving(&p);
+    p.context->way_until_ns = bhi_now_ns() + PUPPET_SECONDS;
+    BHT_TRUE(!starts_one(&p));
+    p.stream->core.apart = BHI_APART_ALL;
+    worker->core.past.used = true;
+    BHT_TRUE(starts_one(&p));
+    puppet_close(&p);
+}
+
+/* Streams that lose workers all the time do not keep others from having spares. */
+static void pauses_are_a_fifth_of_the_time(void) {
+    struct puppet p;
+    puppet_open(&p);
+    const uint64_t from_ns = 7 * MS;
+    bhi_spares_make_way(p.context, from_ns);
+    BHT_EQ(p.context->way_until_ns, from_ns + 20 * MS);
+    bhi_spares_make_way(p.context, from_ns + 10 * MS);
+    bhi_spares_make_way(p.context, from_ns + 100 * MS - 1);
+    BHT_EQ(p.context->way_until_ns, from_ns + 20 * MS);
+    bhi_spares_make_way(p.context, from_ns + 100 * MS);
+    BHT_EQ(p.context->way_until_ns, from_ns + 120 * MS);
+    puppet_close(&p);
+}
+
+/* A death in mid-job makes way, too; that of a worker that was meant for one job does not. A spare
+ * that dies while it starts is not started again at once. */
+static void what_a_burial_puts_off(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p), *spare = puppet_worker(&p, BHI_HELD);
+    p.stream->core.apart = BHI_APART_ALL;
+    bhi_spares_worker_gone(worker, MS);
+    BHT_EQ(p.context->way_until_ns, 0);
+    p.stream->core.apart = BHI_APART_NOT;
+    bhi_spares_worker_gone(worker, MS);
+    BHT_EQ(p.context->way_until_ns, 21 * MS);
+    BHT_EQ(p.context->spare_at_ns, 0);
+    bhi_spares_worker_gone(spare, MS);
+    BHT_EQ(p.context->spare_at_ns, 1001 * MS);
+    puppet_close(&p);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_spare_takes_over_before_the_burial),
@@ -327,6 +404,10 @@ int main(int argc, char **argv) {
         BHT_TEST(its_memory_waits_for_the_burial),
         BHT_TEST(it_is_nobodys_spare),
         BHT_TEST(its_stream_goes_first),
+        BHT_TEST(no_spare_starts_beside_the_first_job),
+        BHT_TEST(a_successor_does_not_wait_for_it),
+        BHT_TEST(pauses_are_a_fifth_of_the_time),
+        BHT_TEST(what_a_burial_puts_off),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

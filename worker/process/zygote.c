@@ -39,6 +39,7 @@
 #define MAX_CHILDREN 4096
 #define MAX_PROBES   8
 #define SAY_PAUSE_NS 1000000
+#define REAP_NS      (20ull * 1000000) /* from a death to its clearing up */
 #define NICER        1 /* one nice level: four fifths of the host's share of a busy processor */
 #define TRACE_LAYER  UINT32_MAX /* a tracer, which is a prober of no layer */
 
@@ -66,7 +67,8 @@ static struct zygote {
     int signals; /* signalfd for SIGCHLD */
     unsigned spawned, sentinels;
     struct bhi_oom_score oom_score;
-    bool leaving; /* the host has gone */
+    bool leaving;     /* the host has gone */
+    uint64_t reap_ns; /* when the dead are reaped; BHI_FOREVER: there are none */
     struct child children[MAX_CHILDREN];
 } zygote;
 
@@ -213,27 +215,52 @@ static void end_holders(void) {
     }
 }
 
-/* Reaps all processes that have ended, also inherited ones. The host gets the report of a death
- * before the process is reaped: reaping removes the kernel's entries of /proc/PID, which took 10 ms
- * if the worker's last thread did the same and had no processor. */
-static void reap(void) {
+/* |child| has ended, and was not reaped. */
+static void note_end(struct child *child, const siginfo_t *info) {
+    if (child->device_holder != 0) {
+        outlive(child, info);
+    } else {
+        child_ended(child, child->ended.si_pid != 0 ? &child->ended : info);
+    }
+}
+
+/* Tells the host at once which children have ended, and has them reaped later: reaping waits, and
+ * keeps a processor busy, until the last thread of a worker is through. Ending its memory holder
+ * takes processor time, too. The worker that takes over needs both. */
+static void on_signal(void) {
     struct signalfd_siginfo drained;
     while (read(zygote.signals, &drained, sizeof drained) == (ssize_t)sizeof drained) {
     }
+    for (size_t i = 0; i < MAX_CHILDREN; i++) {
+        struct child *child = &zygote.children[i];
+        siginfo_t info = {0};
+        if (child->pid != 0 &&
+            waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0) {
+            note_end(child, &info);
+        }
+    }
+    if (zygote.reap_ns == BHI_FOREVER) {
+        zygote.reap_ns = bhi_deadline_ns(REAP_NS);
+    }
+}
+
+/* Reaps all processes that have ended, also inherited ones. The host gets the report of a death
+ * before the process is reaped. */
+static void reap(void) {
+    zygote.reap_ns = BHI_FOREVER;
     for (;;) {
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
             break;
         }
         struct child *child = find_child(info.si_pid);
-        if (child && child->device_holder != 0) {
-            outlive(child, &info);
-        } else if (child) {
-            child_ended(child, child->ended.si_pid != 0 ? &child->ended : &info);
-            BHI_FAULT_POINT("reap");
+        if (child) {
+            note_end(child, &info);
         } else {
             forget_device_holder(info.si_pid);
         }
+        BHI_FAULT_POINT("reap");
         if (waitid(P_PID, (id_t)info.si_pid, NULL, WEXITED | WNOHANG) != 0) {
             break;
         }
@@ -241,11 +268,11 @@ static void reap(void) {
     end_holders();
 }
 
-/* Kills probers whose time is up; their end is reported when they are reaped. Returns how long
- * poll() may sleep. */
+/* Kills probers whose time is up; their end is reported as a worker's. Returns how long poll() may
+ * sleep. */
 static int check_deadlines(void) {
     const uint64_t now = bhi_now_ns();
-    uint64_t next = BHI_FOREVER;
+    uint64_t next = zygote.reap_ns;
     for (size_t i = 0; i < MAX_CHILDREN; i++) {
         struct child *child = &zygote.children[i];
         if (child->pid == 0 || !child->report || child->killed) {
@@ -258,7 +285,10 @@ static int check_deadlines(void) {
             next = child->deadline_ns;
         }
     }
-    return next == BHI_FOREVER ? -1 : (int)((next - now) / 1000000u) + 1;
+    if (next == BHI_FOREVER) {
+        return -1;
+    }
+    return next <= now ? 0 : (int)((next - now) / 1000000u) + 1;
 }
 
 /* -- the end -------------------------------------------------------------------------------- */
@@ -298,6 +328,7 @@ static _Noreturn void leave(int code) {
         if (poll(&children, 1, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
             break;
         }
+        on_signal();
         reap();
     }
     _exit(code);
@@ -647,6 +678,7 @@ static void announce(void) {
 _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     struct bhi_error failure = {.status = BH_OK};
     zygote.config = config;
+    zygote.reap_ns = BHI_FOREVER;
     bhi_title_set("bh-zygote", "zygote");
     await_warden(config->go);
     /* Workers inherit the nice level and cannot lower it. At 19 no level below the host is left. */
@@ -667,10 +699,13 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
             leave(BHI_EXIT_OK);
         }
         if (fds[CHILDREN].revents != 0) {
-            reap();
+            on_signal();
         }
         if (fds[HOST].revents != 0) {
             serve();
+        }
+        if (zygote.reap_ns <= bhi_now_ns()) {
+            reap();
         }
     }
 }
