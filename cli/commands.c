@@ -317,7 +317,8 @@ static const struct bhi_section judge_sections[] = {
      "reference_ns, ratio, low, high (null: unknown), doubt (why it is unknown: claims, drift, "
      "load; null: it is known), noise and drift of the reference's median (0.005 is 0.5 %), "
      "host_ns (a run by the host's clock, in batches; null: too short), device "
-     "(false: the host's clock), cold, noisy, guard_ratio (null: not measured). flushed_bytes: "
+     "(false: the host's clock), cold, one_processor, noisy, guard_ratio (null: not measured). "
+     "flushed_bytes: "
      "null without --time, otherwise what is written before each timed run. If no candidate is "
      "judged, an object "
      "{error: {code, message, file, line, log}} as of bulkhead inspect --json."},

@@ -182,6 +182,7 @@ static int take_timing(struct judge *judge) {
         const char *name;
     } others[] = {{BHI_JUDGE_REPEAT, "--repeat"},
                   {BHI_JUDGE_WARM, "--warm"},
+                  {BHI_JUDGE_ALL_PROCESSORS, "--all-processors"},
                   {BHI_JUDGE_GUARD_COST, "--guard-cost"},
                   {BHI_JUDGE_SLOWER_THAN, "--slower-than"}};
     const struct bhi_args *args = judge->args;
@@ -206,6 +207,7 @@ static int take_timing(struct judge *judge) {
     judge->timing = (struct bhi_timing_options){
         .runs = runs,
         .warm = bhi_args_has(args, BHI_JUDGE_WARM),
+        .all_processors = bhi_args_has(args, BHI_JUDGE_ALL_PROCESSORS),
         .guard = bhi_args_has(args, BHI_JUDGE_GUARD_COST),
     };
     if (!slower) {

@@ -109,6 +109,7 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         {"device", offsetof(bh_judge_options, device), BHI_PY_TEXT},
         {"timed", offsetof(bh_judge_options, timed), BHI_PY_BOOL},
         {"warm", offsetof(bh_judge_options, warm), BHI_PY_BOOL},
+        {"all_processors", offsetof(bh_judge_options, all_processors), BHI_PY_BOOL},
         {"guard_cost", offsetof(bh_judge_options, guard_cost), BHI_PY_BOOL},
         {"timed_runs", offsetof(bh_judge_options, timed_runs), BHI_PY_U32},
         {"slower_than", offsetof(bh_judge_options, slower_than), BHI_PY_F64},
@@ -227,18 +228,20 @@ static PyObject *index_of(const bh_judgement *judgement) {
     return tuple;
 }
 
-static PyObject *tell_time(const bh_judge_timing *timing, const char *size) {
-    return Py_BuildValue("(NKddddddddd(OOO))", bhi_py_text(size), (unsigned long long)timing->runs,
+static PyObject *tell_time(const bh_judgement *judgement, size_t index, const char *size) {
+    const bh_judge_timing *timing = &judgement->timings[index];
+    return Py_BuildValue("(NKddddddddd(OOOO))", bhi_py_text(size), (unsigned long long)timing->runs,
                          timing->median_ns, timing->reference_ns, timing->ratio, timing->low,
                          timing->high, timing->noise, timing->drift, timing->host_ns,
                          timing->guard_ratio, timing->device ? Py_True : Py_False,
-                         timing->cold ? Py_True : Py_False, timing->noisy ? Py_True : Py_False);
+                         timing->cold ? Py_True : Py_False, timing->noisy ? Py_True : Py_False,
+                         judgement->one_processor ? Py_True : Py_False);
 }
 
 static PyObject *times_of(const struct call *call) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < call->judgement.timing_count; i++) {
-        PyObject *one = tell_time(&call->judgement.timings[i], call->sizes[i]);
+        PyObject *one = tell_time(&call->judgement, i, call->sizes[i]);
         if (!one || PyList_Append(list, one) < 0) {
             Py_CLEAR(list);
         }

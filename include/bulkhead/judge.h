@@ -56,6 +56,9 @@ typedef struct bh_judge_options {
     uint32_t timed_runs;   /* timed runs of each size, from 5 to 100000; default 50 */
     double slower_than;    /* a candidate that surely takes more than so many times as long as the
                               reference is SLOWER; 0 (default): none is */
+    bool all_processors;   /* where the driver runs kernels on processors, timed runs use all of
+                              them; default false: all timed runs are on one, because ratios are
+                              more exact there */
 } bh_judge_options;
 
 /* Writes the defaults into |size| bytes. */
@@ -171,6 +174,8 @@ typedef struct bh_judgement {
     uint64_t flushed_bytes;        /* that were written before each timed run; 0: none */
     uint64_t timing_count;         /* elements of |timings|; 0: it was not timed */
     bh_judge_timing timings[BH_JUDGE_SIZES]; /* in the order of the task's sizes */
+    bool one_processor; /* it was timed on one processor, because the driver runs kernels on
+                           processors; see bh_judge_options.all_processors */
 } bh_judgement;
 
 /* As bh_judge_run, with the sizes of the caller's structs. */

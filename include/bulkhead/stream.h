@@ -60,6 +60,10 @@ typedef struct bh_stream_options {
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
     uint64_t device_memory; /* limit of the device memory of all buffers that were created for this
                                stream, in bytes; default 0: no limit (D6) */
+    uint32_t processor;     /* 1 + the number of the processor on which alone the stream's workers
+                               run, with all their threads; default 0: on all that the process may
+                               use. A CPU driver then runs kernels on that one. UNSUPPORTED if a
+                               worker may not run there */
 } bh_stream_options;
 
 /* Fills in the defaults. */

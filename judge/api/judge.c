@@ -74,10 +74,12 @@ static bh_status refuse(bh_detail *detail, const char *why) {
 }
 
 static bh_status check_timing(const bh_judge_options *options, bh_detail *detail) {
-    if (!options->timed && (options->warm || options->guard_cost || options->slower_than != 0)) {
-        return refuse(detail, options->warm         ? "warm: it needs timed"
-                              : options->guard_cost ? "guard_cost: it needs timed"
-                                                    : "slower_than: it needs timed");
+    if (!options->timed && (options->warm || options->all_processors || options->guard_cost ||
+                            options->slower_than != 0)) {
+        return refuse(detail, options->warm             ? "warm: it needs timed"
+                              : options->all_processors ? "all_processors: it needs timed"
+                              : options->guard_cost     ? "guard_cost: it needs timed"
+                                                        : "slower_than: it needs timed");
     }
     if (options->timed_runs < BHI_TIMED_RUNS_LEAST || options->timed_runs > BHI_TIMED_RUNS_MOST) {
         return refuse(detail, "timed_runs: from 5 to 100000 are possible");
@@ -147,6 +149,7 @@ static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detai
     judge->timing_options = (struct bhi_timing_options){
         .runs = options->timed_runs,
         .warm = options->warm,
+        .all_processors = options->all_processors,
         .guard = options->guard_cost,
         .slower = options->slower_than,
     };

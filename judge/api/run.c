@@ -308,6 +308,7 @@ static bh_status judge_source(bh_judge *judge, const struct source *source, bh_j
     } else {
         tell(&judge->task, &candidate, out);
         out->flushed_bytes = judge->timing ? judge->timer.flush.size : 0;
+        out->one_processor = candidate.timing_count && candidate.timings[0].one_processor;
     }
     bhi_candidate_free(&candidate);
     return status;

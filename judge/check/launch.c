@@ -8,26 +8,47 @@
 static const uint64_t slice_ns = 50000000;            /* how often signals are checked */
 static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
 
-bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
-                      struct bhi_judge_outcome *outcome) {
+static void fill_options(const struct bhi_court *court, bh_stream_options *out) {
     const struct bhi_task *task = court->task;
-    bh_stream_options options;
-    bh_detail detail = {0};
-    bh_stream_options_init(&options);
-    options.name = "judge";
-    options.device = court->selector;
-    options.isolation = BH_ISOLATION_KERNEL;
+    bh_stream_options_init(out);
+    out->name = "judge";
+    out->device = court->selector;
+    out->isolation = BH_ISOLATION_KERNEL;
     if (task->deadline_ns) {
-        options.deadline_ns = task->deadline_ns;
+        out->deadline_ns = task->deadline_ns;
     }
     if (task->compile_deadline_ns) {
-        options.compile_deadline_ns = task->compile_deadline_ns;
+        out->compile_deadline_ns = task->compile_deadline_ns;
     }
     if (task->memory_limit) {
-        options.memory_limit = task->memory_limit;
+        out->memory_limit = task->memory_limit;
     }
-    const bh_status status = bh_stream_create(court->context, &options, out_stream, &detail);
+}
+
+static bool make_stream(const struct bhi_court *court, const bh_stream_options *options,
+                        bh_stream **out_stream, struct bhi_judge_outcome *outcome) {
+    bh_detail detail = {0};
+    const bh_status status = bh_stream_create(court->context, options, out_stream, &detail);
     return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
+                      struct bhi_judge_outcome *outcome) {
+    bh_stream_options options;
+    fill_options(court, &options);
+    return make_stream(court, &options, out_stream, outcome);
+}
+
+bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
+                            struct bhi_judge_outcome *outcome) {
+    bh_stream_options options;
+    fill_options(court, &options);
+    options.processor = court->processor;
+    /* It has ended in time on all of them. */
+    if (court->slowdown && options.deadline_ns < BH_FOREVER / court->slowdown) {
+        options.deadline_ns *= court->slowdown;
+    }
+    return make_stream(court, &options, out_stream, outcome);
 }
 
 bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_outcome *outcome) {

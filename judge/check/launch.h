@@ -7,6 +7,9 @@
 /* Makes a stream with a worker that runs one kernel and nothing else. */
 bool bhi_court_stream(const struct bhi_court *court, bh_stream **out_stream,
                       struct bhi_judge_outcome *outcome);
+/* One for runs that are timed, on the court's processor. */
+bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
+                            struct bhi_judge_outcome *outcome);
 
 /* How long a submission took. */
 struct bhi_clocked {

@@ -30,6 +30,7 @@ struct bhi_timing {
     bool cold;               /* caches were flushed before each run */
     bool noisy;              /* the noise stayed above the limit */
     bool spreads;            /* over processors, on which the driver runs kernels */
+    bool one_processor;      /* the driver runs kernels on processors, and had one of them */
     double guard_ratio;      /* guarded over trusted; 0: not measured */
 };
 

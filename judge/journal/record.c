@@ -18,12 +18,13 @@ static json_t *whole(uint64_t number) {
 
 static json_t *timing_of(const struct bhi_timing *timing) {
     return json_pack(
-        "{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:b, s:f, s:i}", "size",
-        (json_int_t)timing->size, "runs", (json_int_t)timing->runs, "median_ns", timing->median_ns,
-        "reference_ns", timing->reference_ns, "ratio", timing->ratio, "low", timing->low, "high",
-        timing->high, "noise", timing->noise, "drift", timing->drift, "host_ns", timing->host_ns,
-        "device", timing->device, "cold", timing->cold, "noisy", timing->noisy, "spreads",
-        timing->spreads, "guard_ratio", timing->guard_ratio, "doubt", (int)timing->doubt);
+        "{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:b, s:b, s:f, s:i}",
+        "size", (json_int_t)timing->size, "runs", (json_int_t)timing->runs, "median_ns",
+        timing->median_ns, "reference_ns", timing->reference_ns, "ratio", timing->ratio, "low",
+        timing->low, "high", timing->high, "noise", timing->noise, "drift", timing->drift,
+        "host_ns", timing->host_ns, "device", timing->device, "cold", timing->cold, "noisy",
+        timing->noisy, "spreads", timing->spreads, "one_processor", timing->one_processor,
+        "guard_ratio", timing->guard_ratio, "doubt", (int)timing->doubt);
 }
 
 static json_t *difference_of(const struct bhi_difference *difference) {
@@ -124,7 +125,8 @@ static bool take_timing(const struct bhi_task *task, const json_t *object, struc
         /* Earlier versions have not recorded it. */
         (!json_object_get(object, "doubt") || take_whole(object, "doubt", BHI_DOUBTS - 1, &doubt));
     out->doubt = (enum bhi_doubt)doubt;
-    (void)take_flag(object, "spreads", &out->spreads); /* nor this */
+    (void)take_flag(object, "spreads", &out->spreads); /* nor these */
+    (void)take_flag(object, "one_processor", &out->one_processor);
     out->size = size;
     out->runs = runs;
     return good;

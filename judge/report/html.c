@@ -175,8 +175,9 @@ static void put_timing(struct bhi_page *page, const struct bhi_task *task,
     snprintf(text, sizeof text, "%.3f (%.3f to %.3f)", timing->ratio, timing->low, timing->high);
     bhi_page_cell(page, timing->ratio > 0 ? text : "not known: the times are not confirmed");
     bhi_page_cell_number(page, timing->runs);
-    snprintf(text, sizeof text, "%s, caches %s, noise %.2g %%%s",
-             timing->device ? "by the device" : "by the host", timing->cold ? "cold" : "warm",
+    snprintf(text, sizeof text, "%s%s, caches %s, noise %.2g %%%s",
+             timing->device ? "by the device" : "by the host",
+             timing->one_processor ? ", on one processor" : "", timing->cold ? "cold" : "warm",
              100 * timing->noise, timing->noisy ? ", above the limit" : "");
     bhi_page_cell(page, text);
     bhi_page_row_end(page);

@@ -72,6 +72,7 @@ static json_t *timing_of(const struct bhi_task *task, const struct bhi_timing *t
     json_object_set_new(object, "host_ns", number_of(timing->host_ns));
     json_object_set_new(object, "device", json_boolean(timing->device));
     json_object_set_new(object, "cold", json_boolean(timing->cold));
+    json_object_set_new(object, "one_processor", json_boolean(timing->one_processor));
     json_object_set_new(object, "noisy", json_boolean(timing->noisy));
     json_object_set_new(object, "guard_ratio", number_of(timing->guard_ratio));
     return object;

@@ -51,7 +51,8 @@ static void write_doubt(const struct bhi_timing *timing, char *out, size_t capac
 
 void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi_timing *timing,
                          char *out, size_t capacity) {
-    const int used = snprintf(out, capacity, "%s%s", timing->cold ? "cold" : "warm",
+    const int used = snprintf(out, capacity, "%s%s%s", timing->cold ? "cold" : "warm",
+                              timing->one_processor ? ", on one processor" : "",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
     const bool forged = candidate->judgement == BHI_JUDGED_FORGED; /* the verdict says all */
@@ -63,7 +64,8 @@ void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi
                                ", noise %.1f %%: more runs (--repeat)%s a quieter machine "
                                "narrow the interval",
                                100 * timing->noise,
-                               timing->spreads ? ", one processor (taskset -c 0) or" : " or");
+                               timing->spreads ? ", one processor (without --all-processors) or"
+                                               : " or");
     }
     if (timing->guard_ratio > 0) {
         snprintf(out + at, capacity - at, ", %.3f times as long with the guard",

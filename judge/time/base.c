@@ -7,7 +7,7 @@
 bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                    struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_base){0};
-    return bhi_court_stream(court, &out->stream, outcome);
+    return bhi_court_timed_stream(court, &out->stream, outcome);
 }
 
 /* GLSL that declares the bindings of the dispatch and does nothing. They must be used somewhere, or

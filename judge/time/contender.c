@@ -7,7 +7,7 @@ bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *f
     if (!bhi_judged_kernel_make(file, trusted, court->context, &out->kernel, outcome)) {
         return false;
     }
-    if (!bhi_court_stream(court, &out->stream, outcome)) {
+    if (!bhi_court_timed_stream(court, &out->stream, outcome)) {
         bhi_judged_kernel_free(&out->kernel);
         return false;
     }
@@ -23,7 +23,7 @@ bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender 
         return bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome);
     }
     *out = (struct bhi_contender){.is_expression = true};
-    return bhi_court_stream(court, &out->stream, outcome);
+    return bhi_court_timed_stream(court, &out->stream, outcome);
 }
 
 void bhi_contender_rest(struct bhi_contender *contender) {
@@ -34,7 +34,7 @@ void bhi_contender_rest(struct bhi_contender *contender) {
 bool bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
                          struct bhi_judge_outcome *outcome) {
     bh_stream *fresh;
-    if (!bhi_court_stream(court, &fresh, outcome)) {
+    if (!bhi_court_timed_stream(court, &fresh, outcome)) {
         return false;
     }
     bhi_contender_rest(contender);

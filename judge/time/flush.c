@@ -23,7 +23,7 @@ static uint64_t processor_size(void) {
 bool bhi_flush_open(const struct bhi_court *court, struct bhi_flush *out,
                     struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_flush){0};
-    if (!bhi_court_stream(court, &out->stream, outcome)) {
+    if (!bhi_court_timed_stream(court, &out->stream, outcome)) {
         return false;
     }
     bool on_processor;

@@ -54,15 +54,27 @@ static enum bhi_doubt name_doubt(const struct doubts *doubts) {
 /* -- the timer ---------------------------------------------------------------------------------
  */
 
-static bool find_spreading(struct bhi_timekeeper *timer, struct bhi_judge_outcome *outcome) {
-    cpu_set_t processors;
+/* Chooses the processor for all workers that are timed, if the driver runs kernels on processors.
+ * The first worker says whether it does. */
+static bool take_processor(struct bhi_timekeeper *timer, struct bhi_judge_outcome *outcome) {
+    struct bhi_court *court = timer->court;
+    cpu_set_t may;
     bool on_processor;
     if (!bhi_stream_is_on_processor(timer->base.stream, &on_processor, outcome)) {
         return false;
     }
-    timer->spreads = on_processor && (sched_getaffinity(0, sizeof processors, &processors) != 0 ||
-                                      CPU_COUNT(&processors) > 1);
-    return true;
+    if (on_processor && !timer->options.all_processors) {
+        bhi_processor_choose(&timer->processor);
+    }
+    timer->spreads = on_processor && !timer->processor.chosen &&
+                     (sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) > 1);
+    if (!timer->processor.chosen) {
+        return true;
+    }
+    court->processor = timer->processor.chosen;
+    court->slowdown = timer->processor.count;
+    bhi_base_close(&timer->base);
+    return bhi_base_open(court, &timer->base, outcome);
 }
 
 bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_options *options,
@@ -71,9 +83,9 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
     out->alone = calloc(court->task->size_count, sizeof *out->alone);
     const bool good =
         (out->alone || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory")) &&
+        bhi_base_open(court, &out->base, outcome) && take_processor(out, outcome) &&
         bhi_contender_open_reference(court, &out->reference, outcome) &&
         bhi_contender_open_reference(court, &out->itself, outcome) &&
-        bhi_base_open(court, &out->base, outcome) && find_spreading(out, outcome) &&
         (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
         bhi_timekeeper_close(out);
@@ -88,6 +100,7 @@ void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
     timer->alone = NULL;
     bhi_base_close(&timer->base);
     bhi_flush_close(&timer->flush);
+    bhi_processor_release(&timer->processor);
 }
 
 static bool warm_up(struct measuring *m) {
@@ -293,6 +306,7 @@ static void conclude(struct measuring *m) {
     out->device = series->device;
     out->cold = !!series->race.flush;
     out->spreads = m->timer->spreads;
+    out->one_processor = m->timer->processor.chosen;
     out->median_ns = bhi_series_median(series, BHI_RACER_CANDIDATE);
     out->reference_ns = bhi_series_median(series, BHI_RACER_REFERENCE);
     const double trusted = bhi_series_median(series, BHI_RACER_TRUSTED);

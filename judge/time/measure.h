@@ -4,6 +4,7 @@
 
 #include "judge/time/alone.h"
 #include "judge/time/options.h"
+#include "judge/time/processor.h"
 #include "judge/time/round.h"
 
 /* Measures candidates, one at a time. */
@@ -13,7 +14,8 @@ struct bhi_timekeeper {
     struct bhi_contender reference;
     struct bhi_contender itself; /* the reference with another worker, to be measured against */
     struct bhi_alone *alone;     /* of the reference; by the task's sizes; owned */
-    bool spreads; /* the driver runs kernels on the processor, and has several of them */
+    bool spreads; /* the driver runs kernels on processors, and has several of them */
+    struct bhi_processor processor; /* the one that it has; by default, if it could have several */
     struct bhi_base base;
     struct bhi_flush flush; /* {0}: caches are not flushed */
 };

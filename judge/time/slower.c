@@ -27,7 +27,10 @@ void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_opt
 
 static bool is_of(const struct bhi_timing *timing, const struct bhi_timing_options *options) {
     const bool same_caches = !timing->device || timing->cold == !options->warm;
-    return timing->ratio > 0 && same_caches && (!options->guard || timing->guard_ratio > 0);
+    const bool same_processors =
+        options->all_processors ? !timing->one_processor : !timing->spreads;
+    return timing->ratio > 0 && same_caches && same_processors &&
+           (!options->guard || timing->guard_ratio > 0);
 }
 
 bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,

@@ -80,6 +80,8 @@ class Timing:
     """Whether caches were flushed before each run."""
     noisy: bool
     """Whether the noise stayed above 0.5 %."""
+    one_processor: bool
+    """Whether all runs were on one processor, because the driver runs kernels on processors."""
 
     def __str__(self) -> str:
         ratio = (
@@ -342,6 +344,7 @@ class Judge(_native.Judge, Scoped):
         folder: str | os.PathLike[str] | None = None,
         time: bool = False,
         warm: bool = False,
+        all_processors: bool = False,
         guard_cost: bool = False,
         timed_runs: int | None = None,
         slower_than: float | None = None,
@@ -350,6 +353,7 @@ class Judge(_native.Judge, Scoped):
         times = {
             "timed": time,
             "warm": warm,
+            "all_processors": all_processors,
             "guard_cost": guard_cost,
             "timed_runs": timed_runs,
             "slower_than": slower_than,
@@ -407,6 +411,7 @@ def judge(
     language: str | None = None,
     time: bool = False,
     warm: bool = False,
+    all_processors: bool = False,
     guard_cost: bool = False,
     timed_runs: int | None = None,
     slower_than: float | None = None,
@@ -423,9 +428,10 @@ def judge(
     judgement as soon as it is known.
 
     `time` also measures the candidates that are correct, beside the reference: `timed_runs` runs of
-    each size (50), with caches flushed before each unless `warm`. `guard_cost` compares with runs
-    without the guard. A candidate that surely takes more than `slower_than` times as long as the
-    reference is SLOWER.
+    each size (50), with caches flushed before each unless `warm`. Where the driver runs kernels on
+    processors, all timed runs are on one unless `all_processors`: ratios are more exact there.
+    `guard_cost` compares with runs without the guard. A candidate that surely takes more than
+    `slower_than` times as long as the reference is SLOWER.
 
     A candidate that crashes or hangs is judged like any other. A task that is wrong raises
     `InvalidArgument`, which names the field.
@@ -442,6 +448,7 @@ def judge(
         folder=folder,
         time=time,
         warm=warm,
+        all_processors=all_processors,
         guard_cost=guard_cost,
         timed_runs=timed_runs,
         slower_than=slower_than,

@@ -119,12 +119,14 @@ struct job {
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
     uint64_t memory_limit;
+    uint32_t processor;
     enum bhi_worker_kind kind;
 };
 
 /* Lock held. Returns a job that starts a worker of the kind that |stream| uses. */
 static struct job job_like(bh_context *context, const struct bh_stream *stream) {
-    struct job job = {.memory_limit = stream->memory_limit, .kind = stream->kind};
+    struct job job = {
+        .memory_limit = stream->memory_limit, .processor = stream->processor, .kind = stream->kind};
     memcpy(job.device, stream->device, sizeof job.device);
     bhi_selector_parse(stream->device, job.driver, &job.index);
     job.zygote =
@@ -183,7 +185,7 @@ static bool wants_successor(const struct bh_stream *stream) {
 
 static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
     return a->kind == b->kind && a->memory_limit == b->memory_limit &&
-           strcmp(a->device, b->device) == 0;
+           a->processor == b->processor && strcmp(a->device, b->device) == 0;
 }
 
 /* Lock held. Returns true if there are fewer free workers like those of |stream| than streams like
@@ -231,8 +233,9 @@ static bool next_spare(bh_context *context, struct job *job) {
 /* Lock not held. The stream is referenced. */
 static void start_worker(bh_context *context, const struct job *job) {
     bh_detail detail = {0};
-    struct bhi_worker *worker = bhi_worker_spawn(context, job->zygote, job->device, job->index,
-                                                 job->memory_limit, job->kind, &detail);
+    struct bhi_worker *worker =
+        bhi_worker_spawn(context, job->zygote, job->device, job->index, job->memory_limit,
+                         job->processor, job->kind, &detail);
     bhi_context_lock(context);
     if (!job->stream && !worker) {
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;

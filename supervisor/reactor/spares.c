@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MOST_SPARES 64u                 /* of all kinds together */
-#define MOST_KINDS  16u                 /* devices and memory limits that have spares */
+#define MOST_KINDS  16u                 /* devices, memory limits and processors that have spares */
 #define PATIENCE_NS (50ull * 1000000)   /* about as long as a worker takes to start */
 #define QUEUE_LOOK  8u                  /* submissions whose kernels count most */
 #define EXCHANGE_NS (1000ull * 1000000) /* between two spares that are given up */
@@ -27,12 +27,12 @@ bool bhi_spare_is_free(const struct bhi_worker *worker) {
 
 bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream) {
     return worker->kind == stream->kind && worker->memory_limit == stream->memory_limit &&
-           strcmp(worker->device, stream->device) == 0;
+           worker->processor == stream->processor && strcmp(worker->device, stream->device) == 0;
 }
 
 static bool are_alike(const struct bhi_worker *a, const struct bhi_worker *b) {
     return a->kind == b->kind && a->memory_limit == b->memory_limit &&
-           strcmp(a->device, b->device) == 0;
+           a->processor == b->processor && strcmp(a->device, b->device) == 0;
 }
 
 static bool is_tenants(const struct bhi_worker *worker, const char *tenant) {
@@ -115,14 +115,15 @@ uint64_t bhi_spares_patience(const bh_context *context, const struct bh_stream *
 
 /* -- how many ---------------------------------------------------------------------------------- */
 
-/* A device and a memory limit that streams use, by the newest of these streams. */
+/* A device, a memory limit and a processor that streams use, by the newest of these streams. */
 struct kinds {
     const struct bh_stream *newest[MOST_KINDS];
     uint32_t count;
 };
 
 static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
-    return a->memory_limit == b->memory_limit && strcmp(a->device, b->device) == 0;
+    return a->memory_limit == b->memory_limit && a->processor == b->processor &&
+           strcmp(a->device, b->device) == 0;
 }
 
 static void find_kinds(const bh_context *context, struct kinds *kinds) {

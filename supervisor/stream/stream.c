@@ -21,6 +21,7 @@
 #define DEFAULT_GRACE_NS    (250ull * 1000000)
 #define DEFAULT_MEMORY      (4ull << 30)
 #define MIN_MEMORY          (64ull << 20) /* the same limit as in tool/values.c */
+#define MOST_PROCESSORS     1024u         /* the same limit as in ipc/messages.def */
 
 BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
     static const bh_stream_options defaults = {
@@ -81,6 +82,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     bhi_list_init(&stream->loader);
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
+    stream->processor = options->processor;
     stream->device_memory_limit = options->device_memory;
     stream->anywhere = options->device && strcmp(options->device, BHI_ANY_DEVICE) == 0;
     stream->placed = !stream->anywhere;
@@ -155,6 +157,11 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
                         "bh_stream_create: options.memory_limit %llu is less than 64 MiB: no "
                         "driver starts with that",
                         (unsigned long long)options->memory_limit);
+    }
+    if (options->processor > MOST_PROCESSORS) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.processor is %u, over %u", options->processor,
+                        MOST_PROCESSORS);
     }
     if ((uint32_t)options->isolation > BH_ISOLATION_SUBMISSION) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,

@@ -30,6 +30,7 @@ struct bh_stream {
     char tenant[BHI_TENANT];
     uint64_t deadline_ns;
     uint64_t memory_limit;
+    uint32_t processor;          /* of its workers, plus 1; 0: all */
     enum bhi_worker_kind kind;   /* not BHI_WORKER_DEVICE: the library's own */
     _Atomic uint32_t ready_word; /* futex word: changes with state and with the worker's */
 

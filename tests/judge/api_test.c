@@ -184,14 +184,14 @@ static void a_hang_ends_and_the_next_is_judged(void) {
     bh_judge_destroy(judge);
 }
 
-static bh_judge *make_timed(uint32_t runs, double slower_than) {
+static bh_judge *make_timed(uint32_t runs, bool all_processors) {
     bh_judge *judge;
     bh_judge_options options;
     bh_judge_options_init(&options);
     options.task_text = task();
     options.timed = options.warm = true;
     options.timed_runs = runs;
-    options.slower_than = slower_than;
+    options.all_processors = all_processors;
     if (bh_judge_create(&options, &judge, &why) != BH_OK) {
         BHT_FAIL("%s", why.message);
     }
@@ -200,7 +200,7 @@ static bh_judge *make_timed(uint32_t runs, double slower_than) {
 
 static void times_are_told(void) {
     char size[8];
-    bh_judge *judge = make_timed(5, 0);
+    bh_judge *judge = make_timed(5, false);
     for (int i = 0; i < 2; i++) {
         const bh_judgement got = judge_code(judge, NULL, right, 0);
         BHT_STR_EQ(got.message, "");
@@ -210,6 +210,7 @@ static void times_are_told(void) {
         BHT_EQ(timing->size_index, 0);
         BHT_EQ(timing->runs, 5);
         BHT_TRUE(!timing->cold && !got.flushed_bytes);
+        BHT_TRUE(got.one_processor);
         BHT_TRUE(timing->median_ns > 0 && timing->reference_ns > 0);
         BHT_TRUE(timing->ratio == 0 ||
                  (timing->low <= timing->ratio && timing->ratio <= timing->high));
@@ -218,11 +219,17 @@ static void times_are_told(void) {
     bh_judgement got = judge_code(judge, NULL, wrong, 0);
     BHT_EQ(got.judged, BH_JUDGED_WRONG);
     BHT_EQ(got.timing_count, 0);
+    BHT_TRUE(!got.one_processor);
     BHT_EQ(bh_judge_size(judge, 0, size, sizeof size), 4);
     BHT_STR_EQ(size, "n=50");
     BHT_EQ(bh_judge_size(judge, 1, size, 3), 5);
     BHT_STR_EQ(size, "n=");
     BHT_EQ(bh_judge_size(judge, 2, NULL, 0), 0);
+    bh_judge_destroy(judge);
+    judge = make_timed(5, true);
+    got = judge_code(judge, NULL, right, 0);
+    BHT_EQ(got.timing_count, 1);
+    BHT_TRUE(!got.one_processor);
     bh_judge_destroy(judge);
     BHT_STR_EQ(bh_judged_name(BH_JUDGED_SLOWER, BH_OK), "SLOWER");
     BHT_STR_EQ(bh_judged_name(BH_JUDGED_TIMING_FORGED, BH_OK), "TIMING_FORGED");
@@ -292,6 +299,9 @@ static void bad_options_are_named(void) {
     options.warm = true;
     REFUSED(".warm: it needs timed");
     options.warm = false;
+    options.all_processors = true;
+    REFUSED(".all_processors: it needs timed");
+    options.all_processors = false;
     options.slower_than = 1.5;
     REFUSED(".slower_than: it needs timed");
     options.timed = true;

@@ -117,6 +117,7 @@ static void make_three(void) {
                                 .noisy = true,
                                 .doubt = BHI_DOUBT_LOAD,
                                 .spreads = true,
+                                .one_processor = true,
                                 .guard_ratio = 1.01};
     struct bhi_candidate a = candidate_of("a.comp"), b = candidate_of("b.comp"),
                          c = candidate_of("c.comp");
@@ -188,7 +189,8 @@ static void what_is_recorded_comes_back(void) {
              timing->reference_ns == 1000 && timing->ratio == 1.2345 && timing->low == 1.2 &&
              timing->high == 1.25 && timing->noise == 0.004 && timing->drift == -0.001 &&
              timing->host_ns == 1300 && timing->device && !timing->cold && timing->noisy &&
-             timing->doubt == BHI_DOUBT_LOAD && timing->spreads && timing->guard_ratio == 1.01);
+             timing->doubt == BHI_DOUBT_LOAD && timing->spreads && timing->one_processor &&
+             timing->guard_ratio == 1.01);
     bhi_candidate_free(&b);
     BHT_EQ(c.judgement, BHI_JUDGED_FAILED);
     BHT_EQ(c.outcome.status, BH_DEADLINE);

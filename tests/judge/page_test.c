@@ -164,8 +164,27 @@ static void notes_on_times(void) {
     expect_note(BHI_JUDGED_FORGED, 0, BHI_DOUBT_CLAIMS, false, "cold");
     expect_note(
         BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE, true,
-        "cold, noise 2.0 %: more runs (--repeat), one processor (taskset -c 0) or a quieter "
-        "machine narrow the interval");
+        "cold, noise 2.0 %: more runs (--repeat), one processor (without --all-processors) or "
+        "a quieter machine narrow the interval");
+}
+
+static void one_processor_is_said(void) {
+    const struct bhi_candidate candidate = {.judgement = BHI_JUDGED_CORRECT};
+    char note[BHI_JUDGE_NOTE];
+    parse("");
+    measure(true);
+    fast[1].one_processor = true;
+    bhi_judge_time_note(&candidate, &fast[1], note, sizeof note);
+    BHT_STR_EQ(note, "warm, on one processor");
+    write_page();
+    BHT_EQ(html_count("page.html",
+                      "//h:table[h:caption=\"Times\"]/h:tbody/"
+                      "h:tr[h:td=\"by the device, on one processor, caches warm, noise 0.4 %\"]"),
+           1);
+    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Times\"]/h:tbody/"
+                                   "h:tr[h:td=\"by the device, caches warm, noise 0.4 %\"]"),
+           3);
+    end();
 }
 
 static void page_says_it_all(void) {
@@ -255,9 +274,10 @@ static void another_file_stays(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(the_fastest_is_first), BHT_TEST(a_time_that_is_not_confirmed),
-        BHT_TEST(notes_on_times),       BHT_TEST(page_says_it_all),
-        BHT_TEST(a_rate_alone),         BHT_TEST(without_times),
-        BHT_TEST(nobody_is_judged),     BHT_TEST(another_file_stays),
+        BHT_TEST(notes_on_times),       BHT_TEST(one_processor_is_said),
+        BHT_TEST(page_says_it_all),     BHT_TEST(a_rate_alone),
+        BHT_TEST(without_times),        BHT_TEST(nobody_is_judged),
+        BHT_TEST(another_file_stays),
     };
     bht_around(html_enter_folder, html_leave_folder);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -17,6 +17,7 @@ refuses "--seed 18446744073709551616: " judge task.json right.comp --seed 184467
 refuses '--device any: all candidates run on one device: name it' judge task.json right.comp --device any
 refuses '--repeat is of use only with --time' judge task.json right.comp --repeat 5
 refuses '--warm is of use only with --time' judge task.json right.comp --warm
+refuses '--all-processors is of use only with --time' judge task.json right.comp --all-processors
 refuses '--guard-cost is of use only with --time' judge task.json right.comp --guard-cost
 refuses '--slower-than is of use only with --time' judge task.json right.comp --slower-than 2
 refuses '--repeat 4: ' judge task.json right.comp --time --repeat 4

@@ -74,12 +74,24 @@ static void what_was_measured_is_something_else(void) {
     BHT_TRUE(known((struct bhi_timing_options){.guard = true}));
 }
 
+/* On a GPU it makes no difference. */
+static void other_processors(void) {
+    measured(2);
+    BHT_TRUE(known((struct bhi_timing_options){.all_processors = true}));
+    timings[1].one_processor = true;
+    BHT_TRUE(!known((struct bhi_timing_options){.all_processors = true}));
+    BHT_TRUE(known((struct bhi_timing_options){.all_processors = false}));
+    timings[0].spreads = true;
+    timings[1].one_processor = false;
+    BHT_TRUE(known((struct bhi_timing_options){.all_processors = true}));
+    BHT_TRUE(!known((struct bhi_timing_options){.all_processors = false}));
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(sizes_that_are_timed),
-        BHT_TEST(all_sizes_are_known),
-        BHT_TEST(a_size_is_missing),
-        BHT_TEST(what_was_measured_is_something_else),
+        BHT_TEST(sizes_that_are_timed), BHT_TEST(all_sizes_are_known),
+        BHT_TEST(a_size_is_missing),    BHT_TEST(what_was_measured_is_something_else),
+        BHT_TEST(other_processors),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -16,17 +16,18 @@ case_name="beside an expression, with cold caches"
 LIMIT=200 cli judge task.json right.comp wrong.comp --time --repeat 5 --json
 expect_status 1
 says right.comp CORRECT "(.timing | map(.size) == [{n: 1000}, {n: 3001}]) and (.timing | map($ratio) | all)"
-says right.comp CORRECT '.timing | map(.runs == 5 and .cold and .device and .median_ns > 0 and .reference_ns > 0 and .noise >= 0 and .guard_ratio == null) | all'
+says right.comp CORRECT '.timing | map(.runs == 5 and .cold and .device and .one_processor and .median_ns > 0 and .reference_ns > 0 and .noise >= 0 and .guard_ratio == null) | all'
 # 9 runs to check it, and those of the warm-up, the timed ones and the batches of each size.
 says right.comp CORRECT '.runs > 9 + 2 * (5 + 5 + 1)'
 says wrong.comp WRONG '.timing == null'
 expect_json '.flushed_bytes >= 8388608'
 
-case_name="beside a kernel, with warm caches, and without the guard"
+case_name="beside a kernel, with warm caches, on all processors, and without the guard"
 cp right.comp reference.comp
 task kernel.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}]'
-LIMIT=200 cli judge kernel.json right.comp --time --warm --guard-cost --repeat 6 --json
+LIMIT=200 cli judge kernel.json right.comp --time --warm --all-processors --guard-cost --repeat 6 --json
 expect_status 0
+says right.comp CORRECT '.timing[0].one_processor == false'
 says right.comp CORRECT "(.timing | length == 1) and (.timing[0] | .runs == 6 and (.cold | not) and .guard_ratio > 0 and ($ratio))"
 expect_json '.flushed_bytes == 0'
 
@@ -35,6 +36,7 @@ LIMIT=200 cli judge kernel.json right.comp --time --repeat 5
 expect_status 0
 expect_stdout 'CANDIDATE   SIZE    '
 expect_stdout 'right.comp  n=1000  '
+expect_stdout 'cold, on one processor'
 
 case_name="slower than was asked for"
 LIMIT=200 cli judge kernel.json right.comp --time --repeat 5 --slower-than 0.0001 --json

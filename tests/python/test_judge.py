@@ -109,12 +109,16 @@ def test_times():
     assert [timing.size for timing in right.timings] == ["n=64", "n=1000"]
     for timing in right.timings:
         assert timing.runs == 5 and not timing.cold and timing.guard_ratio is None
+        assert timing.one_processor
         assert 0 < timing.seconds < BOUND and 0 < timing.reference < BOUND
         assert timing.ratio is None or timing.low <= timing.ratio <= timing.high
         assert f"    {timing}\n" in str(report)
     assert wrong.verdict == "WRONG" and wrong.timings == ()
-    (slow,) = bh.judge(squares(), SQUARE, time=True, warm=True, timed_runs=5, slower_than=1e-6)
+    (slow,) = bh.judge(
+        squares(), SQUARE, time=True, warm=True, timed_runs=5, slower_than=1e-6, all_processors=True
+    )
     known = any(timing.ratio is not None for timing in slow.timings)
+    assert not any(timing.one_processor for timing in slow.timings)
     assert slow.verdict == ("SLOWER" if known else "CORRECT"), slow
 
 

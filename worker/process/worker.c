@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,21 @@ static void hold_side_channel(const struct worker *worker, int fdpass) {
 }
 
 /* The steps, in their order. Each returns 0 or -errno with |failure|. */
+
+/* All threads will be there. A CPU driver makes as many as it finds processors. */
+static int take_processor(struct worker *worker, struct bhi_error *failure) {
+    const uint32_t processor = worker->config->spawn->processor;
+    cpu_set_t only;
+    if (!processor) {
+        return 0;
+    }
+    CPU_ZERO(&only);
+    CPU_SET(processor - 1, &only);
+    return sched_setaffinity(0, sizeof only, &only) == 0
+               ? 0
+               : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
+                                     "cannot run on processor %u alone", processor - 1);
+}
 
 static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     struct bhi_worker_config *config = worker->config;
@@ -209,6 +225,7 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     bhi_faults_targets(&worker.progress, NULL);
 #endif
     bhi_progress_step(&worker.progress, BHI_STEP_FORKED);
+    run_step(&worker, BHI_STEP_SANDBOX, take_processor);
     run_step(&worker, BHI_STEP_SANDBOX, enter_sandbox);
     run_step(&worker, BHI_STEP_CONTROL, connect_channel);
 #if BHI_FAULTS

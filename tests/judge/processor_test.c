@@ -1,0 +1,302 @@
+/* On which processors runs are timed. The last three tests have real workers. In place of a round,
+ * all that would run in it are looked at in /proc; its times are made up. */
+#include "judge/time/processor.h"
+
+#include "harness.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "judge/time/measure.h"
+
+/* -- the choice ----------------------------------------------------------------------------------
+ */
+
+static void write_stat(const char *cpu1, const char *cpu3) {
+    FILE *file = fopen("stat", "w");
+    BHT_TRUE(file);
+    fprintf(file,
+            "cpu  900 0 90 90000 900 9 9 0 0 0\n"
+            "cpu0 100 0 10 1000 50 1 1 0 0 0\n"
+            "cpu1 %s 0 0 0 0 0\n"
+            "cpu3 %s 0 0 0 0 0\n"
+            "intr 9 9 9 9 9\n",
+            cpu1, cpu3);
+    BHT_EQ(fclose(file), 0);
+}
+
+static cpu_set_t set_of(const int *numbers, size_t count) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (size_t i = 0; i < count; i++) {
+        CPU_SET((unsigned)numbers[i], &set);
+    }
+    return set;
+}
+
+/* Waiting for a disk is idle, too. */
+static void the_idlest_is_found(void) {
+    const cpu_set_t all = set_of((const int[]){0, 1, 2, 3}, 4), none = set_of(NULL, 0);
+    const cpu_set_t first = set_of((const int[]){0, 2}, 2);
+    struct bhi_idle before, after, nothing;
+    write_stat("100 0 10 1000 50", "100 0 10 900 50");
+    bhi_idle_read("stat", &before);
+    BHT_EQ(before.of[0], 1050);
+    BHT_EQ(before.of[2], 0);
+    BHT_EQ(before.of[3], 950);
+    write_stat("100 0 10 1003 57", "100 0 14 906 50");
+    bhi_idle_read("stat", &after);
+    BHT_EQ(remove("stat"), 0);
+    BHT_EQ(bhi_idle_most(&all, &before, &after), 1);
+    BHT_EQ(bhi_idle_most(&first, &before, &after), 2); /* both were busy: the last */
+    BHT_EQ(bhi_idle_most(&none, &before, &after), -1);
+    BHT_EQ(bhi_idle_most(&all, &after, &before), 3); /* numbers that go back say nothing */
+    bhi_idle_read("stat", &nothing);
+    BHT_EQ(nothing.of[0], 0);
+}
+
+/* The first |count| of the processors that this process may use; all, if there are fewer. */
+static cpu_set_t first_of(const cpu_set_t *may, int count) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (unsigned i = 0; i < CPU_SETSIZE && CPU_COUNT(&set) < count; i++) {
+        if (CPU_ISSET(i, may)) {
+            CPU_SET(i, &set);
+        }
+    }
+    return set;
+}
+
+static cpu_set_t ours(void) {
+    cpu_set_t set;
+    BHT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    return set;
+}
+
+static void be_on(const cpu_set_t *set) {
+    BHT_EQ(sched_setaffinity(0, sizeof *set, set), 0);
+}
+
+/* In a network of its own no other judge has claimed anything. Where the kernel refuses that,
+ * another one may have, and then less is known. */
+static void two_judges_choose_two(void) {
+    const bool own = unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+    const cpu_set_t all = ours(), two = first_of(&all, 2);
+    const int count = CPU_COUNT(&two);
+    struct bhi_processor a, b, c;
+    be_on(&two);
+    bhi_processor_choose(&a);
+    bhi_processor_choose(&b);
+    bhi_processor_choose(&c); /* there is no other left */
+    BHT_EQ(a.count, count);
+    BHT_TRUE(a.chosen && CPU_ISSET(a.chosen - 1, &two));
+    BHT_TRUE(b.chosen && CPU_ISSET(b.chosen - 1, &two));
+    BHT_TRUE(c.chosen && CPU_ISSET(c.chosen - 1, &two));
+    BHT_TRUE(!own || (a.claim >= 0 && (count == 1 || b.claim >= 0)));
+    BHT_TRUE(a.claim < 0 || b.claim < 0 || a.chosen != b.chosen);
+    BHT_EQ(c.claim, -1);
+    const uint32_t freed = a.chosen;
+    bhi_processor_release(&a);
+    BHT_EQ(a.chosen, 0);
+    bhi_processor_choose(&a);
+    BHT_TRUE(!own || (a.claim >= 0 && a.chosen == freed));
+    bhi_processor_release(&a);
+    bhi_processor_release(&b);
+    bhi_processor_release(&c);
+    be_on(&all);
+}
+
+/* -- real workers --------------------------------------------------------------------------------
+ */
+
+static struct {
+    cpu_set_t expected; /* of all threads of all workers; empty: those of the first one */
+    pid_t seen[256];
+    size_t count;
+    uint64_t deadline_ns; /* of the stream that was made last */
+} look;
+
+bh_status __wrap_bh_stream_create(bh_context *context, const bh_stream_options *options,
+                                  bh_stream **out_stream, bh_detail *detail);
+bh_status __real_bh_stream_create(bh_context *context, const bh_stream_options *options,
+                                  bh_stream **out_stream, bh_detail *detail);
+bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
+
+bh_status __wrap_bh_stream_create(bh_context *context, const bh_stream_options *options,
+                                  bh_stream **out_stream, bh_detail *detail) {
+    look.deadline_ns = options->deadline_ns;
+    return __real_bh_stream_create(context, options, out_stream, detail);
+}
+
+static void look_at_thread(pid_t tid) {
+    cpu_set_t set;
+    BHT_EQ(sched_getaffinity(tid, sizeof set, &set), 0);
+    if (!CPU_COUNT(&look.expected)) {
+        look.expected = set;
+    }
+    BHT_TRUE(CPU_EQUAL(&set, &look.expected));
+}
+
+static void look_at(bh_stream *stream) {
+    char path[64];
+    bh_detail why = {0};
+    if (bh_stream_wait_ready(stream, BHT_SECOND_MS * 60 * 1000000, &why) != BH_OK) {
+        BHT_FAIL("%s", why.message);
+    }
+    const pid_t pid = bh_stream_worker_pid(stream);
+    for (size_t i = 0; i < look.count; i++) {
+        if (look.seen[i] == pid) {
+            return;
+        }
+    }
+    BHT_TRUE(pid > 0 && look.count < BHT_COUNT(look.seen));
+    look.seen[look.count++] = pid;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    BHT_TRUE(threads);
+    size_t found = 0;
+    for (const struct dirent *entry; (entry = readdir(threads));) {
+        if (entry->d_name[0] != '.') {
+            look_at_thread((pid_t)atoi(entry->d_name));
+            found++;
+        }
+    }
+    closedir(threads);
+    BHT_TRUE(found > 2); /* its own, the channel's, the driver's */
+}
+
+bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
+    (void)with_base, (void)one_of, (void)outcome;
+    for (int i = 0; i < BHI_RACER_BASE; i++) {
+        if (race->contenders[i]) {
+            look_at(race->contenders[i]->stream);
+        }
+    }
+    look_at(race->base->stream);
+    if (race->flush) {
+        look_at(race->flush->stream);
+    }
+    for (int i = 0; i < BHI_RACERS; i++) {
+        out[i] = (struct bhi_clocked){.host_ns = 100000 + 200000 * count, .device_ns = 200000};
+    }
+    race->rounds++;
+    return true;
+}
+
+static const char text_of_task[] =
+    "{\"name\": \"copy\", \"sizes\": [{\"n\": 64}],"
+    " \"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"uniform\"}},"
+    " \"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"n\"]}},"
+    " \"groups\": [1], \"reference\": {\"eval\": \"Y = X\"},"
+    " \"limits\": {\"deadline\": \"7s\"}}";
+static const char copy[] = "#version 450\n"
+                           "layout(local_size_x = 64) in;\n"
+                           "layout(set = 0, binding = 0) readonly buffer X { float x[]; };\n"
+                           "layout(set = 0, binding = 1) buffer Y { float y[]; };\n"
+                           "void main() { y[gl_GlobalInvocationID.x] = x[gl_GlobalInvocationID.x]; "
+                           "}\n";
+
+static struct bhi_task task;
+static struct bhi_court court;
+static struct bhi_timekeeper timer;
+static struct bhi_judge_outcome outcome;
+
+/* Starts the workers. |expected|: where they must be; NULL: where the first one is. */
+static void begin(bool all_processors, const cpu_set_t *expected) {
+    const struct bhi_timing_options options = {.runs = 5, .all_processors = all_processors};
+    struct bhi_complaint complaint;
+    bh_detail why = {0};
+    court = (struct bhi_court){.task = &task, .selector = "lavapipe"};
+    if (!bhi_task_parse("t.json", "", text_of_task, &task, &complaint) ||
+        !bhi_trials_make(&task, NULL, 0, &court.trials, &complaint)) {
+        BHT_FAIL("%s", complaint.text);
+    }
+    if (bh_context_create(NULL, &court.context, &why) != BH_OK) {
+        BHT_FAIL("%s", why.message);
+    }
+    CPU_ZERO(&look.expected);
+    if (expected) {
+        look.expected = *expected;
+    }
+    look.count = 0;
+    if (!bhi_timekeeper_open(&court, &options, &timer, &outcome)) {
+        BHT_FAIL("%s", outcome.message);
+    }
+    bh_stream *const streams[] = {timer.reference.stream, timer.itself.stream, timer.base.stream,
+                                  timer.flush.stream};
+    for (size_t i = 0; i < BHT_COUNT(streams); i++) {
+        look_at(streams[i]);
+    }
+    BHT_EQ(look.count, 4);
+}
+
+static void end(void) {
+    bhi_timekeeper_close(&timer);
+    bhi_trials_free(&task, &court.trials);
+    BHT_EQ(bh_context_destroy(court.context), BH_OK);
+    bhi_task_free(&task);
+}
+
+static void runs_are_timed_on_one_processor(void) {
+    struct bhi_candidate candidate = {
+        .judgement = BHI_JUDGED_CORRECT,
+        .file = {.path = "copy.comp", .code = copy, .size = strlen(copy)}};
+    const cpu_set_t before = ours();
+    begin(false, NULL);
+    if (!bhi_timekeeper_measure(&timer, &candidate, &outcome)) {
+        BHT_FAIL("%s", outcome.message);
+    }
+    const cpu_set_t after = ours();
+    BHT_TRUE(CPU_EQUAL(&before, &after));
+    BHT_EQ(CPU_COUNT(&look.expected), 1);
+    /* The reference against itself, and beside the candidate, in five groups each. */
+    BHT_TRUE(look.count >= 2 + 2 * 5 + 2 * 5);
+    BHT_EQ(look.deadline_ns, 7000000000u * (uint64_t)CPU_COUNT(&before));
+    BHT_STR_EQ(candidate.outcome.message, "");
+    BHT_EQ(candidate.timing_count, 1);
+    BHT_TRUE(candidate.timings[0].one_processor && !candidate.timings[0].spreads);
+    bhi_candidate_free(&candidate);
+    end();
+}
+
+static void all_processors_if_asked_for(void) {
+    const cpu_set_t all = ours();
+    begin(true, &all);
+    BHT_EQ(timer.spreads, CPU_COUNT(&all) > 1);
+    BHT_TRUE(!timer.processor.chosen);
+    BHT_EQ(look.deadline_ns, 7000000000u);
+    end();
+}
+
+/* Each processor in turn, so that one of them is not the one that would be chosen anyway. */
+static void a_mask_of_its_own_is_kept(void) {
+    const cpu_set_t all = ours(), two = first_of(&all, 2);
+    for (unsigned i = 0; i < CPU_SETSIZE; i++) {
+        const cpu_set_t only = set_of((const int[]){(int)i}, 1);
+        if (CPU_ISSET(i, &two)) {
+            be_on(&only);
+            begin(false, &only);
+            be_on(&all);
+            BHT_EQ(look.deadline_ns, 7000000000u);
+            end();
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(the_idlest_is_found),
+        BHT_TEST(two_judges_choose_two),
+        BHT_TEST(runs_are_timed_on_one_processor),
+        BHT_TEST(all_processors_if_asked_for),
+        BHT_TEST(a_mask_of_its_own_is_kept),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}

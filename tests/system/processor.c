@@ -1,0 +1,111 @@
+/* bh_stream_options.processor: all threads of a stream's workers are on that one. */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cpu_set_t set_of(pid_t tid) {
+    cpu_set_t set;
+    BHT_EQ(sched_getaffinity(tid, sizeof set, &set), 0);
+    return set;
+}
+
+static unsigned first_of(const cpu_set_t *set) {
+    unsigned i = 0;
+    while (!CPU_ISSET(i, set)) {
+        i++;
+    }
+    return i;
+}
+
+static bh_stream *stream_on(bh_context *context, uint32_t processor) {
+    bh_stream_options options = fx_stream_options();
+    options.processor = processor;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+/* All threads of the stream's worker may use what is in |set|, and no more. */
+static void expect_on(bh_stream *stream, const cpu_set_t *set) {
+    char path[64];
+    size_t threads = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)fx_ready(stream));
+    DIR *folder = opendir(path);
+    BHT_TRUE(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (entry->d_name[0] != '.') {
+            const cpu_set_t its = set_of((pid_t)atoi(entry->d_name));
+            BHT_TRUE(CPU_EQUAL(&its, set));
+            threads++;
+        }
+    }
+    closedir(folder);
+    BHT_TRUE(threads > 2); /* its own, the channel's, the driver's */
+}
+
+static unsigned count_spares(bh_context *context) {
+    static char text[1 << 14];
+    unsigned found = 0;
+    bh_context_describe(context, text, sizeof text);
+    for (const char *at = text; (at = strstr(at, "spare worker ")); at++) {
+        found++;
+    }
+    return found;
+}
+
+/* There is a spare of either kind: none serves a stream of the other. */
+static void workers_run_on_the_processor(void) {
+    const cpu_set_t all = set_of(0);
+    const unsigned number = first_of(&all);
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(number, &only);
+    bh_context_options options = fx_options();
+    options.spares = 1;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *free_one = fx_stream(context, "free", FX_SECONDS);
+    WAIT_UNTIL(count_spares(context) == 1, 20000);
+    bh_stream *bound = stream_on(context, number + 1);
+    expect_on(bound, &only);
+    WAIT_UNTIL(count_spares(context) == 2, 20000);
+    bh_stream *another = fx_stream(context, "another", FX_SECONDS);
+    if (!fx_on_gpu()) { /* whose interrupts take one away (decision 78) */
+        expect_on(free_one, &all);
+        expect_on(another, &all);
+    }
+    WAIT_UNTIL(count_spares(context) == 2, 20000);
+    fx_replace_worker(context, bound);
+    expect_on(bound, &only);
+    bh_stream_release(another);
+    bh_stream_release(free_one);
+    bh_stream_release(bound);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+static void a_processor_that_is_not_there(void) {
+    bh_stream_options options = fx_stream_options();
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = NULL;
+    bh_detail why = {0};
+    options.processor = CPU_SETSIZE + 1;
+    BHT_EQ(bh_stream_create(context, &options, &stream, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_EQ(why.message, "bh_stream_create: options.processor is 1025, over 1024");
+    options.processor = CPU_SETSIZE;
+    BHT_EQ(bh_stream_create(context, &options, &stream, &why), BH_OK);
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &why), BH_UNSUPPORTED);
+    BHT_STR_HAS(why.message, "cannot run on processor 1023 alone");
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(workers_run_on_the_processor),
+        BHT_TEST(a_processor_that_is_not_there),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
