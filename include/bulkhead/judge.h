@@ -141,7 +141,8 @@ typedef struct bh_judge_timing {
     double high;          /* see |low| */
     double noise;         /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;         /* relative, of the reference's median, between the halves of the runs */
-    double host_ns;       /* a run of the candidate by the host's clock, in warm batches; 0: too
+    double host_ns;       /* a run of the candidate by the host's clock, in warm batches; with
+                             bh_judgement.one_processor by the processor time of its worker; 0: too
                              short to be seen */
     double guard_ratio;   /* how many times as long it takes with the guard; 0: not measured */
     uint64_t reserved[3]; /* 0 */

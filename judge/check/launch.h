@@ -15,6 +15,8 @@ bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_strea
 struct bhi_clocked {
     uint64_t host_ns;   /* by the judge's clock, from submission to completion */
     uint64_t device_ns; /* what the worker claims; 0: not known */
+    uint64_t work_ns;   /* what the kernel counted meanwhile as the worker's processor time; only
+                           of a worker on one processor; 0: not known */
 };
 
 /* Submits the commands and waits for their end; a signal cancels them. |out|: also measures. */

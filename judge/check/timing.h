@@ -25,7 +25,8 @@ struct bhi_timing {
     double noise;            /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;            /* relative, of the reference's median from the first half of the runs
                                 to the second */
-    double host_ns;          /* a run of the candidate by the host's clock, in batches */
+    double host_ns;          /* a run of the candidate by the host's clock, in batches; if
+                                |one_processor|: by the processor time of its worker */
     bool device;             /* by device timestamps; otherwise by the host's clock, in batches */
     bool cold;               /* caches were flushed before each run */
     bool noisy;              /* the noise stayed above the limit */

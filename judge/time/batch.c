@@ -26,7 +26,7 @@ bool bhi_batches_take(struct bhi_batches *batches, struct bhi_series *series, si
             return false;
         }
         for (int k = 0; k < BHI_RACERS; k++) {
-            const uint64_t host_ns = clocked[k].host_ns;
+            const uint64_t host_ns = bhi_seen_ns(&clocked[k]);
             batches->least[k] = host_ns < batches->least[k] ? host_ns : batches->least[k];
         }
     }

@@ -140,6 +140,29 @@ static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outc
     return true;
 }
 
+/* A worker, and the processor time that all its threads have had. */
+struct worked {
+    pid_t pid; /* 0: it is not known */
+    uint64_t ns;
+};
+
+static struct worked worked_of(bh_stream *stream) {
+    struct worked worked = {.pid = bh_stream_worker_pid(stream)};
+    struct timespec time;
+    clockid_t clock;
+    if (worked.pid <= 0 || clock_getcpuclockid(worked.pid, &clock) != 0 ||
+        clock_gettime(clock, &time) != 0) {
+        return (struct worked){0};
+    }
+    worked.ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    return worked;
+}
+
+static uint64_t worked_since(const struct worked *before, bh_stream *stream) {
+    const struct worked now = worked_of(stream);
+    return before->pid && now.pid == before->pid ? now.ns - before->ns : 0;
+}
+
 static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *out,
                 struct bhi_judge_outcome *outcome) {
     struct bhi_race *race = round->race;
@@ -153,10 +176,12 @@ static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *o
         race->running = BHI_RACER_BASE; /* it is not a contender's failure */
         return false;
     }
+    const struct worked before = race->court->processor ? worked_of(stream) : (struct worked){0};
     if (!bhi_court_submit(stream, round->commands, (uint32_t)round->count, out, outcome) ||
         !glance(round, racer, out, outcome)) {
         return false;
     }
+    out->work_ns = worked_since(&before, stream);
     if (racer == BHI_RACER_BASE || racer == BHI_RACER_TRUSTED) {
         release_laps(round, racer);
     }

@@ -70,6 +70,17 @@ void bhi_series_free(struct bhi_series *series) {
     }
 }
 
+uint64_t bhi_seen_ns(const struct bhi_clocked *clocked) {
+    return clocked->work_ns ? clocked->work_ns : clocked->host_ns;
+}
+
+/* What is claimed of a run. The device of a worker on one processor is that processor: while others
+ * had it, no kernel ran. */
+static uint64_t claim_of(const struct bhi_clocked *clocked) {
+    return clocked->work_ns && clocked->work_ns < clocked->device_ns ? clocked->work_ns
+                                                                     : clocked->device_ns;
+}
+
 /* Without a clock of the device: a run is a part of a batch, by the host's clock, less what an
  * empty batch takes. */
 static uint64_t by_host(const struct bhi_series *series, const struct bhi_clocked *clocked,
@@ -88,8 +99,8 @@ static bool take_one(struct bhi_series *series, size_t index) {
     }
     for (int i = 0; i < BHI_RACER_BASE; i++) {
         series->times[i][index] =
-            device ? clocked[i].device_ns : by_host(series, &clocked[i], &clocked[BHI_RACER_BASE]);
-        series->hosts[i][index] = clocked[i].host_ns;
+            device ? claim_of(&clocked[i]) : by_host(series, &clocked[i], &clocked[BHI_RACER_BASE]);
+        series->hosts[i][index] = bhi_seen_ns(&clocked[i]);
     }
     series->unclaimed |= device && !clocked[BHI_RACER_CANDIDATE].device_ns;
     return true;

@@ -5,13 +5,17 @@
 
 #include "judge/time/round.h"
 
+/* How long a run took, as the host saw it: by its clock, or the processor time of a worker on one
+ * processor. What others did there meanwhile is not in that. */
+uint64_t bhi_seen_ns(const struct bhi_clocked *clocked);
+
 struct bhi_series {
     struct bhi_race race;
     size_t count;                      /* rounds */
     size_t groups;                     /* of rounds */
     uint64_t *times[BHI_RACER_BASE];   /* |count| each: claims of the device's time, or, without its
                                          clock, the host's times of a run in a batch; owned */
-    uint64_t *hosts[BHI_RACER_BASE];   /* the host's time of each claim; owned */
+    uint64_t *hosts[BHI_RACER_BASE];   /* what the host saw of each claim; owned */
     size_t batch;                      /* runs in a batch, at most */
     bool device;                       /* the workers claim times of the device */
     bool unclaimed;                    /* the candidate's does not, and the reference's does */

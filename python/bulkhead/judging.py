@@ -71,7 +71,8 @@ class Timing:
     drift: float
     """Relative, of the reference's median, between the halves of the runs."""
     host: float | None
-    """Seconds of a run by the host's clock, in warm batches; None: too short to be seen."""
+    """Seconds of a run by the host's clock, in warm batches; with `one_processor` by the processor
+    time of its worker; None: too short to be seen."""
     guard_ratio: float | None
     """How many times as long it takes with the guard; None: not measured."""
     device: bool

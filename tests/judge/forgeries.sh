@@ -38,10 +38,11 @@ LIMIT=300 with_faults '*:lie_late:*=fail' cli judge task.json cheat.comp honest.
 says cheat.comp TIMING_FORGED '.message == "its output Z has changed after its run was reported to be complete (n=1000)"'
 says honest.comp CORRECT
 
-# By the batches the claims are true. The longer way back is found, though it may vary by much.
+# By the batches the claims are true. The longer way back is found, though it may vary by much. On
+# one processor a pause is no work, and gains nothing.
 case_name="single runs that take longer than is claimed"
 pauses=$(printf ',*:lie_single:*=pause%.0s' $(seq $((slowness > 1 ? 12 : 4))))
-LIMIT=300 with_faults "${pauses#,}" cli judge task.json cheat.comp --time --repeat 20 --json
+LIMIT=300 with_faults "${pauses#,}" cli judge task.json cheat.comp --time --all-processors --repeat 20 --json
 expect_status 1
 says cheat.comp TIMING_FORGED '.message | startswith("its worker claims ")'
 

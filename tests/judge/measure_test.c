@@ -23,6 +23,9 @@ struct scene {
     double slows_runs;    /* its single runs do */
     double busy_batches;  /* from the first candidate's worker on all batches take so much longer */
     double later;         /* in the second half of a measurement all runs take so much longer */
+    double longer;        /* all runs take so much longer */
+    double shared;        /* others have the processor: by all clocks runs take up to so much
+                             longer, but not by what the kernel counts as the workers' work */
 };
 
 static struct scene scene;
@@ -96,20 +99,29 @@ bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, u
     for (int i = 0; i < 2; i++) {
         const bool slowed = beside && i == BHI_RACER_REFERENCE;
         double run_ns = RUN_NS + noise.words[i] % 2000;
+        run_ns *= factor(scene.longer);
         run_ns *= race->rounds % ROUNDS > ROUNDS / 2 ? factor(scene.later) : 1;
         run_ns *= slowed ? factor(scene.slows_runs) : 1;
         run_ns *= 1 + scene.noise * noise.words[2 + i] / UINT32_MAX;
-        const bool lies = beside && !i && (!scene.until || race->rounds < scene.until);
+        const bool lies =
+            scene.claims > 0 && beside && !i && (!scene.until || race->rounds < scene.until);
         const double claim_ns = run_ns * (lies ? factor(scene.claims) : 1);
-        out[i].device_ns = (uint64_t)claim_ns;
-        out[i].host_ns = (uint64_t)run_ns + WAY_NS;
+        const double wait = (factor(scene.shared) - 1) * noise.words[2 + i] / UINT32_MAX;
+        out[i].device_ns = (uint64_t)(claim_ns * (lies ? 1 : 1 + wait));
+        out[i].host_ns = (uint64_t)((run_ns + WAY_NS) * (1 + wait));
+        if (scene.shared > 0) {
+            out[i].work_ns = (uint64_t)run_ns + WAY_NS / 50;
+        }
         if (count > 1) {
             run_ns *= slowed ? factor(scene.slows_batches) : 1;
             run_ns *= was_beside ? factor(scene.busy_batches) : 1;
-            out[i].host_ns = (uint64_t)(BASE_NS + run_ns * (double)count);
+            run_ns *= (double)count;
+            out[i].host_ns = (uint64_t)((BASE_NS + run_ns) * (1 + wait));
+            out[i].work_ns = scene.shared > 0 ? (uint64_t)run_ns + BASE_NS / 5 : 0;
         }
     }
     out[BHI_RACER_BASE].host_ns = BASE_NS;
+    out[BHI_RACER_BASE].work_ns = scene.shared > 0 ? BASE_NS / 5 : 0;
     return true;
 }
 
@@ -193,6 +205,21 @@ static void a_reference_that_drifts(void) {
     BHT_TRUE(timing.ratio == 0 && timing.drift > 0.05);
 }
 
+/* By the clocks a run takes 0.15 to 1.5 ms. */
+static void others_on_the_processor(void) {
+    BHT_EQ(measure((struct scene){.shared = 10}), BHI_JUDGED_CORRECT);
+    BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
+    BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01 && !timing.noisy);
+    BHT_TRUE(timing.host_ns > 0.95 * RUN_NS && timing.host_ns < 1.05 * RUN_NS);
+}
+
+static void claims_that_others_would_excuse(void) {
+    BHT_EQ(measure((struct scene){.claims = 0.6, .shared = 10}), BHI_JUDGED_FORGED);
+    BHT_TRUE(timing.ratio == 0);
+    /* No batch shows this one, but the single runs do. */
+    BHT_EQ(measure((struct scene){.claims = 0.8, .longer = 10, .shared = 10}), BHI_JUDGED_FORGED);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(an_honest_candidate),
@@ -203,6 +230,8 @@ int main(int argc, char **argv) {
         BHT_TEST(a_machine_that_becomes_busy),
         BHT_TEST(load_in_the_runs_of_the_reference),
         BHT_TEST(a_reference_that_drifts),
+        BHT_TEST(others_on_the_processor),
+        BHT_TEST(claims_that_others_would_excuse),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

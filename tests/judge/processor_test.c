@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "judge/time/measure.h"
+#include "judge/time/slower.h"
 
 /* -- the choice ----------------------------------------------------------------------------------
  */
@@ -127,6 +128,8 @@ bh_status __real_bh_stream_create(bh_context *context, const bh_stream_options *
                                   bh_stream **out_stream, bh_detail *detail);
 bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
                           struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
+bool __real_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
 
 bh_status __wrap_bh_stream_create(bh_context *context, const bh_stream_options *options,
                                   bh_stream **out_stream, bh_detail *detail) {
@@ -237,6 +240,27 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
     BHT_EQ(look.count, 4);
 }
 
+/* Runs the reference beside itself. What a worker worked is known if all have one processor. */
+static void expect_work(bool known) {
+    struct bhi_candidate itself = {.judgement = BHI_JUDGED_CORRECT};
+    struct bhi_clocked clocked[BHI_RACERS] = {{0}};
+    struct bhi_race race = {.court = &court,
+                            .contenders = {&timer.itself, &timer.reference},
+                            .base = &timer.base,
+                            .trial = bhi_timed_trial(&court, 0),
+                            .candidate = &itself};
+    for (int i = 0; i < 2; i++) { /* with the first run workers get their kernels */
+        if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
+            BHT_FAIL("%s", outcome.message);
+        }
+    }
+    const enum bhi_racer racers[] = {BHI_RACER_CANDIDATE, BHI_RACER_REFERENCE, BHI_RACER_BASE};
+    for (size_t i = 0; i < BHT_COUNT(racers); i++) {
+        BHT_TRUE(clocked[racers[i]].host_ns > 0);
+        BHT_EQ(clocked[racers[i]].work_ns > 0, known);
+    }
+}
+
 static void end(void) {
     bhi_timekeeper_close(&timer);
     bhi_trials_free(&task, &court.trials);
@@ -263,12 +287,14 @@ static void runs_are_timed_on_one_processor(void) {
     BHT_EQ(candidate.timing_count, 1);
     BHT_TRUE(candidate.timings[0].one_processor && !candidate.timings[0].spreads);
     bhi_candidate_free(&candidate);
+    expect_work(true);
     end();
 }
 
 static void all_processors_if_asked_for(void) {
     const cpu_set_t all = ours();
     begin(true, &all);
+    expect_work(false);
     BHT_EQ(timer.spreads, CPU_COUNT(&all) > 1);
     BHT_TRUE(!timer.processor.chosen);
     BHT_EQ(look.deadline_ns, 7000000000u);
