@@ -51,3 +51,9 @@ bh_blame bhi_past_blame(const struct bhi_past *past, const struct bhi_submission
     }
     return bhi_past_clean(past, submission) ? BH_BLAME_CERTAIN : BH_BLAME_SUSPECTED;
 }
+
+void bhi_blame_lower(bh_blame *blame) {
+    if (*blame == BH_BLAME_CERTAIN) {
+        *blame = BH_BLAME_SUSPECTED;
+    }
+}

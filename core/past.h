@@ -37,5 +37,7 @@ bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *su
 /* Returns what the result |status| of |submission| proves. */
 bh_blame bhi_past_blame(const struct bhi_past *past, const struct bhi_submission *submission,
                         bh_status status);
+/* Something else than the kernel may be the cause: certain blame becomes suspected (T2). */
+void bhi_blame_lower(bh_blame *blame);
 
 #endif

@@ -313,9 +313,7 @@ static void judge_loss(struct bhi_core_worker *worker, struct bhi_outcome *outco
     if (outcome->status != BH_DEVICE_LOST || !lost_late(worker, outcome)) {
         return;
     }
-    if (outcome->blame == BH_BLAME_CERTAIN) {
-        outcome->blame = BH_BLAME_SUSPECTED;
-    }
+    bhi_blame_lower(&outcome->blame);
     snprintf(
         message, 512,
         "%.330s; a GPU's driver ends a kernel that keeps other processes waiting for about 4 s: "

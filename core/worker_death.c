@@ -127,13 +127,9 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     outcome.blame = submission->seq == culprit
                         ? bhi_past_blame(&worker->past, submission, outcome.status)
                         : BH_BLAME_NONE;
-    /* It imported buffers or stood still: that proves nothing of the kernel (T2). */
-    if (worker->kill_unbegun && outcome.status == BH_DEADLINE &&
-        outcome.blame == BH_BLAME_CERTAIN) {
-        outcome.blame = BH_BLAME_SUSPECTED;
-    }
-    if (death->elsewhere && outcome.blame == BH_BLAME_CERTAIN) {
-        outcome.blame = BH_BLAME_SUSPECTED;
+    /* A worker killed before the submission began imported buffers or stood still. */
+    if ((worker->kill_unbegun && outcome.status == BH_DEADLINE) || death->elsewhere) {
+        bhi_blame_lower(&outcome.blame);
     }
     /* turn_ns is kept from the look that found the submission too late. What the worker skipped or
      * reported until its death may have moved running_since_ns. */
