@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "batch/slurm/client.h"
 #include "batch/slurm/probe_record.h"
 #include "batch/slurm/whole.h"
+#include "cli/batch_slurm_parts.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -60,18 +60,12 @@ static void ask(const struct bhi_probe_record *record, struct look *out_look) {
     out_look->result = bhi_slurm_tasks(comment, see, out_look, &out_look->why);
 }
 
-/* Has the submitter that signed the lock ended? Known only on its own machine. */
+/* Has the submitter that signed the lock ended? */
 static bool submitter_is_gone(const char *state) {
-    char text[128] = "", machine[64] = "", here[64] = "?";
-    int pid = 0;
+    char text[128] = "";
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/lock", state);
     BHI_AUTO_FD fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0) {
-        return false;
-    }
-    (void)gethostname(here, sizeof here - 1);
-    return sscanf(text, "%d %63s", &pid, machine) == 2 && pid > 1 && !strcmp(machine, here) &&
-           kill(pid, 0) != 0 && errno == ESRCH;
+    return fd >= 0 && read(fd, text, sizeof text - 1) > 0 && bhi_batch_slurm_holder_is_gone(text);
 }
 
 static const char *node_of(const struct look *look) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/owner.h"
+#include "batch/journal/host.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
@@ -36,11 +37,19 @@ bool bhi_batch_slurm_load_array(struct bhi_slurm_batch *batch, struct bhi_compla
     return true;
 }
 
+bool bhi_batch_slurm_holder_is_gone(const char *holder) {
+    int pid = 0;
+    char machine[BHI_HOST_NAME] = "", here[BHI_HOST_NAME];
+    _Static_assert(BHI_HOST_NAME == 65, "the format below");
+    return sscanf(holder, "%d %64s", &pid, machine) == 2 && pid > 1 &&
+           !strcmp(machine, bhi_host_name(here)) && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 /* One submitter uses a folder at a time. sbatch inherits the lock, so that a new submitter waits
  * until a submission that an earlier one had begun has ended. */
 static int lock_folder(struct bhi_slurm_batch *batch) {
     const uint64_t end = bhi_clock_ns() + LOCK_PATIENCE;
-    char holder[128] = "", name[64] = "?";
+    char holder[128] = "", name[BHI_HOST_NAME];
     struct bhi_complaint complaint;
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/lock", batch->folder.real);
     batch->lock = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
@@ -50,13 +59,8 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
     }
     while (flock(batch->lock, LOCK_EX | LOCK_NB) != 0) {
         const ssize_t size = pread(batch->lock, holder, sizeof holder - 1, 0);
-        int pid = 0;
-        char machine[64] = "";
         holder[size > 0 ? size : 0] = '\0';
-        (void)gethostname(name, sizeof name - 1);
-        const bool is_gone = sscanf(holder, "%d %63s", &pid, machine) == 2 && pid > 1 &&
-                             !strcmp(machine, name) && kill(pid, 0) != 0 && errno == ESRCH;
-        const bool waits = is_gone && bhi_clock_ns() <= end;
+        const bool waits = bhi_batch_slurm_holder_is_gone(holder) && bhi_clock_ns() <= end;
         if (waits && !bhi_slurm_pause(SECOND / 10)) {
             if (bhi_batch_slurm_has_file(batch->given_state, "array.json")) {
                 (void)bhi_batch_slurm_load_array(batch, &complaint);
@@ -71,8 +75,8 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
             return BHI_EXIT_ENVIRON;
         }
     }
-    (void)gethostname(name, sizeof name - 1);
-    if (ftruncate(batch->lock, 0) != 0 || dprintf(batch->lock, "%d %s", getpid(), name) < 0) {
+    if (ftruncate(batch->lock, 0) != 0 ||
+        dprintf(batch->lock, "%d %s", getpid(), bhi_host_name(name)) < 0) {
         bhi_complain("batch", "%s/lock cannot be written: %s", batch->given_state, strerror(errno));
         return BHI_EXIT_ENVIRON;
     }
