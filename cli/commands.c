@@ -266,7 +266,8 @@ static const struct bhi_section judge_sections[] = {
      "                   WORKER_SIGNAL and so on, as of bulkhead run. BINDING_MISMATCH:\n"
      "                   its bindings or push constants are not those of the task\n"
      "  TIMING_FORGED    with --time: its worker claims times that cannot be\n"
-     "  SLOWER           with --slower-than"},
+     "  SLOWER           with --slower-than RATIO: it surely takes more than RATIO times\n"
+     "                   as long as the reference"},
     {"What is checked",
      "Each candidate gets a worker of its own, and each run fresh buffers. Before a run its "
      "outputs hold random bytes, and so do margins around them, which must not change. Each size "
@@ -274,26 +275,26 @@ static const struct bhi_section judge_sections[] = {
      "repeated; if the outputs differ, the candidate is reported as not deterministic, which is no "
      "fault."},
     {"Times",
-     "With --time, those that are CORRECT are timed when all have been checked. Candidate and "
-     "reference take turns, on the same fresh inputs, in groups of runs: each has fresh workers, "
-     "as one may be slow as long as it lives. Some runs are checked, too; which, the candidate "
-     "cannot know. Reported are the medians of the device's own times, and their ratio with its "
-     "95 % interval, from the groups. The device's times come from workers. The host has a clock "
-     "of its own; claims that it refutes three times are TIMING_FORGED. Where it can neither "
-     "confirm nor refute them, the measurement is repeated, as where the reference becomes slower "
-     "or faster by more than 5 %, or is slower than without the candidate; after three the ratio "
-     "is unknown. Noise above 0.5 % is reported. On a device without timestamps the times are the "
-     "host's, of warm batches."},
+     "With --time, the candidates that are CORRECT are timed when all have been checked. "
+     "Candidate and reference take turns on the same fresh inputs, in groups of runs. Each group "
+     "has fresh workers, because a worker may be slow for its whole life. Some runs are checked; "
+     "the candidate cannot know which. The report has the medians of the device's own times, and "
+     "their ratio with its 95 % interval, computed from the groups. The device's times come from "
+     "workers. The host has a clock of its own: claims that it refutes three times are "
+     "TIMING_FORGED. The measurement is repeated if the host can neither confirm nor refute the "
+     "claims, if the reference becomes slower or faster by more than 5 %, or if it is slower than "
+     "without the candidate. After the third measurement the ratio is unknown. Noise above 0.5 % "
+     "is reported. On a device without timestamps the times are the host's, of warm batches."},
     {"The reference",
      "It is run before any candidate, twice with each input. If it fails, computes different bytes "
      "with the same inputs, or computes a NaN of which TASK says nothing, no candidate is judged."},
     {"Many candidates",
-     "With --state each verdict is in DIR/judge.jsonl, a line each, before the next candidate of "
-     "its worker begins. --resume judges what has no verdict there, and files that have changed "
-     "since. Recorded times are kept; whether they are SLOWER, --slower-than of this run says. "
-     "With "
-     "--time what was not measured, or came out unknown, is measured. A DIR of another task is "
-     "refused, also if only a file of TASK or what the reference computes differs."},
+     "With --state, DIR/judge.jsonl gets a line for each verdict as soon as it is known. --resume "
+     "judges the candidates that have no verdict there, and those whose files have changed since. "
+     "Recorded times are kept; they are compared with the --slower-than of the current run, which "
+     "decides whether a candidate is SLOWER. With --time, times that are missing or came out "
+     "unknown are measured. A DIR of another task is refused, even if only a file of TASK or what "
+     "the reference computes differs."},
     {"Differences",
      "  bulkhead judge --diff BEFORE AFTER [--json]\n\n"
      "The changes are: worse and better (it was CORRECT, or is now), slower and faster (the 95 % "
