@@ -20,7 +20,9 @@
 #include "tool/content_hash.h"
 
 #define SECOND UINT64_C(1000000000)
-#define TICK   (SECOND / 5)
+/* Pauses between two looks for the answer: an eighth of the time that has passed, within these. */
+#define LEAST_TICK (SECOND / 50)
+#define MOST_TICK  (SECOND / 5)
 /* How long a network file system may take to show what another machine has written. */
 #define SETTLES (10 * SECOND)
 
@@ -433,7 +435,8 @@ static bool is_settled(const struct bhi_probe *probe, const struct wait *wait) {
 static enum bhi_slurm_probe_result await(struct bhi_probe *probe, const char *comment,
                                          struct bhi_complaint *complaint) {
     struct wait wait = {.seen = {.job = probe->record.job}};
-    uint64_t look_ns = bhi_clock_ns() + probe->poll_ns;
+    const uint64_t began_ns = bhi_clock_ns();
+    uint64_t look_ns = began_ns + probe->poll_ns;
     while (!take_answer(probe)) {
         const uint64_t now = bhi_clock_ns();
         if (is_cancelled(probe)) {
@@ -449,7 +452,10 @@ static enum bhi_slurm_probe_result await(struct bhi_probe *probe, const char *co
                 return result;
             }
         }
-        if (!bhi_slurm_pause(TICK)) {
+        const uint64_t tick_ns = (bhi_clock_ns() - began_ns) / 8;
+        if (!bhi_slurm_pause(tick_ns < LEAST_TICK  ? LEAST_TICK
+                             : tick_ns > MOST_TICK ? MOST_TICK
+                                                   : tick_ns)) {
             return end(probe, BHI_PROBE_INTERRUPTED, complaint);
         }
     }

@@ -1,5 +1,5 @@
-/* When a submitter looks at the files of its shards. Its clock is one of the test: a pause only
- * moves it. */
+/* When a submitter looks at the files of its shards, and for the answer of its probe. Its clock is
+ * one of the test: a pause only moves it. */
 #include "support.h"
 
 #include <ftw.h>
@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "batch/slurm/array.h"
+#include "batch/slurm/probe.h"
 #include "batch/slurm/watch.h"
 #include "tool/clock.h"
 
@@ -17,6 +18,8 @@
 enum { TICK_MS = 200, NEAR_MS = 20, MOST = 40, FEEDS = 16 };
 
 static uint64_t now_ns = 1000 * MS;
+static uint32_t pauses;
+static void (*on_pause)(void); /* NULL: nothing happens meanwhile */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
@@ -30,6 +33,10 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
     (void)left;
     now_ns += (uint64_t)time->tv_sec * 1000 * MS + (uint64_t)time->tv_nsec;
+    pauses++;
+    if (on_pause) {
+        on_pause();
+    }
     return 0;
 }
 
@@ -217,10 +224,54 @@ static void test_no_feeds(void) {
     remove_batch(&batch);
 }
 
+static struct bhi_probe asked;
+static uint64_t answers_ns;
+
+static void answer(void) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/probe/answer.%s", asked.state, asked.record.nonce);
+    if (now_ns >= answers_ns) {
+        write_text(path, "n1\nbulkhead 1.2.3\n", 0600);
+        on_pause = NULL;
+    }
+}
+
+/* An answer is seen soon: in an eighth of the time that it took, or a fifth of a second. */
+static void test_the_answer_of_a_probe(void) {
+    static const uint64_t takes_ms[] = {5, 130, 990, 1500, 9000};
+    for (size_t i = 0; i < BHT_COUNT(takes_ms); i++) {
+        struct batch batch;
+        struct bhi_complaint complaint;
+        char path[100], program[] = "/bin/true", here[] = "/";
+        const struct bhi_slurm_client client = {.lock = -1, .patience_ns = 1000 * MS};
+        make_batch(&batch, 1);
+        snprintf(path, sizeof path, "%s/sbatch", batch.folder);
+        write_text(path, "#!/bin/sh\necho 18\n", 0700);
+        batch.array.program = program;
+        batch.array.cwd = here;
+        asked = (struct bhi_probe){.state = batch.folder,
+                                   .array = &batch.array,
+                                   .client = &client,
+                                   .poll_ns = 1000000 * MS,
+                                   .runs_ns = 1000000 * MS};
+        answers_ns = now_ns + takes_ms[i] * MS;
+        on_pause = answer;
+        pauses = 0;
+        BHT_EQ(bhi_probe_run(&asked, &complaint), BHI_PROBE_DONE);
+        BHT_STR_EQ(asked.node, "n1");
+        const uint64_t least = NEAR_MS * MS, late = takes_ms[i] * MS / 8 + least;
+        BHT_LE(now_ns - answers_ns, late < TICK_MS * MS ? late : TICK_MS * MS);
+        BHT_LE(pauses, 60 + 2 * takes_ms[i] / TICK_MS); /* a pause is cut into slices of 100 ms */
+        batch.array.program = batch.array.cwd = NULL;
+        remove_batch(&batch);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_the_end_is_near), BHT_TEST(test_the_end),  BHT_TEST(test_many_shards),
-        BHT_TEST(test_slow_reading),    BHT_TEST(test_no_feeds),
+        BHT_TEST(test_the_end_is_near), BHT_TEST(test_the_end),
+        BHT_TEST(test_many_shards),     BHT_TEST(test_slow_reading),
+        BHT_TEST(test_no_feeds),        BHT_TEST(test_the_answer_of_a_probe),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
