@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "batch/runner/input_cache.h"
 #include "batch/runner/kernel_cache.h"
 #include "batch/runner/list.h"
@@ -16,7 +17,6 @@
 #include "request/launch.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
-#include "tool/memory.h"
 
 static const uint64_t tick_ns = 100000000u;         /* between checks of signals and progress */
 static const uint64_t patience_ns = 60000000000u;   /* while the environment refuses everything */

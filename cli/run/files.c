@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "request/content.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
-#include "tool/memory.h"
 #include "tool/session.h"
 
 /* A header on a stream may announce this many bytes before they arrive; for more, the data must

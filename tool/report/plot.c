@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tool/report/quantity.h"
 
 enum { WIDTH = 900, HEIGHT = 420, LEFT = 96, RIGHT = 16, TOP = 12, BOTTOM = 52, RADIUS = 5 };
@@ -23,15 +24,9 @@ void bhi_plot_add(struct bhi_plot *plot, double x, double y) {
     if (!(x > 0) || !(y > 0) || !isfinite(x) || !isfinite(y)) {
         return;
     }
-    if (series->count == series->capacity) {
-        const size_t capacity = series->capacity ? 2 * series->capacity : 16;
-        struct bhi_plot_point *points = realloc(series->points, capacity * sizeof *points);
-        if (!points) {
-            plot->failed = true;
-            return;
-        }
-        series->points = points;
-        series->capacity = capacity;
+    if (!BHI_ARRAY_RESERVE(series->points, series->capacity, series->count + 1)) {
+        plot->failed = true;
+        return;
     }
     size_t at = series->count++;
     for (; at && series->points[at - 1].x > x; at--) {

@@ -1,6 +1,6 @@
 /* How much memory this machine has available. */
-#ifndef BHI_TOOL_MEMORY_H
-#define BHI_TOOL_MEMORY_H
+#ifndef BHI_BASE_MEMORY_H
+#define BHI_BASE_MEMORY_H
 
 #include <stdint.h>
 
