@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "batch/report/tally.h"
+#include "batch/runner/cancel.h"
 #include "tool/report/quantity.h"
 #include "tool/report/timeline.h"
 
@@ -100,7 +101,7 @@ static bool collect_notes(struct bhi_shards *shards, const struct bhi_report_sha
     const uint64_t quarantined = shards->single ? 0 : count_quarantined(shards);
     char clock[BHI_TALLY_CLOCK], who[BHI_SHARDS_WHO];
     if (shards->cancelled && bhi_shards_cancelled_by(shards->folder, who)) {
-        note(notes, "it was cancelled %s: %.600s/cancel exists", who, shards->path);
+        note(notes, "it was cancelled %s: %.600s/" BHI_CANCEL_FILE " exists", who, shards->path);
     }
     if (quarantined) {
         note(notes, "%llu kernel%s in the quarantine that the shards share",

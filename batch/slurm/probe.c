@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "batch/graph/names.h"
+#include "batch/runner/cancel.h"
 #include "batch/slurm/sbatch_option.h"
 #include "batch/slurm/shard.h"
 #include "batch/slurm/whole.h"
@@ -327,7 +328,7 @@ static void see(void *user, const struct bhi_slurm_task *task) {
 
 /* Has somebody asked for the end (bulkhead batch --cancel)? */
 static bool is_cancelled(const struct bhi_probe *probe) {
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/cancel", probe->state);
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/" BHI_CANCEL_FILE, probe->state);
     return path && access(path, F_OK) == 0;
 }
 

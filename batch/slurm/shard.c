@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "batch/queue/queue.h"
+#include "batch/runner/cancel.h"
 #include "batch/slurm/array.h"
 #include "batch/slurm/whole.h"
 #include "tool/text.h"
@@ -64,7 +65,8 @@ static const char script[] =
     "trap : TERM INT\n"
     "status=0\n"
     "\"$program\" batch \"$shard/jobs.jsonl\" --state \"$shard/state\" --resume \\\n"
-    "    --quarantine \"$state/quarantine\" --cancel-file \"$state/cancel\"%s \"$@\" || status=$?\n"
+    "    --quarantine \"$state/quarantine\" --cancel-file \"$state/" BHI_CANCEL_FILE
+    "\"%s \"$@\" || status=$?\n"
     "said=$shard/.ended.$SLURM_JOB_ID\n"
     "echo \"$batch $round $SLURM_ARRAY_JOB_ID $status $node\" > \"$said\" &&\n"
     "    mv -f \"$said\" \"$shard/ended\"\n"

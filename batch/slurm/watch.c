@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/owner.h"
+#include "batch/runner/cancel.h"
 #include "batch/slurm/sbatch_option.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
@@ -224,7 +225,7 @@ static bool read_ending(const struct bhi_watch *watch, uint32_t number,
 
 /* Has somebody asked for the end? The tasks see the same file. */
 static bool is_cancelled(const struct bhi_watch *watch) {
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/cancel", watch->state);
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/" BHI_CANCEL_FILE, watch->state);
     return path && access(path, F_OK) == 0;
 }
 
