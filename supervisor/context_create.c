@@ -100,23 +100,7 @@ static bh_status check_kernel(bh_detail *detail) {
                     why.setting);
 }
 
-BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,
-                                   bh_detail *detail) {
-    if (!out_context) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_create: out_context is NULL");
-    }
-    *out_context = NULL;
-    bh_context_options all;
-    bh_context_options_init(&all);
-    const bh_context_options *options = &all;
-    bh_status status = BH_OK;
-    if (given) {
-        status = bhi_layout_take_options(BHI_OURS(bh_context_options), &all, given,
-                                         "bh_context_create", "options", detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+static bh_status check_options(const bh_context_options *options, bh_detail *detail) {
     if (!options->restart_budget) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.restart_budget is 0");
@@ -140,11 +124,14 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_context_create: options.kernel_limit is 0");
     }
-    status = check_kernel(detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    if ((status = bhi_room_check_files("bh_context_create", BHI_LANE_CAPACITY + bhi_page_round(1),
+    return BH_OK;
+}
+
+/* Looks for what a context needs of the system and of this process. */
+static bh_status check_host(bh_detail *detail) {
+    bh_status status;
+    if ((status = check_kernel(detail)) != BH_OK ||
+        (status = bhi_room_check_files("bh_context_create", BHI_LANE_CAPACITY + bhi_page_round(1),
                                        detail)) != BH_OK ||
         (status = bhi_room_check_process("bh_context_create", detail)) != BH_OK ||
         (status = bhi_room_check("bh_context_create", "a context with one stream", BHI_ROOM_FIRST,
@@ -154,15 +141,19 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     if (sodium_init() < 0) {
         return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");
     }
+    return BH_OK;
+}
 
+/* Makes a context without threads. NULL: out of memory. */
+static bh_context *make_context(const bh_context_options *options) {
     struct whole *whole = bhi_freelist_take(&freelist);
     if (!whole) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+        return NULL;
     }
     *whole = (struct whole){0};
     if (!bhi_context_init(&whole->context, &bhi_supervisor_core_ops)) {
         bhi_freelist_give(&freelist, whole);
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+        return NULL;
     }
     struct bh_context *context = &whole->context;
     context->free = free_context;
@@ -197,7 +188,12 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     cpu_set_t processors;
     context->may_spin = sched_getaffinity(0, sizeof processors, &processors) == 0 &&
                         CPU_COUNT(&processors) >= SPIN_PROCESSORS;
-    status =
+    return context;
+}
+
+/* Starts its threads. */
+static bh_status start(bh_context *context, const bh_context_options *options, bh_detail *detail) {
+    bh_status status =
         bhi_spawn_paths(options, &context->settings.worker_path, &context->settings.worker_remedy,
                         &context->settings.runtime_parent, detail);
     if (status == BH_OK) {
@@ -214,6 +210,31 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
                           "bh_context_create: options.cache_dir");
         bhi_reactor_stop(context);
     }
+    return status;
+}
+
+BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,
+                                   bh_detail *detail) {
+    if (!out_context) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_create: out_context is NULL");
+    }
+    *out_context = NULL;
+    bh_context_options options;
+    bh_context_options_init(&options);
+    bh_status status = BH_OK;
+    if (given) {
+        status = bhi_layout_take_options(BHI_OURS(bh_context_options), &options, given,
+                                         "bh_context_create", "options", detail);
+    }
+    if (status != BH_OK || (status = check_options(&options, detail)) != BH_OK ||
+        (status = check_host(detail)) != BH_OK) {
+        return status;
+    }
+    bh_context *context = make_context(&options);
+    if (!context) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+    }
+    status = start(context, &options, detail);
     if (status != BH_OK) {
         bhi_context_unref(context);
         return status;
