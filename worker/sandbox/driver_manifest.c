@@ -25,13 +25,13 @@ struct search {
     size_t library_size;
     unsigned manifests; /* read so far */
     bool unloadable;    /* one of them names a library of the driver that cannot be loaded */
-    char fault[150];    /* of the first item of the variable that is of no use; "": none */
+    char problem[150];  /* of the first item of the variable that is of no use; "": none */
 };
 
 /* Notes what is wrong with an item that the user has named. */
-static void note_fault(struct search *search, const char *item, const char *fault) {
-    if (!search->fault[0]) {
-        snprintf(search->fault, sizeof search->fault, "%.90s: %.50s", item, fault);
+static void note_problem(struct search *search, const char *item, const char *problem) {
+    if (!search->problem[0]) {
+        snprintf(search->problem, sizeof search->problem, "%.90s: %.50s", item, problem);
     }
 }
 
@@ -134,13 +134,13 @@ static bool try_list(struct search *search, const char *list) {
         struct stat st;
         const unsigned before = search->manifests;
         if (stat(item, &st) != 0) {
-            note_fault(search, item, strerror(errno));
+            note_problem(search, item, strerror(errno));
         } else if (S_ISDIR(st.st_mode)) {
             found = try_folder(search, item);
         } else if (!(found = try_manifest(search, item)) && search->manifests == before) {
-            note_fault(search, item, "not a driver's manifest, or not readable");
+            note_problem(search, item, "not a driver's manifest, or not readable");
         } else if (!found && search->unloadable) {
-            note_fault(search, item, "its library is missing, or does not fit");
+            note_problem(search, item, "its library is missing, or does not fit");
         }
     }
     free(copy);
@@ -175,8 +175,8 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
             found = try_folder(&search, *folder);
         }
     }
-    if (!found && search.fault[0]) {
-        snprintf(seen, seen_size, "%s: %s names %s", info->name, where, search.fault);
+    if (!found && search.problem[0]) {
+        snprintf(seen, seen_size, "%s: %s names %s", info->name, where, search.problem);
         library[0] = '\0';
         return -ENOENT;
     }
