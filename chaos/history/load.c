@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/interrupt.h"
+#include "tool/values.h"
 
 #define LINE_MOST 65536u
 
@@ -29,20 +30,10 @@ static bool refuse_range(const struct place *place, const struct bhi_field *fiel
                       (unsigned long long)field->most);
 }
 
-/* Reads a number from a string of digits: numbers that JSON cannot hold are written so. */
-static bool digits(const char *text, uint64_t *out_number) {
-    char *end = NULL;
-    if (*text < '0' || *text > '9') {
-        return false;
-    }
-    errno = 0;
-    *out_number = strtoull(text, &end, 10);
-    return errno == 0 && !*end;
-}
-
 static bool whole(const json_t *value, uint64_t *out_number) {
-    if (json_is_string(value)) {
-        return digits(json_string_value(value), out_number);
+    if (json_is_string(value)) { /* numbers that JSON cannot hold are written so */
+        struct bhi_complaint ignored;
+        return bhi_parse_count(json_string_value(value), 0, UINT64_MAX, out_number, &ignored);
     }
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
         return false;

@@ -6,6 +6,7 @@
 
 #include "request/kernel_file.h"
 #include "tool/json.h"
+#include "tool/values.h"
 
 enum { HASH_TEXT = 2 * BHI_CONTENT_HASH };
 
@@ -101,9 +102,9 @@ static bool take_text(const json_t *object, const char *key, char *out, size_t c
 
 static bool take_difference(const json_t *object, struct bhi_difference *out) {
     const char *ulp = json_string_value(json_object_get(object, "ulp"));
-    char *end = NULL;
-    out->ulp = ulp ? strtoull(ulp, &end, 10) : 0;
-    return ulp && *ulp && !*end && take_whole(object, "wrong", INT64_MAX, &out->wrong) &&
+    struct bhi_complaint ignored;
+    return ulp && bhi_parse_count(ulp, 0, UINT64_MAX, &out->ulp, &ignored) &&
+           take_whole(object, "wrong", INT64_MAX, &out->wrong) &&
            take_whole(object, "index", INT64_MAX, &out->index) &&
            take_text(object, "expected", out->expected, sizeof out->expected) &&
            take_text(object, "got", out->got, sizeof out->got);

@@ -294,6 +294,7 @@ static void damage_is_named(void) {
         {"\"trial\":3", "\"trial\":9", DIR "/judge.jsonl:2: it is damaged", false},
         {"\"array\":1", "\"array\":2", DIR "/judge.jsonl:2: it is damaged", false},
         {"\"wrong\":2", "\"wrong\":-", DIR "/judge.jsonl:2: it is damaged", true},
+        {"\"ulp\":\"1844", "\"ulp\":\"-844", DIR "/judge.jsonl:2: it is damaged", false},
         {"\"size\":1", "\"size\":2", DIR "/judge.jsonl:3: it is damaged", false},
         {"\"cold\":false", "\"cold\":90000", DIR "/judge.jsonl:3: it is damaged", false},
         {"\"judgement\":5", "\"judgement\":9", DIR "/judge.jsonl:4: it is damaged", false},
