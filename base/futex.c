@@ -9,8 +9,16 @@
 
 #define NS_PER_S 1000000000u
 
-#define SPIN_MIN_NS    500u
-#define PAUSES_A_CLOCK 64
+#define SPIN_MIN_NS 500u
+#define LOST_NS     200000u /* after a yield: others have this processor for a time slice or more */
+#define SLEEPS      100u    /* waits until that is tried again */
+
+/* Between two yields. With few processors whom a thread waits for often needs its processor: then a
+ * pause is time lost. */
+#define PAUSES     64
+#define PAUSES_FEW 8
+#define FEW        4 /* processors: fewer are few */
+static _Atomic int pauses = PAUSES;
 
 uint64_t bhi_now_ns(void) {
     struct timespec now;
@@ -80,6 +88,14 @@ static inline void pause_cpu(void) {
 #endif
 }
 
+int bhi_spin_prepare(void) {
+    cpu_set_t processors;
+    const bool few =
+        sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) < FEW;
+    atomic_store_explicit(&pauses, few ? PAUSES_FEW : PAUSES, memory_order_relaxed);
+    return few ? PAUSES_FEW : PAUSES;
+}
+
 /* A budget of 0 stays 0: this place never spins. Any other budget keeps a minimum, so that the
  * place notices when spinning pays again. Threads that share a place may race on its budget; it is
  * an estimate, so no harm is done. */
@@ -91,12 +107,19 @@ bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t
     if (budget == 0) {
         return false;
     }
+    const uint32_t sleeps = atomic_load_explicit(&spin->sleeps, memory_order_relaxed);
+    if (sleeps > 0) {
+        atomic_store_explicit(&spin->sleeps, sleeps - 1, memory_order_relaxed);
+        return false;
+    }
     if (budget > BHI_SPIN_MAX_NS) {
         budget = BHI_SPIN_MAX_NS;
     }
-    uint64_t end = bhi_now_ns() + budget;
+    const int most = atomic_load_explicit(&pauses, memory_order_relaxed);
+    uint64_t now = bhi_now_ns();
+    const uint64_t end = now + budget;
     do {
-        for (int i = 0; i < PAUSES_A_CLOCK; i++) {
+        for (int i = 0; i < most; i++) {
             pause_cpu();
             if (atomic_load_explicit(word, memory_order_acquire) != expected) {
                 uint32_t raised = budget + budget / 2;
@@ -108,7 +131,13 @@ bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t
         }
         /* With few processors, the process that we wait for may need this one. */
         sched_yield();
-    } while (bhi_now_ns() < end);
+        const uint64_t before = now;
+        now = bhi_now_ns();
+        if (now - before > LOST_NS) {
+            atomic_store_explicit(&spin->sleeps, SLEEPS, memory_order_relaxed);
+            return atomic_load_explicit(word, memory_order_acquire) != expected;
+        }
+    } while (now < end);
     uint32_t lowered = budget / 2;
     atomic_store_explicit(&spin->budget_ns, lowered < SPIN_MIN_NS ? SPIN_MIN_NS : lowered,
                           memory_order_relaxed);

@@ -35,10 +35,15 @@ void bhi_futex_wake(const _Atomic uint32_t *word, bool shared, int how_many);
 /* Adaptive spinning: how long it paid lately to spin before sleeping. One per waiting place. */
 struct bhi_spin {
     _Atomic uint32_t budget_ns;
+    _Atomic uint32_t sleeps; /* waits that do not spin, because others need the processor */
 };
-#define BHI_SPIN_INIT(ns) {ns}
-/* Spins until *word != expected or the budget is spent. Returns true if it changed. It raises the
- * budget after a success, halves it after a miss, never above 50 µs. */
+#define BHI_SPIN_INIT(ns) {ns, 0}
+/* Spins until *word != expected or the budget is spent, and yields the processor in between.
+ * Returns true if it changed. It raises the budget after a success, halves it after a miss, never
+ * above 50 µs. If others have kept the processor after a yield, the next waits do not spin. */
 bool bhi_spin_wait(struct bhi_spin *spin, const _Atomic uint32_t *word, uint32_t expected);
+/* Looks how many processors this process may use: with few, spinning yields sooner. Returns how
+ * many pauses lie between two yields. Children of a fork inherit it. */
+int bhi_spin_prepare(void);
 
 #endif

@@ -28,12 +28,10 @@
 #include "supervisor/worker/launch.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sodium.h>
 
 #define DEFAULT_KERNELS      1024u
 #define DEFAULT_KERNEL_BYTES (64ull << 20)
-#define SPIN_PROCESSORS      4
 #define START_TIMEOUT_NS     (30ull * 1000000000)
 #define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor wakes so often for an idle worker */
 
@@ -185,9 +183,7 @@ static bh_context *make_context(const bh_context_options *options) {
         .log = options->log,
         .log_user = options->log_user,
     };
-    cpu_set_t processors;
-    context->may_spin = sched_getaffinity(0, sizeof processors, &processors) == 0 &&
-                        CPU_COUNT(&processors) >= SPIN_PROCESSORS;
+    (void)bhi_spin_prepare();
     return context;
 }
 

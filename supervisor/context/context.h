@@ -52,7 +52,6 @@ struct bh_context {
     /* One page, wiped in a forked child: reads 0 there, and the child is refused. */
     _Atomic uint32_t *fork_guard;
     struct bhi_context_settings settings;
-    bool may_spin; /* waiters may spin before they sleep */
     struct bhi_poller poller;
 
     pthread_mutex_t lock; /* guards all below, and the fields that say "lock" elsewhere */

@@ -2,6 +2,7 @@
 #include "harness.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -141,6 +142,8 @@ static void test_across_processes_read_only(void) {
 static struct {
     uint64_t now_ns, tick_ns;  /* what it is; what each look at it costs. 0, 0: the real one */
     _Atomic uint32_t *answers; /* rises when the spinner gives way */
+    uint64_t away_ns;          /* for how long others then have the processor */
+    int processors;            /* 0: those of the machine */
 } spun;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
@@ -159,7 +162,21 @@ int __wrap_sched_yield(void) {
     if (spun.answers) {
         atomic_fetch_add(spun.answers, 1);
     }
+    spun.now_ns += spun.away_ns;
     return __real_sched_yield();
+}
+
+int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out) {
+    if (spun.processors == 0) {
+        return __real_sched_getaffinity(pid, size, out);
+    }
+    CPU_ZERO(out);
+    for (int i = 0; i < spun.processors; i++) {
+        CPU_SET(i, out);
+    }
+    return 0;
 }
 
 static void test_spin_budget_adapts(void) {
@@ -205,12 +222,50 @@ static void test_spin_success_raises(void) {
     spun.now_ns = spun.tick_ns = 0;
 }
 
+/* After a yield others have kept the processor: that is no success, and the next waits sleep. */
+static void test_spin_leaves_a_busy_processor(void) {
+    _Atomic uint32_t word = 0;
+    struct bhi_spin spin = BHI_SPIN_INIT(10000);
+    spun.now_ns = spun.tick_ns = 1000;
+    spun.answers = &word;
+    spun.away_ns = 4 * MS;
+    BHT_TRUE(bhi_spin_wait(&spin, &word, 0));
+    BHT_EQ(atomic_load(&spin.budget_ns), 10000);
+    const uint64_t left_ns = spun.now_ns;
+    spun.away_ns = 0;
+    for (int i = 0; i < 100; i++) {
+        BHT_TRUE(!bhi_spin_wait(&spin, &word, 1));
+    }
+    BHT_EQ(spun.now_ns, left_ns); /* it has not even begun */
+    BHT_TRUE(bhi_spin_wait(&spin, &word, 1));
+    BHT_EQ(atomic_load(&word), 2);
+    BHT_EQ(atomic_load(&spin.budget_ns), 15000);
+    spun.answers = NULL;
+    spun.now_ns = spun.tick_ns = 0;
+}
+
+static void test_spin_yields_sooner_with_few_processors(void) {
+    static const int processors[] = {1, 3, 4, 16}, pauses[] = {8, 8, 64, 64};
+    for (size_t i = 0; i < BHT_COUNT(processors); i++) {
+        spun.processors = processors[i];
+        BHT_EQ(bhi_spin_prepare(), pauses[i]);
+    }
+    spun.processors = 0;
+    (void)bhi_spin_prepare();
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_deadline_saturates),       BHT_TEST(test_times_out_not_early),
-        BHT_TEST(test_wait_any_limits),          BHT_TEST(test_wake_wakes),
-        BHT_TEST(test_wait_any_wakes_on_either), BHT_TEST(test_across_processes_read_only),
-        BHT_TEST(test_spin_budget_adapts),       BHT_TEST(test_spin_success_raises),
+        BHT_TEST(test_deadline_saturates),
+        BHT_TEST(test_times_out_not_early),
+        BHT_TEST(test_wait_any_limits),
+        BHT_TEST(test_wake_wakes),
+        BHT_TEST(test_wait_any_wakes_on_either),
+        BHT_TEST(test_across_processes_read_only),
+        BHT_TEST(test_spin_budget_adapts),
+        BHT_TEST(test_spin_success_raises),
+        BHT_TEST(test_spin_leaves_a_busy_processor),
+        BHT_TEST(test_spin_yields_sooner_with_few_processors),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -680,6 +680,7 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     zygote.config = config;
     zygote.reap_ns = BHI_FOREVER;
     bhi_title_set("bh-zygote", "zygote");
+    (void)bhi_spin_prepare(); /* for its workers: a filter of theirs may forbid it */
     await_warden(config->go);
     /* Workers inherit the nice level and cannot lower it. At 19 no level below the host is left. */
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);

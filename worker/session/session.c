@@ -441,6 +441,8 @@ static void sleep_on(struct bhi_session *s, uint32_t seen) {
     const struct bhi_lane_header *lane = s->config.lane->header;
     struct bhi_progress_header *header = s->config.progress->header;
     const uint64_t began = bhi_now_ns();
+    /* A yield costs less than the wake-up by the host, however busy the processors are. */
+    atomic_store_explicit(&s->spin.sleeps, 0, memory_order_relaxed);
     if (bhi_spin_wait(&s->spin, &lane->doorbell, seen)) {
         return;
     }
