@@ -161,6 +161,7 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
     options.task_text = text;
     options.device = settings->device.device;
     options.timed = options.warm = options.guard_cost = true;
+    options.all_processors = true; /* as this program has */
     options.timed_runs = settings->runs;
     bench_must(bh_judge_create(&options, &judge, &detail), "bh_judge_create", &detail);
     bench_must(bh_judge_prepare(judge, &detail), "bh_judge_prepare", &detail);
