@@ -450,6 +450,77 @@ static bh_status give(bh_detail *detail, const bh_detail *why) {
     return why->status;
 }
 
+/* Starts a worker and reports whether its walls hold. *out_started: it started; *out_remedied: it
+ * did not, and the report says what to do. Fails only if the host is short of descriptors, or the
+ * stream cannot be made. */
+static bh_status report_worker(struct report *report, bh_context *context, bool *out_started,
+                               bool *out_remedied, bh_detail *detail) {
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.name = "doctor";
+    bh_stream *stream;
+    bh_status status = bh_stream_create(context, &options, &stream, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bh_detail why = {0};
+    status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    if (status != BH_OK && bhi_room_is_short(&why)) {
+        bh_stream_release(stream);
+        return give(detail, &why);
+    }
+    bhi_context_lock(context);
+    struct bhi_zygote *zygote = NULL;
+    const struct bhi_worker *worker = bhi_stream_worker(stream);
+    if (status == BH_OK && worker) {
+        zygote = worker->zygote;
+        bhi_zygote_retain(zygote);
+    }
+    bhi_context_unlock(context);
+    int length;
+    *out_started = zygote;
+    *out_remedied = false;
+    if (zygote) {
+        add(report, "sandbox", "worker", true, BH_CHECK_HOLDS, "",
+            "a worker started; /proc shows that each of its threads is filtered and has no rights");
+        report_layers(report, zygote);
+        bhi_zygote_release(zygote);
+    } else {
+        report_no_worker(report, status, &why);
+        *out_remedied = remedy_of(why.message, &length);
+    }
+    bh_stream_release(stream);
+    return BH_OK;
+}
+
+/* The checks of each device. |started| and |remedied| are report_worker's. */
+static bh_status report_devices(struct report *report, bh_context *context, bool started,
+                                bool remedied, bh_detail *detail) {
+    bh_device_info devices[8];
+    bh_detail why = {0};
+    size_t count = 0;
+    int length;
+    const bh_status status = bh_devices(context, devices, 8, &count, &why);
+    if (status != BH_OK && bhi_room_is_short(&why)) {
+        return give(detail, &why);
+    }
+    if (status != BH_OK) {
+        add(report, "driver", "device", true, BH_CHECK_ABSENT,
+            started ? ASK_VERBOSE : "see the check \"worker\"", "%s",
+            started ? why.message : "no worker starts, so no device can be found");
+    }
+    for (size_t i = 0; i < count && i < 8; i++) {
+        report_driver(report, &devices[i]);
+        report_stream(report, context, &devices[i]);
+    }
+    /* A message with a remedy means that there is no sandbox, worker executable or driver. Then
+     * no driver can be started. */
+    if (!remedied && !remedy_of(why.message, &length)) {
+        report_tables(report, context, devices, count < 8 ? count : 8);
+    }
+    return BH_OK;
+}
+
 BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
                                  size_t check_size, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_checks)) {
@@ -480,62 +551,10 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     check_memfd(&report);
     check_lane(&report);
     check_pidfd(&report);
-
-    bh_stream_options options;
-    bh_stream_options_init(&options);
-    options.name = "doctor";
-    bh_stream *stream;
-    status = bh_stream_create(context, &options, &stream, detail);
-    if (status != BH_OK) {
+    bool started, remedied;
+    if ((status = report_worker(&report, context, &started, &remedied, detail)) != BH_OK ||
+        (status = report_devices(&report, context, started, remedied, detail)) != BH_OK) {
         return status;
-    }
-    bh_detail why = {0};
-    status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
-    if (status != BH_OK && bhi_room_is_short(&why)) {
-        bh_stream_release(stream);
-        return give(detail, &why);
-    }
-    bhi_context_lock(context);
-    struct bhi_zygote *zygote = NULL;
-    const struct bhi_worker *worker = bhi_stream_worker(stream);
-    if (status == BH_OK && worker) {
-        zygote = worker->zygote;
-        bhi_zygote_retain(zygote);
-    }
-    bhi_context_unlock(context);
-    int length;
-    bool remedied = false;
-    if (!zygote) {
-        report_no_worker(&report, status, &why);
-        remedied = remedy_of(why.message, &length);
-    }
-    if (zygote) {
-        add(&report, "sandbox", "worker", true, BH_CHECK_HOLDS, "",
-            "a worker started; /proc shows that each of its threads is filtered and has no rights");
-        report_layers(&report, zygote);
-        bhi_zygote_release(zygote);
-    }
-    bh_stream_release(stream);
-
-    bh_device_info devices[8];
-    size_t count = 0;
-    status = bh_devices(context, devices, 8, &count, &why);
-    if (status != BH_OK && bhi_room_is_short(&why)) {
-        return give(detail, &why);
-    }
-    if (status != BH_OK) {
-        add(&report, "driver", "device", true, BH_CHECK_ABSENT,
-            zygote ? ASK_VERBOSE : "see the check \"worker\"", "%s",
-            zygote ? why.message : "no worker starts, so no device can be found");
-    }
-    for (size_t i = 0; i < count && i < 8; i++) {
-        report_driver(&report, &devices[i]);
-        report_stream(&report, context, &devices[i]);
-    }
-    /* A message with a remedy means that there is no sandbox, worker executable or driver. Then
-     * no driver can be started. */
-    if (!remedied && !remedy_of(why.message, &length)) {
-        report_tables(&report, context, devices, count < 8 ? count : 8);
     }
     *out_count = report.count;
     return BH_OK;

@@ -86,61 +86,80 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
     return !error;
 }
 
-static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
-    bh_context *context = zygote->context;
-    switch (message->type) {
-    case BHI_MSG_ZYGOTE_READY:
-        if (zygote->state != BHI_ZYGOTE_STARTING) {
-            return false;
-        }
-        {
-            return ready(zygote, &message->zygote_ready, bhi_fd_steal(fd));
-        }
-    case BHI_MSG_ZYGOTE_FAILED: {
-        const struct bhi_msg_zygote_failed *failed = &message->zygote_failed;
-        bh_status status = (bh_status)failed->status;
-        if (bh_status_classify(status) != BH_STATUS_CLASS_ENVIRON) {
-            status = BH_UNAVAILABLE;
-        }
-        bhi_context_lock(context);
-        bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* the errno is in its text */
-        zygote->failure.sys_errno = failed->error;
-        bhi_context_unlock(context);
+static void failed(struct bhi_zygote *zygote, const struct bhi_msg_zygote_failed *failed) {
+    bh_status status = (bh_status)failed->status;
+    if (bh_status_classify(status) != BH_STATUS_CLASS_ENVIRON) {
+        status = BH_UNAVAILABLE;
+    }
+    bhi_context_lock(zygote->context);
+    bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* the errno is in its text */
+    zygote->failure.sys_errno = failed->error;
+    bhi_context_unlock(zygote->context);
+}
+
+static void wake_prober(struct bhi_zygote *zygote) {
+    atomic_fetch_add(&zygote->probe_word, 1);
+    bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
+}
+
+static bool probed(struct bhi_zygote *zygote, const struct bhi_msg_probed *probed) {
+    if (probed->layer >= BHI_LAYER_COUNT) {
         return false;
     }
-    case BHI_MSG_PROBED: {
-        const struct bhi_msg_probed *probed = &message->probed;
-        if (probed->layer >= BHI_LAYER_COUNT) {
-            return false;
-        }
-        bhi_context_lock(context);
-        struct bhi_probe_answer *result = &zygote->probes[probed->layer];
-        result->answered = true;
-        result->result = probed->result;
-        memcpy(result->text, probed->text, sizeof result->text);
-        bhi_context_unlock(context);
-        atomic_fetch_add(&zygote->probe_word, 1);
-        bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
-        return true;
+    bhi_context_lock(zygote->context);
+    struct bhi_probe_answer *result = &zygote->probes[probed->layer];
+    result->answered = true;
+    result->result = probed->result;
+    memcpy(result->text, probed->text, sizeof result->text);
+    bhi_context_unlock(zygote->context);
+    wake_prober(zygote);
+    return true;
+}
+
+static void traced(struct bhi_zygote *zygote, const struct bhi_msg_traced *traced) {
+    bhi_context_lock(zygote->context);
+    bhi_trace_end(&zygote->trace, traced->done, traced->text);
+    zygote->context->wake_reactor = true; /* an obituary may have waited for this */
+    bhi_context_pump_unlock(zygote->context);
+    wake_prober(zygote);
+}
+
+static void exited(struct bhi_zygote *zygote, struct bhi_worker *worker,
+                   const struct bhi_msg_exited *exited) {
+    bhi_context_lock(zygote->context);
+    worker->exit_known = true;
+    worker->exit_code_kind = exited->code;
+    worker->exit_status = exited->status;
+    /* A worker was killed by SIGSYS. The zygote traces a start of the driver, which runs trusted
+     * work only, to find the system call. */
+    if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
+        worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE &&
+        zygote->state == BHI_ZYGOTE_READY) {
+        (void)bhi_trace_begin(&zygote->trace, zygote->socket, worker->device_index);
     }
-    case BHI_MSG_TRACED:
-        bhi_context_lock(context);
-        bhi_trace_end(&zygote->trace, message->traced.done, message->traced.text);
-        context->wake_reactor = true; /* an obituary may have waited for this */
-        bhi_context_pump_unlock(context);
-        atomic_fetch_add(&zygote->probe_word, 1);
-        bhi_futex_wake(&zygote->probe_word, false, INT_MAX);
-        return true;
-    default:
-        break;
-    }
-    /* All other messages are about a worker, and only this thread adds and removes workers. */
-    uint64_t id = message->type == BHI_MSG_SPAWNED        ? message->spawned.worker
-                  : message->type == BHI_MSG_SPAWN_FAILED ? message->spawn_failed.worker
-                                                          : message->exited.worker;
-    bhi_context_lock(context);
+    bhi_context_unlock(zygote->context);
+}
+
+static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int error) {
+    bhi_context_lock(zygote->context);
+    worker->exit_known = true;
+    worker->exit_code_kind = CLD_EXITED;
+    worker->exit_status = 0;
+    snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
+             "the driver's process (zygote) could not fork: %s",
+             strerrorname_np(error) ? strerrorname_np(error) : "?");
+    worker->core.kill = BHI_KILL_START;
+    bhi_context_unlock(zygote->context);
+}
+
+/* A message about a worker. Only this thread adds and removes workers. */
+static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
+    const uint64_t id = message->type == BHI_MSG_SPAWNED        ? message->spawned.worker
+                        : message->type == BHI_MSG_SPAWN_FAILED ? message->spawn_failed.worker
+                                                                : message->exited.worker;
+    bhi_context_lock(zygote->context);
     struct bhi_worker *worker = find_worker(zygote, id);
-    bhi_context_unlock(context);
+    bhi_context_unlock(zygote->context);
     if (!worker) {
         return true; /* given up already */
     }
@@ -149,32 +168,30 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
             return false;
         }
         spawned(zygote, worker, bhi_fd_steal(fd), message->spawned.held != 0);
-        return true;
-    }
-    bhi_context_lock(context);
-    worker->exit_known = true;
-    if (message->type == BHI_MSG_EXITED) {
-        worker->exit_code_kind = message->exited.code;
-        worker->exit_status = message->exited.status;
-        /* A worker was killed by SIGSYS. The zygote traces a start of the driver, which runs
-         * trusted work only, to find the system call. */
-        if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
-            worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE &&
-            zygote->state == BHI_ZYGOTE_READY) {
-            (void)bhi_trace_begin(&zygote->trace, zygote->socket, worker->device_index);
-        }
+    } else if (message->type == BHI_MSG_EXITED) {
+        exited(zygote, worker, &message->exited);
     } else {
-        worker->exit_code_kind = CLD_EXITED;
-        worker->exit_status = 0;
-        snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
-                 "the driver's process (zygote) could not fork: %s",
-                 strerrorname_np(message->spawn_failed.error)
-                     ? strerrorname_np(message->spawn_failed.error)
-                     : "?");
-        worker->core.kill = BHI_KILL_START;
+        not_spawned(zygote, worker, message->spawn_failed.error);
     }
-    bhi_context_unlock(context);
     return true;
+}
+
+static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
+    switch (message->type) {
+    case BHI_MSG_ZYGOTE_READY:
+        return zygote->state == BHI_ZYGOTE_STARTING &&
+               ready(zygote, &message->zygote_ready, bhi_fd_steal(fd));
+    case BHI_MSG_ZYGOTE_FAILED:
+        failed(zygote, &message->zygote_failed);
+        return false;
+    case BHI_MSG_PROBED:
+        return probed(zygote, &message->probed);
+    case BHI_MSG_TRACED:
+        traced(zygote, &message->traced);
+        return true;
+    default:
+        return dispatch_worker(zygote, message, fd);
+    }
 }
 
 /* The next message brings a descriptor, and the host has none left. Received now, the message would
