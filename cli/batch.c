@@ -15,6 +15,7 @@
 #include "batch/report/report.h"
 #include "batch/runner/progress.h"
 #include "batch/runner/runner.h"
+#include "batch/slurm/array.h"
 #include "batch/slurm/whole.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
@@ -446,7 +447,7 @@ static int look(struct batch *batch) {
 
 /* Its shards have journals of their own: here every job would run again. */
 static int refuse_array(const struct batch *batch) {
-    static const char *const of_array[] = {"array.json", "shards", "probe"};
+    static const char *const of_array[] = {BHI_ARRAY_FILE, "shards", "probe"};
     for (size_t i = 0; i < sizeof of_array / sizeof *of_array; i++) {
         BHI_AUTO_FREE char *path = bhi_whole_text("%s/%s", batch->options.state, of_array[i]);
         if (path && access(path, F_OK) == 0) { /* what is wrong with the folder is said later */

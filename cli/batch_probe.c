@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "batch/shards/shards.h"
+#include "batch/slurm/array.h"
 #include "batch/slurm/client.h"
 #include "batch/slurm/probe_record.h"
 #include "batch/slurm/whole.h"
@@ -120,7 +121,7 @@ static bool follow(const char *state) {
     BHI_AUTO_FREE char *last = NULL;
     struct bhi_probe_record record;
     uint64_t asked_ns = 0, ended_ns = 0;
-    while (!has(state, "array.json") && !bhi_interrupt_signal()) {
+    while (!has(state, BHI_ARRAY_FILE) && !bhi_interrupt_signal()) {
         const uint64_t now = bhi_clock_ns();
         const bool waits = bhi_probe_record_load(&record, state);
         ended_ns = waits ? 0 : ended_ns ? ended_ns : now;

@@ -335,11 +335,11 @@ static int prepare(struct bhi_slurm_batch *batch) {
         forget_cancel(batch);
     }
     if (!batch->has_array && bhi_slurm_shard_any_has_run(batch->folder.real)) {
-        bhi_complain(
-            "batch",
-            "%s has shards that have run, and no array.json, which says how they were cut: "
-            "give another folder (--state)",
-            batch->given_state);
+        bhi_complain("batch",
+                     "%s has shards that have run, and no " BHI_ARRAY_FILE
+                     ", which says how they were cut: "
+                     "give another folder (--state)",
+                     batch->given_state);
         return BHI_EXIT_USAGE;
     }
     if (!make_array(batch, cwd, &complaint)) {
@@ -365,7 +365,7 @@ static int prepare(struct bhi_slurm_batch *batch) {
 static int load(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     int exit_status;
-    if (!bhi_batch_slurm_has_file(batch->given_state, "array.json")) {
+    if (!bhi_batch_slurm_has_file(batch->given_state, BHI_ARRAY_FILE)) {
         return BHI_EXIT_READY;
     }
     if (!batch->resume) {

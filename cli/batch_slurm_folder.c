@@ -62,7 +62,7 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
         holder[size > 0 ? size : 0] = '\0';
         const bool waits = bhi_batch_slurm_holder_is_gone(holder) && bhi_clock_ns() <= end;
         if (waits && !bhi_slurm_pause(SECOND / 10)) {
-            if (bhi_batch_slurm_has_file(batch->given_state, "array.json")) {
+            if (bhi_batch_slurm_has_file(batch->given_state, BHI_ARRAY_FILE)) {
                 (void)bhi_batch_slurm_load_array(batch, &complaint);
             }
             return bhi_batch_slurm_end_interrupted(batch);
@@ -113,10 +113,10 @@ static bool takes(const char *text, const char *what, const char *records) {
     if (!text || bhi_array_takes(text)) {
         return true;
     }
-    bhi_complain(
-        "batch",
-        "%s %s is not UTF-8, and array.json, which %s it, is: rename it, or choose another", what,
-        text, records);
+    bhi_complain("batch",
+                 "%s %s is not UTF-8, and " BHI_ARRAY_FILE
+                 ", which %s it, is: rename it, or choose another",
+                 what, text, records);
     return false;
 }
 

@@ -146,7 +146,7 @@ bool bhi_array_save(const struct bhi_slurm_array *array, const char *state,
                   sizes, "program", array->program, "batch_options", texts_of(array->batch_options),
                   "sbatch_options", texts_of(array->sbatch_options), "rounds", rounds);
     BHI_AUTO_FREE char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", state);
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/" BHI_ARRAY_FILE, state);
     json_decref(object);
     if (!text || !path) {
         return bhi_refuse(complaint, "out of memory");
@@ -252,11 +252,11 @@ enum bhi_array_result bhi_array_load(struct bhi_slurm_array *out_array, const ch
                                      struct bhi_complaint *complaint) {
     size_t size = 0;
     int error = 0;
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", state);
-    BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, BHI_ARRAY_FILE, &size, &error) : NULL;
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/" BHI_ARRAY_FILE, state);
+    BHI_AUTO_FREE char *text = path ? bhi_whole_read(path, BHI_ARRAY_BYTES, &size, &error) : NULL;
     *out_array = (struct bhi_slurm_array){0};
     if (!text) {
-        bhi_refuse(complaint, "%.600s/array.json cannot be read: %s", state,
+        bhi_refuse(complaint, "%.600s/" BHI_ARRAY_FILE " cannot be read: %s", state,
                    strerror(error ? error : ENOMEM));
         return error == ENOENT ? BHI_ARRAY_NONE : BHI_ARRAY_REFUSED;
     }
@@ -267,8 +267,8 @@ enum bhi_array_result bhi_array_load(struct bhi_slurm_array *out_array, const ch
     if (!good) {
         bhi_array_free(out_array);
         bhi_refuse(complaint,
-                   "%.600s is damaged, or written by another version: it is not format %d of "
-                   "array.json",
+                   "%.600s is damaged, or written by another version: it is not format %d "
+                   "of " BHI_ARRAY_FILE,
                    path, BHI_ARRAY_FORMAT);
         return BHI_ARRAY_REFUSED;
     }

@@ -19,13 +19,15 @@
 
 #include "formats/complaint.h"
 
+#define BHI_ARRAY_FILE "array.json" /* in the state folder of the batch */
+
 enum {
     BHI_ARRAY_FORMAT = 1,
     BHI_ARRAY_SHARDS = 9999,   /* the most: a shard's folder has four digits */
     BHI_ARRAY_ROUNDS = 100000, /* the most that are read */
     BHI_ARRAY_ID = 32,         /* hexadecimal digits */
     BHI_ARRAY_COMMENT = 64,    /* bytes that a comment needs at most */
-    BHI_ARRAY_FILE = 64 << 20  /* the most bytes of the file */
+    BHI_ARRAY_BYTES = 64 << 20 /* the most bytes of the file */
 };
 
 struct bhi_slurm_round {

@@ -136,7 +136,7 @@ static uint32_t collect(struct bhi_watch *watch, bool again, uint32_t *out_shard
 /* A first array that is not submitted leaves nothing: the same command may be given again. But if
  * its shards have run, it is not the first, whatever array.json says. */
 static void give_up_first(const struct bhi_watch *watch) {
-    BHI_AUTO_FREE char *path = bhi_whole_text("%s/array.json", watch->state);
+    BHI_AUTO_FREE char *path = bhi_whole_text("%s/" BHI_ARRAY_FILE, watch->state);
     if (path) {
         (void)remove(path);
     }
