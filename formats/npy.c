@@ -114,7 +114,10 @@ static bool take_descr(struct literal *l, struct bhi_array *array,
     }
     known = known && bhi_dtype_find_npy(text[1], bytes, &array->dtype);
     if (known && order == '>') {
-        return bhi_refuse(complaint, "big-endian data ('%.*s') is not supported", shown, text);
+        return bhi_refuse(complaint,
+                          "big-endian data ('%.*s') is not supported; save it in little endian "
+                          "(numpy: a.astype('<%.*s'))",
+                          shown, text, shown - 1, text + 1);
     }
     if (!known || !(order == '<' || (order == '|' && bytes == 1))) {
         return bhi_refuse(complaint, "dtype '%.*s' is not supported; it is one of %s", shown, text,

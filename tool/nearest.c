@@ -1,7 +1,21 @@
 #include "tool/nearest.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What other programs call a thing, and what it is called here. */
+static const struct {
+    const char *word, *here;
+} synonyms[] = {
+    {"input", "in"},         {"inputs", "in"},        {"output", "out"},
+    {"outputs", "out"},      {"grid", "groups"},      {"workgroups", "groups"},
+    {"timeout", "deadline"}, {"gpu", "device"},       {"shader", "kernel"},
+    {"name", "id"},          {"after", "depends_on"}, {"needs", "depends_on"},
+    {"continue", "resume"},  {"restart", "resume"},   {"timing", "time"},
+    {"threads", "streams"},  {"threads", "workers"},  {"jobs", "streams"},
+    {"jobs", "workers"},     {"workers", "streams"},  {"streams", "workers"},
+};
 
 enum { LONGEST = 64 }; /* bytes of a word that are compared; a longer word matches nothing */
 
@@ -32,9 +46,23 @@ static size_t distance(const char *a, const char *b) {
     return above[width];
 }
 
+static bool means(const char *word, const char *candidate) {
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
+        if (!strcmp(word, synonyms[i].word) && !strcmp(candidate, synonyms[i].here)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void bhi_nearest_try(struct bhi_nearest *nearest, const char *candidate) {
     const size_t given = strlen(nearest->word), wanted = strlen(candidate);
     if (given == 0 || given > LONGEST || wanted > LONGEST) {
+        return;
+    }
+    if (means(nearest->word, candidate)) {
+        nearest->best = candidate;
+        nearest->distance = 0;
         return;
     }
     const size_t longer = given > wanted ? given : wanted;

@@ -13,7 +13,8 @@ struct bhi_nearest {
 
 /* Keeps |candidate| if it is closer than those before. The distance counts letters that are
  * inserted, left out, changed, or swapped with the next one. A candidate is too far if more than a
- * third of its letters change, unless it begins with |word|. */
+ * third of its letters change, unless it begins with |word|. A synonym counts as the same word:
+ * "timeout" means "deadline". */
 void bhi_nearest_try(struct bhi_nearest *nearest, const char *candidate);
 
 /* Writes "; did you mean 'BEST'?", or nothing, to |out| and returns it. */

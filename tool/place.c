@@ -50,9 +50,9 @@ static int refuse(const struct bhi_links_walk *walk, int error, struct bhi_compl
     if (error == EISDIR) {
         bhi_refuse(complaint, "not a file name");
     } else {
-        bhi_refuse(complaint, "%s: %s",
+        bhi_refuse(complaint, "%s: %s%s",
                    error == ELOOP ? "cannot be followed" : "its folder cannot be opened",
-                   strerror(error));
+                   strerror(error), error == ENOENT ? "; make it first" : "");
     }
     return error;
 }

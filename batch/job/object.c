@@ -10,6 +10,8 @@ enum { SHOWN = 64 }; /* bytes of a key that a complaint shows */
 /* The kind of a key's value. */
 enum kind {
     TEXT,    /* a string */
+    TIME,    /* a string with a time */
+    SIZE,    /* a string with a number of bytes */
     NAME,    /* a string or a whole number */
     GRID,    /* [4, 1, 1], 4 or "4,1,1" */
     VALUES,  /* an object or array of numbers and strings, or a string */
@@ -23,6 +25,8 @@ enum kind {
 
 static const char *const kind_names[] = {
     [TEXT] = "a string",
+    [TIME] = "a string such as \"500ms\"",
+    [SIZE] = "a string such as \"512M\"",
     [NAME] = "a string or a whole number",
     [GRID] = "a number, an array of one to three, or a string",
     [VALUES] = "a string, or an array of numbers and strings, or an object of them",
@@ -58,10 +62,10 @@ static const struct key keys[] = {
     {"push", VALUES, KERNEL},
     {"spec", PAIRS, KERNEL},
     {"set", PAIRS, EVAL},
-    {"piece", TEXT, EVAL},
-    {"deadline", TEXT, BOTH},
-    {"compile_deadline", TEXT, BOTH},
-    {"memory", TEXT, BOTH},
+    {"piece", SIZE, EVAL},
+    {"deadline", TIME, BOTH},
+    {"compile_deadline", TIME, BOTH},
+    {"memory", SIZE, BOTH},
     {"device", TEXT, BOTH},
     {"reinterpret", SWITCH, KERNEL},
     {"trusted", SWITCH, KERNEL},
@@ -95,6 +99,8 @@ static bool is_of_kind(const json_t *value, enum kind kind) {
     size_t i;
     switch (kind) {
     case TEXT:
+    case TIME:
+    case SIZE:
         return json_is_string(value);
     case NAME:
         return json_is_string(value) || json_is_integer(value);

@@ -172,11 +172,12 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
                       : result == SOURCE ? "a job of the batch reads its kernel from that file"
                                          : strerror(result & ~OF_FOLDER);
     const bool missing = result > 0 && (result & ~OF_FOLDER) == ENOENT && *path != '/';
+    const bool of_folder = result > 0 && (result & OF_FOLDER);
     flight->good = false;
-    bhi_refuse(&complaint, "%s %.600s: %s%s%s%.300s%s", what, path,
-               result > 0 && (result & OF_FOLDER) ? "its folder: " : "", why,
-               missing ? " (looked for in " : "", missing ? flight->folder : "",
-               missing ? ")" : "");
+    bhi_refuse(&complaint, "%s %.600s: %s%s%s%.300s%s%s", what, path,
+               of_folder ? "its folder: " : "", why, missing ? " (looked for in " : "",
+               missing ? flight->folder : "", missing ? ")" : "",
+               of_folder && (result & ~OF_FOLDER) == ENOENT ? "; make it first" : "");
     flight->visit(flight->user, index, &complaint);
 }
 

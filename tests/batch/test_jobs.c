@@ -231,6 +231,11 @@ static void test_refusals(void) {
         {"{\"id\": \"a\", \"device\": \"\"" REST, "\"device\": the selector is empty"},
         {"{\"id\": \"a\", \"device\": 0" REST, "\"device\": it must be a string"},
         {"{\"id\": \"a\", \"memory\": \"4k\"" REST, "\"memory\": "},
+        {"{\"id\": \"a\", \"deadline\": 5" REST,
+         "\"deadline\": it must be a string such as \"500ms\""},
+        {"{\"id\": \"a\", \"memory\": 512" REST,
+         "\"memory\": it must be a string such as \"512M\""},
+        {"{\"id\": \"a\", \"inputs\": {}" REST, "unknown key \"inputs\": did you mean \"in\"?"},
         /* as of commands and options: what was left out is its end */
         {"{\"id\": \"a\", \"compile\": \"1s\"" REST, "did you mean \"compile_deadline\"?"},
         {"{\"id\": \"a\", \"tenants\": \"0\"" REST, "unknown key \"tenants\"; the keys are id, "},

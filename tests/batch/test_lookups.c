@@ -134,6 +134,7 @@ static void count_faults(void *user, size_t index, const struct bhi_complaint *c
     BHT_NE(strstr(complaint->text, "output no/"), NULL);
     BHT_NE(strstr(complaint->text, ": its folder: No such file or directory (looked for in "),
            NULL);
+    BHT_STR_HAS(complaint->text, "); make it first");
     ++*(int *)user;
 }
 

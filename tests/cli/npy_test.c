@@ -71,7 +71,9 @@ static void test_bad_headers(void) {
         {"{'descr' '<f4', 'fortran_order': False, 'shape': (3,)}", "no ':'"},
         {"{'descr': '<f4", "not a string"},
         {DICT("'<f4", "False", "(3,)"), "dtype '<f4, '"},
-        {DICT("'>f4'", "False", "(3,)"), "big-endian"},
+        {DICT("'>f4'", "False", "(3,)"),
+         "big-endian data ('>f4') is not supported; save it in little "
+         "endian (numpy: a.astype('<f4'))"},
         {DICT("'|O'", "False", "(3,)"), "object"},
         {DICT("'O'", "False", "(3,)"), "not supported"},
         {DICT("'<c8'", "False", "(3,)"), "not supported"},

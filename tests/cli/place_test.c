@@ -112,7 +112,8 @@ static void test_paths(void) {
     expect_found("/tmp", "tmp");
     expect_found("link/./../real/more", "there");
     expect_refused("loop", "symbolic links");
-    expect_refused("nowhere/new", "its folder cannot be opened: No such file");
+    expect_refused("nowhere/new",
+                   "its folder cannot be opened: No such file or directory; make it first");
     expect_refused("real/", "not a file name");
     expect_refused("real/..", "not a file name");
     expect_refused(".", "not a file name");

@@ -324,7 +324,8 @@ static void test_nearest(void) {
     static const char *const pairs[][2] = {
         {"group", "groups"},     {"gruops", "groups"}, {"dedline", "deadline"}, {"jsno", "json"},
         {"puhs", "push"},        {"inotu", "inout"},   {"ot", "out"},           {"dev", "device"},
-        {"deadine", "deadline"}, {"sped", "spec"},
+        {"deadine", "deadline"}, {"sped", "spec"},     {"timeout", "deadline"}, {"inputs", "in"},
+        {"input", "in"},         {"output", "out"},    {"grid", "groups"},      {"gpu", "device"},
     };
     static const char *const far[] = {"", "x", "walk", "banana", "reinterpret", "groupthinking"};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
