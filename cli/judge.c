@@ -21,6 +21,7 @@
 #include "judge/report/report.h"
 #include "judge/time/measure.h"
 #include "judge/time/slower.h"
+#include "request/code.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/device_choice.h"
@@ -47,6 +48,7 @@ struct judge {
     struct bhi_judge_journal journal;
     struct bhi_candidate *candidates; /* owned */
     size_t candidate_count;
+    void *input; /* the candidate "-"; owned */
     bool timed;
     struct bhi_timing_options timing;
     uint64_t flushed;
@@ -323,7 +325,10 @@ static int begin_journal(struct judge *judge) {
                                                     judge->hidden_count, &complaint),
                             &complaint);
     for (size_t i = 0; exit_status == BHI_EXIT_READY && i < judge->candidate_count; i++) {
-        bhi_judge_journal_find(&judge->journal, judge->candidates[i].path, &judge->candidates[i]);
+        if (!judge->candidates[i].file.code) { /* standard input has no file to compare with */
+            bhi_judge_journal_find(&judge->journal, judge->candidates[i].path,
+                                   &judge->candidates[i]);
+        }
     }
     return exit_status;
 }
@@ -340,6 +345,25 @@ static void judge_again(void *argument) {
     bhi_candidates_judge_again(argument);
 }
 
+/* Reads the candidate "-". A file is read each time that it is needed, standard input only once. */
+static int read_stdin(struct judge *judge, struct bhi_kernel_file *file) {
+    struct bhi_complaint complaint, inner;
+    int error;
+    if (strcmp(file->path, "-") != 0) {
+        return BHI_EXIT_READY;
+    }
+    if (judge->input || !strcmp(judge->args->operands[0], "-")) {
+        bhi_refuse(&complaint, "-: standard input is one file; give others by their paths");
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    if (!bhi_code_read(file->path, &judge->input, &file->size, &error, &inner)) {
+        bhi_refuse(&complaint, "standard input: %.600s", inner.text);
+        return refused(BH_LOAD_FAILED, &complaint);
+    }
+    file->code = judge->input;
+    return BHI_EXIT_READY;
+}
+
 static int list_candidates(struct judge *judge) {
     const struct bhi_args *args = judge->args;
     const size_t count = args->operand_count - 1;
@@ -347,10 +371,14 @@ static int list_candidates(struct judge *judge) {
     if (!judge->candidates) {
         return out_of_memory();
     }
-    for (size_t i = 0; i < count; i++) {
-        judge->candidates[i].path = args->operands[i + 1];
-    }
     judge->candidate_count = count;
+    for (size_t i = 0; i < count; i++) {
+        judge->candidates[i].path = judge->candidates[i].file.path = args->operands[i + 1];
+        const int exit_status = read_stdin(judge, &judge->candidates[i].file);
+        if (exit_status != BHI_EXIT_READY) {
+            return exit_status;
+        }
+    }
     return BHI_EXIT_READY;
 }
 
@@ -498,6 +526,7 @@ static int work(const struct bhi_args *args) {
         bhi_candidate_free(&judge->candidates[i]);
     }
     free(judge->candidates);
+    free(judge->input);
     free(judge);
     return exit_status;
 }

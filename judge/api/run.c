@@ -293,7 +293,7 @@ static bh_status judge_source(bh_judge *judge, const struct source *source, bh_j
     }
     bool known = true;
     if (source->code) {
-        known = bhi_candidate_judge_file(&judge->court, &source->file, &candidate) &&
+        known = bhi_candidate_judge(&judge->court, &source->file, &candidate) &&
                 time_candidate(judge, &candidate);
     } else {
         bhi_kernel_file_name(source->file.path, candidate.name);

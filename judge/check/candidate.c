@@ -211,20 +211,17 @@ static bool try_once(struct bhi_court *court, const struct bhi_kernel_file *file
     return true;
 }
 
-bool bhi_candidate_try(struct bhi_court *court, const char *path, struct bhi_candidate *out) {
-    const struct bhi_kernel_file file = {.path = path};
-    return try_once(court, &file, out);
+bool bhi_candidate_try(struct bhi_court *court, const struct bhi_kernel_file *file,
+                       struct bhi_candidate *out) {
+    const struct bhi_kernel_file copy = *file; /* it may be a part of |out| */
+    return try_once(court, &copy, out);
 }
 
-bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out) {
-    const struct bhi_kernel_file file = {.path = path};
-    return bhi_candidate_judge_file(court, &file, out);
-}
-
-bool bhi_candidate_judge_file(struct bhi_court *court, const struct bhi_kernel_file *file,
-                              struct bhi_candidate *out) {
+bool bhi_candidate_judge(struct bhi_court *court, const struct bhi_kernel_file *file,
+                         struct bhi_candidate *out) {
+    const struct bhi_kernel_file copy = *file;
     for (int i = 0; i < ATTEMPTS; i++) {
-        if (!try_once(court, file, out)) {
+        if (!try_once(court, &copy, out)) {
             return false;
         }
         if (out->judged) {

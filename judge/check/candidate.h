@@ -36,15 +36,15 @@ struct bhi_candidate {
     size_t timing_count;
 };
 
-/* Judges the kernel in the file at |path|, which is borrowed. Returns false if the machine failed
- * or a signal came: then nothing is known about the kernel, and |outcome| says why. */
-bool bhi_candidate_judge(struct bhi_court *court, const char *path, struct bhi_candidate *out);
+/* Judges the kernel in |file|, which may be out->file; its path and its code are borrowed. Returns
+ * false if the machine failed or a signal came: then nothing is known about the kernel, and
+ * |outcome| says why. */
+bool bhi_candidate_judge(struct bhi_court *court, const struct bhi_kernel_file *file,
+                         struct bhi_candidate *out);
 /* The same, but runs it once only: out->judged is false if its worker may have ended because of
  * something else than the kernel. */
-bool bhi_candidate_try(struct bhi_court *court, const char *path, struct bhi_candidate *out);
-/* As bhi_candidate_judge; |file| may have the code, in memory that must outlive |out|. */
-bool bhi_candidate_judge_file(struct bhi_court *court, const struct bhi_kernel_file *file,
-                              struct bhi_candidate *out);
+bool bhi_candidate_try(struct bhi_court *court, const struct bhi_kernel_file *file,
+                       struct bhi_candidate *out);
 /* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|, whose
  * trial becomes |named|, and returns false. */
 bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,

@@ -36,7 +36,7 @@ void bhi_candidates_judge(struct bhi_candidates *candidates) {
     struct bhi_candidate *candidate;
     while ((candidate = take(candidates))) {
         put_back(candidates, candidate,
-                 bhi_candidate_try(candidates->court, candidate->path, candidate));
+                 bhi_candidate_try(candidates->court, &candidate->file, candidate));
     }
 }
 
@@ -45,7 +45,7 @@ void bhi_candidates_judge_again(struct bhi_candidates *candidates) {
     candidates->next = 0;
     while ((candidate = take(candidates))) {
         put_back(candidates, candidate,
-                 bhi_candidate_judge(candidates->court, candidate->path, candidate));
+                 bhi_candidate_judge(candidates->court, &candidate->file, candidate));
     }
 }
 

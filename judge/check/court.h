@@ -5,13 +5,15 @@
 #include <stdatomic.h>
 
 #include "judge/check/trial.h"
+#include "tool/content_hash.h"
 
 struct bhi_court {
     const struct bhi_task *task;
     bh_context *context;  /* after a signal: destroyed, and then NULL */
     const char *selector; /* of the device; "": the default */
     struct bhi_trials trials;
-    uint32_t processor;    /* on which runs are timed, plus 1; 0: on all */
+    uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
+    uint32_t processor;                  /* on which runs are timed, plus 1; 0: on all */
     uint32_t slowdown;     /* how many times as long as others those may take; 0: the same */
     uint64_t noise_seed;   /* of what outputs hold before a run; nobody else knows it */
     _Atomic uint64_t runs; /* so far; each run has other noise */

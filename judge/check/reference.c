@@ -129,6 +129,7 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
         return blame_kernel(court->task, outcome);
     }
     runner->kernel = &kernel;
+    memcpy(court->reference, kernel.content, sizeof court->reference);
     const bool fits =
         bhi_court_check_kernel(court, &kernel, outcome) || blame_kernel(court->task, outcome);
     const bool good = fits && run_all(runner, outcome);

@@ -1,5 +1,7 @@
 #include "judge/time/contender.h"
 
+#include <string.h>
+
 bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
                         struct bhi_judge_outcome *outcome) {
@@ -20,7 +22,18 @@ bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender 
     if (task->reference == BHI_REFERENCE_KERNEL) {
         const struct bhi_kernel_file file = {.path = task->reference_kernel.path,
                                              .deadline_ns = task->compile_deadline_ns};
-        return bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome);
+        if (!bhi_contender_open(court, &file, false, &task->reference_groups, out, outcome)) {
+            return false;
+        }
+        if (out->kernel.has_content &&
+            memcmp(out->kernel.content, court->reference, sizeof court->reference) != 0) {
+            bhi_contender_close(out);
+            return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED,
+                                          "%.400s: the reference has changed since the candidates "
+                                          "were checked with it",
+                                          file.path);
+        }
+        return true;
     }
     *out = (struct bhi_contender){.is_expression = true};
     return bhi_court_timed_stream(court, &out->stream, outcome);

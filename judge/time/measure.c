@@ -448,17 +448,42 @@ static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *cand
     return true;
 }
 
+/* Makes its kernel again, from its file. If that fails now, or the file is not what was checked, it
+ * is the candidate's verdict: others go on, and no times are reported of what nobody has checked.
+ * Returns false as bhi_timekeeper_measure does. */
+static bool open_candidate(struct bhi_timekeeper *timer, bool trusted, struct bhi_candidate *out,
+                           struct bhi_contender *contender, struct bhi_judge_outcome *outcome) {
+    const bool opened = bhi_contender_open(timer->court, &out->file, trusted,
+                                           &timer->court->task->groups, contender, outcome);
+    const struct bhi_judged_kernel *kernel = &contender->kernel;
+    if (!opened && bhi_judge_outcome_is_elsewhere(outcome)) {
+        return false;
+    }
+    const bool changed = out->has_content && kernel->has_content &&
+                         memcmp(out->content, kernel->content, sizeof out->content) != 0;
+    if (changed) {
+        bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED,
+                               "%.500s: the file has changed since it was checked", out->path);
+    }
+    if (changed || !opened) {
+        out->judgement = BHI_JUDGED_FAILED;
+        out->outcome = *outcome;
+        /* Otherwise this would be recorded of what was checked. */
+        out->has_content = kernel->has_content && !changed;
+    }
+    return true;
+}
+
 static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate *out,
                               struct bhi_judge_outcome *outcome) {
-    struct bhi_court *court = timer->court;
-    const struct bhi_task_groups *groups = &court->task->groups;
+    const bool guard = timer->options.guard;
     struct bhi_contender candidate = {0}, trusted = {0};
-    const bool good =
-        measure_all_alone(timer, outcome) &&
-        bhi_contender_open(court, &out->file, false, groups, &candidate, outcome) &&
-        (!timer->options.guard ||
-         bhi_contender_open(court, &out->file, true, groups, &trusted, outcome)) &&
-        measure_all(timer, &candidate, timer->options.guard ? &trusted : NULL, out, outcome);
+    bool good =
+        measure_all_alone(timer, outcome) && open_candidate(timer, false, out, &candidate, outcome);
+    if (good && guard && out->judgement == BHI_JUDGED_CORRECT) {
+        good = open_candidate(timer, true, out, &trusted, outcome);
+    }
+    good = good && measure_all(timer, &candidate, guard ? &trusted : NULL, out, outcome);
     bhi_contender_close(&candidate);
     bhi_contender_close(&trusted);
     return good;

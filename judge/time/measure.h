@@ -26,7 +26,8 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
 /* Takes {0}, too. */
 void bhi_timekeeper_close(struct bhi_timekeeper *timer);
 /* Measures a candidate that is CORRECT, in each size that is not only for checking. Replaces its
- * times; its verdict may change to TIMING_FORGED, SLOWER, WRONG, or that of a run that failed.
+ * times; its verdict may change to TIMING_FORGED, SLOWER, WRONG, that of a run that failed, or
+ * LOAD_FAILED if its file is not what was checked.
  * Returns false if the machine or the reference failed, or a signal came; then |outcome| says
  * why. */
 bool bhi_timekeeper_measure(struct bhi_timekeeper *timer, struct bhi_candidate *candidate,

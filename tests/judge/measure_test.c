@@ -24,6 +24,7 @@ struct scene {
     double busy_batches;  /* from the first candidate's worker on all batches take so much longer */
     double later;         /* in the second half of a measurement all runs take so much longer */
     double longer;        /* all runs take so much longer */
+    bool gone, changed;   /* the candidate's file, since it was checked */
     double shared;        /* others have the processor: by all clocks runs take up to so much
                              longer, but not by what the kernel counts as the workers' work */
 };
@@ -56,9 +57,11 @@ bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
 bool __wrap_bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file,
                                bool trusted, const struct bhi_task_groups *groups,
                                struct bhi_contender *out, struct bhi_judge_outcome *outcome) {
-    (void)court, (void)file, (void)trusted, (void)outcome;
+    (void)court, (void)file, (void)trusted;
     *out = (struct bhi_contender){.groups = groups}; /* which the reference has not */
-    return true;
+    out->kernel.has_content = !scene.gone;
+    out->kernel.content[0] = scene.changed;
+    return !scene.gone || bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "no such file");
 }
 
 bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
@@ -151,6 +154,24 @@ static enum bhi_judgement measure(struct scene what) {
     return candidate.judgement;
 }
 
+/* Its times would be those of something that nobody has checked; and without its file it must not
+ * end the measuring of others. */
+static void a_file_that_is_not_what_was_checked(void) {
+    static const struct scene scenes[] = {{.changed = true}, {.gone = true}};
+    struct bhi_task task = {.size_count = 1};
+    struct bhi_court court = {.task = &task};
+    struct bhi_timekeeper timer = {.court = &court};
+    for (size_t i = 0; i < 2; i++) {
+        struct bhi_judge_outcome outcome = {.status = BH_OK};
+        struct bhi_candidate candidate = {.path = "a.comp", .has_content = true};
+        scene = scenes[i];
+        BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
+        BHT_STR_EQ(bhi_candidate_verdict(&candidate), "LOAD_FAILED");
+        BHT_TRUE(!candidate.has_content && !candidate.timing_count); /* and nothing is recorded */
+        bhi_candidate_free(&candidate);
+    }
+}
+
 static void an_honest_candidate(void) {
     BHT_EQ(measure((struct scene){0}), BHI_JUDGED_CORRECT);
     BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
@@ -222,6 +243,7 @@ static void claims_that_others_would_excuse(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
+        BHT_TEST(a_file_that_is_not_what_was_checked),
         BHT_TEST(an_honest_candidate),
         BHT_TEST(noise_is_said),
         BHT_TEST(claims_of_less_than_half),

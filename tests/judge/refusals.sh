@@ -50,6 +50,7 @@ case_name="standard input"
 INPUT=task.json cli judge - right.comp --json
 expect_status 0
 expect_json '.correct == 1 and .file == "-"'
+refuses '-: standard input is one file; give others by their paths' judge task.json - -
 
 case_name="a signal, while two candidates run that do not end"
 endless endless.comp

@@ -31,11 +31,11 @@ says right.comp CORRECT '.timing[0].one_processor == false'
 says right.comp CORRECT "(.timing | length == 1) and (.timing[0] | .runs == 6 and (.cold | not) and .guard_ratio > 0 and ($ratio))"
 expect_json '.flushed_bytes == 0'
 
-case_name="for a person"
-LIMIT=200 cli judge kernel.json right.comp --time --repeat 5
+case_name="for a person; from standard input, which can be read only once"
+INPUT=right.comp LIMIT=200 cli judge kernel.json - --time --repeat 5
 expect_status 0
-expect_stdout 'CANDIDATE   SIZE    '
-expect_stdout 'right.comp  n=1000  '
+expect_stdout 'CANDIDATE  SIZE    '
+expect_stdout '-          n=1000  '
 expect_stdout 'cold, on one processor'
 
 case_name="slower than was asked for"
