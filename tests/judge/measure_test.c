@@ -4,6 +4,7 @@
 
 #include "harness.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,26 @@ static void a_file_that_is_not_what_was_checked(void) {
     }
 }
 
+/* Of rotated inputs 0 / 0 may be computed that no trial had. Nobody is accused by it, and it hides
+ * no error of another element. */
+static void a_nan_that_no_trial_had(void) {
+    static float expected[2] = {NAN, 1}, same[2] = {NAN, 1}, wrong[2] = {NAN, 2};
+    struct bhi_task task = {.array_count = 1, .size_count = 1};
+    struct bhi_trial_array array = {.form = {.dtype = BH_DTYPE_F32, .dimensions = 1, .shape = {2}},
+                                    .count = 2,
+                                    .expected = expected};
+    struct bhi_trial trial = {.arrays = &array, .timed = true};
+    struct bhi_candidate candidate = {.judgement = BHI_JUDGED_CORRECT};
+    task.arrays[0] =
+        (struct bhi_task_array){.place = "Z", .role = BHI_TASK_OUT, .dtype = BH_DTYPE_F32};
+    const struct bhi_launched right = {.outputs = {same}}, other = {.outputs = {wrong}};
+    BHT_TRUE(bhi_candidate_check(&task, &trial, &trial, &right, &candidate));
+    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &other, &candidate));
+    BHT_EQ(candidate.difference.index, 1);
+    trial.timed = false;
+    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &right, &candidate));
+}
+
 static void an_honest_candidate(void) {
     BHT_EQ(measure((struct scene){0}), BHI_JUDGED_CORRECT);
     BHT_EQ(timing.doubt, BHI_DOUBT_NONE);
@@ -244,6 +265,7 @@ static void claims_that_others_would_excuse(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_file_that_is_not_what_was_checked),
+        BHT_TEST(a_nan_that_no_trial_had),
         BHT_TEST(an_honest_candidate),
         BHT_TEST(noise_is_said),
         BHT_TEST(claims_of_less_than_half),
