@@ -183,6 +183,8 @@ static int report(struct bhi_slurm_batch *batch) {
     struct bhi_slurm_report report = {
         .state = batch->given_state,
         .shards = &batch->shards,
+        .sizes = batch->array.sizes,
+        .count = batch->array.shards,
         .what = {.jobs_path = batch->jobs.path,
                  .html = bhi_args_value(batch->args, BHI_BATCH_HTML),
                  .json = bhi_args_has(batch->args, BHI_BATCH_JSON),

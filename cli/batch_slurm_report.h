@@ -10,6 +10,12 @@ struct bhi_slurm_report {
     struct bhi_shards_report what;
     uint32_t stuck, cancelled; /* shards that are stuck, or were cancelled (--cancel) */
     uint32_t again;            /* tasks that were submitted again */
+    const uint64_t *sizes;     /* of each shard, by its number: how many jobs it has */
+    uint32_t count;            /* shards */
+    /* Found out: the first shard whose records lack jobs that must have ended, and how many of it
+     * have. |count|: there is none. */
+    uint32_t open;
+    uint64_t ended;
 };
 
 /* Prints how many jobs have ended, "17 of 40 jobs done, 1 failed, ", on standard error: the

@@ -213,6 +213,19 @@ expect_stderr "SIGTERM: all tasks have ended; bulkhead batch --status $state rep
 expect_called scancel 0
 if grep -q "to continue" .stderr; then fail "there is nothing to continue"; fi
 
+standins_case "a task that ended well, and records that do not say so"
+on sbatch 'task 0 n1; echo 17'
+standin --shards 1 --no-probe
+expect_status 3
+expect_stderr "shard 0: its task ended well, but its records say so of 0 of its "
+expect_stderr "Remove $state/shards/0000/ended"
+rm "$state/shards/0000/ended"
+on sbatch 'task 2 n1; echo 17'
+on squeue 'echo "17|0|COMPLETED||$comment|None"'
+standin --shards 1 --no-probe --resume
+expect_stderr "it is submitted again"
+expect_called sbatch 2
+
 standins_case "what continues a batch can be pasted"
 on sbatch 'echo 17'
 on squeue 'kill -TERM "$PPID"; sleep 1000'
