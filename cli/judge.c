@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "cli/judge_diff.h"
 #include "cli/mains.h"
@@ -32,6 +34,7 @@
 #include "tool/report/page.h"
 #include "tool/session.h"
 #include "tool/task.h"
+#include "tool/text.h"
 #include "tool/values.h"
 
 enum { MOST_WORKERS = 64, DEFAULT_WORKERS = 8 };
@@ -52,6 +55,8 @@ struct judge {
     bool timed;
     struct bhi_timing_options timing;
     uint64_t flushed;
+    bool terminal; /* progress is shown */
+    size_t judged; /* candidates; guarded by the mutex of bhi_candidates while they are judged */
 };
 
 static int refused(bh_status status, const struct bhi_complaint *complaint) {
@@ -314,6 +319,30 @@ static int run_reference(struct judge *judge) {
 /* -- candidates ---------------------------------------------------------------------------------
  */
 
+/* Progress: one line on standard error, if that is a terminal, cut where it would wrap. It is wiped
+ * before anything else is printed. */
+static void show(const struct judge *judge, const char *what, size_t number, size_t count,
+                 const char *path) {
+    char line[200], clean[sizeof line];
+    struct winsize size;
+    if (!judge->terminal) {
+        return;
+    }
+    const size_t columns =
+        ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 8 ? size.ws_col : 80;
+    snprintf(line, sizeof line, "%s %zu of %zu%s%.120s", what, number, count, path ? ": " : "",
+             path ? path : "");
+    /* A character has at least as many bytes as columns. */
+    fprintf(stderr, "\r%s\033[K",
+            bhi_text_clean(clean, columns < sizeof clean ? columns : sizeof clean, line));
+}
+
+static void wipe(const struct judge *judge) {
+    if (judge->terminal) {
+        fputs("\r\033[K", stderr);
+    }
+}
+
 /* Takes the verdicts that are recorded, and records which judging it is. */
 static int begin_journal(struct judge *judge) {
     struct bhi_complaint complaint;
@@ -334,7 +363,9 @@ static int begin_journal(struct judge *judge) {
 }
 
 static bool note(void *user, const struct bhi_candidate *candidate) {
-    return bhi_judge_journal_note(user, candidate);
+    struct judge *judge = user;
+    show(judge, "judged", ++judge->judged, judge->candidate_count, NULL);
+    return !judge->state || bhi_judge_journal_note(&judge->journal, candidate);
 }
 
 static void judge_some(void *argument) {
@@ -387,13 +418,18 @@ static int judge_all(struct judge *judge) {
     struct bhi_candidates candidates;
     int exit_status = BHI_EXIT_READY;
     bhi_candidates_init(&candidates, &judge->court, judge->candidates, count);
-    candidates.note = judge->state ? note : NULL;
-    candidates.user = &judge->journal;
+    candidates.note = note;
+    candidates.user = judge;
+    for (size_t i = 0; i < count; i++) {
+        judge->judged += judge->candidates[i].judged;
+    }
+    show(judge, "judged", judge->judged, count, NULL);
     bh_context **const context = &judge->court.context;
     (void)(bhi_task_run_all("judge", context, judge->workers < count ? judge->workers : count,
                             judge_some, &candidates, &exit_status) &&
            bhi_task_run("judge", context, judge_again, &candidates, &exit_status));
     bhi_candidates_fini(&candidates);
+    wipe(judge);
     if (exit_status == BHI_EXIT_READY && candidates.failed) {
         return give_up(candidates.failed->path, &candidates.failed->outcome);
     }
@@ -410,15 +446,24 @@ struct timing_run {
     bool good, recorded;
 };
 
+static bool to_be_timed(const struct judge *judge, struct bhi_candidate *candidate) {
+    return candidate->judgement == BHI_JUDGED_CORRECT &&
+           !bhi_slower_judge_known(&judge->court, &judge->timing, candidate);
+}
+
 static bool time_each(struct timing_run *run, struct bhi_timekeeper *timer) {
     struct judge *judge = run->judge;
+    size_t count = 0, number = 0;
+    for (size_t i = 0; i < judge->candidate_count; i++) {
+        count += to_be_timed(judge, &judge->candidates[i]);
+    }
     for (size_t i = 0; i < judge->candidate_count && run->recorded; i++) {
         struct bhi_candidate *candidate = &judge->candidates[i];
-        if (candidate->judgement != BHI_JUDGED_CORRECT ||
-            bhi_slower_judge_known(&judge->court, &judge->timing, candidate)) {
+        if (!to_be_timed(judge, candidate)) {
             continue;
         }
         run->what = candidate->path;
+        show(judge, "timing", ++number, count, candidate->path);
         if (!bhi_timekeeper_measure(timer, candidate, &run->outcome)) {
             return false;
         }
@@ -446,7 +491,10 @@ static int time_all(struct judge *judge) {
     if (!judge->timed) {
         return BHI_EXIT_READY;
     }
-    if (!bhi_task_run("judge", &judge->court.context, time_on_thread, &run, &exit_status)) {
+    const bool ran =
+        bhi_task_run("judge", &judge->court.context, time_on_thread, &run, &exit_status);
+    wipe(judge);
+    if (!ran) {
         return exit_status;
     }
     if (!run.recorded) {
@@ -497,6 +545,7 @@ static int work(const struct bhi_args *args) {
         return out_of_memory();
     }
     judge->args = args;
+    judge->terminal = isatty(STDERR_FILENO) == 1;
     (void)((exit_status = take_timing(judge)) != BHI_EXIT_READY ||
            (exit_status = take_workers(judge)) != BHI_EXIT_READY ||
            (exit_status = check_html(judge)) != BHI_EXIT_READY ||

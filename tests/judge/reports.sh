@@ -14,6 +14,7 @@ cp right.comp '<b>&"right".comp'
 case_name="a page"
 LIMIT=120 cli judge task.json right.comp less.comp broken.comp '<b>&"right".comp' --html page.html --json
 expect_status 1
+expect_empty .stderr
 cp .stdout before.json
 expect_json '.correct == 2'
 if xmllint --noout page.html; then passed=$((passed + 1)); else fail "the page is not well-formed"; fi

@@ -32,8 +32,12 @@ says right.comp CORRECT "(.timing | length == 1) and (.timing[0] | .runs == 6 an
 expect_json '.flushed_bytes == 0'
 
 case_name="for a person; from standard input, which can be read only once"
-INPUT=right.comp LIMIT=200 cli judge kernel.json - --time --repeat 5
+# On a terminal, too narrow for the name of the candidate: the progress, which is wiped at the end.
+script -qefc "stty cols 16; '$BULKHEAD' judge kernel.json - --time --repeat 5 < right.comp > .stdout" /dev/null < /dev/null > .stderr
+status=$?
 expect_status 0
+progress=$(printf '\r%s\e[K' 'judged 0 of 1' 'judged 1 of 1' '' 'timing 1 of 1:' '')
+if [ "$(cat .stderr)" = "$progress" ]; then passed=$((passed + 1)); else fail "the progress is $(cat -A .stderr)"; fi
 expect_stdout 'CANDIDATE  SIZE    '
 expect_stdout '-          n=1000  '
 expect_stdout 'cold, on one processor'
