@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "html.h"
@@ -102,7 +103,9 @@ static void refused_paths(void) {
     } cases[] = {{"nowhere/page.html", "No such file"},
                  {".", "directory"},
                  {"", "empty"},
+                 {"pipe", "it is a pipe"},
                  {"-", "needs a file"}};
+    BHT_EQ(mkfifo("pipe", 0600), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bhi_page page;
         BHT_TRUE(!bhi_page_check(cases[i].path, &complaint));
@@ -111,8 +114,9 @@ static void refused_paths(void) {
         if (!strstr(complaint.text, cases[i].complaint)) {
             BHT_FAIL("%s", complaint.text);
         }
-        BHT_EQ(html_count_files(), 0);
+        BHT_EQ(html_count_files(), 1); /* the pipe */
     }
+    BHT_EQ(remove("pipe"), 0);
 }
 
 static void data_is_not_overwritten(void) {

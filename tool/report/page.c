@@ -98,6 +98,11 @@ bool bhi_page_check(const char *path, struct bhi_complaint *complaint) {
     if (bhi_outfile_is_stdout(path)) {
         return bhi_refuse(complaint, "a page needs a file: standard output is for the summary");
     }
+    /* Its reader would end with this check, and then the page would wait for another one for ever.
+     * A link such as /dev/fd/63 is kept open by this process. */
+    if (lstat(path, &status) == 0 && S_ISFIFO(status.st_mode)) {
+        return bhi_refuse(complaint, "it is a pipe: a page needs a file");
+    }
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         bool good = fd >= 0 && is_page_or_empty(fd);
