@@ -60,6 +60,9 @@ struct judge {
 };
 
 static int refused(bh_status status, const struct bhi_complaint *complaint) {
+    if (bhi_interrupt_signal()) { /* standard input was being read */
+        return bhi_interrupt_exit_status();
+    }
     bhi_complain("judge", "%s", complaint->text);
     bhi_ending_blame(status);
     return BHI_EXIT_USAGE;

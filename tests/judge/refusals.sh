@@ -38,6 +38,7 @@ cli judge task.json right.comp --device nowhere
 expect_status 3
 expect_stderr "no device matches 'nowhere'"
 
+mkfifo pipe
 case_name="with --json"
 cli judge bad.json right.comp --json
 expect_status 2
@@ -51,6 +52,25 @@ INPUT=task.json cli judge - right.comp --json
 expect_status 0
 expect_json '.correct == 1 and .file == "-"'
 refuses '-: standard input is one file; give others by their paths' judge task.json - -
+
+for operands in "task.json -" "- right.comp"; do
+    case_name="a signal, while standard input is read: $operands"
+    # shellcheck disable=SC2086 # two words
+    "$BULKHEAD" judge $operands < pipe > .stdout 2> .stderr &
+    judge=$!
+    exec 9> pipe # nothing is ever written
+    for ((tries = 0; tries < 600 * slowness; tries++)); do
+        caught=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/$judge/status")
+        if ((${caught:-0} & 1 << 14)); then break; fi
+        sleep 0.02
+    done
+    kill -TERM "$judge"
+    wait "$judge"
+    status=$?
+    exec 9>&-
+    expect_status 143
+    expect_stderr 'bulkhead judge: cancelled by SIGTERM'
+done
 
 case_name="a signal, while two candidates run that do not end"
 endless endless.comp
