@@ -11,6 +11,7 @@ struct bhi_court {
     const struct bhi_task *task;
     bh_context *context;  /* after a signal: destroyed, and then NULL */
     const char *selector; /* of the device; "": the default */
+    char device[48];      /* on which the reference has run: its selector */
     struct bhi_trials trials;
     uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
     uint32_t processor;                  /* on which runs are timed, plus 1; 0: on all */

@@ -51,15 +51,19 @@ bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_strea
     return make_stream(court, &options, out_stream, outcome);
 }
 
-bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_outcome *outcome) {
-    char device[48];
+bool bhi_stream_find_device(bh_stream *stream, char out[48], struct bhi_judge_outcome *outcome) {
     bh_detail detail = {0};
     bh_status status = bh_stream_wait_ready(stream, BH_FOREVER, &detail);
     if (status == BH_OK) {
-        status = bh_stream_device(stream, device);
+        status = bh_stream_device(stream, out);
     }
-    if (status != BH_OK) {
-        return bhi_judge_outcome_take(outcome, status, &detail);
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
+
+bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_outcome *outcome) {
+    char device[48];
+    if (!bhi_stream_find_device(stream, device, outcome)) {
+        return false;
     }
     *out = !strncmp(device, "lavapipe", 8) || !strncmp(device, "swiftshader", 11);
     return true;

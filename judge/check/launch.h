@@ -28,7 +28,9 @@ bool bhi_court_launch(struct bhi_court *court, bh_stream *stream,
                       const struct bhi_trial *trial, struct bhi_launched *out,
                       struct bhi_judge_outcome *outcome);
 
-/* Does the stream's driver run kernels on the processor? Waits until the stream has a worker. */
+/* Finds the selector of the stream's device. Waits until the stream has a worker. */
+bool bhi_stream_find_device(bh_stream *stream, char out[48], struct bhi_judge_outcome *outcome);
+/* Does the stream's driver run kernels on the processor? Waits likewise. */
 bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_outcome *outcome);
 
 #endif

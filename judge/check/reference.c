@@ -140,14 +140,17 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
 bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
     struct bhi_reference_template cache = {0};
     struct runner runner = {.court = court, .cache = &cache};
-    if (court->task->reference == BHI_REFERENCE_FILES) {
-        return check_nan(court->task, &court->trials.list[0], outcome);
+    const enum bhi_task_reference kind = court->task->reference;
+    if (kind == BHI_REFERENCE_FILES && !check_nan(court->task, &court->trials.list[0], outcome)) {
+        return false;
     }
     if (!bhi_court_stream(court, &runner.stream, outcome)) {
         return false;
     }
-    const bool good = court->task->reference == BHI_REFERENCE_KERNEL ? run_kernel(&runner, outcome)
-                                                                     : run_all(&runner, outcome);
+    const bool good = (kind == BHI_REFERENCE_FILES ||
+                       (kind == BHI_REFERENCE_KERNEL ? run_kernel(&runner, outcome)
+                                                     : run_all(&runner, outcome))) &&
+                      bhi_stream_find_device(runner.stream, court->device, outcome);
     bhi_reference_template_free(&cache);
     (void)bh_stream_release(runner.stream);
     return good;

@@ -288,6 +288,7 @@ static json_t *make_header(const struct bhi_court *court, const char *identity,
     json_object_set_new(header, "bulkhead_judge", json_integer(VERSION));
     json_object_set_new(header, "task", bhi_json_text(court->task->name));
     json_object_set_new(header, "identity", json_string(identity));
+    json_object_set_new(header, "device", json_string(court->device));
     json_object_set_new(header, "hidden_seeds", seeds);
     return header;
 }
@@ -333,6 +334,15 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
                    "%.600s is of another task: its text, the files that it names, or what the "
                    "reference computes has changed; give another folder (--state)",
                    journal->path);
+        return BHI_JOURNAL_BAD_INPUT;
+    }
+    /* Earlier versions have not recorded it. What one device computes right may race on another. */
+    const char *device = json_string_value(json_object_get(journal->header, "device"));
+    if (device && strcmp(device, court->device) != 0) {
+        bhi_refuse(complaint,
+                   "%.600s is of device %.47s, and this is %s: name that one (--device), or give "
+                   "another folder (--state)",
+                   journal->path, device, court->device);
         return BHI_JOURNAL_BAD_INPUT;
     }
     struct bhi_candidate candidate;

@@ -38,7 +38,7 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
 bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, uint64_t **out_seeds,
                              size_t *out_count, struct bhi_complaint *complaint);
 /* Call it when the reference has run. Records which judging it is; one that goes on must be of the
- * same task, inputs and expected outputs. */
+ * same task, inputs, expected outputs and device. */
 enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *journal,
                                                       const struct bhi_court *court,
                                                       const uint64_t *hidden_seeds,

@@ -323,6 +323,12 @@ static void another_judging_is_refused(void) {
     begin(BHI_JOURNAL_BAD_INPUT, DIR " is of another task");
     adjourn();
     convene(1);
+    strcpy(court.device, "nvidia:1"); /* what is right on one may be wrong on another */
+    open_it(true, BHI_JOURNAL_OK, NULL);
+    begin(BHI_JOURNAL_BAD_INPUT, DIR " is of device , and this is nvidia:1: name that one");
+    court.device[0] = '\0';
+    adjourn();
+    convene(1);
     open_it(false, BHI_JOURNAL_BAD_INPUT,
             DIR " has a judging of 3 candidates: continue it (--resume)");
     BHT_EQ(unlink(FILE_NAME), 0);
