@@ -4,6 +4,7 @@
 
 #include "judge/task/task.h"
 #include "request/code.h"
+#include "request/language.h"
 
 bool bhi_task_read(const char *path, struct bhi_task *out_task, int *out_errno,
                    struct bhi_complaint *complaint) {
@@ -13,6 +14,14 @@ bool bhi_task_read(const char *path, struct bhi_task *out_task, int *out_errno,
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
     bool good = false;
+    if (bhi_language_of_name(path) != BHI_LANGUAGE_UNKNOWN) {
+        free(folder);
+        *out_errno = 0;
+        return bhi_refuse(complaint,
+                          "%.300s: it has the name of a kernel; a task is a JSON file, "
+                          "and comes before the candidates",
+                          path);
+    }
     if (!folder) {
         *out_errno = 0;
         return bhi_refuse(complaint, "out of memory");

@@ -304,6 +304,9 @@ static void from_a_file(void) {
     BHT_TRUE(!bhi_task_read(path, &task, &error, &complaint));
     BHT_STR_HAS(complaint.text, "No such file or directory");
     BHT_EQ(error, ENOENT);
+    BHT_TRUE(!bhi_task_read("saxpy.comp", &task, &error, &complaint));
+    BHT_STR_HAS(complaint.text, "saxpy.comp: it has the name of a kernel; a task is a JSON file");
+    BHT_EQ(error, 0);
 }
 
 int main(int argc, char **argv) {
