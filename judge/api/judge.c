@@ -41,6 +41,16 @@ void bhi_judge_leave(bh_judge *judge) {
     pthread_mutex_unlock(&judge->lock);
 }
 
+void bhi_judge_begin_turn(bh_judge *judge) {
+    pthread_mutex_lock(&judge->turn);
+    judge->before = uselocale(judge->c);
+}
+
+void bhi_judge_end_turn(bh_judge *judge) {
+    (void)uselocale(judge->before);
+    pthread_mutex_unlock(&judge->turn);
+}
+
 bool bhi_judge_is_cancelled(bh_judge *judge) {
     pthread_mutex_lock(&judge->lock);
     const bool cancelled = judge->cancelled;
@@ -176,6 +186,9 @@ static void free_judge(bh_judge *judge) {
     pthread_mutex_destroy(&judge->lock);
     pthread_mutex_destroy(&judge->turn);
     pthread_cond_destroy(&judge->idle);
+    if (judge->c) {
+        freelocale(judge->c);
+    }
     judge->magic = 0;
     free(judge);
 }
@@ -205,7 +218,14 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     pthread_mutex_init(&judge->lock, NULL);
     pthread_mutex_init(&judge->turn, NULL);
     pthread_cond_init(&judge->idle, NULL);
-    status = fill(judge, &ours, detail);
+    judge->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (judge->c) {
+        bhi_judge_begin_turn(judge);
+        status = fill(judge, &ours, detail);
+        bhi_judge_end_turn(judge);
+    } else {
+        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_judge_create: out of memory");
+    }
     if (status == BH_OK) {
         *out_judge = judge;
     } else {

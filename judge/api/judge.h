@@ -3,6 +3,7 @@
 #define BHI_JUDGE_API_JUDGE_H
 
 #include <bulkhead/judge.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -37,6 +38,7 @@ struct bh_judge {
     char selector[BHI_SELECTOR];
     uint64_t seeds[BHI_JUDGE_SEEDS];
     size_t seed_count;
+    locale_t c, before; /* numbers have a point in a turn, whatever the program's locale has */
     bh_log_callback log;
     void *log_user;
 };
@@ -46,6 +48,9 @@ struct bh_judge {
 /* Begins a call. BH_OK: bhi_judge_leave ends it. Otherwise fills in |detail|. */
 bh_status bhi_judge_enter(bh_judge *judge, const char *call, bh_detail *detail);
 void bhi_judge_leave(bh_judge *judge);
+/* Around what uses the court. */
+void bhi_judge_begin_turn(bh_judge *judge);
+void bhi_judge_end_turn(bh_judge *judge);
 /* Has bh_judge_cancel been called? */
 bool bhi_judge_is_cancelled(bh_judge *judge);
 /* Gives the judge its context. Fails if it has been cancelled; then the context is destroyed. */

@@ -96,9 +96,9 @@ BH_API bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail) {
     if (status != BH_OK) {
         return status;
     }
-    pthread_mutex_lock(&judge->turn);
+    bhi_judge_begin_turn(judge);
     status = prepare(judge, "bh_judge_prepare", detail);
-    pthread_mutex_unlock(&judge->turn);
+    bhi_judge_end_turn(judge);
     bhi_judge_leave(judge);
     return status;
 }
@@ -336,9 +336,9 @@ BH_API bh_status bh_judge_run_sized(bh_judge *judge, const bh_judge_candidate *c
            (status = take_source(&given, &source, detail)) != BH_OK ||
            (status = bhi_judge_enter(judge, "bh_judge_run", detail)) != BH_OK);
     if (status == BH_OK) {
-        pthread_mutex_lock(&judge->turn);
+        bhi_judge_begin_turn(judge);
         status = judge_source(judge, &source, &judgement, detail);
-        pthread_mutex_unlock(&judge->turn);
+        bhi_judge_end_turn(judge);
         bhi_judge_leave(judge);
     }
     if (status == BH_OK) {

@@ -3,6 +3,7 @@
 
 #include <bulkhead/judge.h>
 #include <errno.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -154,6 +155,30 @@ static void modules_files_and_hlsl_are_judged(void) {
     BHT_STR_EQ(got.message, "");
     BHT_EQ(got.judged, BH_JUDGED_CORRECT);
     bh_judge_destroy(judge);
+}
+
+/* The program may have set a locale whose numbers have a comma. */
+static void numbers_have_a_point(void) {
+    static const char code[] =
+        "#version 450\nlayout(local_size_x = 64) in;\n"
+        "layout(set = 0, binding = 0) readonly buffer X { float x[]; };\n"
+        "layout(set = 0, binding = 1) buffer Y { float y[]; };\n"
+        "layout(push_constant) uniform Push { float a; };\n"
+        "void main() { uint i = gl_LocalInvocationID.x; if (i < 4) y[i] = a * x[i] + 1; }\n";
+    snprintf(text, sizeof text,
+             "{\"sizes\": [{}], \"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [4], \"fill\": "
+             "{\"integers\": [1, 1]}}}, \"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [4]}}, "
+             "\"push\": {\"a\": 2.5}, \"groups\": [1], \"reference\": {\"eval\": \"Y = a * X\"}, "
+             "\"limits\": {\"deadline\": \"%u.5s\"}}",
+             30 * bht_slowness());
+    BHT_NE(setlocale(LC_ALL, "de_DE.UTF-8"), NULL); /* built beside the test: LOCPATH */
+    bh_judge *judge = make(text);
+    const bh_judgement got = judge_code(judge, NULL, code, 0);
+    BHT_EQ(got.judged, BH_JUDGED_WRONG);
+    BHT_STR_EQ(got.got, "3.5");
+    BHT_STR_EQ(got.expected, "2.5");
+    bh_judge_destroy(judge);
+    BHT_STR_EQ(localeconv()->decimal_point, ","); /* and the program's are as they were */
 }
 
 static void other_bindings_are_named(void) {
@@ -493,6 +518,7 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(kernels_in_memory_are_judged_one_after_the_other),
         BHT_TEST(modules_files_and_hlsl_are_judged),
+        BHT_TEST(numbers_have_a_point),
         BHT_TEST(other_bindings_are_named),
         BHT_TEST(times_are_told),
         BHT_TEST(a_hang_ends_and_the_next_is_judged),
@@ -506,5 +532,7 @@ int main(int argc, char **argv) {
         BHT_TEST(threads_take_turns),
         BHT_TEST(a_forked_child_is_refused),
     };
+    /* The harness counts mappings, and a locale stays mapped. */
+    (void)(setlocale(LC_ALL, "de_DE.UTF-8") && setlocale(LC_ALL, "C"));
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
