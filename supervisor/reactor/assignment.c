@@ -183,18 +183,13 @@ static bool wants_successor(const struct bh_stream *stream) {
            stream->core.worker->past.used;
 }
 
-static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
-    return a->kind == b->kind && a->memory_limit == b->memory_limit &&
-           a->processor == b->processor && strcmp(a->device, b->device) == 0;
-}
-
 /* Lock held. Returns true if there are fewer free workers like those of |stream| than streams like
  * it that want a successor. */
 static bool lacks_successor(bh_context *context, const struct bh_stream *stream) {
     uint32_t wanted = 0;
     BHI_LIST_EACH(node, &context->streams) {
         const struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, link);
-        wanted += wants_successor(other) && alike(other, stream);
+        wanted += wants_successor(other) && bhi_spare_serves_both(other, stream);
     }
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);

@@ -25,14 +25,37 @@ bool bhi_spare_is_free(const struct bhi_worker *worker) {
            !worker->reap_deadline_ns && worker->kind != BHI_WORKER_SENTINEL;
 }
 
+/* What a worker was started with, and what a stream wants its workers to be started with. */
+struct make {
+    enum bhi_worker_kind kind;
+    uint64_t memory_limit;
+    uint32_t processor;
+    const char *device;
+};
+
+static struct make of_worker(const struct bhi_worker *worker) {
+    return (struct make){worker->kind, worker->memory_limit, worker->processor, worker->device};
+}
+
+static struct make of_stream(const struct bh_stream *stream) {
+    return (struct make){stream->kind, stream->memory_limit, stream->processor, stream->device};
+}
+
+static bool are_same(struct make a, struct make b) {
+    return a.kind == b.kind && a.memory_limit == b.memory_limit && a.processor == b.processor &&
+           strcmp(a.device, b.device) == 0;
+}
+
 bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream) {
-    return worker->kind == stream->kind && worker->memory_limit == stream->memory_limit &&
-           worker->processor == stream->processor && strcmp(worker->device, stream->device) == 0;
+    return are_same(of_worker(worker), of_stream(stream));
+}
+
+bool bhi_spare_serves_both(const struct bh_stream *a, const struct bh_stream *b) {
+    return are_same(of_stream(a), of_stream(b));
 }
 
 static bool are_alike(const struct bhi_worker *a, const struct bhi_worker *b) {
-    return a->kind == b->kind && a->memory_limit == b->memory_limit &&
-           a->processor == b->processor && strcmp(a->device, b->device) == 0;
+    return are_same(of_worker(a), of_worker(b));
 }
 
 static bool is_tenants(const struct bhi_worker *worker, const char *tenant) {
@@ -121,11 +144,6 @@ struct kinds {
     uint32_t count;
 };
 
-static bool alike(const struct bh_stream *a, const struct bh_stream *b) {
-    return a->memory_limit == b->memory_limit && a->processor == b->processor &&
-           strcmp(a->device, b->device) == 0;
-}
-
 static void find_kinds(const bh_context *context, struct kinds *kinds) {
     kinds->count = 0;
     for (struct bhi_list *node = context->streams.prev;
@@ -135,7 +153,7 @@ static void find_kinds(const bh_context *context, struct kinds *kinds) {
         if (stream->kind != BHI_WORKER_DEVICE || !stream->placed) {
             continue;
         }
-        while (i < kinds->count && !alike(kinds->newest[i], stream)) {
+        while (i < kinds->count && !bhi_spare_serves_both(kinds->newest[i], stream)) {
             i++;
         }
         if (i == kinds->count) {

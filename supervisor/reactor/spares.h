@@ -16,8 +16,10 @@
 
 /* Returns true if the worker could serve a stream that has none. Lock held. */
 bool bhi_spare_is_free(const struct bhi_worker *worker);
-/* Returns true if device and memory limit are those of |stream|. Lock held. */
+/* Returns true if kind, device, memory limit and processor are those of |stream|. Lock held. */
 bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream);
+/* Is a worker that is like one stream like the other, too? Lock held. */
+bool bhi_spare_serves_both(const struct bh_stream *a, const struct bh_stream *b);
 /* Returns the spare that |stream| is to have: a ready one rather than one that starts; of several
  * the one that knows most of its kernels. NULL: none. Lock held. */
 struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream *stream);
