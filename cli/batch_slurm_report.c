@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/slurm/client.h"
+#include "batch/slurm/watch.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/report/quantity.h"
-
-#define TICK    UINT64_C(200000000)
-#define SETTLES UINT64_C(5000000000)
 
 void bhi_batch_slurm_progress(struct bhi_shards *shards, const char *state) {
     struct bhi_complaint ignored; /* the report at the end says what is wrong */
@@ -57,15 +54,17 @@ static uint32_t find_open(const struct bhi_slurm_report *report, uint64_t *out_e
 /* Reads what the shards have recorded. If all tasks have ended well, so have all jobs; a network
  * file system may show the last of them later. */
 static bool read_all(struct bhi_slurm_report *report, struct bhi_complaint *complaint) {
-    const uint64_t end = bhi_clock_ns() + SETTLES;
+    const uint64_t end = bhi_clock_ns() + BHI_WATCH_SETTLES_NS;
     const bool well = !report->stuck && !report->cancelled;
-    bool good = bhi_shards_read(report->shards, complaint);
-    while (good && well && find_open(report, &report->ended) < report->count &&
-           bhi_clock_ns() < end && bhi_slurm_pause(TICK)) {
-        good = bhi_shards_read(report->shards, complaint);
-    }
-    report->open = good && well ? find_open(report, &report->ended) : report->count;
-    return good;
+    do {
+        if (!bhi_shards_read(report->shards, complaint)) {
+            report->open = report->count;
+            return false;
+        }
+        report->open = well ? find_open(report, &report->ended) : report->count;
+    } while (report->open < report->count && bhi_clock_ns() < end &&
+             bhi_slurm_pause(BHI_WATCH_TICK_NS));
+    return true;
 }
 
 static int print(struct bhi_slurm_report *report, struct bhi_shards *shards) {

@@ -14,9 +14,6 @@
 #include "tool/interrupt.h"
 
 #define SECOND UINT64_C(1000000000)
-#define TICK   (SECOND / 5)
-/* How long a network file system may take to show a file that another machine has made. */
-#define SETTLES (5 * SECOND)
 
 enum { ENDINGS_A_TICK = 64, FEEDS_A_TICK = 16, MISSES = 2 };
 /* How often it is said that squeue fails. */
@@ -295,7 +292,8 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
                                                .name = shard->name,
                                                .node = shard->node,
                                                .ending = said ? &ending : NULL,
-                                               .settled = over && now - shard->lost_ns >= SETTLES,
+                                               .settled = over && now - shard->lost_ns >=
+                                                                      BHI_WATCH_SETTLES_NS,
                                                .fruitless = shard->fruitless,
                                                .cut_off = ""};
     bhi_slurm_shard_decide(&seen, &decision);
@@ -436,10 +434,10 @@ static void look_at_ending(struct bhi_watch *watch, uint32_t number) {
 static uint64_t follow(struct bhi_watch *watch, uint32_t number) {
     struct bhi_watch_shard *shard = &watch->shards[number];
     if (!watch->follow || shard->state != BHI_WATCH_SUBMITTED) {
-        return TICK;
+        return BHI_WATCH_TICK_NS;
     }
-    const uint64_t pause_ns = watch->follow(watch->user, number, TICK);
-    shard->near = pause_ns < TICK;
+    const uint64_t pause_ns = watch->follow(watch->user, number, BHI_WATCH_TICK_NS);
+    shard->near = pause_ns < BHI_WATCH_TICK_NS;
     return pause_ns;
 }
 
@@ -450,11 +448,11 @@ static uint64_t look_at_files(struct bhi_watch *watch) {
     const uint32_t shards = watch->array->shards;
     const uint64_t now = bhi_clock_ns();
     const bool ticks = now >= watch->files_ns;
-    uint64_t pause_ns = TICK;
+    uint64_t pause_ns = BHI_WATCH_TICK_NS;
     uint32_t near = 0;
     for (uint32_t i = 0; ticks && i < shards && i < FEEDS_A_TICK; i++) {
         const uint32_t number = (uint32_t)(watch->followed++ % shards);
-        if (!watch->shards[number].near && bhi_clock_ns() - now < TICK) {
+        if (!watch->shards[number].near && bhi_clock_ns() - now < BHI_WATCH_TICK_NS) {
             const uint64_t next_ns = follow(watch, number);
             pause_ns = next_ns < pause_ns ? next_ns : pause_ns;
         }
@@ -470,7 +468,7 @@ static uint64_t look_at_files(struct bhi_watch *watch) {
     for (uint32_t i = 0; ticks && i < shards && i < ENDINGS_A_TICK; i++) {
         look_at_ending(watch, (uint32_t)(watch->looked++ % shards));
     }
-    watch->files_ns = ticks ? now + TICK : watch->files_ns;
+    watch->files_ns = ticks ? now + BHI_WATCH_TICK_NS : watch->files_ns;
     return pause_ns;
 }
 

@@ -5,6 +5,11 @@
 #include "batch/slurm/client.h"
 #include "batch/slurm/decide.h"
 
+/* How often the files of the tasks are looked at while nothing is near its end. */
+#define BHI_WATCH_TICK_NS UINT64_C(200000000)
+/* How long a network file system may take to show a file that another machine has made. */
+#define BHI_WATCH_SETTLES_NS UINT64_C(5000000000)
+
 /* A shard, as its submitter sees it:
  *
  *   DUE --sbatch--> SUBMITTED --> ENDED
