@@ -24,7 +24,7 @@ void bhi_names_fini(struct bhi_names *names) {
     *names = (struct bhi_names){0};
 }
 
-static uint64_t hash_of(const struct bhi_names *names, const char *text) {
+uint64_t bhi_names_hash(const struct bhi_names *names, const char *text) {
     unsigned char bytes[crypto_shorthash_BYTES];
     uint64_t hash;
     crypto_shorthash(bytes, (const unsigned char *)text, strlen(text), names->key);
@@ -37,7 +37,7 @@ static struct bhi_job_name *name_of(struct bhi_chain *node) {
 }
 
 uint32_t bhi_names_find(const struct bhi_names *names, const char *text) {
-    struct bhi_chain *node = bhi_map_get(&names->map, hash_of(names, text));
+    struct bhi_chain *node = bhi_map_get(&names->map, bhi_names_hash(names, text));
     while (node && strcmp(name_of(node)->text, text) != 0) {
         node = node->next;
     }
@@ -57,7 +57,7 @@ uint32_t bhi_names_add(struct bhi_names *names, const char *text) {
     }
     name->number = names->count;
     memcpy(name->text, text, size);
-    bhi_map_link(&names->map, hash_of(names, text), &name->chain);
+    bhi_map_link(&names->map, bhi_names_hash(names, text), &name->chain);
     names->names[names->count] = name;
     return names->count++;
 }

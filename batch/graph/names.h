@@ -25,6 +25,8 @@ struct bhi_names {
 
 void bhi_names_init(struct bhi_names *names);
 void bhi_names_fini(struct bhi_names *names);
+/* The hash of |text| in this table. */
+uint64_t bhi_names_hash(const struct bhi_names *names, const char *text);
 /* Returns BHI_NO_NAME if |text| is not there. */
 uint32_t bhi_names_find(const struct bhi_names *names, const char *text);
 /* Adds a copy of |text|, which must be new; its number is the old count. Returns BHI_NO_NAME if out

@@ -79,13 +79,11 @@ static bool is_to(const struct bhi_paths_answer *answer, const char *path) {
 }
 
 /* Returns the answer for |path|; if it is to something else, that is the one to replace. */
-static struct bhi_paths_answer *answer_to(struct bhi_paths_answer *answers, const char *path) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
+static struct bhi_paths_answer *answer_to(const struct bhi_paths *paths,
+                                          struct bhi_paths_answer *answers, const char *path) {
+    const uint64_t hash = bhi_names_hash(&paths->names, path);
+    struct bhi_paths_answer *set = &answers[hash % BHI_PATHS_SETS * BHI_PATHS_WAYS];
     size_t at = 0;
-    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
-        hash = (hash ^ *c) * 16777619u;
-    }
-    struct bhi_paths_answer *set = &answers[(hash ^ hash >> 16) % BHI_PATHS_SETS * BHI_PATHS_WAYS];
     while (at < BHI_PATHS_WAYS - 1 && !is_to(&set[at], path)) {
         at++;
     }
@@ -95,10 +93,9 @@ static struct bhi_paths_answer *answer_to(struct bhi_paths_answer *answers, cons
     return set;
 }
 
-/* Returns the real path of |folder| (taken over); NULL if it does not exist or there is no memory.
- */
+/* Returns the real path of |folder| (taken over); NULL: it does not exist, or out of memory. */
 static const char *real_folder(struct bhi_paths *paths, char *folder) {
-    struct bhi_paths_answer *answer = answer_to(paths->folders, folder);
+    struct bhi_paths_answer *answer = answer_to(paths, paths->folders, folder);
     if (!is_to(answer, folder)) {
         forget(answer);
         *answer = (struct bhi_paths_answer){folder, realpath(folder, NULL)};
@@ -204,7 +201,7 @@ static char *normalize(struct bhi_paths *paths, const char *path) {
 }
 
 char *bhi_paths_normalize(struct bhi_paths *paths, const char *path) {
-    struct bhi_paths_answer *answer = answer_to(paths->files, path);
+    struct bhi_paths_answer *answer = answer_to(paths, paths->files, path);
     if (!is_to(answer, path)) {
         forget(answer);
         answer->real = normalize(paths, path);
