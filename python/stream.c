@@ -32,6 +32,7 @@ static const struct bhi_py_field fields[] = {
     {"device_memory", offsetof(bh_stream_options, device_memory), BHI_PY_U64},
     {"strict", offsetof(bh_stream_options, strict), BHI_PY_BOOL},
     {"isolation", offsetof(bh_stream_options, isolation), BHI_PY_INT},
+    {"processor", offsetof(bh_stream_options, processor), BHI_PY_U32},
 };
 
 /* (context, options) -> Stream */

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import operator
 import os
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from . import _native, dtypes, kernel as kernels
 from ._status import Status
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _MEMORY = {"host": 0, "device": 1, "auto": 2}
 _ISOLATION = {"stream": 0, "kernel": 1, "submission": 2}
 _RAW, _NPY, _SAFETENSORS = 1, 2, 3
+_PROCESSORS = 1024  # as in bh_stream_create
 _TEMPLATES = 64  # expressions that a context keeps; each keeps its own compiled variants
 
 
@@ -157,14 +159,17 @@ class Context(_native.Context, Scoped):
         device_memory: Size | None = None,
         strict: bool = False,
         isolation: str = "stream",
+        processor: SupportsIndex | None = None,
     ) -> Stream:
         """Make a stream, and start a worker for it. Does not wait for the worker.
 
         `deadline` (10 s) is for each submission that sets none, `compile_deadline` (60 s) for the
         compiling of its kernels, `memory` (4G) limits what the worker may use besides buffers.
         `tenant` names the customer whose kernels it runs. `isolation` is how much one worker runs
-        before a new one replaces it: 'stream', 'kernel' or 'submission'. The options are those of
-        `bh_stream_options` (bulkhead/stream.h).
+        before a new one replaces it: 'stream', 'kernel' or 'submission'. `processor` is the number,
+        as `os.sched_getaffinity` counts, of the processor on which alone its workers run, with all
+        their threads; a driver that runs kernels on processors then uses that one. The options are
+        those of `bh_stream_options` (bulkhead/stream.h).
         """
         if isolation not in _ISOLATION:
             raise InvalidArgument(
@@ -183,6 +188,7 @@ class Context(_native.Context, Scoped):
                 "device_memory": to_bytes(device_memory, "stream: device_memory"),
                 "strict": strict,
                 "isolation": _ISOLATION[isolation],
+                "processor": _processor(processor),
             },
         )
         return made
@@ -479,6 +485,17 @@ def _memory(name: str) -> int:
     if name not in _MEMORY:
         raise InvalidArgument(f"memory: '{name}' is none of {', '.join(_MEMORY)}")
     return _MEMORY[name]
+
+
+def _processor(number: SupportsIndex | None) -> int | None:
+    """As `bh_stream_options.processor` has it: 1 + the number."""
+    if number is None:
+        return None
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise InvalidType(f"stream: processor: the number of a processor, not {number!r}")
+    if not 0 <= operator.index(number) < _PROCESSORS:
+        raise InvalidArgument(f"stream: processor: {number} is not from 0 to {_PROCESSORS - 1}")
+    return 1 + operator.index(number)
 
 
 def _convert(source: Any, found: DType, wanted: DType) -> Any:

@@ -1,5 +1,6 @@
 """Failures of kernels: what is raised, and what goes on."""
 
+import inspect
 import os
 import pickle
 import re
@@ -243,6 +244,8 @@ def test_the_machine_cannot(tmp_path):
         ({"isolation": "none"}, "stream: isolation: 'none' is none of stream, kernel, submission"),
         ({"tenant": "a\0b"}, "stream: tenant: the text has a NUL"),
         ({"tenant": "x" * 64}, "tenant"),
+        ({"processor": -1}, "stream: processor: -1 is not from 0 to 1023"),
+        ({"processor": 1024}, "stream: processor: 1024 is not from 0 to 1023"),
     ],
 )
 def test_options_of_a_stream(ctx, options, says):
@@ -253,6 +256,9 @@ def test_options_of_a_stream(ctx, options, says):
         ctx.stream(deadline=[])
     with pytest.raises(bh.InvalidType):
         ctx.stream(memory=1.5)
+    for wrong in ("0", 0.0, True):
+        with pytest.raises(bh.InvalidType, match="stream: processor: the number of a processor"):
+            ctx.stream(processor=wrong)
     with pytest.raises(bh.InvalidType, match="name: a text"):
         ctx.stream(name=5)
     with pytest.raises(bh.InvalidArgument, match="Context: spares: -1 is not from 0 to 4294967295"):
@@ -270,6 +276,54 @@ def test_options_of_a_stream(ctx, options, says):
     ):
         with pytest.raises(bh.InvalidType, match=says):
             wrong()
+
+
+def test_a_stream_on_one_processor(ctx):
+    """All threads of its workers run on that one, of a second worker, too."""
+    number = min(os.sched_getaffinity(0))
+    with ctx.stream(processor=np.int64(number)) as stream:
+        for _ in range(2):
+            stream.wait_ready(BOUND)
+            pid = stream.worker_pid
+            threads = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+            assert len(threads) > 2  # its own, the channel's, the driver's
+            assert {frozenset(os.sched_getaffinity(t)) for t in threads} == {frozenset({number})}
+            os.kill(pid, signal.SIGKILL)
+            until(lambda pid=pid: stream.worker_pid != pid, "the worker is not replaced")
+    with ctx.stream(processor=1023) as stream:
+        with pytest.raises(bh.EnvironError, match="cannot run on processor 1023 alone"):
+            stream.wait_ready(BOUND)
+
+
+@pytest.mark.parametrize(
+    ("header", "struct", "function", "names"),
+    [
+        ("context", "bh_context_options", bh.Context, {"log_user": "log"}),
+        ("stream", "bh_stream_options", bh.Context.stream, {"memory_limit": "memory"}),
+        (
+            "submit",
+            "bh_submit_info",
+            bh.Stream.launch,
+            {
+                "commands": "kernel",
+                "command_count": "kernel",
+                "waits": "after",
+                "wait_count": "after",
+                "flags": "timed",
+            },
+        ),
+    ],
+)
+def test_the_options_are_those_of_the_api(header, struct, function, names):
+    """Each field of a struct in bulkhead/*.h has its parameter."""
+    text = (SOURCE / "include" / "bulkhead" / f"{header}.h").read_text()
+    body = re.search(rf"typedef struct {struct} {{(.*?)\n}} {struct};", text, re.S)[1]
+    fields = re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", body, flags=re.S))
+    assert len(fields) > 6
+    for field in fields:
+        if field != "struct_size":
+            name = names.get(field, field.removesuffix("_ns"))
+            assert name in inspect.signature(function).parameters, field
 
 
 def test_what_a_context_says(ctx, stream):
