@@ -299,9 +299,13 @@ static const struct bhi_section judge_sections[] = {
      "  bulkhead judge --diff BEFORE AFTER [--json]\n\n"
      "The changes are: worse and better (it was CORRECT, or is now), slower and faster (the 95 % "
      "intervals of its time relative to the reference do not meet), other (another verdict), new "
-     "and gone. With --json: before, after (the files), same (how many candidates), changes: for "
-     "each other candidate file, change, before, after (verdicts; null: none), message, "
-     "ratio_before, ratio_after (null: not measured)."},
+     "and gone. Times that were measured in different ways (on another device, on one processor "
+     "and with --all-processors, with and without --warm, by the device's clock and by the host's) "
+     "are not compared; this is said, and changes no exit status. With --json: before, after (the "
+     "files), same (how many candidates), changes: for each other candidate file, change, before, "
+     "after (verdicts; null: none), message, ratio_before, ratio_after (null: not measured), "
+     "not_compared: for each reason condition (device, processors, caches, clock), before, after, "
+     "candidates (how many)."},
     {"Exit status", "  0    every candidate is CORRECT; with --diff: none is worse or slower\n"
                     "  1    at least one is not; with --diff: at least one is\n"
                     "  2    bad usage, a bad TASK, or a bad reference: no candidate ran\n"
@@ -309,7 +313,8 @@ static const struct bhi_section judge_sections[] = {
                     "       state cannot be written\n"
                     "  130  cancelled by SIGINT (SIGTERM: 143)"},
     {"JSON",
-     "task, file, seeds, hidden_seeds, correct (how many are), candidates: for each file, verdict, "
+     "task, file, device, seeds, hidden_seeds, correct (how many are), candidates: for each file, "
+     "verdict, "
      "message, blame (none, suspected, certain), runs (that ended READY), deterministic (null: "
      "not CORRECT), size, seed and hidden of the run that decided (null: none did), wrong: null, "
      "or "

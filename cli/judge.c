@@ -516,7 +516,7 @@ static int report(const struct judge *judge) {
         .count = judge->candidate_count,
         .timed = judge->timed,
         .flushed = judge->flushed,
-        .device = judge->selector,
+        .device = judge->court.device,
         .workers = judge->workers,
     };
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);

@@ -45,7 +45,7 @@ static int compare(const struct bhi_args *args, const struct bhi_past_run *befor
     if (bhi_args_has(args, BHI_JUDGE_JSON)) {
         bhi_judge_diff_print_json(&diff, paths[0], paths[1]);
     } else {
-        bhi_judge_diff_print(&diff);
+        bhi_judge_diff_print(&diff, paths[0], paths[1]);
     }
     const bool worse = diff.of[BHI_CHANGE_WORSE] || diff.of[BHI_CHANGE_SLOWER];
     bhi_judge_diff_free(&diff);

@@ -1,5 +1,6 @@
 #include "judge/diff/diff.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +13,109 @@ const char *bhi_change_name(enum bhi_change change) {
     return names[change];
 }
 
-static enum bhi_change compare(const struct bhi_past_candidate *before,
-                               const struct bhi_past_candidate *after) {
-    const bool was = !strcmp(before->verdict, "CORRECT"), is = !strcmp(after->verdict, "CORRECT");
+/* -- ratios -------------------------------------------------------------------------------------
+ */
+
+/* Geometric means, while they are summed up. */
+struct means {
+    double ratio, low, high;
+    size_t count;
+};
+
+static void add_timing(struct means *means, const struct bhi_past_timing *timing) {
+    means->ratio += log(timing->ratio);
+    means->low += log(timing->low);
+    means->high += log(timing->high);
+    means->count++;
+}
+
+static struct bhi_past_ratio finish(const struct means *means) {
+    const double count = (double)means->count;
+    return means->count ? (struct bhi_past_ratio){exp(means->ratio / count),
+                                                  exp(means->low / count), exp(means->high / count)}
+                        : (struct bhi_past_ratio){0};
+}
+
+/* Of all its sizes; |candidate| may be NULL. */
+static struct bhi_past_ratio ratio_of(const struct bhi_past_candidate *candidate) {
+    struct means means = {0};
+    for (size_t i = 0; candidate && i < candidate->timing_count; i++) {
+        add_timing(&means, &candidate->timings[i]);
+    }
+    return finish(&means);
+}
+
+static const struct bhi_past_timing *find_size(const struct bhi_past_candidate *candidate,
+                                               const json_t *size) {
+    for (size_t i = 0; i < candidate->timing_count; i++) {
+        const json_t *its = candidate->timings[i].size;
+        if (its == size || json_equal(its, size)) { /* both may be NULL */
+            return &candidate->timings[i];
+        }
+    }
+    return NULL;
+}
+
+/* Marks in |unlike| how the two were measured differently. Returns false if they were. */
+static bool alike(const struct bhi_past_timing *before, const struct bhi_past_timing *after,
+                  bool unlike[BHI_CONDITIONS][2]) {
+    bool good = true;
+    for (size_t i = 0; i < BHI_CONDITIONS; i++) {
+        if (before->conditions[i] != after->conditions[i]) {
+            unlike[i][after->conditions[i]] = true;
+            good = false;
+        }
+    }
+    return good;
+}
+
+/* Takes the ratios of the sizes that can be compared. Returns whether there are any, and counts the
+ * candidate in |diff| if there are others. */
+static bool take_ratios(struct bhi_judge_diff *diff, struct bhi_difference_of *one) {
+    const bool same_device =
+        !*diff->devices[0] || !*diff->devices[1] || !strcmp(diff->devices[0], diff->devices[1]);
+    bool unlike[BHI_CONDITIONS][2] = {{false}}, unlike_device = false;
+    struct means was = {0}, is = {0};
+    for (size_t i = 0; i < one->after->timing_count; i++) {
+        const struct bhi_past_timing *after = &one->after->timings[i],
+                                     *before = find_size(one->before, after->size);
+        if (before && !same_device) {
+            unlike_device = true;
+        } else if (before && alike(before, after, unlike)) {
+            add_timing(&was, before);
+            add_timing(&is, after);
+        }
+    }
+    for (size_t i = 0; i < BHI_CONDITIONS; i++) {
+        diff->unlike[i][false] += unlike[i][false];
+        diff->unlike[i][true] += unlike[i][true];
+    }
+    diff->unlike_devices += unlike_device;
+    if (is.count) {
+        one->ratio_before = finish(&was);
+        one->ratio_after = finish(&is);
+    }
+    return is.count;
+}
+
+/* -- candidates ---------------------------------------------------------------------------------
+ */
+
+static enum bhi_change compare(struct bhi_judge_diff *diff, struct bhi_difference_of *one) {
+    const char *before = one->before->verdict, *after = one->after->verdict;
+    const bool was = !strcmp(before, "CORRECT"), is = !strcmp(after, "CORRECT");
     if (was != is) {
         return is ? BHI_CHANGE_BETTER : BHI_CHANGE_WORSE;
     }
     if (!is) {
-        return strcmp(before->verdict, after->verdict) != 0 ? BHI_CHANGE_OTHER : BHI_CHANGE_NONE;
+        return strcmp(before, after) != 0 ? BHI_CHANGE_OTHER : BHI_CHANGE_NONE;
     }
-    if (!(before->ratio > 0) || !(after->ratio > 0)) {
+    if (!take_ratios(diff, one)) {
         return BHI_CHANGE_NONE;
     }
-    return after->low > before->high   ? BHI_CHANGE_SLOWER
-           : after->high < before->low ? BHI_CHANGE_FASTER
-                                       : BHI_CHANGE_NONE;
+    return one->ratio_after.low > one->ratio_before.high   ? BHI_CHANGE_SLOWER
+           : one->ratio_after.high < one->ratio_before.low ? BHI_CHANGE_FASTER
+                                                           : BHI_CHANGE_NONE;
 }
 
 static int compare_files(const void *a, const void *b) {
@@ -47,10 +136,16 @@ static const struct bhi_past_candidate **sort(const struct bhi_past_run *run) {
     return sorted;
 }
 
-static void add(struct bhi_judge_diff *diff, enum bhi_change change,
-                const struct bhi_past_candidate *before, const struct bhi_past_candidate *after) {
-    diff->list[diff->count++] = (struct bhi_difference_of){change, before, after};
-    diff->of[change]++;
+/* One of |before| and |after| may be NULL. */
+static void add(struct bhi_judge_diff *diff, const struct bhi_past_candidate *before,
+                const struct bhi_past_candidate *after) {
+    struct bhi_difference_of *one = &diff->list[diff->count++];
+    *one = (struct bhi_difference_of){.before = before,
+                                      .after = after,
+                                      .ratio_before = ratio_of(before),
+                                      .ratio_after = ratio_of(after)};
+    one->change = !before ? BHI_CHANGE_NEW : !after ? BHI_CHANGE_GONE : compare(diff, one);
+    diff->of[one->change]++;
 }
 
 /* |pairs|: for each candidate of |after| the one before, or NULL. */
@@ -73,18 +168,18 @@ bool bhi_judge_diff_make(const struct bhi_past_run *before, const struct bhi_pas
     const struct bhi_past_candidate **old = sort(before), **newer = sort(after),
                                     **pairs = calloc(after->count + 1, sizeof *pairs);
     bool *kept = calloc(before->count + 1, sizeof *kept);
-    *out = (struct bhi_judge_diff){.list =
-                                       calloc(before->count + after->count + 1, sizeof *out->list)};
+    *out =
+        (struct bhi_judge_diff){.list = calloc(before->count + after->count + 1, sizeof *out->list),
+                                .devices = {before->device, after->device}};
     const bool good = old && newer && pairs && kept && out->list;
     if (good) {
         pair(before, after, old, newer, pairs, kept);
         for (size_t i = 0; i < after->count; i++) {
-            const struct bhi_past_candidate *was = pairs[i], *is = &after->list[i];
-            add(out, was ? compare(was, is) : BHI_CHANGE_NEW, was, is);
+            add(out, pairs[i], &after->list[i]);
         }
         for (size_t i = 0; i < before->count; i++) {
             if (!kept[i]) {
-                add(out, BHI_CHANGE_GONE, &before->list[i], NULL);
+                add(out, &before->list[i], NULL);
             }
         }
     } else {

@@ -1,6 +1,5 @@
 #include "judge/diff/run.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,26 +36,27 @@ static bool take_ratio(struct bhi_reading *reading, const json_t *timing, const 
     return bhi_reading_refuse(reading, "it must be a number above 0, or null");
 }
 
-/* Geometric means, while they are summed up. */
-struct means {
-    double ratio, low, high;
-    size_t count;
-};
-
-static bool add_timing(struct bhi_reading *reading, const json_t *timing, struct means *means) {
-    double ratio, low, high;
+/* Adds the times of one size, unless their ratio is not known. */
+static bool add_timing(struct bhi_reading *reading, const json_t *timing,
+                       struct bhi_past_candidate *out) {
+    static const char *const conditions[BHI_CONDITIONS] = {[BHI_CONDITION_PROCESSORS] =
+                                                               "one_processor",
+                                                           [BHI_CONDITION_CACHES] = "cold",
+                                                           [BHI_CONDITION_CLOCK] = "device"};
+    struct bhi_past_timing one = {.size = json_object_get(timing, "size")};
     if (!json_is_object(timing)) {
         return bhi_reading_refuse(reading, "it must be an object");
     }
-    if (!take_ratio(reading, timing, "ratio", &ratio) ||
-        !take_ratio(reading, timing, "low", &low) || !take_ratio(reading, timing, "high", &high)) {
+    if (!take_ratio(reading, timing, "ratio", &one.ratio) ||
+        !take_ratio(reading, timing, "low", &one.low) ||
+        !take_ratio(reading, timing, "high", &one.high)) {
         return false;
     }
-    if (ratio > 0 && low > 0 && high > 0) {
-        means->ratio += log(ratio);
-        means->low += log(low);
-        means->high += log(high);
-        means->count++;
+    for (size_t i = 0; i < BHI_CONDITIONS; i++) {
+        one.conditions[i] = json_is_true(json_object_get(timing, conditions[i]));
+    }
+    if (one.ratio > 0 && one.low > 0 && one.high > 0) {
+        out->timings[out->timing_count++] = one;
     }
     return true;
 }
@@ -64,7 +64,6 @@ static bool add_timing(struct bhi_reading *reading, const json_t *timing, struct
 static bool take_timing(struct bhi_reading *reading, const json_t *object,
                         struct bhi_past_candidate *out) {
     const json_t *timing = json_object_get(object, "timing");
-    struct means means = {0};
     json_t *one;
     size_t i;
     if (!timing || json_is_null(timing)) {
@@ -74,19 +73,18 @@ static bool take_timing(struct bhi_reading *reading, const json_t *object,
     if (!json_is_array(timing)) {
         return bhi_reading_refuse(reading, "it must be an array, or null");
     }
+    out->timings = calloc(json_array_size(timing) + 1, sizeof *out->timings);
+    if (!out->timings) {
+        return bhi_refuse(reading->complaint, "out of memory");
+    }
     json_array_foreach(timing, i, one) {
         bhi_reading_enter_element(reading, i);
-        if (!add_timing(reading, one, &means)) {
+        if (!add_timing(reading, one, out)) {
             return false;
         }
         bhi_reading_leave(reading);
     }
     bhi_reading_leave(reading);
-    if (means.count) {
-        out->ratio = exp(means.ratio / (double)means.count);
-        out->low = exp(means.low / (double)means.count);
-        out->high = exp(means.high / (double)means.count);
-    }
     return true;
 }
 
@@ -114,6 +112,11 @@ static bool take_run(struct bhi_reading *reading, struct bhi_past_run *run) {
         return bhi_reading_refuse(reading, "the run failed: no candidate was judged");
     }
     if (!take_text(reading, run->json, "task", true, &run->task)) {
+        return false;
+    }
+    run->device = "";
+    if (json_object_get(run->json, "device") &&
+        !take_text(reading, run->json, "device", true, &run->device)) {
         return false;
     }
     if (!candidates) {
@@ -174,6 +177,9 @@ bool bhi_past_run_read(const char *path, struct bhi_past_run *out, int *out_errn
 }
 
 void bhi_past_run_free(struct bhi_past_run *run) {
+    for (size_t i = 0; i < run->count; i++) {
+        free(run->list[i].timings);
+    }
     free(run->list);
     json_decref(run->json);
     *run = (struct bhi_past_run){0};

@@ -8,15 +8,32 @@
 
 #include "formats/complaint.h"
 
+/* How a time was measured: times that differ in one of these say nothing about each other. */
+enum bhi_condition {
+    BHI_CONDITION_PROCESSORS, /* set: on one processor */
+    BHI_CONDITION_CACHES,     /* set: cold */
+    BHI_CONDITION_CLOCK,      /* set: the device's */
+    BHI_CONDITIONS
+};
+
+/* Times of one size whose ratio is known. */
+struct bhi_past_timing {
+    const json_t *size; /* borrowed from the run's |json|; NULL: not recorded */
+    double ratio, low, high;
+    bool conditions[BHI_CONDITIONS];
+};
+
 /* Texts are borrowed from the run's |json|. */
 struct bhi_past_candidate {
     const char *file, *verdict, *message;
-    double ratio, low, high; /* geometric means of all sizes; 0: not measured */
+    struct bhi_past_timing *timings; /* owned */
+    size_t timing_count;
 };
 
 struct bhi_past_run {
     json_t *json; /* owned */
     const char *task;
+    const char *device;              /* its selector; "": an earlier version has not recorded it */
     struct bhi_past_candidate *list; /* owned */
     size_t count;
 };

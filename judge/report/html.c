@@ -82,7 +82,7 @@ static void put_facts(struct bhi_page *page, const struct bhi_judge_report *repo
     char text[BHI_QUANTITY];
     bhi_page_facts(page);
     bhi_page_fact(page, "Task", report->task_path);
-    bhi_page_fact(page, "Device", *report->device ? report->device : "the default");
+    bhi_page_fact(page, "Device", report->device);
     bhi_page_fact(page, "Sizes", bhi_quantity_count(text, task->size_count));
     bhi_page_fact(page, "Workers", bhi_quantity_count(text, report->workers));
     if (!bhi_task_is_fixed(task)) {

@@ -115,6 +115,7 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
     }
     json_object_set_new(object, "task", bhi_json_text(task->name));
     json_object_set_new(object, "file", bhi_json_text(report->task_path));
+    json_object_set_new(object, "device", bhi_json_text(report->device));
     json_object_set_new(object, "seeds", seeds_of(task->seeds, task->seed_count));
     json_object_set_new(object, "hidden_seeds",
                         seeds_of(report->hidden_seeds, report->hidden_count));

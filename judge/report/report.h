@@ -14,7 +14,7 @@ struct bhi_judge_report {
     const struct bhi_candidate *candidates;
     size_t count;
     size_t correct;     /* of them */
-    const char *device; /* its selector; "": the default */
+    const char *device; /* its selector */
     uint64_t workers;
     bool timed;
     uint64_t flushed; /* bytes that were written before each timed run; 0: none */

@@ -96,17 +96,96 @@ static void a_file_given_twice(void) {
     bhi_past_run_free(&after);
 }
 
+/* Of a size n, with more keys. */
+#define SIZED(n, ratio, low, high, more)                                                           \
+    "{\"size\": {\"n\": " #n "}, \"ratio\": " ratio ", \"low\": " low ", \"high\": " high more "}"
+
+static void diff_of(const char *before, const char *after, struct bhi_past_run runs[2],
+                    struct bhi_judge_diff *out) {
+    parse(before, &runs[0]);
+    parse(after, &runs[1]);
+    BHT_TRUE(bhi_judge_diff_make(&runs[0], &runs[1], out));
+}
+
+static void free_diff(struct bhi_past_run runs[2], struct bhi_judge_diff *diff) {
+    bhi_judge_diff_free(diff);
+    bhi_past_run_free(&runs[0]);
+    bhi_past_run_free(&runs[1]);
+}
+
 /* Sizes count alike: a ratio is their geometric mean; one that is not known is left out. */
 static void ratios_of_several_sizes(void) {
-    struct bhi_past_run run;
-    parse(RUN(ONE("a", "CORRECT",
-                  "[{\"ratio\": 0.5, \"low\": 0.4, \"high\": 0.6}, {\"ratio\": 2, \"low\": 1.6, "
-                  "\"high\": 2.4}, {\"ratio\": null, \"low\": null, \"high\": null}]")),
-          &run);
-    BHT_TRUE(fabs(run.list[0].ratio - 1) < 1e-9);
-    BHT_TRUE(fabs(run.list[0].low - 0.8) < 1e-9);
-    BHT_TRUE(fabs(run.list[0].high - 1.2) < 1e-9);
-    bhi_past_run_free(&run);
+    struct bhi_past_run runs[2];
+    struct bhi_judge_diff diff;
+    diff_of(RUN(""),
+            RUN(ONE("a", "CORRECT",
+                    "[" SIZED(1, "0.5", "0.4", "0.6", "") ", " SIZED(
+                        2, "2", "1.6", "2.4", "") ", " SIZED(3, "null", "null", "null", "") "]")),
+            runs, &diff);
+    BHT_TRUE(fabs(diff.list[0].ratio_after.ratio - 1) < 1e-9);
+    BHT_TRUE(fabs(diff.list[0].ratio_after.low - 0.8) < 1e-9);
+    BHT_TRUE(fabs(diff.list[0].ratio_after.high - 1.2) < 1e-9);
+    BHT_TRUE(diff.list[0].ratio_before.ratio == 0);
+    free_diff(runs, &diff);
+}
+
+/* A size whose ratio only one run knows says nothing about the candidate. */
+static void only_sizes_of_both_are_compared(void) {
+    static const char some[] = RUN(
+        ONE("a", "CORRECT",
+            "[" SIZED(1, "0.5", "0.4", "0.6", "") ", " SIZED(2, "null", "null", "null", "") "]"));
+    static const char all[] =
+        RUN(ONE("a", "CORRECT",
+                "[" SIZED(1, "0.5", "0.4", "0.6", "") ", " SIZED(2, "3", "2.9", "3.1", "") "]"));
+    struct bhi_past_run runs[2];
+    struct bhi_judge_diff diff;
+    diff_of(some, all, runs, &diff);
+    BHT_EQ(diff.list[0].change, BHI_CHANGE_NONE);
+    BHT_TRUE(fabs(diff.list[0].ratio_after.ratio - 0.5) < 1e-9);
+    free_diff(runs, &diff);
+    diff_of(all, some, runs, &diff);
+    BHT_EQ(diff.list[0].change, BHI_CHANGE_NONE);
+    free_diff(runs, &diff);
+}
+
+/* Times that were measured in different ways are not compared, and counted. */
+static void times_measured_in_other_ways(void) {
+#define TIMED(ratio, more) ONE("a", "CORRECT", "[" SIZED(1, ratio, ratio, ratio, more) "]")
+    static const struct {
+        const char *before, *after;
+        enum bhi_condition condition;
+        bool is; /* after */
+    } cases[] = {
+        {RUN(TIMED("1", ", \"one_processor\": true")),
+         RUN(TIMED("2", ", \"one_processor\": false")), BHI_CONDITION_PROCESSORS, false},
+        /* An earlier version knew all processors alone. */
+        {RUN(TIMED("1", "")), RUN(TIMED("2", ", \"one_processor\": true")),
+         BHI_CONDITION_PROCESSORS, true},
+        {RUN(TIMED("1", ", \"cold\": true")), RUN(TIMED("2", ", \"cold\": false")),
+         BHI_CONDITION_CACHES, false},
+        {RUN(TIMED("1", ", \"device\": false")), RUN(TIMED("2", ", \"device\": true")),
+         BHI_CONDITION_CLOCK, true},
+    };
+    struct bhi_past_run runs[2];
+    struct bhi_judge_diff diff;
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        diff_of(cases[i].before, cases[i].after, runs, &diff);
+        BHT_EQ(diff.list[0].change, BHI_CHANGE_NONE);
+        for (size_t k = 0; k < BHI_CONDITIONS; k++) {
+            BHT_EQ(diff.unlike[k][cases[i].is], (size_t)(k == cases[i].condition));
+            BHT_EQ(diff.unlike[k][!cases[i].is], 0);
+        }
+        BHT_EQ(diff.unlike_devices, 0);
+        free_diff(runs, &diff);
+    }
+    diff_of("{\"task\": \"\", \"device\": \"lavapipe:0\", \"candidates\": [" TIMED("1", "") "]}",
+            "{\"task\": \"\", \"device\": \"nvidia:0\", \"candidates\": [" TIMED(
+                "2", ", \"cold\": true") "]}",
+            runs, &diff);
+    BHT_EQ(diff.list[0].change, BHI_CHANGE_NONE);
+    BHT_EQ(diff.unlike_devices, 1);
+    BHT_EQ(diff.unlike[BHI_CONDITION_CACHES][true], 0); /* the device says all */
+    free_diff(runs, &diff);
 }
 
 static void mistakes_are_named(void) {
@@ -119,6 +198,7 @@ static void mistakes_are_named(void) {
         {"{\n\"task\": 3}", "run.json:2: \"task\": it must be a string"},
         {"{}", "run.json:1: there is no \"task\""},
         {"{\"task\": \"\"}", "run.json:1: there is no \"candidates\""},
+        {"{\"task\": \"\",\n\"device\": 3}", "run.json:2: \"device\": it must be a string"},
         {"{\"task\": \"\",\n\"candidates\": {}}",
          "run.json:2: \"candidates\": it must be an array"},
         {RUN("\n3"), "run.json:2: \"candidates\" [0]: it must be an object"},
@@ -151,6 +231,8 @@ int main(int argc, char **argv) {
         BHT_TEST(each_change),
         BHT_TEST(a_file_given_twice),
         BHT_TEST(ratios_of_several_sizes),
+        BHT_TEST(only_sizes_of_both_are_compared),
+        BHT_TEST(times_measured_in_other_ways),
         BHT_TEST(mistakes_are_named),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -55,6 +55,33 @@ expect_json '.same == 1 and [.changes[] | [.file, .change, .before, .after]] == 
 cli judge --diff after.json before.json --json
 expect_json '[.changes[].change] == ["better", "worse", "new"]'
 
+case_name="times that were measured in other ways"
+expect_json '.not_compared == []'
+# timed FILE JQ: before.json with times of two candidates.
+timed() {
+    jq '.candidates |= map(.timing = if .verdict == "CORRECT" then [{size: {n: 1}, ratio: 1, low: 0.9, high: 1.1,
+        one_processor: true, cold: true, device: true}] else null end) | '"$2" before.json > "$1"
+}
+timed one.json .
+timed all.json '.candidates[].timing[]? += {one_processor: false, ratio: 2, low: 1.9, high: 2.1}'
+timed other.json '.device = "other:0\u001b[31m" | .candidates[0].timing[0] += {cold: false, ratio: 2, low: 1.9, high: 2.1}'
+device=$(jq -r .device before.json)
+cli judge --diff one.json all.json
+expect_status 0
+expect_stdout '4 candidates: 4 same'
+expect_stdout 'times of 2 candidates are not compared: one.json has them on one processor, all.json not on one processor (--all-processors, or another device)'
+cli judge --diff all.json one.json --json
+expect_status 0
+expect_json '.same == 4 and .changes == [] and .not_compared == [{condition: "processors", before: "not on one processor (--all-processors, or another device)", after: "on one processor", candidates: 2}]'
+cli judge --diff one.json other.json
+expect_status 0
+expect_stdout "times of 2 candidates are not compared: one.json has them on $device, other.json on other:0?[31m"
+timed other.json '.candidates[0].timing[0] += {cold: false, ratio: 2, low: 1.9, high: 2.1} | .candidates[3].timing[0] += {ratio: 2, low: 1.9, high: 2.1}'
+cli judge --diff one.json other.json
+expect_status 1
+expect_stdout '4 candidates: 3 same, 1 slower'
+expect_stdout 'times of 1 candidate are not compared: one.json has them with cold caches, other.json with warm caches'
+
 jq '.candidates[1].verdict = 7' before.json > bad.json
 line=$(grep -n '"verdict": 7' bad.json | cut -d: -f1)
 refuses "bad.json:$line: \"candidates\" [1] \"verdict\": it must be a string" judge --diff before.json bad.json
