@@ -313,9 +313,10 @@ static const struct bhi_section judge_sections[] = {
                     "       state cannot be written\n"
                     "  130  cancelled by SIGINT (SIGTERM: 143)"},
     {"JSON",
-     "task, file, device, seeds, hidden_seeds, correct (how many are), candidates: for each file, "
-     "verdict, "
-     "message, blame (none, suspected, certain), runs (that ended READY), deterministic (null: "
+     "task, file, device, seeds, hidden_seeds, fixed_inputs (each run of a size has the same: a "
+     "kernel that only stores the results is CORRECT, too), correct (how many are), candidates: "
+     "for each file, verdict, message, blame (none, suspected, certain), runs (that ended READY), "
+     "deterministic (null: "
      "not CORRECT), size, seed and hidden of the run that decided (null: none did), wrong: null, "
      "or "
      "output, index, expected, got, ulp, wrong (elements that are), elements. Seeds, expected, got "

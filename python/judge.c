@@ -321,6 +321,17 @@ static PyObject *get_task(PyObject *object, void *unused) {
     return name;
 }
 
+static PyObject *get_fixed_inputs(PyObject *object, void *unused) {
+    struct judge *self = (struct judge *)object;
+    (void)unused;
+    if (!enter(self)) {
+        return NULL;
+    }
+    PyObject *fixed = PyBool_FromLong(bh_judge_fixed_inputs(self->judge));
+    leave(self);
+    return fixed;
+}
+
 static PyObject *get_closed(PyObject *object, void *unused) {
     struct judge *self = (struct judge *)object;
     (void)unused;
@@ -339,6 +350,10 @@ static PyMethodDef methods[] = {
 };
 static PyGetSetDef attributes[] = {
     {"task", get_task, NULL, "The name of the task.", NULL},
+    {"fixed_inputs", get_fixed_inputs, NULL,
+     "Whether each run of a size has the same inputs: a kernel that only stores the results is\n"
+     "CORRECT, too.",
+     NULL},
     {"closed", get_closed, NULL, "Whether it was closed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -207,6 +207,10 @@ BH_API BH_MUST_USE bh_status bh_judge_seeds(bh_judge *judge, uint64_t *out_seeds
                                             size_t *out_count);
 /* Returns the name of the task, "" if it has none. It lives as long as the judge. */
 BH_API const char *bh_judge_name(bh_judge *judge);
+/* Returns whether each run of a size has the same inputs, because all are files, or made by
+ * generators that know one value. Then a kernel that only stores the results is CORRECT, too
+ * (docs/judge.md). */
+BH_API bool bh_judge_fixed_inputs(bh_judge *judge);
 
 /* Writes the size with that index, such as "n=64, m=3": at most |size| bytes with a NUL; |text| may
  * be NULL if |size| is 0. Returns the length of the whole text without its NUL, like snprintf; 0 if

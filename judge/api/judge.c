@@ -293,3 +293,7 @@ BH_API size_t bh_judge_size(bh_judge *judge, uint32_t size_index, char *text, si
 BH_API const char *bh_judge_name(bh_judge *judge) {
     return is_judge(judge) ? judge->task.name : "";
 }
+
+BH_API bool bh_judge_fixed_inputs(bh_judge *judge) {
+    return is_judge(judge) && bhi_task_is_storable(&judge->task);
+}

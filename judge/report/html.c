@@ -89,6 +89,11 @@ static void put_facts(struct bhi_page *page, const struct bhi_judge_report *repo
         put_seeds(page, "Seeds", task->seeds, task->seed_count);
         put_seeds(page, "Hidden seeds", report->hidden_seeds, report->hidden_count);
     }
+    if (bhi_task_is_storable(task)) {
+        bhi_page_fact(page, "Inputs",
+                      "the same in each run: a kernel that only stores the results is CORRECT, "
+                      "too");
+    }
     bhi_page_facts_end(page);
 }
 

@@ -119,6 +119,7 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
     json_object_set_new(object, "seeds", seeds_of(task->seeds, task->seed_count));
     json_object_set_new(object, "hidden_seeds",
                         seeds_of(report->hidden_seeds, report->hidden_count));
+    json_object_set_new(object, "fixed_inputs", json_boolean(bhi_task_is_storable(task)));
     json_object_set_new(object, "correct", json_integer((json_int_t)report->correct));
     json_object_set_new(object, "flushed_bytes",
                         report->timed ? json_integer((json_int_t)report->flushed) : json_null());

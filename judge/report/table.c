@@ -129,4 +129,7 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     printf("\n%zu candidate%s: %zu correct; ", report->count, report->count == 1 ? "" : "s",
            report->correct);
     print_seeds(report);
+    if (bhi_task_is_storable(report->task)) {
+        printf("same inputs in each run: a kernel that only stores the results is CORRECT, too\n");
+    }
 }

@@ -152,3 +152,30 @@ bool bhi_task_is_fixed(const struct bhi_task *task) {
     }
     return true;
 }
+
+/* Does it make the same content from each seed? */
+static bool knows_one_value(const struct bhi_filler *filler) {
+    switch (filler->kind) {
+    case BHI_FILLER_FILE:
+        return true;
+    case BHI_FILLER_UNIFORM:
+        return filler->low == filler->high && filler->special <= 0;
+    case BHI_FILLER_NORMAL:
+        return filler->high <= 0 && filler->special <= 0; /* the deviation */
+    case BHI_FILLER_INTEGERS:
+        return filler->first == filler->last && filler->special <= 0;
+    case BHI_FILLER_BITS:
+        break;
+    }
+    return false;
+}
+
+bool bhi_task_is_storable(const struct bhi_task *task) {
+    for (size_t i = 0; i < task->array_count; i++) {
+        const struct bhi_task_array *array = &task->arrays[i];
+        if (array->role != BHI_TASK_OUT && !knows_one_value(&array->filler)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -120,5 +120,8 @@ bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_
                      uint64_t *out, struct bhi_complaint *complaint);
 /* Do all inputs come from files? Then a seed changes nothing. */
 bool bhi_task_is_fixed(const struct bhi_task *task);
+/* Has each run of a size the same inputs, from files or from generators that know one value? Then a
+ * kernel that only stores the results cannot be told from one that computes them. */
+bool bhi_task_is_storable(const struct bhi_task *task);
 
 #endif

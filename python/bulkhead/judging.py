@@ -27,6 +27,7 @@ _BLAME = (Blame.NONE, Blame.SUSPECTED, Blame.CERTAIN)
 _WRONG = 1  # bh_judged
 _NO_ULP = 2**64 - 1
 _WIDTH = 79
+_FIXED = "same inputs in each run: a kernel that only stores the results is CORRECT, too"
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,9 @@ class Report:
     seeds: tuple[int, ...]
     """The hidden seeds: `judge(..., seed=seeds)` repeats the judging."""
     judgements: tuple[Judgement, ...]
+    fixed_inputs: bool = False
+    """Whether each run of a size had the same inputs: a kernel that only stores the results is
+    CORRECT, too (docs/judge.md)."""
 
     @property
     def correct(self) -> tuple[Judgement, ...]:
@@ -250,6 +254,8 @@ class Report:
         for one in self:
             if not one.correct:
                 lines += [f" {one.name} ".center(_WIDTH, "-"), one.message or one.verdict]
+        if self.fixed_inputs:
+            lines += ["-" * _WIDTH, _FIXED]
         wrong = len(self) - len(self.correct)
         seeds = ", ".join(map(str, self.seeds))
         end = f" {len(self.correct)} correct" + (f", {wrong} not" if wrong else "")
@@ -459,4 +465,4 @@ def judge(
             judgements.append(court.run(source, name=name, language=language))
             if each is not None:
                 each(judgements[-1])
-        return Report(court.task, court.seeds, tuple(judgements))
+        return Report(court.task, court.seeds, tuple(judgements), court.fixed_inputs)

@@ -400,7 +400,12 @@ static void seeds_can_be_known(void) {
     BHT_EQ(seeds[0], 42);
     BHT_EQ(seeds[1], 7);
     BHT_STR_EQ(bh_judge_name(judge), "square");
+    BHT_TRUE(!bh_judge_fixed_inputs(judge));
     bh_judge_destroy(judge);
+    judge = make(task_with("{\"uniform\": [2, 2]}", "{\"eval\": \"Y = X*X\"}", "1"));
+    BHT_TRUE(bh_judge_fixed_inputs(judge));
+    bh_judge_destroy(judge);
+    BHT_TRUE(!bh_judge_fixed_inputs(NULL));
     bh_judge_options options;
     bh_judge_options_init(&options);
     options.task_text = task();

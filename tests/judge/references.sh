@@ -39,6 +39,20 @@ expect_status 1
 expect_stdout 'right.comp  CORRECT     2  -'
 expect_stdout 'Z[0] is 0.999000013, expected 1, '
 expect_stdout 'all inputs are files: seeds change nothing'
+kernel stored.comp <<< 'if (i < n) z[i] = x[i] < y[i] || a > 0.0 ? 1.0 + 3.5 * i : 0.0;'
+cli judge files.json stored.comp --html page.html
+expect_status 0
+same='a kernel that only stores the results is CORRECT, too'
+expect_stdout "same inputs in each run: $same"
+if grep -qF "the same in each run: $same" page.html; then passed=$((passed + 1)); else fail "the page does not say it"; fi
+LIMIT=120 cli judge files.json right.comp --json
+expect_json '.fixed_inputs'
+task mixed.json '.sizes = [{n: 5}] | del(.check_sizes) | .in.X.fill = {file: "x.npy"}'
+cli judge mixed.json right.comp stored.comp --html page.html
+expect_status 1
+if grep -qF "$same" .stdout page.html; then fail "an input varies"; else passed=$((passed + 1)); fi
+cli judge mixed.json right.comp --json
+expect_json '.fixed_inputs == false'
 task wrong.json "$files | .reference.files.Z = \"short.npy\""
 refuses "wrong.json:$(grep -n '"Z": "short.npy"' wrong.json | cut -d: -f1): \"reference\" \"files\" \"Z\": short.npy: its type or shape is not the one in the task" judge wrong.json right.comp
 task wrong.json "$files | .in.X.fill.file = \"nowhere.npy\""

@@ -88,6 +88,47 @@ static void all_of_it(void) {
     bhi_task_free(&task);
 }
 
+/* Is a kernel that stores the results of this input like one that computes them? */
+static bool is_storable(const char *in) {
+    static char text[1024];
+    snprintf(text, sizeof text,
+             "{\"sizes\": [{}], \"groups\": [1], %s\n"
+             "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [4]}},\n"
+             "\"reference\": {\"kernel\": \"ref.comp\"}}",
+             in);
+    parse(text);
+    const bool storable = bhi_task_is_storable(&task);
+    bhi_task_free(&task);
+    return storable;
+}
+
+static bool is_storable_from(const char *fill) {
+    char in[256];
+    snprintf(in, sizeof in, "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [4], \"fill\": %s}},",
+             fill);
+    return is_storable(in);
+}
+
+static void inputs_that_never_vary(void) {
+    static const char *const same[] = {"{\"file\": \"x.npy\"}", "{\"uniform\": [2, 2]}",
+                                       "{\"normal\": [2, 0]}", "{\"integers\": [3, 3]}"};
+    static const char *const vary[] = {"\"uniform\"",
+                                       "\"normal\"",
+                                       "\"bits\"",
+                                       "\"special\"",
+                                       "{\"integers\": [3, 4]}",
+                                       "{\"uniform\": [2, 2], \"special\": 0.1}",
+                                       "{\"normal\": [2, 0], \"special\": 0.1}",
+                                       "{\"integers\": [3, 3], \"special\": 0.1}"};
+    BHT_TRUE(is_storable(""));
+    for (size_t i = 0; i < BHT_COUNT(same); i++) {
+        BHT_TRUE(is_storable_from(same[i]));
+    }
+    for (size_t i = 0; i < BHT_COUNT(vary); i++) {
+        BHT_TRUE(!is_storable_from(vary[i]));
+    }
+}
+
 static void what_it_computes(void) {
     static const uint32_t local_size[3] = {64, 1, 1};
     struct bhi_complaint complaint;
@@ -312,6 +353,7 @@ static void from_a_file(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(all_of_it),
+        BHT_TEST(inputs_that_never_vary),
         BHT_TEST(what_it_computes),
         BHT_TEST(what_may_be_left_out),
         BHT_TEST(fields_that_are_wrong),

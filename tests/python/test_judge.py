@@ -30,6 +30,8 @@ broken  COMPILE_FAILED  0 runs
 Y[70] is 0, expected 2.25, 1074790400 ULP; 1 of 1000 are wrong (n=1000, seed 1)
 ------------------------------------ broken -----------------------------------
 it does not compile: broken:7: error: 'z' : undeclared identifier
+-------------------------------------------------------------------------------
+same inputs in each run: a kernel that only stores the results is CORRECT, too
 ======================= 1 correct, 2 not; hidden seed 42 ======================
 """
 
@@ -48,6 +50,7 @@ def test_a_report():
     assert not report.ok and report.correct == (report["right"],)
     assert repr(report) == "<Report of 'square': 1 correct of 3>"
     assert str(report) + "\n" == REPORT
+    assert report.fixed_inputs
     right, wrong, broken = report
     assert right.correct and right.deterministic and right.wrong is None and right.size is None
     assert right.message == "" and str(right) == "right: CORRECT"
@@ -98,7 +101,15 @@ def test_seeds_repeat_a_judging():
     first = bh.judge(task, only_hidden)
     again = bh.judge(task, only_hidden, seed=first.seeds)
     assert first == again and len(first.seeds) == 1
+    assert not first.fixed_inputs and "same inputs" not in str(first)
     assert bh.judge(task, SQUARE, seed=[1, 2, 2**64 - 1]).seeds == (1, 2, 2**64 - 1)
+
+
+def test_inputs_that_never_vary():
+    task = squares()
+    task["in"]["X"]["fill"] = {"integers": [1, 9]}
+    with bh.Judge(squares()) as same, bh.Judge(task) as varied:
+        assert same.fixed_inputs and not varied.fixed_inputs
 
 
 def test_times():
