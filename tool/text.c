@@ -41,6 +41,15 @@ void bhi_text_name_includes(char *log, const char *option) {
     }
 }
 
+bool bhi_text_name_language(char *message, size_t capacity, const char *advice) {
+    char *at = strstr(message, "; bh_kernel_create_glsl compiles GLSL and HLSL");
+    if (!at) {
+        return false;
+    }
+    snprintf(at, capacity - (size_t)(at - message), "%s", advice);
+    return true;
+}
+
 bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *option) {
     static const char words[] = "the compile deadline";
     const size_t used = strlen(message), length = strlen(option), added = length + strlen(" ()");

@@ -198,6 +198,9 @@ static bh_status make(const struct bhi_runner_options *runner,
             bh_kernel_create_spirv(context, code, file.size, &options, &entry->kernel, &detail);
         entry->sys_errno = detail.sys_errno;
         if (status != BH_OK) {
+            bhi_text_name_language(detail.message, sizeof detail.message,
+                                   "; a source needs \"language\", or a name that ends in .comp, "
+                                   ".glsl or .hlsl");
             snprintf(entry->message, sizeof entry->message, "%s",
                      bhi_text_without_call(detail.message));
         }

@@ -117,9 +117,11 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     memmove(detail.message, why, strlen(why) + 1);
     const size_t used = strlen(detail.message);
     /* It is no SPIR-V, and perhaps was not meant to be. */
-    if (strstr(detail.message, "SPIR-V") && !bhi_language_is_spirv(file->code, file->size)) {
-        snprintf(detail.message + used, sizeof detail.message - used,
-                 "; GLSL needs a name that ends in .comp or .glsl, or --language glsl");
+    static const char advice[] = "; GLSL needs a name that ends in .comp or .glsl, HLSL one in "
+                                 ".hlsl, or --language";
+    if (!bhi_text_name_language(detail.message, sizeof detail.message, advice) &&
+        strstr(detail.message, "SPIR-V") && !bhi_language_is_spirv(file->code, file->size)) {
+        snprintf(detail.message + used, sizeof detail.message - used, "%s", advice);
     }
     return bhi_session_fail(command, file->path, status, &detail);
 }

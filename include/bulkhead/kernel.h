@@ -39,12 +39,13 @@ BH_INLINE void bh_kernel_options_init(bh_kernel_options *options) {
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
  * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/guard.md). The call checks only the
- * length and the magic number. A worker validates and compiles the module at first use; a bad one
- * poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
+ * length and the magic number; the detail says so if |code| is source text, which
+ * bh_kernel_create_glsl compiles. A worker validates and compiles the module at first use; a bad
+ * one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
  *
  * Identity is a cryptographic hash of module, entry point, constants and trust, not the name (K1).
  * Equal kernels share their code, and a worker compiles them once. Each keeps its name. |options|
- * may be NULL. Returns BH_OK, BH_NO_MEMORY, BH_CLOSED. */
+ * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const void *code,
                                                     size_t code_size,
                                                     const bh_kernel_options *options,

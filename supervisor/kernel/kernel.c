@@ -82,13 +82,48 @@ bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *ca
     return BH_OK;
 }
 
+enum { LOOKED_AT = 1024, LEAST_TEXT = 8, LINE = 64 };
+
+/* Writes the first line that is not blank, if |code| is text as far as it is looked at: no control
+ * characters, and mostly ASCII, whatever its encoding. */
+static bool find_text(const void *code, size_t size, char out_line[LINE]) {
+    const char *at = code;
+    size_t others = 0, begin = 0, end;
+    const size_t length = strnlen(at, size < LOOKED_AT ? size : LOOKED_AT);
+    for (size_t i = 0; i < length; i++) {
+        const uint8_t byte = (uint8_t)at[i];
+        if ((byte < ' ' && !strchr("\t\n\v\f\r", byte)) || byte == 0x7f) {
+            return false;
+        }
+        others += byte > 0x7f;
+    }
+    if (length >= 3 && !memcmp(at, "\xef\xbb\xbf", 3)) {
+        begin = 3; /* a byte order mark */
+    }
+    while (begin < length && strchr(" \t\n\v\f\r", at[begin])) {
+        begin++;
+    }
+    for (end = begin; end < length && at[end] != '\n' && at[end] != '\r';) {
+        end++;
+    }
+    bhi_text_line(out_line, LINE, at + begin, end - begin);
+    return length >= LEAST_TEXT && end > begin && others < length / 4;
+}
+
 static bh_status check_code(const void *code, size_t code_size, bh_detail *detail) {
+    char line[LINE];
     if (!code) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_create_spirv: code is NULL");
     }
     uint32_t magic = 0;
     if (code_size >= sizeof magic) {
         memcpy(&magic, code, sizeof magic);
+    }
+    if (magic != SPIRV_MAGIC && find_text(code, code_size, line)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_kernel_create_spirv: not SPIR-V, but text that begins \"%s\"; "
+                        "bh_kernel_create_glsl compiles GLSL and HLSL",
+                        line);
     }
     if (magic == SPIRV_MAGIC && (code_size < MIN_CODE || code_size % 4)) {
         return bhi_fail(

@@ -325,6 +325,50 @@ static void submissions(void) {
     close_all();
 }
 
+/* A source in place of a module: the message has its first line, and what compiles it. */
+static void text_in_place_of_a_module(void) {
+#define IS_TEXT(line)                                                                              \
+    "bh_kernel_create_spirv: not SPIR-V, but text that begins \"" line                             \
+    "\"; bh_kernel_create_glsl compiles GLSL and HLSL"
+    static char large[4096] = "#version 450\n";
+    static const char glsl[] = "#version 450\nlayout(local_size_x = 64) in;\nvoid main() {}\n",
+                      hlsl[] = "\xef\xbb\xbf\r\n\t // squares\r\n[numthreads(64, 1, 1)]\r\n",
+                      hostile[] = "// \xe2\x80\xae evil \xff of a line that is longer than what is "
+                                  "shown of it, and goes on",
+                      binary[] = "#version 450\n\x01\x02\x03 and more bytes",
+                      high[] = "\xf1\xf2\xf3\xf4 #version 450, and \xf5\xf6\xf7\xf8\xf9\xfa\xfb";
+    const struct {
+        const char *code;
+        size_t size;
+        const char *why;
+    } cases[] = {
+        {glsl, sizeof glsl - 1, IS_TEXT("#version 450")},
+        {glsl, (sizeof glsl - 1) & ~(size_t)3, IS_TEXT("#version 450")},
+        {glsl, sizeof glsl, IS_TEXT("#version 450")},   /* with its NUL */
+        {large, sizeof large, IS_TEXT("#version 450")}, /* in a larger array */
+        {hlsl, sizeof hlsl - 1, IS_TEXT("// squares")},
+        {hostile, sizeof hostile - 1,
+         IS_TEXT("// ? evil ? of a line that is longer than what is shown of it, ")},
+        {glsl, 9, IS_TEXT("#version ")},
+        {glsl, 7, "not a SPIR-V module: it has 7 bytes"},
+        {"        \n\n\n\n\n\n\n\n\n\n\n\n", 20, "magic number 0x20202020"},
+        {binary, sizeof binary - 1, "not a SPIR-V module: it has "},
+        {high, 28, "magic number 0xf4f3f2f1"},
+    };
+    open_all();
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        /* Exactly so many bytes, for ASan: no NUL is behind them. */
+        void *code = malloc(cases[i].size);
+        bh_kernel *kernel = NULL;
+        memcpy(code, cases[i].code, cases[i].size);
+        BHT_EQ(bh_kernel_create_spirv(context, code, cases[i].size, NULL, &kernel, &detail),
+               BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, cases[i].why);
+        free(code);
+    }
+    close_all();
+}
+
 static void kernels(void) {
     open_all();
     uint32_t module[16] = {0x07230203};
@@ -540,6 +584,7 @@ int main(int argc, char **argv) {
         BHT_TEST(who_is_told),
         BHT_TEST(nothing_is_given_out_by_a_call_that_fails),
         BHT_TEST(submissions),
+        BHT_TEST(text_in_place_of_a_module),
         BHT_TEST(kernels),
         BHT_TEST(reflection),
         BHT_TEST(buffers),
