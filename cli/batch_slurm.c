@@ -5,7 +5,6 @@
 #include "cli/batch_slurm.h"
 #include "cli/batch_slurm_parts.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,16 +80,6 @@ static bool take_options(struct bhi_slurm_batch *batch) {
     return good;
 }
 
-static char *own_program(void) {
-    char path[PATH_MAX];
-    const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (size <= 0) {
-        return NULL;
-    }
-    path[size] = '\0';
-    return strdup(path);
-}
-
 static bool make_array(struct bhi_slurm_batch *batch, const char *cwd,
                        struct bhi_complaint *complaint) {
     struct bhi_slurm_array *array = &batch->array;
@@ -117,11 +106,11 @@ static bool make_array(struct bhi_slurm_batch *batch, const char *cwd,
     free(array->jobs);
     free(array->program);
     array->jobs = strdup(batch->jobs.path);
-    array->program = own_program();
-    if (!array->jobs || !array->program || !take_options(batch)) {
-        return bhi_refuse(complaint, "out of memory");
+    array->program = bhi_batch_slurm_own_program(complaint);
+    if (!array->program) {
+        return false;
     }
-    return true;
+    return (array->jobs && take_options(batch)) || bhi_refuse(complaint, "out of memory");
 }
 
 /* -- running ------------------------------------------------------------------------------------

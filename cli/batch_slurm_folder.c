@@ -120,10 +120,42 @@ static bool takes(const char *text, const char *what, const char *records) {
     return false;
 }
 
+char *bhi_batch_slurm_own_program(struct bhi_complaint *complaint) {
+    static const char link[] = "/proc/self/exe", deleted[] = " (deleted)";
+    char path[PATH_MAX];
+    struct stat running, there;
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    if (size <= 0 || stat(link, &running) != 0) {
+        bhi_refuse(complaint, "the path of this program cannot be found: %s", strerror(errno));
+        return NULL;
+    }
+    path[size] = '\0';
+    if (stat(path, &there) == 0 && there.st_dev == running.st_dev &&
+        there.st_ino == running.st_ino) {
+        char *copy = strdup(path);
+        if (!copy) {
+            bhi_refuse(complaint, "out of memory");
+        }
+        return copy;
+    }
+    /* What the kernel says behind the path of a file that is there no more. */
+    const size_t bare = (size_t)size - (sizeof deleted - 1);
+    if ((size_t)size > sizeof deleted && !strcmp(path + bare, deleted)) {
+        path[bare] = '\0';
+    }
+    bhi_refuse(complaint,
+               "%.600s, which tasks are to start, was %s while it ran: give the command again",
+               path, stat(path, &there) == 0 ? "replaced by another program" : "removed");
+    return NULL;
+}
+
 int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char *cwd) {
-    char program[PATH_MAX];
-    const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[size > 0 ? size : 0] = '\0';
+    struct bhi_complaint complaint;
+    BHI_AUTO_FREE char *program = bhi_batch_slurm_own_program(&complaint);
+    if (!program) {
+        bhi_complain("batch", "%s", complaint.text);
+        return BHI_EXIT_ENVIRON;
+    }
     bool good = takes(cwd, "the current folder", "records") &&
                 takes(batch->args->operands[0], "the path of the jobs", "records") &&
                 takes(program, "the path of this program", "records") &&

@@ -34,6 +34,9 @@ struct bhi_slurm_batch {
 int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch);
 /* Reads array.json of the open folder. */
 bool bhi_batch_slurm_load_array(struct bhi_slurm_batch *batch, struct bhi_complaint *complaint);
+/* The path of this program, which tasks start; the caller owns it. NULL: another program or none is
+ * there now, because a new version was installed. */
+char *bhi_batch_slurm_own_program(struct bhi_complaint *complaint);
 /* Refuses texts that cannot be recorded, and folders that Slurm does not take. Returns an exit
  * status. */
 int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char *cwd);

@@ -47,6 +47,35 @@ standin --shards 1 --partition other
 expect_status 2
 expect_stderr "on new cannot be started"
 
+# -- a new version is installed ------------------------------------------------------------------
+# The program runs, and its file is another one: what the kernel says is the path is none.
+cp "$BULKHEAD" program
+exec 9< program
+rm program
+built=$BULKHEAD
+BULKHEAD=/proc/self/fd/9
+standins_case "the file of the program is removed"
+standin --shards 1
+expect_status 3
+expect_stderr "$folder/program, which tasks are to start, was removed while it ran: give the command again"
+expect_called sbatch 0
+cp "$built" program
+standins_case "the file of the program is replaced"
+standin --shards 1
+expect_status 3
+expect_stderr "$folder/program, which tasks are to start, was replaced by another program while it ran: give the command again"
+expect_called sbatch 0
+if [ ! -e jobs.jsonl.state ]; then passed=$((passed + 1)); else fail "a state folder was made"; fi
+exec 9<&-
+standins_case "a program whose name is like that of a removed file"
+mv program 'program (deleted)'
+BULKHEAD=$folder/'program (deleted)'
+on sbatch 'task 0 n1; echo 17'
+standin --shards 1 --no-probe
+expect_called sbatch 1
+if grep -qF 'program (deleted)' "$standins/script"; then passed=$((passed + 1)); else fail "the script has another program"; fi
+BULKHEAD=$built
+
 # -- a signal ------------------------------------------------------------------------------------
 # The stand-in sends it itself, and then does not end. With its process group it is killed:
 # LEAVES_NONE would find the `sleep`.
