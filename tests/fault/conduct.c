@@ -174,7 +174,7 @@ static void idle(const char *what, const char *obituary) {
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
     fx_expect_healthy(context, neighbour);
     const pid_t pid = fx_ready(stream);
-    spinner = strcmp(what, "hang") == 0 ? pid : 0;
+    spinner = strcmp(what, "spin") == 0 ? pid : 0;
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
     await_line(obituary);
@@ -207,7 +207,7 @@ static void flooding_with_nothing_in_flight(void) {
 
 static void spinning_with_nothing_in_flight(void) {
     look_often();
-    idle("hang", "s of processor time in ");
+    idle("spin", "s of processor time in ");
 }
 
 enum { JOBS = 40 };
@@ -272,7 +272,7 @@ static void a_loader_that_spins(void) {
     bh_buffer *buffer = NULL;
     await_line("s of processor time in ");
     spinner = -1;
-    bht_plan_arm("after_record", "hang", 1);
+    bht_plan_arm("after_record", "spin", 1);
     BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
     void *pointer;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);

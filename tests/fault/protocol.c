@@ -75,7 +75,7 @@ static const struct row running[] = {
     {"submitted", "kill", {BH_WORKER_SIGNAL}},
     {"submitted", "segv", {BH_WORKER_SIGNAL}},
     {"submitted", "sigsys", {BH_SECCOMP}},
-    {"submitted", "hang", {BH_DEADLINE}},
+    {"submitted", "spin", {BH_DEADLINE}},
     {"submitted", "exit7", {BH_WORKER_EXIT}},
     {"submitted", "flood", {BH_PROTOCOL, BH_DEADLINE}},
     {"submitted", "close", {BH_OK, BH_WORKER_EXIT, BH_WORKER_SIGNAL, BH_PROTOCOL}},

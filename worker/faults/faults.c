@@ -36,6 +36,7 @@ enum action {
     ACT_EXIT0,
     ACT_EXIT7,
     ACT_HANG,
+    ACT_SPIN,
     ACT_FLOOD,
     ACT_GARBAGE,
     ACT_FAIL,
@@ -57,9 +58,9 @@ enum action {
 };
 
 static const char *const action_names[ACT_TAMPER] = {
-    "segv",  "abort",   "kill",    "stop",  "sigsys",     "exit0",    "exit7",    "hang",
-    "flood", "garbage", "fail",    "close", "close_hang", "hang_up",  "oom_host", "oom_device",
-    "lost",  "pause",   "unblock", "ring",  "drain",      "unlisted", "hoard",    "hand_out",
+    "segv",  "abort",   "kill", "stop",  "sigsys",     "exit0",   "exit7",    "hang",       "spin",
+    "flood", "garbage", "fail", "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost",
+    "pause", "unblock", "ring", "drain", "unlisted",   "hoard",   "hand_out",
 };
 
 /* All points. A call has two names (bhi_fault_call). */
@@ -319,6 +320,13 @@ static void flood(void) {
     }
 }
 
+/* Does nothing any more. A loop would do as well, and take a processor from the other tests. */
+static _Noreturn void hang(void) {
+    for (;;) {
+        nanosleep(&(const struct timespec){.tv_sec = 1}, NULL);
+    }
+}
+
 static void garbage(void) {
     uint64_t state = 0x9e3779b97f4a7c15u;
     uint64_t *words = (uint64_t *)(void *)errors.progress->header;
@@ -330,8 +338,7 @@ static void garbage(void) {
     }
     /* The garbage stays there for every reader. */
     bhi_progress_wake(errors.progress);
-    for (volatile int forever = 1; forever;) {
-    }
+    hang();
 }
 
 /* Closes its sockets, its doorbell, and everything else that it has open. */
@@ -438,6 +445,8 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_EXIT7:
         _exit(7);
     case ACT_HANG:
+        hang();
+    case ACT_SPIN:
         for (volatile int forever = 1; forever;) {
         }
         break;
@@ -454,9 +463,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         break;
     case ACT_CLOSE_HANG: /* closes everything, and then never ends */
         close_all();
-        for (volatile int forever = 1; forever;) {
-        }
-        break;
+        hang();
     case ACT_PAUSE:
         nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
         break;

@@ -8,13 +8,14 @@
  *   NTH     which passage of the point in that worker, from 1; or * for every passage
  *   ACTION  segv, abort, kill, stop, exit0, exit7
  *           sigsys                      execve, which the filter forbids
- *           hang                        endless loop
+ *           hang                        sleeps for ever
+ *           spin                        endless loop
  *           pause                       20 ms
  *           flood                       sends control messages for ever
- *           garbage                     fills progress with random bytes, then loops for ever
+ *           garbage                     fills progress with random bytes, then sleeps for ever
  *           fail                        the call guarded by BHI_FAULT_FAILS fails
  *           oom_host, oom_device, lost  the result of a Vulkan call
- *           close, close_hang           closes all descriptors; the second then loops for ever
+ *           close, close_hang           closes all descriptors; the second then sleeps for ever
  *           hang_up                     closes the socket that descriptors come through
  *           hoard                       takes 2 GiB that RLIMIT_DATA does not count
  *           ring, drain                 ring the doorbell for ever; drain takes each ring back
