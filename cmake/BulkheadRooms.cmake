@@ -8,7 +8,8 @@
 #   UP         those of them that come later, or that include this one; scripts/check-structure
 #              counts them
 #   LIBRARIES  what gives them headers and definitions, from outside the rooms
-#   FAULTY     there is room_…_faulty, too, with fault points in it (BHI_FAULTS)
+#   FAULTY     there is room_…_faulty, too, with fault points in it (BHI_FAULTS). With a sanitizer both
+#              are the same objects, and have them: a second compilation would find nothing new
 function(bulkhead_room folder)
     cmake_parse_arguments(PARSE_ARGV 1 arg "FAULTY" "" "SOURCES;MAY;UP;LIBRARIES;DEFINE;INCLUDE")
     if(arg_UNPARSED_ARGUMENTS)
@@ -37,8 +38,12 @@ function(bulkhead_room folder)
     add_custom_target(${name}_includes DEPENDS ${checked})
 
     set(variants ${name})
+    set(faulty "")
     if(arg_FAULTY AND BULKHEAD_TESTS)
-        list(APPEND variants ${name}_faulty)
+        set(faulty ${name}_faulty)
+        if(NOT BULKHEAD_SANITIZE)
+            list(APPEND variants ${faulty})
+        endif()
     endif()
     foreach(variant IN LISTS variants)
         add_library(${variant} OBJECT ${sources})
@@ -47,8 +52,11 @@ function(bulkhead_room folder)
         target_link_libraries(${variant} PRIVATE bulkhead_flags bulkhead_headers ${arg_LIBRARIES})
         add_dependencies(${variant} ${name}_includes)
     endforeach()
-    if(TARGET ${name}_faulty)
-        target_compile_definitions(${name}_faulty PRIVATE BHI_FAULTS=1)
+    if(faulty AND NOT TARGET ${faulty})
+        add_library(${faulty} ALIAS ${name})
+        target_compile_definitions(${name} PRIVATE BHI_FAULTS=1)
+    elseif(faulty)
+        target_compile_definitions(${faulty} PRIVATE BHI_FAULTS=1)
     endif()
 endfunction()
 
