@@ -81,7 +81,7 @@ check_outputs
 case_name="a kernel that is too long for a shared GPU is not tried for ever"
 echo "{\"id\":\"long\",\"kernel\":\"$SHADERS/hang.spv\",\"groups\":[4096],\"out\":{\"0\":\"out/l.npy:u32[64]\"}}" \
     > long.jsonl
-with_faults "*:poses_as_gpu:*=fail,*:waited:1=fail" cli batch long.jsonl --streams 1 --retry 0 \
+on_one_processor with_faults "*:poses_as_gpu:*=fail,*:waited:1=fail" cli batch long.jsonl --streams 1 --retry 0 \
     --deadline 3.6s --grace "${slowness}s" --state jobs.jsonl.state
 expect_status 1
 expect_sql "SELECT count(*) FROM jobs WHERE state = 'quarantined'" 1

@@ -111,6 +111,16 @@ expect_empty() {
     if [ ! -s "$1" ]; then passed=$((passed + 1)); else fail "$1 is not empty"; fi
 }
 
+# Runs a command on one processor: a kernel that does not end takes no more than that from other tests.
+on_one_processor() { # COMMAND...
+    local all result=0
+    all=$(taskset -pc $$ | sed 's/.*: //')
+    taskset -pc "${all%%[,-]*}" $$ > /dev/null
+    "$@" || result=$?
+    taskset -pc "$all" $$ > /dev/null
+    return $result
+}
+
 # A jq expression that must be true of the JSON on stdout; jq's options may go before it.
 expect_json() {
     # jq 1.6 finds everything true of nothing.
