@@ -9,6 +9,7 @@
 #include "worker/faults/faults.h"
 #include "worker/probe/probe.h"
 #include "worker/probe/scout.h"
+#include "worker/process/children.h"
 #include "worker/process/device_holder.h"
 #include "worker/process/oom_score.h"
 #include "worker/process/worker.h"
@@ -29,47 +30,23 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_CHILDREN 4096
 #define MAX_PROBES   8
 #define SAY_PAUSE_NS 1000000
-#define REAP_NS      (20ull * 1000000) /* from a death to its clearing up */
 #define NICER        1 /* one nice level: four fifths of the host's share of a busy processor */
-#define TRACE_LAYER  UINT32_MAX /* a tracer, which is a prober of no layer */
-
-/* A child that the host wants to hear of: a worker, or a prober (report is not NULL). */
-struct child {
-    pid_t pid; /* 0: free */
-    /* Keeps its device open (device_holder.h); 0: none. When the worker has ended, this child
-     * stands for both: |pid| is the holder's, and |ended| says how the worker ended. */
-    pid_t device_holder;
-    siginfo_t ended; /* si_pid is 0: it has not */
-    bool released;   /* the holder may end with the worker */
-    uint32_t layer;
-    uint64_t worker;
-    uint64_t deadline_ns;
-    bool killed;
-    int holder;      /* write end of the pipe of its memory holder; -1: none */
-    bool has_device; /* it sees the host's end itself, and then exits */
-    struct bhi_probe_report *report;
-};
 
 static struct zygote {
     struct bhi_zygote_config *config;
     struct bhi_probe_context probes;
     struct bhi_scouted scouted;
-    int signals; /* signalfd for SIGCHLD */
     unsigned spawned, sentinels;
     struct bhi_oom_score oom_score;
-    bool leaving;     /* the host has gone */
-    uint64_t reap_ns; /* when the dead are reaped; BHI_FOREVER: there are none */
-    struct child children[MAX_CHILDREN];
+    bool leaving; /* the host has gone */
+    struct bhi_children children;
 } zygote;
 
 /* -- talking to the host -------------------------------------------------------------------- */
@@ -97,6 +74,10 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
     }
 }
 
+static void report(const struct bhi_message *message) {
+    say(message, NULL, 0);
+}
+
 static _Noreturn void fail(const struct bhi_error *failure) {
     struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
     message.zygote_failed.status = (uint32_t)failure->status;
@@ -106,189 +87,6 @@ static _Noreturn void fail(const struct bhi_error *failure) {
     atomic_store(&zygote.config->stage->answered, 1);
     say(&message, NULL, 0);
     _exit(BHI_EXIT_START_FAILED);
-}
-
-/* -- children ------------------------------------------------------------------------------- */
-
-static struct child *free_child(void) {
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        if (zygote.children[i].pid == 0) {
-            return &zygote.children[i];
-        }
-    }
-    return NULL;
-}
-
-static bool worker_exists(uint64_t id) {
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        if (zygote.children[i].pid != 0 && !zygote.children[i].report &&
-            zygote.children[i].worker == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void child_ended(struct child *child, const siginfo_t *info) {
-    struct bhi_message message = {0};
-    if (child->report && child->layer == TRACE_LAYER) {
-        struct bhi_msg_probed probed = {0};
-        bhi_probe_finish(child->report, 0, child->killed, &probed);
-        message.type = BHI_MSG_TRACED;
-        message.traced.done = probed.result == BHI_PROBE_HOLDS;
-        memcpy(message.traced.text, probed.text, sizeof message.traced.text);
-    } else if (child->report) {
-        message.type = BHI_MSG_PROBED;
-        bhi_probe_finish(child->report, child->layer, child->killed, &message.probed);
-    } else {
-        message.type = BHI_MSG_EXITED;
-        message.exited.worker = child->worker;
-        message.exited.code = info->si_code;
-        message.exited.status = info->si_status;
-        BHI_FAULT_POINT("exit_report");
-    }
-    const int holder = child->holder;
-    *child = (struct child){0};
-    say(&message, NULL, 0);
-    if (holder >= 0) {
-        close(holder);
-    }
-}
-
-static struct child *find_child(pid_t pid) {
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        if (zygote.children[i].pid == pid) {
-            return &zygote.children[i];
-        }
-    }
-    return NULL;
-}
-
-/* -- device holders -------------------------------------------------------------------------- */
-
-static void end_device_holder(const struct child *child) {
-    if (child->ended.si_pid != 0 && child->released) {
-        kill(child->pid, SIGKILL);
-    }
-}
-
-/* A worker has ended whose device is still held. Its end is reported with the holder's. */
-static void outlive(struct child *child, const siginfo_t *info) {
-    child->ended = *info;
-    child->pid = child->device_holder;
-    child->device_holder = 0;
-    child->has_device = false;
-    end_device_holder(child);
-}
-
-/* A holder has ended before its worker: the worker's own end releases the device. */
-static void forget_device_holder(pid_t pid) {
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        if (zygote.children[i].pid != 0 && zygote.children[i].device_holder == pid) {
-            zygote.children[i].device_holder = 0;
-        }
-    }
-}
-
-static void release_device(uint64_t worker) {
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        struct child *child = &zygote.children[i];
-        if (child->pid != 0 && !child->report && child->worker == worker) {
-            child->released = true;
-            end_device_holder(child);
-        }
-    }
-}
-
-/* Kills the memory holders of dead workers: stopped children that the zygote has inherited, and so
- * are not in its list. This is the last step after a death, because the kernel then frees the
- * worker's memory. */
-static void end_holders(void) {
-    for (;;) {
-        siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) {
-            return;
-        }
-        if (!find_child(info.si_pid)) {
-            kill(info.si_pid, SIGKILL);
-        }
-    }
-}
-
-/* |child| has ended, and was not reaped. */
-static void note_end(struct child *child, const siginfo_t *info) {
-    if (child->device_holder != 0) {
-        outlive(child, info);
-    } else {
-        child_ended(child, child->ended.si_pid != 0 ? &child->ended : info);
-    }
-}
-
-/* Tells the host at once which children have ended, and has them reaped later: reaping waits, and
- * keeps a processor busy, until the last thread of a worker is through. Ending its memory holder
- * takes processor time, too. The worker that takes over needs both. */
-static void on_signal(void) {
-    struct signalfd_siginfo drained;
-    while (read(zygote.signals, &drained, sizeof drained) == (ssize_t)sizeof drained) {
-    }
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        struct child *child = &zygote.children[i];
-        siginfo_t info = {0};
-        if (child->pid != 0 &&
-            waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            info.si_pid != 0) {
-            note_end(child, &info);
-        }
-    }
-    if (zygote.reap_ns == BHI_FOREVER) {
-        zygote.reap_ns = bhi_deadline_ns(REAP_NS);
-    }
-}
-
-/* Reaps all processes that have ended, also inherited ones. The host gets the report of a death
- * before the process is reaped. */
-static void reap(void) {
-    zygote.reap_ns = BHI_FOREVER;
-    for (;;) {
-        siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
-            break;
-        }
-        struct child *child = find_child(info.si_pid);
-        if (child) {
-            note_end(child, &info);
-        } else {
-            forget_device_holder(info.si_pid);
-        }
-        BHI_FAULT_POINT("reap");
-        if (waitid(P_PID, (id_t)info.si_pid, NULL, WEXITED | WNOHANG) != 0) {
-            break;
-        }
-    }
-    end_holders();
-}
-
-/* Kills probers whose time is up; their end is reported as a worker's. Returns how long poll() may
- * sleep. */
-static int check_deadlines(void) {
-    const uint64_t now = bhi_now_ns();
-    uint64_t next = zygote.reap_ns;
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        struct child *child = &zygote.children[i];
-        if (child->pid == 0 || !child->report || child->killed) {
-            continue;
-        }
-        if (now >= child->deadline_ns) {
-            child->killed = true;
-            kill(child->pid, SIGKILL);
-        } else if (child->deadline_ns < next) {
-            next = child->deadline_ns;
-        }
-    }
-    if (next == BHI_FOREVER) {
-        return -1;
-    }
-    return next <= now ? 0 : (int)((next - now) / 1000000u) + 1;
 }
 
 /* -- the end -------------------------------------------------------------------------------- */
@@ -302,34 +100,18 @@ static unsigned patience_ms(void) {
     return BHI_FAREWELL_MS;
 }
 
-/* Kills children that have nothing to stop on a device. Returns whether others are left. Held
- * devices stay so until then: their release would take the lock that the others need to stop what
- * they run, and would wait for that itself. */
-static bool let_go(void) {
-    bool left = false;
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        const struct child *child = &zygote.children[i];
-        if (child->pid != 0 && child->has_device) {
-            left = true;
-        } else if (child->pid != 0 && child->ended.si_pid == 0) {
-            kill(child->pid, SIGKILL);
-        }
-    }
-    return left;
-}
-
 /* The host has gone. Workers with a device see it, too, and stop what runs there before they exit;
  * if they were killed now, it would go on. Processes left after the wait die with us. */
 static _Noreturn void leave(int code) {
     const uint64_t end_ns = bhi_deadline_ns(patience_ms() * 1000000ull);
     zygote.leaving = true;
-    for (uint64_t now; let_go() && (now = bhi_now_ns()) < end_ns;) {
-        struct pollfd children = {.fd = zygote.signals, .events = POLLIN};
+    for (uint64_t now; bhi_children_let_go(&zygote.children) && (now = bhi_now_ns()) < end_ns;) {
+        struct pollfd children = {.fd = zygote.children.signals, .events = POLLIN};
         if (poll(&children, 1, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
             break;
         }
-        on_signal();
-        reap();
+        bhi_children_ended(&zygote.children);
+        bhi_children_reap(&zygote.children);
     }
     _exit(code);
 }
@@ -354,11 +136,11 @@ static pid_t start_device_holder(const struct bhi_msg_spawn *spawn, int *out_soc
 }
 
 static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd, bool *out_held) {
-    struct child *child = free_child();
+    struct bhi_child *child = bhi_children_place(&zygote.children);
     if (!child) {
         return -EAGAIN;
     }
-    if (worker_exists(spawn->worker)) {
+    if (bhi_children_has(&zygote.children, spawn->worker)) {
         return -EEXIST;
     }
     int holder[2] = {-1, -1};
@@ -400,11 +182,12 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         }
         return -error;
     }
-    *child = (struct child){.pid = pid,
-                            .device_holder = device_holder,
-                            .worker = spawn->worker,
-                            .holder = bhi_fd_steal(&write_end),
-                            .has_device = bhi_worker_has_device((enum bhi_worker_kind)spawn->kind)};
+    *child =
+        (struct bhi_child){.pid = pid,
+                           .device_holder = device_holder,
+                           .worker = spawn->worker,
+                           .holder = bhi_fd_steal(&write_end),
+                           .has_device = bhi_worker_has_device((enum bhi_worker_kind)spawn->kind)};
     *out_pidfd = pidfd;
     *out_held = device_holder > 0;
     return 0;
@@ -465,16 +248,14 @@ static void refuse_probe(uint32_t layer, const char *text, int error) {
 }
 
 /* Returns a place for a prober, or NULL if there are too many. */
-static struct child *prober(void) {
-    unsigned running = 0;
-    for (size_t i = 0; i < MAX_CHILDREN; i++) {
-        running += !!zygote.children[i].report;
-    }
-    return running >= MAX_PROBES ? NULL : free_child();
+static struct bhi_child *prober(void) {
+    return bhi_children_probers(&zygote.children) >= MAX_PROBES
+               ? NULL
+               : bhi_children_place(&zygote.children);
 }
 
 static void probe(uint32_t layer) {
-    struct child *child = prober();
+    struct bhi_child *child = prober();
     if (!child) {
         refuse_probe(layer, "not probed: too many probes at once", 0);
         return;
@@ -485,11 +266,11 @@ static void probe(uint32_t layer) {
         refuse_probe(layer, "not probed: cannot fork", (int)-pid);
         return;
     }
-    *child = (struct child){.pid = pid,
-                            .holder = -1,
-                            .layer = layer,
-                            .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
-                            .report = report};
+    *child = (struct bhi_child){.pid = pid,
+                                .holder = -1,
+                                .layer = layer,
+                                .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
+                                .report = report};
 }
 
 static void refuse_trace(const char *text, int error) {
@@ -500,7 +281,7 @@ static void refuse_trace(const char *text, int error) {
 }
 
 static void trace(const struct bhi_msg_trace *request, int fd) {
-    struct child *child = prober();
+    struct bhi_child *child = prober();
     struct bhi_probe_report *report = NULL;
     struct bhi_trace_page *page = MAP_FAILED;
     if (request->bytes >= sizeof *page && bhi_memfd_verify(fd, request->bytes, 0) == 0) {
@@ -515,11 +296,11 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
     } else if ((pid = bhi_trace_start(&zygote.probes, request->device_index, page, &report)) < 0) {
         refuse_trace("not traced: cannot fork", (int)-pid);
     } else {
-        *child = (struct child){.pid = pid,
-                                .holder = -1,
-                                .layer = TRACE_LAYER,
-                                .deadline_ns = bhi_deadline_ns(BHI_TRACE_TIMEOUT_NS),
-                                .report = report};
+        *child = (struct bhi_child){.pid = pid,
+                                    .holder = -1,
+                                    .layer = BHI_TRACE_LAYER,
+                                    .deadline_ns = bhi_deadline_ns(BHI_TRACE_TIMEOUT_NS),
+                                    .report = report};
     }
     if (page != MAP_FAILED) {
         munmap(page, sizeof *page); /* the tracer has its own mapping */
@@ -553,7 +334,7 @@ static void serve(void) {
         trace(&message.trace, fds[0]);
         break;
     case BHI_MSG_RELEASE:
-        release_device(message.release.worker);
+        bhi_children_release(&zygote.children, message.release.worker);
         break;
     default: /* for example a second `start` */
         _exit(BHI_EXIT_SUPERVISOR);
@@ -602,18 +383,6 @@ static int settle(struct bhi_error *failure) {
     return bhi_sandbox_not_dumpable(failure);
 }
 
-static int watch_children(struct bhi_error *failure) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    zygote.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (zygote.signals < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create a signalfd");
-    }
-    return 0;
-}
-
 static int begin(struct bhi_error *failure) {
     struct bhi_zygote_config *config = zygote.config;
     struct utsname host;
@@ -651,7 +420,7 @@ static int begin(struct bhi_error *failure) {
     zygote.probes.nodes = &zygote.scouted.nodes;
     atomic_store(&config->stage->stage, BHI_ZYGOTE_SCOUTING);
     bhi_scout(&zygote.probes, &zygote.scouted);
-    r = watch_children(failure);
+    r = bhi_children_init(&zygote.children, report, failure);
     return r != 0 ? r : bhi_orphan_prepare(config->go, 2 * patience_ms(), failure);
 }
 
@@ -678,7 +447,6 @@ static void announce(void) {
 _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     struct bhi_error failure = {.status = BH_OK};
     zygote.config = config;
-    zygote.reap_ns = BHI_FOREVER;
     bhi_title_set("bh-zygote", "zygote");
     (void)bhi_spin_prepare(); /* for its workers: a filter of theirs may forbid it */
     await_warden(config->go);
@@ -690,23 +458,24 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     announce();
     for (;;) {
         enum { HOST, CHILDREN, WARDEN, WATCHED };
-        struct pollfd fds[WATCHED] = {[HOST] = {.fd = config->socket, .events = POLLIN},
-                                      [CHILDREN] = {.fd = zygote.signals, .events = POLLIN},
-                                      [WARDEN] = {.fd = config->go, .events = 0}};
-        if (poll(fds, WATCHED, check_deadlines()) < 0 && errno != EINTR) {
+        struct pollfd fds[WATCHED] = {
+            [HOST] = {.fd = config->socket, .events = POLLIN},
+            [CHILDREN] = {.fd = zygote.children.signals, .events = POLLIN},
+            [WARDEN] = {.fd = config->go, .events = 0}};
+        if (poll(fds, WATCHED, bhi_children_timeout(&zygote.children)) < 0 && errno != EINTR) {
             _exit(BHI_EXIT_START_FAILED);
         }
         if (fds[WARDEN].revents != 0) {
             leave(BHI_EXIT_OK);
         }
         if (fds[CHILDREN].revents != 0) {
-            on_signal();
+            bhi_children_ended(&zygote.children);
         }
         if (fds[HOST].revents != 0) {
             serve();
         }
-        if (zygote.reap_ns <= bhi_now_ns()) {
-            reap();
+        if (zygote.children.reap_ns <= bhi_now_ns()) {
+            bhi_children_reap(&zygote.children);
         }
     }
 }
