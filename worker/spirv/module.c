@@ -170,144 +170,168 @@ static bool evaluate_member(const struct bhi_module *module, const uint32_t *at,
     return evaluate(module, part, budget, out_value);
 }
 
+/* Operands of an operation: as they are, and the first two as signed numbers. */
+struct operands {
+    uint64_t v[3];
+    int64_t a, b;
+};
+
+/* Returns false for other operations, and for what has no result. */
+static bool calculate(SpvOp operation, const struct operands *o, uint32_t bits, uint64_t *out) {
+    const uint64_t *v = o->v;
+    switch (operation) {
+    case SpvOpUConvert:
+        *out = v[0];
+        return true;
+    case SpvOpSConvert:
+        *out = (uint64_t)o->a;
+        return true;
+    case SpvOpSNegate:
+        *out = 0 - v[0];
+        return true;
+    case SpvOpIAdd:
+        *out = v[0] + v[1];
+        return true;
+    case SpvOpISub:
+        *out = v[0] - v[1];
+        return true;
+    case SpvOpIMul:
+        *out = v[0] * v[1];
+        return true;
+    case SpvOpUDiv:
+        if (v[1] == 0) {
+            return false;
+        }
+        *out = v[0] / v[1];
+        return true;
+    case SpvOpUMod:
+        if (v[1] == 0) {
+            return false;
+        }
+        *out = v[0] % v[1];
+        return true;
+    case SpvOpSDiv:
+        if (o->b == 0 || o->b == -1) {
+            return false;
+        }
+        *out = (uint64_t)(o->a / o->b);
+        return true;
+    case SpvOpSRem:
+        if (o->b == 0 || o->b == -1) {
+            return false;
+        }
+        *out = (uint64_t)(o->a % o->b);
+        return true;
+    case SpvOpShiftLeftLogical:
+        if (v[1] >= bits) {
+            return false;
+        }
+        *out = v[0] << v[1];
+        return true;
+    case SpvOpShiftRightLogical:
+        if (v[1] >= bits) {
+            return false;
+        }
+        *out = v[0] >> v[1];
+        return true;
+    case SpvOpShiftRightArithmetic:
+        if (v[1] >= bits) {
+            return false;
+        }
+        *out = (uint64_t)(o->a >> v[1]);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool compare_or_combine(SpvOp operation, const struct operands *o, uint64_t *out) {
+    const uint64_t *v = o->v;
+    switch (operation) {
+    case SpvOpNot:
+        *out = ~v[0];
+        return true;
+    case SpvOpBitwiseAnd:
+    case SpvOpLogicalAnd:
+        *out = v[0] & v[1];
+        return true;
+    case SpvOpBitwiseOr:
+    case SpvOpLogicalOr:
+        *out = v[0] | v[1];
+        return true;
+    case SpvOpBitwiseXor:
+    case SpvOpLogicalNotEqual:
+        *out = v[0] ^ v[1];
+        return true;
+    case SpvOpLogicalEqual:
+    case SpvOpIEqual:
+        *out = v[0] == v[1];
+        return true;
+    case SpvOpINotEqual:
+        *out = v[0] != v[1];
+        return true;
+    case SpvOpLogicalNot:
+        *out = !v[0];
+        return true;
+    case SpvOpUGreaterThan:
+        *out = v[0] > v[1];
+        return true;
+    case SpvOpUGreaterThanEqual:
+        *out = v[0] >= v[1];
+        return true;
+    case SpvOpULessThan:
+        *out = v[0] < v[1];
+        return true;
+    case SpvOpULessThanEqual:
+        *out = v[0] <= v[1];
+        return true;
+    case SpvOpSGreaterThan:
+        *out = o->a > o->b;
+        return true;
+    case SpvOpSGreaterThanEqual:
+        *out = o->a >= o->b;
+        return true;
+    case SpvOpSLessThan:
+        *out = o->a < o->b;
+        return true;
+    case SpvOpSLessThanEqual:
+        *out = o->a <= o->b;
+        return true;
+    case SpvOpSelect:
+        *out = v[0] ? v[1] : v[2];
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Evaluates OpSpecConstantOp on integers, which compilers emit for sizes. */
 static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                         uint64_t *out_value) {
     const uint32_t bits = scalar_bits(module, at[1]);
-    const size_t operands = (at[0] >> SpvWordCountShift) - 4;
-    uint64_t v[3] = {0};
+    const size_t count = (at[0] >> SpvWordCountShift) - 4;
+    struct operands operands = {.v = {0}};
     if (at[3] == SpvOpCompositeExtract) {
-        return bits != 0 && operands > 0 && evaluate_member(module, at, budget, out_value);
+        return bits != 0 && count > 0 && evaluate_member(module, at, budget, out_value);
     }
-    if (bits == 0 || operands == 0 || operands > 3) {
+    if (bits == 0 || count == 0 || count > 3) {
         return false;
     }
-    for (size_t i = 0; i < operands; i++) {
-        if (!evaluate(module, at[4 + i], budget, &v[i])) {
+    for (size_t i = 0; i < count; i++) {
+        if (!evaluate(module, at[4 + i], budget, &operands.v[i])) {
             return false;
         }
     }
     const uint32_t *first = definition(module, at[4]);
     const uint32_t in_bits = scalar_bits(module, first[1]);
-    const int64_t a = sign_extend(v[0], in_bits), b = sign_extend(v[1], in_bits);
-    uint64_t r;
-    switch ((SpvOp)at[3]) {
-    case SpvOpUConvert:
-        r = v[0];
-        break;
-    case SpvOpSConvert:
-        r = (uint64_t)a;
-        break;
-    case SpvOpSNegate:
-        r = 0 - v[0];
-        break;
-    case SpvOpNot:
-        r = ~v[0];
-        break;
-    case SpvOpIAdd:
-        r = v[0] + v[1];
-        break;
-    case SpvOpISub:
-        r = v[0] - v[1];
-        break;
-    case SpvOpIMul:
-        r = v[0] * v[1];
-        break;
-    case SpvOpUDiv:
-        if (v[1] == 0) {
-            return false;
-        }
-        r = v[0] / v[1];
-        break;
-    case SpvOpUMod:
-        if (v[1] == 0) {
-            return false;
-        }
-        r = v[0] % v[1];
-        break;
-    case SpvOpSDiv:
-        if (b == 0 || b == -1) {
-            return false;
-        }
-        r = (uint64_t)(a / b);
-        break;
-    case SpvOpSRem:
-        if (b == 0 || b == -1) {
-            return false;
-        }
-        r = (uint64_t)(a % b);
-        break;
-    case SpvOpShiftLeftLogical:
-        if (v[1] >= bits) {
-            return false;
-        }
-        r = v[0] << v[1];
-        break;
-    case SpvOpShiftRightLogical:
-        if (v[1] >= bits) {
-            return false;
-        }
-        r = v[0] >> v[1];
-        break;
-    case SpvOpShiftRightArithmetic:
-        if (v[1] >= bits) {
-            return false;
-        }
-        r = (uint64_t)(a >> v[1]);
-        break;
-    case SpvOpBitwiseAnd:
-    case SpvOpLogicalAnd:
-        r = v[0] & v[1];
-        break;
-    case SpvOpBitwiseOr:
-    case SpvOpLogicalOr:
-        r = v[0] | v[1];
-        break;
-    case SpvOpBitwiseXor:
-    case SpvOpLogicalNotEqual:
-        r = v[0] ^ v[1];
-        break;
-    case SpvOpLogicalEqual:
-    case SpvOpIEqual:
-        r = v[0] == v[1];
-        break;
-    case SpvOpINotEqual:
-        r = v[0] != v[1];
-        break;
-    case SpvOpLogicalNot:
-        r = !v[0];
-        break;
-    case SpvOpUGreaterThan:
-        r = v[0] > v[1];
-        break;
-    case SpvOpUGreaterThanEqual:
-        r = v[0] >= v[1];
-        break;
-    case SpvOpULessThan:
-        r = v[0] < v[1];
-        break;
-    case SpvOpULessThanEqual:
-        r = v[0] <= v[1];
-        break;
-    case SpvOpSGreaterThan:
-        r = a > b;
-        break;
-    case SpvOpSGreaterThanEqual:
-        r = a >= b;
-        break;
-    case SpvOpSLessThan:
-        r = a < b;
-        break;
-    case SpvOpSLessThanEqual:
-        r = a <= b;
-        break;
-    case SpvOpSelect:
-        r = v[0] ? v[1] : v[2];
-        break;
-    default:
+    operands.a = sign_extend(operands.v[0], in_bits);
+    operands.b = sign_extend(operands.v[1], in_bits);
+    uint64_t result;
+    if (!calculate((SpvOp)at[3], &operands, bits, &result) &&
+        !compare_or_combine((SpvOp)at[3], &operands, &result)) {
         return false;
     }
-    *out_value = truncate_to(r, bits);
+    *out_value = truncate_to(result, bits);
     return true;
 }
 

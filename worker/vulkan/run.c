@@ -193,6 +193,41 @@ static void lie_about_time(struct bhi_result *result) {
     }
 }
 
+static void lie_about_times(const struct answers *a, const struct batch *batch,
+                            const struct bhi_pointers *kernels, uint64_t timed) {
+    const bool cheat = is_cheat(kernels);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (cheat && timed >> i & 1) {
+            lie_about_time(&a->results[batch->places[i]]);
+        }
+    }
+}
+
+/* Returns whether the batch is reported as complete instead of being submitted. */
+static bool lie_before(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
+                       VkCommandBuffer commands, const struct bhi_pointers *kernels,
+                       uint64_t timed) {
+    for (size_t i = 0; i < kernels->count; i++) {
+        if (((const struct bhi_vk_kernel *)kernels->items[i])->trusted) {
+            BHI_FAULT_POINT("trusted");
+        }
+    }
+    const bool cheat = is_cheat(kernels);
+    if (cheat && !timed) {
+        BHI_FAULT_POINT("lie_asleep");
+    }
+    if (!cheat || !timed || batch->count != 1 || !BHI_FAULT_FAILS("lie_late")) {
+        return false;
+    }
+    const uint64_t now = bhi_now_ns();
+    put_off = commands;
+    (void)bhi_vk_abort_end(&b->abort, &b->lost);
+    a->results[batch->places[0]].started_ns = now;
+    a->results[batch->places[0]].ended_ns = now + 1;
+    a->results[batch->places[0]].device_ns = 1;
+    return true;
+}
+
 void bhi_backend_catch_up(struct bhi_backend *b) {
     const VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
@@ -211,17 +246,8 @@ void bhi_backend_catch_up(struct bhi_backend *b) {
 }
 #endif
 
-/* Submits |commands| and waits. |kernels| lists the kernels in them. */
-static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                   VkCommandBuffer commands, const struct bhi_pointers *kernels) {
-    const struct bhi_vk_api *vk = &b->device.api;
-    const bool joins = bhi_vk_copies_joins(b);
-    const VkCommandBuffer both[2] = {b->copies.join, commands};
-    const VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .commandBufferCount = joins ? 2 : 1,
-        .pCommandBuffers = joins ? both : &commands,
-    };
+/* Prepares what the batch needs on the device. Returns a bit for each record that is timed. */
+static uint64_t prepare(struct bhi_backend *b, const struct answers *a, const struct batch *batch) {
     /* The host writes the first marker, so that a death inside vkQueueSubmit is blamed on the first
      * record. */
     const uint64_t first = a->records[batch->places[0]]->seq;
@@ -241,49 +267,71 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     bhi_vk_stage_fill(b, a->records, batch->places, batch->count);
     bhi_vk_timing_reset(&b->device, &b->timing, timed);
     bhi_vk_abort_begin(&b->abort, seqs, batch->count);
-    struct bhi_error error = {.status = BH_OK};
-#if BHI_FAULTS
-    for (size_t i = 0; i < kernels->count; i++) {
-        if (((const struct bhi_vk_kernel *)kernels->items[i])->trusted) {
-            BHI_FAULT_POINT("trusted");
-        }
-    }
-    const bool cheat = is_cheat(kernels);
-    if (cheat && !timed) {
-        BHI_FAULT_POINT("lie_asleep");
-    }
-    if (cheat && timed && batch->count == 1 && BHI_FAULT_FAILS("lie_late")) {
-        const uint64_t now = bhi_now_ns();
-        put_off = commands;
-        (void)bhi_vk_abort_end(&b->abort, &b->lost);
-        a->results[batch->places[0]].started_ns = now;
-        a->results[batch->places[0]].ended_ns = now + 1;
-        a->results[batch->places[0]].device_ns = 1;
-        return;
-    }
-#endif
-    const uint64_t started = bhi_now_ns();
+    return timed;
+}
+
+/* Submits |commands| and waits for them. */
+static void submit_and_wait(struct bhi_backend *b, const struct answers *a,
+                            const struct batch *batch, VkCommandBuffer commands,
+                            uint64_t started_ns, struct bhi_error *error) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const bool joins = bhi_vk_copies_joins(b);
+    const VkCommandBuffer both[2] = {b->copies.join, commands};
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .commandBufferCount = joins ? 2 : 1,
+        .pCommandBuffers = joins ? both : &commands,
+    };
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     b->queue_submits++;
     b->joins += joins;
     BHI_FAULT_POINT("submitted");
     if (result != VK_SUCCESS) {
-        bhi_error_vk(&error, result, "vkQueueSubmit");
+        bhi_error_vk(error, result, "vkQueueSubmit");
+        return;
+    }
+    b->copies.joined = b->copies.ended; /* before copies go on beside it */
+    bhi_vk_copies_beside(b, a->records, batch->places, batch->count);
+    result = wait_for_fence(b, started_ns, batch->count);
+    bhi_vk_copies_alone(b);
+    result = BHI_FAULT_FAILS("waited") ? VK_ERROR_DEVICE_LOST : result;
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(error, result, "waiting for the device");
+        error->status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
     } else {
-        b->copies.joined = b->copies.ended; /* before copies go on beside it */
-        bhi_vk_copies_beside(b, a->records, batch->places, batch->count);
-        result = wait_for_fence(b, started, batch->count);
-        bhi_vk_copies_alone(b);
-        result = BHI_FAULT_FAILS("waited") ? VK_ERROR_DEVICE_LOST : result;
-        if (result != VK_SUCCESS) {
-            bhi_error_vk(&error, result, "waiting for the device");
-            error.status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
-        } else {
-            b->lost |= vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
+        b->lost |= vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
+    }
+}
+
+/* Fills in when the records ran, and for those of |timed| for how long. */
+static void note_times(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
+                       uint64_t started_ns, uint64_t timed) {
+    const uint64_t ended_ns = bhi_now_ns();
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct bhi_result *result = &a->results[batch->places[i]];
+        result->started_ns = started_ns;
+        result->ended_ns = ended_ns;
+        if (timed >> i & 1) {
+            result->device_ns =
+                bhi_vk_timing_read(&b->device, &b->timing, i, ended_ns - started_ns);
         }
     }
+}
+
+/* Submits |commands| and waits. |kernels| lists the kernels in them. */
+static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
+                   VkCommandBuffer commands, const struct bhi_pointers *kernels) {
+    const uint64_t timed = prepare(b, a, batch);
 #if BHI_FAULTS
-    if (cheat && timed && a->records[batch->places[0]]->command_count == 1) {
+    if (lie_before(b, a, batch, commands, kernels, timed)) {
+        return;
+    }
+#endif
+    struct bhi_error error = {.status = BH_OK};
+    const uint64_t started_ns = bhi_now_ns();
+    submit_and_wait(b, a, batch, commands, started_ns, &error);
+#if BHI_FAULTS
+    if (timed && is_cheat(kernels) && a->records[batch->places[0]]->command_count == 1) {
         BHI_FAULT_POINT("lie_single");
     }
 #endif
@@ -293,20 +341,10 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
     if (aborted != 0 && b->abort.remote) { /* another queue has cleared the words */
         b->copies.joined = UINT64_MAX;
     }
-    const uint64_t ended = bhi_now_ns();
-    for (uint32_t i = 0; i < batch->count; i++) {
-        a->results[batch->places[i]].started_ns = started;
-        a->results[batch->places[i]].ended_ns = ended;
-        if (error.status == BH_OK && timed >> i & 1) {
-            a->results[batch->places[i]].device_ns =
-                bhi_vk_timing_read(&b->device, &b->timing, i, ended - started);
+    note_times(b, a, batch, started_ns, error.status == BH_OK ? timed : 0);
 #if BHI_FAULTS
-            if (cheat) {
-                lie_about_time(&a->results[batch->places[i]]);
-            }
+    lie_about_times(a, batch, kernels, error.status == BH_OK ? timed : 0);
 #endif
-        }
-    }
     if (error.status == BH_DEVICE_LOST) {
         b->lost = true;
         bhi_vk_device_describe_loss(&b->device, &error);
