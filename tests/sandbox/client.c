@@ -225,6 +225,11 @@ void guest_spawn(struct client *client, struct guest *guest, const struct bhi_me
     close(fds[4]);
     guest->pidfd = client_expect(client, BHI_MSG_SPAWNED, &message);
     BHT_EQ(message.spawned.worker, guest->id);
+    if (message.spawned.held) { /* nobody here needs the device to outlive the worker */
+        message = (struct bhi_message){.type = BHI_MSG_RELEASE};
+        message.release.worker = guest->id;
+        client_send(client, &message, NULL, 0);
+    }
 }
 
 /* From the channel. A worker that has died is noticed at once, and its end is in the message. */
