@@ -180,6 +180,7 @@ enum { WARDEN, ZYGOTE, WORKER, ACTORS };
 /* What a forked host tells the test. */
 struct scene {
     _Atomic int ready;
+    _Atomic bool watched; /* there is a pidfd of each: the host may die */
     pid_t pids[ACTORS];
     char dir[64];
     char cgroup[256];
@@ -238,6 +239,7 @@ static _Noreturn void be_host(struct scene *scene, const struct script *script) 
     scene->ready++;
     if (script->dies_slowly) {
         pthread_t thread;
+        WAIT_UNTIL(scene->watched, 20000); /* or a pid that is to be opened is gone */
         BHT_EQ(pthread_create(&thread, NULL, last_thread, &client.socket), 0);
         syscall(SYS_exit, 0);
     }
@@ -265,6 +267,7 @@ static void set_scene(struct cast *cast, const struct script *script) {
         cast->pidfds[i] = pidfd_open(cast->scene->pids[i], 0);
         BHT_GE(cast->pidfds[i], 0);
     }
+    cast->scene->watched = true;
 }
 
 static void kill_host(struct cast *cast) {
