@@ -320,8 +320,7 @@ static void flood(void) {
     }
 }
 
-/* Does nothing any more. A loop would do as well, and take a processor from the other tests. */
-static _Noreturn void hang(void) {
+void bhi_fault_hang(void) {
     for (;;) {
         nanosleep(&(const struct timespec){.tv_sec = 1}, NULL);
     }
@@ -338,7 +337,7 @@ static void garbage(void) {
     }
     /* The garbage stays there for every reader. */
     bhi_progress_wake(errors.progress);
-    hang();
+    bhi_fault_hang();
 }
 
 /* Closes its sockets, its doorbell, and everything else that it has open. */
@@ -445,7 +444,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     case ACT_EXIT7:
         _exit(7);
     case ACT_HANG:
-        hang();
+        bhi_fault_hang();
     case ACT_SPIN:
         for (volatile int forever = 1; forever;) {
         }
@@ -463,7 +462,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         break;
     case ACT_CLOSE_HANG: /* closes everything, and then never ends */
         close_all();
-        hang();
+        bhi_fault_hang();
     case ACT_PAUSE:
         nanosleep(&(const struct timespec){.tv_nsec = 20000000}, NULL);
         break;

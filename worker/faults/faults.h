@@ -49,13 +49,17 @@ bool bhi_fault_point(const char *name); /* true: action `fail` is due here */
  * `ready` on. Calls of the zygote do not count. */
 bool bhi_fault_call(const char *starting, const char *running);  /* true: it fails */
 int bhi_fault_vulkan(const char *starting, const char *running); /* a VkResult; 0: none */
+/* Does nothing any more, and keeps no processor from other tests, as a loop would. */
+_Noreturn void bhi_fault_hang(void);
 /* A place where a worker holds a buffer, for the actions of tamper.h. */
 void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
 #define BHI_FAULT_CALL(name)                       bhi_fault_call("start_" name, name)
 #define BHI_FAULT_TAMPER(name, fd, pointer, bytes) bhi_fault_tamper(name, fd, pointer, bytes)
 #define BHI_FAULT_POINT(name)                      ((void)bhi_fault_point(name))
 #define BHI_FAULT_FAILS(name)                      bhi_fault_point(name)
+#define BHI_FAULT_HANG()                           bhi_fault_hang()
 #else
+#define BHI_FAULT_HANG()                           ((void)0)
 #define BHI_FAULT_POINT(name)                      ((void)0)
 #define BHI_FAULT_FAILS(name)                      false
 #define BHI_FAULT_CALL(name)                       false

@@ -314,9 +314,7 @@ static void pretend(struct bhi_session *s, uint64_t seq) {
         abort();
     }
     if (hangs) {
-        for (;;) {
-            sleep(1);
-        }
+        BHI_FAULT_HANG();
     }
 }
 
