@@ -74,7 +74,7 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
     }
 }
 
-static void report(const struct bhi_message *message) {
+static void tell(const struct bhi_message *message) {
     say(message, NULL, 0);
 }
 
@@ -85,7 +85,7 @@ static _Noreturn void fail(const struct bhi_error *failure) {
     bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
                       strlen(failure->text));
     atomic_store(&zygote.config->stage->answered, 1);
-    say(&message, NULL, 0);
+    tell(&message);
     _exit(BHI_EXIT_START_FAILED);
 }
 
@@ -234,7 +234,7 @@ static void spawn(struct bhi_msg_spawn *request, const int *fds) {
         message.type = BHI_MSG_SPAWN_FAILED;
         message.spawn_failed.worker = request->worker;
         message.spawn_failed.error = -r;
-        say(&message, NULL, 0);
+        tell(&message);
     }
 }
 
@@ -244,7 +244,7 @@ static void refuse_probe(uint32_t layer, const char *text, int error) {
     message.probed.result = BHI_PROBE_BROKEN;
     snprintf(message.probed.text, sizeof message.probed.text, "%s%s%s", text,
              error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
-    say(&message, NULL, 0);
+    tell(&message);
 }
 
 /* Returns a place for a prober, or NULL if there are too many. */
@@ -277,7 +277,7 @@ static void refuse_trace(const char *text, int error) {
     struct bhi_message message = {.type = BHI_MSG_TRACED};
     snprintf(message.traced.text, sizeof message.traced.text, "%s%s%s", text,
              error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
-    say(&message, NULL, 0);
+    tell(&message);
 }
 
 static void trace(const struct bhi_msg_trace *request, int fd) {
@@ -420,7 +420,7 @@ static int begin(struct bhi_error *failure) {
     zygote.probes.nodes = &zygote.scouted.nodes;
     atomic_store(&config->stage->stage, BHI_ZYGOTE_SCOUTING);
     bhi_scout(&zygote.probes, &zygote.scouted);
-    r = bhi_children_init(&zygote.children, report, failure);
+    r = bhi_children_init(&zygote.children, tell, failure);
     return r != 0 ? r : bhi_orphan_prepare(config->go, 2 * patience_ms(), failure);
 }
 
