@@ -143,14 +143,8 @@ bool bhi_task_amount(const struct bhi_task *task, size_t size, const struct bhi_
     return true;
 }
 
-bool bhi_task_is_fixed(const struct bhi_task *task) {
-    for (size_t i = 0; i < task->array_count; i++) {
-        const struct bhi_task_array *array = &task->arrays[i];
-        if (array->role != BHI_TASK_OUT && array->filler.kind != BHI_FILLER_FILE) {
-            return false;
-        }
-    }
-    return true;
+static bool is_file(const struct bhi_filler *filler) {
+    return filler->kind == BHI_FILLER_FILE;
 }
 
 /* Does it make the same content from each seed? */
@@ -170,12 +164,20 @@ static bool knows_one_value(const struct bhi_filler *filler) {
     return false;
 }
 
-bool bhi_task_is_storable(const struct bhi_task *task) {
+static bool all_inputs_are(const struct bhi_task *task, bool (*such)(const struct bhi_filler *)) {
     for (size_t i = 0; i < task->array_count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
-        if (array->role != BHI_TASK_OUT && !knows_one_value(&array->filler)) {
+        if (array->role != BHI_TASK_OUT && !such(&array->filler)) {
             return false;
         }
     }
     return true;
+}
+
+bool bhi_task_is_fixed(const struct bhi_task *task) {
+    return all_inputs_are(task, is_file);
+}
+
+bool bhi_task_is_storable(const struct bhi_task *task) {
+    return all_inputs_are(task, knows_one_value);
 }
