@@ -6,6 +6,7 @@
 /* Longer than any wait takes, because at that time nothing else uses these buffers. */
 static const uint64_t wait_limit_ns = 10000000000u;
 static const uint64_t piece_bytes = 16u << 20;
+static const uint64_t copied_bytes = 1u << 20; /* of host memory: fits in caches */
 
 static bool out_of_memory(bh_detail *detail) {
     *detail = (bh_detail){.status = BH_NO_MEMORY, .message = "out of memory"};
@@ -37,30 +38,36 @@ bool bhi_content_fill(struct bhi_run_binding *binding, bh_detail *out_detail,
     return good;
 }
 
-/* Streams are written after all outputs are complete; until then the content is kept. */
-static bool save_to_stream(struct bhi_run_binding *binding, bh_detail *detail,
+/* Streams are written after all outputs are complete; until then the content is kept. Each byte of
+ * memory that has a pointer is read once, when it is written. */
+static bool save_to_stream(struct bhi_run_binding *binding, bool mapped, bh_detail *detail,
                            struct bhi_complaint *complaint) {
     const uint64_t size = binding->array.bytes;
-    binding->copy = malloc(size + 1);
-    if (!binding->copy) {
+    void *bytes;
+    if (!mapped && !(binding->copy = malloc(size + 1))) {
         return out_of_memory(detail);
     }
-    return bh_buffer_read(binding->buffer, 0, binding->copy, size, wait_limit_ns, detail) ==
-               BH_OK &&
-           bhi_outfile_write(&binding->out, binding->header, binding->header_size, binding->copy,
-                             size, complaint);
+    const bh_status status =
+        mapped ? bh_buffer_map(binding->buffer, BH_MAP_READ, wait_limit_ns, &bytes, detail)
+               : bh_buffer_read(binding->buffer, 0, binding->copy, size, wait_limit_ns, detail);
+    return status == BH_OK &&
+           bhi_outfile_write(&binding->out, binding->header, binding->header_size,
+                             mapped ? bytes : binding->copy, size, complaint);
 }
 
-static bool save_in_pieces(struct bhi_run_binding *binding, bh_detail *detail,
+/* The worker that wrote the content still lives, and the memory may be its own. So a file gets bytes
+ * that are copied once: what is hashed while it is written is what is written (T8). */
+static bool save_in_pieces(struct bhi_run_binding *binding, bool mapped, bh_detail *detail,
                            struct bhi_complaint *complaint) {
     const uint64_t size = binding->array.bytes;
-    void *piece = malloc(size < piece_bytes ? size + 1 : piece_bytes);
+    const uint64_t most = mapped ? copied_bytes : piece_bytes;
+    void *piece = malloc(size < most ? size + 1 : most);
     if (!piece) {
         return out_of_memory(detail);
     }
     bool good = bhi_outfile_append(&binding->out, binding->header, binding->header_size, complaint);
-    for (uint64_t at = 0; good && at < size; at += piece_bytes) {
-        const uint64_t count = size - at < piece_bytes ? size - at : piece_bytes;
+    for (uint64_t at = 0; good && at < size; at += most) {
+        const uint64_t count = size - at < most ? size - at : most;
         good = bh_buffer_read(binding->buffer, at, piece, count, wait_limit_ns, detail) == BH_OK &&
                bhi_outfile_append(&binding->out, piece, count, complaint);
     }
@@ -70,18 +77,10 @@ static bool save_in_pieces(struct bhi_run_binding *binding, bh_detail *detail,
 
 bool bhi_content_save(struct bhi_run_binding *binding, bh_detail *out_detail,
                       struct bhi_complaint *complaint) {
-    void *bytes;
+    const bool mapped = bh_buffer_memory(binding->buffer) == BH_MEMORY_HOST;
     *out_detail = (bh_detail){.status = BH_OK};
-    bool good;
-    if (bh_buffer_memory(binding->buffer) == BH_MEMORY_HOST) {
-        good = bh_buffer_map(binding->buffer, BH_MAP_READ, wait_limit_ns, &bytes, out_detail) ==
-                   BH_OK &&
-               bhi_outfile_write(&binding->out, binding->header, binding->header_size, bytes,
-                                 binding->array.bytes, complaint);
-    } else if (binding->out.kind == BHI_OUTFILE_STREAM) {
-        good = save_to_stream(binding, out_detail, complaint);
-    } else {
-        good = save_in_pieces(binding, out_detail, complaint);
-    }
+    const bool good = binding->out.kind == BHI_OUTFILE_STREAM
+                          ? save_to_stream(binding, mapped, out_detail, complaint)
+                          : save_in_pieces(binding, mapped, out_detail, complaint);
     return good && bhi_outfile_seal(&binding->out, complaint);
 }

@@ -1,5 +1,5 @@
-/* Moves the content of a binding's buffer to and from files, wherever the buffer's memory is. A
- * buffer in host memory has a pointer, so nothing is copied; one on a device is copied in pieces.
+/* Moves the content of a binding's buffer to and from files, wherever the buffer's memory is. What
+ * goes to a file is copied first, in pieces; what is read goes to host memory directly.
  *
  * Each returns false on failure. If the library refused something, *out_detail says what. If the
  * file was the reason, the status of *out_detail is BH_OK and |complaint| says what is wrong. */
