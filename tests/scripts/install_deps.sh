@@ -75,6 +75,20 @@ machine 21 libclang-rt-21-dev clang-format clang-tidy # Debian testing has no 19
 sed -i '/^clang-[a-z]*-19$/d' "$PACKAGES"
 [ "$(names | grep -E 'clang-(format|tidy)' | tr '\n' ' ')" = 'clang-format clang-tidy ' ] ||
     die "Debian testing: $(names)"
+machine 14 libclang-rt-14-dev clang-format clang-tidy # an older version is installed
+printf '%s\n' clang-format clang-tidy > "$INSTALLED"
+mkdir "$folder/tools"
+for tool in bash sh grep seq; do ln -s "$(command -v $tool)" "$folder/tools"; done
+mv "$PACKAGES" "$PACKAGES.new" # and apt's lists are not here yet
+: > "$PACKAGES"
+"$script" all > "$folder/said" || die "beside an older version: $(cat "$folder/said")"
+for name in clang-format clang-tidy; do
+    grep -qx "$name-19" "$INSTALLED" || die "an older $name is taken for the right one"
+    ends 3 "a missing $name" env PATH="$folder:$folder/tools" "$script" --program "$name"
+    grep -q "the package $name-19" "$folder/said" || fail "the package of $name is not named"
+    fake "$name-19" < /dev/null
+    [ "$("$script" --program "$name")" = "$name-19" ] || die "--program $name"
+done
 machine '' libclang-rt-dev # clang is no package of that kind
 [ "$(names | grep libclang-rt)" = libclang-rt-dev ] || die "without a version: $(names)"
 
@@ -94,3 +108,4 @@ mv "$PACKAGES" "$PACKAGES.new"
 : > "$PACKAGES"
 "$script" test > "$folder/said" 2>&1 || die "without lists: $(cat "$folder/said")"
 grep -q update "$LOG" || die "the lists were not fetched"
+[ $failed -eq 0 ]

@@ -11,6 +11,8 @@ for room in base core ipc formats templates tool request cli batch chaos judge s
     mkdir "$folder/$room"
 done
 cp "$1/scripts/tidy" "$folder/scripts"
+printf '#!/bin/sh\necho clang-tidy-19\n' > "$folder/scripts/install-deps"
+chmod +x "$folder/scripts/install-deps"
 cat > "$folder/bin/clang-tidy-19" << EOF
 #!/bin/sh
 case \$1 in
@@ -21,7 +23,7 @@ grep -q bad "\$2" && echo 'plain.c: error: bad' >&2 && exit 1
 exit 0
 EOF
 chmod +x "$folder/bin/clang-tidy-19"
-real=$(command -v clang-tidy-19 || command -v clang-tidy)
+real=$("$1/scripts/install-deps" --program clang-tidy) && real=$(command -v "$real")
 PATH=$folder/bin:$PATH
 echo 1 > "$folder/version"
 export CCACHE_DIR=$folder/cache
