@@ -118,6 +118,16 @@ bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeou
     return status;
 }
 
+bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, uint64_t size,
+                         uint64_t timeout_ns, bh_detail *detail) {
+    (void)timeout_ns;
+    const bh_status status = script_answer("SCRIPT_MAP", detail);
+    if (status == BH_OK) {
+        memcpy(out_bytes, buffer->bytes + offset, size);
+    }
+    return status;
+}
+
 bh_status bh_buffer_release(bh_buffer *buffer) {
     if (buffer) {
         free(buffer->bytes);

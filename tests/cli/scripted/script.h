@@ -3,7 +3,7 @@
  * program, and what it does with it.
  *
  *   SCRIPT_<CALL>=STATUS     context, stream, ready, buffer, kernel, prepare (its event),
- *                            reflect, inspect, submit, event, map,
+ *                            reflect, inspect, submit, event, map (and read),
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_TEMPLATE, SCRIPT_OUTPUT, SCRIPT_SOURCE=STATUS   what bh_template_... answer
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
