@@ -20,7 +20,7 @@ static const struct {
     [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"},   [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
     [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"},   [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
     [BH_DTYPE_BF16] = {.name = "bf16"},       [BH_DTYPE_F8_E4M3] = {.name = "f8_e4m3"},
-    [BH_DTYPE_F8_E5M2] = {.name = "f8_e5m2"},
+    [BH_DTYPE_F8_E5M2] = {.name = "f8_e5m2"}, [BH_DTYPE_F8_E8M0] = {.name = "f8_e8m0"},
 };
 enum { KNOWN = sizeof dtypes / sizeof dtypes[0] };
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/foreign.h"
+
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start,
@@ -11,6 +13,10 @@ bool bhi_npy_parse_preamble(const uint8_t *bytes, size_t size, size_t *out_start
         return bhi_refuse(complaint, "not a .npy file: it is empty");
     }
     if (memcmp(bytes, magic, size < sizeof magic ? size : sizeof magic) != 0) {
+        const enum bhi_foreign foreign = bhi_foreign_find(bytes, size);
+        if (foreign) {
+            return bhi_foreign_refuse(foreign, ".npy file", complaint);
+        }
         return bhi_refuse(complaint, "not a .npy file: it does not begin with \\x93NUMPY");
     }
     if (size < BHI_NPY_MIN_PREAMBLE) {
@@ -102,28 +108,32 @@ static bool take_descr(struct literal *l, struct bhi_array *array,
     if (!take_string(l, &text, &length)) {
         return bhi_refuse(complaint, "malformed header: 'descr' is not a string");
     }
-    int shown = length > 40 ? 40 : (int)length;
-    char order = length ? text[0] : 0;
-    uint64_t bytes = 0;
-    if (length >= 2 && text[1] == 'O') {
+    /* As numpy reads it: all but '>' is this machine's byte order, and that is little endian. */
+    const bool ordered = length > 0 && memchr("<>=|", text[0], 4);
+    const char *code = text + ordered;
+    const size_t rest = length - ordered;
+    const int shown = length > 40 ? 40 : (int)length;
+    if (rest > 0 && *code == 'O') {
         return bhi_refuse(complaint, "object arrays ('%.*s') are not supported", shown, text);
     }
-    bool known = length == 3 && text[2] >= '0' && text[2] <= '9';
-    if (known) {
-        bytes = (uint64_t)(text[2] - '0');
-    }
-    known = known && bhi_dtype_find_npy(text[1], bytes, &array->dtype);
-    if (known && order == '>') {
+    if (rest > 0 && *code == 'V') {
         return bhi_refuse(complaint,
-                          "big-endian data ('%.*s') is not supported; save it in little endian "
-                          "(numpy: a.astype('<%.*s'))",
-                          shown, text, shown - 1, text + 1);
+                          "raw bytes ('%.*s'), which is how numpy saves bfloat16 ('V2') and 8-bit "
+                          "floats ('V1'), are not supported; save a.view('u2') or a.view('u1') for "
+                          "the bits, a.astype('f4') for the values, or a .safetensors",
+                          shown, text);
     }
-    if (!known || !(order == '<' || (order == '|' && bytes == 1))) {
+    const bool digit = rest == 2 && code[1] >= '0' && code[1] <= '9';
+    const uint64_t bytes = digit ? (uint64_t)(code[1] - '0') : 0;
+    if (!digit || !bhi_dtype_find_npy(*code, bytes, &array->dtype)) {
         return bhi_refuse(complaint, "dtype '%.*s' is not supported; it is one of %s", shown, text,
                           BHI_DTYPE_NAMES);
     }
-    return true;
+    return (text[0] != '>' || bytes == 1) ||
+           bhi_refuse(complaint,
+                      "big-endian data ('%.*s') is not supported; save it in little endian "
+                      "(numpy: a.astype('<%.2s'))",
+                      shown, text, code);
 }
 
 static bool take_shape(struct literal *l, struct bhi_array *array,
@@ -157,6 +167,9 @@ static bool take_shape(struct literal *l, struct bhi_array *array,
         if (l->at == digits) {
             return bhi_refuse(complaint, "malformed header: 'shape' is not a tuple of integers");
         }
+        if (l->at < l->end && *l->at == 'L') { /* a long of Python 2 */
+            l->at++;
+        }
         array->shape[array->dimensions++] = value;
         comma = take(l, ',');
     }
@@ -165,6 +178,19 @@ static bool take_shape(struct literal *l, struct bhi_array *array,
         return bhi_refuse(complaint, "malformed header: 'shape' is not a tuple");
     }
     return true;
+}
+
+/* Both orders of the dimensions are the same bytes if one dimension has them all, or none has any.
+ */
+static bool has_one_order(const struct bhi_array *array) {
+    uint32_t longer = 0;
+    for (uint32_t i = 0; i < array->dimensions; i++) {
+        if (array->shape[i] == 0) {
+            return true;
+        }
+        longer += array->shape[i] > 1;
+    }
+    return longer <= 1;
 }
 
 bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out_array,
@@ -229,7 +255,7 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
                           : !(seen & SHAPE) ? "shape"
                                             : "fortran_order");
     }
-    if (fortran && out_array->dimensions > 1) {
+    if (fortran && !has_one_order(out_array)) {
         return bhi_refuse(complaint, "Fortran order is not supported; save it in C order "
                                      "(numpy.ascontiguousarray)");
     }

@@ -2,8 +2,9 @@
  * tensor. Works in memory.
  *
  * The parser is strict. It refuses what the format does not allow. It checks all tensors, not only
- * the wanted one: shapes must fit their bytes; offsets must be aligned, lie inside the file, and
- * cover its data without a gap or an overlap. The JSON parser refuses duplicate names.
+ * the wanted one: shapes must fit their bytes; offsets must lie inside the file, and cover its data
+ * without a gap or an overlap. They need not be aligned: the data is copied. The JSON parser refuses
+ * duplicate names.
  */
 #ifndef BHI_FORMATS_SAFETENSORS_H
 #define BHI_FORMATS_SAFETENSORS_H

@@ -5,7 +5,16 @@
 
 #include <string.h>
 
-enum { INT = 0, UINT = 1, FLOAT = 2, BFLOAT = 4, BOOL = 6, F8_E4M3 = 10, F8_E5M2 = 12 };
+enum {
+    INT = 0,
+    UINT = 1,
+    FLOAT = 2,
+    BFLOAT = 4,
+    BOOL = 6,
+    F8_E4M3 = 10,
+    F8_E5M2 = 12,
+    F8_E8M0 = 14
+};
 
 const struct bhi_py_dtype bhi_py_dtypes[BHI_PY_DTYPES] = {
     [BH_DTYPE_NONE] = {"raw", "raw", "B", "|u1", 1, UINT, 8},
@@ -24,6 +33,7 @@ const struct bhi_py_dtype bhi_py_dtypes[BHI_PY_DTYPES] = {
     [BH_DTYPE_BOOL] = {"bool", "bool", "?", "|b1", 1, BOOL, 8},
     [BH_DTYPE_F8_E4M3] = {"float8_e4m3fn", "f8_e4m3", "B", "|V1", 1, F8_E4M3, 8},
     [BH_DTYPE_F8_E5M2] = {"float8_e5m2", "f8_e5m2", "B", "|V1", 1, F8_E5M2, 8},
+    [BH_DTYPE_F8_E8M0] = {"float8_e8m0fnu", "f8_e8m0", "B", "|V1", 1, F8_E8M0, 8},
 };
 
 /* Integers by their size: C's long has 4 or 8 bytes, by the byte order that the format names. */

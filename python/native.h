@@ -194,7 +194,7 @@ struct bhi_py_dtype {
     uint32_t size;
     uint8_t dlpack_code, dlpack_bits;
 };
-enum { BHI_PY_DTYPES = BH_DTYPE_F8_E5M2 + 1 };
+enum { BHI_PY_DTYPES = BH_DTYPE_F8_E8M0 + 1 };
 extern const struct bhi_py_dtype bhi_py_dtypes[BHI_PY_DTYPES];
 /* Finds the type of a format of the buffer protocol. NULL means bytes. Returns false, with a text
  * that says why, if there is none. */

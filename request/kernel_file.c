@@ -27,7 +27,7 @@ void bhi_kernel_file_name(const char *path, char out[64]) {
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
     const bool is_stdin = !strcmp(file->path, "-");
     enum bhi_language language =
-        file->code ? bhi_language_of_array(file->code, file->size) : BHI_LANGUAGE_UNKNOWN;
+        file->code ? bhi_language_of_foreign(file->code, file->size) : BHI_LANGUAGE_UNKNOWN;
     if (!language && file->code && bhi_language_is_spirv(file->code, file->size)) {
         language = BHI_LANGUAGE_SPIRV; /* whatever its name: no source begins like this */
     }

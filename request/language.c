@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "formats/foreign.h"
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const struct {
@@ -25,8 +27,6 @@ static const struct {
     [BHI_LANGUAGE_PTX] = {"PTX", "only NVIDIA's driver runs it: compile its source for Vulkan"},
     [BHI_LANGUAGE_PYTHON] = {"Python", "write the kernel in GLSL or HLSL, or as an expression for "
                                        "bulkhead eval"},
-    [BHI_LANGUAGE_NPY] = {"a .npy array", "not a kernel"},
-    [BHI_LANGUAGE_SAFETENSORS] = {"a .safetensors file of arrays", "not a kernel"},
 };
 
 static const struct {
@@ -132,18 +132,9 @@ static bool says(const char *code, const char *word) {
     return false;
 }
 
-enum bhi_language bhi_language_of_array(const void *code, size_t size) {
-    static const char npy[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'}; /* no terminating NUL */
-    const uint8_t *bytes = code;
-    uint64_t head = 0;
-    if (size >= sizeof npy && !memcmp(code, npy, sizeof npy)) {
-        return BHI_LANGUAGE_NPY;
-    }
-    for (size_t i = 0; size > 9 && i < 8; i++) {
-        head |= (uint64_t)bytes[i] << 8 * i; /* the length of the JSON that follows */
-    }
-    return head >= 2 && head <= size - 8 && bytes[8] == '{' ? BHI_LANGUAGE_SAFETENSORS
-                                                            : BHI_LANGUAGE_UNKNOWN;
+enum bhi_language bhi_language_of_foreign(const void *code, size_t size) {
+    const enum bhi_foreign foreign = bhi_foreign_find(code, size);
+    return foreign ? (enum bhi_language)(BHI_LANGUAGE_FOREIGN + foreign) : BHI_LANGUAGE_UNKNOWN;
 }
 
 bool bhi_language_is_spirv(const void *code, size_t size) {
@@ -164,9 +155,9 @@ enum bhi_language bhi_language_of_code(const void *code, size_t size) {
 }
 
 bool bhi_language_compiles(enum bhi_language language, struct bhi_complaint *complaint) {
-    if (language >= BHI_LANGUAGE_NPY) {
-        return bhi_refuse(complaint, "it is %s, %s", languages[language].name,
-                          languages[language].instead);
+    if (language > BHI_LANGUAGE_FOREIGN) {
+        return bhi_foreign_refuse((enum bhi_foreign)(language - BHI_LANGUAGE_FOREIGN), "kernel",
+                                  complaint);
     }
     return !languages[language].instead ||
            bhi_refuse(complaint, "it is %s, which is not supported; %s", languages[language].name,

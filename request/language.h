@@ -22,8 +22,7 @@ enum bhi_language {
     BHI_LANGUAGE_SLANG,
     BHI_LANGUAGE_PTX,
     BHI_LANGUAGE_PYTHON,
-    BHI_LANGUAGE_NPY,
-    BHI_LANGUAGE_SAFETENSORS,
+    BHI_LANGUAGE_FOREIGN, /* no language: FOREIGN + one of enum bhi_foreign */
 };
 
 /* Parses the value of --language: spirv, glsl or hlsl. */
@@ -34,8 +33,8 @@ const char *bhi_language_word(size_t index);
 enum bhi_language bhi_language_of_name(const char *path);
 /* Returns the length of that ending, or 0 if it is unknown. */
 size_t bhi_language_ending(const char *path);
-/* Recognises files of arrays by their first bytes, whatever their name; else UNKNOWN. */
-enum bhi_language bhi_language_of_array(const void *code, size_t size);
+/* Recognises files that are no kernels by their first bytes, whatever their name; else UNKNOWN. */
+enum bhi_language bhi_language_of_foreign(const void *code, size_t size);
 /* Recognise a file by its first bytes; |code| has a NUL after |size| bytes. */
 bool bhi_language_is_spirv(const void *code, size_t size);
 enum bhi_language bhi_language_of_code(const void *code, size_t size);

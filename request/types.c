@@ -99,6 +99,7 @@ static bool scalar_takes(const struct scalar *scalar, bh_dtype dtype) {
     case BH_DTYPE_BOOL:
     case BH_DTYPE_F8_E4M3:
     case BH_DTYPE_F8_E5M2:
+    case BH_DTYPE_F8_E8M0:
         return is_scalar(scalar, "u8") || is_scalar(scalar, "i8");
     case BH_DTYPE_BF16:
         return is_scalar(scalar, "u16") || is_scalar(scalar, "i16");

@@ -36,6 +36,7 @@ typedef enum bh_dtype {
     BH_DTYPE_BOOL = 13,    /* one byte */
     BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa; in a .safetensors only */
     BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa; in a .safetensors only */
+    BH_DTYPE_F8_E8M0 = 16, /* 8 bits of exponent, a power of two; in a .safetensors only */
 } bh_dtype;
 
 /* Kinds of numbers, with the values of DLPack's DLDataTypeCode. */

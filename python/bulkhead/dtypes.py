@@ -71,6 +71,7 @@ for _name in ("|u1", "u1"):
 _AMBIGUOUS = {"i8": "int8 or int64", "u8": "uint8 or uint64"}
 for _name in ("|V1", "V1", "|V2", "V2", *_AMBIGUOUS):
     del _BY_NAME[_name]
+_WITHOUT_FORMAT = {str(dtype) for dtype in BY_CODE if "V" in dtype.typestr}
 _BY_NAME["float"] = _BY_NAME["float64"]
 _BY_NAME["int"] = _BY_NAME["int64"]
 
@@ -98,6 +99,6 @@ def of_array(array: object) -> DType | None:
     """
     dtype = getattr(array, "dtype", None)
     name = getattr(dtype, "name", None)
-    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2") and getattr(dtype, "kind", "") == "V":
+    if getattr(dtype, "kind", "") == "V" and name in _WITHOUT_FORMAT:
         return _BY_NAME[name]
     return None

@@ -36,7 +36,7 @@ _DTYPE_CODES = {dtype.short: dtype.code for dtype in BY_CODE}
 _OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")  # of a launch
 _ALL_DTYPES = (1 << len(BY_CODE)) - 1
 # What SPIR-V has no type for is bound by its bytes.
-_STAND_INS = {"u8": ("bool", "f8_e4m3", "f8_e5m2"), "u16": ("bf16",)}
+_STAND_INS = {"u8": ("bool", "f8_e4m3", "f8_e5m2", "f8_e8m0"), "u16": ("bf16",)}
 _STAND_INS |= {"i8": _STAND_INS["u8"], "i16": _STAND_INS["u16"]}
 
 

@@ -193,7 +193,7 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
         [BH_DTYPE_U32] = {BH_NUMBER_UINT, 32},     [BH_DTYPE_I64] = {BH_NUMBER_INT, 64},
         [BH_DTYPE_U64] = {BH_NUMBER_UINT, 64},     [BH_DTYPE_BF16] = {BH_NUMBER_BFLOAT, 16},
         [BH_DTYPE_BOOL] = {BH_NUMBER_BOOL, 8},     [BH_DTYPE_F8_E4M3] = {BH_NUMBER_FLOAT, 8},
-        [BH_DTYPE_F8_E5M2] = {BH_NUMBER_FLOAT, 8},
+        [BH_DTYPE_F8_E5M2] = {BH_NUMBER_FLOAT, 8}, [BH_DTYPE_F8_E8M0] = {BH_NUMBER_FLOAT, 8},
     };
     if (array->dtype == BH_DTYPE_NONE) {
         return false;

@@ -93,7 +93,7 @@ static uint32_t dtype_bytes(uint32_t dtype) {
         [BH_DTYPE_F16] = 2,  [BH_DTYPE_F32] = 4,     [BH_DTYPE_F64] = 8,     [BH_DTYPE_I8] = 1,
         [BH_DTYPE_U8] = 1,   [BH_DTYPE_I16] = 2,     [BH_DTYPE_U16] = 2,     [BH_DTYPE_I32] = 4,
         [BH_DTYPE_U32] = 4,  [BH_DTYPE_I64] = 8,     [BH_DTYPE_U64] = 8,     [BH_DTYPE_BF16] = 2,
-        [BH_DTYPE_BOOL] = 1, [BH_DTYPE_F8_E4M3] = 1, [BH_DTYPE_F8_E5M2] = 1,
+        [BH_DTYPE_BOOL] = 1, [BH_DTYPE_F8_E4M3] = 1, [BH_DTYPE_F8_E5M2] = 1, [BH_DTYPE_F8_E8M0] = 1,
     };
     return dtype < sizeof bytes ? bytes[dtype] : 0;
 }

@@ -21,6 +21,9 @@ static bool parse(const char *text, struct bhi_array *array) {
     return good;
 }
 
+#define DICT(descr, order, shape)                                                                  \
+    "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
+
 static void test_good_headers(void) {
     static const struct {
         const char *text;
@@ -36,6 +39,19 @@ static void test_good_headers(void) {
         {"{'descr': '<i1', 'fortran_order': False, 'shape': (2, 3, ), }\n", BH_DTYPE_I8, 2, 6},
         {"{\"shape\":(0,5),\"descr\":\"<u8\",\"fortran_order\":False}", BH_DTYPE_U64, 2, 0},
         {"{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1, 1, 2)}", BH_DTYPE_I64, 4, 16},
+        /* Types that numpy reads in this machine's byte order. */
+        {DICT("'f4'", "False", "(3,)"), BH_DTYPE_F32, 1, 12},
+        {DICT("'=f4'", "False", "(3,)"), BH_DTYPE_F32, 1, 12},
+        {DICT("'|f4'", "False", "(3,)"), BH_DTYPE_F32, 1, 12},
+        {DICT("'>u1'", "False", "(3,)"), BH_DTYPE_U8, 1, 3},
+        {DICT("'b1'", "False", "(3,)"), BH_DTYPE_BOOL, 1, 3},
+        /* Fortran order of the same bytes. */
+        {DICT("'<f4'", "True", "(1, 6)"), BH_DTYPE_F32, 2, 24},
+        {DICT("'<f4'", "True", "(6, 1)"), BH_DTYPE_F32, 2, 24},
+        {DICT("'<f4'", "True", "(1, 1, 6, 1)"), BH_DTYPE_F32, 4, 24},
+        {DICT("'<f4'", "True", "(2, 0, 3)"), BH_DTYPE_F32, 3, 0},
+        {DICT("'<f4'", "True", "()"), BH_DTYPE_F32, 0, 4},
+        {DICT("'<f4'", "False", "(3L, 4L)"), BH_DTYPE_F32, 2, 48}, /* from Python 2 */
     };
     struct bhi_array array;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -47,9 +63,6 @@ static void test_good_headers(void) {
         BHT_EQ(array.bytes, cases[i].bytes);
     }
 }
-
-#define DICT(descr, order, shape)                                                                  \
-    "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
 
 static void test_bad_headers(void) {
     static const struct {
@@ -80,14 +93,21 @@ static void test_bad_headers(void) {
         {DICT("'|b2'", "False", "(3,)"), "not supported"},
         {DICT("'<f16'", "False", "(3,)"), "not supported"},
         {DICT("'<U8'", "False", "(3,)"), "not supported"},
-        {DICT("'|f4'", "False", "(3,)"), "not supported"},
-        {DICT("'=f4'", "False", "(3,)"), "not supported"},
-        {DICT("'f4'", "False", "(3,)"), "not supported"},
+        {DICT("'!f4'", "False", "(3,)"), "not supported"},
+        {DICT("'f'", "False", "(3,)"), "not supported"},
+        {DICT("'<'", "False", "(3,)"), "not supported"},
+        {DICT("'|V2'", "False", "(3,)"),
+         "raw bytes ('|V2'), which is how numpy saves bfloat16 ('V2') and 8-bit floats ('V1'), are "
+         "not supported; save a.view('u2') or a.view('u1') for the bits, a.astype('f4')"},
+        {DICT("'<V2'", "False", "(3,)"), "raw bytes ('<V2')"},
+        {DICT("'|V16'", "False", "(3,)"), "raw bytes"},
         {DICT("''", "False", "(3,)"), "not supported"},
         {DICT("'<f\\x34'", "False", "(3,)"), "not a string"},
         {DICT("[('a', '<f4')]", "False", "(3,)"), "structured"},
         {DICT("4", "False", "(3,)"), "not a string"},
         {DICT("'<f4'", "True", "(3, 4)"), "Fortran"},
+        {DICT("'<f4'", "True", "(3, 1, 2)"), "Fortran"},
+        {DICT("'<f4'", "False", "(L,)"), "not a tuple"},
         {DICT("'<f4'", "0", "(3,)"), "not True or False"},
         {DICT("'<f4'", "Falsey", "(3,)"), "quoted key"},
         {DICT("'<f4'", "False", "3"), "not a tuple"},
@@ -209,13 +229,54 @@ static void test_written_headers_are_read(void) {
     BHT_EQ(bhi_npy_write_header(&array, small, sizeof small), 0);
 }
 
+/* Files that end up under the wrong name: a pointer, a page of a server, an archive. */
+static void test_foreign_files(void) {
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *said;
+    } cases[] = {
+#define FILE_OF(text) text, sizeof text - 1
+        {FILE_OF("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"),
+         "it is a Git LFS pointer, not a .npy file: git lfs pull fetches the file itself"},
+        {FILE_OF("version "), "it is a Git LFS pointer"},
+        {FILE_OF("version 2 of it"), "not a .npy file: it does not begin"},
+        {FILE_OF("<!DOCTYPE html>"), "it is a web page (HTML or XML), not a .npy file: the "},
+        {FILE_OF("\r\n <html>"), "it is a web page"},
+        {FILE_OF("<?xml version"), "it is a web page"},
+        {FILE_OF("< 3"), "does not begin"},
+        {FILE_OF("<"), "does not begin"},
+        {FILE_OF("PK\3\4\x14\0\0\0"),
+         "it is a ZIP archive, as .npz and PyTorch's files are, not a"},
+        {FILE_OF("PK\3"), "does not begin"},
+        {FILE_OF("\x1f\x8b\x08"), "it is compressed with gzip, not a .npy file: gunzip it"},
+        {FILE_OF("\x89HDF\r\n\x1a\n"), "it is an HDF5 file"},
+        {FILE_OF("GGUF\3\0\0\0"), "it is a GGUF file"},
+        {FILE_OF("\x80\x04\x95"), "it is a Python pickle"},
+        {FILE_OF("\x80\x06\x95"), "does not begin"},
+        {FILE_OF("\x02\0\0\0\0\0\0\0{}"), "it is a .safetensors file of arrays, not a .npy file"},
+        {FILE_OF("\x02\0\0\0\0\0\0\1{}"), "does not begin"},
+        {FILE_OF("\x02\0\0\0\0\0\0\0"), "does not begin"},
+#undef FILE_OF
+    };
+    size_t start, length;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const size_t size =
+            cases[i].size < BHI_NPY_MAX_PREAMBLE ? cases[i].size : BHI_NPY_MAX_PREAMBLE;
+        uint8_t *copy = malloc(size); /* so that a sanitizer sees a read past it */
+        BHT_NE(copy, NULL);
+        memcpy(copy, cases[i].bytes, size);
+        BHT_TRUE(!bhi_npy_parse_preamble(copy, size, &start, &length, &complaint));
+        BHT_STR_HAS(complaint.text, cases[i].said);
+        free(copy);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_good_headers),
-        BHT_TEST(test_bad_headers),
-        BHT_TEST(test_every_truncation),
-        BHT_TEST(test_preamble),
-        BHT_TEST(test_written_headers_are_read),
+        BHT_TEST(test_good_headers),     BHT_TEST(test_bad_headers),
+        BHT_TEST(test_every_truncation), BHT_TEST(test_preamble),
+        BHT_TEST(test_foreign_files),    BHT_TEST(test_written_headers_are_read),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -254,6 +254,12 @@ refuses "KERNEL k.comp: it is a .npy array, not a kernel" run k.comp --groups 1
 INPUT=x.npy refuses "FILE -: it is a .npy array, not a kernel" inspect -
 printf '\40\0\0\0\0\0\0\0%-32s' '{}' > tensors
 INPUT=tensors refuses "FILE -: it is a .safetensors file of arrays, not a kernel" inspect -
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n' > pointer.comp
+refuses "KERNEL pointer.comp: it is a Git LFS pointer, not a kernel: git lfs pull fetches the file itself" \
+    run pointer.comp --groups 1
+INPUT=pointer.comp refuses "--in 0=-: it is a Git LFS pointer, not a .npy file: git lfs pull" \
+    run "$SHADERS/square.spv" --groups 1 --in 0=- --out 1=y.npy:f32:4
+rm pointer.comp
 printf 'what is this?\n' > noname
 text='not SPIR-V, but text that begins'
 needs='; GLSL needs a name that ends in .comp or .glsl, HLSL one in .hlsl, or --language'

@@ -6,12 +6,12 @@
 #include <string.h>
 
 static const char *const names[] = {
-    [BH_DTYPE_NONE] = "none",      [BH_DTYPE_F16] = "f16",   [BH_DTYPE_F32] = "f32",
-    [BH_DTYPE_F64] = "f64",        [BH_DTYPE_I8] = "i8",     [BH_DTYPE_U8] = "u8",
-    [BH_DTYPE_I16] = "i16",        [BH_DTYPE_U16] = "u16",   [BH_DTYPE_I32] = "i32",
-    [BH_DTYPE_U32] = "u32",        [BH_DTYPE_I64] = "i64",   [BH_DTYPE_U64] = "u64",
-    [BH_DTYPE_BF16] = "bf16",      [BH_DTYPE_BOOL] = "bool", [BH_DTYPE_F8_E4M3] = "f8_e4m3",
-    [BH_DTYPE_F8_E5M2] = "f8_e5m2"};
+    [BH_DTYPE_NONE] = "none",       [BH_DTYPE_F16] = "f16",        [BH_DTYPE_F32] = "f32",
+    [BH_DTYPE_F64] = "f64",         [BH_DTYPE_I8] = "i8",          [BH_DTYPE_U8] = "u8",
+    [BH_DTYPE_I16] = "i16",         [BH_DTYPE_U16] = "u16",        [BH_DTYPE_I32] = "i32",
+    [BH_DTYPE_U32] = "u32",         [BH_DTYPE_I64] = "i64",        [BH_DTYPE_U64] = "u64",
+    [BH_DTYPE_BF16] = "bf16",       [BH_DTYPE_BOOL] = "bool",      [BH_DTYPE_F8_E4M3] = "f8_e4m3",
+    [BH_DTYPE_F8_E5M2] = "f8_e5m2", [BH_DTYPE_F8_E8M0] = "f8_e8m0"};
 enum { DTYPES = sizeof names / sizeof names[0] };
 
 /* |taken|: "all", or the dtypes, each between spaces; none is taken everywhere. */
@@ -44,8 +44,8 @@ static void one_scalar(void) {
 
 /* Those that SPIR-V has no type for. */
 static void by_their_bytes(void) {
-    expect("u8[]", " u8 bool f8_e4m3 f8_e5m2 ");
-    expect("i8x4[]", " i8 bool f8_e4m3 f8_e5m2 ");
+    expect("u8[]", " u8 bool f8_e4m3 f8_e5m2 f8_e8m0 ");
+    expect("i8x4[]", " i8 bool f8_e4m3 f8_e5m2 f8_e8m0 ");
     expect("u16[]", " u16 bf16 ");
     expect("i16[]", " i16 bf16 ");
 }
@@ -62,7 +62,7 @@ static void no_one_scalar(void) {
 }
 
 static void several_declarations(void) {
-    expect("u8[] | u32[]", " u8 bool f8_e4m3 f8_e5m2 u32 ");
+    expect("u8[] | u32[]", " u8 bool f8_e4m3 f8_e5m2 f8_e8m0 u32 ");
     expect("f32[] | f32x4[]", " f32 ");
     expect("f32[] | f16x8[] | i32[4]", " f32 f16 i32 ");
     expect("f32[] | {u32, f32[]}", "all");

@@ -65,6 +65,33 @@ def test_safetensors(ctx, tmp_path):
         ctx.load(path)
 
 
+def test_any_order_of_one_dimension(ctx, tmp_path):
+    for shape in ((1, 6), (6, 1), (1, 6, 1)):
+        array = np.asfortranarray(np.arange(6, dtype="f4").reshape(shape))
+        with open(tmp_path / "x.npy", "wb") as file:
+            form = {"descr": "f4", "fortran_order": True, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, form)
+            file.write(array.tobytes())
+        np.testing.assert_array_equal(ctx.load(tmp_path / "x.npy").numpy(), array)
+
+
+def test_unaligned_tensors(ctx, stream, tmp_path):
+    path = tmp_path / "quant.safetensors"
+    scale, weight = np.arange(8, dtype="f2"), np.arange(16, dtype="f4").reshape(4, 4)
+    tensors = {
+        "is_quantized": ("BOOL", [1], b"\1"),
+        "scale": ("F16", [8], scale.tobytes()),
+        "weight": ("F32", [4, 4], weight.tobytes()),
+        "exponents": ("F8_E8M0", [3], b"\x7e\x7f\x80"),
+    }
+    write_safetensors(path, tensors)
+    np.testing.assert_array_equal(ctx.load(path, "scale").numpy(), scale)
+    for place in ({}, {"stream": stream, "memory": "device"}):
+        np.testing.assert_array_equal(ctx.load(path, "weight", **place).numpy(), weight)
+    exponents = ctx.load(path, "exponents")
+    assert exponents.dtype == "float8_e8m0fnu" and exponents.tobytes() == b"\x7e\x7f\x80"
+
+
 def test_raw(ctx, tmp_path):
     path = tmp_path / "x.bin"
     path.write_bytes(np.arange(10, dtype="i4").tobytes())
