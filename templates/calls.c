@@ -24,23 +24,12 @@ static bool refuse_doubles(struct bhi_emitter *emitter, const char *name,
 /* Converts all arguments to the float type of the result. */
 static bool as_floats(struct bhi_emitter *emitter, const struct bhi_value *arguments,
                       uint32_t count, struct bhi_value *out, bh_dtype *out_dtype) {
-    bh_dtype dtype = BH_DTYPE_NONE;
-    struct bhi_value sum = arguments[0];
-    for (uint32_t i = 1; i < count; i++) {
-        const bool both_weak = sum.form != BHI_VALUE_TYPED && arguments[i].form != BHI_VALUE_TYPED;
-        if (both_weak && arguments[i].form == BHI_VALUE_REAL) {
-            sum = arguments[i];
-        } else if (!both_weak) {
-            sum = (struct bhi_value){.dtype = bhi_value_promote(&sum, &arguments[i])};
-        }
-    }
-    dtype = bhi_promote_function(bhi_value_dtype(&sum));
+    *out_dtype = bhi_promote_function(bhi_value_common(arguments, count));
     for (uint32_t i = 0; i < count; i++) {
-        if (!bhi_emit_convert(emitter, &arguments[i], dtype, &out[i])) {
+        if (!bhi_emit_convert(emitter, &arguments[i], *out_dtype, &out[i])) {
             return false;
         }
     }
-    *out_dtype = dtype;
     return true;
 }
 
@@ -122,6 +111,20 @@ static bool emit_least(struct bhi_emitter *emitter, bool least, const struct bhi
     return true;
 }
 
+static bool emit_clamp(struct bhi_emitter *emitter, const struct bhi_value *arguments,
+                       struct bhi_value *out_value) {
+    struct bhi_value v[3], inner;
+    for (uint32_t i = 0; i < 3; i++) {
+        v[i] = arguments[i];
+        if (!all_weak(arguments, 3) &&
+            !bhi_emit_convert(emitter, &arguments[i], bhi_value_common(arguments, 3), &v[i])) {
+            return false;
+        }
+    }
+    return emit_least(emitter, false, &v[0], &v[1], &inner) &&
+           emit_least(emitter, true, &inner, &v[2], out_value);
+}
+
 static bool emit_abs(struct bhi_emitter *emitter, const struct bhi_value *a,
                      struct bhi_value *out_value) {
     if (a->form == BHI_VALUE_REAL) {
@@ -155,7 +158,7 @@ static bool emit_sign(struct bhi_emitter *emitter, const struct bhi_value *a,
     if (bhi_dtype_is_integer(a->dtype) && !bhi_dtype_is_signed(a->dtype)) {
         bhi_emit_assign(emitter, a->dtype, false, out_value, "min(%s, %s(1))", a->text, type);
     } else { /* a NaN stays NaN, and a zero stays zero without its sign */
-        bhi_emit_assign(emitter, a->dtype, false, out_value,
+        bhi_emit_hidden(emitter, a->dtype, false, out_value,
                         "%s > %s(0) ? %s(1) : %s < %s(0) ? %s(-1) : %s == %s(0) ? %s(0) : %s",
                         a->text, type, type, a->text, type, type, a->text, type, type, a->text);
     }
@@ -272,7 +275,7 @@ static bool emit_formula(struct bhi_emitter *emitter, const char *name,
     if (!strcmp(name, "fract")) {
         bhi_emit_assign(emitter, dtype, true, out_value, "%s - floor(%s)", v[0].text, v[0].text);
     } else if (!strcmp(name, "step")) {
-        bhi_emit_assign(emitter, dtype, false, out_value, "%s < %s ? %s(0) : %s(1)", v[1].text,
+        bhi_emit_hidden(emitter, dtype, false, out_value, "%s < %s ? %s(0) : %s(1)", v[1].text,
                         v[0].text, type, type);
     } else if (!strcmp(name, "mod")) {
         emit_mod(emitter, dtype, v, out_value);
@@ -286,7 +289,6 @@ static bool emit_formula(struct bhi_emitter *emitter, const char *name,
 
 static bool emit_own(struct bhi_emitter *emitter, const char *name,
                      const struct bhi_value *arguments, struct bhi_value *out_value) {
-    struct bhi_value inner;
     if (!strcmp(name, "abs")) {
         return emit_abs(emitter, arguments, out_value);
     }
@@ -300,8 +302,7 @@ static bool emit_own(struct bhi_emitter *emitter, const char *name,
         return emit_least(emitter, name[1] == 'i', &arguments[0], &arguments[1], out_value);
     }
     if (!strcmp(name, "clamp")) {
-        return emit_least(emitter, false, &arguments[0], &arguments[1], &inner) &&
-               emit_least(emitter, true, &inner, &arguments[2], out_value);
+        return emit_clamp(emitter, arguments, out_value);
     }
     if (!strcmp(name, "pow")) {
         return emit_pow(emitter, arguments, out_value);

@@ -54,8 +54,35 @@ static void put_division(struct bhi_pen *pen, const char *type, bool is_signed) 
                 type, type, type);
 }
 
+/* zero is 0 whatever the launch, but no driver knows that. It depends on the element because
+ * lavapipe compiles a variant for the values of push constants that alone decide a branch. */
+static const char zero_text[] = "uint zero;\n";
+
+void bhi_emit_zero(struct bhi_pen *pen, uint32_t helpers) {
+    if (helpers >= (uint32_t)BHI_HELPER_HIDE_I32) {
+        bhi_pen_put(pen, "    zero = uint((n & ~i) > 0xffff0000u);\n");
+    }
+}
+
 void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers) {
     static const char *const types[] = {"int", "uint", "int64_t", "uint64_t"};
+    if (helpers >= (uint32_t)BHI_HELPER_HIDE_I32) {
+        bhi_pen_put(pen, "%s", zero_text);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        if (helpers & (uint32_t)BHI_HELPER_HIDE_I32 << i) {
+            bhi_pen_put(pen, "%s hide(%s v) { return v ^ %s(zero); }\n", types[i], types[i],
+                        types[i]);
+        }
+    }
+    if (helpers & BHI_HELPER_HIDE_F32) {
+        bhi_pen_put(pen,
+                    "float hide(float v) { return uintBitsToFloat(floatBitsToUint(v) ^ zero); }\n");
+    }
+    if (helpers & BHI_HELPER_HIDE_F64) {
+        bhi_pen_put(
+            pen, "double hide(double v) { return packDouble2x32(unpackDouble2x32(v) ^ zero); }\n");
+    }
     if (helpers & BHI_HELPER_HALF) {
         bhi_pen_put(pen, "%s", half_text);
     }

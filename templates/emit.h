@@ -13,6 +13,9 @@
 /* Writes the helper functions whose bits are set in |helpers|. */
 void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers);
 
+/* Writes the statement of main that the helpers need. */
+void bhi_emit_zero(struct bhi_pen *pen, uint32_t helpers);
+
 /* Writes all statements. |inputs| has the initial value of each name that is read. |outputs| gets
  * the final value of each name. */
 bool bhi_emit_statements(struct bhi_emitter *emitter, const struct bhi_value *inputs,

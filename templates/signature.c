@@ -492,6 +492,7 @@ static void write_expression(const struct writer *w, const struct bhi_emitter *e
                              const struct bhi_value *results) {
     bhi_pen_put(w->pen, "void main() {\n");
     write_index(w);
+    bhi_emit_zero(w->pen, emitter->helpers);
     write_locals(w);
     bhi_pen_put(w->pen, "%s", emitter->pen->text ? emitter->pen->text : "");
     for (uint32_t i = 0; i < w->form->count; i++) {

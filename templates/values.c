@@ -55,20 +55,17 @@ const char *bhi_register_type(bh_dtype dtype) {
     return "bool";
 }
 
-void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
-                     struct bhi_value *out_value, const char *format, ...) {
+/* Declares a variable with the value |text|, or that value in parentheses after |function|. */
+static void assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
+                   struct bhi_value *out_value, const char *function, const char *text) {
     struct bhi_pen *pen = emitter->pen;
     const uint32_t bits = 8 * bhi_dtype_size(dtype);
     const bool small = overflows && bits < 32 && dtype != BH_DTYPE_BOOL;
-    char text[256];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
     *out_value = (struct bhi_value){.dtype = dtype};
     snprintf(out_value->text, sizeof out_value->text, "t%u", emitter->temporaries++);
-    bhi_pen_put(pen, "    %s%s %s = %s;\n", bhi_dtype_is_float(dtype) ? "precise " : "",
-                bhi_register_type(dtype), out_value->text, text);
+    bhi_pen_put(pen, "    %s%s %s = %s%s%s%s;\n", bhi_dtype_is_float(dtype) ? "precise " : "",
+                bhi_register_type(dtype), out_value->text, function, *function ? "(" : "", text,
+                *function ? ")" : "");
     emitter->wide |= bits == 64 && !bhi_dtype_is_float(dtype);
     if (!small) {
         return;
@@ -82,6 +79,33 @@ void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows
     } else {
         bhi_pen_put(pen, "    %s &= 0x%xu;\n", out_value->text, (1u << bits) - 1);
     }
+}
+
+void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
+                     struct bhi_value *out_value, const char *format, ...) {
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    assign(emitter, dtype, overflows, out_value, "", text);
+}
+
+void bhi_emit_hidden(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
+                     struct bhi_value *out_value, const char *format, ...) {
+    const bool wide = bhi_dtype_size(dtype) == 8;
+    char text[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (bhi_dtype_is_float(dtype)) {
+        emitter->helpers |= wide ? BHI_HELPER_HIDE_F64 : BHI_HELPER_HIDE_F32;
+    } else {
+        emitter->helpers |=
+            BHI_HELPER_HIDE_I32 * (wide ? 4u : 1u) * (bhi_dtype_is_signed(dtype) ? 1u : 2u);
+    }
+    assign(emitter, dtype, overflows, out_value, "hide", text);
 }
 
 /* -- conversions --------------------------------------------------------------------------------
@@ -103,20 +127,20 @@ static void put_real(struct bhi_emitter *emitter, bh_dtype dtype, double real,
                                             : copysign((double)FLT_MAX, real);
     }
     if (isnan(real)) {
-        bhi_emit_assign(emitter, dtype, false, out_value,
+        bhi_emit_hidden(emitter, dtype, false, out_value,
                         wide ? "packDouble2x32(uvec2(0u, 0x7ff80000u))"
                              : "uintBitsToFloat(0x7fc00000u)");
         return;
     }
     if (isinf(real)) {
-        bhi_emit_assign(emitter, dtype, false, out_value,
+        bhi_emit_hidden(emitter, dtype, false, out_value,
                         wide ? "%spackDouble2x32(uvec2(0u, 0x7ff00000u))"
                              : "%suintBitsToFloat(0x7f800000u)",
                         real < 0 ? "-" : "");
         return;
     }
     snprintf(digits, sizeof digits, wide ? "%.17g" : "%.9g", wide ? real : (double)(float)real);
-    bhi_emit_assign(emitter, dtype, false, out_value, "%s%s%s", digits,
+    bhi_emit_hidden(emitter, dtype, false, out_value, "%s%s%s", digits,
                     strpbrk(digits, ".e") ? "" : ".0", wide ? "lf" : "");
 }
 
@@ -133,13 +157,13 @@ static bool put_integer(struct bhi_emitter *emitter, bh_dtype dtype, __int128 in
             (unsigned long long)(integer < 0 ? -integer : integer), bhi_dtype_name(dtype));
     }
     if (!is_signed) {
-        bhi_emit_assign(emitter, dtype, false, out_value, "%lluu%s", (unsigned long long)integer,
+        bhi_emit_hidden(emitter, dtype, false, out_value, "%lluu%s", (unsigned long long)integer,
                         wide);
     } else if (integer == least && bits >= 32) { /* its magnitude does not fit the type */
-        bhi_emit_assign(emitter, dtype, false, out_value, "-%lld%s - 1%s",
+        bhi_emit_hidden(emitter, dtype, false, out_value, "-%lld%s - 1%s",
                         (long long)-(integer + 1), wide, wide);
     } else {
-        bhi_emit_assign(emitter, dtype, false, out_value, "%lld%s", (long long)integer, wide);
+        bhi_emit_hidden(emitter, dtype, false, out_value, "%lld%s", (long long)integer, wide);
     }
     return true;
 }
@@ -179,10 +203,10 @@ bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value
         bhi_emit_assign(emitter, dtype, false, out_value, "%s != %s(0)", text,
                         bhi_register_type(from));
     } else if (from == BH_DTYPE_BOOL || bhi_dtype_is_float(from) || bhi_dtype_is_float(dtype)) {
-        bhi_emit_assign(emitter, dtype, true, out_value, "%s(%s)", type, text);
+        bhi_emit_hidden(emitter, dtype, true, out_value, "%s(%s)", type, text);
     } else if (bhi_dtype_size(dtype) == 8 && bhi_dtype_size(from) < 8) {
         /* Widens first, then changes the sign: two's complement. */
-        bhi_emit_assign(emitter, dtype, false, out_value, "%s(%s(%s))", type,
+        bhi_emit_hidden(emitter, dtype, false, out_value, "%s(%s(%s))", type,
                         bhi_dtype_is_signed(from) ? "int64_t" : "uint64_t", text);
     } else {
         bhi_emit_assign(emitter, dtype, bhi_dtype_size(dtype) < 4, out_value, "%s(%s)", type, text);
@@ -207,15 +231,25 @@ bh_dtype bhi_value_dtype(const struct bhi_value *value) {
     return value->integer > INT64_MAX ? BH_DTYPE_U64 : BH_DTYPE_I64;
 }
 
+bh_dtype bhi_value_common(const struct bhi_value *values, uint32_t count) {
+    bh_dtype typed = BH_DTYPE_NONE, weak = BH_DTYPE_NONE;
+    /* Floats first: i16, u16 and f32 are f32 in any order, although i16 and u16 alone are i32. */
+    for (int floats = 1; floats >= 0; floats--) {
+        for (uint32_t i = 0; i < count; i++) {
+            const bh_dtype own = bhi_value_dtype(&values[i]);
+            bh_dtype *sum = values[i].form == BHI_VALUE_TYPED ? &typed : &weak;
+            if (bhi_dtype_is_float(own) == (floats != 0)) {
+                *sum = *sum == BH_DTYPE_NONE ? own : bhi_promote(*sum, own);
+            }
+        }
+    }
+    return typed == BH_DTYPE_NONE     ? weak
+           : weak == BH_DTYPE_NONE    ? typed
+           : bhi_dtype_is_float(weak) ? bhi_promote_real(typed)
+                                      : bhi_promote_integer(typed);
+}
+
 bh_dtype bhi_value_promote(const struct bhi_value *a, const struct bhi_value *b) {
-    if (a->form != BHI_VALUE_TYPED && b->form == BHI_VALUE_TYPED) {
-        return bhi_value_promote(b, a);
-    }
-    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_INTEGER) {
-        return bhi_promote_integer(a->dtype);
-    }
-    if (a->form == BHI_VALUE_TYPED && b->form == BHI_VALUE_REAL) {
-        return bhi_promote_real(a->dtype);
-    }
-    return bhi_promote(bhi_value_dtype(a), bhi_value_dtype(b));
+    const struct bhi_value both[2] = {*a, *b};
+    return bhi_value_common(both, 2);
 }

@@ -21,6 +21,12 @@ enum bhi_helper {
     BHI_HELPER_DIVIDE_U32 = 4,
     BHI_HELPER_DIVIDE_I64 = 8,
     BHI_HELPER_DIVIDE_U64 = 16,
+    BHI_HELPER_HIDE_I32 = 32, /* in the same order */
+    BHI_HELPER_HIDE_U32 = 64,
+    BHI_HELPER_HIDE_I64 = 128,
+    BHI_HELPER_HIDE_U64 = 256,
+    BHI_HELPER_HIDE_F32 = 512,
+    BHI_HELPER_HIDE_F64 = 1024,
 };
 
 struct bhi_emitter {
@@ -40,10 +46,18 @@ const char *bhi_register_type(bh_dtype dtype);
 void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
                      struct bhi_value *out_value, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* The same, of a value that the driver may know when it compiles the shader, or know to be of a
+ * smaller type. It is hidden from the driver, because llvmpipe computes wrongly with such values: the
+ * operation of a float with a constant 0 ignores NaN, infinity and -0, and an integer that was widened
+ * to 64 bits is not compared correctly with a constant. */
+void bhi_emit_hidden(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows,
+                     struct bhi_value *out_value, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 /* Converts a value to |dtype|. A weak integer must fit, unless this is a |cast|. */
 bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value, bh_dtype dtype,
                       struct bhi_value *out_value);
-/* NumPy's common type of two values; i64 or f64 if both are weak. */
+/* NumPy's common type; of weak values alone their own: i64, u64 or f64. */
+bh_dtype bhi_value_common(const struct bhi_value *values, uint32_t count);
 bh_dtype bhi_value_promote(const struct bhi_value *a, const struct bhi_value *b);
 /* The type of a value by itself: i64 or f64 if it is weak. */
 bh_dtype bhi_value_dtype(const struct bhi_value *value);

@@ -99,6 +99,11 @@ static void test_types(void) {
         {"z = x > 300", "x=u8 z", "bool"},
         {"z = pi * x", "x=f32 z", "f32"},
         {"z = x + true", "x=i8 z", "i8"},
+        {"z = clamp(x, 10, y)", "x=bool y=i32 z", "i32"}, /* of all three at once */
+        {"z = clamp(x, 10, 20)", "x=bool z", "i64"},
+        {"z = clamp(x, y, w)", "x=i16 y=u16 w=f32 z", "f32"},
+        {"z = clamp(2, y, 2.5)", "y=i8 z", "f64"},
+        {"z = mix(x, 10, y)", "x=bool y=f32 z", "f32"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bhi_complaint complaint = {.text = ""};
@@ -223,7 +228,7 @@ static void test_locale(void) {
     char *text = compile("z = x * 1.5", "x=f32 z", &type, &complaint);
     setlocale(LC_ALL, "C");
     BHT_NE(text, NULL);
-    BHT_STR_HAS(text, "= 1.5;");
+    BHT_STR_HAS(text, "hide(1.5);");
     free(text);
 }
 
