@@ -78,7 +78,7 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
         if (array->role == BHI_TASK_IN) {
             continue;
         }
-        /* Rotated inputs may make a NaN that those of the trials did not: then nobody has said
+        /* Fresh inputs may make a NaN that those of the trials did not: then nobody has said
          * what is right there. */
         if (trial->timed && tolerance.nan == BHI_NAN_REFUSED) {
             tolerance.nan = BHI_NAN_ANY;

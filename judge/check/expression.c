@@ -60,7 +60,8 @@ static bool make_buffer(struct bhi_court *court, bh_stream *near,
     bh_description description;
     bh_detail detail = {0};
     void *content;
-    if (!bhi_content_make(court->context, near, size, out_buffer, outcome)) {
+    if (!bhi_content_make(court->context, bhi_court_maker(court, near, array), size, out_buffer,
+                          outcome)) {
         return false;
     }
     if (array->before) {

@@ -2,6 +2,8 @@
 #ifndef BHI_JUDGE_CHECK_LAUNCH_H
 #define BHI_JUDGE_CHECK_LAUNCH_H
 
+#include <sys/types.h>
+
 #include "judge/check/setup.h"
 
 /* Makes a stream with a worker that runs one kernel and nothing else. */
@@ -15,8 +17,13 @@ bool bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_strea
 struct bhi_clocked {
     uint64_t host_ns;   /* by the judge's clock, from submission to completion */
     uint64_t device_ns; /* what the worker claims; 0: not known */
-    uint64_t work_ns;   /* what the kernel counted meanwhile as the worker's processor time; only
-                           of a worker on one processor; 0: not known */
+    uint64_t work_ns;   /* what the kernel counted as the worker's processor time since the end of
+                           its last submission; only of a worker on one processor; 0: not known */
+};
+/* The processor time that all threads of a worker have had. */
+struct bhi_worked {
+    pid_t pid; /* 0: it is not known */
+    uint64_t ns;
 };
 
 /* Submits the commands and waits for their end; a signal cancels them. |out|: also measures. */

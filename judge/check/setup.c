@@ -131,6 +131,11 @@ static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
            (is_input(setup->task, index) ? 0 : 2 * BHI_MARGIN);
 }
 
+bh_stream *bhi_court_maker(const struct bhi_court *court, bh_stream *near,
+                           const struct bhi_trial_array *array) {
+    return near && array->before ? court->source : near;
+}
+
 /* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
  * noise. */
 static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,
@@ -141,7 +146,8 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct b
     const struct bhi_filler_place place = {
         .seed = court->noise_seed + number, .trial = 0, .array = index};
     void *content;
-    if (!bhi_content_make(court->context, near, size, buffer, outcome) ||
+    if (!bhi_content_make(court->context, bhi_court_maker(court, near, array), size, buffer,
+                          outcome) ||
         !bhi_content_begin(*buffer, size, &content, outcome)) {
         return false;
     }

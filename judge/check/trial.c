@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "formats/dtype.h"
-#include "judge/data/philox.h"
 #include "tool/npy_file.h"
 
 static bool is_same_form(const struct bhi_array *a, const struct bhi_array *b) {
@@ -103,11 +102,8 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
     return true;
 }
 
-static bool rotate_array(const struct bhi_task_array *array, const struct bhi_trial_array *of,
-                         uint64_t random, struct bhi_trial_array *out) {
-    const bool moves = array->role != BHI_TASK_OUT && array->filler.kind != BHI_FILLER_FILE;
-    const uint64_t size = of->form.bytes / of->count;
-    const uint64_t head = moves ? random % of->count * size : 0, tail = of->form.bytes - head;
+static bool make_anew(const struct bhi_task_array *array, const struct bhi_trial_array *of,
+                      struct bhi_filler_place place, struct bhi_trial_array *out) {
     *out = (struct bhi_trial_array){.form = of->form, .count = of->count};
     if (array->role == BHI_TASK_OUT) {
         return true;
@@ -115,20 +111,22 @@ static bool rotate_array(const struct bhi_task_array *array, const struct bhi_tr
     if (!(out->before = malloc(of->form.bytes))) {
         return false;
     }
-    memcpy(out->before, (const uint8_t *)of->before + head, tail);
-    memcpy((uint8_t *)out->before + tail, of->before, head);
+    if (array->filler.kind == BHI_FILLER_FILE) {
+        memcpy(out->before, of->before, of->form.bytes);
+    } else {
+        bhi_filler_fill(&array->filler, place, array->dtype, of->count, out->before);
+    }
     return true;
 }
 
-bool bhi_trial_rotate(const struct bhi_task *task, const struct bhi_trial *of, uint64_t key,
-                      struct bhi_trial *out) {
+bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,
+                    struct bhi_trial *out) {
     *out = *of;
     out->timed = true;
     out->arrays = calloc(task->array_count, sizeof *out->arrays);
     for (uint32_t i = 0; out->arrays && i < task->array_count; i++) {
-        const struct bhi_philox bits = bhi_philox(key, (struct bhi_philox){{i}});
-        const uint64_t random = (uint64_t)bits.words[1] << 32 | bits.words[0];
-        if (!rotate_array(&task->arrays[i], &of->arrays[i], random, &out->arrays[i])) {
+        const struct bhi_filler_place place = {.seed = seed, .array = i};
+        if (!make_anew(&task->arrays[i], &of->arrays[i], place, &out->arrays[i])) {
             bhi_trial_free(task, out);
         }
     }

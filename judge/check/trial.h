@@ -17,7 +17,7 @@ struct bhi_trial {
     uint64_t seed;
     bool hidden;    /* the seed is not in the task */
     bool repeats;   /* kernels run it twice, to see whether they are deterministic */
-    bool timed;     /* made for timed runs: the inputs of |seed|, rotated */
+    bool timed;     /* made for a timed run: inputs of a seed that nobody knows, not of |seed| */
     uint64_t bytes; /* of all arrays */
     struct bhi_trial_array *arrays; /* owned; by the task's index */
 };
@@ -31,11 +31,10 @@ struct bhi_trials {
  * |hidden_seeds| are those that the task does not have. */
 bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, size_t hidden_count,
                      struct bhi_trials *out, struct bhi_complaint *complaint);
-/* Makes a trial with the inputs of |of|, the elements of each array rotated by a distance that
- * |key| decides; those of a file are the same. So inputs that nobody knows cost one copy. Of
- * rotated inputs nothing is expected yet. Returns false if memory ran out. */
-bool bhi_trial_rotate(const struct bhi_task *task, const struct bhi_trial *of, uint64_t key,
-                      struct bhi_trial *out);
+/* Makes a trial of the size of |of| whose generated inputs are those of |seed|; those of a file are
+ * the same. Nothing is expected of it yet. Returns false if memory ran out. */
+bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uint64_t seed,
+                    struct bhi_trial *out);
 void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial);
 void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials);
 

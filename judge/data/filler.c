@@ -39,10 +39,12 @@ static double logarithm(double x) {
         m *= 2;
         exponent--;
     }
+    static const double terms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                                   1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
     const double z = (m - 1) / (m + 1), square = z * z;
     double sum = 0;
-    for (int term = 23; term >= 1; term -= 2) {
-        sum = sum * square + 1.0 / term;
+    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
+        sum = sum * square + terms[i];
     }
     return exponent * 0.69314718055994531 + 2 * z * sum;
 }

@@ -11,6 +11,7 @@ struct bhi_contender {
     const struct bhi_task_groups *groups; /* of the kernel */
     struct bhi_reference_template cache;  /* of the expression; owned */
     bool is_expression;
+    struct bhi_worked worked; /* its worker's, when its last run was complete */
 };
 
 /* |trusted|: without the guard. After a failure nothing is owned. */

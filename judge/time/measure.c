@@ -73,7 +73,7 @@ static bool take_processor(struct bhi_timekeeper *timer, struct bhi_judge_outcom
     }
     court->processor = timer->processor.chosen;
     court->slowdown = timer->processor.count;
-    bhi_base_close(&timer->base);
+    bhi_base_close(timer->court, &timer->base);
     return bhi_base_open(court, &timer->base, outcome);
 }
 
@@ -98,7 +98,7 @@ void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
     bhi_contender_close(&timer->itself);
     free(timer->alone);
     timer->alone = NULL;
-    bhi_base_close(&timer->base);
+    bhi_base_close(timer->court, &timer->base);
     bhi_flush_close(&timer->flush);
     bhi_processor_release(&timer->processor);
 }

@@ -46,8 +46,8 @@ static bool allocate(struct round *round, struct bhi_judge_outcome *outcome) {
         good = (round->laps[i] = calloc(round->count, sizeof *round->laps[i]));
     }
     for (size_t i = 0; i < round->count && good; i++) {
-        good = bhi_trial_rotate(round->race->court->task, round->race->trial,
-                                draw(round->race, (uint32_t)i), &round->trials[i]);
+        good = bhi_trial_anew(round->race->court->task, round->race->trial,
+                              draw(round->race, (uint32_t)i), &round->trials[i]);
     }
     return good || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
 }
@@ -140,34 +140,32 @@ static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outc
     return true;
 }
 
-/* A worker, and the processor time that all its threads have had. */
-struct worked {
-    pid_t pid; /* 0: it is not known */
-    uint64_t ns;
-};
-
-static struct worked worked_of(bh_stream *stream) {
-    struct worked worked = {.pid = bh_stream_worker_pid(stream)};
+/* What the worker of a stream has worked so far. */
+static struct bhi_worked worked_of(bh_stream *stream) {
+    struct bhi_worked worked = {.pid = bh_stream_worker_pid(stream)};
     struct timespec time;
     clockid_t clock;
     if (worked.pid <= 0 || clock_getcpuclockid(worked.pid, &clock) != 0 ||
         clock_gettime(clock, &time) != 0) {
-        return (struct worked){0};
+        return (struct bhi_worked){0};
     }
     worked.ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
     return worked;
 }
 
-static uint64_t worked_since(const struct worked *before, bh_stream *stream) {
-    const struct worked now = worked_of(stream);
-    return before->pid && now.pid == before->pid ? now.ns - before->ns : 0;
+/* What the worker has worked since its last run was complete, so also before this one was submitted:
+ * nothing that it prepares is for nothing. A worker's first run is not known. */
+static uint64_t take_work(struct bhi_worked *last, bh_stream *stream) {
+    const struct bhi_worked before = *last;
+    *last = worked_of(stream);
+    return before.pid && last->pid == before.pid ? last->ns - before.ns : 0;
 }
 
 static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *out,
                 struct bhi_judge_outcome *outcome) {
     struct bhi_race *race = round->race;
-    bh_stream *stream =
-        racer == BHI_RACER_BASE ? race->base->stream : race->contenders[racer]->stream;
+    const bool is_base = racer == BHI_RACER_BASE;
+    bh_stream *stream = is_base ? race->base->stream : race->contenders[racer]->stream;
     race->running = racer;
     if (!make_laps(round, racer, stream, outcome)) {
         return false;
@@ -176,13 +174,15 @@ static bool run(struct round *round, enum bhi_racer racer, struct bhi_clocked *o
         race->running = BHI_RACER_BASE; /* it is not a contender's failure */
         return false;
     }
-    const struct worked before = race->court->processor ? worked_of(stream) : (struct worked){0};
     if (!bhi_court_submit(stream, round->commands, (uint32_t)round->count, out, outcome) ||
         !glance(round, racer, out, outcome)) {
         return false;
     }
-    out->work_ns = worked_since(&before, stream);
-    if (racer == BHI_RACER_BASE || racer == BHI_RACER_TRUSTED) {
+    if (race->court->processor) {
+        out->work_ns =
+            take_work(is_base ? &race->base->worked : &race->contenders[racer]->worked, stream);
+    }
+    if (is_base || racer == BHI_RACER_TRUSTED) {
         release_laps(round, racer);
     }
     return true;

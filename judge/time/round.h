@@ -22,7 +22,7 @@ struct bhi_race {
     struct bhi_contender *contenders[BHI_RACER_BASE]; /* NULL: it does not run; borrowed */
     struct bhi_base *base;
     struct bhi_flush *flush;         /* before each single run; NULL: caches stay warm */
-    const struct bhi_trial *trial;   /* whose inputs are rotated */
+    const struct bhi_trial *trial;   /* the size, and the files, of each run */
     struct bhi_candidate *candidate; /* for its verdict, if it is wrong */
     uint64_t rounds;                 /* so far */
     enum bhi_racer running;          /* it failed, if a round failed and |wrong| is false */

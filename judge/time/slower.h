@@ -6,7 +6,7 @@
 #include "judge/check/candidate.h"
 #include "judge/time/options.h"
 
-/* The trial of a size whose inputs are rotated for timed runs; NULL: the size is not timed. */
+/* The trial of a size that is timed; NULL: it is not. */
 const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t size);
 
 /* Makes a candidate that is CORRECT SLOWER, if |timing|, one of its own, says so. */

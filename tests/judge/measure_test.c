@@ -50,7 +50,7 @@ bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_con
                                          struct bhi_judge_outcome *outcome);
 bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
                                 struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
+bool __wrap_bhi_base_open(struct bhi_court *court, struct bhi_base *out,
                           struct bhi_judge_outcome *outcome);
 bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
                                        struct bhi_judge_outcome *outcome);
@@ -78,7 +78,7 @@ bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_conten
     return true;
 }
 
-bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
+bool __wrap_bhi_base_open(struct bhi_court *court, struct bhi_base *out,
                           struct bhi_judge_outcome *outcome) {
     (void)court, (void)outcome;
     *out = (struct bhi_base){.stream = NULL};
@@ -173,7 +173,7 @@ static void a_file_that_is_not_what_was_checked(void) {
     }
 }
 
-/* Of rotated inputs 0 / 0 may be computed that no trial had. Nobody is accused by it, and it hides
+/* Of fresh inputs 0 / 0 may be computed that no trial had. Nobody is accused by it, and it hides
  * no error of another element. */
 static void a_nan_that_no_trial_had(void) {
     static float expected[2] = {NAN, 1}, same[2] = {NAN, 1}, wrong[2] = {NAN, 2};

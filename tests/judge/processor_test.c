@@ -1,5 +1,5 @@
-/* On which processors runs are timed. The last three tests have real workers. In place of a round,
- * all that would run in it are looked at in /proc; its times are made up. */
+/* On which processors runs are timed. The last tests have real workers. In place of a round, all
+ * that would run in it are looked at in /proc; its times are made up. */
 #include "judge/time/processor.h"
 
 #include "harness.h"
@@ -126,6 +126,14 @@ bh_status __wrap_bh_stream_create(bh_context *context, const bh_stream_options *
                                   bh_stream **out_stream, bh_detail *detail);
 bh_status __real_bh_stream_create(bh_context *context, const bh_stream_options *options,
                                   bh_stream **out_stream, bh_detail *detail);
+bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
+                             struct bhi_clocked *out, struct bhi_judge_outcome *outcome);
+bool __real_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
+                             struct bhi_clocked *out, struct bhi_judge_outcome *outcome);
+int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *out_clock);
+int __real_clock_getcpuclockid(pid_t pid, clockid_t *out_clock);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out_time);
+int __real_clock_gettime(clockid_t clock, struct timespec *out_time);
 bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
                           struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
 bool __real_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
@@ -261,6 +269,91 @@ static void expect_work(bool known) {
     }
 }
 
+/* -- what a worker knows before its run, and does ------------------------------------------------
+ */
+
+enum { WORKERS_CLOCK = 4711 };
+
+static struct {
+    bool on;             /* workers have the clock below, and buffers are looked for */
+    bool seen_too_early; /* a worker had a buffer that was not submitted yet */
+    size_t seen;         /* buffers that workers had when their submissions had ended */
+    long work_ns;
+} spied;
+
+int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *out_clock) {
+    if (!spied.on) {
+        return __real_clock_getcpuclockid(pid, out_clock);
+    }
+    *out_clock = WORKERS_CLOCK;
+    return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out_time) {
+    if (clock != WORKERS_CLOCK) {
+        return __real_clock_gettime(clock, out_time);
+    }
+    *out_time = (struct timespec){.tv_nsec = spied.work_ns};
+    return 0;
+}
+
+/* Fills in the inode of what |pid| has mapped there; of a buffer: its memfd's. |address| 0: finds the
+ * inode *inode anywhere. */
+static bool find_mapped(pid_t pid, uint64_t address, unsigned long *inode) {
+    char path[64], line[512];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "r");
+    BHT_TRUE(file);
+    while (!found && fgets(line, sizeof line, file)) {
+        unsigned long begin, end, number;
+        BHT_EQ(sscanf(line, "%lx-%lx %*s %*s %*s %lu", &begin, &end, &number), 3);
+        found = address ? begin <= address && address < end : number == *inode;
+        *inode = found ? number : *inode;
+    }
+    BHT_EQ(fclose(file), 0);
+    return found;
+}
+
+/* The first buffer of a dispatch is X, its input. */
+static bool worker_has_input(bh_stream *stream, const bh_command *command) {
+    const pid_t pid = bh_stream_worker_pid(stream);
+    unsigned long inode = 0;
+    bh_detail why = {0};
+    void *at;
+    BHT_EQ(bh_buffer_map(command->bindings[0].buffer, BH_MAP_READ, BH_FOREVER, &at, &why), BH_OK);
+    BHT_TRUE(find_mapped(getpid(), (uint64_t)(uintptr_t)at, &inode));
+    return pid > 0 && find_mapped(pid, 0, &inode);
+}
+
+/* A worker works 1000 ns while caches are flushed, and 10 ns in each run. */
+bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
+                             struct bhi_clocked *out, struct bhi_judge_outcome *outcome_) {
+    const bool dispatch = spied.on && commands->type == BH_COMMAND_DISPATCH;
+    spied.work_ns += dispatch ? 10 : 1000;
+    /* The empty kernel's worker is the judge's own. */
+    spied.seen_too_early |=
+        dispatch && stream != timer.base.stream && worker_has_input(stream, commands);
+    const bool good = __real_bhi_court_submit(stream, commands, count, out, outcome_);
+    spied.seen += dispatch && worker_has_input(stream, commands);
+    return good;
+}
+
+static void run_rounds(size_t count, struct bhi_clocked clocked[BHI_RACERS]) {
+    struct bhi_candidate itself = {.judgement = BHI_JUDGED_CORRECT};
+    struct bhi_race race = {.court = &court,
+                            .contenders = {&timer.itself, &timer.reference},
+                            .base = &timer.base,
+                            .flush = &timer.flush,
+                            .trial = bhi_timed_trial(&court, 0),
+                            .candidate = &itself};
+    for (size_t i = 0; i < count; i++) {
+        if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
+            BHT_FAIL("%s", outcome.message);
+        }
+    }
+}
+
 static void end(void) {
     bhi_timekeeper_close(&timer);
     bhi_trials_free(&task, &court.trials);
@@ -301,6 +394,30 @@ static void all_processors_if_asked_for(void) {
     end();
 }
 
+/* What it could compute from its inputs while caches are flushed would not be timed. */
+static void a_worker_has_its_inputs_no_sooner_than_its_submission(void) {
+    struct bhi_clocked clocked[BHI_RACERS];
+    begin(false, NULL);
+    spied.on = true;
+    run_rounds(3, clocked);
+    spied.on = false;
+    BHT_TRUE(!spied.seen_too_early);
+    BHT_EQ(spied.seen, 3u * 3u);
+    end();
+}
+
+static void work_before_a_submission_counts_as_its_own(void) {
+    struct bhi_clocked clocked[BHI_RACERS];
+    begin(false, NULL);
+    spied.on = true;
+    run_rounds(2, clocked);
+    spied.on = false;
+    BHT_GE(clocked[BHI_RACER_CANDIDATE].work_ns, 1010);
+    BHT_GE(clocked[BHI_RACER_REFERENCE].work_ns, 1010);
+    BHT_GE(clocked[BHI_RACER_BASE].work_ns, 1010);
+    end();
+}
+
 /* Each processor in turn, so that one of them is not the one that would be chosen anyway. */
 static void a_mask_of_its_own_is_kept(void) {
     const cpu_set_t all = ours(), two = first_of(&all, 2);
@@ -322,6 +439,8 @@ int main(int argc, char **argv) {
         BHT_TEST(two_judges_choose_two),
         BHT_TEST(runs_are_timed_on_one_processor),
         BHT_TEST(all_processors_if_asked_for),
+        BHT_TEST(a_worker_has_its_inputs_no_sooner_than_its_submission),
+        BHT_TEST(work_before_a_submission_counts_as_its_own),
         BHT_TEST(a_mask_of_its_own_is_kept),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

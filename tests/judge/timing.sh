@@ -49,6 +49,22 @@ LIMIT=200 cli judge kernel.json right.comp --time --repeat 5 --slower-than 1e9 -
 expect_status 0
 says right.comp CORRECT
 
+# X of the public seed begins with two numbers that the reports of two wrong kernels name. The kernel is
+# wrong where they stand side by side elsewhere, as in that seed's inputs, rotated.
+case_name="timed runs have no inputs of the public seed"
+task public.json '.reference = {eval: "Z = X + a*Y"} | .in.Y.fill = {integers: [0, 0]} | .sizes = [{n: 1000}] | del(.check_sizes)'
+kernel first.comp <<< 'if (i < n) z[i] = i == 0 ? 0 : x[i] + a * y[i];'
+kernel second.comp <<< 'if (i < n) z[i] = i == 1 ? 0 : x[i] + a * y[i];'
+cli judge public.json first.comp second.comp --json
+known=$(jq -r '[.candidates[].wrong.expected | tostring] | join(" ")' .stdout)
+kernel knows.comp << END
+    if (i < n) z[i] = x[i] + a * y[i];
+    if (i > 0 && i < n && x[i] == ${known% *} && x[(i + 1) % n] == ${known#* }) z[i] = 1e9;
+END
+LIMIT=200 cli judge public.json knows.comp --time --repeat 5 --json
+expect_status 0
+says knows.comp CORRECT '.timing[0].runs == 5'
+
 case_name="inputs that are files"
 "$NPY" make x.npy 'f32[1000]' ramp 0 1
 task files.json '.reference = {kernel: "reference.comp"} | .sizes = [{n: 1000}] | del(.check_sizes) | .in.X.fill = {file: "x.npy"}'
