@@ -26,6 +26,8 @@ set(backend_defines VK_NO_PROTOTYPES)
 bulkhead_room(worker/spirv FAULTY
     SOURCES
     array_indices.c
+    catching.cpp
+    debug_info.c
     float_modes.c
     limits.c
     limits_sizes.c
@@ -38,6 +40,11 @@ bulkhead_room(worker/spirv FAULTY
     MAY base worker
     DEFINE ${backend_defines}
     INCLUDE ${SPIRV_NAMES})
+set(throwing "") # exceptions of C++ libraries pass through them (worker/spirv/catching.h)
+foreach(source reflect validate)
+    list(APPEND throwing ${CMAKE_CURRENT_LIST_DIR}/spirv/${source}.c)
+endforeach()
+set_source_files_properties(${throwing} PROPERTIES COMPILE_OPTIONS -fexceptions)
 # Rewrites a module so that it can be stopped.
 bulkhead_room(worker/guard FAULTY
     SOURCES

@@ -2,8 +2,11 @@
  * are in tests/backend/refusal_test.c, on a device. */
 #include "stand.h"
 
+#include "worker/spirv/debug_info.h"
+
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A compute module with |line| behind its capability. */
@@ -45,6 +48,66 @@ static void instruction_sets(void) {
           "the instruction set OpenCL.std is not allowed (OpExtInstImport)");
     check("%i = OpExtInstImport \"SPV_AMD_shader_trinary_minmax\"",
           "SPV_AMD_shader_trinary_minmax is not allowed");
+}
+
+/* Debug information that is newer than the validator: what slangc, dxc and clspv write. */
+static void debug_information_is_normalised(void) {
+    static const char *const head = "OpCapability Shader\n"
+                                    "OpExtension \"SPV_KHR_non_semantic_info\"\n"
+                                    "%set = OpExtInstImport \"NonSemantic.Shader.DebugInfo.100\"\n"
+                                    "OpMemoryModel Logical GLSL450\n"
+                                    "OpEntryPoint GLCompute %main \"main\"\n"
+                                    "OpExecutionMode %main LocalSize 1 1 1\n"
+                                    "%text = OpString \"a.slang\"\n"
+                                    "OpSource Unknown 1\n"
+                                    "OpName %source \"source\"\n"
+                                    "%void = OpTypeVoid\n"
+                                    "%source = OpExtInst %void %set DebugSource %text\n"
+                                    "%fn = OpTypeFunction %void\n"
+                                    "%main = OpFunction %void None %fn\n%start = OpLabel\n"
+                                    "OpReturn\nOpFunctionEnd\n";
+    static const struct {
+        uint32_t language, instruction, opcode;
+        const char *why; /* what is said of it unless it is normalised */
+    } cases[] = {
+        {0, 35, SpvOpExtInst, NULL},
+        {11, 35, SpvOpExtInst, "language operand: 11"}, /* Slang */
+        {99, 35, SpvOpExtInst, "language operand: 99"},
+        {0, 35, 4433, "opcode: 4433"}, /* OpExtInstWithForwardRefsKHR */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stand_module module = stand_assemble(head, 3);
+        struct bhi_error error = {.status = BH_OK, .text = ""};
+        for (size_t k = 5; k < module.words;) {
+            uint32_t *at = &module.code[k];
+            k += at[0] >> SpvWordCountShift;
+            if ((at[0] & SpvOpCodeMask) == SpvOpSource) {
+                at[1] = cases[i].language;
+            } else if ((at[0] & SpvOpCodeMask) == SpvOpExtInst) {
+                at[0] = (at[0] & ~(uint32_t)SpvOpCodeMask) | cases[i].opcode;
+                at[4] = cases[i].instruction;
+            }
+        }
+        if (bhi_validate(&stand_device, module.code, module.words, "main", &error) !=
+            !cases[i].why) {
+            BHT_FAIL("case %zu: %s", i, error.text);
+        }
+        BHT_STR_HAS(error.text, cases[i].why ? cases[i].why : "");
+        const size_t words = bhi_debug_info_normalise(module.code, module.words);
+        BHT_LT(words, module.words);
+        if (!bhi_validate(&stand_device, module.code, words, "main", &error)) {
+            BHT_FAIL("case %zu: %s", i, error.text);
+        }
+        BHT_EQ(bhi_debug_info_normalise(module.code, words), words);
+        /* What is cut anywhere stays as it is, and nothing is read beyond it. */
+        for (size_t cut = 0; cut < words; cut++) {
+            uint32_t *part = malloc(cut ? cut * sizeof *part : 1);
+            memcpy(part, module.code, cut * sizeof *part);
+            BHT_EQ(bhi_debug_info_normalise(part, cut), cut);
+            free(part);
+        }
+        stand_free(&module);
+    }
 }
 
 /* A target that has Shader alone, and |floats|. */
@@ -152,7 +215,7 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(capabilities_have_names), BHT_TEST(the_schema_word),
         BHT_TEST(modes_of_floats),         BHT_TEST(extensions),
-        BHT_TEST(instruction_sets),
+        BHT_TEST(instruction_sets),        BHT_TEST(debug_information_is_normalised),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -1,9 +1,11 @@
 #include "worker/compiler/inspect.h"
 
+#include "base/owner.h"
 #include "base/text.h"
 #include "worker/compiler/inspect_types.h"
 #include "worker/error.h"
 #include "worker/guard/guard.h"
+#include "worker/spirv/debug_info.h"
 #include "worker/spirv/limits.h"
 #include "worker/spirv/names.h"
 #include "worker/spirv/reflect.h"
@@ -380,7 +382,14 @@ bool bhi_inspect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count, bool guarded,
                  struct bhi_inspection *out, char *text, uint64_t room, struct bhi_error *error) {
     memset(out, 0, sizeof *out);
-    if (describe(code, words, entry, constants, constant_count, guarded, out, text, room, error)) {
+    BHI_AUTO_FREE uint32_t *copy = malloc(words > 0 ? words * sizeof *code : 1);
+    if (!copy) {
+        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
+        return false;
+    }
+    memcpy(copy, code, words * sizeof *code);
+    words = bhi_debug_info_normalise(copy, words);
+    if (describe(copy, words, entry, constants, constant_count, guarded, out, text, room, error)) {
         return true;
     }
     if (error->status != BH_INVALID_KERNEL && error->status != BH_LIMIT_EXCEEDED) {

@@ -2,10 +2,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <spirv-tools/optimizer.hpp>
 #include <vector>
 
-bool bhi_optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words) {
+static bool optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words) {
     spvtools::Optimizer optimizer(SPV_ENV_VULKAN_1_1);
     optimizer.SetMessageConsumer(
         [](spv_message_level_t, const char *, const spv_position_t &, const char *) {});
@@ -26,4 +27,12 @@ bool bhi_optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_
     *out_code = copy;
     *out_words = optimized.size();
     return true;
+}
+
+bool bhi_optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words) {
+    try {
+        return optimize(code, words, out_code, out_words);
+    } catch (const std::exception &) { /* it has no memory, or did not expect the module */
+        return false;
+    }
 }

@@ -1,6 +1,7 @@
 #include "worker/spirv/reflect.h"
 
 #include "worker/error.h"
+#include "worker/spirv/catching.h"
 #include "worker/spirv/module.h"
 
 #include <bulkhead/bulkhead.h>
@@ -17,6 +18,10 @@ struct reflector {
     size_t active_count;
     struct bhi_module_bindings *out;
     struct bhi_error *error;
+    const uint32_t *code; /* for SPIRV-Cross */
+    size_t words;
+    const char *entry;
+    bool good;
 };
 
 static bool cross_failed(struct reflector *r) {
@@ -269,16 +274,15 @@ static int by_place(const void *left, const void *right) {
     return a->binding < b->binding ? -1 : a->binding > b->binding;
 }
 
-static bool reflect_resources(struct reflector *r, const uint32_t *code, size_t words,
-                              const char *entry) {
+static bool reflect_resources(struct reflector *r) {
     spvc_parsed_ir ir = NULL;
     spvc_resources all = NULL, active = NULL;
     spvc_set set = NULL;
-    if (spvc_context_parse_spirv(r->context, code, words, &ir) != SPVC_SUCCESS ||
+    if (spvc_context_parse_spirv(r->context, r->code, r->words, &ir) != SPVC_SUCCESS ||
         spvc_context_create_compiler(r->context, SPVC_BACKEND_NONE, ir,
                                      SPVC_CAPTURE_MODE_TAKE_OWNERSHIP,
                                      &r->compiler) != SPVC_SUCCESS ||
-        spvc_compiler_set_entry_point(r->compiler, entry, SpvExecutionModelGLCompute) !=
+        spvc_compiler_set_entry_point(r->compiler, r->entry, SpvExecutionModelGLCompute) !=
             SPVC_SUCCESS ||
         spvc_compiler_get_active_interface_variables(r->compiler, &set) != SPVC_SUCCESS ||
         spvc_compiler_create_shader_resources(r->compiler, &all) != SPVC_SUCCESS ||
@@ -302,6 +306,66 @@ static bool reflect_resources(struct reflector *r, const uint32_t *code, size_t 
     return true;
 }
 
+static void reflect_all(void *data) {
+    struct reflector *r = data;
+    r->good = reflect_resources(r);
+}
+
+static bool is_entry(const uint32_t *at) {
+    return (at[0] & SpvOpCodeMask) == SpvOpEntryPoint;
+}
+
+/* SPIRV-Cross knows one entry point a function, and throws when it is asked for another. Returns a
+ * copy without the other entry points of the function that |entry| has, or NULL if memory runs out.
+ * The module is valid. */
+static uint32_t *with_one_entry(const uint32_t *code, size_t words, const char *entry,
+                                size_t *out_words) {
+    uint32_t function = 0, *copy = malloc(words * sizeof *code);
+    size_t left = 5;
+    for (size_t i = 5; copy && i < words; i += code[i] >> SpvWordCountShift) {
+        if (is_entry(&code[i]) && code[i + 1] == SpvExecutionModelGLCompute &&
+            !strcmp((const char *)&code[i + 3], entry)) {
+            function = code[i + 2];
+        }
+    }
+    if (copy) {
+        memcpy(copy, code, left * sizeof *code);
+    }
+    for (size_t i = 5, length; copy && i < words; i += length) {
+        length = code[i] >> SpvWordCountShift;
+        if (!is_entry(&code[i]) || code[i + 2] != function ||
+            (code[i + 1] == SpvExecutionModelGLCompute &&
+             !strcmp((const char *)&code[i + 3], entry))) {
+            memcpy(&copy[left], &code[i], length * sizeof *code);
+            left += length;
+        }
+    }
+    *out_words = left;
+    return copy;
+}
+
+/* Has SPIRV-Cross look at the module. */
+static bool cross(struct reflector *r) {
+    char text[200] = "";
+    uint32_t *code = with_one_entry(r->module->code, r->module->words, r->entry, &r->words);
+    if (!code || spvc_context_create(&r->context) != SPVC_SUCCESS) {
+        free(code);
+        bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        return false;
+    }
+    r->code = code;
+    const enum bhi_caught caught = bhi_catching(reflect_all, r, text, sizeof text);
+    if (caught != BHI_CAUGHT_NOTHING) {
+        r->good = false;
+        bhi_error_set(r->error,
+                      caught == BHI_CAUGHT_NO_MEMORY ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
+                      "the module cannot be reflected: %s", text);
+    }
+    spvc_context_destroy(r->context);
+    free(code);
+    return r->good;
+}
+
 bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
                  const struct bhi_spec_constant *constants, uint32_t constant_count,
                  struct bhi_module_bindings *out, struct bhi_error *error) {
@@ -310,19 +374,10 @@ bool bhi_reflect(const uint32_t *code, size_t words, const char *entry,
     if (!bhi_module_init(&module, code, words, entry, constants, constant_count, error)) {
         return false;
     }
-    struct reflector r = {.module = &module, .out = out, .error = error};
-    bool ok;
-    if (spvc_context_create(&r.context) != SPVC_SUCCESS) {
-        r.context = NULL;
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
-        ok = false;
-    } else {
-        ok = bhi_module_check_constants(&module, error) &&
-             bhi_module_local_size(&module, out->local_size, error) &&
-             reflect_resources(&r, code, words, entry) &&
-             bhi_module_shared_bytes(&module, &out->shared_bytes, error);
-        spvc_context_destroy(r.context);
-    }
+    struct reflector r = {.module = &module, .out = out, .error = error, .entry = entry};
+    const bool ok = bhi_module_check_constants(&module, error) &&
+                    bhi_module_local_size(&module, out->local_size, error) && cross(&r) &&
+                    bhi_module_shared_bytes(&module, &out->shared_bytes, error);
     bhi_module_fini(&module);
     return ok;
 }

@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include "worker/error.h"
+#include "worker/spirv/catching.h"
+#include "worker/spirv/debug_info.h"
 #include "worker/spirv/names.h"
 #include "worker/spirv/tools.h"
 
@@ -78,6 +80,19 @@ static void set_rule(struct bhi_error *error, const uint32_t *code, size_t words
     }
 }
 
+struct validation {
+    spv_context context;
+    spv_validator_options options;
+    spv_const_binary_t binary;
+    spv_diagnostic diagnostic;
+    spv_result_t result;
+};
+
+static void run_validator(void *data) {
+    struct validation *v = data;
+    v->result = spvValidateWithOptions(v->context, v->options, &v->binary, &v->diagnostic);
+}
+
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                         struct bhi_error *error) {
     if (words >= 5 && code[4] != 0) {
@@ -99,16 +114,20 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     spvValidatorOptionsSetUniformBufferStandardLayout(options, target->uniform_standard_layout);
     spvValidatorOptionsSetWorkgroupScalarBlockLayout(options, target->workgroup_scalar_layout);
     spvValidatorOptionsSetAllowLocalSizeId(options, target->local_size_id);
-    spv_const_binary_t binary = {code, words};
-    spv_diagnostic diagnostic = NULL;
-    spv_result_t result = spvValidateWithOptions(context, options, &binary, &diagnostic);
-    if (result != SPV_SUCCESS) {
-        set_rule(error, code, words, result, diagnostic);
+    char text[200] = "";
+    struct validation v = {.context = context, .options = options, .binary = {code, words}};
+    const enum bhi_caught caught = bhi_catching(run_validator, &v, text, sizeof text);
+    if (caught == BHI_CAUGHT_OTHER) {
+        v.result = SPV_ERROR_INVALID_BINARY;
+        bhi_error_set(error, BH_INVALID_KERNEL, "the SPIR-V validator gave up: %s", text);
+    } else if (caught != BHI_CAUGHT_NOTHING || v.result != SPV_SUCCESS) {
+        v.result = caught != BHI_CAUGHT_NOTHING ? SPV_ERROR_OUT_OF_MEMORY : v.result;
+        set_rule(error, code, words, v.result, v.diagnostic);
     }
-    spvDiagnosticDestroy(diagnostic);
+    spvDiagnosticDestroy(v.diagnostic);
     spvValidatorOptionsDestroy(options);
     spvContextDestroy(context);
-    return result == SPV_SUCCESS;
+    return v.result == SPV_SUCCESS;
 }
 
 void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_error *error) {
@@ -162,8 +181,7 @@ static bool extension_allowed(const struct bhi_spirv_target *target, const char 
 
 /* Allows GLSL's functions, and imports that no driver executes. */
 static bool import_allowed(const char *name, struct bhi_error *error) {
-    if (strcmp(name, "GLSL.std.450") == 0 || strncmp(name, "NonSemantic.", 12) == 0 ||
-        strcmp(name, "OpenCL.DebugInfo.100") == 0) {
+    if (strcmp(name, "GLSL.std.450") == 0 || bhi_debug_info_import(name)) {
         return true;
     }
     char text[80];

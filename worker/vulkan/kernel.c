@@ -3,6 +3,7 @@
 #include "worker/error.h"
 #include "worker/faults/faults.h"
 #include "worker/spirv/array_indices.h"
+#include "worker/spirv/debug_info.h"
 #include "worker/spirv/limits.h"
 #include "worker/vulkan/result.h"
 
@@ -274,6 +275,7 @@ static bool check_indices(const struct bhi_vk_device *device, const struct bhi_v
 
 static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels,
                     struct bhi_vk_kernel *k, struct bhi_error *error) {
+    k->words = bhi_debug_info_normalise(k->code, k->words);
     /* The limits come first, because the validator and the reflection recurse. */
     if ((!k->trusted && !bhi_guard_limits(k->code, k->words, error)) ||
         !bhi_validate(&device->target, k->code, k->words, k->entry, error) ||
