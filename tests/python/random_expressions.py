@@ -305,7 +305,10 @@ def mix(a, b, t):
 
 def power(a, k):
     if is_weak(a):
-        return float(np.power(np.float64(a), np.float64(k)))
+        try:
+            return math.pow(a, k)
+        except OverflowError:
+            raise Refused from None
     a = convert(a, "i8") if a.dtype.kind == "b" else a
     result = a if k else convert(1, a.dtype)
     for _ in range(k - 1):
