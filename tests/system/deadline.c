@@ -553,6 +553,34 @@ static void priming_runs_nothing(void) {
     close_stage(&s);
 }
 
+/* A driver that compiles a variant for the values of uniforms does not do it in the kernel's time. */
+static void values_of_uniforms_compile_nothing(void) {
+    struct stage s = open_stage(NULL, FX_SECONDS, 0, FX_SECONDS);
+    bh_kernel *kernel = fx_kernel(s.context, "choice");
+    bh_buffer *choice = fx_words(s.context, 4, 0);
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        {.binding = 1, .buffer = choice, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+    };
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = kernel,
+                                .groups = {1, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = 2};
+    const bh_submit_info info = {.commands = &command, .command_count = 1, .deadline_ns = LIMIT_NS};
+    for (uint32_t value = 1; value <= 5; value += 4) { /* without the branch, and with it */
+        bh_event *event = NULL;
+        fx_pointer(choice)[0] = value;
+        BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+        fx_expect(event, BH_OK);
+        bh_event_release(event);
+    }
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    bh_buffer_release(choice);
+    bh_kernel_release(kernel);
+    close_stage(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_deadline_leaves_the_worker_alive),
@@ -574,6 +602,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_compiler_that_is_killed),
         BHT_TEST(cancelled_while_it_is_compiled),
         BHT_TEST(priming_runs_nothing),
+        BHT_TEST(values_of_uniforms_compile_nothing),
         BHT_TEST(a_loop_that_is_cut_short),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

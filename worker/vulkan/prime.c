@@ -1,7 +1,10 @@
 #include "worker/vulkan/prime.h"
 
 #include "worker/vulkan/bind.h"
+#include "worker/vulkan/recorder.h"
 #include "worker/vulkan/result.h"
+
+#include <bulkhead/bulkhead.h>
 
 /* Returns a group with arbitrary bindings, because the kernel returns before it reads them. */
 static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
@@ -17,6 +20,31 @@ static bool find_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
         *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, error);
     }
     return *out || r->set_count == 0;
+}
+
+static bool has_uniforms(const struct bhi_module_bindings *r) {
+    bool found = r->push_bytes > 0;
+    for (uint32_t i = 0; i < r->binding_count; i++) {
+        found |= r->bindings[i].kind == BH_BINDING_UNIFORM_BUFFER;
+    }
+    return found;
+}
+
+/* Makes lavapipe compile the kernel for any uniforms. It compiles a variant for the values of those
+ * on which alone a branch depends, at each run with other values, unless the variant of one run is
+ * not much smaller than the kernel: then it never does that again for this pipeline. A run for which
+ * nothing but the pipeline has been bound anew has no values yet, and so nothing gets smaller. */
+static void record_again(struct bhi_backend *b, VkPipeline pipeline) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const VkMemoryBarrier memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = BHI_WORK_WRITES,
+        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES,
+    };
+    vk->CmdPipelineBarrier(b->primer, BHI_WORK_STAGES, BHI_WORK_STAGES, 0, 1, &memory, 0, NULL, 0,
+                           NULL);
+    vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    vk->CmdDispatch(b->primer, 1, 1, 1);
 }
 
 static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
@@ -39,6 +67,9 @@ static VkResult record(struct bhi_backend *b, const struct bhi_vk_kernel *kernel
                              kernel->reflection->push_bytes, push);
     }
     vk->CmdDispatch(b->primer, 1, 1, 1);
+    if (b->device.is_cpu && has_uniforms(kernel->reflection)) {
+        record_again(b, pipeline);
+    }
     return vk->EndCommandBuffer(b->primer);
 }
 
