@@ -21,6 +21,7 @@
 #define BHI_CORE_CORE_H
 
 #include "base/list.h"
+#include "core/past.h"
 #include <bulkhead/bulkhead.h>
 
 struct bhi_core;
@@ -51,10 +52,10 @@ enum bhi_publish {
 
 struct bhi_core_ops {
     uint64_t (*now_ns)(struct bhi_core *core);
-    /* Writes |submission| into the worker's lane under number |seq|. If it does not return
-     * BHI_PUBLISHED, nothing has happened. */
+    /* Writes |submission| into the worker's lane under number |seq|. |apart|: how fresh
+     * the worker must be. If it does not return BHI_PUBLISHED, nothing has happened. */
     enum bhi_publish (*publish)(struct bhi_core_worker *worker, struct bhi_submission *submission,
-                                uint64_t seq);
+                                enum bhi_apart apart, uint64_t seq);
     /* Makes the worker skip number |seq|. True: the worker had not started it and will certainly
      * skip it. False: it may have started it; the result will tell. */
     bool (*withdraw)(struct bhi_core_worker *worker, uint64_t seq);

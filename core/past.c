@@ -33,6 +33,11 @@ void bhi_past_compiles(struct bhi_past *past, uint64_t code) {
     }
 }
 
+void bhi_past_inherit(struct bhi_past *past, uint64_t code) {
+    past->code = code;
+    past->mixed = true;
+}
+
 void bhi_past_add(struct bhi_past *past, const struct bhi_submission *submission,
                   enum bhi_apart apart, bool idle) {
     if (idle || apart > past->kept) {

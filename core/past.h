@@ -18,7 +18,7 @@ enum bhi_apart {
 
 struct bhi_past {
     uint64_t code;       /* the first code that it was given; 0: none yet */
-    bool mixed;          /* it was given other code, too */
+    bool mixed;          /* it was given other code, too, or began with what a worker left */
     bool used;           /* it has done more than compile the code */
     enum bhi_apart kept; /* the strictest separation that a submission in its lane needs */
 };
@@ -32,6 +32,9 @@ void bhi_past_add(struct bhi_past *past, const struct bhi_submission *submission
                   enum bhi_apart apart, bool idle);
 /* The worker was given |code| to compile, ahead of any submission. */
 void bhi_past_compiles(struct bhi_past *past, uint64_t code);
+/* The worker begins with what another worker of |code| has left: nothing that follows proves
+ * anything. It has not been given anything yet. */
+void bhi_past_inherit(struct bhi_past *past, uint64_t code);
 /* Returns true if the worker was given no code but that of |submission|. */
 bool bhi_past_clean(const struct bhi_past *past, const struct bhi_submission *submission);
 /* Returns what the result |status| of |submission| proves. */

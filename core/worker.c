@@ -87,7 +87,7 @@ static void arm(struct bhi_core_worker *worker, uint64_t now_ns) {
     worker->core->ops->arm(worker->core, look_ns(worker, head, due, now_ns));
 }
 
-static enum bhi_apart apart_of(const struct bhi_submission *submission) {
+enum bhi_apart bhi_core_submission_apart(const struct bhi_submission *submission) {
     enum bhi_apart apart = submission->stream->apart;
     if (submission->apart > apart) {
         apart = submission->apart;
@@ -108,7 +108,7 @@ bool bhi_core_worker_suits(const struct bhi_core_worker *worker,
     }
     const struct bhi_submission *next =
         BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
-    return bhi_past_suits(&worker->past, next, apart_of(next), true);
+    return bhi_past_suits(&worker->past, next, bhi_core_submission_apart(next), true);
 }
 
 static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submission *submission,
@@ -116,7 +116,7 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     struct bhi_core *core = worker->core;
     /* Stored before the worker can begin: the worker's own times are checked against it. */
     const uint64_t now_ns = core->ops->now_ns(core);
-    enum bhi_publish result = core->ops->publish(worker, submission, worker->published + 1);
+    enum bhi_publish result = core->ops->publish(worker, submission, apart, worker->published + 1);
     if (result != BHI_PUBLISHED) {
         return result;
     }
@@ -194,7 +194,7 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             bhi_submission_end(next, &refusal);
             continue;
         }
-        const enum bhi_apart apart = apart_of(next);
+        const enum bhi_apart apart = bhi_core_submission_apart(next);
         if (stream->dying && apart != BHI_APART_NOT) {
             break; /* until the death of the worker before is confirmed, which pumps the stream */
         }

@@ -53,6 +53,8 @@ void bhi_core_worker_kill(struct bhi_core_worker *worker, enum bhi_kill reason, 
 /* The worker broke the protocol: kills it, and ignores all that it has written. */
 void bhi_core_worker_violation(struct bhi_core_worker *worker, const char *what);
 
+/* Returns how fresh the worker of |submission| must be: for its stream, its caller, or a trial. */
+enum bhi_apart bhi_core_submission_apart(const struct bhi_submission *submission);
 /* Returns true if a worker that no stream has yet may run what |stream| will give it first; if that
  * is not known: whatever it can be, but for a caller's wish or a trial. */
 bool bhi_core_worker_suits(const struct bhi_core_worker *worker,

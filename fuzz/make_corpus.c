@@ -356,13 +356,13 @@ static void expression_dictionary(void) {
 /* -- pipeline caches -------------------------------------------------------------------------- */
 
 static void cache_envelope_seeds(void) {
-    static const uint8_t key[BHI_ENVELOPE_KEY] = {7}, identity[BHI_ENVELOPE_IDENTITY] = {9};
+    static const uint8_t identity[BHI_ENVELOPE_IDENTITY] = {9};
     uint8_t file[BHI_ENVELOPE_HEADER + 64];
     make_folder("cache_envelope");
     for (size_t bytes = 0; bytes <= 64; bytes += 32) {
         char name[16];
         memset(file, (int)bytes, sizeof file);
-        bhi_envelope_seal(file, key, identity, file + BHI_ENVELOPE_HEADER, bytes);
+        bhi_envelope_seal(file, identity, file + BHI_ENVELOPE_HEADER, bytes);
         snprintf(name, sizeof name, "%zu", bytes);
         write_seed("cache_envelope", name, file, BHI_ENVELOPE_HEADER + bytes);
     }

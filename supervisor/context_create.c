@@ -59,6 +59,7 @@ struct whole {
     struct bhi_kernel_table kernels;
     struct bhi_death_records death_records;
     struct bhi_usages usages;
+    struct bhi_cache_queue cache_queue;
     struct bhi_pipeline_cache pipeline_cache;
 };
 
@@ -161,6 +162,7 @@ static bh_context *make_context(const bh_context_options *options) {
     context->kernels = &whole->kernels;
     context->death_records = &whole->death_records;
     context->usages = &whole->usages;
+    context->cache_queue = &whole->cache_queue;
     context->pipeline_cache = &whole->pipeline_cache;
     bhi_callbacks_init(context->callbacks);
     bhi_pool_init(context->pool, options->pool_limit);

@@ -64,10 +64,10 @@ typedef struct bh_context_options {
                                 min; 0: no kernel is refused */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
                                 again; NULL: none. Created with mode 0700 if it is missing. It holds
-                                a file for each tenant, device and driver, and a key by which the
-                                library recognises its own files. Nevertheless a user who can write
-                                to the folder can change what kernels compute: share it only with
-                                users that you trust (docs/kernels.md) */
+                                a file for each tenant, device, driver and kernel. A user who can
+                                write to the folder can change what kernels compute: it must belong
+                                to this user, and be writable by nobody else. Streams with an
+                                isolation use none (docs/kernels.md) */
     bh_log_callback log;     /* receives each line that the library logs (a death, a failed start, a
                                 worker that is ready), and each line of a worker ("worker PID: …",
                                 such as how long a kernel took to compile); NULL: lines are

@@ -17,6 +17,7 @@
 
 struct bh_buffer;
 struct bh_stream;
+struct bhi_cache_queue;
 struct bhi_callbacks;
 struct bhi_death_records;
 struct bhi_device_pool;
@@ -92,7 +93,8 @@ struct bh_context {
                           const struct bh_stream *stream);
     struct bhi_kernel_table *kernels;
     struct bhi_death_records *death_records;
-    struct bhi_usages *usages; /* lock: what its tenants use most */
+    struct bhi_usages *usages;           /* lock: what its tenants use most */
+    struct bhi_cache_queue *cache_queue; /* for |pipeline_cache| */
     struct bhi_pipeline_cache *pipeline_cache;
     struct bhi_reactor *reactor;
 

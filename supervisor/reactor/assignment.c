@@ -5,7 +5,6 @@
 #include "ipc/refusal.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
-#include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/spares.h"
 #include "supervisor/reactor/spawn.h"
 #include "supervisor/stream/placement.h"
@@ -104,7 +103,6 @@ static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_stream_bind(&stream->core, &worker->core);
     bhi_worker_retain(worker);
     bhi_worker_serve(worker, stream->core.name);
-    bhi_pipeline_cache_want(worker);
     if (worker->state == BHI_RUNNING) {
         bhi_stream_learn_device(stream, worker);
         bhi_stream_served(&stream->core);

@@ -9,11 +9,11 @@
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/lessons.h"
-#include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/side_channel.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/submit/introduce.h"
 #include "supervisor/worker/interrupts.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
@@ -70,6 +70,16 @@ static const char *contradiction(const struct bhi_msg_device *device) {
     return NULL;
 }
 
+/* Has the cache of what waits first in its stream's queue loaded while the worker starts. */
+static void foresee_cache(struct bhi_worker *worker) {
+    const struct bhi_core_stream *stream = worker->core.stream;
+    if (stream && !bhi_list_empty(&stream->queue)) {
+        const struct bhi_submission *next =
+            BHI_CONTAINER(stream->queue.next, struct bhi_submission, link);
+        (void)bhi_introduce_cache(worker, next, bhi_core_submission_apart(next));
+    }
+}
+
 static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *device) {
     const char *wrong = contradiction(device);
     if (wrong) {
@@ -88,7 +98,7 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
                      worker->zygote->driver, device->index);
         }
         if (worker->device_count == device->count) {
-            bhi_pipeline_cache_want(worker);
+            foresee_cache(worker);
         }
     } else {
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
@@ -97,24 +107,14 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
     bhi_context_pump_unlock(worker->context);
 }
 
-/* Returns the device that the worker has chosen, or NULL. */
-static const struct bhi_msg_device *chosen(const struct bhi_worker *worker) {
-    for (uint32_t i = 0; i < worker->device_count; i++) {
-        if (worker->devices[i].chosen) {
-            return &worker->devices[i];
-        }
-    }
-    return NULL;
-}
-
 static bool is_on_gpu(const struct bhi_worker *worker) {
-    const struct bhi_msg_device *device = chosen(worker);
+    const struct bhi_msg_device *device = bhi_worker_chosen_device(worker);
     return device ? device->device_type != DEVICE_TYPE_CPU : bhi_worker_has_device(worker->kind);
 }
 
 /* Keeps a worker that polls its GPU off the processor that takes the GPU's interrupts. */
 static void keep_off_interrupts(const struct bhi_worker *worker) {
-    const struct bhi_msg_device *device = chosen(worker);
+    const struct bhi_msg_device *device = bhi_worker_chosen_device(worker);
     char address[sizeof((bh_device_info *)NULL)->pci];
     if (device && device->pci_known) {
         bhi_device_address(device, address);
@@ -154,7 +154,6 @@ void bhi_control_ready(struct bhi_worker *worker) {
         worker->state = BHI_RUNNING;
         worker->context->spares_due = true;
         bhi_placement_learn(worker);
-        bhi_pipeline_cache_want(worker);
         if (worker->core.stream) {
             bhi_stream_learn_device(bhi_stream_of(worker->core.stream), worker);
             bhi_stream_served(worker->core.stream);

@@ -1,17 +1,24 @@
-/* Pipeline caches on disk, one file for each tenant, device and driver
+/* Pipeline caches on disk, one file for each tenant, device, driver and kernel
  * (bh_context_options.cache_dir).
  *
- *   the worker's device is known ──▶ WAITING ──the file, or nothing──▶ READY ──death──▶ stored
+ *   a stream's worker gets its first kernel ──▶ WAITING ──the file, or nothing──▶ READY
+ *                                      what it has left is stored ◀──in good order, death──┘
  *
- * The opener (opener.h) reads and writes the files. Only a thread of its own waits for it, for a
- * limited time. A worker that waits for its cache gets no kernel until then. A worker writes what
- * it has compiled into its area (ipc/cache_area.h) before it reports the result. The area is read
- * once the worker is confirmed dead. */
+ * A worker's file is that of its first kernel (submit/introduce.h). It is stored only by a
+ * worker that got no other kernel, so no kernel leaves anything for another one. A worker that
+ * loaded a file is not fresh: the blame of what runs on it is suspected (T2), and it stores nothing.
+ *
+ * The opener (file/opener.h) reads and writes the files. Only two threads of their own wait for it,
+ * for a limited time. A worker that waits for its cache gets no kernel until then. A worker writes
+ * what it has compiled into its area (ipc/cache_area.h) before it reports the result. The area is
+ * read once the worker is confirmed dead. */
 #ifndef BHI_SUPERVISOR_REACTOR_PIPELINE_CACHE_H
 #define BHI_SUPERVISOR_REACTOR_PIPELINE_CACHE_H
 
-#include "base/list.h"
+#include "supervisor/kernel/cache_queue.h"
+
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,15 +29,10 @@ struct bhi_worker;
 
 struct bhi_pipeline_cache {
     char *folder; /* absolute; NULL: there are no caches */
-    bool started;
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows; no other lock is taken under it */
-    pthread_cond_t work;
-    struct bhi_list jobs; /* cache_job.link */
-    uint32_t job_count;
-    bool stopping;
-    uint64_t stop_by_ns;
-    /* Context's lock: files whose readers died before they got anything done. */
+    pthread_t threads[BHI_CACHE_WAYS];
+    int started;                      /* how many of them run */
+    _Atomic uint64_t silent_until_ns; /* the folder did not answer: it is not asked before */
+    /* Context's lock: files whose readers died of themselves. */
     uint8_t distrusted[BHI_DISTRUSTED][32];
     uint32_t distrusted_count;
     uint64_t next; /* number of the next area */
@@ -41,12 +43,7 @@ int bhi_pipeline_cache_start(struct bh_context *context, const char *folder);
 /* All workers are buried. Waits a few seconds at most for caches that are being stored. */
 void bhi_pipeline_cache_stop(struct bh_context *context);
 void bhi_pipeline_cache_fini(struct bh_context *context);
-
-/* Context's lock held: */
-
-/* Requests the worker's cache, once, if its tenant is certain and it has reported its device. */
-void bhi_pipeline_cache_want(struct bhi_worker *worker);
-/* The worker is confirmed dead. |orderly|: not through its own fault. */
+/* The worker is confirmed dead. |orderly|: not through its own fault. Context's lock held. */
 void bhi_pipeline_cache_buried(struct bhi_worker *worker, bool orderly);
 
 #endif

@@ -3,7 +3,6 @@
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/kernel/usage.h"
 #include "supervisor/reactor/lessons.h"
-#include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/worker/zygote.h"
 
 #include <stdio.h>
@@ -64,8 +63,7 @@ static bool is_tenants(const struct bhi_worker *worker, const char *tenant) {
 
 /* Can it be told a kernel, or run one, now? */
 static bool is_at_rest(const struct bhi_worker *worker) {
-    return worker->state == BHI_RUNNING && !worker->lessons.kernel &&
-           worker->cache.state != BHI_CACHE_WAITING;
+    return worker->state == BHI_RUNNING && !worker->lessons.kernel;
 }
 
 static bool may_serve(const struct bhi_worker *worker, const struct bh_stream *stream) {
@@ -337,11 +335,8 @@ static uint64_t teach(bh_context *context, struct bhi_worker *worker, uint64_t n
         }
         lessons->adopted = true;
         snprintf(lessons->tenant, sizeof lessons->tenant, "%s", usage->tenant);
-        bhi_pipeline_cache_want(worker);
     }
-    if (worker->cache.state != BHI_CACHE_WAITING) {
-        bhi_lesson_give(worker, usage, lesson, now_ns);
-    }
+    bhi_lesson_give(worker, usage, lesson, now_ns);
     return BH_FOREVER;
 }
 

@@ -39,13 +39,13 @@ static bool shed_descriptors(struct bh_context *context) {
 }
 
 static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submission *submission,
-                                uint64_t seq) {
+                                enum bhi_apart apart, uint64_t seq) {
     struct bhi_worker *worker = bhi_worker_of(core);
     const struct bhi_payload *payload = bhi_payload_of(submission);
     if (worker->core.published - worker->core.harvested >= BHI_PROGRESS_RESULTS) {
         return BHI_LANE_FULL;
     }
-    if (worker->cache.state == BHI_CACHE_WAITING && payload->kernel_count) {
+    if (bhi_introduce_cache(worker, submission, apart)) {
         return BHI_LANE_FULL; /* the stream is pumped again when the worker has its cache */
     }
     int64_t space = bhi_lane_space(&worker->lane, worker->progress.seen_tail);

@@ -8,14 +8,20 @@
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
 #include "supervisor/file/file.h"
+#include "supervisor/kernel/cache_queue.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define GROUP                                                                                      \
+    8u /* bytes of an identity that all caches of a tenant, device and driver begin with */
 
 /* Returns a duplicate for the worker, or -errno. */
 static int copy_fd(int fd) {
@@ -258,6 +264,60 @@ static void forget_unused_kernels(struct bhi_worker *worker) {
                       bhi_worker_forget_kernel(worker, id);) {
         context->kernels->evicted++;
     }
+}
+
+/* Everything that the driver's result may depend on. The version is in it because another version
+ * may give the driver another module for the same kernel. */
+static void identify(uint8_t out[32], const char *tenant, const struct bhi_msg_device *device,
+                     const uint8_t hash[32]) {
+    static const unsigned char domain[] = "bulkhead pipeline cache 2";
+    const uint32_t numbers[] = {BH_VERSION,          device->vendor_id,
+                                device->device_id,   device->driver_version,
+                                device->api_version, (uint32_t)strlen(tenant)};
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, 32);
+    crypto_generichash_update(&state, domain, sizeof domain);
+    crypto_generichash_update(&state, (const unsigned char *)numbers, sizeof numbers);
+    crypto_generichash_update(&state, device->uuid, sizeof device->uuid);
+    crypto_generichash_update(&state, device->cache_uuid, sizeof device->cache_uuid);
+    crypto_generichash_update(&state, (const unsigned char *)tenant, strlen(tenant));
+    crypto_generichash_state whole = state;
+    crypto_generichash_update(&whole, hash, 32);
+    uint8_t group[32];
+    crypto_generichash_final(&state, group, sizeof group);
+    crypto_generichash_final(&whole, out, 32);
+    memcpy(out, group, GROUP);
+}
+
+static bool may_load(const struct bhi_worker *worker, const struct bhi_payload *payload) {
+    return worker->context->cache_queue->open && worker->kind == BHI_WORKER_DEVICE &&
+           worker->core.stream && !worker->cache.requested && !worker->context->closed &&
+           !worker->core.past.code && payload->kernel_count == 1;
+}
+
+bool bhi_introduce_cache(struct bhi_worker *worker, const struct bhi_submission *submission,
+                         enum bhi_apart apart) {
+    const struct bhi_payload *payload = bhi_payload_of(submission);
+    const struct bhi_msg_device *device = bhi_worker_chosen_device(worker);
+    if (device && apart == BHI_APART_NOT && may_load(worker, payload)) {
+        struct bhi_worker_cache *cache = &worker->cache;
+        const struct bhi_kernel_body *body = payload->kernels[0]->body;
+        struct bhi_cache_job job = {.worker = worker, .area = -1};
+        snprintf(cache->tenant, sizeof cache->tenant, "%s",
+                 bhi_stream_of(worker->core.stream)->tenant);
+        identify(cache->identity, cache->tenant, device, body->hash);
+        cache->code = bhi_kernel_body_code(body);
+        memcpy(job.identity, cache->identity, sizeof job.identity);
+        memcpy(job.tenant, cache->tenant, sizeof job.tenant);
+        cache->requested = true;
+        bhi_worker_retain(worker);
+        if (bhi_cache_queue_push(worker->context->cache_queue, BHI_CACHE_LOAD, &job)) {
+            cache->state = BHI_CACHE_WAITING;
+        } else {
+            bhi_worker_release(worker);
+        }
+    }
+    return worker->cache.state == BHI_CACHE_WAITING && payload->kernel_count;
 }
 
 static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file) {

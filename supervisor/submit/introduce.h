@@ -16,4 +16,10 @@ int bhi_introduce(struct bhi_worker *worker, const struct bhi_payload *payload, 
 int bhi_introduce_kernel(struct bhi_worker *worker, const struct bhi_kernel_body *body,
                          const char name[64], uint64_t seq);
 
+/* If |submission|, which the worker will be given, has the worker's first kernel and needs no fresh
+ * worker (|apart|), requests the kernel's pipeline cache. Returns true while the worker has to wait
+ * for a cache. Lock held. */
+bool bhi_introduce_cache(struct bhi_worker *worker, const struct bhi_submission *submission,
+                         enum bhi_apart apart);
+
 #endif

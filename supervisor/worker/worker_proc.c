@@ -10,6 +10,15 @@ void bhi_worker_retain(struct bhi_worker *worker) {
     atomic_fetch_add_explicit(&worker->refs, 1, memory_order_relaxed);
 }
 
+const struct bhi_msg_device *bhi_worker_chosen_device(const struct bhi_worker *worker) {
+    for (uint32_t i = 0; i < worker->device_count; i++) {
+        if (worker->devices[i].chosen) {
+            return &worker->devices[i];
+        }
+    }
+    return NULL;
+}
+
 static void drop_outbox(struct bhi_worker *worker) {
     BHI_LIST_EACH_SAFE(node, &worker->outbox) {
         struct bhi_outgoing *outgoing = BHI_CONTAINER(node, struct bhi_outgoing, link);

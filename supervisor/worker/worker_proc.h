@@ -55,8 +55,10 @@ struct bhi_worker_cache {
     enum bhi_cache_state state; /* context's lock, all of it */
     bool requested;             /* once in its life */
     int area;                   /* -1: none */
-    uint8_t identity[32];
-    uint64_t loaded; /* bytes that the file had */
+    uint8_t identity[32];       /* of the file, as what follows */
+    char tenant[BHI_TENANT];
+    uint64_t code; /* of the kernel (core/past.h) */
+    bool loaded;   /* there was a file */
 };
 
 /* What a spare has learned, and learns. Context's lock, all of it. */
@@ -146,6 +148,9 @@ struct bhi_worker {
 
 void bhi_worker_retain(struct bhi_worker *worker);
 void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
+
+/* Returns the device that the worker has chosen, or NULL if it has not reported it yet. */
+const struct bhi_msg_device *bhi_worker_chosen_device(const struct bhi_worker *worker);
 
 /* The worker is killed, or dies: requests that its sentinel stops what runs. Lock held. */
 void bhi_worker_end_words(struct bhi_worker *worker);

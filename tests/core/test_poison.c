@@ -22,8 +22,8 @@ static uint64_t now_ns(struct bhi_core *core) {
     return ++fake.now_ns;
 }
 static enum bhi_publish publish(struct bhi_core_worker *worker, struct bhi_submission *submission,
-                                uint64_t seq) {
-    (void)worker, (void)submission, (void)seq;
+                                enum bhi_apart apart, uint64_t seq) {
+    (void)worker, (void)submission, (void)apart, (void)seq;
     return BHI_PUBLISHED;
 }
 static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {

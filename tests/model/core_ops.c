@@ -50,7 +50,9 @@ static uint64_t now_ns(struct bhi_core *core) {
 }
 
 static enum bhi_publish publish(struct bhi_core_worker *core_worker,
-                                struct bhi_submission *submission, uint64_t seq) {
+                                struct bhi_submission *submission, enum bhi_apart apart,
+                                uint64_t seq) {
+    (void)apart;
     struct world *world = world_of(core_worker->core);
     struct worker *worker = worker_of(core_worker);
     int work = work_of_submission(submission), obstacle;

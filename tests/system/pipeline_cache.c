@@ -1,5 +1,6 @@
-/* Pipeline caches on disk: written when a worker ends, read by the next one of the same tenant and
- * device, and nothing that anybody has done to the files does any harm. lavapipe's caches are a
+/* Pipeline caches on disk: written when a worker that ran one kernel ends, read by the next one of
+ * the same tenant, device and kernel, unless that is to be fresh; and nothing that anybody has done
+ * to the files does any harm. lavapipe's caches are a
  * header and nothing behind it, which is enough to tell them apart. */
 #include "dead_fuse.h"
 #include "fixture.h"
@@ -84,13 +85,13 @@ static void drop_folder(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
-/* The caches in it, by name; nothing but them and the key may be there. */
+/* The caches in it, by name; nothing but them may be there. */
 static size_t list(char names[][80], size_t capacity) {
     size_t count = 0;
     DIR *dir = opendir(folder);
     BHT_TRUE(dir);
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "key") == 0) {
+        if (entry->d_name[0] == '.') {
             continue;
         }
         BHT_STR_HAS(entry->d_name, ".cache");
@@ -138,9 +139,20 @@ static bh_stream *stream_of(bh_context *context, const char *tenant) {
 static void run_at(const char *path, const char *tenant) {
     bh_context *context = open_at(path, NULL);
     bh_stream *stream = stream_of(context, tenant);
-    fx_expect_healthy(context, stream);
+    fx_expect_healthy(context, stream); /* with the kernel "square" */
     bh_stream_release(stream);
     BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* Another kernel, which ends at once. */
+static void pass_gate(bh_context *context, bh_stream *stream) {
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *word = fx_words(context, 2, FX_GATE_OPEN);
+    bh_event *event = fx_gate(stream, gate, word);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    bh_buffer_release(word);
+    bh_kernel_release(gate);
 }
 
 static void run(const char *tenant) {
@@ -162,12 +174,9 @@ static void it_is_written_and_read_again(void) {
     BHT_EQ(stat(inside(names[0]), &st), 0);
     BHT_EQ(st.st_mode & 07777, 0600);
     BHT_GT(st.st_size, 88);
-    BHT_EQ(stat(inside("key"), &st), 0);
-    BHT_EQ(st.st_mode & 07777, 0600);
-    BHT_EQ(st.st_size, 32);
     run("alice");
     expect_said(READ);
-    expect_said(WRITTEN);
+    expect_unsaid(WRITTEN); /* a file is what a worker has left that began with nothing */
     BHT_EQ(list(names, 4), 1);
     /* A folder that is missing is made; its parent is not. */
     char below[300];
@@ -278,27 +287,161 @@ static void bad_files_are_ignored_and_replaced(void) {
     drop_folder();
 }
 
-/* Another key: nothing that was sealed with the old one is believed. One that others can read is no
- * secret, and nothing is read or written with it. */
-static void the_key_is_what_counts(void) {
+/* What a worker leaves that had two kernels may be the first one's doing, whichever compiled it. */
+static void each_kernel_has_its_own(void) {
+    make_folder();
+    char names[4][80];
+    for (int kernels = 1; kernels <= 2; kernels++) {
+        bh_context *context = open_at(folder, NULL);
+        bh_stream *stream = stream_of(context, NULL);
+        pass_gate(context, stream);
+        if (kernels == 2) {
+            fx_expect_healthy(context, stream);
+        }
+        bh_stream_release(stream);
+        BHT_EQ(bh_context_destroy(context), BH_OK);
+        BHT_EQ(list(names, 4), kernels == 1);
+        if (kernels == 1) {
+            empty_folder();
+        }
+    }
+    run(NULL);
+    bh_context *context = open_at(folder, NULL);
+    bh_stream *stream = stream_of(context, NULL);
+    forget_said();
+    pass_gate(context, stream);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    expect_unsaid(READ);
+    expect_said(WRITTEN);
+    BHT_EQ(list(names, 4), 2);
+    drop_folder();
+}
+
+static bh_event *square_alone(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
+    const bh_binding bindings[] = {
+        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .kernel = square,
+                                .groups = {1, 1, 1},
+                                .bindings = bindings,
+                                .binding_count = 2};
+    const bh_submit_info info = {.commands = &command, .command_count = 1, .alone = true};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    return event;
+}
+
+/* T3: nothing that another worker has left. */
+static void what_is_to_be_fresh_gets_none(void) {
+    static const bh_isolation isolations[] = {BH_ISOLATION_KERNEL, BH_ISOLATION_SUBMISSION,
+                                              BH_ISOLATION_STREAM};
+    make_folder();
+    char names[4][80];
+    run(NULL);
+    for (int stored = 1; stored >= 0; stored--) {
+        for (size_t i = 0; i < BHT_COUNT(isolations); i++) {
+            forget_said();
+            bh_context *context = open_at(folder, NULL);
+            bh_stream_options options = fx_stream_options();
+            options.isolation = isolations[i];
+            bh_stream *stream = NULL;
+            BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+            bh_kernel *square = fx_kernel(context, "square");
+            bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+            bh_event *event = isolations[i] == BH_ISOLATION_STREAM
+                                  ? square_alone(stream, square, x, y)
+                                  : fx_square(stream, square, x, y);
+            fx_expect(event, BH_OK);
+            bh_event_release(event);
+            bh_kernel_release(square);
+            bh_buffer_release(x);
+            bh_buffer_release(y);
+            bh_stream_release(stream);
+            BHT_EQ(bh_context_destroy(context), BH_OK);
+            expect_unsaid(READ);
+            expect_unsaid(WRITTEN);
+        }
+        BHT_EQ(list(names, 4), stored);
+        empty_folder();
+    }
+    drop_folder();
+}
+
+/* T2: the file may be what killed it. The kernel is tried, without the file, before it counts. */
+static void what_a_file_may_have_done_is_only_suspected(void) {
     make_folder();
     run(NULL);
-    uint8_t key[32] = {1, 2, 3};
-    write_file(inside("key"), key, sizeof key);
+    forget_said();
+    bh_context_options options = fx_options();
+    options.cache_dir = folder;
+    options.log = note;
+    options.quarantine_deaths = 1;
+    options.quarantine_ns = BH_FOREVER;
+    bh_context *context = fx_context_with(options, "1:started:1=segv,2:started:1=segv");
+    bh_stream *stream = stream_of(context, NULL);
+    bh_kernel *square = fx_kernel(context, "square");
+    static const bh_blame blames[] = {BH_BLAME_SUSPECTED, BH_BLAME_CERTAIN};
+    for (size_t i = 0; i < BHT_COUNT(blames); i++) {
+        bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+        bh_event *event = fx_square(stream, square, x, y);
+        const bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+        BHT_EQ(verdict.blame, blames[i]);
+        size_t held = 99;
+        BHT_EQ(bh_quarantine_list(context, NULL, 0, &held, NULL), BH_OK);
+        BHT_EQ(held, i);
+        (i ? expect_unsaid : expect_said)(READ);
+        forget_said();
+        bh_event_release(event);
+        bh_buffer_release(x);
+        bh_buffer_release(y);
+    }
+    bh_kernel_release(square);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    drop_folder();
+}
+
+/* Makes a file that is used last in |second|: the |number|th that begins as |name| does. */
+static void plant(const char *name, size_t begins, unsigned number, time_t second) {
+    char path[512];
+    uint8_t byte = 0;
+    snprintf(path, sizeof path, "%s/%.*s%0*u.cache", folder, (int)begins, name, 64 - (int)begins,
+             number);
+    write_file(path, &byte, 1);
+    const struct timespec times[2] = {{.tv_sec = second}, {.tv_sec = second}};
+    BHT_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void the_longest_unused_give_way(void) {
+    enum { MOST = 64, MORE = 5 };
+    make_folder();
     run(NULL);
-    expect_said("has changed since");
+    static char names[MOST + 8][80];
+    BHT_EQ(list(names, 4), 1);
+    char square[80], path[600];
+    strcpy(square, names[0]);
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    BHT_EQ(utimensat(AT_FDCWD, inside(square), old, 0), 0);
+    for (unsigned i = 0; i < MOST + MORE; i++) {
+        plant(square, 16, i, 100 + i);
+    }
+    plant("another tenant's", 16, 0, 2);
     run(NULL);
-    expect_said(READ);
-    BHT_EQ(chmod(inside("key"), 0640), 0);
-    run(NULL);
-    expect_said("only its owner can read");
-    expect_unsaid(WRITTEN);
-    BHT_EQ(chmod(inside("key"), 0600), 0);
-    write_file(inside("key"), key, 7); /* torn */
-    run(NULL);
-    expect_said(WRITTEN);
-    run(NULL);
-    expect_said(READ);
+    expect_said(READ); /* so it is not the longest unused any more */
+    bh_context *context = open_at(folder, NULL);
+    bh_stream *stream = stream_of(context, NULL);
+    pass_gate(context, stream);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(list(names, BHT_COUNT(names)), MOST + 1);
+    BHT_EQ(access(inside(square), F_OK), 0);
+    for (unsigned i = 0; i < MOST + MORE; i++) {
+        snprintf(path, sizeof path, "%s/%.16s%048u.cache", folder, square, i);
+        BHT_EQ(access(path, F_OK) == 0, i >= MORE + 2);
+    }
     drop_folder();
 }
 
@@ -326,7 +469,7 @@ static void a_crash_is_not_kept(void) {
     for (int orderly = 0; orderly < 2; orderly++) {
         bh_context *context = open_at(folder, NULL);
         bh_stream *stream = stream_of(context, NULL);
-        fx_expect_healthy(context, stream);
+        pass_gate(context, stream);
         pid_t pid = fx_ready(stream);
         bh_kernel *gate = fx_kernel(context, "gate");
         bh_buffer *word = fx_words(context, 2, 0);
@@ -344,15 +487,12 @@ static void a_crash_is_not_kept(void) {
         fx_ready(stream);
         bh_stream_release(stream);
         bh_context_destroy(context);
-        BHT_EQ(access(inside("key"), F_OK) == 0, orderly);
-        if (orderly) {
-            BHT_EQ(list(names, 4), 1);
-        }
+        BHT_EQ(list(names, 4), orderly);
     }
     drop_folder();
 }
 
-/* A worker that does not survive its file gets a successor without it. */
+/* A worker that does not survive its file gets a successor without it, whose file replaces it. */
 static void a_file_that_kills_is_given_once(void) {
     make_folder();
     run(NULL);
@@ -366,12 +506,15 @@ static void a_file_that_kills_is_given_once(void) {
     bh_event_release(event);
     expect_said(READ);
     forget_said();
-    fx_expect_healthy(context, stream);
+    fx_expect_healthy(context, stream); /* a trial, which has no cache at all */
+    bh_stream *other = stream_of(context, NULL);
+    fx_expect_healthy(context, other);
     expect_unsaid(READ);
     bh_kernel_release(square);
     bh_buffer_release(x);
     bh_buffer_release(y);
     bh_stream_release(stream);
+    bh_stream_release(other);
     bh_context_destroy(context);
     expect_said(WRITTEN);
     drop_folder();
@@ -421,7 +564,6 @@ static void a_folder_that_is_not_ours_alone(void) {
         expect_unsaid(WRITTEN);
         char names[4][80];
         BHT_EQ(list(names, 4), 0);
-        BHT_EQ(access(inside("key"), F_OK), -1);
     }
     BHT_EQ(chown(folder, geteuid(), getegid()), 0);
     BHT_EQ(chmod(folder, 0700), 0);
@@ -456,13 +598,14 @@ static void a_folder_behind_a_planted_link(void) {
     drop_folder();
 }
 
-/* There is room for the key, and for nothing else. */
 static void a_full_disk_is_a_line_in_the_log(void) {
     dead_namespace();
     make_folder();
     char options[64];
     snprintf(options, sizeof options, "size=%ld,mode=700", sysconf(_SC_PAGESIZE));
     BHT_EQ(mount("full", folder, "tmpfs", 0, options), 0);
+    const uint8_t byte = 0;
+    write_file(inside(".all"), &byte, 1);
     run(NULL);
     expect_said("No space left on device");
     expect_unsaid(WRITTEN);
@@ -503,7 +646,10 @@ int main(int argc, char **argv) {
         BHT_TEST(it_is_there_before_the_result),
         BHT_TEST(tenants_have_their_own),
         BHT_TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0),
-        BHT_TEST(the_key_is_what_counts),
+        BHT_TEST(each_kernel_has_its_own),
+        BHT_TEST(what_is_to_be_fresh_gets_none),
+        BHT_TEST(what_a_file_may_have_done_is_only_suspected),
+        BHT_TEST(the_longest_unused_give_way),
         BHT_TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log),
         BHT_TEST(a_folder_that_is_not_ours_alone),
         BHT_TEST(a_folder_behind_a_planted_link),

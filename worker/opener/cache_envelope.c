@@ -3,13 +3,13 @@
 #include <sodium.h>
 #include <string.h>
 
-#define VERSION    1u
+#define VERSION    2u
 #define AT_VERSION 8u
 #define AT_HEADER  12u
 #define AT_PAYLOAD 16u
 #define AT_OWNER   24u
-#define AT_MAC     56u
-#define MAC        32u
+#define AT_SUM     56u
+#define SUM        32u
 
 static const uint8_t magic[8] = {'B', 'H', 'C', 'A', 'C', 'H', 'E', '\n'};
 
@@ -27,18 +27,17 @@ static uint64_t get(const uint8_t *at, unsigned bytes) {
     return value;
 }
 
-/* The MAC covers the header before it, and the payload. */
-static void compute_mac(uint8_t out[MAC], const uint8_t *header,
-                        const uint8_t key[BHI_ENVELOPE_KEY], const void *payload,
+/* The checksum covers the header before it, and the payload. */
+static void compute_sum(uint8_t out[SUM], const uint8_t *header, const void *payload,
                         size_t payload_bytes) {
     crypto_generichash_state state;
-    crypto_generichash_init(&state, key, BHI_ENVELOPE_KEY, MAC);
-    crypto_generichash_update(&state, header, AT_MAC);
+    crypto_generichash_init(&state, NULL, 0, SUM);
+    crypto_generichash_update(&state, header, AT_SUM);
     crypto_generichash_update(&state, payload, payload_bytes);
-    crypto_generichash_final(&state, out, MAC);
+    crypto_generichash_final(&state, out, SUM);
 }
 
-void bhi_envelope_seal(uint8_t header[BHI_ENVELOPE_HEADER], const uint8_t key[BHI_ENVELOPE_KEY],
+void bhi_envelope_seal(uint8_t header[BHI_ENVELOPE_HEADER],
                        const uint8_t identity[BHI_ENVELOPE_IDENTITY], const void *payload,
                        size_t payload_bytes) {
     memcpy(header, magic, sizeof magic);
@@ -46,11 +45,10 @@ void bhi_envelope_seal(uint8_t header[BHI_ENVELOPE_HEADER], const uint8_t key[BH
     put(header + AT_HEADER, BHI_ENVELOPE_HEADER, 4);
     put(header + AT_PAYLOAD, payload_bytes, 8);
     memcpy(header + AT_OWNER, identity, BHI_ENVELOPE_IDENTITY);
-    compute_mac(header + AT_MAC, header, key, payload, payload_bytes);
+    compute_sum(header + AT_SUM, header, payload, payload_bytes);
 }
 
 const char *bhi_envelope_check(const uint8_t *file, size_t size,
-                               const uint8_t key[BHI_ENVELOPE_KEY],
                                const uint8_t identity[BHI_ENVELOPE_IDENTITY], size_t *out_bytes) {
     *out_bytes = 0;
     if (size < BHI_ENVELOPE_HEADER) {
@@ -67,11 +65,11 @@ const char *bhi_envelope_check(const uint8_t *file, size_t size,
         return "its size is not the one in its header";
     }
     if (memcmp(file + AT_OWNER, identity, BHI_ENVELOPE_IDENTITY) != 0) {
-        return "it belongs to another tenant, device or driver";
+        return "it belongs to another tenant, device, driver or kernel";
     }
-    uint8_t mac[MAC];
-    compute_mac(mac, file, key, file + BHI_ENVELOPE_HEADER, bytes);
-    if (sodium_memcmp(mac, file + AT_MAC, MAC) != 0) {
+    uint8_t sum[SUM];
+    compute_sum(sum, file, file + BHI_ENVELOPE_HEADER, bytes);
+    if (memcmp(sum, file + AT_SUM, SUM) != 0) {
         return "its content has changed since it was written";
     }
     *out_bytes = bytes;

@@ -2,6 +2,7 @@
 #include "base/links.h"
 #include "ipc/cache_area.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,9 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KEY      "key"
-#define TRIES    16 /* attempts to find a free name for a temporary file */
-#define IN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+#define MOST_FILES 64u /* of a tenant, device and driver; the longest unused go first */
+#define MOST_BYTES (UINT64_C(256) << 20)
+#define GROUP      16u /* characters with which the names of such files begin */
+#define TRIES      16  /* attempts to find a free name for a temporary file */
+#define IN_FLAGS   (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* Writes the name of the call that failed, for the log. Keeps errno. */
 static int failed(char *what, size_t size, const char *call) {
@@ -109,57 +112,6 @@ static int open_folder(const char *path, char *what, size_t size) {
     return -EPERM;
 }
 
-/* Returns 1 if there is a key, 0 if there is none or it is torn, or -errno. */
-static int read_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
-    const int fd = openat(folder, KEY, IN_FLAGS);
-    if (fd < 0) {
-        return errno == ENOENT ? 0 : failed(what, size, "open " KEY);
-    }
-    struct stat st;
-    int result = 0;
-    if (fstat(fd, &st) != 0) {
-        result = failed(what, size, "fstat " KEY);
-    } else if (!S_ISREG(st.st_mode) || st.st_uid != (uid_t)setfsuid((uid_t)-1) ||
-               (st.st_mode & 077) != 0) {
-        snprintf(what, size, KEY " is not a regular file that only its owner can read");
-        result = -EPERM;
-    } else if (st.st_size == BHI_ENVELOPE_KEY) {
-        result = read_whole(fd, key, BHI_ENVELOPE_KEY) ? 1 : failed(what, size, "read " KEY);
-    }
-    close(fd);
-    return result;
-}
-
-/* Several processes may do this at the same time: all of them use the key of the first. */
-static int make_key(int folder, uint8_t key[BHI_ENVELOPE_KEY], char *what, size_t size) {
-    char temporary[40];
-    const int fd = make_temporary(folder, temporary);
-    if (fd < 0) {
-        return failed(what, size, "create " KEY);
-    }
-    randombytes_buf(key, BHI_ENVELOPE_KEY);
-    int result = 0;
-    if (!write_whole(fd, key, BHI_ENVELOPE_KEY, 0) || fsync(fd) != 0) {
-        result = failed(what, size, "write " KEY);
-    } else if (linkat(folder, temporary, folder, KEY, 0) != 0) {
-        struct stat st;
-        if (errno != EEXIST) {
-            result = failed(what, size, "link " KEY);
-        } else if (fstatat(folder, KEY, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                   st.st_size != BHI_ENVELOPE_KEY &&
-                   renameat(folder, temporary, folder, KEY) != 0) { /* replaces a torn key */
-            result = failed(what, size, "rename " KEY);
-        }
-    }
-    close(fd);
-    (void)unlinkat(folder, temporary, 0);
-    if (result == 0) {
-        result = read_key(folder, key, what, size);
-        result = result == 1 ? 0 : result == 0 ? -ESTALE : result;
-    }
-    return result;
-}
-
 /* Returns the bytes that the worker has left, which the caller frees. Returns NULL if there are
  * none or on failure; *out_error is 0 or -errno. The worker is dead, so the bytes do not change. */
 static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes, int *out_error,
@@ -193,12 +145,56 @@ static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes
     return left;
 }
 
-static int write_file(int folder, const struct bhi_cache_file *file, const uint8_t *key,
-                      const uint8_t *bytes, size_t count, char *what, size_t size) {
+/* Returns the number of files whose names begin as |name| does, and their size. |oldest|: the one
+ * but |name| that was not used for longest; empty: none. */
+static uint32_t look_around(int folder, const char *name, uint64_t *out_bytes, char oldest[80]) {
+    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    struct timespec used = {0};
+    uint32_t count = 0;
+    *out_bytes = 0;
+    oldest[0] = '\0';
+    if (!entries && fd >= 0) {
+        close(fd);
+    }
+    for (const struct dirent *entry; entries && (entry = readdir(entries));) {
+        const size_t length = strlen(entry->d_name);
+        struct stat st;
+        if (length != strlen(name) || strncmp(entry->d_name, name, GROUP) != 0 ||
+            fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        count++;
+        *out_bytes += (uint64_t)st.st_size;
+        const bool older = st.st_mtim.tv_sec < used.tv_sec ||
+                           (st.st_mtim.tv_sec == used.tv_sec && st.st_mtim.tv_nsec < used.tv_nsec);
+        if ((!oldest[0] || older) && strcmp(entry->d_name, name) != 0) {
+            memcpy(oldest, entry->d_name, length + 1);
+            used = st.st_mtim;
+        }
+    }
+    if (entries) {
+        closedir(entries);
+    }
+    return count;
+}
+
+/* The file |name| has been written: removes others of its tenant, device and driver where there are
+ * too many. */
+static void prune(int folder, const char *name) {
+    char oldest[80];
+    uint64_t bytes;
+    while ((look_around(folder, name, &bytes, oldest) > MOST_FILES || bytes > MOST_BYTES) &&
+           oldest[0] && unlinkat(folder, oldest, 0) == 0)
+        ;
+}
+
+static int write_file(int folder, const struct bhi_cache_file *file, const uint8_t *bytes,
+                      size_t count, char *what, size_t size) {
     uint8_t header[BHI_ENVELOPE_HEADER];
     char temporary[40], name[80];
     name_of(file, name);
-    bhi_envelope_seal(header, key, file->identity, bytes, count);
+    bhi_envelope_seal(header, file->identity, bytes, count);
     const int fd = make_temporary(folder, temporary);
     if (fd < 0) {
         return failed(what, size, "create a file");
@@ -213,6 +209,7 @@ static int write_file(int folder, const struct bhi_cache_file *file, const uint8
         result = failed(what, size, "rename");
     } else {
         (void)fsync(folder); /* makes the rename durable; if it fails, the old file may come back */
+        prune(folder, name);
     }
     close(fd);
     if (result != 0) {
@@ -231,19 +228,13 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
         return result;
     }
     int folder = -1;
-    uint8_t key[BHI_ENVELOPE_KEY];
     if (mkdir(file->folder, S_IRWXU) != 0 && errno != EEXIST) {
         result = failed(what, size, "mkdir");
     } else if ((folder = open_folder(file->folder, what, size)) < 0) {
         result = folder;
     } else {
-        result = read_key(folder, key, what, size);
-        result = result == 0 ? make_key(folder, key, what, size) : result == 1 ? 0 : result;
+        result = write_file(folder, file, bytes, *out_bytes, what, size);
     }
-    if (result == 0) {
-        result = write_file(folder, file, key, bytes, *out_bytes, what, size);
-    }
-    sodium_memzero(key, sizeof key);
     if (folder >= 0) {
         close(folder);
     }
@@ -252,8 +243,8 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
 }
 
 /* Copies the content of the open file |fd| into the area, if it passes the checks. */
-static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *key,
-                     uint64_t *out_bytes, char *what, size_t size) {
+static int take_file(const struct bhi_cache_file *file, int fd, uint64_t *out_bytes, char *what,
+                     size_t size) {
     struct stat st;
     if (fstat(fd, &st) != 0) {
         return failed(what, size, "fstat");
@@ -273,7 +264,7 @@ static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *k
     if (!read_whole(fd, bytes, length)) {
         result = failed(what, size, "read");
     } else {
-        const char *why = bhi_envelope_check(bytes, length, key, file->identity, &count);
+        const char *why = bhi_envelope_check(bytes, length, file->identity, &count);
         if (why) {
             snprintf(what, size, "it is ignored: %s", why);
         } else {
@@ -284,6 +275,7 @@ static int take_file(const struct bhi_cache_file *file, int fd, const uint8_t *k
                 result = failed(what, size, "write the worker's memory");
             } else {
                 *out_bytes = count;
+                (void)futimens(fd, NULL); /* the longest unused file goes first */
             }
         }
     }
@@ -300,20 +292,16 @@ int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char 
         what[folder == -ENOENT ? 0 : strlen(what)] = '\0';
         return folder == -ENOENT ? 0 : folder;
     }
-    uint8_t key[BHI_ENVELOPE_KEY];
-    int result = read_key(folder, key, what, size);
-    if (result == 1) {
-        char name[80];
-        name_of(file, name);
-        const int fd = openat(folder, name, IN_FLAGS);
-        if (fd >= 0) {
-            result = take_file(file, fd, key, out_bytes, what, size);
-            close(fd);
-        } else {
-            result = errno == ENOENT ? 0 : failed(what, size, "open");
-        }
+    char name[80];
+    int result = 0;
+    name_of(file, name);
+    const int fd = openat(folder, name, IN_FLAGS);
+    if (fd >= 0) {
+        result = take_file(file, fd, out_bytes, what, size);
+        close(fd);
+    } else if (errno != ENOENT) {
+        result = failed(what, size, "open");
     }
-    sodium_memzero(key, sizeof key);
     close(folder);
     return result;
 }

@@ -1,5 +1,5 @@
-/* Pipeline caches in a folder: a file for each tenant, device and driver, and the key of their
- * MACs. Only the opener calls this: each call can hang if the folder's mount hangs. */
+/* Pipeline caches in a folder: a file for each tenant, device, driver and kernel. The names of all
+ * of a tenant, device and driver begin alike, and their number is bounded. Only the opener calls this: each call can hang if the folder's mount hangs. */
 #ifndef BHI_WORKER_OPENER_CACHE_FILES_H
 #define BHI_WORKER_OPENER_CACHE_FILES_H
 
@@ -20,7 +20,7 @@ struct bhi_cache_file {
  * empty: nothing to say. */
 int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what, size_t size);
 /* Replaces the file, completely or not at all, with what the worker left in the area. If the worker
- * left nothing, writes nothing. Makes the folder (0700) and the key (0600) if they are missing. */
+ * left nothing, writes nothing. Makes the folder (0700) if it is missing. */
 int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
                     size_t size);
 

@@ -489,6 +489,7 @@ static void describe(const struct bhi_vk_api *api, VkPhysicalDevice physical,
     out->api_version = version;
     out->driver_version = all.properties.driverVersion;
     memcpy(out->uuid, id.deviceUUID, sizeof out->uuid);
+    memcpy(out->cache_uuid, all.properties.pipelineCacheUUID, sizeof out->cache_uuid);
     /* A processor's memory is the machine's: its driver is not asked. */
     describe_memory(api, physical, &memory,
                     !is_cpu && features.has_memory_budget && version >= VK_API_VERSION_1_2, out);

@@ -1,0 +1,102 @@
+/* The lines of jobs for pipeline caches: tenants take turns, and no tenant can fill a line. */
+#include "harness.h"
+#include "supervisor/kernel/cache_queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct bhi_cache_queue queue;
+
+static void open_queue(void) {
+    memset(&queue, 0, sizeof queue);
+    bhi_cache_queue_init(&queue);
+    queue.open = true;
+}
+
+static bool push(enum bhi_cache_way way, const char *tenant, int area) {
+    struct bhi_cache_job job = {.area = area};
+    snprintf(job.tenant, sizeof job.tenant, "%s", tenant);
+    return bhi_cache_queue_push(&queue, way, &job);
+}
+
+/* Returns the area of the next job; -1: there is none any more. */
+static int pop(enum bhi_cache_way way) {
+    struct bhi_cache_job *job = bhi_cache_queue_pop(&queue, way);
+    const int area = job ? job->area : -1;
+    free(job);
+    return area;
+}
+
+static void close_queue(void) {
+    bhi_cache_queue_stop(&queue, 0);
+    for (int way = 0; way < BHI_CACHE_WAYS; way++) {
+        while (pop(way) >= 0) {
+        }
+    }
+    bhi_cache_queue_fini(&queue);
+}
+
+static void tenants_take_turns(void) {
+    open_queue();
+    for (int i = 0; i < 5; i++) {
+        BHT_TRUE(push(BHI_CACHE_LOAD, "alice", i));
+    }
+    BHT_EQ(pop(BHI_CACHE_LOAD), 0);
+    BHT_EQ(pop(BHI_CACHE_LOAD), 1);
+    BHT_TRUE(push(BHI_CACHE_LOAD, "bob", 10));
+    BHT_TRUE(push(BHI_CACHE_LOAD, "bob", 11));
+    BHT_TRUE(push(BHI_CACHE_LOAD, "", 20));
+    static const int order[] = {10, 20, 2, 11, 3, 4};
+    for (size_t i = 0; i < BHT_COUNT(order); i++) {
+        BHT_EQ(pop(BHI_CACHE_LOAD), order[i]);
+    }
+    close_queue();
+}
+
+static void no_load_waits_for_a_store(void) {
+    open_queue();
+    BHT_TRUE(push(BHI_CACHE_STORE, "alice", 1));
+    BHT_TRUE(push(BHI_CACHE_LOAD, "alice", 2));
+    BHT_EQ(pop(BHI_CACHE_LOAD), 2);
+    BHT_EQ(pop(BHI_CACHE_STORE), 1);
+    close_queue();
+}
+
+static void a_tenant_leaves_room_for_others(void) {
+    open_queue();
+    int alices = 0;
+    while (push(BHI_CACHE_STORE, "alice", alices)) {
+        alices++;
+    }
+    BHT_EQ(2 * alices, BHI_CACHE_JOBS);
+    BHT_TRUE(push(BHI_CACHE_STORE, "bob", 1000));
+    BHT_TRUE(!push(BHI_CACHE_STORE, "alice", 1));
+    BHT_EQ(pop(BHI_CACHE_STORE), 0);
+    BHT_EQ(pop(BHI_CACHE_STORE), 1000);
+    close_queue();
+}
+
+static void what_is_left_is_served_until_a_time(void) {
+    open_queue();
+    BHT_TRUE(push(BHI_CACHE_STORE, "alice", 1));
+    BHT_EQ(bhi_cache_queue_deadline(&queue, 50), 50);
+    bhi_cache_queue_stop(&queue, 40);
+    BHT_EQ(bhi_cache_queue_deadline(&queue, 50), 40);
+    BHT_EQ(bhi_cache_queue_deadline(&queue, 30), 30);
+    BHT_TRUE(!push(BHI_CACHE_STORE, "alice", 2));
+    BHT_EQ(pop(BHI_CACHE_LOAD), -1);
+    BHT_EQ(pop(BHI_CACHE_STORE), 1);
+    BHT_EQ(pop(BHI_CACHE_STORE), -1);
+    close_queue();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(tenants_take_turns),
+        BHT_TEST(no_load_waits_for_a_store),
+        BHT_TEST(a_tenant_leaves_room_for_others),
+        BHT_TEST(what_is_left_is_served_until_a_time),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
