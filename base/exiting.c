@@ -33,10 +33,9 @@ bool bhi_first_thread_is_exiting(pid_t pid) {
     return thread_is_exiting(AT_FDCWD, path);
 }
 
-bool bhi_is_exiting(pid_t pid) {
-    char path[32], stat[sizeof((struct dirent *)0)->d_name + sizeof "/stat"];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *threads = opendir(path);
+bool bhi_is_exiting(const struct bhi_proc_place *place) {
+    char stat[sizeof((struct dirent *)0)->d_name + sizeof "/stat"];
+    DIR *threads = bhi_proc_place_threads(place);
     bool exiting = true;
     if (!threads) {
         return true;

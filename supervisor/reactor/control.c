@@ -129,14 +129,15 @@ static int bound_memory(struct bhi_worker *worker) {
     if (!(worker->layers & (1ull << BHI_LAYER_MEMORY_RLIMIT)) || is_on_gpu(worker)) {
         return 0;
     }
-    return bhi_address_space_bound(&worker->space, worker->core.pid, worker->memory_limit);
+    return bhi_address_space_bound(&worker->space, worker->core.pid, &worker->place,
+                                   worker->memory_limit);
 }
 
 /* The worker reports that it is ready; /proc shows whether its sandbox is closed. */
 void bhi_control_ready(struct bhi_worker *worker) {
     char why[192] = "";
     bhi_room_give(&worker->room);
-    int error = bhi_proc_status_check(worker->core.pid, worker->pidfd, why, sizeof why);
+    int error = bhi_proc_status_check(&worker->place, worker->pidfd, why, sizeof why);
     if (error == -ESRCH) {
         return; /* dead or dying: its pidfd will report that */
     }

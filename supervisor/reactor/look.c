@@ -66,7 +66,7 @@ uint64_t bhi_look_at_hung_up(struct bhi_worker *worker, uint64_t now_ns) {
     if (worker->hung_up_ns + HANG_UP_NS > now_ns) {
         return worker->hung_up_ns + HANG_UP_NS;
     }
-    if (bhi_is_exiting(worker->core.pid)) { /* a GPU's driver delays its end */
+    if (bhi_is_exiting(&worker->place)) { /* a GPU's driver delays its end */
         worker->hung_up_ns = now_ns;
         worker->exiting = true;
         return now_ns + HANG_UP_NS;

@@ -74,7 +74,7 @@ const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_
 void bhi_sentinel_hung_up(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     bhi_poller_unwatch(&context->poller, worker->fdpass);
-    const bool exiting = bhi_is_exiting(worker->core.pid);
+    const bool exiting = bhi_is_exiting(&worker->place);
     bhi_context_lock(context);
     if (!worker->hung_up_ns) {
         worker->hung_up_ns = bhi_now_ns();

@@ -1,23 +1,33 @@
 #include "supervisor/reactor/zygote_messages.h"
 #include "base/detail.h"
 #include "base/fd.h"
+#include "base/fd_free.h"
 #include "base/futex.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
+#include "ipc/refusal.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/reactor/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define MOST_FDS      2                  /* that come with a message of the zygote */
 #define UNWATCHED_NS  (200ull * 1000000) /* for the end of a worker whose pidfd is missing */
 #define DEAF_START_NS (200ull * 1000000) /* for a descriptor, while the zygote starts */
+
+/* Of an errno that the zygote reports. */
+static const char *name_of(int error) {
+    const char *name = strerrorname_np(error);
+    return name ? name : "?";
+}
 
 static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
     BHI_LIST_EACH(node, &zygote->context->workers) {
@@ -42,6 +52,8 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     worker->pidfd = pidfd;
     worker->held = held;
     worker->core.pid = pid > 0 ? pid : 0;
+    const bool inside = zygote->proc_error == 0;
+    worker->place = (struct bhi_proc_place){zygote->proc, inside, bhi_pidfd_pid_in(pidfd, inside)};
     BHI_STEP_POINT("spawn_answered", worker);
     if (error && error != -ESRCH) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "%s: %s",
@@ -67,14 +79,40 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
 }
 
-/* Returns false if the zygote's pidfd cannot be watched: then the zygote is lost. */
-static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message,
-                  int pidfd) {
+/* Returns true if /proc does not show the zygote, although it lives: nor would it show a worker,
+ * which then could not be checked. */
+static bool is_hidden(const struct bhi_zygote *zygote, int pidfd) {
+    const bool inside = zygote->proc_error == 0;
+    const struct bhi_proc_place place = {zygote->proc, inside, bhi_pidfd_pid_in(pidfd, inside)};
+    DIR *threads = place.pid > 0 ? bhi_proc_place_threads(&place) : NULL;
+    if (threads) {
+        closedir(threads);
+        return false;
+    }
+    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+    const bool unseen = errno == ENOENT || errno == EPERM || errno == EACCES;
+    return place.pid > 0 && unseen && poll(&ended, 1, 0) == 0;
+}
+
+/* Returns false if the zygote's pidfd cannot be watched, or its workers not be checked: then the
+ * zygote is lost. */
+static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message, int pidfd,
+                  int proc) {
     int error = bhi_poller_watch(&zygote->context->poller, pidfd, &zygote->pidfd_source);
+    zygote->proc = proc;
+    zygote->proc_error = (int)message->proc_error;
+    const bool hidden = is_hidden(zygote, pidfd);
     bhi_context_lock(zygote->context);
     zygote->pidfd = pidfd;
     snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
-    if (error) {
+    if (hidden) {
+        bhi_fail(&zygote->failure, BH_UNSUPPORTED, 0,
+                 "the workers cannot be checked (%s): /proc hides them (hidepid, or systemd's "
+                 "ProtectProc=), and the kernel refuses them one of their own" BHI_REMEDY
+                 "mount /proc without hidepid (ProtectProc=default), or cover no part of it "
+                 "(ProtectKernelTunables=no, ProtectKernelLogs=no)",
+                 name_of(zygote->proc_error));
+    } else if (error) {
         bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error,
                  "the driver's process (zygote) cannot be watched");
     } else {
@@ -83,7 +121,7 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
     }
     bhi_context_unlock(zygote->context);
     zygote->pidfd_unwatched = error != 0;
-    return !error;
+    return !error && !hidden;
 }
 
 static void failed(struct bhi_zygote *zygote, const struct bhi_msg_zygote_failed *failed) {
@@ -146,8 +184,7 @@ static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, in
     worker->exit_code_kind = CLD_EXITED;
     worker->exit_status = 0;
     snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
-             "the driver's process (zygote) could not fork: %s",
-             strerrorname_np(error) ? strerrorname_np(error) : "?");
+             "the driver's process (zygote) could not fork: %s", name_of(error));
     worker->core.kill = BHI_KILL_START;
     bhi_context_unlock(zygote->context);
 }
@@ -176,11 +213,12 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
     return true;
 }
 
-static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
+/* |fds|: two, of which this takes what it keeps. */
+static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *message, int *fds) {
     switch (message->type) {
     case BHI_MSG_ZYGOTE_READY:
         return zygote->state == BHI_ZYGOTE_STARTING &&
-               ready(zygote, &message->zygote_ready, bhi_fd_steal(fd));
+               ready(zygote, &message->zygote_ready, bhi_fd_steal(&fds[0]), bhi_fd_steal(&fds[1]));
     case BHI_MSG_ZYGOTE_FAILED:
         failed(zygote, &message->zygote_failed);
         return false;
@@ -190,7 +228,7 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
         traced(zygote, &message->traced);
         return true;
     default:
-        return dispatch_worker(zygote, message, fd);
+        return dispatch_worker(zygote, message, fds);
     }
 }
 
@@ -215,8 +253,9 @@ static bool short_of_descriptors(struct bhi_zygote *zygote) {
     if (worker) {
         bhi_room_give(&worker->room);
     }
+    const uint32_t need = bhi_message_info((uint32_t)message.type)->fds;
     BHI_AUTO_FD free = fcntl(zygote->socket, F_DUPFD_CLOEXEC, 0);
-    return free < 0 && (errno == EMFILE || errno == ENFILE);
+    return free < 0 ? errno == EMFILE || errno == ENFILE : bhi_fd_count_free(need - 1) < need - 1;
 }
 
 bool bhi_zygote_listen(struct bhi_zygote *zygote) {
@@ -256,6 +295,12 @@ bool bhi_zygote_receive(struct bhi_zygote *zygote) {
     if (result <= 0) {
         return false;
     }
-    BHI_AUTO_FD fd = bhi_message_info(message.type)->fds ? fds[0] : -1;
-    return dispatch(zygote, &message, &fd);
+    for (size_t i = bhi_message_info(message.type)->fds; i < MOST_FDS; i++) {
+        fds[i] = -1;
+    }
+    const bool goes_on = dispatch(zygote, &message, fds);
+    for (size_t i = 0; i < MOST_FDS; i++) {
+        bhi_fd_close(&fds[i]);
+    }
+    return goes_on;
 }

@@ -1,8 +1,11 @@
 #include "supervisor/worker/address_space.h"
+#include "base/fd.h"
 #include "base/memfd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,23 +28,24 @@ static int set(const struct bhi_address_space *space, pid_t pid) {
 }
 
 /* Reads how many bytes the process has mapped. */
-static int read_size(pid_t pid, uint64_t *out) {
-    char path[64];
-    unsigned long long pages = 0;
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file) {
+static int read_size(const struct bhi_proc_place *place, uint64_t *out) {
+    char path[32], text[128];
+    snprintf(path, sizeof path, "%d/statm", (int)place->pid);
+    BHI_AUTO_FD fd = openat(place->proc, path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (length < 0) {
         return -errno;
     }
-    const int fields = fscanf(file, "%llu", &pages);
-    fclose(file);
+    text[length] = '\0';
+    const unsigned long long pages = strtoull(text, NULL, 10);
     *out = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    return fields == 1 && pages ? 0 : -EIO;
+    return pages ? 0 : -EIO;
 }
 
-int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid, uint64_t memory_limit) {
+int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid,
+                            const struct bhi_proc_place *place, uint64_t memory_limit) {
     uint64_t size = 0;
-    int error = read_size(pid, &size);
+    int error = read_size(place, &size);
     if (error) {
         return error;
     }

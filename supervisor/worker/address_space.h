@@ -10,6 +10,8 @@
 #ifndef BHI_SUPERVISOR_WORKER_ADDRESS_SPACE_H
 #define BHI_SUPERVISOR_WORKER_ADDRESS_SPACE_H
 
+#include "base/proc_place.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,9 +23,11 @@ struct bhi_address_space {
     uint64_t most;     /* the largest |attached| so far, for the limit */
 };
 
-/* Limits |pid|, which is ready, has run nothing yet and certainly lives. Returns 0, or -errno: then
+/* Limits |pid|, which is ready, has run nothing yet and certainly lives, and which /proc shows at
+ * |place|. Returns 0, or -errno: then
  * it is not limited. */
-int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid, uint64_t memory_limit);
+int bhi_address_space_bound(struct bhi_address_space *space, pid_t pid,
+                            const struct bhi_proc_place *place, uint64_t memory_limit);
 /* The worker will be told of |bytes| more, or less. Thread: the context's lock. */
 void bhi_address_space_add(struct bhi_address_space *space, pid_t pid, uint64_t bytes);
 void bhi_address_space_remove(struct bhi_address_space *space, uint64_t bytes);

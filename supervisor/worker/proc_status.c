@@ -34,9 +34,9 @@ static void say(char *why, size_t why_size, const char *text) {
     }
 }
 
-/* Reads a whole small file of /proc. Returns its length or -errno. */
-static ssize_t read_text(const char *path, char *out, size_t capacity) {
-    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+/* Reads a whole small file of |proc|. Returns its length or -errno. */
+static ssize_t read_text(int proc, const char *path, char *out, size_t capacity) {
+    BHI_AUTO_FD fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -errno;
     }
@@ -78,27 +78,37 @@ static bool exited(int pidfd) {
     return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN) != 0;
 }
 
-pid_t bhi_pidfd_pid(int pidfd) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
-    ssize_t length = read_text(path, text, sizeof text);
+pid_t bhi_pidfd_pid_in(int pidfd, bool inside) {
+    char path[64], text[1024];
+    /* Not /proc/self: it is that of our first thread, and empty once that has ended. */
+    snprintf(path, sizeof path, "/proc/thread-self/fdinfo/%d", pidfd);
+    ssize_t length = read_text(AT_FDCWD, path, text, sizeof text);
     if (length < 0) {
         return length == -ENOENT ? -EBADF : (pid_t)length;
     }
-    const char *value = find_field(text, "Pid:");
+    const char *value = find_field(text, inside ? "NSpid:" : "Pid:");
     if (!value) {
         return -EBADF; /* another kind of descriptor */
     }
-    long pid = strtol(value, NULL, 10);
+    char *end;
+    long pid = strtol(value, &end, 10);
+    while (*end == '\t') { /* NSpid: one for each namespace, ours first */
+        pid = strtol(end, &end, 10);
+    }
     /* -1: the process was reaped; 0: it is not in our pid namespace, so it has no number here
      * either. */
     return pid > 0 ? (pid_t)pid : 0;
 }
 
-static int check_thread(pid_t pid, pid_t thread, char *why, size_t why_size) {
+pid_t bhi_pidfd_pid(int pidfd) {
+    return bhi_pidfd_pid_in(pidfd, false);
+}
+
+static int check_thread(const struct bhi_proc_place *place, pid_t thread, char *why,
+                        size_t why_size) {
     char path[64], text[8192];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread);
-    ssize_t length = read_text(path, text, sizeof text);
+    snprintf(path, sizeof path, "%d/task/%d/status", (int)place->pid, (int)thread);
+    ssize_t length = read_text(place->proc, path, text, sizeof text);
     if (length < 0) {
         return (int)length;
     }
@@ -115,7 +125,7 @@ static int check_thread(pid_t pid, pid_t thread, char *why, size_t why_size) {
         }
         if (why && why_size > 0) {
             snprintf(why, why_size, "thread %d of worker %d: %s is %s, must be %llu", (int)thread,
-                     (int)pid, FIELDS[i].name, shown, (unsigned long long)FIELDS[i].wanted);
+                     (int)place->pid, FIELDS[i].name, shown, (unsigned long long)FIELDS[i].wanted);
         }
         return -EPERM;
     }
@@ -137,7 +147,8 @@ static bool has_seen(const struct seen *seen, pid_t thread) {
 }
 
 /* Checks each thread that has not been checked yet. Returns their number, or -errno. */
-static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_t why_size) {
+static int check_pass(DIR *tasks, const struct bhi_proc_place *place, struct seen *seen, char *why,
+                      size_t why_size) {
     int fresh = 0;
     rewinddir(tasks);
     for (;;) {
@@ -154,7 +165,7 @@ static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_
             say(why, why_size, "the worker has more threads than a worker may have");
             return -EPERM;
         }
-        int result = check_thread(pid, thread, why, why_size);
+        int result = check_thread(place, thread, why, why_size);
         if (result == -ENOENT || result == -ESRCH) {
             continue; /* the thread has ended meanwhile; threads that it started are in the list */
         }
@@ -166,32 +177,32 @@ static int check_pass(DIR *tasks, pid_t pid, struct seen *seen, char *why, size_
     }
 }
 
-/* Returns 0 if |pid| is now the number of the live process of |pidfd|; -ESRCH if it is not; or
+/* Returns 0 if |place| is now that of the live process of |pidfd|; -ESRCH if it is not; or
  * -errno. */
-static int check_identity(pid_t pid, int pidfd) {
-    pid_t named = bhi_pidfd_pid(pidfd);
+static int check_identity(const struct bhi_proc_place *place, int pidfd) {
+    pid_t named = bhi_pidfd_pid_in(pidfd, place->inside);
     if (named < 0) {
         return named;
     }
-    return named == pid && !exited(pidfd) ? 0 : -ESRCH;
+    return named == place->pid && !exited(pidfd) ? 0 : -ESRCH;
 }
 
-int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
+int bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *why,
+                          size_t why_size) {
     say(why, why_size, "");
-    int result = check_identity(pid, pidfd);
+    int result = check_identity(place, pidfd);
     if (result != 0) {
         return result;
     }
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *tasks = opendir(path);
+    DIR *tasks = bhi_proc_place_threads(place);
     if (!tasks) {
-        return errno == ENOENT ? -ESRCH : -errno;
+        result = -errno;
+        return check_identity(place, pidfd) == 0 ? result : -ESRCH;
     }
     struct seen seen = {.count = 0};
     result = -EAGAIN;
     for (int pass = 0; pass < MAX_PASSES; pass++) {
-        int fresh = check_pass(tasks, pid, &seen, why, why_size);
+        int fresh = check_pass(tasks, place, &seen, why, why_size);
         if (fresh <= 0) {
             result = fresh;
             break;
@@ -203,7 +214,7 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
         result = -EPERM;
     }
     /* If another process has taken over the number, the result is not about the worker. */
-    int identity = check_identity(pid, pidfd);
+    int identity = check_identity(place, pidfd);
     if (identity != 0) {
         say(why, why_size, "");
         return identity;
@@ -214,6 +225,6 @@ int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
 bool bhi_proc_is_runnable(pid_t pid) {
     char path[32], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const char *rest = read_text(path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
+    const char *rest = read_text(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
     return rest && strncmp(rest, ") R", 3) == 0;
 }

@@ -3,17 +3,21 @@
 #ifndef BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 #define BHI_SUPERVISOR_WORKER_PROC_STATUS_H
 
-#include <stdbool.h>
+#include "base/proc_place.h"
+
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Checks /proc/PID/task/<each>/status: Seccomp 2, NoNewPrivs 1, CapInh/Prm/Eff/Bnd/Amb 0. |pidfd|
- * must refer to the same live process before and after (no reuse of the pid in between).
+/* Checks the status of each thread at |place|: Seccomp 2, NoNewPrivs 1, CapInh/Prm/Eff/Bnd/Amb 0.
+ * |pidfd| must refer to the same live process before and after (no reuse of the pid in between).
  * Returns 0; -EPERM where a thread lacks something (|why| names thread and field); -ESRCH when the
- * process is gone; -errno. Bounded: 256 threads at most. */
-int bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size);
-/* The pid behind |pidfd| in our pid namespace, from /proc/self/fdinfo; 0 if gone; -errno. */
+ * process is gone; -errno: ENOENT where |place| hides it. Bounded: 256 threads at most. */
+int bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *why,
+                          size_t why_size);
+/* The pid behind |pidfd| in our pid namespace, from our fdinfo; 0 if gone; -errno. */
 pid_t bhi_pidfd_pid(int pidfd);
+/* The same in the namespace of |proc|, which is |inside|: see struct bhi_proc_place. */
+pid_t bhi_pidfd_pid_in(int pidfd, bool inside);
 
 /* Returns true if it waits for nothing but a processor. */
 bool bhi_proc_is_runnable(pid_t pid);

@@ -94,7 +94,8 @@ struct bhi_worker {
     int fdpass;      /* what comes back through it is read under the lock (harvest.c); -1: closed */
     bool hands_out;  /* it can send descriptors there: it runs on a GPU */
     int doorbell;
-    struct bhi_room_held room; /* while it starts: for its pidfd, and for looks at /proc */
+    struct bhi_proc_place place; /* |pid| 0: it has not been forked, or was gone at once */
+    struct bhi_room_held room;   /* while it starts: for its pidfd, and for looks at /proc */
     uint8_t token[BHI_TOKEN_BYTES];
     struct bhi_control_source pidfd_source, doorbell_source, channel_source, fdpass_source;
     struct bhi_conduct conduct;

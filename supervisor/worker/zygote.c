@@ -40,6 +40,7 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
     bhi_fd_close(&zygote->socket);
     bhi_fd_close(&zygote->pidfd);
     bhi_fd_close(&zygote->warden_pidfd);
+    bhi_fd_close(&zygote->proc);
     bhi_fd_close(&zygote->runtime_lock);
     bhi_trace_fini(&zygote->trace);
     BHI_LIST_EACH_SAFE(node, &zygote->sentinels)
@@ -195,7 +196,8 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
     atomic_init(&zygote->refs, 1);
     zygote->context = context;
     bhi_context_retain(context);
-    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->runtime_lock = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->proc = zygote->runtime_lock =
+        -1;
     snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
     bhi_list_init(&zygote->link);
     bhi_list_init(&zygote->sentinels);

@@ -35,6 +35,8 @@ struct bhi_zygote {
     /* Reactor thread only. */
     int socket;
     int warden_pidfd;
+    int proc; /* a folder that shows its workers (base/proc_place.h); -1: it is not READY yet */
+    int proc_error; /* 0: of its own pid namespace; else the host's, and why there is no other */
     struct bhi_control_source socket_source, pidfd_source, warden_source;
     uint64_t start_deadline_ns;
     bool held_by_loader; /* a loader that cannot be killed keeps it alive */

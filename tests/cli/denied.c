@@ -11,14 +11,19 @@
  *   limit       in a user namespace where user.max_user_namespaces is 0
  *   apparmor    mounts are refused (EACCES), and a file in place of the kernel's says that AppArmor
  *               restricts namespaces
+ *   hidepid     an ordinary user's, in a pid namespace whose /proc hides what that user may not trace;
+ *               exits with 77 if the kernel lets nobody mount one
+ *   covered     the same, and a part of /proc is covered, so that nobody in there may mount another
  *   switch      namespaces are refused, and kernel.unprivileged_userns_clone is 0: the same */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +32,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int fail(const char *what) {
@@ -60,23 +66,49 @@ static int put(const char *path, const char *text) {
     return 0;
 }
 
-/* Another user namespace, of the same ids. */
-static int new_user(int more) {
+/* Another user namespace, in which this process is |user| and |group|. */
+static int new_user(int more, unsigned user, unsigned group) {
     char map[64];
-    const unsigned user = getuid(), group = getgid();
+    const unsigned outer_user = getuid(), outer_group = getgid();
     if (unshare(CLONE_NEWUSER | more) != 0) {
         return fail("unshare");
     }
-    snprintf(map, sizeof map, "%u %u 1", user, user);
+    snprintf(map, sizeof map, "%u %u 1", user, outer_user);
     if (put("/proc/self/setgroups", "deny") || put("/proc/self/uid_map", map)) {
         return 125;
     }
-    snprintf(map, sizeof map, "%u %u 1", group, group);
+    snprintf(map, sizeof map, "%u %u 1", group, outer_group);
     return put("/proc/self/gid_map", map);
 }
 
+/* Returns in a child, which is pid 1. Its program will have no rights, as its user is not root. */
+static int hide_processes(int covered) {
+    /* Nothing is hidden from the group 0 of the machine, which root's processes are in. */
+    if ((getuid() == 0 && (setgroups(0, NULL) != 0 || setgid(1000) != 0)) ||
+        new_user(CLONE_NEWNS | CLONE_NEWPID, 1000, 1000) ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        return fail("namespaces");
+    }
+    const pid_t child = fork();
+    int status = -1;
+    if (child > 0) {
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        }
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 124);
+    }
+    if (child < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        return fail("fork");
+    }
+    if (mount("proc", "/proc", "proc", 0, "hidepid=2") != 0) {
+        (void)fail("mount");
+        exit(errno == EPERM ? 77 : 125);
+    }
+    return covered && mount("none", "/proc/irq", "tmpfs", MS_RDONLY, NULL) != 0 ? fail("cover") : 0;
+}
+
 static int limit(void) {
-    return new_user(0) || put("/proc/sys/user/max_user_namespaces", "0") ? 125 : 0;
+    return new_user(0, getuid(), getgid()) || put("/proc/sys/user/max_user_namespaces", "0") ? 125
+                                                                                             : 0;
 }
 
 /* -- the place ---------------------------------------------------------------------------------
@@ -84,7 +116,7 @@ static int limit(void) {
 
 /* Mounts of its own. */
 static int apart(void) {
-    if (unshare(CLONE_NEWNS) != 0 && new_user(CLONE_NEWNS) != 0) {
+    if (unshare(CLONE_NEWNS) != 0 && new_user(CLONE_NEWNS, getuid(), getgid()) != 0) {
         return 125;
     }
     return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ? 0 : fail("private mounts");
@@ -181,6 +213,8 @@ int main(int argc, char **argv) {
         failed = filter(SYS_sendmsg, ~0u, EPIPE);
     } else if (strcmp(how, "limit") == 0) {
         failed = limit();
+    } else if (strcmp(how, "hidepid") == 0 || strcmp(how, "covered") == 0) {
+        failed = hide_processes(strcmp(how, "covered") == 0);
     } else if (strcmp(how, "apparmor") == 0) {
         failed = pretend("apparmor_restrict_unprivileged_userns", "1\n") ||
                  filter(SYS_mount, ~0u, EACCES);

@@ -87,4 +87,13 @@ says 'nowhere.json cannot be read'
 denied here filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
 ends 0
 
+# /proc that hides processes from ordinary users: workers are looked at through a proc of their own; where the
+# kernel refuses that, it is said at once.
+denied here hidepid eval 'y = 2*x' --in x=x.npy --out y=y.npy
+if [ "$status" -ne 77 ]; then
+    ends 0
+    refused here covered "/proc hides them (hidepid, or systemd's ProtectProc=), and the kernel refuses them one of their own" \
+        'mount /proc without hidepid (ProtectProc=default), or cover no part of it (ProtectKernelTunables=no, ProtectKernelLogs=no)'
+fi
+
 finish

@@ -346,9 +346,11 @@ static void what_a_worker_says_of_device_memory(void) {
 }
 
 /* A puppet is no process: there is nothing in /proc to look at, and no thread to keep off. */
-int __wrap_bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size);
-int __wrap_bhi_proc_status_check(pid_t pid, int pidfd, char *why, size_t why_size) {
-    (void)pid, (void)pidfd, (void)why, (void)why_size;
+int __wrap_bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *why,
+                                 size_t why_size);
+int __wrap_bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *why,
+                                 size_t why_size) {
+    (void)place, (void)pidfd, (void)why, (void)why_size;
     return 0;
 }
 void __wrap_bhi_side_channel_watch(struct bhi_worker *worker);

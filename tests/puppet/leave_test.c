@@ -12,6 +12,7 @@
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/spares.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -90,6 +91,8 @@ static void a_hung_up_one_must_be_seen_to_end(void) {
             BHT_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
         }
         worker->core.pid = pid;
+        p.zygote->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        worker->place = (struct bhi_proc_place){p.zygote->proc, false, pid};
         bhi_sentinel_hung_up(worker);
         (void)bhi_leave_turn(p.context);
         BHT_EQ(p.stream->core.dying == &worker->core, ends);

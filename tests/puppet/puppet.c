@@ -69,7 +69,7 @@ struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state stat
     bhi_list_init(&zygote->sentinels);
     bhi_context_retain(context);
     zygote->runtime_lock = zygote->cgroup.lock_fd = -1;
-    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->proc = -1;
     zygote->state = state;
     bhi_list_append(&context->zygotes, &zygote->link);
     return zygote;

@@ -100,7 +100,10 @@ int client_expect(struct client *client, enum bhi_message_type type, struct bhi_
                  bhi_message_info(out->type)->name,
                  out->type == BHI_MSG_ZYGOTE_FAILED ? out->zygote_failed.text : "");
     }
-    return bhi_message_info(type)->fds == 1 ? fds[0] : -1;
+    if (bhi_message_info(type)->fds == 2) {
+        close(fds[1]); /* the proc that comes with zygote_ready */
+    }
+    return bhi_message_info(type)->fds > 0 ? fds[0] : -1;
 }
 
 void client_expect_end(struct client *client) {

@@ -107,6 +107,14 @@ static struct subject start_worker(enum lack lack) {
     return subject;
 }
 
+/* The check of the process |pid|, through the host's own /proc. */
+static int check(pid_t pid, int pidfd, char *why, size_t why_size) {
+    const struct bhi_proc_place place = {open("/proc", O_RDONLY | O_DIRECTORY), false, pid};
+    const int result = bhi_proc_status_check(&place, pidfd, why, why_size);
+    close(place.proc);
+    return result;
+}
+
 static void end_worker(struct subject *subject) {
     int status;
     kill(subject->pid, SIGKILL);
@@ -117,7 +125,7 @@ static void end_worker(struct subject *subject) {
 static void check_lack(enum lack lack, const char *field) {
     char why[256] = "untouched";
     struct subject subject = start_worker(lack);
-    int result = bhi_proc_status_check(subject.pid, subject.pidfd, why, sizeof why);
+    int result = check(subject.pid, subject.pidfd, why, sizeof why);
     end_worker(&subject);
     if (!field) {
         BHT_STR_EQ(why, "");
@@ -163,10 +171,10 @@ static void says_when_the_process_is_gone(void) {
     BHT_EQ(poll(&gone, 1, 5000 * (int)bht_slowness()), 1);
     /* A zombie still has a status file, with the right fields in it. */
     BHT_EQ(bhi_pidfd_pid(subject.pidfd), subject.pid);
-    BHT_EQ(bhi_proc_status_check(subject.pid, subject.pidfd, why, sizeof why), -ESRCH);
+    BHT_EQ(check(subject.pid, subject.pidfd, why, sizeof why), -ESRCH);
     BHT_EQ(waitpid(subject.pid, NULL, 0), subject.pid);
     BHT_EQ(bhi_pidfd_pid(subject.pidfd), 0);
-    BHT_EQ(bhi_proc_status_check(subject.pid, subject.pidfd, why, sizeof why), -ESRCH);
+    BHT_EQ(check(subject.pid, subject.pidfd, why, sizeof why), -ESRCH);
     close(subject.pidfd);
 }
 
@@ -174,7 +182,7 @@ static void refuses_a_pid_that_is_not_the_pidfds(void) {
     char why[256];
     struct subject one = start_worker(LACK_NOTHING);
     struct subject other = start_worker(LACK_NOTHING);
-    BHT_EQ(bhi_proc_status_check(one.pid, other.pidfd, why, sizeof why), -ESRCH);
+    BHT_EQ(check(one.pid, other.pidfd, why, sizeof why), -ESRCH);
     end_worker(&one);
     end_worker(&other);
 }
@@ -184,7 +192,7 @@ static void refuses_what_is_no_pidfd(void) {
     BHT_EQ(bhi_pidfd_pid(fd), -EBADF);
     close(fd);
     BHT_EQ(bhi_pidfd_pid(fd), -EBADF);
-    BHT_EQ(bhi_proc_status_check(getpid(), fd, NULL, 0), -EBADF);
+    BHT_EQ(check(getpid(), fd, NULL, 0), -EBADF);
 }
 
 static void knows_who_lacks_a_processor(void) {

@@ -45,7 +45,8 @@ static struct zygote {
     struct bhi_scouted scouted;
     unsigned spawned, sentinels;
     struct bhi_oom_score oom_score;
-    bool leaving; /* the host has gone */
+    int proc, proc_error; /* for the host, until it has the descriptor: bhi_sandbox_proc */
+    bool leaving;         /* the host has gone */
     struct bhi_children children;
 } zygote;
 
@@ -377,7 +378,8 @@ static int settle(struct bhi_error *failure) {
         return r;
     }
     follow_warden(config->go); /* because taking the ids clears the death signal */
-    if ((r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
+    if ((r = bhi_sandbox_proc(&zygote.proc, &zygote.proc_error, failure)) != 0 ||
+        (r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
         return r;
     }
     return bhi_sandbox_not_dumpable(failure);
@@ -428,20 +430,22 @@ static void announce(void) {
     const struct bhi_driver *driver = &zygote.config->driver;
     struct bhi_message message = {.type = BHI_MSG_ZYGOTE_READY};
     message.zygote_ready.layers = zygote.probes.layers;
+    message.zygote_ready.proc_error = (uint32_t)zygote.proc_error;
     snprintf(message.zygote_ready.driver, sizeof message.zygote_ready.driver, "%s",
              driver->info->name);
     bhi_text_sanitise(message.zygote_ready.library, sizeof message.zygote_ready.library,
                       driver->library, strlen(driver->library));
-    int self = pidfd_open(getpid(), 0);
-    if (self < 0) {
+    const int fds[] = {pidfd_open(getpid(), 0), zygote.proc};
+    if (fds[0] < 0) {
         struct bhi_error failure;
         bhi_error_set_errno(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
         fail(&failure);
     }
     atomic_store(&zygote.config->stage->stage, BHI_ZYGOTE_SERVING);
     atomic_store(&zygote.config->stage->answered, 1);
-    say(&message, &self, 1);
-    close(self);
+    say(&message, fds, 2);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {

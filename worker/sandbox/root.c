@@ -20,6 +20,8 @@
 /* The folder in which the new root is built: the working folder. */
 #define BASE "."
 
+#define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY)
+
 /* Makes the folders above |path| (which begins with BASE), and |path| itself if |leaf|. */
 static int make_folders(const char *path, bool leaf) {
     char part[PATH_MAX];
@@ -62,7 +64,7 @@ static int add_proc(const char *target) {
     /* A new proc shows only our own processes. The kernel refuses one if parts of the host's proc
      * are covered (in a container). Then the host's proc is bound: its process folders are useless
      * without privileges, and Landlock closes them as far as it can. */
-    if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0) {
+    if (mount("proc", target, "proc", PROC_FLAGS, NULL) == 0) {
         return 0;
     }
     return mount("/proc", target, NULL, MS_BIND | MS_REC, NULL) == 0 ? 0 : -errno;
@@ -158,6 +160,24 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_er
     }
     *out_tree = tree;
     return 0;
+}
+
+int bhi_sandbox_proc(int *out_proc, int *out_error, struct bhi_error *failure) {
+    static const char place[] = BASE "/proc";
+    int proc = -1;
+    *out_error =
+        mkdir(place, 0755) == 0 && mount("proc", place, "proc", PROC_FLAGS, NULL) == 0 ? 0 : errno;
+    if (*out_error == 0) {
+        proc = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        *out_error = proc < 0 ? errno : 0;
+        (void)umount2(place, MNT_DETACH); /* it lives on behind the descriptor */
+    }
+    (void)rmdir(place);
+    if (proc < 0) {
+        proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    *out_proc = proc;
+    return proc >= 0 ? 0 : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot open /proc");
 }
 
 static int build(const struct bhi_driver *driver, int tree, struct bhi_error *failure) {

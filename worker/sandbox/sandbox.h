@@ -65,6 +65,10 @@ int bhi_sandbox_namespaces_fini(struct bhi_error *failure);
  * covered folder. This needs the rights of the folder's owner: call it before
  * bhi_sandbox_ids_take(). */
 int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_error *failure);
+/* For the supervisor, which looks at the workers through it: opens a new proc, which shows only this
+ * pid namespace, or the host's if the kernel refuses one (add_proc). *out_error: 0, or why it does.
+ * Call it between the other two. */
+int bhi_sandbox_proc(int *out_proc, int *out_error, struct bhi_error *failure);
 /* Makes that tmpfs, read-only, the root of this mount namespace. It holds the paths of the driver's
  * table and, at /run, the context's runtime folder. Closes |tree|. */
 int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_error *failure);
