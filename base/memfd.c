@@ -110,7 +110,7 @@ int bhi_memfd_reserve(int fd, uint64_t bytes) {
 
 int bhi_memfd_read_only(int fd) {
     char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", fd);
     int copy = open(path, O_RDONLY | O_CLOEXEC);
     return copy >= 0 ? copy : -errno;
 }

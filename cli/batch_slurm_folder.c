@@ -121,7 +121,7 @@ static bool takes(const char *text, const char *what, const char *records) {
 }
 
 char *bhi_batch_slurm_own_program(struct bhi_complaint *complaint) {
-    static const char link[] = "/proc/self/exe", deleted[] = " (deleted)";
+    static const char link[] = "/proc/thread-self/exe", deleted[] = " (deleted)";
     char path[PATH_MAX];
     struct stat running, there;
     ssize_t size = readlink(link, path, sizeof path - 1);

@@ -43,19 +43,15 @@ enum bhi_kill {
     BHI_KILL_LEFT,    /* it was dying, and its stream has gone on without it */
 };
 
-enum bhi_publish {
-    BHI_PUBLISHED,
-    BHI_LANE_FULL,
-    BHI_PUBLISH_NO_MEMORY,
-    BHI_PUBLISH_NO_DESCRIPTOR, /* for what the worker must be given: EMFILE */
-};
+enum bhi_publish { BHI_PUBLISHED, BHI_LANE_FULL };
 
 struct bhi_core_ops {
     uint64_t (*now_ns)(struct bhi_core *core);
     /* Writes |submission| into the worker's lane under number |seq|. |apart|: how fresh
-     * the worker must be. If it does not return BHI_PUBLISHED, nothing has happened. */
-    enum bhi_publish (*publish)(struct bhi_core_worker *worker, struct bhi_submission *submission,
-                                enum bhi_apart apart, uint64_t seq);
+     * the worker must be. If it does not return BHI_PUBLISHED, nothing has happened. -errno: the
+     * worker cannot be given what it needs. */
+    int (*publish)(struct bhi_core_worker *worker, struct bhi_submission *submission,
+                   enum bhi_apart apart, uint64_t seq);
     /* Makes the worker skip number |seq|. True: the worker had not started it and will certainly
      * skip it. False: it may have started it; the result will tell. */
     bool (*withdraw)(struct bhi_core_worker *worker, uint64_t seq);

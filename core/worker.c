@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SKIP_NS        (5000ull * 1000000) /* time to skip a lane full of withdrawn ones */
 #define PATIENCE_NS    (3500ull * 1000000) /* of a GPU's driver: 4 s, minus a late start */
@@ -111,12 +112,12 @@ bool bhi_core_worker_suits(const struct bhi_core_worker *worker,
     return bhi_past_suits(&worker->past, next, bhi_core_submission_apart(next), true);
 }
 
-static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submission *submission,
-                                enum bhi_apart apart) {
+static int release(struct bhi_core_worker *worker, struct bhi_submission *submission,
+                   enum bhi_apart apart) {
     struct bhi_core *core = worker->core;
     /* Stored before the worker can begin: the worker's own times are checked against it. */
     const uint64_t now_ns = core->ops->now_ns(core);
-    enum bhi_publish result = core->ops->publish(worker, submission, apart, worker->published + 1);
+    const int result = core->ops->publish(worker, submission, apart, worker->published + 1);
     if (result != BHI_PUBLISHED) {
         return result;
     }
@@ -148,18 +149,23 @@ static enum bhi_publish release(struct bhi_core_worker *worker, struct bhi_submi
     return BHI_PUBLISHED;
 }
 
-/* Ends |submission|: memory or descriptors have run out, and no worker is to blame. */
-static void refuse(struct bhi_submission *submission, enum bhi_publish why) {
+/* Ends |submission|, which could not be published: no worker is to blame. */
+static void refuse(struct bhi_submission *submission, int error) {
     struct bhi_core *core = submission->stream->core;
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    const bool memory = why == BHI_PUBLISH_NO_MEMORY;
+    const bool memory = error == ENOMEM, descriptors = error == EMFILE || error == ENFILE;
+    char text[128];
+    snprintf(text, sizeof text, "a buffer or kernel cannot be passed to the worker: %s",
+             strerror(error));
     outcome.status = memory ? BH_NO_MEMORY : BH_SYSTEM;
-    outcome.sys_errno = memory ? 0 : EMFILE;
+    outcome.sys_errno = memory ? 0 : error;
     outcome.executed = BH_EXECUTED_NO;
     outcome.ended_ns = core->ops->now_ns(core);
     outcome.message =
         memory ? bh_status_text(BH_NO_MEMORY)
-               : "the host has no free file descriptor to pass a buffer or kernel to the worker";
+        : descriptors
+            ? "the host has no free file descriptor to pass a buffer or kernel to the worker"
+            : text;
     bhi_submission_end(submission, &outcome);
 }
 
@@ -203,7 +209,7 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             break;
         }
         next->end_watched |= stream->apart == BHI_APART_ALL; /* the worker is replaced then */
-        enum bhi_publish result = release(worker, next, apart);
+        const int result = release(worker, next, apart);
         if (result == BHI_LANE_FULL) {
             worker->queue_waits = true;
             ops->notify(worker);
@@ -214,7 +220,7 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
             break;
         }
         if (result != BHI_PUBLISHED) {
-            refuse(next, result);
+            refuse(next, -result);
         }
     }
     ops->unref_stream(stream);

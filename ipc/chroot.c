@@ -27,7 +27,7 @@ bool bhi_in_chroot(void) {
     /* The root is a mount, but not the one where the first process of the same mount namespace has
      * its root. */
     struct stat ours, theirs, our_mounts, their_mounts;
-    return stat("/proc/self/ns/mnt", &our_mounts) == 0 &&
+    return stat("/proc/thread-self/ns/mnt", &our_mounts) == 0 &&
            stat("/proc/1/ns/mnt", &their_mounts) == 0 && same(&our_mounts, &their_mounts) &&
            stat("/", &ours) == 0 && stat("/proc/1/root/", &theirs) == 0 && !same(&ours, &theirs);
 }

@@ -72,15 +72,15 @@ static bool takes_options(const char *container) {
 
 static bool filtered(const char *root) {
     char text[FILE_BYTES];
-    return read_file(root, "/proc/self/status", text) && strstr(text, "\nSeccomp:\t2");
+    return read_file(root, "/proc/thread-self/status", text) && strstr(text, "\nSeccomp:\t2");
 }
 
 /* Writes the name of the AppArmor profile that confines this process. Returns false if none does.
  */
 static bool confined(const char *root, char name[64]) {
     char text[FILE_BYTES];
-    if ((!read_file(root, "/proc/self/attr/apparmor/current", text) &&
-         !read_file(root, "/proc/self/attr/current", text)) ||
+    if ((!read_file(root, "/proc/thread-self/attr/apparmor/current", text) &&
+         !read_file(root, "/proc/thread-self/attr/current", text)) ||
         !strstr(text, "(enforce)")) {
         return false;
     }

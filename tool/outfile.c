@@ -307,7 +307,7 @@ bool bhi_outfile_write(struct bhi_outfile *file, const void *header, size_t head
 /* Links a file that has no name yet under its temporary name. */
 static bool link_temporary(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", file->fd);
     if (!name_temporary(file, complaint)) {
         return false;
     }

@@ -11,7 +11,7 @@
 /* Writes the folder's name to |out|, for a complaint. */
 static const char *name_of(int folder, char out[PATH_MAX]) {
     char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    snprintf(link, sizeof link, "/proc/thread-self/fd/%d", folder);
     const ssize_t length = readlink(link, out, PATH_MAX - 1);
     out[length > 0 ? length : 0] = '\0';
     return out;

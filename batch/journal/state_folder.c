@@ -100,7 +100,7 @@ static bool check_files(int fd, const char *path, struct bhi_complaint *complain
 /* Returns the path that the descriptor refers to. */
 static char *real_path(int fd) {
     char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
     const ssize_t length = readlink(link, path, sizeof path - 1);
     if (length <= 0) {
         return NULL;

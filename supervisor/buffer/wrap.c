@@ -32,7 +32,7 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
  * a tmpfs cannot be sealed. */
 static bool has_a_path(int fd) {
     char link[64], target[64] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
     return readlink(link, target, sizeof target - 1) > 0 &&
            strncmp(target, "/memfd:", sizeof "/memfd:" - 1) != 0;
 }

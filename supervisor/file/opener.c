@@ -242,9 +242,20 @@ static int own_descriptor(const char *path) {
     return -1;
 }
 
+/* What |path| names below this process's own folder in /proc, which is another in the opener; NULL:
+ * it lies elsewhere. */
+static const char *own_folder(const char *path) {
+    static const char *const folders[] = {"/proc/self/", "/proc/thread-self/"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (strncmp(path, folders[i], strlen(folders[i])) == 0) {
+            return path + strlen(folders[i]);
+        }
+    }
+    return NULL;
+}
+
 /* Makes the request. Returns 0, or the errno with which opening the file would have failed. */
 static int compose(const bh_file_source *source, struct request *request) {
-    static const char self[] = "/proc/self/";
     *request = (struct request){.message.type = BHI_MSG_OPEN, .from = source->fd};
     struct bhi_msg_open *what = &request->message.open;
     bhi_rights_of_files(&what->user, &what->group);
@@ -255,10 +266,11 @@ static int compose(const bh_file_source *source, struct request *request) {
     }
     request->from = -1;
     what->named = 1;
-    int length = strncmp(source->path, self, sizeof self - 1) == 0
-                     ? snprintf(request->path, sizeof request->path, "/proc/%d/%s", (int)getpid(),
-                                source->path + sizeof self - 1)
-                     : snprintf(request->path, sizeof request->path, "%s", source->path);
+    /* This thread waits for the answer, so its folder stays; the first thread may have ended. */
+    const char *rest = own_folder(source->path);
+    int length = rest ? snprintf(request->path, sizeof request->path, "/proc/%d/task/%d/%s",
+                                 (int)getpid(), (int)gettid(), rest)
+                      : snprintf(request->path, sizeof request->path, "%s", source->path);
     what->path_bytes = request->path_bytes = (uint32_t)length;
     return length < (int)sizeof request->path ? 0 : ENAMETOOLONG;
 }

@@ -38,8 +38,8 @@ static bool shed_descriptors(struct bh_context *context) {
     return host || device;
 }
 
-static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submission *submission,
-                                enum bhi_apart apart, uint64_t seq) {
+static int publish(struct bhi_core_worker *core, struct bhi_submission *submission,
+                   enum bhi_apart apart, uint64_t seq) {
     struct bhi_worker *worker = bhi_worker_of(core);
     const struct bhi_payload *payload = bhi_payload_of(submission);
     if (worker->core.published - worker->core.harvested >= BHI_PROGRESS_RESULTS) {
@@ -60,8 +60,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core, struct bhi_submiss
         return BHI_LANE_FULL; /* the stream is pumped again when the memory has been made */
     }
     if (error) {
-        return error == EMFILE || error == ENFILE ? BHI_PUBLISH_NO_DESCRIPTOR
-                                                  : BHI_PUBLISH_NO_MEMORY;
+        return -error;
     }
     payload->record->seq = seq;
     payload->record->control_seq = worker->control_sent;

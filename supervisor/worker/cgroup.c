@@ -115,10 +115,10 @@ static bool lists_memory(const char *dir, const char *name) {
 
 struct place {
     int version;         /* 1 or 2; 0: there is no memory controller */
-    char path[PATH_MAX]; /* the host's own group, as /proc/self/cgroup names it */
+    char path[PATH_MAX]; /* the host's own group, as /proc/thread-self/cgroup names it */
 };
 
-/* /proc/self/cgroup: lines of ID:CONTROLLERS:PATH, v2 is 0::PATH. */
+/* /proc/thread-self/cgroup: lines of ID:CONTROLLERS:PATH, v2 is 0::PATH. */
 static int find_place(const char *proc_cgroup, struct place *out) {
     out->version = 0;
     BHI_AUTO_FILE *file = fopen(proc_cgroup, "re");
@@ -268,7 +268,7 @@ static uint64_t headroom_of(const char *dir, int version) {
 }
 
 uint64_t bhi_cgroup_headroom(void) {
-    return bhi_cgroup_headroom_from("/proc/self/cgroup", "/proc/self/mountinfo");
+    return bhi_cgroup_headroom_from("/proc/thread-self/cgroup", "/proc/thread-self/mountinfo");
 }
 
 uint64_t bhi_cgroup_headroom_from(const char *proc_cgroup, const char *mountinfo) {
@@ -460,8 +460,8 @@ int bhi_cgroup_open_from(struct bhi_cgroup *cgroup, uint64_t serial, const char 
 }
 
 int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_t why_size) {
-    return bhi_cgroup_open_from(cgroup, serial, "/proc/self/cgroup", "/proc/self/mountinfo", why,
-                                why_size);
+    return bhi_cgroup_open_from(cgroup, serial, "/proc/thread-self/cgroup",
+                                "/proc/thread-self/mountinfo", why, why_size);
 }
 
 /* Tries once to remove the group, children first. Returns 0 when nothing is left. */

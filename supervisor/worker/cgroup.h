@@ -18,7 +18,7 @@ struct bhi_cgroup {
  * on v2 (where a group with processes cannot have limited children) beside it.
  * Returns 0, or -errno with version 0 and one line in |why| that says what to enable. */
 int bhi_cgroup_open(struct bhi_cgroup *cgroup, uint64_t serial, char *why, size_t why_size);
-/* The same with other files than /proc/self/cgroup and /proc/self/mountinfo: for tests. */
+/* The same with other files than /proc/thread-self/cgroup and /proc/thread-self/mountinfo: for tests. */
 int bhi_cgroup_open_from(struct bhi_cgroup *cgroup, uint64_t serial, const char *proc_cgroup,
                          const char *mountinfo, char *why, size_t why_size);
 /* Removes the parent; its children must be empty (it waits for that, 1 s at most). */

@@ -4,6 +4,7 @@
 #include "core/worker.h"
 #include "harness.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 /* Workers that do as they are told: nothing ends but by result(). */
 static struct {
     uint64_t now_ns;
-    bool late; /* a worker has always come to what is to be withdrawn */
+    bool late;   /* a worker has always come to what is to be withdrawn */
+    int publish; /* what it returns */
     int kills, aborts, ended, withdrawn, unrefs;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
@@ -21,10 +23,10 @@ static uint64_t now_ns(struct bhi_core *core) {
     (void)core;
     return ++fake.now_ns;
 }
-static enum bhi_publish publish(struct bhi_core_worker *worker, struct bhi_submission *submission,
-                                enum bhi_apart apart, uint64_t seq) {
+static int publish(struct bhi_core_worker *worker, struct bhi_submission *submission,
+                   enum bhi_apart apart, uint64_t seq) {
     (void)worker, (void)submission, (void)apart, (void)seq;
-    return BHI_PUBLISHED;
+    return fake.publish;
 }
 static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {
     (void)worker, (void)seq;
@@ -574,9 +576,36 @@ static void test_cancelled_together(void) {
     cancelled_together(true);
 }
 
+/* What the worker needs cannot be passed to it: the verdict has the errno as it is. */
+static void test_the_errno_of_what_cannot_be_published(void) {
+    static const struct {
+        int error;
+        bh_status status;
+        int32_t sys_errno;
+        const char *message;
+    } cases[] = {
+        {ENOMEM, BH_NO_MEMORY, 0, "out of memory"},
+        {EMFILE, BH_SYSTEM, EMFILE, "no free file descriptor"},
+        {EACCES, BH_SYSTEM, EACCES, "Permission denied"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        struct stage s;
+        set_up(&s);
+        fake.publish = -cases[i].error;
+        struct bh_event *event = submit(&s, &s.a, NULL, NULL);
+        BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
+        BHT_EQ(event->verdict.status, cases[i].status);
+        BHT_EQ(event->verdict.sys_errno, cases[i].sys_errno);
+        BHT_STR_HAS(event->verdict.message, cases[i].message);
+        bhi_event_unref(event);
+        tear_down(&s);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_the_earliest_origin_through_a_running_one),
+        BHT_TEST(test_the_errno_of_what_cannot_be_published),
         BHT_TEST(test_a_doomed_one_fails),
         BHT_TEST(test_a_doomed_one_is_withdrawn),
         BHT_TEST(test_causes_are_origins),

@@ -49,9 +49,8 @@ static uint64_t now_ns(struct bhi_core *core) {
     return world_of(core)->now_ns;
 }
 
-static enum bhi_publish publish(struct bhi_core_worker *core_worker,
-                                struct bhi_submission *submission, enum bhi_apart apart,
-                                uint64_t seq) {
+static int publish(struct bhi_core_worker *core_worker, struct bhi_submission *submission,
+                   enum bhi_apart apart, uint64_t seq) {
     (void)apart;
     struct world *world = world_of(core_worker->core);
     struct worker *worker = worker_of(core_worker);
@@ -73,7 +72,7 @@ static enum bhi_publish publish(struct bhi_core_worker *core_worker,
                           .cause = NO_CAUSE};
         due.cause.sys_errno = memory ? 0 : EMFILE;
         oracle_expect(world, work, &due);
-        return memory ? BHI_PUBLISH_NO_MEMORY : BHI_PUBLISH_NO_DESCRIPTOR;
+        return memory ? -ENOMEM : -EMFILE;
     }
     if (worker->published - worker->core.harvested >= world->program->lane) {
         tally(TALLY_LANE_FULL);

@@ -234,7 +234,39 @@ static void spares_take_over(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
-/* As daemons do: the library's own descriptors come to be 0, 1 and 2. */
+static void *live_on(void *unused) {
+    (void)unused;
+    WAIT_UNTIL(bht_process_state(getpid()) == 'Z', 20000);
+    bh_context *context = fx_context(NULL);
+    one_death_and_one_success(context);
+    /* Its own folder in /proc, which is another one in the opener. */
+    static const char *const paths[] = {"/proc/self/exe", "/proc/thread-self/exe"};
+    for (size_t i = 0; i < BHT_COUNT(paths); i++) {
+        bh_file_source source;
+        bh_file_source_init(&source);
+        source.path = paths[i];
+        source.format = BH_FILE_RAW;
+        bh_buffer *exe = fx_load(context, &source);
+        BHT_MEM_EQ(fx_mapped(exe), "\177ELF", 4);
+        bh_buffer_release(exe);
+    }
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    _exit(0);
+}
+
+/* Its /proc/self is empty from then on. */
+static void a_host_whose_first_thread_has_ended(void) {
+    const pid_t host = BHT_TSAN ? -1 : fork(); /* TSan knows no threads after a fork */
+    if (host == 0) {
+        pthread_t thread;
+        BHT_EQ(pthread_create(&thread, NULL, live_on, NULL), 0);
+        pthread_exit(NULL);
+    }
+    int status = 0;
+    BHT_TRUE(BHT_TSAN || waitpid(host, &status, 0) == host);
+    BHT_EQ(status, 0);
+}
+
 /* All of them are on their way to their device before one has come to it. */
 static void workers_start_beside_each_other(void) {
     enum { COUNT = 8 };
@@ -255,6 +287,7 @@ static void workers_start_beside_each_other(void) {
     bh_context_destroy(context);
 }
 
+/* As daemons do: the library's own descriptors come to be 0, 1 and 2. */
 static void a_host_without_standard_streams(void) {
     int kept[3];
     for (int fd = 0; fd < 3; fd++) {
@@ -466,6 +499,7 @@ int main(int argc, char **argv) {
         BHT_TEST(descriptors_go_from_context_to_context),
         BHT_TEST(spares_take_over),
         BHT_TEST(workers_start_beside_each_other),
+        BHT_TEST(a_host_whose_first_thread_has_ended),
         BHT_TEST(a_host_without_standard_streams),
         BHT_TEST(a_log_function_that_calls_back),
         BHT_TEST(a_verdict_keeps_no_descriptor),

@@ -17,7 +17,7 @@ struct row {
     const char *cause, *setting;
 };
 
-#define FILTER "/proc/self/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"
+#define FILTER "/proc/thread-self/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 #define PODMAN "/run/.containerenv", ""
 #define KUBE   "/var/run/secrets/kubernetes.io", ""
 
@@ -73,7 +73,7 @@ static const struct row rows[] = {
     {"a profile of lxc's",
      BHI_REFUSED_MOUNTS,
      EACCES,
-     {"/run/systemd/container", "lxc\n", "/proc/self/attr/current",
+     {"/run/systemd/container", "lxc\n", "/proc/thread-self/attr/current",
       "lxc-container-default-cgns (enforce)\n"},
      "the AppArmor profile lxc-container-default-cgns",
      "a profile with 'userns,' and 'mount,'"},
@@ -92,7 +92,7 @@ static const struct row rows[] = {
     {"an old kernel",
      BHI_REFUSED_CALL,
      ENOSYS,
-     {"/proc/self/status", "Seccomp:\t0\n"},
+     {"/proc/thread-self/status", "Seccomp:\t0\n"},
      "this kernel does not have it",
      "Linux 5.16"},
     {"no namespaces in the kernel",
@@ -105,25 +105,25 @@ static const struct row rows[] = {
      BHI_REFUSED_MOUNTS,
      EACCES,
      {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n",
-      "/proc/self/attr/apparmor/current", "unconfined\n"},
+      "/proc/thread-self/attr/apparmor/current", "unconfined\n"},
      "kernel.apparmor_restrict_unprivileged_userns is 1",
      "sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
     {"Ubuntu's restriction, set off by a profile of its own",
      BHI_REFUSED_MOUNTS,
      EPERM,
-     {"/proc/self/attr/current", "unprivileged_userns (enforce)\n"},
+     {"/proc/thread-self/attr/current", "unprivileged_userns (enforce)\n"},
      "the AppArmor profile unprivileged_userns",
      "a profile with 'userns,'"},
     {"a container's AppArmor profile",
      BHI_REFUSED_MOUNTS,
      EACCES,
-     {"/.dockerenv", "", FILTER, "/proc/self/attr/current", "docker-default (enforce)\n"},
+     {"/.dockerenv", "", FILTER, "/proc/thread-self/attr/current", "docker-default (enforce)\n"},
      "the AppArmor profile docker-default",
      "--security-opt apparmor=unconfined"},
     {"the same in a pod",
      BHI_REFUSED_MOUNTS,
      EACCES,
-     {KUBE, "/proc/self/attr/current", "cri-containerd.apparmor.d (enforce)\n"},
+     {KUBE, "/proc/thread-self/attr/current", "cri-containerd.apparmor.d (enforce)\n"},
      "the AppArmor profile cri-containerd.apparmor.d",
      "an appArmorProfile of type Unconfined"},
     {"mounts that a filter refuses",
@@ -135,7 +135,7 @@ static const struct row rows[] = {
     {"a profile with a name to be afraid of",
      BHI_REFUSED_MOUNTS,
      EPERM,
-     {"/proc/self/attr/current", "a\033[31mb (enforce)\n"},
+     {"/proc/thread-self/attr/current", "a\033[31mb (enforce)\n"},
      "the AppArmor profile a?[31mb",
      ""},
     {"nothing to be seen",
