@@ -3,7 +3,9 @@
  * The budget is kept as time. It grows with the clock up to the window, and each unproductive death
  * costs window / budget. So a stream may lose |budget| workers at once, or one in each window /
  * budget for ever. A death is productive if the worker had completed a submission, or if a
- * submission is to blame. The backoff doubles with each unproductive death from the second on. It
+ * submission is to blame. The clock refills nothing between two failed starts in a row, and the
+ * second costs as long as it took, if that is more, up to a quarter of the window. So failed starts
+ * spend the budget however slowly they fail. The backoff doubles with each unproductive death from the second on. It
  * is reset once a worker has lived for window / budget, or has completed a submission.
  */
 #ifndef BHI_CORE_RESTART_H
@@ -18,6 +20,7 @@ struct bhi_restart {
     uint64_t credit_ns, credit_at_ns;
     uint32_t losses;       /* unproductive deaths in a row, for the backoff */
     uint64_t served_at_ns; /* when the bound worker became ready; 0: it is not ready, or gone */
+    bool starting_fails;   /* the last charge was for a failed start; no worker was ready since */
     bool productive;       /* it has completed something */
     uint64_t not_before_ns;
 };

@@ -131,8 +131,8 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
     }
     bh_detail trouble;
     bhi_fail(&trouble, BH_UNAVAILABLE, 0,
-             "stream %s: more than %u workers died within %llu s without having completed "
-             "anything; the last: %s",
+             "stream %s: its workers die before they complete anything, and its restart budget (%u "
+             "in %llu s) is spent; the last: %s",
              stream->name, stream->restart.budget,
              (unsigned long long)(stream->restart.window_ns / 1000000000), why->message);
     bhi_stream_unavailable(stream, &trouble, true);

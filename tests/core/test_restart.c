@@ -12,15 +12,47 @@ static struct bhi_restart fresh(void) {
     return restart;
 }
 
+static void lose(struct bhi_restart *restart, int times, uint64_t now_ns) {
+    for (int i = 0; i < times; i++) {
+        BHT_TRUE(!bhi_restart_lost(restart, false, now_ns));
+    }
+}
+
 static void test_budget_is_spent(void) {
     struct bhi_restart restart = fresh();
     for (int i = 0; i < 4; i++) {
         BHT_TRUE(!bhi_restart_lost(&restart, false, 0));
     }
     BHT_TRUE(bhi_restart_lost(&restart, false, 0));
+    bhi_restart_served(&restart, 1);
     BHT_TRUE(bhi_restart_lost(&restart, false, 999 * MS));
+    bhi_restart_served(&restart, 999 * MS);
     BHT_TRUE(!bhi_restart_lost(&restart, false, 1000 * MS)); /* one has come back */
+    bhi_restart_served(&restart, 1000 * MS);
     BHT_TRUE(bhi_restart_lost(&restart, false, 1001 * MS));
+}
+
+/* E9: each start fails later than a death's share of the window, which the clock would refill. */
+static void test_starts_that_fail_slowly_spend_the_budget(void) {
+    struct bhi_restart restart = fresh();
+    uint64_t now_ns = 0;
+    for (int i = 0; i < 4; i++) {
+        BHT_TRUE(!bhi_restart_lost(&restart, false, now_ns += 1000 * MS));
+    }
+    BHT_TRUE(bhi_restart_lost(&restart, false, now_ns += 1000 * MS));
+    /* The slower they fail, the fewer are tried: one of each quarter of the window. */
+    bhi_restart_init(&restart, 16, 4000 * MS, 0);
+    lose(&restart, 1, 1000 * MS);
+    for (int i = 0; i < 3; i++) {
+        lose(&restart, 1, (3000 + 2000 * (uint64_t)i) * MS);
+    }
+    BHT_TRUE(bhi_restart_lost(&restart, false, 9000 * MS));
+    /* A worker that was ready ends the row, though not the row of deaths. */
+    restart = fresh();
+    for (int i = 0; i < 100; i++) {
+        lose(&restart, 1, (1000 + 1000 * (uint64_t)i) * MS);
+        bhi_restart_served(&restart, (1001 + 1000 * (uint64_t)i) * MS);
+    }
 }
 
 static void test_refill(void) {
@@ -53,12 +85,6 @@ static void test_backoff_doubles(void) {
         BHT_TRUE(!bhi_restart_lost(&restart, false, 5 * MS));
         uint64_t expected = expected_ms[i] ? (5 + expected_ms[i]) * MS : 0;
         BHT_EQ(restart.not_before_ns, expected);
-    }
-}
-
-static void lose(struct bhi_restart *restart, int times, uint64_t now_ns) {
-    for (int i = 0; i < times; i++) {
-        BHT_TRUE(!bhi_restart_lost(restart, false, now_ns));
     }
 }
 
@@ -124,6 +150,7 @@ static void test_a_late_end_costs_a_quarter(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_budget_is_spent),
+        BHT_TEST(test_starts_that_fail_slowly_spend_the_budget),
         BHT_TEST(test_refill),
         BHT_TEST(test_credit_is_bounded),
         BHT_TEST(test_backoff_doubles),

@@ -77,7 +77,7 @@ bool host_submit(struct world *world, int number) {
     if (world->oracle.gives_up[work->stream] != 0 && stream->heals &&
         world->now_ns - stream->gave_up_ns >=
             world->program->streams[work->stream].window_ms * MS) {
-        stream->losses = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
+        stream->losses = stream->row = 0, oracle_healed(world, work->stream), tally(TALLY_HEALED);
     }
     oracle_submit(world, number);
     struct due refusal;
@@ -258,7 +258,7 @@ bool host_reset(struct world *world, int s) {
     }
     oracle_reset(world, s);
     oracle_healed(world, s);
-    stream->losses = 0;
+    stream->losses = stream->row = 0;
     if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE) {
         world_fail(world, "budget", "stream %d is reset and still UNAVAILABLE", s);
     }

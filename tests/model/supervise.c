@@ -354,9 +354,31 @@ static void check_backoff(struct world *world, int index, bool good, bool produc
     }
 }
 
+/* Another start has failed, and no worker was ready since the last: nothing comes back meanwhile, and
+ * it costs as long as it took, between a death's share and a quarter of the window. */
+static void add_to_row(struct world *world, struct world_stream *stream, uint64_t window_ns,
+                       uint64_t cost_ns) {
+    uint64_t took_ns = world->now_ns - stream->row_until_ns;
+    took_ns = took_ns < window_ns / 4 ? took_ns : window_ns / 4;
+    if (!stream->row++) {
+        stream->row_since_ns = world->now_ns;
+        stream->row_cost_ns = took_ns = 0;
+    }
+    stream->row_cost_ns += took_ns > cost_ns ? took_ns : cost_ns;
+    stream->row_until_ns = world->now_ns;
+}
+
+/* What the row has cost, and the deaths in a window before it. */
+static uint64_t most_cost(struct world *world, int index, uint64_t window_ns, uint64_t cost_ns) {
+    const struct world_stream *stream = world->streams[index];
+    const uint64_t since_ns = stream->row_since_ns - window_ns;
+    return stream->row_cost_ns +
+           cost_ns * (oracle_deaths_since(world, index, since_ns) - (stream->row - 1));
+}
+
 /* A stream has lost a worker for nothing, or could not get one: may it give up? Must it (case 50)?
- */
-static void check_budget(struct world *world, int index, bool productive) {
+ * |starting|: the worker had not been ready. */
+static void check_budget(struct world *world, int index, bool productive, bool starting) {
     struct world_stream *stream = world->streams[index];
     uint64_t window_ns = world->program->streams[index].window_ms * MS;
     uint32_t budget = world->program->streams[index].budget;
@@ -368,13 +390,18 @@ static void check_budget(struct world *world, int index, bool productive) {
         }
         return;
     }
+    if (starting) {
+        add_to_row(world, stream, window_ns, cost_ns);
+    }
+    const bool in_row = starting && stream->row > 1;
     uint32_t recent = oracle_deaths_since(world, index, now_ns - window_ns);
     uint32_t at_once = oracle_deaths_since(world, index, now_ns - cost_ns);
-    if (gave_up && recent < budget) {
+    if (gave_up && recent < budget &&
+        (!in_row || most_cost(world, index, window_ns, cost_ns) <= window_ns)) {
         world_fail(world, "budget", "stream %d gives up after %u deaths of %u", index, recent,
                    budget);
     }
-    if (!gave_up && at_once >= budget) {
+    if (!gave_up && (at_once >= budget || (in_row && stream->row_cost_ns > window_ns))) {
         world_fail(world, "budget", "stream %d goes on after %u deaths of %u", index, at_once,
                    budget);
     }
@@ -493,7 +520,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         }
         check_backoff(world, index, lived || worker->productive, productive);
         if (!death.others_would_fail) {
-            check_budget(world, index, productive);
+            check_budget(world, index, productive, !worker->ready);
         }
         after_loss(world, index);
     }
@@ -566,7 +593,7 @@ bool supervise_leave(struct world *world, struct worker *worker) {
     worker->stream = NOBODY;
     worker->left = index;
     check_backoff(world, index, true, true);
-    check_budget(world, index, true);
+    check_budget(world, index, true, false);
     after_loss(world, index);
     return true;
 }
@@ -594,7 +621,7 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
         before_loss(world, (int)index, UNAVAILABLE);
         bhi_stream_lost_worker(&stream->core, false, &why);
         check_backoff(world, (int)index, false, false);
-        check_budget(world, (int)index, false);
+        check_budget(world, (int)index, false, true);
         after_loss(world, (int)index);
         return true;
     }
@@ -626,6 +653,7 @@ bool supervise_ready(struct world *world, uint32_t index) {
     worker->ready = true;
     worker->ready_ns = world->now_ns;
     world_trace(world, "  worker %d is ready", worker->core.pid);
+    world->streams[index]->row = 0;
     bhi_stream_served(&world->streams[index]->core);
     if (world->streams[index]->core.trouble.status != BH_OK) {
         world_fail(world, "budget", "stream %u is served and still in trouble", index);

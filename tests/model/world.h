@@ -73,6 +73,9 @@ struct world_stream {
     bool heals; /* UNAVAILABLE: once the window has passed since */
     uint64_t gave_up_ns;
     uint32_t losses;      /* unproductive ones in a row */
+    uint32_t row;         /* failed starts in a row; what they cost, and when the first and the */
+    uint64_t row_cost_ns; /* last failed */
+    uint64_t row_since_ns, row_until_ns;
     bool change_reported; /* that its state has changed */
     enum bhi_stream_state seen;
 };
