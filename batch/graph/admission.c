@@ -71,9 +71,10 @@ static bool refuse_line(const struct bhi_admission *admission, const struct bhi_
                           node->state == BHI_JOB_FAILED ? "failed" : "been quarantined");
     }
     return bhi_refuse(complaint,
-                      "%s: the job \"%.255s\" differs from the one in the state folder, and only a "
-                      "failed job may change: undo the change, or give the job a new id",
-                      place(admission, spec->line, at), spec->id);
+                      "%s: the job \"%.255s\" differs from the one in the state folder: run it "
+                      "again as this line says (--redo %.255s), undo the change, or give the job a "
+                      "new id",
+                      place(admission, spec->line, at), spec->id, spec->id);
 }
 
 static bool refuse_twice(const struct bhi_admission *admission, const struct bhi_job_spec *spec,

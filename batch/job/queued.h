@@ -31,8 +31,9 @@ struct bhi_queue_options {
     bool retry_failed;     /* with |resume|: FAILED and QUARANTINED jobs run again, without their
                             * old guilt, and so do those that failed because of them; the first _add
                             * may give them other lines */
-    const char *const *redo; /* with |resume|: ids of jobs that run again, with all that depend on
-                              * them; the first _add may give them other lines */
+    const char *const *redo; /* with |resume|: ids, patterns of ids or "all": jobs that run again,
+                              * with all that depend on them; the first _add may give them other
+                              * lines */
     size_t redo_count;
     bool dry_run;        /* record nothing: the folder, if given, must have a batch; from the first
                          * _add on there is no journal. For _take and _ended */

@@ -3,6 +3,7 @@
 #include "batch/journal/database.h"
 #include "batch/journal/journal.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,30 +35,55 @@ static void take_up(struct bhi_job_node *node, const struct bhi_queue_options *o
     job->interrupted = !bhi_job_state_is_end(node->state);
 }
 
+/* Marks the jobs that |pattern| of --redo names: an id, "all", or a pattern as of file names. Returns
+ * false if there are none. */
+static bool mark_redone(struct bhi_graph *graph, const char *pattern) {
+    struct bhi_job_node *named = bhi_graph_find(graph, pattern);
+    const bool all = !strcmp(pattern, "all");
+    if (named) {
+        return named->redo_unrecorded = true;
+    }
+    bool any = false;
+    for (uint32_t i = 0; i < graph->count; i++) {
+        struct bhi_job_node *node = bhi_graph_node(graph, i);
+        if (all || fnmatch(pattern, node->job.id, 0) == 0) {
+            any = node->redo_unrecorded = true;
+        }
+    }
+    return any;
+}
+
+static bool needs_redone(const struct bhi_graph *graph, const struct bhi_job_node *node) {
+    for (uint32_t e = node->needs; e != BHI_NO_EDGE; e = graph->edges[e].next) {
+        if (bhi_graph_node(graph, graph->edges[e].node)->redo_unrecorded) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Runs the jobs of --redo again, with all that depend on them. Their temporary files are
  * removed. */
 static enum bhi_queue_result redo(struct bhi_graph *graph, const struct bhi_queue_options *options,
                                   struct bhi_complaint *complaint) {
     for (size_t i = 0; i < options->redo_count; i++) {
-        struct bhi_job_node *first = bhi_graph_find(graph, options->redo[i]);
-        if (!first) {
+        if (!mark_redone(graph, options->redo[i])) {
             bhi_refuse(complaint, "%.400s has no job \"%.255s\" to run again", options->folder,
                        options->redo[i]);
             return BHI_QUEUE_BAD_INPUT;
         }
-        const uint32_t search = bhi_graph_search(graph, first, true, UINT32_MAX);
-        for (uint32_t k = 0; k < graph->count; k++) {
-            struct bhi_job_node *node = bhi_graph_node(graph, k);
-            struct bhi_job *job = &node->job;
-            if (node->seen != search) {
-                continue;
-            }
-            begin_anew(node);
-            node->redo_unrecorded = job->interrupted = true;
-            job->sealed = false;
-            free((char *)job->outputs);
-            job->outputs = NULL;
+    }
+    for (uint32_t k = 0; options->redo_count && k < graph->count; k++) {
+        struct bhi_job_node *node = bhi_graph_node(graph, graph->order[k]); /* by rank */
+        struct bhi_job *job = &node->job;
+        if (!node->redo_unrecorded && !needs_redone(graph, node)) {
+            continue;
         }
+        begin_anew(node);
+        node->redo_unrecorded = job->interrupted = true;
+        job->sealed = false;
+        free((char *)job->outputs);
+        job->outputs = NULL;
     }
     return BHI_QUEUE_OK;
 }

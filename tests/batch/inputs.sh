@@ -539,7 +539,7 @@ sed -i 's/a\.npy:/b.npy:/' jobs.jsonl # done, and not to be changed
 cp x.npy gone.npy
 cli batch jobs.jsonl --resume --retry-failed
 expect_status 2
-expect_stderr "only a failed job may change"
+expect_stderr "run it again as this line says (--redo "
 expect_state bad failed
 cp good.jsonl jobs.jsonl
 rm gone.npy

@@ -85,7 +85,7 @@ static void test_a_failed_line_is_mended(void) {
 
     BHT_EQ(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
     expect_refused(queue, bends, "\"depends_on\" cannot change");
-    expect_refused(queue, done, "only a failed job may change");
+    expect_refused(queue, done, "run it again as this line says (--redo ");
     expect_sql(&place, "SELECT id, line, priority, state FROM job JOIN progress ON job = number",
                "a 1 0 4; b 2 0 4; c 3 0 3; ");
     if (add_line(queue, mended, &complaint) != BHI_QUEUE_OK) {
@@ -102,7 +102,7 @@ static void test_a_failed_line_is_mended(void) {
     BHT_STR_HAS(job->text, "k2");
     /* It has begun: no line changes any more. */
     expect_refused(queue, "{\"id\": \"a\", \"kernel\": \"k2\", \"groups\": [1]}",
-                   "only a failed job may change");
+                   "run it again as this line says (--redo ");
     bhi_queue_close(queue);
 
     queue = again(&place);
@@ -325,6 +325,23 @@ static void test_redo_begins_anew_with_what_depends_on_it(void) {
     }
     take(queue, NULL);
     bhi_queue_close(queue);
+    expect_sql(&place, sql, before);
+
+    /* Patterns, and all. */
+    static const char *const all[] = {"all"}, *const some[] = {"[b-c]", "x", "?"};
+    BHT_EQ(open_redo(&place, some, 2, true, &queue, &complaint), BHI_QUEUE_BAD_INPUT);
+    BHT_STR_HAS(complaint.text, "has no job \"x\"");
+    BHT_EQ(open_redo(&place, some, 1, true, &queue, &complaint), BHI_QUEUE_OK);
+    BHT_TRUE(bhi_queue_runs_anew(queue, "b") && bhi_queue_runs_anew(queue, "c"));
+    BHT_TRUE(!bhi_queue_runs_anew(queue, "a") && !bhi_queue_runs_anew(queue, "f"));
+    bhi_queue_close(queue);
+    for (int i = 0; i < 2; i++) {
+        BHT_EQ(open_redo(&place, i ? all : &some[2], 1, true, &queue, &complaint), BHI_QUEUE_OK);
+        for (const char *id = "abcdef"; *id; id++) {
+            BHT_TRUE(bhi_queue_runs_anew(queue, (char[]){*id, 0}));
+        }
+        bhi_queue_close(queue);
+    }
     expect_sql(&place, sql, before);
 
     BHT_EQ(open_redo(&place, ids, 2, false, &queue, &complaint), BHI_QUEUE_OK);
