@@ -17,6 +17,7 @@
 #include "batch/runner/runner.h"
 #include "batch/slurm/array.h"
 #include "batch/slurm/whole.h"
+#include "cli/batch_changes.h"
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
 #include "cli/batch_options.h"
@@ -54,6 +55,7 @@ struct batch {
     bool halted;
     struct bhi_report_stuck *stuck; /* owned, and their texts */
     size_t stuck_count, stuck_capacity;
+    struct bhi_batch_changes changes;
 };
 
 /* -- jobs ---------------------------------------------------------------------------------------
@@ -136,6 +138,51 @@ static void note_mixture(const struct batch *batch, uint64_t before) {
     }
 }
 
+/* Has the jobs that |changes| names run again: opens the queue anew, so that they begin anew. */
+static int redo_changed(struct batch *batch) {
+    struct bhi_batch_options *options = &batch->options;
+    const size_t count = options->redo_count + batch->changes.id_count;
+    const char **redo = realloc(options->redo, (count + 1) * sizeof *redo);
+    if (!redo) {
+        bhi_complain("batch", "out of memory");
+        return BHI_EXIT_ENVIRON;
+    }
+    memcpy(redo + options->redo_count, batch->changes.ids, batch->changes.id_count * sizeof *redo);
+    options->redo = redo;
+    options->redo_count = count;
+    (void)bhi_queue_close(batch->queue);
+    batch->queue = NULL;
+    const int exit_status = open_queue(batch);
+    return exit_status == BHI_EXIT_READY ? check_jobs(batch, bhi_queue_cwd(batch->queue))
+                                         : exit_status;
+}
+
+/* What finished jobs have read may be other files now. */
+static int judge_changes(struct batch *batch) {
+    static const char *const ends[] = {
+        "--redo-changed runs these jobs again, --keep-changed keeps their results",
+        "the jobs run again (--redo-changed)", "the results are kept (--keep-changed)"};
+    enum { MOST = 20 };
+    char text[BHI_BATCH_CHANGE_TEXT];
+    const struct bhi_batch_changes *changes = &batch->changes;
+    const int end = batch->options.redo_changed ? 1 : batch->options.keep_changed ? 2 : 0;
+    const int exit_status =
+        bhi_batch_changes_find(batch->queue, &batch->jobs.made, &batch->changes);
+    if (exit_status != BHI_EXIT_READY || !changes->count) {
+        return exit_status;
+    }
+    for (size_t i = 0; i < changes->count && i < MOST; i++) {
+        fprintf(stderr, "%s\n", bhi_batch_change_text(&changes->list[i], text));
+    }
+    if (changes->count > MOST) {
+        fprintf(stderr, "and %zu more files\n", changes->count - MOST);
+    }
+    bhi_complain("batch", "%zu file%s changed since jobs read %s: %s", changes->count,
+                 changes->count == 1 ? " has" : "s have", changes->count == 1 ? "it" : "them",
+                 ends[end]);
+    return end == 1 ? redo_changed(batch) : end == 2 ? BHI_EXIT_READY : BHI_EXIT_USAGE;
+}
+
 /* A new batch is checked before its folder is made, so a refused one leaves no state. A resumed
  * batch is opened before its files are checked: a finished job needs its inputs no more. */
 static int submit_jobs(struct batch *batch) {
@@ -158,7 +205,8 @@ static int submit_jobs(struct batch *batch) {
     }
     if (batch->options.resume) {
         (void)((exit_status = open_queue(batch)) != BHI_EXIT_READY ||
-               (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY);
+               (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY ||
+               (exit_status = judge_changes(batch)) != BHI_EXIT_READY);
     } else {
         (void)((exit_status = check_jobs(batch, folder)) != BHI_EXIT_READY ||
                (exit_status = open_queue(batch)) != BHI_EXIT_READY);
@@ -334,6 +382,7 @@ static int run_jobs(struct batch *batch) {
         .memory_limit = batch->options.memory_limit,
         .memory = bhi_memory_here(batch->options.memory),
         .halt = batch->options.halt,
+        .made = &batch->jobs.made,
         .quarantine = batch->shared.quarantine_path ? &batch->shared.quarantine : NULL,
         .cancelled = is_cancelled,
         .progress = on_progress,
@@ -517,6 +566,7 @@ int bhi_batch_main(const struct bhi_args *args) {
         exit_status = BHI_EXIT_ENVIRON;
     }
     bhi_batch_jobs_free(&batch.jobs);
+    bhi_batch_changes_free(&batch.changes);
     free_stuck(&batch);
     bhi_batch_options_free(&batch.options);
     return exit_status;

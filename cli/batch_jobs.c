@@ -158,6 +158,7 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     struct bhi_complaint complaint;
     *jobs = (struct bhi_batch_jobs){0};
     bhi_names_init(&jobs->bad_ids);
+    bhi_names_init(&jobs->made);
     jobs->path = path;
     jobs->name = strcmp(path, "-") ? path : "standard input";
     int error;
@@ -239,7 +240,8 @@ int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, c
     const struct bhi_preflight_own own = {.jobs = strcmp(jobs->path, "-") != 0 ? jobs->path
                                                                                : "/dev/stdin",
                                           .state = state,
-                                          .contents = jobs->contents};
+                                          .contents = jobs->contents,
+                                          .made = &jobs->made};
     struct known ended = {.ended_only = true};
     bool *skipped = calloc(jobs->count + 1, sizeof *skipped);
     struct flight flight = {.jobs = jobs,
@@ -413,6 +415,7 @@ void bhi_batch_jobs_free(struct bhi_batch_jobs *jobs) {
     }
     free(jobs->faults);
     bhi_names_fini(&jobs->bad_ids);
+    bhi_names_fini(&jobs->made);
     for (size_t i = 0; i < jobs->count; i++) {
         bhi_job_spec_free(&jobs->specs[i]);
     }

@@ -29,6 +29,7 @@ struct bhi_batch_jobs {
     struct bhi_report_bad *bads; /* owned, with their texts */
     size_t bads_count, bads_capacity;
     struct bhi_names bad_ids; /* of |bads|, by index; a newline begins one without an id */
+    struct bhi_names made;    /* inputs that jobs write, as whole paths; after _check */
     size_t not_json;          /* lines that are not JSON; only the first few are listed */
     bool told_not_json;       /* their number was printed */
     size_t bad_line;          /* the last bad line; with several errors it counts once */

@@ -68,6 +68,8 @@ static bool parse_item(struct bhi_batch_options *options, const struct bhi_arg *
     default:
         options->resume |= item->option == BHI_BATCH_RESUME;
         options->retry_failed |= item->option == BHI_BATCH_RETRY_FAILED;
+        options->redo_changed |= item->option == BHI_BATCH_REDO_CHANGED;
+        options->keep_changed |= item->option == BHI_BATCH_KEEP_CHANGED;
         options->dry_run |= item->option == BHI_BATCH_DRY_RUN;
         options->verify |= item->option == BHI_BATCH_VERIFY;
         options->keep_going |= item->option == BHI_BATCH_KEEP_GOING;
@@ -85,6 +87,13 @@ static bool check_options(const struct bhi_batch_options *options,
     }
     if (options->redo_count && !options->resume) {
         return bhi_refuse(complaint, "--redo needs --resume");
+    }
+    if ((options->redo_changed || options->keep_changed) && !options->resume) {
+        return bhi_refuse(complaint, "--%s-changed needs --resume",
+                          options->redo_changed ? "redo" : "keep");
+    }
+    if (options->redo_changed && options->keep_changed) {
+        return bhi_refuse(complaint, "--redo-changed excludes --keep-changed");
     }
     if (options->verify && (options->resume || options->dry_run)) {
         return bhi_refuse(complaint, "--verify runs nothing: it excludes --%s",

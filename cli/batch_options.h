@@ -14,7 +14,8 @@ struct bhi_batch_options {
     uint64_t streams, retries, halt;
     const char **redo; /* owned; ids */
     size_t redo_count;
-    bool resume, retry_failed, keep_going, dry_run, verify, json, verbose;
+    bool resume, retry_failed, redo_changed, keep_changed, keep_going, dry_run, verify, json,
+        verbose;
     bh_memory memory;
     bool limits_memory;
     bh_isolation isolation;

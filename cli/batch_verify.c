@@ -1,6 +1,7 @@
 /* --verify: are the outputs of a batch still what was written? They must exist, with the content
  * that was recorded before they were put in their places. Outputs in a state of format 3 have no
- * recorded hash: their sizes and times are compared. */
+ * recorded hash: their sizes and times are compared. And are kernels and inputs still what the jobs
+ * read? An input that a job of the batch made is one of the outputs. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/array.h"
 #include "batch/graph/paths.h"
 #include "batch/journal/marks.h"
+#include "cli/batch_changes.h"
 #include "cli/batch_look.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -54,6 +56,7 @@ struct verify {
     size_t count, capacity;
     uint64_t jobs, of[FINDINGS];
     uint64_t without_hash; /* of those that are unchanged */
+    struct bhi_batch_changes changes;
     bool failed;
 };
 
@@ -185,8 +188,39 @@ static void print_summary(const struct verify *verify, uint64_t outputs) {
     }
 }
 
+/* A file that a job of the batch has made since. */
+static bool is_output(struct verify *verify, const struct bhi_batch_change *change) {
+    char *normal = bhi_paths_normalize(&verify->paths, change->path);
+    const bool is = normal && bhi_names_find(&verify->files, normal) != BHI_NO_NAME;
+    free(normal);
+    return is;
+}
+
+/* Tells which files have changed. Returns how many, or adds them to |list|. */
+static size_t tell_changes(struct verify *verify, json_t *list) {
+    char text[BHI_BATCH_CHANGE_TEXT];
+    size_t count = 0;
+    for (size_t i = 0; i < verify->changes.count; i++) {
+        const struct bhi_batch_change *change = &verify->changes.list[i];
+        if (is_output(verify, change)) {
+            continue;
+        }
+        count++;
+        if (list) {
+            json_array_append_new(list,
+                                  json_pack("{s:o, s:I, s:o}", "file", bhi_json_text(change->path),
+                                            "jobs", (json_int_t)change->jobs, "example",
+                                            bhi_json_text(change->example)));
+        } else {
+            puts(bhi_batch_change_text(change, text));
+        }
+    }
+    return count;
+}
+
 static bool print_object(const struct verify *verify, uint64_t outputs,
-                         const struct bhi_batch_look *look, int exit_status, json_t *list) {
+                         const struct bhi_batch_look *look, int exit_status, json_t *list,
+                         json_t *changed) {
     json_t *object =
         json_pack("{s:o, s:o, s:I, s:I, s:i}", "jobs", bhi_json_text(look->jobs_path), "state",
                   bhi_json_text(look->state), "done", (json_int_t)verify->jobs, "outputs",
@@ -197,6 +231,7 @@ static bool print_object(const struct verify *verify, uint64_t outputs,
     json_object_set_new(object, "unchanged_by_time",
                         json_integer((json_int_t)verify->without_hash));
     json_object_set(object, "findings", list);
+    json_object_set(object, "changed_files", changed);
     const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
     fputc('\n', stdout);
     json_decref(object);
@@ -219,14 +254,17 @@ static int judge(struct verify *verify, const size_t *last, const struct bhi_bat
         outputs++;
         tell(verify, output, found, look, list);
     }
-    const bool fine = outputs == verify->of[UNCHANGED] + verify->of[REPLACED];
+    json_t *changed = look->json ? json_array() : NULL;
+    const bool fine = tell_changes(verify, changed) == 0 &&
+                      outputs == verify->of[UNCHANGED] + verify->of[REPLACED];
     int exit_status = fine ? BHI_EXIT_READY : BHI_EXIT_POISONED;
     if (!look->json) {
         print_summary(verify, outputs);
-    } else if (!print_object(verify, outputs, look, exit_status, list)) {
+    } else if (!print_object(verify, outputs, look, exit_status, list, changed)) {
         exit_status = BHI_EXIT_ENVIRON;
     }
     json_decref(list);
+    json_decref(changed);
     return exit_status;
 }
 
@@ -239,7 +277,8 @@ int bhi_batch_verify(struct bhi_queue *queue, const struct bhi_batch_look *look)
     size_t *last = read ? calloc(verify.files.count + 1, sizeof *last) : NULL;
     if (last) {
         find_last(&verify, last);
-        exit_status = judge(&verify, last, look);
+        exit_status = bhi_batch_changes_find(queue, NULL, &verify.changes);
+        exit_status = exit_status == BHI_EXIT_READY ? judge(&verify, last, look) : exit_status;
     } else {
         bhi_complain("batch", "%s", read ? "out of memory" : "the state folder cannot be read");
     }
@@ -249,6 +288,7 @@ int bhi_batch_verify(struct bhi_queue *queue, const struct bhi_batch_look *look)
         free(verify.outputs[i].path);
     }
     free(verify.outputs);
+    bhi_batch_changes_free(&verify.changes);
     bhi_paths_fini(&verify.paths);
     bhi_names_fini(&verify.files);
     return exit_status;

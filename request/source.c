@@ -77,13 +77,16 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     }
     if (!source->includes) {
         source->includes = calloc(BHI_MAX_INCLUDES, sizeof *source->includes);
+        source->include_paths = calloc(BHI_MAX_INCLUDES, sizeof *source->include_paths);
     }
-    char *copy = strdup(name);
-    if (!source->includes || !copy) {
+    char *copy = strdup(name), *from = strdup(path);
+    if (!source->includes || !source->include_paths || !copy || !from) {
         free(text);
         free(copy);
+        free(from);
         return refuse_memory(source, complaint);
     }
+    source->include_paths[source->include_count] = from;
     source->includes[source->include_count++] =
         (bh_glsl_include){.name = copy, .text = text, .length = size};
     return true;
@@ -160,8 +163,10 @@ void bhi_source_free(struct bhi_source *source) {
     for (uint32_t i = 0; i < source->include_count; i++) {
         free((char *)source->includes[i].name);
         free((char *)source->includes[i].text);
+        free(source->include_paths[i]);
     }
     free(source->defines);
     free(source->includes);
+    free(source->include_paths);
     *source = (struct bhi_source){0};
 }

@@ -16,9 +16,10 @@ struct bhi_source {
     uint32_t define_count;
     bh_glsl_include *includes; /* owned, and their texts */
     uint32_t include_count;
-    bool given;   /* defines or includes were given, also a folder without sources */
-    size_t bytes; /* size of all includes */
-    int error;    /* errno of the last refusal; 0: none, or no system call was the reason */
+    char **include_paths; /* owned, each too: the files that they were read from */
+    bool given;           /* defines or includes were given, also a folder without sources */
+    size_t bytes;         /* size of all includes */
+    int error;            /* errno of the last refusal; 0: none, or no system call was the reason */
 };
 
 /* Adds a define: |length| bytes of |name|; |value| may be NULL. */

@@ -298,7 +298,8 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
         "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'";
     static const char host[] =
         "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'host'";
-    int64_t jobs = 0, devices = 0, hosts = 0;
+    static const char files[] = "SELECT count(*) FROM sqlite_schema WHERE name IN ('file', 'used')";
+    int64_t jobs = 0, devices = 0, hosts = 0, tables = 0;
     bool fresh;
     struct stat status;
     const bool empty =
@@ -340,9 +341,11 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
         (fresh ? !create_tables(journal, complaint) : !check_pages(journal, complaint)) ||
         !bhi_journal_number(journal, "SELECT count(*) FROM job", &jobs, complaint) ||
         !bhi_journal_number(journal, device, &devices, complaint) ||
-        !bhi_journal_number(journal, host, &hosts, complaint)) {
+        !bhi_journal_number(journal, host, &hosts, complaint) ||
+        !bhi_journal_number(journal, files, &tables, complaint)) {
         return false;
     }
+    journal->has_files = tables == 2;
     journal->has_device = devices;
     journal->has_host = hosts;
     if (!jobs && bhi_lock_is_used(&journal->lock)) {
@@ -367,7 +370,7 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
     return good ? BHI_QUEUE_OK : journal->state.is_none ? BHI_QUEUE_BAD_INPUT : BHI_QUEUE_ENVIRON;
 }
 
-/* Gives the database the columns that it lacks, and the version. */
+/* Gives the database the columns and tables that it lacks, and the version. */
 static bool upgrade(struct bhi_journal *journal, struct bhi_complaint *complaint) {
     char pragma[48];
     snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", BHI_JOURNAL_VERSION);
@@ -376,8 +379,9 @@ static bool upgrade(struct bhi_journal *journal, struct bhi_complaint *complaint
          execute(journal, "ALTER TABLE attempt ADD COLUMN " BHI_JOURNAL_DEVICE, complaint)) &&
         (journal->has_host ||
          execute(journal, "ALTER TABLE attempt ADD COLUMN " BHI_JOURNAL_HOST, complaint)) &&
+        (journal->has_files || execute(journal, BHI_JOURNAL_FILES, complaint)) &&
         execute(journal, pragma, complaint) && execute(journal, "COMMIT", complaint)) {
-        journal->has_device = journal->has_host = true;
+        journal->has_device = journal->has_host = journal->has_files = true;
         return true;
     }
     bhi_journal_rollback(journal);

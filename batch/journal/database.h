@@ -28,6 +28,9 @@ enum bhi_sql_statement {
     BHI_SQL_RETRY,
     BHI_SQL_REDO,
     BHI_SQL_REPLACE,
+    BHI_SQL_FILE,
+    BHI_SQL_UNUSE,
+    BHI_SQL_USE,
     BHI_SQL_COUNT
 };
 
@@ -38,7 +41,9 @@ struct bhi_journal {
 
     pthread_mutex_t database; /* held while |db| is used; taken before |mutex| */
     sqlite3 *db;
-    bool has_device, has_host; /* attempt has the column (schema.h) */
+    bool has_device, has_host;       /* attempt has the column (schema.h) */
+    bool has_files;                  /* the tables of files exist */
+    struct bhi_used_rows *used_rows; /* owned; NULL: no row was written yet */
     bool log_stays; /* when jobs were added, another program was reading the old content */
     struct bhi_feed feed;
     sqlite3_stmt *statements[BHI_SQL_COUNT];
@@ -57,9 +62,9 @@ struct bhi_journal {
     bool has_thread;
 };
 
-/* Has the database all columns of this version? */
+/* Has the database all columns and tables of this version? */
 static inline bool bhi_journal_is_present(const struct bhi_journal *journal) {
-    return journal->has_device && journal->has_host;
+    return journal->has_device && journal->has_host && journal->has_files;
 }
 /* Complains about an SQLite error, and says what to do. Always returns false. */
 bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
@@ -91,8 +96,12 @@ bool bhi_journal_accept_database(struct bhi_journal *journal, struct bhi_complai
 void bhi_journal_close_database(struct bhi_journal *journal);
 /* Prepares all statements. */
 bool bhi_journal_prepare(struct bhi_journal *journal, struct bhi_complaint *complaint);
-/* Prepares BHI_SQL_ATTEMPT again, now that all columns exist. */
-bool bhi_journal_prepare_attempt(struct bhi_journal *journal, struct bhi_complaint *complaint);
+/* Prepares again what needs all columns and tables, now that they exist. */
+bool bhi_journal_prepare_present(struct bhi_journal *journal, struct bhi_complaint *complaint);
+/* Records which files attempt |tried| of |job| has read. Returns an SQLite code. */
+int bhi_used_rows_write(struct bhi_journal *journal, int64_t job, int64_t tried,
+                        const struct bhi_used *used);
+void bhi_used_rows_free(struct bhi_used_rows *rows);
 /* Writes one note, inside a transaction. Returns an SQLite code. */
 int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note);
 /* Binds |arguments| (i: int64_t, t: const char *, b: 32 bytes, n: none) and runs the statement.

@@ -20,6 +20,7 @@ static struct bhi_note *note_of(struct bhi_list *node) {
 static void free_note(struct bhi_note *note) {
     free(note->attempt);
     free((char *)note->outputs);
+    bhi_used_free(&note->used);
     free(note);
 }
 
@@ -201,6 +202,7 @@ bool bhi_journal_close(struct bhi_journal *journal) {
     pthread_cond_destroy(&journal->wake);
     pthread_mutex_destroy(&journal->mutex);
     pthread_mutex_destroy(&journal->database);
+    bhi_used_rows_free(journal->used_rows);
     free(journal->folder);
     free(journal->path);
     free(journal);
@@ -218,7 +220,9 @@ static struct bhi_note *copy_note(const struct bhi_note *note) {
     *copy = *note;
     copy->attempt = note->attempt ? malloc(sizeof *copy->attempt) : NULL;
     copy->outputs = note->outputs ? strdup(note->outputs) : NULL;
-    if (!copy->attempt != !note->attempt || !copy->outputs != !note->outputs) {
+    copy->used = (struct bhi_used){.bytes = NULL};
+    if (!copy->attempt != !note->attempt || !copy->outputs != !note->outputs ||
+        !bhi_used_append(&copy->used, &note->used)) {
         free_note(copy);
         return NULL;
     }
@@ -258,7 +262,7 @@ bool bhi_journal_accept(struct bhi_journal *journal, struct bhi_complaint *compl
     pthread_mutex_lock(&journal->database);
     const bool was_present = bhi_journal_is_present(journal);
     const bool good = bhi_journal_accept_database(journal, complaint) &&
-                      (was_present || bhi_journal_prepare_attempt(journal, complaint));
+                      (was_present || bhi_journal_prepare_present(journal, complaint));
     pthread_mutex_unlock(&journal->database);
     return good;
 }

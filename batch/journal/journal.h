@@ -51,4 +51,12 @@ bool bhi_journal_each_attempt(struct bhi_journal *journal,
                               bool (*visit)(void *user, const struct bhi_attempt_record *record),
                               void *user);
 
+/* Visit the files that jobs which are done, or complete, have read; and those jobs of one file. */
+bool bhi_journal_each_file(struct bhi_journal *journal,
+                           bool (*visit)(void *user, uint64_t number, const char *path,
+                                         const char *mark),
+                           void *user);
+bool bhi_journal_each_user(struct bhi_journal *journal, uint64_t file,
+                           bool (*visit)(void *user, const char *id), void *user);
+
 #endif

@@ -67,3 +67,22 @@ bool bhi_marks_check(const char *text, size_t count) {
     }
     return !*text;
 }
+
+void bhi_used_mark_write(const struct bhi_used_mark *mark, char out[BHI_USED_MARK_TEXT]) {
+    char hash[HASH_TEXT + 1] = "";
+    if (mark->hashed) {
+        sodium_bin2hex(hash, sizeof hash, mark->hash, sizeof mark->hash);
+    }
+    snprintf(out, BHI_USED_MARK_TEXT, "%" PRIu64 "@%" PRIu64 "@%" PRIu64 "%s%s", mark->size,
+             mark->modified_ns, mark->changed_ns, mark->hashed ? "#" : "", hash);
+}
+
+bool bhi_used_mark_read(const char *text, struct bhi_used_mark *out_mark) {
+    if (!read_number(&text, &out_mark->size) || *text++ != '@' ||
+        !read_number(&text, &out_mark->modified_ns) || *text++ != '@' ||
+        !read_number(&text, &out_mark->changed_ns)) {
+        return false;
+    }
+    out_mark->hashed = *text == '#';
+    return (!out_mark->hashed || (++text && read_hash(&text, out_mark->hash))) && !*text;
+}

@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 #include "batch/job/queued.h"
+#include "batch/journal/used.h"
 #include "formats/complaint.h"
 
 /* The batch of a state folder. */
@@ -20,7 +21,7 @@ bool bhi_journal_batch_make(struct bhi_journal_batch *out_batch, struct bhi_comp
 
 enum bhi_note_kind {
     BHI_NOTE_STARTED, /* attempt, stream, times.started_ns */
-    BHI_NOTE_SEALED,  /* attempt, outputs, then, user */
+    BHI_NOTE_SEALED,  /* attempt, outputs, used, then, user */
     BHI_NOTE_ENDED,   /* state and counters; the attempt if there is one */
     BHI_NOTE_STATE,   /* state, origin: a consequence of another job's end */
 };
@@ -37,6 +38,7 @@ struct bhi_note {
     uint64_t time_ns;            /* CLOCK_REALTIME, when it was noted */
     struct bhi_attempt *attempt; /* owned; SEALED, ENDED */
     const char *outputs;         /* owned; SEALED */
+    struct bhi_used used;        /* owned; SEALED */
     void (*then)(void *user, bool durable);
     void *user;
 };

@@ -6,10 +6,23 @@
 #define BHI_JOURNAL_FILE "batch.db"
 #define BHI_JOURNAL_LOCK "lock"
 /* The columns of attempt that format 4 did not have at first, in the order in which they came. Such
- * a database gets them when a batch goes on; who does not know them neither reads nor writes
+ * a database gets them when a batch goes on; versions that do not know them neither read nor write
  * them. */
 #define BHI_JOURNAL_DEVICE "device TEXT NOT NULL DEFAULT ''"
 #define BHI_JOURNAL_HOST   "host TEXT NOT NULL DEFAULT ''"
+/* So are these tables: the files that were read, each content once or more, and by which attempt. */
+#define BHI_JOURNAL_FILES                                                                          \
+    "CREATE TABLE file (\n"                                                                        \
+    "    number INTEGER PRIMARY KEY CHECK (number > 0),\n"                                         \
+    "    path TEXT NOT NULL CHECK (path != ''),\n"                                                 \
+    "    mark TEXT NOT NULL\n"                                                                     \
+    ") STRICT;\n"                                                                                  \
+    "CREATE TABLE used (\n"                                                                        \
+    "    job INTEGER NOT NULL CHECK (job > 0),\n"                                                  \
+    "    file INTEGER NOT NULL CHECK (file > 0),\n"                                                \
+    "    attempt INTEGER NOT NULL CHECK (attempt > 0),\n"                                          \
+    "    PRIMARY KEY (job, file)\n"                                                                \
+    ") STRICT, WITHOUT ROWID;\n"
 
 enum {
     BHI_JOURNAL_APPLICATION = 0x42486a6c, /* PRAGMA application_id: "BHjl" */
@@ -83,7 +96,7 @@ static const char bhi_journal_schema[] =
     "    " BHI_JOURNAL_DEVICE ",\n"
     "    " BHI_JOURNAL_HOST ",\n"
     "    PRIMARY KEY (job, attempt)\n"
-    ") STRICT, WITHOUT ROWID;\n"
+    ") STRICT, WITHOUT ROWID;\n" BHI_JOURNAL_FILES
     /* For people; the program does not read it. */
     "CREATE VIEW jobs AS SELECT job.number AS number, job.id AS id,\n"
     "    CASE state WHEN 0 THEN 'submitted' WHEN 1 THEN 'waiting' WHEN 2 THEN 'running'\n"

@@ -365,7 +365,8 @@ void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t st
 
 void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
                       const struct bhi_attempt *attempt, const char *outputs,
-                      void (*then)(void *user, bool durable), void *user) {
+                      const struct bhi_used *used, void (*then)(void *user, bool durable),
+                      void *user) {
     if (!queue->journal) {
         then(user, true);
         return;
@@ -378,6 +379,7 @@ void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
                                   .time_ns = bhi_clock_calendar_ns(),
                                   .attempt = &copy,
                                   .outputs = outputs,
+                                  .used = used ? *used : (struct bhi_used){0},
                                   .then = then,
                                   .user = user};
     bhi_journal_note(queue->journal, &note);
@@ -493,4 +495,16 @@ bool bhi_queue_each_attempt(struct bhi_queue *queue,
                             bool (*visit)(void *user, const struct bhi_attempt_record *record),
                             void *user) {
     return queue->journal && bhi_journal_each_attempt(queue->journal, visit, user);
+}
+
+bool bhi_queue_each_file(struct bhi_queue *queue,
+                         bool (*visit)(void *user, uint64_t number, const char *path,
+                                       const char *mark),
+                         void *user) {
+    return queue->journal && bhi_journal_each_file(queue->journal, visit, user);
+}
+
+bool bhi_queue_each_user(struct bhi_queue *queue, uint64_t file,
+                         bool (*visit)(void *user, const char *id), void *user) {
+    return queue->journal && bhi_journal_each_user(queue->journal, file, visit, user);
 }

@@ -26,6 +26,7 @@
 #define BHI_BATCH_QUEUE_QUEUE_H
 
 #include "batch/job/queued.h"
+#include "batch/journal/used.h"
 
 struct bhi_queue;
 
@@ -59,14 +60,16 @@ struct bhi_job *bhi_queue_take(struct bhi_queue *queue);
 /* Call it when an attempt was given to a worker. */
 void bhi_queue_started(struct bhi_queue *queue, struct bhi_job *job, uint32_t stream);
 /* Call it when the outputs are complete on disk under their temporary names. |outputs| (copied) are
- * the marks by which a later process recognises them (marks.h). |attempt| is how and when the
+ * the marks by which a later process recognises them (marks.h). |used| (copied; NULL: not known)
+ * are the files that the attempt has read. |attempt| is how and when the
  * attempt ended: a process that later finishes the job knows this only from here. |then| is called
  * soon, on the journal's thread: with true when all this is durable, with false if it cannot be
  * (then leave the files). Without a journal or memory it is called before this returns. It must not
  * add, flush or close. */
 void bhi_queue_sealed(struct bhi_queue *queue, struct bhi_job *job,
                       const struct bhi_attempt *attempt, const char *outputs,
-                      void (*then)(void *user, bool durable), void *user);
+                      const struct bhi_used *used, void (*then)(void *user, bool durable),
+                      void *user);
 
 /* Ends the attempt. With FAILED or QUARANTINED, all jobs that depend on this one, directly or not,
  * FAIL too; their origin is this job, or the one where its failure began (the earliest counts; E7).
@@ -99,5 +102,14 @@ bool bhi_queue_each_job(struct bhi_queue *queue,
 bool bhi_queue_each_attempt(struct bhi_queue *queue,
                             bool (*visit)(void *user, const struct bhi_attempt_record *record),
                             void *user);
+/* Visit the files that jobs which are done, or complete, have read, by path, with the mark of what they got
+ * (bhi_used_mark_read); and the ids of the jobs that have read file |file|. A visitor may ask for
+ * neither. */
+bool bhi_queue_each_file(struct bhi_queue *queue,
+                         bool (*visit)(void *user, uint64_t number, const char *path,
+                                       const char *mark),
+                         void *user);
+bool bhi_queue_each_user(struct bhi_queue *queue, uint64_t file,
+                         bool (*visit)(void *user, const char *id), void *user);
 
 #endif

@@ -13,6 +13,7 @@
 #include "batch/journal/marks.h"
 #include "batch/runner/finish.h"
 
+#include "batch/runner/reads.h"
 #include "batch/runner/state.h"
 #include "batch/runner/step.h"
 #include "batch/runner/work.h"
@@ -152,9 +153,26 @@ static void mark_outputs(const struct bhi_work *work, char *out) {
     }
 }
 
+/* The outputs are durable: records them, and what they were made of. */
+static void seal(struct bhi_work *work) {
+    char marks[BHI_MARKS_TEXT];
+    struct bhi_used used;
+    const bool good = bhi_reads_collect(work, &used);
+    if (good) {
+        bhi_work_release(work); /* so that others can use the memory meanwhile */
+        BHI_BATCH_STEP("batch_sealing");
+        mark_outputs(work, marks);
+        bhi_work_set_times(&work->attempt);
+        bhi_queue_sealed(work->runner->queue, work->job, &work->attempt, marks, &used, on_sealed,
+                         work);
+    } else {
+        bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
+    }
+    bhi_used_free(&used);
+}
+
 void bhi_finish_write(struct bhi_work **works, size_t count) {
     struct bhi_complaint complaint;
-    char marks[BHI_MARKS_TEXT];
     size_t written = 0;
     for (size_t i = 0; i < count; i++) {
         BHI_BATCH_STEP("batch_ended");
@@ -170,13 +188,9 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
         const struct bhi_run_binding *unsynced = find_unsynced(work, &complaint);
         if (unsynced) {
             refuse_output(work, unsynced, unsynced->out.error, &complaint);
-            continue;
+        } else {
+            seal(work);
         }
-        bhi_work_release(work); /* so that others can use the memory meanwhile */
-        BHI_BATCH_STEP("batch_sealing");
-        mark_outputs(work, marks);
-        bhi_work_set_times(&work->attempt);
-        bhi_queue_sealed(work->runner->queue, work->job, &work->attempt, marks, on_sealed, work);
     }
 }
 

@@ -16,6 +16,7 @@ static struct bhi_kernel_entry *entry_of(struct bhi_list *node) {
 static void free_entry(struct bhi_kernel_entry *entry) {
     bh_kernel_release(entry->kernel);
     free(entry->types);
+    bhi_used_free(&entry->files);
     free(entry);
 }
 

@@ -22,6 +22,7 @@ struct bhi_kernel_entry {
     bh_status status;               /* if FAILED */
     int sys_errno;
     char message[512];
+    struct bhi_used files; /* the file and what it includes, as they were read */
     struct bhi_work_list parked;
 };
 

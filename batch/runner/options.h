@@ -2,6 +2,7 @@
 #ifndef BHI_BATCH_RUNNER_OPTIONS_H
 #define BHI_BATCH_RUNNER_OPTIONS_H
 
+#include "batch/graph/names.h"
 #include "batch/queue/queue.h"
 #include "batch/runner/quarantine.h"
 
@@ -26,6 +27,8 @@ struct bhi_runner_options {
     uint64_t memory_limit;
     bh_memory memory; /* where the arrays' memory is */
     uint64_t halt;    /* no more jobs are taken after so many have failed themselves; 0: never */
+    const struct bhi_names
+        *made; /* inputs that jobs of the batch make, as whole paths; NULL: none */
     struct bhi_quarantine *quarantine; /* that other batches share; NULL: none */
     /* Asks whether somebody has cancelled the batch. May be NULL. Does not block. Thread: the
      * caller's. */

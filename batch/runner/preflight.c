@@ -41,9 +41,11 @@ struct found {
 struct preflight {
     const struct bhi_job_spec *specs;
     const char *folder;
-    struct bhi_paths paths;   /* normalizes paths */
-    struct bhi_names written; /* paths that jobs of the batch write */
-    struct bhi_names sources; /* kernels of all jobs, also skipped ones, and their includes */
+    struct bhi_paths paths;    /* normalizes paths */
+    struct bhi_names written;  /* paths that jobs of the batch write */
+    struct bhi_names replaced; /* others, which jobs read and write */
+    struct bhi_names *made;    /* whole paths of inputs that are in one of both; NULL: not wanted */
+    struct bhi_names sources;  /* kernels of all jobs, also skipped ones, and their includes */
     struct found inputs, outputs, folders;
     struct bhi_names read; /* inputs and kernels whose content was found good */
     bool contents;
@@ -181,11 +183,35 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
     flight->visit(flight->user, index, &complaint);
 }
 
+/* Returns false if out of memory. */
+static bool note_made(struct preflight *flight, const char *path, const char *normal) {
+    if (!flight->made || (bhi_names_find(&flight->written, normal) == BHI_NO_NAME &&
+                          bhi_names_find(&flight->replaced, normal) == BHI_NO_NAME)) {
+        return true;
+    }
+    char *whole = whole_path(flight, path);
+    const bool noted = whole && (bhi_names_find(flight->made, whole) != BHI_NO_NAME ||
+                                 bhi_names_add(flight->made, whole) != BHI_NO_NAME);
+    free(whole);
+    return noted;
+}
+
+/* The inputs of a job that has ended. */
+static bool note_inputs(struct preflight *flight, const struct bhi_job_spec *spec) {
+    bool noted = true;
+    for (size_t i = 0; noted && flight->made && i < spec->read_count; i++) {
+        char *normal = bhi_paths_normalize(&flight->paths, spec->reads[i]);
+        noted = normal && note_made(flight, spec->reads[i], normal);
+        free(normal);
+    }
+    return noted;
+}
+
 /* An input that a job writes need not exist yet. */
 static void check_input(struct preflight *flight, size_t index, const char *path) {
     char *normal = bhi_paths_normalize(&flight->paths, path);
     int result = ENOMEM;
-    if (normal) {
+    if (normal && note_made(flight, path, normal)) {
         result = bhi_names_find(&flight->written, normal) != BHI_NO_NAME
                      ? FINE
                      : look(flight, &flight->inputs, path, look_at_input);
@@ -317,9 +343,11 @@ static bool note_written(struct preflight *flight, size_t count) {
         const struct bhi_job_spec *spec = &flight->specs[i];
         for (size_t k = 0; k < spec->write_count; k++) {
             char *normal = bhi_paths_normalize(&flight->paths, spec->writes[k]);
-            const bool noted = normal && (bhi_names_find(&flight->written, normal) != BHI_NO_NAME ||
-                                          writes_itself(flight, spec, normal) ||
-                                          bhi_names_add(&flight->written, normal) != BHI_NO_NAME);
+            struct bhi_names *names = normal && writes_itself(flight, spec, normal)
+                                          ? &flight->replaced
+                                          : &flight->written;
+            const bool noted = normal && (bhi_names_find(names, normal) != BHI_NO_NAME ||
+                                          bhi_names_add(names, normal) != BHI_NO_NAME);
             free(normal);
             if (!noted) {
                 return false;
@@ -365,30 +393,35 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
                                .jobs = place_of(own->jobs),
                                .state = place_of(own->state),
                                .contents = own->contents,
+                               .made = own->made,
                                .visit = visit,
                                .user = user,
                                .good = true};
     struct bhi_complaint complaint;
     bhi_names_init(&flight.written);
+    bhi_names_init(&flight.replaced);
     bhi_names_init(&flight.sources);
     bhi_names_init(&flight.read);
     bhi_names_init(&flight.inputs.names);
     bhi_names_init(&flight.outputs.names);
     bhi_names_init(&flight.folders.names);
-    if (bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
-        note_sources(&flight, count) && note_state(&flight, own->state)) {
-        for (size_t i = 0; i < count; i++) {
-            if (!skipped || !skipped[i]) {
-                check(&flight, i);
-            }
+    bool noted = bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
+                 note_sources(&flight, count) && note_state(&flight, own->state);
+    for (size_t i = 0; noted && i < count; i++) {
+        if (!skipped || !skipped[i]) {
+            check(&flight, i);
+        } else {
+            noted = note_inputs(&flight, &specs[i]);
         }
-    } else {
+    }
+    if (!noted) {
         flight.good = false;
         bhi_refuse(&complaint, "out of memory");
         visit(user, count, &complaint);
     }
     bhi_paths_fini(&flight.paths);
     bhi_names_fini(&flight.written);
+    bhi_names_fini(&flight.replaced);
     bhi_names_fini(&flight.sources);
     bhi_names_fini(&flight.read);
     free(flight.state_name);

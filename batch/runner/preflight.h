@@ -2,6 +2,7 @@
 #ifndef BHI_BATCH_RUNNER_PREFLIGHT_H
 #define BHI_BATCH_RUNNER_PREFLIGHT_H
 
+#include "batch/graph/names.h"
 #include "batch/job/job.h"
 
 /* Called when a file that job |index| needs is missing, or cannot be what the job needs. */
@@ -11,9 +12,11 @@ typedef void (*bhi_preflight_visitor)(void *user, size_t index,
 /* Files that the batch itself needs; no output may replace them. Paths of this process; they may be
  * NULL or name what does not exist. */
 struct bhi_preflight_own {
-    const char *jobs;  /* the file of the jobs */
-    const char *state; /* the folder of the state; no output may be it or in it */
-    bool contents;     /* also check the content of kernels and inputs */
+    const char *jobs;       /* the file of the jobs */
+    const char *state;      /* the folder of the state; no output may be it or in it */
+    bool contents;          /* also check the content of kernels and inputs */
+    struct bhi_names *made; /* gets the whole paths of inputs, also of |skipped| jobs, that a job of
+                             * the batch writes; NULL: not wanted */
 };
 
 /* Checks the files of those |specs| that are not |skipped| (may be NULL: none).

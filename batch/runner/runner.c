@@ -8,6 +8,7 @@
 #include "batch/runner/kernel_cache.h"
 #include "batch/runner/list.h"
 #include "batch/runner/policy.h"
+#include "batch/runner/reads.h"
 #include "batch/runner/stage_eval.h"
 #include "batch/runner/state.h"
 #include "batch/runner/step.h"
@@ -600,6 +601,7 @@ static void fini(struct bhi_runner *runner) {
     bhi_runner_end_threads(runner);
     bhi_inputs_free(runner);
     bhi_kernels_free(runner);
+    bhi_read_hashes_free(runner->hashes);
     bhi_templates_free(runner);
     bhi_runner_free_streams(runner);
     pthread_cond_destroy(&runner->main_wake);
@@ -616,7 +618,8 @@ enum bhi_runner_result bhi_runner_run(struct bhi_queue *queue,
     struct bhi_runner runner;
     init(&runner, queue, options);
     enum bhi_runner_result result = BHI_RUNNER_ENVIRON;
-    if (bhi_runner_make_streams(&runner, complaint) &&
+    if (((runner.hashes = bhi_read_hashes_make()) || bhi_refuse(complaint, "out of memory")) &&
+        bhi_runner_make_streams(&runner, complaint) &&
         bhi_runner_start_threads(&runner, complaint)) {
         result = loop(&runner, complaint);
     }

@@ -163,7 +163,8 @@ static bool make_buffers(struct bhi_work *work) {
         return false;
     }
     work->inputs = calloc(request->binding_count + 1, sizeof *work->inputs);
-    if (!work->inputs) {
+    work->reads = calloc(request->binding_count + 1, sizeof *work->reads);
+    if (!work->inputs || !work->reads) {
         bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
         return false;
     }

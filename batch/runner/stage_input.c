@@ -8,6 +8,7 @@
 
 #include "batch/runner/input_cache.h"
 #include "batch/runner/list.h"
+#include "batch/runner/reads.h"
 #include "batch/runner/stage_eval.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
@@ -97,16 +98,23 @@ static bool take_array(struct bhi_work *work, struct bhi_run_binding *binding) {
     return false;
 }
 
+static struct bhi_used_mark mark_of(const struct bhi_input_identity *identity) {
+    const struct stat status = {
+        .st_size = identity->size, .st_mtim = identity->modified, .st_ctim = identity->changed};
+    return bhi_reads_mark(&status);
+}
+
 bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
     struct bhi_input_identity before, after;
     bh_file_source source;
     bh_detail detail = {0};
 
-    const bool shared = binding->access == BH_ACCESS_READ &&
-                        bhi_input_identify(work, binding->in_path, &before) &&
+    const bool known = bhi_input_identify(work, binding->in_path, &before);
+    const bool shared = known && binding->access == BH_ACCESS_READ &&
                         (uint64_t)before.size <= bhi_stage_whole(work);
     if (shared && bhi_input_cache_use(work, index, &before)) {
+        work->reads[index] = mark_of(&before);
         return take_array(work, binding);
     }
     bh_file_source_init(&source);
@@ -128,9 +136,12 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     }
     /* The file's identity is compared before and after: only if it is the same, the identity is
      * that of the loaded content. */
-    if (shared && bhi_input_identify(work, binding->in_path, &after) &&
+    if (known && bhi_input_identify(work, binding->in_path, &after) &&
         !memcmp(&before, &after, sizeof before)) {
-        bhi_input_cache_keep(work, index, &before);
+        work->reads[index] = mark_of(&before);
+        if (shared) {
+            bhi_input_cache_keep(work, index, &before);
+        }
     }
     return true;
 }

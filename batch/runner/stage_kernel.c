@@ -8,6 +8,7 @@
 
 #include "batch/runner/kernel_cache.h"
 #include "batch/runner/list.h"
+#include "batch/runner/reads.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
 #include "request/code.h"
@@ -180,6 +181,10 @@ static bh_status make(const struct bhi_runner_options *runner,
         return bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
     }
     file.code = code;
+    if (!bhi_reads_add_code(&entry->files, request->kernel_path, code, file.size, &file.source)) {
+        free(code);
+        return BH_NO_MEMORY;
+    }
     bhi_run_request_kernel_options(request, &options);
     bh_status status = BH_INVALID_ARGUMENT;
     const enum bhi_language language = bhi_kernel_file_language(&file);

@@ -57,6 +57,7 @@ struct bhi_work {
     struct bhi_pieces pieces;        /* what is submitted for an expression; owned */
     struct bhi_input_entry **inputs; /* owned; for each binding, counted there as a user; or NULL */
     bool holds_counted;              /* counted in runner->holders */
+    struct bhi_used_mark *reads;     /* owned; for each binding: the state of its input; or NULL */
     uint64_t bytes;                  /* its part of runner->bytes */
     uint32_t stream;
     bool assigned; /* it is counted in the stream's |assigned| */
@@ -113,9 +114,10 @@ struct bhi_runner {
     uint64_t bytes, bytes_limit; /* of buffers, including inputs that are kept */
     size_t holders;              /* works that hold some of them */
 
-    struct bhi_list kernels;   /* kernel_cache.c */
-    struct bhi_list inputs;    /* input_cache.c */
-    struct bhi_list templates; /* stage_eval.c */
+    struct bhi_read_hashes *hashes; /* reads.c; owned */
+    struct bhi_list kernels;        /* kernel_cache.c */
+    struct bhi_list inputs;         /* input_cache.c */
+    struct bhi_list templates;      /* stage_eval.c */
     size_t kernel_count, input_count, template_count;
     uint64_t ticks; /* counts uses, for both caches: a larger number is more recent */
 

@@ -109,6 +109,8 @@ void bhi_work_release(struct bhi_work *work) {
         free(work->inputs);
         work->inputs = NULL;
     }
+    free(work->reads);
+    work->reads = NULL;
     for (uint32_t i = 0; work->request && i < work->request->run.binding_count; i++) {
         bh_buffer_release(work->request->run.bindings[i].buffer);
         work->request->run.bindings[i].buffer = NULL;

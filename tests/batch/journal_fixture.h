@@ -183,7 +183,12 @@ static inline void seal_job(struct bhi_queue *queue, struct bhi_job *job, const 
                                                     .exit_code = -1,
                                                     .worker_pid = 77,
                                                     .kernel_name = "k"}};
-    bhi_queue_sealed(queue, job, &attempt, outputs, then, user);
+    const struct bhi_used_mark mark = {.size = 5, .hashed = true};
+    struct bhi_used used = {.bytes = NULL};
+    (void)bhi_used_add(&used, &mark, "kernel"); /* memory may run out */
+    (void)bhi_used_add(&used, &mark, job->id);
+    bhi_queue_sealed(queue, job, &attempt, outputs, &used, then, user);
+    bhi_used_free(&used);
 }
 
 static inline void run_one(struct bhi_queue *queue, const char *id, enum bhi_job_state next,

@@ -142,7 +142,7 @@ cp -p d.npy d.before
 cli batch jobs.jsonl --resume --redo nobody
 expect_status 2
 expect_stderr 'has no job "nobody" to run again'
-cli batch jobs.jsonl --resume --redo first
+cli batch jobs.jsonl --resume --redo first --keep-changed # "apart" has read x.npy, too
 expect_status 0
 expect_sql "SELECT id, state, attempts FROM jobs" "third|done|2
 first|done|2
@@ -157,6 +157,8 @@ fi
 "$NPY" make y.npy 'f32[1000]' ramp 1 1
 cli run "$SHADERS/square.spv" --groups 16 --in 0=y.npy --out '1=z.npy:f32[1000]'
 if cmp -s a.npy z.npy; then passed=$((passed + 1)); else fail "it is not computed anew"; fi
+cli batch jobs.jsonl --resume --redo apart
+expect_status 0
 
 case_name="outputs that are not what was written"
 rm a.npy

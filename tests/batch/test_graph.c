@@ -258,7 +258,7 @@ static void test_without_a_journal(void) {
     job(&jobs, "a", "", "", "", 0);
     add(queue, &jobs);
     struct bhi_job *next = expect_next(queue, "a");
-    bhi_queue_sealed(queue, next, &(struct bhi_attempt){0}, "", sealed, &answer);
+    bhi_queue_sealed(queue, next, &(struct bhi_attempt){0}, "", NULL, sealed, &answer);
     BHT_EQ(answer, 1);
     end(queue, next, BHI_JOB_DONE, BH_OK, 0);
     BHT_TRUE(!bhi_queue_broken(queue, NULL));

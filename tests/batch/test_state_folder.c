@@ -35,6 +35,39 @@ static void test_one_process_at_a_time(void) {
     remove_place(&place);
 }
 
+static void ignore(void *user, bool durable) {
+    (void)user;
+    BHT_TRUE(durable);
+}
+
+/* Format 4 had no tables of files at first. */
+static void test_the_tables_of_files(void) {
+    static const char sql[] =
+        "SELECT path, mark, job, attempt FROM file JOIN used ON file.number = file ORDER BY job";
+    const struct bhi_used_mark mark = {.size = 7, .modified_ns = 8, .changed_ns = 9};
+    struct bhi_used used = {.bytes = NULL};
+    struct place place;
+    make_place(&place);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a b c");
+    run_one(queue, "a", BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+    alter(&place, "DROP TABLE used; DROP TABLE file");
+    BHT_TRUE(bhi_used_add(&used, &mark, "k\n1"));
+    for (const char *id = "bc"; *id; id++) { /* each by a process of its own */
+        queue = again(&place);
+        struct bhi_job *job = take(queue, (char[]){*id, 0});
+        bhi_queue_started(queue, job, 1);
+        const struct bhi_attempt attempt = {.started = true, .verdict = {.status = BH_OK}};
+        bhi_queue_sealed(queue, job, &attempt, "", &used, ignore, NULL);
+        end(queue, job, BHI_JOB_DONE, BH_OK);
+        bhi_queue_close(queue);
+    }
+    expect_sql(&place, sql, "k\n1 7@8@9 2 1; k\n1 7@8@9 3 1; ");
+    bhi_used_free(&used);
+    remove_place(&place);
+}
+
 static bool print_devices(void *user, const struct bhi_attempt_record *record) {
     strcat(user, record->verdict.device);
     strcat(user, ";");
@@ -449,6 +482,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_one_process_at_a_time),
         BHT_TEST(test_other_versions),
         BHT_TEST(test_the_column_of_the_device),
+        BHT_TEST(test_the_tables_of_files),
         BHT_TEST(test_a_refused_folder_is_as_it_was),
         BHT_TEST(test_the_log_of_a_refused_folder_stays),
         BHT_TEST(test_the_log_of_another_program_stays),
