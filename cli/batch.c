@@ -231,6 +231,7 @@ static int submit_jobs(struct batch *batch) {
 static int read_jobs(struct batch *batch) {
     int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->options.jobs_path);
     batch->jobs.contents = batch->options.dry_run; /* otherwise when the job's turn comes */
+    batch->jobs.makes = batch->options.makes;
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
@@ -383,6 +384,7 @@ static int run_jobs(struct batch *batch) {
         .memory = bhi_memory_here(batch->options.memory),
         .halt = batch->options.halt,
         .made = &batch->jobs.made,
+        .makes = batch->options.makes,
         .quarantine = batch->shared.quarantine_path ? &batch->shared.quarantine : NULL,
         .cancelled = is_cancelled,
         .progress = on_progress,

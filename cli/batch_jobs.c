@@ -53,22 +53,34 @@ static bool complaint_repeats(struct bhi_batch_jobs *jobs, const struct bhi_comp
            ++jobs->not_json > MOST_NOT_JSON;
 }
 
-static void note_fault(struct bhi_batch_jobs *jobs, size_t line, bool follows, const char *text) {
+/* Lines with one cause are one error; NULL: the line itself is the cause. */
+static void note_fault(struct bhi_batch_jobs *jobs, size_t line, bool follows, const char *cause,
+                       const char *text) {
+    char own[32];
+    snprintf(own, sizeof own, "\n%zu", jobs->fault_count);
+    cause = cause ? cause : own;
+    const uint32_t known = bhi_names_find(&jobs->causes, cause);
+    if (known != BHI_NO_NAME) {
+        jobs->faults[known].more += jobs->faults[known].last != line;
+        jobs->faults[known].last = line;
+        return;
+    }
     char *copy = strdup(text);
-    if (!copy || !BHI_ARRAY_RESERVE(jobs->faults, jobs->fault_capacity, jobs->fault_count + 1)) {
+    if (!copy || bhi_names_add(&jobs->causes, cause) == BHI_NO_NAME ||
+        !BHI_ARRAY_RESERVE(jobs->faults, jobs->fault_capacity, jobs->fault_count + 1)) {
         free(copy);
         jobs->no_memory = true;
         return;
     }
     jobs->faults[jobs->fault_count] = (struct bhi_batch_fault){
-        .line = line, .order = jobs->fault_count, .follows = follows, .text = copy};
+        .line = line, .last = line, .order = jobs->fault_count, .follows = follows, .text = copy};
     jobs->fault_count++;
 }
 
 static void tell(struct bhi_batch_jobs *jobs, size_t line, const char *id, const char *origin,
-                 const struct bhi_complaint *complaint) {
+                 const char *cause, const struct bhi_complaint *complaint) {
     if (!complaint_repeats(jobs, complaint)) {
-        note_fault(jobs, line, *origin, complaint->text);
+        note_fault(jobs, line, *origin, cause, complaint->text);
     }
     if (line != jobs->bad_line) {
         jobs->bad++;
@@ -101,8 +113,10 @@ static void print_faults(struct bhi_batch_jobs *jobs, const char *name) {
         const struct bhi_batch_fault *fault = &jobs->faults[i];
         if (shown[fault->follows] < most[fault->follows]) {
             shown[fault->follows]++;
-            fprintf(stderr, "%s:%zu: %s\n", name, fault->line,
+            fprintf(stderr, "%s:%zu: %s", name, fault->line,
                     bhi_text_clean(text, sizeof text, fault->text));
+            fprintf(stderr, fault->more ? "; and so for %zu more line%s\n" : "\n", fault->more,
+                    fault->more == 1 ? "" : "s");
         }
         free(fault->text);
     }
@@ -110,6 +124,7 @@ static void print_faults(struct bhi_batch_jobs *jobs, const char *name) {
         fprintf(stderr, "%s: and %zu more errors\n", name, jobs->fault_count - shown[0] - shown[1]);
     }
     jobs->fault_count = 0;
+    bhi_names_truncate(&jobs->causes, 0);
 }
 
 void bhi_batch_jobs_tell(struct bhi_batch_jobs *jobs) {
@@ -142,7 +157,7 @@ static bool take_line(void *user, size_t line, struct bhi_job_spec *spec, const 
                       const struct bhi_complaint *complaint) {
     struct bhi_batch_jobs *jobs = user;
     if (!spec) {
-        tell(jobs, line, id, "", complaint);
+        tell(jobs, line, id, "", NULL, complaint);
         return true;
     }
     if (!BHI_ARRAY_RESERVE(jobs->specs, jobs->capacity, jobs->count + 1)) {
@@ -159,6 +174,7 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     *jobs = (struct bhi_batch_jobs){0};
     bhi_names_init(&jobs->bad_ids);
     bhi_names_init(&jobs->made);
+    bhi_names_init(&jobs->causes);
     jobs->path = path;
     jobs->name = strcmp(path, "-") ? path : "standard input";
     int error;
@@ -199,7 +215,8 @@ struct flight {
     bool no_memory;
 };
 
-static void take_fault(void *user, size_t index, const struct bhi_complaint *complaint) {
+static void take_fault(void *user, size_t index, const char *cause,
+                       const struct bhi_complaint *complaint) {
     struct flight *flight = user;
     flight->no_memory |= index == flight->jobs->count;
     if (flight->no_memory) {
@@ -207,7 +224,7 @@ static void take_fault(void *user, size_t index, const struct bhi_complaint *com
     }
     flight->dropped[index] = true;
     const struct bhi_job_spec *spec = &flight->jobs->specs[index];
-    tell(flight->jobs, spec->line, spec->id, "", complaint);
+    tell(flight->jobs, spec->line, spec->id, "", cause, complaint);
 }
 
 /* Ids of the queue's jobs: all, or only those that will not run any more. A sealed job is
@@ -241,6 +258,7 @@ int bhi_batch_jobs_check(struct bhi_batch_jobs *jobs, struct bhi_queue *queue, c
                                                                                : "/dev/stdin",
                                           .state = state,
                                           .contents = jobs->contents,
+                                          .makes = jobs->makes,
                                           .made = &jobs->made};
     struct known ended = {.ended_only = true};
     bool *skipped = calloc(jobs->count + 1, sizeof *skipped);
@@ -341,7 +359,7 @@ static void drop_orphan(struct fall *fall, size_t index) {
     if (bad) {
         snprintf(origin, sizeof origin, "%s", *bad->origin ? bad->origin : bad->id);
     }
-    tell(fall->jobs, spec->line, spec->id, origin, &complaint);
+    tell(fall->jobs, spec->line, spec->id, origin, NULL, &complaint);
 }
 
 /* A dropped job can make others orphans, also earlier ones in the file. */
@@ -416,6 +434,7 @@ void bhi_batch_jobs_free(struct bhi_batch_jobs *jobs) {
     free(jobs->faults);
     bhi_names_fini(&jobs->bad_ids);
     bhi_names_fini(&jobs->made);
+    bhi_names_fini(&jobs->causes);
     for (size_t i = 0; i < jobs->count; i++) {
         bhi_job_spec_free(&jobs->specs[i]);
     }

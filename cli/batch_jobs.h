@@ -10,8 +10,9 @@
 /* An error in a line, until all are printed. */
 struct bhi_batch_fault {
     size_t line, order;
-    bool follows; /* it follows from the error of another line */
-    char *text;   /* owned */
+    size_t more, last; /* how many other lines have the same cause; the last of them, or |line| */
+    bool follows;      /* it follows from the error of another line */
+    char *text;        /* owned */
 };
 
 struct bhi_batch_jobs {
@@ -23,9 +24,11 @@ struct bhi_batch_jobs {
     bool roots_only; /* check files only of jobs without dependencies: lines are bad, so it is
                       * unknown what writes the other inputs */
     bool contents;   /* also check the content of kernels and inputs */
+    bool makes;      /* the missing folders of outputs will be made */
     size_t bad;      /* lines that were refused */
     struct bhi_batch_fault *faults; /* owned; those that are not printed yet */
     size_t fault_count, fault_capacity;
+    struct bhi_names causes;     /* of |faults|, by order */
     struct bhi_report_bad *bads; /* owned, with their texts */
     size_t bads_count, bads_capacity;
     struct bhi_names bad_ids; /* of |bads|, by index; a newline begins one without an id */

@@ -68,6 +68,7 @@ static bool parse_item(struct bhi_batch_options *options, const struct bhi_arg *
     default:
         options->resume |= item->option == BHI_BATCH_RESUME;
         options->retry_failed |= item->option == BHI_BATCH_RETRY_FAILED;
+        options->makes |= item->option == BHI_BATCH_MKDIR;
         options->redo_changed |= item->option == BHI_BATCH_REDO_CHANGED;
         options->keep_changed |= item->option == BHI_BATCH_KEEP_CHANGED;
         options->dry_run |= item->option == BHI_BATCH_DRY_RUN;

@@ -14,6 +14,7 @@ struct bhi_batch_options {
     uint64_t streams, retries, halt;
     const char **redo; /* owned; ids */
     size_t redo_count;
+    bool makes; /* the missing folders of outputs */
     bool resume, retry_failed, redo_changed, keep_changed, keep_going, dry_run, verify, json,
         verbose;
     bh_memory memory;

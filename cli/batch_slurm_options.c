@@ -80,9 +80,9 @@ bool bhi_batch_slurm_parse(struct bhi_batch_slurm *slurm, const struct bhi_arg *
 
 bool bhi_batch_slurm_check(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
                            struct bhi_complaint *complaint) {
-    static const enum bhi_option_id refused[] = {BHI_BATCH_DRY_RUN,    BHI_BATCH_VERIFY,
-                                                 BHI_BATCH_REDO,       BHI_BATCH_HALT,
-                                                 BHI_BATCH_QUARANTINE, BHI_BATCH_CANCEL_FILE};
+    static const enum bhi_option_id refused[] = {
+        BHI_BATCH_DRY_RUN,    BHI_BATCH_VERIFY,      BHI_BATCH_REDO, BHI_BATCH_HALT,
+        BHI_BATCH_QUARANTINE, BHI_BATCH_CANCEL_FILE, BHI_BATCH_MKDIR};
     if (!slurm->wanted) {
         return !slurm->first || bhi_refuse(complaint, "--%s needs --executor slurm", slurm->first);
     }

@@ -83,6 +83,34 @@ bool bhi_place_find(const char *path, struct bhi_place *out_place,
     return folder >= 0;
 }
 
+/* Makes the folder in which the walk would go on. Returns 0 or -errno. */
+static int make_next(const struct bhi_links_walk *walk) {
+    char name[NAME_MAX + 1];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(walk->left, "/"), walk->left);
+    if (mkdirat(walk->folder, name, 0777) != 0) {
+        return errno == EEXIST ? 0 : -errno;
+    }
+    const int parent = bhi_links_open(walk);
+    const int error = parent < 0 ? parent : fsync(parent) != 0 ? -errno : 0;
+    if (parent >= 0) {
+        close(parent);
+    }
+    return error;
+}
+
+int bhi_place_make_folders(const char *path) {
+    struct bhi_links_walk walk;
+    int error = bhi_links_begin(&walk, path, geteuid());
+    while (!error) {
+        error = bhi_links_step(&walk, true);
+        if (error == -ENOENT) {
+            error = make_next(&walk);
+        }
+    }
+    bhi_links_end(&walk);
+    return error < 0 ? -error : 0;
+}
+
 void bhi_place_close(struct bhi_place *place) {
     if (place->folder >= 0) {
         close(place->folder);

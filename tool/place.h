@@ -28,6 +28,9 @@ struct bhi_place {
 /* Refuses a path without a file name, a path whose folder does not exist, and links as described
  * above. */
 bool bhi_place_find(const char *path, struct bhi_place *out_place, struct bhi_complaint *complaint);
+/* Makes the missing folders on the way to the file |path|, durably, with the mode that the umask leaves
+ * of 0777. Returns 0 or an errno. */
+int bhi_place_make_folders(const char *path);
 void bhi_place_close(struct bhi_place *place);
 /* Refuses a file or folder |path| with |status| that belongs to another user, or that others can
  * write. The complaint names the owner and says what to do. */

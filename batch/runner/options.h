@@ -27,8 +27,8 @@ struct bhi_runner_options {
     uint64_t memory_limit;
     bh_memory memory; /* where the arrays' memory is */
     uint64_t halt;    /* no more jobs are taken after so many have failed themselves; 0: never */
-    const struct bhi_names
-        *made; /* inputs that jobs of the batch make, as whole paths; NULL: none */
+    bool makes;       /* the missing folders of outputs are made */
+    const struct bhi_names *made;      /* whole paths of inputs that jobs write; NULL: none */
     struct bhi_quarantine *quarantine; /* that other batches share; NULL: none */
     /* Asks whether somebody has cancelled the batch. May be NULL. Does not block. Thread: the
      * caller's. */

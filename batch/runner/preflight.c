@@ -1,6 +1,7 @@
 #include "batch/runner/preflight.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ struct preflight {
     struct bhi_names sources;  /* kernels of all jobs, also skipped ones, and their includes */
     struct found inputs, outputs, folders;
     struct bhi_names read; /* inputs and kernels whose content was found good */
-    bool contents;
+    bool contents, makes;
     struct place jobs, state; /* those of the batch itself */
     char *state_name;         /* of |state|, if it does not exist yet; normalized, owned */
     bhi_preflight_visitor visit;
@@ -111,9 +112,22 @@ static int look(struct preflight *flight, struct found *found, const char *path,
     return found->results[name] = result;
 }
 
+/* |folder| is whole, and ends in a slash. */
 static int look_at_folder(struct preflight *flight, const char *folder) {
     struct stat status;
-    return stat(folder, &status) != 0         ? OF_FOLDER | errno
+    const int error = stat(folder, &status) == 0 ? 0 : errno;
+    if (error == ENOENT && flight->makes) { /* what it will be made in */
+        char *above = strdup(folder);
+        if (!above) {
+            return ENOMEM;
+        }
+        above[strlen(above) - 1] = '\0';
+        strrchr(above, '/')[1] = '\0';
+        const int result = look(flight, &flight->folders, above, look_at_folder);
+        free(above);
+        return result;
+    }
+    return error                              ? OF_FOLDER | error
            : !S_ISDIR(status.st_mode)         ? NO_FOLDER
            : is_at(&flight->state, &status)   ? OWN_STATE
            : access(folder, W_OK | X_OK) != 0 ? OF_FOLDER | errno
@@ -165,6 +179,7 @@ static int look_at_output(struct preflight *flight, const char *path) {
 static void tell(struct preflight *flight, size_t index, const char *what, const char *path,
                  int result) {
     struct bhi_complaint complaint;
+    char cause[PATH_MAX + 16];
     const char *why = result == NO_FILE        ? "not a regular file"
                       : result == NO_FOLDER    ? "its folder is not a folder"
                       : result == TAKEN        ? "it exists and is not a regular file"
@@ -176,11 +191,15 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
     const bool missing = result > 0 && (result & ~OF_FOLDER) == ENOENT && *path != '/';
     const bool of_folder = result > 0 && (result & OF_FOLDER);
     flight->good = false;
-    bhi_refuse(&complaint, "%s %.600s: %s%s%s%.300s%s%s", what, path,
-               of_folder ? "its folder: " : "", why, missing ? " (looked for in " : "",
-               missing ? flight->folder : "", missing ? ")" : "",
-               of_folder && (result & ~OF_FOLDER) == ENOENT ? "; make it first" : "");
-    flight->visit(flight->user, index, &complaint);
+    bhi_refuse(
+        &complaint, "%s %.600s: %s%s%s%.300s%s%s", what, path, of_folder ? "its folder: " : "", why,
+        missing ? " (looked for in " : "", missing ? flight->folder : "", missing ? ")" : "",
+        of_folder && (result & ~OF_FOLDER) == ENOENT ? "; make it first (--mkdir does)" : "");
+    if (of_folder) {
+        const char *end = strrchr(path, '/');
+        snprintf(cause, sizeof cause, "folder %.*s", end ? (int)(end - path) : 0, path);
+    }
+    flight->visit(flight->user, index, of_folder ? cause : complaint.text, &complaint);
 }
 
 /* Returns false if out of memory. */
@@ -248,7 +267,7 @@ static void check_content(struct preflight *flight, size_t index, const struct b
     }
     flight->good = false;
     bhi_refuse(&complaint, "%s %.400s: %.500s", is_kernel ? "kernel" : "input", path, why.text);
-    flight->visit(flight->user, index, &complaint);
+    flight->visit(flight->user, index, complaint.text, &complaint);
 }
 
 static void check_contents(struct preflight *flight, size_t index,
@@ -282,7 +301,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     }
     if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
         flight->good = false;
-        flight->visit(flight->user, index, &complaint);
+        flight->visit(flight->user, index, complaint.text, &complaint);
         return;
     }
     if (request.run.eval) {
@@ -299,7 +318,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
     }
     if (!good) {
         flight->good = false;
-        flight->visit(flight->user, index, &complaint);
+        flight->visit(flight->user, index, complaint.text, &complaint);
     }
     if (flight->contents) {
         check_contents(flight, index, &request.run, has_kernel);
@@ -393,6 +412,7 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
                                .jobs = place_of(own->jobs),
                                .state = place_of(own->state),
                                .contents = own->contents,
+                               .makes = own->makes,
                                .made = own->made,
                                .visit = visit,
                                .user = user,
@@ -417,7 +437,7 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
     if (!noted) {
         flight.good = false;
         bhi_refuse(&complaint, "out of memory");
-        visit(user, count, &complaint);
+        visit(user, count, complaint.text, &complaint);
     }
     bhi_paths_fini(&flight.paths);
     bhi_names_fini(&flight.written);

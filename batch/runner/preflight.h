@@ -5,8 +5,9 @@
 #include "batch/graph/names.h"
 #include "batch/job/job.h"
 
-/* Called when a file that job |index| needs is missing, or cannot be what the job needs. */
-typedef void (*bhi_preflight_visitor)(void *user, size_t index,
+/* Called when a file that job |index| needs is missing, or cannot be what the job needs. |cause| is
+ * the same for all jobs with the same cause. */
+typedef void (*bhi_preflight_visitor)(void *user, size_t index, const char *cause,
                                       const struct bhi_complaint *complaint);
 
 /* Files that the batch itself needs; no output may replace them. Paths of this process; they may be
@@ -15,6 +16,7 @@ struct bhi_preflight_own {
     const char *jobs;       /* the file of the jobs */
     const char *state;      /* the folder of the state; no output may be it or in it */
     bool contents;          /* also check the content of kernels and inputs */
+    bool makes;             /* the missing folders of outputs will be made */
     struct bhi_names *made; /* gets the whole paths of inputs, also of |skipped| jobs, that a job of
                              * the batch writes; NULL: not wanted */
 };
@@ -22,7 +24,7 @@ struct bhi_preflight_own {
 /* Checks the files of those |specs| that are not |skipped| (may be NULL: none).
  * A kernel must be a regular file that can be read.
  * An input must be one that can be read, or that another job writes.
- * An output's folder must exist. The output must be a regular file or not exist. Behind its links,
+ * An output's folder must exist, or be one that can be made. The output must be a regular file or not exist. Behind its links,
  * it must be none of the files in |own|, and no file from which any of the specs, skipped or not,
  * gets its kernel (also with -I).
  * Expressions must be right, and kernels in a language that is compiled here.

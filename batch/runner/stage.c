@@ -23,6 +23,7 @@
 #include "request/push.h"
 #include "request/types.h"
 #include "tool/gpu_nodes.h"
+#include "tool/place.h"
 
 /* -- outputs ------------------------------------------------------------------------------------
  */
@@ -53,11 +54,19 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
         size = UINT64_MAX;
     }
     bhi_work_temporary(work, index, temporary, sizeof temporary);
-    if (bhi_outfile_open_named(binding->out_path, temporary, size, &binding->out, &complaint) &&
-        refuse_same(request, index, &complaint)) {
+    bool open =
+        bhi_outfile_open_named(binding->out_path, temporary, size, &binding->out, &complaint);
+    int error = open ? 0 : binding->out.error;
+    if (error == ENOENT && work->runner->options->makes) {
+        error = bhi_place_make_folders(binding->out_path);
+        bhi_refuse(&complaint, "its folder cannot be made: %s", strerror(error));
+        open = !error && bhi_outfile_open_named(binding->out_path, temporary, size, &binding->out,
+                                                &complaint);
+        error = error ? error : binding->out.error;
+    }
+    if (open && refuse_same(request, index, &complaint)) {
         return true;
     }
-    const int error = binding->out.error;
     bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
                     binding->option, binding->text, complaint.text);
     return false;

@@ -128,6 +128,36 @@ if [ "$(id -u)" != 0 ]; then
     chmod 644 z.npy
 fi
 
+case_name="missing folders"
+{ square a x.npy out/deep/a.npy; square b x.npy out/b.npy; square c x.npy out/c.npy; } > folders.jsonl
+cli batch folders.jsonl
+expect_status 2
+expect_stderr "folders.jsonl:1: output out/deep/a.npy: its folder: No such file or directory"
+expect_stderr "folders.jsonl:2: output out/b.npy: its folder: No such file or directory"
+expect_stderr "make it first (--mkdir does); and so for 1 more line"
+if [ "$(wc -l < .stderr)" -eq 3 ]; then passed=$((passed + 1)); else fail "not one line for one cause"; fi
+expect_untouched
+cli batch folders.jsonl --mkdir --dry-run
+expect_status 0
+expect_untouched
+echo no > taken
+{ square a x.npy taken/a.npy; square b x.npy folders.jsonl.state/b.npy; } > wrong.jsonl
+cli batch wrong.jsonl --mkdir --state folders.jsonl.state
+expect_status 2
+expect_stderr "output taken/a.npy: its folder: Not a directory"
+expect_untouched
+cli batch folders.jsonl --mkdir
+expect_status 0
+for file in out/deep/a.npy out/b.npy out/c.npy; do
+    if [ -s "$file" ]; then passed=$((passed + 1)); else fail "$file is missing"; fi
+done
+{ square a gone.npy p.npy; square b gone.npy q.npy; square c gone2.npy r.npy; } > gone.jsonl
+cli batch gone.jsonl
+expect_status 2
+expect_stderr "gone.jsonl:1: input gone.npy: No such file or directory"
+expect_stderr "; and so for 1 more line"
+expect_stderr "gone.jsonl:3: input gone2.npy: No such file or directory"
+
 case_name="what excludes what"
 refuses "--redo-changed needs --resume" batch jobs.jsonl --redo-changed
 refuses "--keep-changed needs --resume" batch jobs.jsonl --keep-changed

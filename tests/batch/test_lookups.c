@@ -124,12 +124,16 @@ static void test_links_of_later_jobs(void) {
     remove_folder();
 }
 
-static void expect_no_fault(void *user, size_t index, const struct bhi_complaint *complaint) {
+static void expect_no_fault(void *user, size_t index, const char *cause,
+                            const struct bhi_complaint *complaint) {
+    (void)cause;
     (void)user;
     BHT_FAIL("job %zu: %s", index, complaint->text);
 }
 
-static void count_faults(void *user, size_t index, const struct bhi_complaint *complaint) {
+static void count_faults(void *user, size_t index, const char *cause,
+                         const struct bhi_complaint *complaint) {
+    (void)cause;
     (void)index;
     BHT_NE(strstr(complaint->text, "output no/"), NULL);
     BHT_NE(strstr(complaint->text, ": its folder: No such file or directory (looked for in "),
