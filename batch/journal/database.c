@@ -51,6 +51,9 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           "the record is intact",
                           path);
     }
+    if ((rc & 0xff) == SQLITE_IOERR && bhi_lock_is_missing(system_errno)) {
+        return bhi_lock_refuse_missing(journal->folder, system_errno, complaint);
+    }
     switch (rc & 0xff) {
     case SQLITE_NOTADB:
         return bhi_header_complain_foreign(path, complaint);
@@ -138,6 +141,7 @@ static bool set_up(struct bhi_journal *journal, struct bhi_complaint *complaint)
     if (rc != SQLITE_ROW) {
         return bhi_journal_complain(journal, rc, complaint);
     }
+    journal->lacks_log = !wal;
     if (!wal) {
         return bhi_refuse(complaint,
                           "%.600s: this file system cannot hold a shared write-ahead log: put the "
@@ -292,8 +296,17 @@ static bool check_there(const struct bhi_journal *journal, bool empty,
     return !lost || complain_lost(journal, complaint);
 }
 
-static bool open_database(struct bhi_journal *journal, const struct bhi_queue_options *options,
-                          struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
+/* Did SQLite fail because the file system cannot share memory between processes? */
+static bool cannot_share(const struct bhi_journal *journal) {
+    const int rc = sqlite3_extended_errcode(journal->db);
+    return journal->lacks_log || rc == SQLITE_IOERR_SHMMAP || rc == SQLITE_IOERR_SHMOPEN ||
+           rc == SQLITE_IOERR_SHMSIZE;
+}
+
+/* |alone|: without shared memory, so that no other program can read meanwhile. */
+static bool open_with(struct bhi_journal *journal, bool alone,
+                      const struct bhi_queue_options *options, struct bhi_journal_batch *out_batch,
+                      struct bhi_complaint *complaint) {
     static const char device[] =
         "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'";
     static const char host[] =
@@ -301,14 +314,6 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     static const char files[] = "SELECT count(*) FROM sqlite_schema WHERE name IN ('file', 'used')";
     int64_t jobs = 0, devices = 0, hosts = 0, tables = 0;
     bool fresh;
-    struct stat status;
-    const bool empty =
-        fstatat(journal->state.fd, BHI_JOURNAL_FILE, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        status.st_size == 0;
-    if (!check_there(journal, empty, complaint) ||
-        (empty && !bhi_lock_check(&journal->lock, complaint)) || !make_file(journal, complaint)) {
-        return false;
-    }
     char *path = NULL; /* without links, because SQLite's NOFOLLOW forbids them in the whole path */
     if (asprintf(&path, "%s/%s", journal->state.real, BHI_JOURNAL_FILE) < 0) {
         return out_of_memory(complaint);
@@ -326,6 +331,9 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     }
     sqlite3_extended_result_codes(journal->db, 1);
     sqlite3_busy_timeout(journal->db, BUSY_MS);
+    if (alone && !execute(journal, "PRAGMA locking_mode = EXCLUSIVE", complaint)) {
+        return false;
+    }
     move_log_on_close(journal, !has_log(journal));
     if (!check_database(journal, &fresh, complaint)) {
         return false;
@@ -354,6 +362,28 @@ static bool open_database(struct bhi_journal *journal, const struct bhi_queue_op
     out_batch->jobs = (uint64_t)jobs;
     return jobs > 0 ? read_batch(journal, out_batch, complaint)
                     : begin_batch(journal, options->jobs_path, out_batch, complaint);
+}
+
+/* Other programs may read the database while a batch runs, where the file system allows that. */
+static bool open_database(struct bhi_journal *journal, const struct bhi_queue_options *options,
+                          struct bhi_journal_batch *out_batch, struct bhi_complaint *complaint) {
+    struct stat status;
+    const bool empty =
+        fstatat(journal->state.fd, BHI_JOURNAL_FILE, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        status.st_size == 0;
+    if (!check_there(journal, empty, complaint) ||
+        (empty && !bhi_lock_check(&journal->lock, complaint)) || !make_file(journal, complaint)) {
+        return false;
+    }
+    if (open_with(journal, false, options, out_batch, complaint)) {
+        return true;
+    }
+    if (!journal->db || !cannot_share(journal)) {
+        return false;
+    }
+    sqlite3_close(journal->db);
+    journal->db = NULL;
+    return open_with(journal, true, options, out_batch, complaint);
 }
 
 enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,

@@ -44,6 +44,7 @@ struct bhi_journal {
     bool has_device, has_host;       /* attempt has the column (schema.h) */
     bool has_files;                  /* the tables of files exist */
     struct bhi_used_rows *used_rows; /* owned; NULL: no row was written yet */
+    bool lacks_log;                  /* SQLite has not made the write-ahead log */
     bool log_stays; /* when jobs were added, another program was reading the old content */
     struct bhi_feed feed;
     sqlite3_stmt *statements[BHI_SQL_COUNT];

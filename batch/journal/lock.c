@@ -63,6 +63,24 @@ static bool complain_held(int fd, const char *folder, struct bhi_complaint *comp
                       elsewhere ? " on " : "", elsewhere ? signature.host : "");
 }
 
+bool bhi_lock_is_missing(int error) {
+    return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+bool bhi_lock_refuse_missing(const char *folder, int error, struct bhi_complaint *complaint) {
+    return bhi_refuse(complaint,
+                      "%.600s: this file system has no locks (%s): give a folder on another one "
+                      "(--state)",
+                      folder, strerror(error));
+}
+
+/* SQLite has locks of its own kind on the database; without them it says that another program has
+ * it. Returns the errno with which they fail, or 0. */
+static int try_records(int fd) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(fd, F_GETLK, &lock) == 0 ? 0 : errno;
+}
+
 /* *out_made: this call has made the file. */
 static bool open_lock(struct bhi_lock *lock, const char *path, bool *out_made,
                       struct bhi_complaint *complaint) {
@@ -107,18 +125,24 @@ static bool try_lock(struct bhi_lock *lock, const char *path, bool *out_again,
     if (!open_lock(lock, path, &made, complaint)) {
         return false;
     }
-    if (flock(lock->fd, LOCK_EX | LOCK_NB) != 0) {
-        return errno == EWOULDBLOCK
-                   ? complain_held(lock->fd, lock->path, complaint)
-                   : bhi_refuse(complaint, "%.600s cannot be locked: %s", path, strerror(errno));
+    int error = flock(lock->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (error == EWOULDBLOCK) {
+        return complain_held(lock->fd, lock->path, complaint);
+    }
+    lock->made = made; /* so that a refused folder stays as it was */
+    error = error ? error : try_records(lock->fd);
+    if (error) {
+        return bhi_lock_is_missing(error)
+                   ? bhi_lock_refuse_missing(lock->path, error, complaint)
+                   : bhi_refuse(complaint, "%.600s cannot be locked: %s", path, strerror(error));
     }
     if (!has_name(lock)) {
         close(lock->fd);
         lock->fd = -1;
+        lock->made = false;
         *out_again = true;
         return bhi_refuse(complaint, "%.600s was removed each time it was opened", path);
     }
-    lock->made = made;
     return true;
 }
 

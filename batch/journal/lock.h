@@ -31,7 +31,12 @@ struct bhi_lock_signature {
 
 /* Reads the lock of a state folder, which may be another process's. */
 struct bhi_lock_signature bhi_lock_read(int folder);
-/* Takes the lock; makes the file if it is missing. Fails if another process has the folder. */
+/* Is |error| what a file system without locks answers? */
+bool bhi_lock_is_missing(int error);
+/* Says so of |folder|, and what to do. Returns false. */
+bool bhi_lock_refuse_missing(const char *folder, int error, struct bhi_complaint *complaint);
+/* Takes the lock; makes the file if it is missing. Fails if another process has the folder, and if
+ * the file system does not have both kinds of locks: flock, and the records that SQLite locks. */
 bool bhi_lock_take(struct bhi_lock *lock, int folder, const char *name, const char *database,
                    struct bhi_complaint *complaint);
 /* Is the file of a folder without a database ours? Otherwise it must not be written. */

@@ -1,6 +1,11 @@
 /* State folders that are refused: in use, of another version, damaged, no folders at all. */
 #include "journal_fixture.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+
 static void test_one_process_at_a_time(void) {
     struct place place;
     char words[64];
@@ -65,6 +70,88 @@ static void test_the_tables_of_files(void) {
     }
     expect_sql(&place, sql, "k\n1 7@8@9 2 1; k\n1 7@8@9 3 1; ");
     bhi_used_free(&used);
+    remove_place(&place);
+}
+
+/* -- file systems that lack something ----------------------------------------------------------
+ */
+
+static int no_locks, no_records; /* errno of flock, and of locks on records; 0: they work */
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation) {
+    errno = no_locks;
+    return no_locks ? -1 : __real_flock(fd, operation);
+}
+
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    errno = no_records;
+    return no_records && command == F_GETLK ? -1 : __real_fcntl(fd, command, argument);
+}
+
+/* As a FUSE file system with direct_io. */
+static void *map_nothing(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+    (void)at, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
+    errno = ENODEV;
+    return MAP_FAILED;
+}
+
+/* The calls of SQLite as the file system answers them; NULL: the kernel's. */
+static void replace_mmap(void *(*call)(void *, size_t, int, int, int, off_t)) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    BHT_EQ(vfs->xSetSystemCall(vfs, "mmap", (sqlite3_syscall_ptr)call), SQLITE_OK);
+}
+
+static void test_a_file_system_without_shared_mappings(void) {
+    struct place place;
+    make_place(&place);
+    replace_mmap(map_nothing);
+    struct bhi_queue *queue = fresh(&place);
+    add(queue, "a b:a c");
+    run_one(queue, "a", BHI_JOB_DONE, BH_OK);
+    struct bhi_job *job = take(queue, "b");
+    bhi_queue_started(queue, job, 1);
+    seal_job(queue, job, "", ignore, NULL);
+    BHT_TRUE(bhi_queue_flush(queue));
+    bhi_queue_close(queue);
+    queue = again(&place); /* it has a log, or is in a mode that has one */
+    end(queue, take(queue, "b"), BHI_JOB_DONE, BH_OK); /* sealed */
+    run_one(queue, "c", BHI_JOB_DONE, BH_OK);
+    bhi_queue_close(queue);
+    replace_mmap(NULL);
+    queue = again(&place); /* and it is moved to another one */
+    take(queue, NULL);
+    bhi_queue_close(queue);
+    expect_jobs(&place, "a done; b done; c done; ");
+    remove_place(&place);
+}
+
+static void test_a_file_system_without_locks(void) {
+    static const int errors[] = {ENOLCK, ENOSYS, EOPNOTSUPP};
+    struct place place;
+    char words[160];
+    make_place(&place);
+    for (size_t i = 0; i < BHT_COUNT(errors); i++) {
+        snprintf(words, sizeof words,
+                 "this file system has no locks (%s): give a folder on another one (--state)",
+                 strerror(errors[i]));
+        no_locks = errors[i];
+        expect_no_open(&place, false, BHI_QUEUE_ENVIRON, words);
+        no_locks = 0;
+        no_records = errors[i];
+        expect_no_open(&place, false, BHI_QUEUE_ENVIRON, words);
+        no_records = 0;
+    }
+    struct bhi_queue *queue = fresh(&place); /* nothing is left */
+    add(queue, "a");
+    bhi_queue_close(queue);
     remove_place(&place);
 }
 
@@ -483,6 +570,8 @@ int main(int argc, char **argv) {
         BHT_TEST(test_other_versions),
         BHT_TEST(test_the_column_of_the_device),
         BHT_TEST(test_the_tables_of_files),
+        BHT_TEST(test_a_file_system_without_shared_mappings),
+        BHT_TEST(test_a_file_system_without_locks),
         BHT_TEST(test_a_refused_folder_is_as_it_was),
         BHT_TEST(test_the_log_of_a_refused_folder_stays),
         BHT_TEST(test_the_log_of_another_program_stays),
