@@ -60,6 +60,7 @@ struct bhi_attempt {
     bool started;                  /* the job was given to a stream; false: it was refused before */
     uint32_t stream;               /* number of the stream, from 0 */
     uint64_t started_ns, ended_ns; /* CLOCK_REALTIME */
+    uint64_t deadline_ns;          /* of its submission; 0: it was never submitted. Not recorded */
     bh_verdict verdict;            /* status BH_OK: READY. If there was no event, only status and
                                     * message are set. BH_PENDING: the job never started and is
                                     * given back, without an attempt */

@@ -1,14 +1,21 @@
 #include "batch/runner/progress.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tool/clock.h"
 #include "tool/text.h"
 
-enum { MOST_FAILURES = 50, LINE = 200 };
+enum {
+    MOST_FAILURES = 50,
+    LINE = 200,
+    ENOUGH = 4, /* jobs that must have ended for a rate of the last minute */
+};
 
+static const uint64_t second_ns = 1000000000u;
 static const uint64_t plain_every_ns = 10000000000u;
 
 void bhi_progress_begin(struct bhi_batch_progress *progress) {
@@ -40,52 +47,143 @@ static void print_time(char *out, size_t capacity, double seconds) {
     }
 }
 
-static void print_line(const struct bhi_batch_progress *progress,
-                       const struct bhi_queue_counts *counts, char line[LINE]) {
-    const uint64_t *of = counts->of;
-    const uint64_t ended = count_ended(counts), failed = of[BHI_JOB_FAILED];
-    const double seconds = (double)(bhi_clock_ns() - progress->began_ns) / 1e9;
-    const double rate = seconds > 0 ? (double)(ended - progress->ended_before) / seconds : 0;
-    int used = snprintf(line, LINE, "%llu of %llu done", (unsigned long long)of[BHI_JOB_DONE],
-                        (unsigned long long)counts->total);
-    /* In a log all lines but the last have the same fields. */
-    if (failed || (!progress->terminal && ended < counts->total)) {
-        used +=
-            snprintf(line + used, LINE - (size_t)used, ", %llu failed", (unsigned long long)failed);
+/* -- how fast -----------------------------------------------------------------------------------
+ */
+
+static void note_sample(struct bhi_batch_progress *progress, uint64_t now, uint64_t ended) {
+    const size_t newest = progress->sample_count - 1;
+    if (progress->sample_count && now - progress->samples[newest].time_ns < second_ns) {
+        return;
     }
-    if (of[BHI_JOB_QUARANTINED]) {
-        used += snprintf(line + used, LINE - (size_t)used, ", %llu quarantined",
-                         (unsigned long long)of[BHI_JOB_QUARANTINED]);
+    if (progress->sample_count == BHI_PROGRESS_SAMPLES) {
+        memmove(progress->samples, progress->samples + 1, newest * sizeof *progress->samples);
+        progress->sample_count--;
     }
-    if (of[BHI_JOB_CANCELLED]) {
-        used += snprintf(line + used, LINE - (size_t)used, ", %llu cancelled",
-                         (unsigned long long)of[BHI_JOB_CANCELLED]);
+    progress->samples[progress->sample_count++] = (struct bhi_progress_sample){now, ended};
+}
+
+/* Jobs a second: in the last minute, if enough have ended in it to tell, and otherwise since the
+ * beginning. */
+static double rate_of(const struct bhi_batch_progress *progress, uint64_t now, uint64_t ended) {
+    struct bhi_progress_sample from = {progress->began_ns, progress->ended_before};
+    if (!progress->over && progress->sample_count && ended - progress->samples[0].ended >= ENOUGH) {
+        from = progress->samples[0];
     }
-    if (ended < counts->total) {
-        used += snprintf(line + used, LINE - (size_t)used, ", %llu running, %llu waiting",
-                         (unsigned long long)of[BHI_JOB_RUNNING],
-                         (unsigned long long)(of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED]));
+    const double seconds = (double)(now - from.time_ns) / 1e9;
+    return seconds > 0 ? (double)(ended - from.ended) / seconds : 0;
+}
+
+/* -- what holds it up --------------------------------------------------------------------------- */
+
+/* Returns "" or what has kept jobs from ending for ten seconds. */
+static const char *print_stall(const struct bhi_batch_progress *progress, uint64_t now,
+                               char out[LINE]) {
+    const size_t count = progress->late_count;
+    out[0] = '\0';
+    if (now - progress->moved_ns < plain_every_ns || progress->over) {
+        return out;
     }
-    if (rate > 0 && (seconds >= 0.5 || ended == counts->total)) {
-        if (rate < 1) {
-            used += snprintf(line + used, LINE - (size_t)used, ", %.1f jobs/min", rate * 60);
-        } else {
-            used += snprintf(line + used, LINE - (size_t)used,
-                             rate < 10 ? ", %.1f jobs/s" : ", %.0f jobs/s", rate);
+    if (!count) {
+        snprintf(out, LINE, "no job has ended for %llu s",
+                 (unsigned long long)((now - progress->moved_ns) / second_ns));
+        return out;
+    }
+    const int used =
+        snprintf(out, LINE,
+                 count == 1 ? "1 job runs into its deadline" : "%zu jobs run into their deadline%s",
+                 count, progress->late_same ? "" : "s");
+    if (progress->late_same) {
+        snprintf(out + used, LINE - (size_t)used, " of %g s",
+                 (double)progress->late_ns / (double)second_ns);
+    }
+    return out;
+}
+
+/* An attempt has passed its deadline, and the job is tried again: so the counts do not show it. */
+static void note_late(struct bhi_batch_progress *progress, const struct bhi_job *job,
+                      const struct bhi_attempt *attempt) {
+    if (attempt->next != BHI_JOB_WAITING || attempt->verdict.status != BH_DEADLINE) {
+        return;
+    }
+    progress->late_same =
+        !progress->late_count || (progress->late_same && progress->late_ns == attempt->deadline_ns);
+    progress->late_ns = attempt->deadline_ns;
+    for (size_t i = 0; i < progress->late_count; i++) {
+        if (progress->late[i] == job->number) {
+            return;
         }
-        /* After the end nothing more runs, even if jobs are left. */
-        if (ended < counts->total && !progress->over) {
-            char time[40];
-            print_time(time, sizeof time, (double)(counts->total - ended) / rate);
-            snprintf(line + used, LINE - (size_t)used, ", %s left", time);
-        }
+    }
+    if (progress->late_count < BHI_PROGRESS_LATE) {
+        progress->late[progress->late_count++] = job->number;
     }
 }
 
-/* A line that wraps cannot be replaced, so it is cut. */
-static int width(void) {
+/* -- the line ----------------------------------------------------------------------------------- */
+
+/* Adds a field if all of it fits into |width|, and none was left out before it. */
+static void add(char line[LINE], int width, bool *full, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void add(char line[LINE], int width, bool *full, const char *format, ...) {
+    const size_t used = strlen(line);
+    char field[LINE];
+    va_list list;
+    va_start(list, format);
+    const int length = vsnprintf(field, sizeof field, format, list);
+    va_end(list);
+    *full = *full || (int)used + (used ? 2 : 0) + length > width;
+    if (!*full) {
+        snprintf(line + used, LINE - used, "%s%s", used ? ", " : "", field);
+    }
+}
+
+static void print_line(const struct bhi_batch_progress *progress,
+                       const struct bhi_queue_counts *counts, int width, char line[LINE]) {
+    const uint64_t *of = counts->of;
+    const uint64_t now = bhi_clock_ns(), ended = count_ended(counts), failed = of[BHI_JOB_FAILED];
+    const bool told = now - progress->began_ns >= second_ns / 2 || ended == counts->total;
+    const double rate = told ? rate_of(progress, now, ended) : 0;
+    bool full = false;
+    char text[LINE];
+    line[0] = '\0';
+    /* First what matters most: a narrow terminal shows only the beginning. After the end nothing
+     * more runs, even if jobs are left. */
+    if (rate > 0 && ended < counts->total && !progress->over) {
+        print_time(text, sizeof text, (double)(counts->total - ended) / rate);
+        add(line, width, &full, "%s left", text);
+    }
+    if (ended < counts->total && *print_stall(progress, now, text)) {
+        add(line, width, &full, "%s", text);
+    }
+    add(line, width, &full, "%llu of %llu done", (unsigned long long)of[BHI_JOB_DONE],
+        (unsigned long long)counts->total);
+    /* In a log all lines but the last have the same fields. */
+    if (failed || (!progress->terminal && ended < counts->total)) {
+        add(line, width, &full, "%llu failed", (unsigned long long)failed);
+    }
+    if (of[BHI_JOB_QUARANTINED]) {
+        add(line, width, &full, "%llu quarantined", (unsigned long long)of[BHI_JOB_QUARANTINED]);
+    }
+    if (of[BHI_JOB_CANCELLED]) {
+        add(line, width, &full, "%llu cancelled", (unsigned long long)of[BHI_JOB_CANCELLED]);
+    }
+    if (ended < counts->total) {
+        add(line, width, &full, "%llu running, %llu waiting",
+            (unsigned long long)of[BHI_JOB_RUNNING],
+            (unsigned long long)(of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED]));
+    }
+    if (rate > 0 && rate < 1) {
+        add(line, width, &full, "%.1f jobs/min", rate * 60);
+    } else if (rate > 0) {
+        add(line, width, &full, rate < 10 ? "%.1f jobs/s" : "%.0f jobs/s", rate);
+    }
+}
+
+/* A line that wraps cannot be replaced. */
+static int width(const struct bhi_batch_progress *progress) {
     struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+    return !progress->terminal                                               ? 80
+           : ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1
+                                                                             : 79;
 }
 
 static void erase(struct bhi_batch_progress *progress) {
@@ -97,23 +195,30 @@ static void erase(struct bhi_batch_progress *progress) {
 
 static void draw(struct bhi_batch_progress *progress, const struct bhi_queue_counts *counts) {
     char line[LINE];
-    print_line(progress, counts, line);
+    print_line(progress, counts, width(progress), line);
     if (!progress->terminal) {
         fprintf(stderr, "%s\n", line);
         return;
     }
-    fprintf(stderr, "\r%.*s\033[K", width(), line);
+    fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     progress->shown = true;
 }
 
 void bhi_progress_update(struct bhi_batch_progress *progress,
                          const struct bhi_queue_counts *counts) {
-    const uint64_t now = bhi_clock_ns();
+    const uint64_t now = bhi_clock_ns(), ended = count_ended(counts);
     if (!progress->begun) {
         progress->begun = true;
-        progress->ended_before = count_ended(counts);
+        progress->ended_before = progress->moved_to = ended;
+        progress->moved_ns = now;
     }
+    if (ended != progress->moved_to) {
+        progress->moved_to = ended;
+        progress->moved_ns = now;
+        progress->late_count = 0;
+    }
+    note_sample(progress, now, ended);
     if (!progress->terminal && now - progress->told_ns < plain_every_ns) {
         return;
     }
@@ -126,6 +231,7 @@ void bhi_progress_tell(struct bhi_batch_progress *progress, const struct bhi_job
     const bool lost = attempt->next == BHI_JOB_FAILED || attempt->next == BHI_JOB_QUARANTINED;
     const bool again = attempt->next == BHI_JOB_WAITING && verbose;
     char id[300], message[600];
+    note_late(progress, job, attempt);
     if (!lost && !again) {
         return;
     }

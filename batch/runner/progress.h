@@ -1,17 +1,33 @@
 /* The progress of a batch on standard error: on a terminal one line that is updated, elsewhere a
- * line from time to time. Main thread. */
+ * line from time to time. It fits: fields at its end are left out. Main thread. */
 #ifndef BHI_BATCH_RUNNER_PROGRESS_H
 #define BHI_BATCH_RUNNER_PROGRESS_H
 
 #include "batch/queue/queue.h"
+
+enum {
+    BHI_PROGRESS_SAMPLES = 61, /* one a second: the last minute */
+    BHI_PROGRESS_LATE = 64,
+};
+
+struct bhi_progress_sample {
+    uint64_t time_ns, ended;
+};
 
 struct bhi_batch_progress {
     bool terminal, coloured, shown;
     uint64_t began_ns, told_ns;
     uint64_t ended_before; /* jobs that had ended before this process began */
     bool begun, over;
-    size_t failures; /* lines printed for failed jobs */
-    size_t stuck;    /* lines printed for jobs whose outputs cannot be placed */
+    struct bhi_progress_sample samples[BHI_PROGRESS_SAMPLES];
+    size_t sample_count;
+    uint64_t moved_ns, moved_to;      /* when a job ended last, and how many have since */
+    uint64_t late[BHI_PROGRESS_LATE]; /* jobs that have passed their deadlines since then */
+    size_t late_count;
+    uint64_t late_ns; /* that deadline, */
+    bool late_same;   /* if it is that of all */
+    size_t failures;  /* lines printed for failed jobs */
+    size_t stuck;     /* lines printed for jobs whose outputs cannot be placed */
 };
 
 void bhi_progress_begin(struct bhi_batch_progress *progress);

@@ -94,6 +94,12 @@ static void launch(struct bhi_work *work) {
     /* From here on the work belongs to the thread that handles its end. */
     bh_event *event = work->event;
     work->attempt.started = true;
+    work->attempt.deadline_ns = bhi_work_deadline(work);
+    if (!work->attempt.deadline_ns) {
+        bh_stream_options defaults;
+        bh_stream_options_init(&defaults);
+        work->attempt.deadline_ns = defaults.deadline_ns;
+    }
     bhi_queue_started(runner->queue, work->job, work->stream);
     BHI_BATCH_STEP("batch_submitted");
     if (bh_event_on_end(event, on_end, work, NULL) == BH_OK) {

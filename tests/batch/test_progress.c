@@ -24,16 +24,34 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time) {
     return 0;
 }
 
+struct capture {
+    FILE *file;
+    int saved;
+};
+
+/* What goes to standard error. */
+static struct capture begin_capture(void) {
+    struct capture capture = {.file = tmpfile(), .saved = dup(STDERR_FILENO)};
+    BHT_NE(capture.file, NULL);
+    BHT_TRUE(capture.saved >= 0 && dup2(fileno(capture.file), STDERR_FILENO) >= 0);
+    return capture;
+}
+
+static void end_capture(struct capture *capture, char *told, size_t size) {
+    BHT_GE(dup2(capture->saved, STDERR_FILENO), 0);
+    close(capture->saved);
+    rewind(capture->file);
+    told[fread(told, 1, size - 1, capture->file)] = '\0';
+    fclose(capture->file);
+}
+
 /* What is told from the beginning until |seconds| later, where the runner asks ten times a second,
  * as it does. */
 static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds, bool ends,
                         const char *expected) {
     struct bhi_batch_progress progress;
-    char told[1024] = "";
-    FILE *file = tmpfile();
-    const int saved = dup(STDERR_FILENO);
-    BHT_NE(file, NULL);
-    BHT_TRUE(saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    char told[1024];
+    struct capture capture = begin_capture();
     bhi_progress_begin(&progress);
     struct bhi_queue_counts none = {.of = {[BHI_JOB_WAITING] = counts->total},
                                     .total = counts->total};
@@ -45,11 +63,7 @@ static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds,
     if (ends) {
         bhi_progress_end(&progress, counts);
     }
-    BHT_GE(dup2(saved, STDERR_FILENO), 0);
-    close(saved);
-    rewind(file);
-    told[fread(told, 1, sizeof told - 1, file)] = '\0';
-    fclose(file);
+    end_capture(&capture, told, sizeof told);
     BHT_STR_EQ(told, expected);
 }
 
@@ -62,26 +76,91 @@ static void test_heartbeat(void) {
                                              [BHI_JOB_QUARANTINED] = 1},
                                       .total = 40};
     expect_told(&counts, 9, false, "");
-    expect_told(
-        &counts, 10, false,
-        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.1 jobs/s, 9 s left\n");
-    expect_told(
-        &counts, 35, false,
-        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.1 jobs/s, 9 s left\n"
-        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 1.1 jobs/s, 18 s left\n"
-        "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 42.0 jobs/min, "
-        "27 s left\n");
+    expect_told(&counts, 10, false,
+                "9 s left, 17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting\n");
+    /* What holds it up comes before what fits no more. */
+    expect_told(&counts, 35, false,
+                "9 s left, 17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting\n"
+                "18 s left, no job has ended for 19 s, 17 of 40 done, 3 failed, 1 quarantined\n"
+                "27 s left, no job has ended for 29 s, 17 of 40 done, 3 failed, 1 quarantined\n");
     /* It ended where it is, as with --halt: what waits takes no time any more. */
     expect_told(&counts, 9, true,
                 "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.3 jobs/s\n");
     /* Nothing has ended yet: that is said, too. */
     counts = (struct bhi_queue_counts){.of = {[BHI_JOB_RUNNING] = 1}, .total = 1};
     expect_told(&counts, 20, false,
-                "0 of 1 done, 0 failed, 1 running, 0 waiting\n"
-                "0 of 1 done, 0 failed, 1 running, 0 waiting\n");
+                "no job has ended for 10 s, 0 of 1 done, 0 failed, 1 running, 0 waiting\n"
+                "no job has ended for 20 s, 0 of 1 done, 0 failed, 1 running, 0 waiting\n");
+}
+
+/* The last line that is told when |tell| has been called for each of |seconds|. */
+static void expect_last(unsigned seconds,
+                        void (*tell)(struct bhi_batch_progress *progress, unsigned second,
+                                     struct bhi_queue_counts *counts),
+                        const char *expected) {
+    struct bhi_queue_counts counts = {.of = {[BHI_JOB_WAITING] = 10000}, .total = 10000};
+    struct bhi_batch_progress progress;
+    struct capture capture = begin_capture();
+    char told[4096];
+    bhi_progress_begin(&progress);
+    bhi_progress_update(&progress, &counts);
+    for (unsigned second = 0; second < seconds; second++) {
+        now_ns += 1000000000u;
+        tell(&progress, second, &counts);
+        bhi_progress_update(&progress, &counts);
+    }
+    end_capture(&capture, told, sizeof told);
+    told[strlen(told) - 1] = '\0'; /* the last newline */
+    const char *last = strrchr(told, '\n');
+    BHT_STR_EQ(last ? last + 1 : told, expected);
+}
+
+/* 90 a second for a minute and a half, then one. */
+static void slow_down(struct bhi_batch_progress *progress, unsigned second,
+                      struct bhi_queue_counts *counts) {
+    (void)progress;
+    const uint64_t ended = second < 90 ? 90 : 1;
+    counts->of[BHI_JOB_DONE] += ended;
+    counts->of[BHI_JOB_WAITING] -= ended;
+}
+
+static void test_the_rate_is_of_the_last_minute(void) {
+    expect_last(90, slow_down,
+                "21 s left, 8100 of 10000 done, 0 failed, 0 running, 1900 waiting, "
+                "90 jobs/s");
+    expect_last(160, slow_down,
+                "30 min 30 s left, 8170 of 10000 done, 0 failed, 0 running, 1830 waiting");
+}
+
+/* Two jobs are tried again and again. */
+static void run_late(struct bhi_batch_progress *progress, unsigned second,
+                     struct bhi_queue_counts *counts) {
+    const struct bhi_job jobs[] = {{.number = 3, .id = "a"}, {.number = 4, .id = "b"}};
+    const struct bhi_attempt attempt = {.next = BHI_JOB_WAITING,
+                                        .deadline_ns = UINT64_C(1500000000),
+                                        .verdict = {.status = BH_DEADLINE}};
+    counts->of[BHI_JOB_RUNNING] = 2;
+    counts->of[BHI_JOB_WAITING] = counts->total - 2;
+    bhi_progress_tell(progress, &jobs[second % 2], &attempt, false);
+}
+
+/* And one after another ends. */
+static void run_late_and_end(struct bhi_batch_progress *progress, unsigned second,
+                             struct bhi_queue_counts *counts) {
+    run_late(progress, second, counts);
+    counts->of[BHI_JOB_DONE] = second;
+    counts->of[BHI_JOB_WAITING] -= second;
+}
+
+static void test_what_holds_it_up_is_named(void) {
+    expect_last(30, run_late, "2 jobs run into their deadline of 1.5 s, 0 of 10000 done, 0 failed");
+    expect_last(30, run_late_and_end,
+                "2 h 51 min left, 29 of 10000 done, 0 failed, 2 running, 9969 waiting");
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_heartbeat)};
+    static const struct bht_test tests[] = {BHT_TEST(test_heartbeat),
+                                            BHT_TEST(test_the_rate_is_of_the_last_minute),
+                                            BHT_TEST(test_what_holds_it_up_is_named)};
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
