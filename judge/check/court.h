@@ -14,7 +14,7 @@ struct bhi_court {
     char device[48];      /* on which the reference has run: its selector */
     struct bhi_trials trials;
     uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
-    bh_stream *source;     /* its worker makes the memory that timed runs read; borrowed */
+    bh_stream *source;     /* its worker makes what timed runs read, and runs no kernel; borrowed */
     uint32_t processor;    /* on which runs are timed, plus 1; 0: on all */
     uint32_t slowdown;     /* how many times as long as others those may take; 0: the same */
     uint64_t noise_seed;   /* of what outputs hold before a run; nobody else knows it */

@@ -14,6 +14,7 @@ struct bhi_evaluation {
     const struct bhi_trial *trial;
     bh_parameter parameters[BHI_TASK_ARRAYS];
     bh_argument arguments[BHI_TASK_ARRAYS];
+    bh_description descriptions[BHI_TASK_ARRAYS]; /* of |arguments| */
     bh_template_call call;
     bool prepared; /* |call| is to be dropped */
 };
@@ -53,34 +54,44 @@ static bool write_text(const struct bhi_evaluation *evaluation, char **out_text,
     return true;
 }
 
-static bool make_buffer(struct bhi_court *court, bh_stream *near,
-                        const struct bhi_trial_array *array, bh_buffer **out_buffer,
+/* |offset| is that of the array in the inputs of a timed run; 0 in a buffer of its own. */
+static void describe(const struct bhi_trial_array *array, uint64_t offset,
+                     bh_description *out_description) {
+    bh_description_init(out_description);
+    out_description->kind = bhi_dtype_number(array->form.dtype);
+    out_description->bits = 8 * bhi_dtype_size(array->form.dtype);
+    out_description->rank = array->form.dimensions;
+    out_description->offset = offset;
+    memcpy(out_description->shape, array->form.shape,
+           array->form.dimensions * sizeof array->form.shape[0]);
+}
+
+static bool make_buffer(struct bhi_court *court, bh_stream *near, const struct bhi_inputs *inputs,
+                        struct bhi_evaluation *evaluation, uint32_t index,
                         struct bhi_judge_outcome *outcome) {
+    const struct bhi_trial_array *array = &evaluation->trial->arrays[index];
     const uint64_t size = array->form.bytes;
-    bh_description description;
-    bh_detail detail = {0};
+    bh_argument *argument = &evaluation->arguments[index];
     void *content;
-    if (!bhi_content_make(court->context, bhi_court_maker(court, near, array), size, out_buffer,
-                          outcome)) {
+    argument->description = &evaluation->descriptions[index];
+    describe(array, 0, &evaluation->descriptions[index]);
+    if (inputs && array->before) { /* an expression has no INOUT */
+        argument->buffer = inputs->buffer;
+        evaluation->descriptions[index].offset =
+            bhi_inputs_offset(inputs, evaluation->task, evaluation->trial, index);
+        return bh_buffer_retain(argument->buffer) == BH_OK;
+    }
+    if (!bhi_content_make(court->context, near, size, &argument->buffer, outcome)) {
         return false;
     }
-    if (array->before) {
-        if (!bhi_content_begin(*out_buffer, size, &content, outcome)) {
-            return false;
-        }
-        memcpy(content, array->before, size);
-        if (!bhi_content_commit(*out_buffer, size, content, outcome)) {
-            return false;
-        }
+    if (!array->before) {
+        return true;
     }
-    bh_description_init(&description);
-    description.kind = bhi_dtype_number(array->form.dtype);
-    description.bits = 8 * bhi_dtype_size(array->form.dtype);
-    description.rank = array->form.dimensions;
-    memcpy(description.shape, array->form.shape,
-           array->form.dimensions * sizeof array->form.shape[0]);
-    const bh_status status = bh_buffer_set_description(*out_buffer, &description, &detail);
-    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+    if (!bhi_content_begin(argument->buffer, size, &content, outcome)) {
+        return false;
+    }
+    memcpy(content, array->before, size);
+    return bhi_content_commit(argument->buffer, size, content, outcome);
 }
 
 /* Makes the template, unless the last run had the same |text|, which is taken. */
@@ -127,8 +138,9 @@ static bool refuse_expression(const struct bhi_task *task, bh_status status,
                                         task->reference_eval_field, column, why);
 }
 
-static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluation *evaluation,
-                    struct bhi_reference_template *cache, struct bhi_judge_outcome *outcome) {
+static bool prepare(struct bhi_court *court, bh_stream *near, const struct bhi_inputs *inputs,
+                    struct bhi_evaluation *evaluation, struct bhi_reference_template *cache,
+                    struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = court->task;
     const uint32_t count = (uint32_t)task->array_count;
     struct bhi_complaint complaint;
@@ -150,8 +162,7 @@ static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluat
         return refuse_expression(task, status, &detail, outcome);
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (!make_buffer(court, near, &evaluation->trial->arrays[i],
-                         &evaluation->arguments[i].buffer, outcome)) {
+        if (!make_buffer(court, near, inputs, evaluation, i, outcome)) {
             return false;
         }
     }
@@ -162,7 +173,7 @@ static bool prepare(struct bhi_court *court, bh_stream *near, struct bhi_evaluat
 }
 
 bool bhi_evaluation_make(struct bhi_court *court, bh_stream *near, const struct bhi_trial *trial,
-                         struct bhi_reference_template *cache,
+                         const struct bhi_inputs *inputs, struct bhi_reference_template *cache,
                          struct bhi_evaluation **out_evaluation,
                          struct bhi_judge_outcome *outcome) {
     struct bhi_evaluation *evaluation = calloc(1, sizeof *evaluation);
@@ -173,7 +184,7 @@ bool bhi_evaluation_make(struct bhi_court *court, bh_stream *near, const struct 
     }
     evaluation->task = court->task;
     evaluation->trial = trial;
-    if (!prepare(court, near, evaluation, cache, outcome)) {
+    if (!prepare(court, near, inputs, evaluation, cache, outcome)) {
         bhi_evaluation_free(evaluation);
         return false;
     }
@@ -235,7 +246,7 @@ bool bhi_reference_eval(struct bhi_court *court, bh_stream *stream, const struct
                         struct bhi_reference_template *cache, struct bhi_launched *out,
                         struct bhi_judge_outcome *outcome) {
     struct bhi_evaluation *evaluation;
-    if (!bhi_evaluation_make(court, NULL, trial, cache, &evaluation, outcome)) {
+    if (!bhi_evaluation_make(court, NULL, trial, NULL, cache, &evaluation, outcome)) {
         return false;
     }
     const bool good =

@@ -14,9 +14,9 @@ struct bhi_evaluation;
 
 /* Makes what one computation of the task's expression needs: buffers, and the command. The
  * expression may use the inputs, and the sizes and push constants as numbers that are written in
- * it. |near| is as of bhi_setup_make. |cache| is borrowed. */
+ * it. |near| and |inputs| are as of bhi_setup_make. |cache| is borrowed. */
 bool bhi_evaluation_make(struct bhi_court *court, bh_stream *near, const struct bhi_trial *trial,
-                         struct bhi_reference_template *cache,
+                         const struct bhi_inputs *inputs, struct bhi_reference_template *cache,
                          struct bhi_evaluation **out_evaluation, struct bhi_judge_outcome *outcome);
 /* The dispatch, valid as long as the evaluation. */
 const bh_command *bhi_evaluation_command(const struct bhi_evaluation *evaluation);

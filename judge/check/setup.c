@@ -13,6 +13,7 @@
 struct bhi_setup {
     const struct bhi_task *task;
     const struct bhi_trial *trial;
+    const struct bhi_inputs *inputs; /* of a timed run; or NULL; while buffers are made */
     struct bhi_run_request request;
     char *push;                  /* what the request borrows; owned */
     struct bhi_margins *margins; /* by array; owned */
@@ -131,11 +132,6 @@ static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
            (is_input(setup->task, index) ? 0 : 2 * BHI_MARGIN);
 }
 
-bh_stream *bhi_court_maker(const struct bhi_court *court, bh_stream *near,
-                           const struct bhi_trial_array *array) {
-    return near && array->before ? court->source : near;
-}
-
 /* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
  * noise. */
 static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,
@@ -146,8 +142,13 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct b
     const struct bhi_filler_place place = {
         .seed = court->noise_seed + number, .trial = 0, .array = index};
     void *content;
-    if (!bhi_content_make(court->context, bhi_court_maker(court, near, array), size, buffer,
-                          outcome) ||
+    bh_stream *maker = setup->inputs && array->before ? court->source : near;
+    if (setup->inputs && is_input(setup->task, index)) {
+        *buffer = setup->inputs->buffer;
+        (void)bh_buffer_retain(*buffer);
+        return true;
+    }
+    if (!bhi_content_make(court->context, maker, size, buffer, outcome) ||
         !bhi_content_begin(*buffer, size, &content, outcome)) {
         return false;
     }
@@ -169,8 +170,11 @@ static void make_command(struct bhi_setup *setup, const struct bhi_judged_kernel
     for (uint32_t i = 0; i < request->binding_count; i++) {
         if (!is_input(setup->task, i)) {
             setup->bindings[i].offset = BHI_MARGIN;
-            setup->bindings[i].size = setup->trial->arrays[i].form.bytes;
+        } else if (setup->inputs) {
+            setup->bindings[i].offset =
+                bhi_inputs_offset(setup->inputs, setup->task, setup->trial, i);
         }
+        setup->bindings[i].size = setup->trial->arrays[i].form.bytes;
     }
     setup->command = (bh_command){
         .type = BH_COMMAND_DISPATCH,
@@ -200,8 +204,8 @@ static bool make_buffers(struct bhi_court *court, bh_stream *near, struct bhi_se
 
 bool bhi_setup_make(struct bhi_court *court, bh_stream *near,
                     const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *groups,
-                    const struct bhi_trial *trial, struct bhi_setup **out_setup,
-                    struct bhi_judge_outcome *outcome) {
+                    const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+                    struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome) {
     struct bhi_complaint complaint;
     uint32_t counts[3];
     *out_setup = NULL;
@@ -215,11 +219,13 @@ bool bhi_setup_make(struct bhi_court *court, bh_stream *near,
     if (!setup) {
         return false;
     }
+    setup->inputs = inputs;
     if (!make_buffers(court, near, setup, outcome)) {
         bhi_setup_free(setup);
         return false;
     }
     make_command(setup, kernel, counts);
+    setup->inputs = NULL;
     *out_setup = setup;
     return true;
 }

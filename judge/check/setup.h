@@ -3,7 +3,7 @@
 #ifndef BHI_JUDGE_CHECK_SETUP_H
 #define BHI_JUDGE_CHECK_SETUP_H
 
-#include "judge/check/court.h"
+#include "judge/check/inputs.h"
 #include "judge/check/kernel.h"
 
 /* What a run left. */
@@ -19,16 +19,13 @@ struct bhi_setup;
 /* Compares the bindings and push constants of the kernel with the task's. */
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                             struct bhi_judge_outcome *outcome);
-/* Whose worker makes the memory of an array that a run on |near| uses. Memory with content is not made
- * by the worker that reads it: so that worker gets it with the submission, and not before. */
-bh_stream *bhi_court_maker(const struct bhi_court *court, bh_stream *near,
-                           const struct bhi_trial_array *array);
 /* Makes a setup; court, kernel and trial are borrowed. The buffers are in the memory of the
- * device of |near|, a timed stream, if it has one of its own; NULL: in the host's. */
+ * device of |near|, if it has one of its own; NULL: in the host's. |inputs|: those of a timed run;
+ * otherwise NULL. Of a timed run the source makes what has content, also if it is written. */
 bool bhi_setup_make(struct bhi_court *court, bh_stream *near,
                     const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *groups,
-                    const struct bhi_trial *trial, struct bhi_setup **out_setup,
-                    struct bhi_judge_outcome *outcome);
+                    const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+                    struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome);
 /* The dispatch, valid as long as the setup. */
 const bh_command *bhi_setup_command(const struct bhi_setup *setup);
 /* The buffer of array |index|, and where in it the array begins. */

@@ -4,11 +4,16 @@
 #include "judge/data/filler.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/check.h"
 #include "formats/dtype.h"
 #include "judge/data/philox.h"
+
+enum { THREADS = 8, LEAST_PART = 1 << 15 }; /* elements that a thread is worth */
 
 /* What a counter is for, so that no two uses share numbers. */
 enum use { VALUE, CHOICE, NOISE };
@@ -196,13 +201,52 @@ static uint64_t element(const struct bhi_filler *filler, struct bhi_filler_place
     return bits_of(dtype, filler->low + (filler->high - filler->low) * unit);
 }
 
+/* A part of an array, which one thread fills. */
+struct part {
+    pthread_t thread;
+    const struct bhi_filler *filler;
+    struct bhi_filler_place place;
+    bh_dtype dtype;
+    uint64_t begin, end;
+    uint8_t *out; /* of the whole array */
+};
+
+static void *fill_part(void *argument) {
+    const struct part *part = argument;
+    const uint32_t size = bhi_dtype_size(part->dtype);
+    uint8_t *at = part->out + part->begin * size;
+    for (uint64_t i = part->begin; i < part->end; i++, at += size) {
+        const uint64_t bits = element(part->filler, part->place, part->dtype, i);
+        memcpy(at, &bits, size); /* little endian */
+    }
+    return NULL;
+}
+
 void bhi_filler_fill(const struct bhi_filler *filler, struct bhi_filler_place place, bh_dtype dtype,
                      uint64_t count, void *out) {
-    const uint32_t size = bhi_dtype_size(dtype);
-    uint8_t *at = out;
-    for (uint64_t i = 0; i < count; i++, at += size) {
-        const uint64_t bits = element(filler, place, dtype, i);
-        memcpy(at, &bits, size); /* little endian */
+    struct part parts[THREADS];
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t most = processors > 1 && processors < THREADS ? (uint64_t)processors : THREADS;
+    const uint64_t fitting = count / LEAST_PART;
+    const uint64_t used = processors < 2 || fitting < 2 ? 1 : fitting < most ? fitting : most;
+    uint64_t started = 0;
+    for (uint64_t i = 0; i < used; i++) {
+        parts[i] = (struct part){.filler = filler,
+                                 .place = place,
+                                 .dtype = dtype,
+                                 .begin = count / used * i,
+                                 .end = i + 1 < used ? count / used * (i + 1) : count,
+                                 .out = out};
+    }
+    while (started + 1 < used &&
+           pthread_create(&parts[started].thread, NULL, fill_part, &parts[started]) == 0) {
+        started++;
+    }
+    for (uint64_t i = started; i < used; i++) {
+        (void)fill_part(&parts[i]);
+    }
+    for (uint64_t i = 0; i < started; i++) {
+        BHI_CHECK(pthread_join(parts[i].thread, NULL) == 0);
     }
 }
 

@@ -4,14 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool bhi_base_open(struct bhi_court *court, struct bhi_base *out,
+bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                    struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_base){0};
-    if (!bhi_court_timed_stream(court, &out->stream, outcome)) {
-        return false;
-    }
-    court->source = out->stream;
-    return true;
+    return bhi_court_timed_stream(court, &out->stream, outcome);
 }
 
 /* GLSL that declares the bindings of the dispatch and does nothing. They must be used somewhere, or
@@ -74,10 +70,7 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_c
     return true;
 }
 
-void bhi_base_close(struct bhi_court *court, struct bhi_base *base) {
-    if (base->stream) {
-        court->source = NULL;
-    }
+void bhi_base_close(struct bhi_base *base) {
     (void)bh_stream_release(base->stream);
     bhi_judged_kernel_free(&base->kernel);
     free(base->source);

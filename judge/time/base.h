@@ -11,13 +11,13 @@ struct bhi_base {
     struct bhi_worked worked;        /* as of bhi_contender */
 };
 
-/* Makes the stream, which is the court's source, too: no other kernel runs on it. */
-bool bhi_base_open(struct bhi_court *court, struct bhi_base *out,
+/* Makes the stream. */
+bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                    struct bhi_judge_outcome *outcome);
 /* Makes |out| of a dispatch: one group of a kernel that does nothing, on the same bindings. */
 bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,
                       bh_command *out, struct bhi_judge_outcome *outcome);
 /* Takes {0}, too. */
-void bhi_base_close(struct bhi_court *court, struct bhi_base *base);
+void bhi_base_close(struct bhi_base *base);
 
 #endif

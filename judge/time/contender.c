@@ -63,13 +63,13 @@ void bhi_contender_close(struct bhi_contender *contender) {
 }
 
 bool bhi_lap_make(struct bhi_court *court, struct bhi_contender *contender, bh_stream *stream,
-                  const struct bhi_trial *trial, struct bhi_lap *out,
-                  struct bhi_judge_outcome *outcome) {
+                  const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+                  struct bhi_lap *out, struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_lap){0};
     return contender->is_expression
-               ? bhi_evaluation_make(court, stream, trial, &contender->cache, &out->evaluation,
-                                     outcome)
-               : bhi_setup_make(court, stream, &contender->kernel, contender->groups, trial,
+               ? bhi_evaluation_make(court, stream, trial, inputs, &contender->cache,
+                                     &out->evaluation, outcome)
+               : bhi_setup_make(court, stream, &contender->kernel, contender->groups, trial, inputs,
                                 &out->setup, outcome);
 }
 

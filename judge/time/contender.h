@@ -36,10 +36,11 @@ struct bhi_lap {
     struct bhi_evaluation *evaluation;
 };
 
-/* Makes buffers and command. The memory is near |stream|, which need not be the contender's. */
+/* Makes buffers and command. The memory is near |stream|, which need not be the contender's;
+ * that of inputs is |inputs|. */
 bool bhi_lap_make(struct bhi_court *court, struct bhi_contender *contender, bh_stream *stream,
-                  const struct bhi_trial *trial, struct bhi_lap *out,
-                  struct bhi_judge_outcome *outcome);
+                  const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+                  struct bhi_lap *out, struct bhi_judge_outcome *outcome);
 const bh_command *bhi_lap_command(const struct bhi_lap *lap);
 /* Reads |size| bytes from |offset| of array |index|. */
 bool bhi_lap_peek(const struct bhi_lap *lap, uint32_t index, uint64_t offset, void *out,

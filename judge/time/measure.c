@@ -73,7 +73,7 @@ static bool take_processor(struct bhi_timekeeper *timer, struct bhi_judge_outcom
     }
     court->processor = timer->processor.chosen;
     court->slowdown = timer->processor.count;
-    bhi_base_close(timer->court, &timer->base);
+    bhi_base_close(&timer->base);
     return bhi_base_open(court, &timer->base, outcome);
 }
 
@@ -86,6 +86,7 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
         bhi_base_open(court, &out->base, outcome) && take_processor(out, outcome) &&
         bhi_contender_open_reference(court, &out->reference, outcome) &&
         bhi_contender_open_reference(court, &out->itself, outcome) &&
+        bhi_court_timed_stream(court, &court->source, outcome) &&
         (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
         bhi_timekeeper_close(out);
@@ -94,11 +95,15 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
 }
 
 void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
+    if (timer->court) {
+        (void)bh_stream_release(timer->court->source);
+        timer->court->source = NULL;
+    }
     bhi_contender_close(&timer->reference);
     bhi_contender_close(&timer->itself);
     free(timer->alone);
     timer->alone = NULL;
-    bhi_base_close(timer->court, &timer->base);
+    bhi_base_close(&timer->base);
     bhi_flush_close(&timer->flush);
     bhi_processor_release(&timer->processor);
 }

@@ -79,18 +79,23 @@ static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stre
     struct bhi_race *race = round->race;
     const bool is_base = racer == BHI_RACER_BASE;
     struct bhi_contender *contender = race->contenders[is_base ? BHI_RACER_CANDIDATE : racer];
-    for (size_t i = 0; i < round->count; i++) {
+    struct bhi_inputs inputs;
+    uint64_t stride;
+    bool good =
+        bhi_inputs_make(race->court, round->trials, round->count, &inputs.buffer, &stride, outcome);
+    for (size_t i = 0; i < round->count && good; i++) {
         struct bhi_lap *lap = &round->laps[racer][i];
-        if (!bhi_lap_make(race->court, contender, stream, &round->trials[i], lap, outcome)) {
-            return false;
+        inputs.begin = i * stride;
+        good =
+            bhi_lap_make(race->court, contender, stream, &round->trials[i], &inputs, lap, outcome);
+        if (good) {
+            round->commands[i] = *bhi_lap_command(lap);
         }
-        round->commands[i] = *bhi_lap_command(lap);
-        if (is_base && !bhi_base_command(race->base, race->court, bhi_lap_command(lap),
-                                         &round->commands[i], outcome)) {
-            return false;
-        }
+        good = good && (!is_base || bhi_base_command(race->base, race->court, bhi_lap_command(lap),
+                                                     &round->commands[i], outcome));
     }
-    return true;
+    (void)bh_buffer_release(inputs.buffer);
+    return good;
 }
 
 /* Reads some bytes of an output that is drawn now. They have to be there: until they are in the

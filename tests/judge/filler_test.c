@@ -204,6 +204,19 @@ static void normal_has_its_mean_and_deviation(void) {
     BHT_TRUE(fabs(sqrt(squares / 20000) - 2) < 0.1);
 }
 
+/* Several threads fill a large array. */
+static void an_element_does_not_depend_on_the_size_of_its_array(void) {
+    enum { TWO_PARTS = 2 << 15, MORE = (3 << 15) + 5 };
+    static float all[MORE], fewer[TWO_PARTS];
+    const struct bhi_filler filler = {.kind = BHI_FILLER_NORMAL, .high = 1};
+    bhi_filler_fill(&filler, place, BH_DTYPE_F32, MORE, all);
+    bhi_filler_fill(&filler, place, BH_DTYPE_F32, TWO_PARTS, fewer);
+    BHT_MEM_EQ(all, fewer, sizeof fewer);
+    bhi_filler_fill(&filler, place, BH_DTYPE_F32, 1000, fewer); /* one thread */
+    BHT_MEM_EQ(all, fewer, 1000 * sizeof fewer[0]);
+    BHT_TRUE(all[MORE - 1] != 0);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(philox_is_philox),
@@ -218,6 +231,7 @@ int main(int argc, char **argv) {
         BHT_TEST(some_special_values),
         BHT_TEST(seeds_trials_and_arrays_differ),
         BHT_TEST(normal_has_its_mean_and_deviation),
+        BHT_TEST(an_element_does_not_depend_on_the_size_of_its_array),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

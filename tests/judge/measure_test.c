@@ -50,8 +50,10 @@ bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_con
                                          struct bhi_judge_outcome *outcome);
 bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
                                 struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_base_open(struct bhi_court *court, struct bhi_base *out,
+bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                           struct bhi_judge_outcome *outcome);
+bool __wrap_bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
+                                   struct bhi_judge_outcome *outcome);
 bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
                                        struct bhi_judge_outcome *outcome);
 
@@ -78,10 +80,17 @@ bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_conten
     return true;
 }
 
-bool __wrap_bhi_base_open(struct bhi_court *court, struct bhi_base *out,
+bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                           struct bhi_judge_outcome *outcome) {
     (void)court, (void)outcome;
     *out = (struct bhi_base){.stream = NULL};
+    return true;
+}
+
+bool __wrap_bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
+                                   struct bhi_judge_outcome *outcome) {
+    (void)court, (void)outcome;
+    *out_stream = NULL;
     return true;
 }
 
