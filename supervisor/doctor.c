@@ -5,6 +5,7 @@
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
+#include "supervisor/compile/arithmetic.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/room.h"
@@ -366,6 +367,28 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     }
 }
 
+static void report_arithmetic(struct report *report, bh_context *context,
+                              const bh_device_info *device, bh_stream *stream,
+                              const bh_detail *refusal) {
+    static const char name[] = "arithmetic";
+    struct bhi_arithmetic found;
+    bh_detail why = *refusal;
+    const bh_status status =
+        stream ? bhi_arithmetic_try(context, stream, &found, &why) : refusal->status;
+    if (status != BH_OK) {
+        add(report, "driver", name, false, BH_CHECK_ABSENT,
+            bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : ASK_VERBOSE,
+            "%s: it could not be tried: %.180s", device->selector,
+            why.message[0] ? why.message : bh_status_text(status));
+        return;
+    }
+    add(report, "driver", name, false, found.wrong ? BH_CHECK_BROKEN : BH_CHECK_HOLDS,
+        "evaluate nothing of these types on this device, and report it",
+        "%s computes %u of %u expressions to the bit%s%s%s%s", device->selector,
+        found.tried - found.wrong, found.tried, found.wrong ? ", but not " : "", found.which,
+        found.lacking[0] ? "; it lacks " : "", found.lacking);
+}
+
 /* Returns the pid of the running sentinel of |device|; 0: none. *out_given_up: none will start. */
 static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
                              bool *out_given_up) {
@@ -439,6 +462,7 @@ static void report_stream(struct report *report, bh_context *context,
     options.grace_ns = GRID_NS; /* to kill the worker of a GPU would take more time */
     (void)!bh_stream_create(context, &options, &stream, &refusal);
     report_sentinel(report, context, device, stream, &refusal);
+    report_arithmetic(report, context, device, stream, &refusal);
     report_grid(report, context, device, stream, &refusal);
     bh_stream_release(stream);
 }

@@ -462,9 +462,28 @@ static void zeros_known_at_compile_time(void) {
     end();
 }
 
+/* A device that adds where a kernel multiplies. tests/system/grid.c has the other ones. */
+static void the_doctor_finds_wrong_numbers(void) {
+    static bh_check checks[64];
+    bh_context *own = fx_context("*:multiplies_wrongly:*=fail");
+    size_t count = 0, found = 0;
+    BHT_EQ(bh_doctor(own, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(checks[i].name, "arithmetic") == 0 && found++ == 0) {
+            BHT_EQ(checks[i].result, BH_CHECK_BROKEN);
+            BHT_STR_HAS(checks[i].text, " of 29 expressions to the bit, but not f32 x * 0.0, ");
+        }
+    }
+    BHT_GE(found, 1);
+    BHT_EQ(bh_context_destroy(own), BH_OK);
+}
+
 int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST_WITH(arithmetic, 200, 0), BHT_TEST_WITH(integers, 100, 0), BHT_TEST(bools),
-        BHT_TEST(widened_beside_constants), BHT_TEST(zeros_known_at_compile_time)};
+    static const struct bht_test TESTS[] = {BHT_TEST_WITH(arithmetic, 200, 0),
+                                            BHT_TEST_WITH(integers, 100, 0),
+                                            BHT_TEST(bools),
+                                            BHT_TEST(widened_beside_constants),
+                                            BHT_TEST(zeros_known_at_compile_time),
+                                            BHT_TEST(the_doctor_finds_wrong_numbers)};
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

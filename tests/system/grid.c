@@ -132,13 +132,17 @@ static void no_more_than_32_bits_count(void) {
     close_stage(&s);
 }
 
-/* The doctor tries such a grid, and says what the device does with it. */
+/* The doctor tries such a grid, and says what the device does with it; and it tries expressions. */
 static void what_the_doctor_says(void) {
     static bh_check checks[64];
     struct stage s = open_stage();
-    size_t count = 0, found = 0;
+    size_t count = 0, found = 0, computed = 0;
     BHT_EQ(bh_doctor(s.context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
     for (size_t i = 0; i < count; i++) {
+        if (strcmp(checks[i].name, "arithmetic") == 0 && computed++ == 0 &&
+            checks[i].result != BH_CHECK_HOLDS) {
+            BHT_FAIL("%s", checks[i].text);
+        }
         if (strcmp(checks[i].name, "wholeGrids") == 0 && found++ == 0) { /* the first device's */
             BHT_EQ(checks[i].result, s.whole ? BH_CHECK_HOLDS : BH_CHECK_ABSENT);
             BHT_STR_HAS(
@@ -149,6 +153,7 @@ static void what_the_doctor_says(void) {
         }
     }
     BHT_GE(found, 1);
+    BHT_GE(computed, 1);
     close_stage(&s);
 }
 

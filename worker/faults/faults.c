@@ -119,6 +119,7 @@ static const char *const points[] = {
     "tamper_output",
     "import_read_only",
     "kernel_create",
+    "multiplies_wrongly",
     "learn",
     "learned",
     "lie_learned",

@@ -111,6 +111,7 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   tamper_input, tamper_output   a buffer that the worker may only read, may write is mapped
  *   import_read_only   (fail: the device cannot import a read-only mapping)
  *   kernel_create  a kernel is being created
+ *   multiplies_wrongly   (fail: the device adds where a kernel multiplies floats)
  *   learn          a spare is about to compile a kernel before it is needed
  *   learned        it has compiled it, or could not (fail: it reports that it had no memory)
  *   lie_learned, lie_learned_twice   (fail: it reports another kernel, reports it twice)

@@ -11,6 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if BHI_FAULTS
+/* Makes sums of the module's products of floats. */
+static void multiply_wrongly(uint32_t *code, size_t words) {
+    for (size_t i = 5; i < words && code[i] >> SpvWordCountShift > 0;
+         i += code[i] >> SpvWordCountShift) {
+        code[i] -= (code[i] & SpvOpCodeMask) == SpvOpFMul ? SpvOpFMul - SpvOpFAdd : 0;
+    }
+}
+#endif
+
 struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info, const void *code,
                                         const struct bhi_spec_constant *constants,
                                         uint32_t constant_count) {
@@ -34,6 +44,11 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     }
     memcpy(k->code, code, info->code_bytes);
     k->words = info->code_bytes / sizeof(uint32_t);
+#if BHI_FAULTS
+    if (BHI_FAULT_FAILS("multiplies_wrongly")) {
+        multiply_wrongly(k->code, k->words);
+    }
+#endif
     if (constant_count > 0) {
         memcpy(k->constants, constants, constant_count * sizeof *constants);
     }
