@@ -52,15 +52,17 @@ struct bhi_submission {
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
     uint64_t code; /* number of its kernels' code, the same for equal code of a context; 0: none */
-    enum bhi_apart apart;        /* requested by the caller */
-    uint32_t holds;              /* edges that hold it and whose producer has not ended */
-    bool runs_kernel;            /* false: it only compiles */
-    bool abortable;              /* it has kernels, and all of them read the abort word */
-    bool trusted;                /* one of its kernels does not */
-    bool reports_device_time;    /* its result may say how long the device was busy */
-    bool cancel_requested;       /* the caller has cancelled it */
-    bool cancel_counted;         /* counted in worker->cancels */
-    bool skip_requested;         /* the worker has been asked to skip it */
+    enum bhi_apart apart;     /* requested by the caller */
+    uint32_t holds;           /* edges that hold it and whose producer has not ended */
+    bool runs_kernel;         /* false: it only compiles */
+    bool repeatable;          /* runs again if its worker's end is nobody's fault (decision 92) */
+    uint32_t repeats;         /* how often it has */
+    bool abortable;           /* it has kernels, and all of them read the abort word */
+    bool trusted;             /* one of its kernels does not */
+    bool reports_device_time; /* its result may say how long the device was busy */
+    bool cancel_requested;    /* the caller has cancelled it */
+    bool cancel_counted;      /* counted in worker->cancels */
+    bool skip_requested;      /* the worker has been asked to skip it */
     enum bhi_kill end_requested; /* why its worker was asked to stop it; NONE: it was not */
     uint64_t turn_ns;            /* set once it has taken too long: when its turn came; else 0 */
     bool doomed;                 /* certain to be poisoned; event->verdict says by what */

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#define REPEATS 8u /* of one submission: a zygote that dies of it would die for ever */
+
 static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
@@ -17,6 +19,45 @@ static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
         if (s->end_requested && s->seq > started) {
             started = s->seq;
         }
+    }
+    return started;
+}
+
+/* When the turn of |submission|, which the worker had begun, came. */
+static uint64_t turn_of(const struct bhi_core_worker *worker,
+                        const struct bhi_submission *submission) {
+    /* turn_ns is kept from the look that found the submission too late. What the worker skipped or
+     * reported until its death may have moved running_since_ns. */
+    const uint64_t turn_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;
+    return turn_ns < submission->released_ns ? submission->released_ns : turn_ns;
+}
+
+/* Returns true if |submission|, which the worker had begun, runs again on the next one, in what is
+ * left of its time. */
+static bool runs_again(const struct bhi_core_worker *worker, struct bhi_submission *submission,
+                       const struct bhi_death *death) {
+    const uint64_t spent_ns = worker->core->ops->now_ns(worker->core) - turn_of(worker, submission);
+    if (!submission->repeatable || death->outcome.status != BH_ZYGOTE_LOST || death->closing ||
+        submission->repeats >= REPEATS || spent_ns >= submission->deadline_ns) {
+        return false;
+    }
+    submission->repeats++;
+    if (submission->deadline_ns != BH_FOREVER) {
+        submission->deadline_ns -= spent_ns;
+    }
+    return true;
+}
+
+/* Returns |started| without the newest that run again. */
+static uint64_t spare_repeatable(struct bhi_core_worker *worker, const struct bhi_death *death,
+                                 uint64_t started) {
+    for (struct bhi_list *node = worker->inflight.prev; node != &worker->inflight;
+         node = node->prev) {
+        struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->seq <= started && !runs_again(worker, s, death)) {
+            break;
+        }
+        started = s->seq <= started ? s->seq - 1 : started;
     }
     return started;
 }
@@ -131,12 +172,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     if ((worker->kill_unbegun && outcome.status == BH_DEADLINE) || death->elsewhere) {
         bhi_blame_lower(&outcome.blame);
     }
-    /* turn_ns is kept from the look that found the submission too late. What the worker skipped or
-     * reported until its death may have moved running_since_ns. */
-    outcome.started_ns = submission->turn_ns ? submission->turn_ns : worker->running_since_ns;
-    if (outcome.started_ns < submission->released_ns) {
-        outcome.started_ns = submission->released_ns;
-    }
+    outcome.started_ns = turn_of(worker, submission);
     outcome.ended_ns = worker->core->ops->now_ns(worker->core);
     bhi_submission_end(submission, &outcome);
 }
@@ -214,6 +250,7 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
             worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL) {
             started = started < culprit ? culprit : started;
         }
+        started = spare_repeatable(worker, death, started);
         if (!death->closing) {
             put_back(worker, started);
         }

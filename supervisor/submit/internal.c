@@ -24,6 +24,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
     payload->submission.deadline_ns = internal->deadline_ns;
     payload->submission.failure_reported = internal->failure_uncounted;
+    payload->submission.repeatable = internal->failure_uncounted; /* a caller waits for it */
     payload->file = internal->file;
     if (payload->file) {
         bhi_file_ref(payload->file);

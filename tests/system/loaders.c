@@ -1,5 +1,6 @@
 /* Loaders: their time, their deaths, their cost. */
 #include "files.h"
+#include "tamper.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,6 +48,85 @@ static void a_header_that_no_loader_reads(void) {
                                 "start failed: ");
     BHT_STR_HAS(detail.message, "cannot take the control channel's connection");
     bh_context_destroy(context);
+    leave_folder();
+}
+
+/* -- calls that wait for a process of their own (decision 92) -- */
+
+struct call {
+    bh_context *context;
+    bh_stream *stream;
+    bh_kernel *kernel;
+    bh_status status;
+    bh_detail detail;
+};
+
+static void *compile(void *argument) {
+    struct call *call = argument;
+    bh_glsl_source source;
+    bh_glsl_source_init(&source);
+    source.text = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
+    bh_kernel *kernel;
+    call->status = bh_kernel_create_glsl(call->context, &source, NULL, &kernel, &call->detail);
+    bh_kernel_release(kernel);
+    return NULL;
+}
+
+static void *inspect(void *argument) {
+    struct call *call = argument;
+    bh_inspection inspection;
+    call->status = bh_kernel_inspect(call->kernel, NULL, &inspection, &call->detail);
+    return NULL;
+}
+
+static void *reflect(void *argument) {
+    struct call *call = argument;
+    bh_kernel_info info;
+    call->status = bh_kernel_reflect(call->kernel, call->stream, FX_SECONDS, &info, &call->detail);
+    return NULL;
+}
+
+static void *read_header(void *argument) {
+    struct call *call = argument;
+    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    bh_buffer *buffer;
+    source.header_timeout_ns = FX_SECONDS;
+    call->status = bh_buffer_from_file(call->context, &source, &buffer, &call->detail);
+    bh_buffer_release(buffer);
+    return NULL;
+}
+
+/* The call has what it asked for, from the next process. */
+static void a_zygote_that_dies_under_a_call(void) {
+    static const struct {
+        const char *fault;
+        void *(*ask)(void *);
+    } calls[] = {
+        {"*:compile:1=stop", compile},
+        {"*:reflect:1=stop", inspect},
+        {"*:compile:1=stop", reflect},
+        {"*:inspect:1=stop", read_header},
+    };
+    enter_folder();
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    write_safetensors("t", sizeof header - 1, header, 8);
+    for (size_t i = 0; i < BHT_COUNT(calls); i++) {
+        struct call call = {.context = fx_context(calls[i].fault)};
+        call.kernel = fx_kernel(call.context, "square");
+        call.stream = fx_stream(call.context, "s", FX_SECONDS);
+        pthread_t thread;
+        BHT_EQ(pthread_create(&thread, NULL, calls[i].ask, &call), 0);
+        const pid_t helper = fx_await_stopped();
+        unsetenv("BULKHEAD_TEST_FAULTS"); /* of the next zygote's workers none stops */
+        fx_kill(fx_parent(helper), SIGKILL);
+        BHT_EQ(pthread_join(thread, NULL), 0);
+        if (call.status != BH_OK) {
+            BHT_FAIL("call %zu: %s", i, call.detail.message);
+        }
+        bh_kernel_release(call.kernel);
+        bh_stream_release(call.stream);
+        bh_context_destroy(call.context);
+    }
     leave_folder();
 }
 
@@ -503,6 +583,7 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_header_that_takes_too_long),
         BHT_TEST(a_header_that_no_loader_reads),
+        BHT_TEST(a_zygote_that_dies_under_a_call),
         BHT_TEST(a_header_that_kills),
         BHT_TEST(a_load_over_its_deadline),
         BHT_TEST(progress_is_told),
