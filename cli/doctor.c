@@ -12,6 +12,7 @@
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
+#include "tool/task.h"
 #include "tool/text.h"
 
 enum { CAPACITY = 256 };
@@ -139,6 +140,24 @@ static bool has_worker(const bh_check *checks, size_t count) {
     return false;
 }
 
+struct examination {
+    bh_context *context;
+    bh_check *checks;
+    size_t count;
+    json_t *memory; /* NULL: there is no worker */
+    bh_status status;
+    bh_detail detail;
+};
+
+static void look(void *argument) {
+    struct examination *e = argument;
+    e->status = bh_doctor(e->context, e->checks, CAPACITY, &e->count, &e->detail);
+    e->count = e->count < CAPACITY ? e->count : CAPACITY;
+    if (e->status == BH_OK && has_worker(e->checks, e->count)) {
+        bhi_doctor_memory(e->context, e->checks, CAPACITY, &e->count, &e->memory);
+    }
+}
+
 static int examine(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
     if (bhi_args_has(args, BHI_DOCTOR_TRACE_DRIVER)) {
@@ -148,29 +167,22 @@ static int examine(const struct bhi_args *args) {
         bhi_complain("doctor", "--device needs --trace-driver: the checks cover every driver");
         return BHI_EXIT_USAGE;
     }
-    bh_detail detail = {0};
-    size_t count = 0;
-    bh_check *checks = calloc(CAPACITY, sizeof *checks);
-    if (!checks) {
+    struct examination e = {.checks = calloc(CAPACITY, sizeof *e.checks)};
+    if (!e.checks) {
         bhi_complain("doctor", "out of memory");
         return exit_status;
     }
-    bh_context *context =
+    bh_context *context = e.context =
         bhi_session_open("doctor", bhi_args_has(args, BHI_DOCTOR_VERBOSE), NULL, &exit_status);
-    if (context) {
-        json_t *memory = NULL;
-        bh_status status = bh_doctor(context, checks, CAPACITY, &count, &detail);
-        count = count < CAPACITY ? count : CAPACITY;
-        if (status == BH_OK && has_worker(checks, count)) {
-            bhi_doctor_memory(context, checks, CAPACITY, &count, &memory);
-        }
-        bh_context_destroy(context);
-        memory = memory ? memory : json_array();
-        exit_status = status == BH_OK ? report(args, checks, count, memory)
-                                      : bhi_session_fail("doctor", NULL, status, &detail);
-        json_decref(memory);
+    const bool looked = context && bhi_task_run("doctor", &context, look, &e, &exit_status);
+    bh_context_destroy(context);
+    if (looked) {
+        e.memory = e.memory ? e.memory : json_array();
+        exit_status = e.status == BH_OK ? report(args, e.checks, e.count, e.memory)
+                                        : bhi_session_fail("doctor", NULL, e.status, &e.detail);
     }
-    free(checks);
+    json_decref(e.memory);
+    free(e.checks);
     return exit_status;
 }
 

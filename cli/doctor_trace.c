@@ -11,6 +11,7 @@
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
+#include "tool/task.h"
 #include "tool/text.h"
 
 enum { CAPACITY = 1500 };
@@ -116,25 +117,38 @@ static int report(const struct bhi_args *args, const bh_trace *trace, const bh_t
     return trace->unknown || !trace->complete ? BHI_EXIT_ENVIRON : BHI_EXIT_READY;
 }
 
+struct tracing {
+    bh_context *context;
+    const char *device;
+    bh_trace trace;
+    bh_traced_call *calls;
+    size_t count;
+    bh_status status;
+    bh_detail detail;
+};
+
+static void run(void *argument) {
+    struct tracing *t = argument;
+    t->status = bh_trace_driver(t->context, t->device, &t->trace, t->calls, CAPACITY, &t->count,
+                                &t->detail);
+}
+
 int bhi_doctor_trace(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
-    bh_traced_call *calls = calloc(CAPACITY, sizeof *calls);
-    if (!calls) {
+    struct tracing t = {.device = bhi_args_value(args, BHI_DOCTOR_DEVICE),
+                        .calls = calloc(CAPACITY, sizeof *t.calls)};
+    if (!t.calls) {
         bhi_complain(command, "out of memory");
         return exit_status;
     }
-    bh_context *context =
+    bh_context *context = t.context =
         bhi_session_open(command, bhi_args_has(args, BHI_DOCTOR_VERBOSE), NULL, &exit_status);
-    if (context) {
-        bh_trace trace;
-        bh_detail detail = {0};
-        size_t count = 0;
-        bh_status status = bh_trace_driver(context, bhi_args_value(args, BHI_DOCTOR_DEVICE), &trace,
-                                           calls, CAPACITY, &count, &detail);
-        bh_context_destroy(context);
-        exit_status = status == BH_OK ? report(args, &trace, calls, count)
-                                      : bhi_session_fail(command, NULL, status, &detail);
+    const bool traced = context && bhi_task_run(command, &context, run, &t, &exit_status);
+    bh_context_destroy(context);
+    if (traced) {
+        exit_status = t.status == BH_OK ? report(args, &t.trace, t.calls, t.count)
+                                        : bhi_session_fail(command, NULL, t.status, &t.detail);
     }
-    free(calls);
+    free(t.calls);
     return exit_status;
 }

@@ -329,7 +329,7 @@ static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks
     }
     if (status == BH_OK && (status = bh_event_verdict(event, verdict)) == BH_OK &&
         verdict->status == BH_OK) {
-        status = bh_buffer_read(buffer, 0, marks, 2 * sizeof *marks, BH_FOREVER, why);
+        status = bh_buffer_read(buffer, 0, marks, 2 * sizeof *marks, TIMEOUT_NS, why);
     }
     bh_event_release(event);
     bh_buffer_release(buffer);
@@ -393,8 +393,8 @@ static void report_arithmetic(struct report *report, bh_context *context,
 static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
                              bool *out_given_up) {
     int32_t pid = 0;
-    *out_given_up = false;
     bhi_context_lock(context);
+    *out_given_up = context->closed;
     BHI_LIST_EACH(node, &context->zygotes) {
         const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         BHI_LIST_EACH(inner, &zygote->sentinels) {
@@ -535,7 +535,9 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
     }
     for (size_t i = 0; i < count && i < 8; i++) {
         report_driver(report, &devices[i]);
-        report_stream(report, context, &devices[i]);
+        if (started) { /* otherwise each of the checks would wait for a worker, too */
+            report_stream(report, context, &devices[i]);
+        }
     }
     /* A message with a remedy means that there is no sandbox, worker executable or driver. Then
      * no driver can be started. */

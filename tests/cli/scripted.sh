@@ -319,6 +319,14 @@ for signal in INT TERM; do
     expect_stderr "cancelled by SIG$signal"
     cancelled REFUSED 0
     expect_untouched
+    for asked in doctor "doctor --trace-driver" devices; do
+        case_name="SIG$signal ends $asked"
+        export SCRIPT_MACHINE_HANG=1
+        # shellcheck disable=SC2086 # two words
+        interrupt $signal $asked
+        unset SCRIPT_MACHINE_HANG
+        expect_status "$want"
+    done
     case_name="SIG$signal while GLSL is compiled"
     echo > k.comp
     export SCRIPT_GLSL_HANG=1

@@ -4,12 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void wait_if_asked(void) {
+    if (getenv("SCRIPT_MACHINE_HANG")) {
+        script_wait_closed();
+    }
+}
+
 bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
                            size_t device_size, size_t *out_count, bh_detail *detail) {
     (void)device_size;
     static const char *const names[] = {"Scripted One, not bad", "Scripted Two\033[31m",
                                         "Other, not bad"};
     (void)context;
+    wait_if_asked();
     bh_status status = script_answer("SCRIPT_DEVICES", detail);
     *out_count = 3;
     for (size_t i = 0; status == BH_OK && i < 3 && i < capacity; i++) {
@@ -43,6 +50,7 @@ bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trac
     (void)trace_size;
     (void)call_size;
     (void)context;
+    wait_if_asked();
     const char *calls = getenv("SCRIPT_TRACE");
     memset(out_trace, 0, sizeof *out_trace);
     snprintf(out_trace->driver, sizeof out_trace->driver, "%s", device ? device : "script");
@@ -70,6 +78,7 @@ bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capa
                           size_t check_size, size_t *out_count, bh_detail *detail) {
     (void)check_size;
     (void)context;
+    wait_if_asked();
     const char *checks = getenv("SCRIPT_CHECKS");
     bh_status status = script_answer("SCRIPT_DOCTOR", detail);
     *out_count = checks ? strlen(checks) : 0;
