@@ -26,6 +26,15 @@ static const char half_text[] =
     "    return uintBitsToFloat(s | (m << 13) + 0x38000000u);\n"
     "}\n";
 
+/* Rounds to odd, so that rounding the result to a half is rounding |v| once. */
+static const char narrow_text[] =
+    "float narrow(double v) {\n"
+    "    float f = float(v);\n"
+    "    double back = double(f);\n"
+    "    if (back == v || v != v) return f;\n"
+    "    return uintBitsToFloat(floatBitsToUint(f) - uint(abs(back) > abs(v)) | 1u);\n"
+    "}\n";
+
 static void put_division(struct bhi_pen *pen, const char *type, bool is_signed) {
     if (!is_signed) {
         bhi_pen_put(pen,
@@ -85,6 +94,9 @@ void bhi_emit_helpers(struct bhi_pen *pen, uint32_t helpers) {
     }
     if (helpers & BHI_HELPER_HALF) {
         bhi_pen_put(pen, "%s", half_text);
+    }
+    if (helpers & BHI_HELPER_NARROW) {
+        bhi_pen_put(pen, "%s", narrow_text);
     }
     for (uint32_t i = 0; i < 4; i++) {
         if (helpers & (uint32_t)BHI_HELPER_DIVIDE_I32 << i) {

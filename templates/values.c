@@ -202,6 +202,9 @@ bool bhi_emit_convert(struct bhi_emitter *emitter, const struct bhi_value *value
     } else if (dtype == BH_DTYPE_BOOL) {
         bhi_emit_assign(emitter, dtype, false, out_value, "%s != %s(0)", text,
                         bhi_register_type(from));
+    } else if (from == BH_DTYPE_F64 && dtype == BH_DTYPE_F16) {
+        emitter->helpers |= BHI_HELPER_NARROW;
+        bhi_emit_hidden(emitter, dtype, true, out_value, "narrow(%s)", text);
     } else if (from == BH_DTYPE_BOOL || bhi_dtype_is_float(from) || bhi_dtype_is_float(dtype)) {
         bhi_emit_hidden(emitter, dtype, true, out_value, "%s(%s)", type, text);
     } else if (bhi_dtype_size(dtype) == 8 && bhi_dtype_size(from) < 8) {

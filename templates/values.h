@@ -27,6 +27,7 @@ enum bhi_helper {
     BHI_HELPER_HIDE_U64 = 256,
     BHI_HELPER_HIDE_F32 = 512,
     BHI_HELPER_HIDE_F64 = 1024,
+    BHI_HELPER_NARROW = 2048, /* f64 to f32 on the way to f16 */
 };
 
 struct bhi_emitter {

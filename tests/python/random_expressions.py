@@ -66,8 +66,6 @@ def convert(value, dtype):
     if not is_weak(value):
         if value.dtype.kind == "f" and dtype.kind in "iu":
             raise Refused
-        if value.dtype == np.dtype("f8") and dtype == np.dtype("f2"):
-            raise Refused  # rounded twice
         if value.dtype.kind in "iu" and dtype == np.dtype("f2"):
             return value.astype("f4").astype("f2")
         return value.astype(dtype)

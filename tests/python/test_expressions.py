@@ -17,6 +17,19 @@ def check(stream, text, given, want):
         pytest.fail(f"{text} of {shown} is {got.dtype} {got.tolist()}, not {want.tolist()}")
 
 
+def test_a_double_is_rounded_once_to_a_half(stream):
+    """Halfway between two halves, and by less than a float sees beside that."""
+    halves = np.array([0, 1, 2, 0x3FF, 0x400, 0x3C00, 0x3C01, 0x7BFE, 0x7BFF], "u2").view("f2")
+    low = halves.astype("f8")
+    high = np.append(low[1:], 65536)
+    high[[2, 4, 6]] = (halves[[2, 4, 6]].view("u2") + np.uint16(1)).view("f2")
+    middle = (low + high) / 2
+    x = np.concatenate([middle, middle * (1 + 2**-40), middle * (1 - 2**-40), [1e300, 1e-300, 0]])
+    x = np.concatenate([x, -x, [np.inf, -np.inf, np.nan]])
+    with np.errstate(all="ignore"):
+        check(stream, "f16(x)", {"x": x}, x.astype("f2"))
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_random_expressions(stream, part):
     with np.errstate(all="ignore"):
