@@ -30,6 +30,7 @@
 #include "tool/descriptors.h"
 #include "tool/device_choice.h"
 #include "tool/device_list.h"
+#include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
@@ -543,7 +544,7 @@ static int run(struct batch *batch) {
     return exit_status;
 }
 
-int bhi_batch_main(const struct bhi_args *args) {
+static int batch_main(const struct bhi_args *args) {
     struct bhi_complaint complaint;
     if (bhi_batch_shards_asked(args)) {
         return bhi_batch_shards(args);
@@ -572,4 +573,8 @@ int bhi_batch_main(const struct bhi_args *args) {
     free_stuck(&batch);
     bhi_batch_options_free(&batch.options);
     return exit_status;
+}
+
+int bhi_batch_main(const struct bhi_args *args) {
+    return bhi_error_json(bhi_args_has(args, BHI_BATCH_JSON), batch_main, args);
 }

@@ -6,6 +6,7 @@
 #include "batch/report/tally.h"
 #include "cli/batch_look.h"
 #include "tool/complain.h"
+#include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/report/columns.h"
@@ -74,6 +75,7 @@ static bool print(struct plan *plan, const struct bhi_batch_look *look, int exit
                       bhi_json_text(look->jobs_path), "state", bhi_json_text(look->state), "total",
                       (json_int_t)plan->count, "exit_status", exit_status, "plan", plan->list);
         const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
+        bhi_ending_answered();
         fputc('\n', stdout);
         json_decref(object);
         return good;

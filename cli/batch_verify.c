@@ -14,6 +14,7 @@
 #include "cli/batch_changes.h"
 #include "cli/batch_look.h"
 #include "tool/complain.h"
+#include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/json.h"
@@ -233,6 +234,7 @@ static bool print_object(const struct verify *verify, uint64_t outputs,
     json_object_set(object, "findings", list);
     json_object_set(object, "changed_files", changed);
     const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
+    bhi_ending_answered();
     fputc('\n', stdout);
     json_decref(object);
     return good;

@@ -20,6 +20,7 @@
 #include "tool/complain.h"
 #include "tool/descriptors.h"
 #include "tool/device_choice.h"
+#include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/outfile.h"
@@ -511,7 +512,7 @@ static int make_history(struct chaos *chaos) {
     return exit_status;
 }
 
-int bhi_chaos_main(const struct bhi_args *args) {
+static int chaos_main(const struct bhi_args *args) {
     struct bhi_complaint complaint;
     struct chaos chaos = {.telling = PTHREAD_MUTEX_INITIALIZER};
     int exit_status;
@@ -529,4 +530,8 @@ int bhi_chaos_main(const struct bhi_args *args) {
     bhi_history_free(&chaos.history);
     bhi_history_free(&chaos.replayed);
     return exit_status;
+}
+
+int bhi_chaos_main(const struct bhi_args *args) {
+    return bhi_error_json(bhi_args_has(args, BHI_CHAOS_JSON), chaos_main, args);
 }

@@ -76,7 +76,9 @@ static const struct bhi_section run_sections[] = {
      "  median_ms    median of these times\n"
      "  times        null, or with --time {device, host}, each {warm_up_ms, min_ms,\n"
      "               median_ms, p99_ms}, or null if it is not known; the last three are null\n"
-     "               without --repeat"},
+     "               without --repeat\n"
+     "  error        null if READY, otherwise {code, message, file, line, log}, the key\n"
+     "               that each command prints when it fails"},
 };
 
 static const struct bhi_example run_examples[] = {

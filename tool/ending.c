@@ -21,6 +21,12 @@ void bhi_ending_fini(struct bhi_ending *ending) {
     ending->log = NULL;
 }
 
+void bhi_ending_answered(void) {
+    if (watched) {
+        watched->answered = true;
+    }
+}
+
 void bhi_ending_note(bh_status status, const char *message) {
     if (!watched) {
         return;

@@ -4,6 +4,7 @@
 #define BHI_TOOL_ENDING_H
 
 #include <bulkhead/status.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bhi_ending {
@@ -13,6 +14,7 @@ struct bhi_ending {
     char *log;      /* owned: what the compiler said; NULL: nothing */
     char file[512]; /* of the log's first error with a line, else of its first error; empty: none */
     uint32_t line;  /* 0: no error has a line */
+    bool answered;  /* the command has printed an object of its own, and none is missing */
 };
 
 /* Records complaints in |ending| from now on; the caller frees it with bhi_ending_fini. NULL stops
@@ -20,6 +22,8 @@ struct bhi_ending {
 void bhi_ending_watch(struct bhi_ending *ending);
 void bhi_ending_fini(struct bhi_ending *ending);
 
+/* Records that the command has printed its object. */
+void bhi_ending_answered(void);
 /* Records a complaint. It replaces the one before. */
 void bhi_ending_note(bh_status status, const char *message);
 /* Sets the status of the last complaint. */

@@ -1,8 +1,5 @@
 #include "tool/error_json.h"
 
-#include <jansson.h>
-
-#include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 
@@ -10,22 +7,29 @@ static json_t *text_or_null(const char *text) {
     return text && *text ? bhi_json_text(text) : json_null();
 }
 
+json_t *bhi_error_object(bh_status code, const char *message, const struct bhi_ending *ending) {
+    json_t *error = json_object();
+    json_object_set_new(error, "code", json_string(bh_status_name(code)));
+    json_object_set_new(error, "message", bhi_json_text(message));
+    json_object_set_new(error, "file", text_or_null(ending->file));
+    json_object_set_new(error, "line", bhi_json_known(ending->line));
+    json_object_set_new(error, "log", ending->log ? json_string(ending->log) : json_null());
+    return error;
+}
+
 int bhi_error_json(bool wanted, int (*work)(const struct bhi_args *args),
                    const struct bhi_args *args) {
     struct bhi_ending ending = {.status = BH_OK};
     bhi_ending_watch(wanted ? &ending : NULL);
     const int exit_status = work(args);
-    if (wanted && exit_status != BHI_EXIT_READY && ending.message[0]) {
-        json_t *error = json_object();
-        const bh_status code = bhi_ending_code(&ending, exit_status);
-        json_object_set_new(error, "code", json_string(bh_status_name(code)));
-        json_object_set_new(error, "message", bhi_json_text(ending.message));
-        json_object_set_new(error, "file", text_or_null(ending.file));
-        json_object_set_new(error, "line", bhi_json_known(ending.line));
-        json_object_set_new(error, "log", ending.log ? json_string(ending.log) : json_null());
-        json_t *object = json_object();
-        json_object_set_new(object, "error", error);
-        bhi_json_print(object);
+    if (wanted && exit_status != BHI_EXIT_READY && ending.message[0] && !ending.answered) {
+        /* One line: bulkhead chaos prints its object on the last one. */
+        json_t *object = json_pack(
+            "{s:o}", "error",
+            bhi_error_object(bhi_ending_code(&ending, exit_status), ending.message, &ending));
+        json_dumpf(object, stdout, JSON_COMPACT);
+        fputc('\n', stdout);
+        json_decref(object);
     }
     bhi_ending_fini(&ending);
     return exit_status;

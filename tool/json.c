@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "tool/ending.h"
 #include "tool/text.h"
 
 json_t *bhi_json_text(const char *text) {
@@ -31,6 +32,7 @@ json_t *bhi_json_blame(bh_blame blame) {
 }
 
 void bhi_json_print(json_t *value) {
+    bhi_ending_answered();
     json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     fputc('\n', stdout);
     json_decref(value);

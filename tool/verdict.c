@@ -8,6 +8,7 @@
 
 #include "tool/complain.h"
 #include "tool/ending.h"
+#include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/text.h"
@@ -307,10 +308,10 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "worker_pid", bhi_json_known(verdict->worker_pid));
     set(object, "device", text_or_null(verdict->device));
     set(object, "elapsed_ms", verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null());
-    set(object, "message",
-        bhi_json_text(told                                 ? verdict->message
-                      : end->exit_status == BHI_EXIT_READY ? ""
-                                                           : ending->message));
+    const char *message = told                                 ? verdict->message
+                          : end->exit_status == BHI_EXIT_READY ? ""
+                                                               : ending->message;
+    set(object, "message", bhi_json_text(message));
     set(object, "file", text_or_null(ending->file));
     set(object, "line", bhi_json_known(ending->line));
     set(object, "log", ending->log ? json_string(ending->log) : json_null());
@@ -318,5 +319,7 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "min_ms", outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null());
     set(object, "median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
     set(object, "times", times_json(outcome));
+    set(object, "error",
+        end->exit_status == BHI_EXIT_READY ? json_null() : bhi_error_object(code, message, ending));
     bhi_json_print(object);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "batch/report/tally.h"
+#include "tool/ending.h"
 #include "tool/json.h"
 #include "tool/text.h"
 
@@ -170,6 +171,7 @@ bool bhi_report_json(struct bhi_queue *queue, const struct bhi_report_run *run) 
     if (!text) {
         return false;
     }
+    bhi_ending_answered();
     /* The list is inserted before the brace that ends the object. */
     printf("%.*s,\n  \"failures\": [", (int)(strlen(text) - strlen("\n}")), text);
     free(text);

@@ -6,6 +6,7 @@
 #include "chaos/check/power.h"
 #include "chaos/history/device_memory.h"
 #include "chaos/report/facts.h"
+#include "tool/ending.h"
 #include "tool/json.h"
 
 static json_t *number(uint64_t value) {
@@ -172,6 +173,7 @@ bool bhi_chaos_report_json(FILE *stream, const struct bhi_history *history,
     json_object_set_new(object, "device_memory", device_memory(history));
     json_object_set_new(object, "history",
                         history_path ? bhi_json_text(history_path) : json_null());
+    bhi_ending_answered();
     const bool good = json_dumpf(object, stream, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0 &&
                       fputc('\n', stream) != EOF;
     json_decref(object);

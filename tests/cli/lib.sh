@@ -158,7 +158,7 @@ refuses_json() {
 }
 
 # All keys are there, and a jq expression is true of the object.
-keys='["blame","code","device","elapsed_ms","event","executed","file","kernel","kernel_hash","line","log",
+keys='["blame","code","device","elapsed_ms","error","event","executed","file","kernel","kernel_hash","line","log",
     "median_ms","message","min_ms","origin","signal","status","submissions",
     "times","worker_pid"]'
 expect_object() {

@@ -24,7 +24,7 @@ expect_json '.status == "READY" and .code == "OK" and .signal == null and .kerne
     and .kernel_hash == ("ab" * 32) and .executed == "yes" and .origin == 41 and .event == 41
     and .worker_pid == 4321 and .device == "script:0" and .elapsed_ms == 1.5 and .message == ""
     and .submissions == 1
-    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 20'
+    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 21'
 rm -f out.npy
 
 case_name="repeat"
@@ -144,7 +144,7 @@ expect_status 0
 expect_stdout "as scripted"
 [ ! -e z.npy ] || fail "it ran"
 cli "${eval_[@]}" --json
-expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 20'
+expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 21'
 rm -f z.npy
 fingerprint > .before
 for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do

@@ -247,6 +247,28 @@ for command in run devices doctor version help; do
     cmp -s .stdout .help || fail "help $command differs"
     rm -f .help
 done
+# A command that fails says so with --json under one key, whatever else it prints.
+fails_alike() { # CODE ARGUMENT...
+    local code=$1
+    shift
+    case_name="one shape of failure: $1"
+    cli "$@" --json
+    expect_json ".error.code == \"$code\" and (.error.message | length) > 0
+        and (.error | keys) == [\"code\", \"file\", \"line\", \"log\", \"message\"]"
+    if [ "$status" -ne 0 ]; then passed=$((passed + 1)); else fail "it has not failed"; fi
+}
+echo '{"id":"a","kernel":"nowhere.spv","groups":1}' > a.jsonl
+fails_alike LOAD_FAILED run nowhere.spv --groups 1
+fails_alike LOAD_FAILED eval 'y = x' --in x=nowhere.npy --out y=y.npy
+fails_alike LOAD_FAILED inspect nowhere.spv
+fails_alike INVALID_ARGUMENT batch nowhere.jsonl
+fails_alike INVALID_ARGUMENT batch a.jsonl
+fails_alike INVALID_ARGUMENT batch --status nowhere
+fails_alike LOAD_FAILED judge nowhere.json a.spv
+fails_alike INVALID_ARGUMENT chaos --check nowhere.jsonl
+SCRIPT_DEVICES=NO_DEVICE fails_alike NO_DEVICE devices
+SCRIPT_DOCTOR=NO_DEVICE fails_alike NO_DEVICE doctor
+
 case_name="docs/CLI.md is what the program prints"
 cli help --markdown
 expect_status 0
