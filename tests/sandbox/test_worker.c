@@ -89,7 +89,7 @@ static void every_thread_is_behind_it(void) {
     client_close(&client);
 }
 
-/* Only its own: null, the side channel, the doorbell, the warden's pipe, what ZeroMQ made, the
+/* Only its own: null, the side channel, the doorbell, the zygote's pipe, what ZeroMQ made, the
  * driver's devices. */
 static void descriptors_are_its_own(void) {
     static const char *const known[] = {"/dev/null",
@@ -131,6 +131,47 @@ static void descriptors_are_its_own(void) {
         closedir(fds);
     }
     guest_hang_up(&client, &guest);
+    client_close(&client);
+}
+
+/* Which pipes a worker has open: "pipe:[1234]". Returns their number; 0 too if only root may look. */
+static size_t pipes_of(const struct guest *guest, char pipes[][32], size_t capacity) {
+    char path[PATH_MAX];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid_of_pidfd(guest->pidfd));
+    DIR *fds = opendir(path);
+    for (const struct dirent *entry; fds && count < capacity && (entry = readdir(fds));) {
+        const ssize_t n = readlinkat(dirfd(fds), entry->d_name, pipes[count], 31);
+        pipes[count][n > 0 ? n : 0] = '\0';
+        count += !SANITIZED && strncmp(pipes[count], "pipe:", 5) == 0;
+    }
+    if (fds) {
+        closedir(fds);
+    }
+    return count;
+}
+
+/* One of two workers could empty a pipe that both have, and so take what is for both: the byte that
+ * announces the host's end. */
+static void no_pipe_is_shared(void) {
+    struct client client = {0};
+    struct guest guests[2] = {0};
+    char pipes[2][8][32];
+    size_t counts[2];
+    client_open(&client);
+    for (unsigned i = 0; i < 2; i++) {
+        guest_open(&client, &guests[i], i + 1);
+        counts[i] = pipes_of(&guests[i], pipes[i], BHT_COUNT(pipes[i]));
+    }
+    BHT_EQ(counts[0], counts[1]);
+    BHT_TRUE(counts[0] > 0 || SANITIZED || geteuid() != 0);
+    for (size_t i = 0; i < counts[0]; i++) {
+        for (size_t k = 0; k < counts[1]; k++) {
+            BHT_TRUE(strcmp(pipes[0][i], pipes[1][k]) != 0);
+        }
+    }
+    guest_hang_up(&client, &guests[0]);
+    guest_hang_up(&client, &guests[1]);
     client_close(&client);
 }
 
@@ -307,10 +348,11 @@ static void memory_limit_is_reported(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(starts_and_ends),         BHT_TEST(every_thread_is_behind_it),
-        BHT_TEST(descriptors_are_its_own), BHT_TEST(lane_of_another_size),
-        BHT_TEST(lane_not_sealed),         BHT_TEST(progress_not_sealed),
-        BHT_TEST(nobody_listens),          BHT_TEST(no_such_device),
-        BHT_TEST(each_step_can_fail),      BHT_TEST(driver_too_old),
+        BHT_TEST(descriptors_are_its_own), BHT_TEST(no_pipe_is_shared),
+        BHT_TEST(lane_of_another_size),    BHT_TEST(lane_not_sealed),
+        BHT_TEST(progress_not_sealed),     BHT_TEST(nobody_listens),
+        BHT_TEST(no_such_device),          BHT_TEST(each_step_can_fail),
+        BHT_TEST(driver_too_old),
 #if !BHI_SANITIZED
         BHT_TEST(memory_limit_is_felt),    BHT_TEST(memory_limit_is_reported),
 #endif

@@ -1,4 +1,5 @@
 #include "worker/process/children.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "worker/faults/faults.h"
 
@@ -123,12 +124,9 @@ static void report(struct bhi_children *children, struct bhi_child *child, const
         message.exited.status = info->si_status;
         BHI_FAULT_POINT("exit_report");
     }
-    const int holder = child->holder;
+    BHI_AUTO_FD holder = child->holder, farewell = child->farewell;
     *child = (struct bhi_child){0};
     children->tell(&message);
-    if (holder >= 0) {
-        close(holder);
-    }
 }
 
 /* |child| has ended, and was not reaped. */
@@ -214,6 +212,18 @@ int bhi_children_timeout(struct bhi_children *children) {
         return -1;
     }
     return next <= now ? 0 : (int)((next - now) / 1000000u) + 1;
+}
+
+void bhi_children_say_farewell(struct bhi_children *children, bool host_gone) {
+    for (size_t i = 0; i < children->used; i++) {
+        struct bhi_child *child = &children->of[i];
+        if (child->pid != 0 && child->farewell >= 0) {
+            if (host_gone) {
+                (void)!write(child->farewell, "h", 1);
+            }
+            bhi_fd_close(&child->farewell);
+        }
+    }
 }
 
 bool bhi_children_let_go(const struct bhi_children *children) {

@@ -31,6 +31,7 @@ struct bhi_child { /* a worker; a prober, if |report| is not NULL */
     uint64_t deadline_ns; /* a prober's */
     bool killed;
     int holder;      /* write end of the pipe of its memory holder; -1: none */
+    int farewell;    /* write end of the pipe that tells it of the host's end; -1: none */
     bool has_device; /* it sees the host's end itself, and then exits */
     struct bhi_probe_report *report;
 };
@@ -62,6 +63,11 @@ void bhi_children_reap(struct bhi_children *children);
 /* Kills probers whose time is up; their end is reported as a worker's. Returns how many ms poll()
  * may sleep; -1: for ever. */
 int bhi_children_timeout(struct bhi_children *children);
+
+/* Tells each worker with a device that the host has gone, or only (|host_gone| is false) that the
+ * warden has, which may mean the same. Each has a pipe of its own, as one of them could empty a
+ * common one. */
+void bhi_children_say_farewell(struct bhi_children *children, bool host_gone);
 
 /* Kills children that have nothing to stop on a device. Returns whether others are left. Held
  * devices stay so until then: their release would take the lock that the others need to stop what

@@ -33,7 +33,7 @@ struct bhi_worker_config {
     int fds[BHI_SPAWN_FDS];
     int holder;        /* read end of the memory holder's pipe; -1: no memory holder */
     int device_holder; /* socket of the device holder; -1: none */
-    int farewell;      /* read end of the warden's pipe, which hangs up when the host has gone */
+    int farewell; /* read end of its pipe from the zygote, which tells of the host's end; -1: none */
 };
 
 /* Runs in the forked child. */

@@ -47,6 +47,7 @@ static struct zygote {
     struct bhi_oom_score oom_score;
     int proc, proc_error; /* for the host, until it has the descriptor: bhi_sandbox_proc */
     bool leaving;         /* the host has gone */
+    bool farewell_said;   /* the workers know of the warden's pipe's end */
     struct bhi_children children;
 } zygote;
 
@@ -64,7 +65,7 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
             return;
         }
         struct pollfd ready[2] = {{.fd = zygote.config->socket, .events = POLLOUT},
-                                  {.fd = zygote.config->go, .events = 0}};
+                                  {.fd = zygote.config->go, .events = POLLIN}};
         if (!bhi_fdpass_is_late(r) || (poll(ready, 2, -1) < 0 && errno != EINTR) ||
             ready[1].revents != 0) {
             leave(BHI_EXIT_SUPERVISOR);
@@ -101,16 +102,30 @@ static unsigned patience_ms(void) {
     return BHI_FAREWELL_MS;
 }
 
-/* The host has gone. Workers with a device see it, too, and stop what runs there before they exit;
+/* Passes on what has come through the warden's pipe: the byte of a warden whose host has gone, or
+ * its hang-up. */
+static void pass_on_farewell(void) {
+    struct pollfd go = {.fd = zygote.config->go, .events = POLLIN};
+    if (!zygote.farewell_said && poll(&go, 1, 0) == 1) {
+        zygote.farewell_said = true;
+        bhi_children_say_farewell(&zygote.children, (go.revents & POLLIN) != 0);
+    }
+}
+
+/* The host has gone. Workers with a device are told, and stop what runs there before they exit;
  * if they were killed now, it would go on. Processes left after the wait die with us. */
 static _Noreturn void leave(int code) {
     const uint64_t end_ns = bhi_deadline_ns(patience_ms() * 1000000ull);
     zygote.leaving = true;
+    pass_on_farewell();
     for (uint64_t now; bhi_children_let_go(&zygote.children) && (now = bhi_now_ns()) < end_ns;) {
-        struct pollfd children = {.fd = zygote.children.signals, .events = POLLIN};
-        if (poll(&children, 1, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
+        struct pollfd fds[] = {
+            {.fd = zygote.children.signals, .events = POLLIN},
+            {.fd = zygote.farewell_said ? -1 : zygote.config->go, .events = POLLIN}};
+        if (poll(fds, 2, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
             break;
         }
+        pass_on_farewell(); /* the host's socket may end before the warden has noticed */
         bhi_children_ended(&zygote.children);
         bhi_children_reap(&zygote.children);
     }
@@ -150,10 +165,16 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         return -errno;
     }
     BHI_AUTO_FD read_end = holder[0], write_end = holder[1], device_socket = -1;
+    int farewell[2] = {-1, -1};
+    if (bhi_worker_has_device((enum bhi_worker_kind)spawn->kind) &&
+        pipe2(farewell, O_CLOEXEC) != 0) {
+        return -errno;
+    }
+    BHI_AUTO_FD farewell_read = farewell[0], farewell_write = farewell[1];
     const pid_t device_holder = start_device_holder(spawn, &device_socket);
     struct bhi_worker_config config = {.holder = read_end,
                                        .device_holder = device_socket,
-                                       .farewell = zygote.config->go,
+                                       .farewell = farewell_read,
                                        .driver = &zygote.config->driver,
                                        .scouted = &zygote.scouted,
                                        .layers = zygote.probes.layers,
@@ -188,6 +209,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
                            .device_holder = device_holder,
                            .worker = spawn->worker,
                            .holder = bhi_fd_steal(&write_end),
+                           .farewell = bhi_fd_steal(&farewell_write),
                            .has_device = bhi_worker_has_device((enum bhi_worker_kind)spawn->kind)};
     *out_pidfd = pidfd;
     *out_held = device_holder > 0;
@@ -269,6 +291,7 @@ static void probe(uint32_t layer) {
     }
     *child = (struct bhi_child){.pid = pid,
                                 .holder = -1,
+                                .farewell = -1,
                                 .layer = layer,
                                 .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
                                 .report = report};
@@ -299,6 +322,7 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
     } else {
         *child = (struct bhi_child){.pid = pid,
                                     .holder = -1,
+                                    .farewell = -1,
                                     .layer = BHI_TRACE_LAYER,
                                     .deadline_ns = bhi_deadline_ns(BHI_TRACE_TIMEOUT_NS),
                                     .report = report};
@@ -465,7 +489,7 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
         struct pollfd fds[WATCHED] = {
             [HOST] = {.fd = config->socket, .events = POLLIN},
             [CHILDREN] = {.fd = zygote.children.signals, .events = POLLIN},
-            [WARDEN] = {.fd = config->go, .events = 0}};
+            [WARDEN] = {.fd = config->go, .events = POLLIN}};
         if (poll(fds, WATCHED, bhi_children_timeout(&zygote.children)) < 0 && errno != EINTR) {
             _exit(BHI_EXIT_START_FAILED);
         }

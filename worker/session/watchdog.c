@@ -37,8 +37,8 @@ static void *watch(void *argument) {
     return NULL;
 }
 
-/* Called when the warden's pipe has hung up. A warden whose host has gone writes a byte before. A
- * killed warden writes none; then the host may be alive (so its work must not end with a deadline's
+/* Called when the zygote has spoken through its pipe, or hung it up: as the warden's did. A warden
+ * whose host has gone writes a byte before. A killed warden writes none; then the host may be alive (so its work must not end with a deadline's
  * result), dead, or about to die: a killed process closes its descriptors a little later. The
  * zygote's time limit bounds the wait. */
 static bool host_has_gone(const struct bhi_watchdog *watchdog) {
@@ -54,16 +54,17 @@ static bool host_has_gone(const struct bhi_watchdog *watchdog) {
 static void *watch_host(void *argument) {
     struct bhi_watchdog *watchdog = argument;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    struct pollfd warden = {.fd = watchdog->farewell, .events = 0};
+    struct pollfd zygote = {.fd = watchdog->farewell, .events = POLLIN};
     (void)prctl(PR_SET_NAME, "host-watchdog");
-    while (poll(&warden, 1, -1) != 1) {
+    while (poll(&zygote, 1, -1) != 1) {
     }
     struct bhi_backend *backend = atomic_load(&watchdog->backend);
     struct bhi_sentinel_device *sentinel = atomic_load(&watchdog->sentinel);
-    if (sentinel && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
+    const bool ends = (zygote.revents & (POLLIN | POLLHUP)) != 0;
+    if (sentinel && ends && host_has_gone(watchdog)) {
         bhi_sentinel_device_set_all(sentinel);
     }
-    if (backend && (warden.revents & POLLHUP) != 0 && host_has_gone(watchdog)) {
+    if (backend && ends && host_has_gone(watchdog)) {
         atomic_store(&watchdog->host_gone, true);
         bhi_backend_abort_all(backend);
         while (atomic_load(&watchdog->busy)) { /* until the zygote's time limit */

@@ -22,7 +22,7 @@
 
 struct bhi_watchdog {
     const struct bhi_lane_header *lane;
-    int farewell;                                 /* read end of the warden's pipe; -1: none */
+    int farewell;                                 /* read end of the zygote's pipe; -1: none */
     struct bhi_backend *_Atomic backend;          /* NULL: nothing runs yet */
     struct bhi_sentinel_device *_Atomic sentinel; /* for a sentinel, which has no backend */
     atomic_bool busy;                             /* the session runs records */
