@@ -174,6 +174,15 @@ void bhi_content_used(struct bhi_content *content, const struct bhi_core_stream 
     }
 }
 
+bool bhi_content_lost(struct bhi_content *content, const struct bhi_core_stream *stream,
+                      struct bh_event *event) {
+    if (!reserve(&content->writers, stream)) {
+        return false;
+    }
+    push(&content->writers, stream, event, true);
+    return true;
+}
+
 static struct bh_event *first_pending(const struct bhi_content_users *users, bool all) {
     for (uint32_t g = 0; g < users->count; g++) {
         struct bhi_content_group *group = &users->groups[g];

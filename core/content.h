@@ -49,6 +49,10 @@ struct bh_event *bhi_content_obstacle(struct bhi_content *content, bool host_wri
 /* The host has overwritten the whole buffer, or will: the content is CLEAN. There must be no
  * obstacle. */
 void bhi_content_clean(struct bhi_content *content);
+/* |event|, on |stream|, is about to be poisoned because the content is not there: it poisons the
+ * content, although it does not write it. Returns false if out of memory. */
+bool bhi_content_lost(struct bhi_content *content, const struct bhi_core_stream *stream,
+                      struct bh_event *event);
 /* Returns the poisoned event of the content with the earliest origin, or NULL. No writer that
  * counts may be pending. */
 struct bh_event *bhi_content_poison(const struct bhi_content *content);

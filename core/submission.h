@@ -106,6 +106,7 @@ struct bhi_outcome {
     uint32_t command_index;
     int32_t worker_pid;
     const char *device; /* that worker's; NULL: none */
+    bool elsewhere;     /* the cause may have nothing to do with it: blame is suspected at most */
     uint64_t limit;
     uint64_t started_ns, ended_ns;
     uint64_t device_ns;    /* 0: not known */

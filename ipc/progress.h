@@ -89,9 +89,10 @@ struct bhi_result {
     uint32_t status;        /* bh_status: BH_OK or a verdict */
     uint32_t command_index; /* which command failed, or BHI_NO_COMMAND */
     int32_t vk_result;
-    uint32_t executed;  /* bh_executed of the failed submission */
-    uint64_t device_ns; /* BHI_RECORD_TIMED: how long the device was busy; 0: unknown */
-    uint64_t unused[2]; /* so that each is one cache line: of every other one two would be read */
+    uint32_t executed;   /* bh_executed of the failed submission */
+    uint64_t device_ns;  /* BHI_RECORD_TIMED: how long the device was busy; 0: unknown */
+    uint64_t bad_memory; /* id of a buffer whose device memory is nothing to import; 0: none */
+    uint64_t unused;     /* so that each is one cache line: of every other one two would be read */
 };
 
 /* The text of a failed submission, in errors[seq % BHI_ERROR_SLOTS]. */

@@ -16,6 +16,7 @@ struct bhi_error {
     int sys_errno;          /* 0: none */
     uint32_t command_index; /* BHI_NO_COMMAND: none */
     uint32_t executed;      /* bh_executed: 0 no, 1 unknown, 2 yes */
+    uint64_t bad_memory;    /* as in bhi_result */
     char text[BHI_ERROR_TEXT];
 };
 

@@ -46,8 +46,9 @@ struct bhi_device_memory {
     struct bhi_device_block *block; /* lock; owned; NULL: HOST, or it has LEFT */
     struct bhi_make *make;          /* lock; MAKING, CLEARING */
     struct bh_stream *stream;       /* referenced; its worker moves the bytes */
-    uint64_t charged;               /* bytes that the limits count */
-    uint64_t version;               /* lock: id of the newest submission that writes it; 0: none */
+    bool bad; /* lock; MADE: it cannot be imported. What writes the buffer next has it made anew */
+    uint64_t charged; /* bytes that the limits count */
+    uint64_t version; /* lock: id of the newest submission that writes it; 0: none */
 };
 
 /* A request to a worker to make device memory, or to clear it. */

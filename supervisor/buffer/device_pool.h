@@ -33,6 +33,7 @@ struct bhi_device_block {
     /* Lock. */
     int fd;                    /* owned; -1: no worker has made the memory yet */
     uint8_t device[16];        /* UUID of the device of its maker */
+    int maker;                 /* pid; 0: none yet */
     struct bhi_list age;       /* FREE: pool->ages */
     struct bhi_list exposures; /* bhi_device_exposure.of_block */
     bool spoilt;               /* a submission that used it failed: see bhi_device_pool_give */

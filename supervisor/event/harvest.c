@@ -140,6 +140,7 @@ static void made(bh_context *context, struct bhi_make *make, enum bhi_device_sta
         memory->state = state;
         if (fd >= 0) {
             memory->block->fd = bhi_fd_steal(&fd);
+            memory->block->maker = make->worker->core.pid;
         }
         BHI_LIST_EACH(node, &context->streams)
         bhi_stream_wants_pump(&BHI_CONTAINER(node, struct bh_stream, link)->core);
@@ -284,6 +285,34 @@ void bhi_worker_makes_lost(struct bhi_worker *worker) {
     }
 }
 
+/* The worker says that it could not import the device memory of buffer |id|. That is the doing of
+ * the worker that made it. The content cannot be had any more, so whoever reads the buffer is
+ * poisoned, until something writes it. A worker that lies here could as well have written the
+ * buffer: an import cannot be made read-only. Returns false if the submission has no such memory. */
+static bool blame_maker(const struct bhi_submission *submission, uint64_t id,
+                        struct bhi_outcome *outcome, char message[BHI_ERROR_TEXT]) {
+    for (uint32_t i = 0; i < submission->use_count; i++) {
+        const struct bhi_use *use = &submission->uses[i];
+        struct bh_buffer *buffer = BHI_CONTAINER(use->content, struct bh_buffer, content);
+        if (buffer->id != id || !bhi_buffer_remote(buffer) ||
+            buffer->device->state != BHI_DEVICE_MADE) {
+            continue;
+        }
+        snprintf(
+            message, BHI_ERROR_TEXT,
+            "the device memory of buffer %llu, which worker %d made, cannot be imported: %.300s",
+            (unsigned long long)id, buffer->device->block->maker, outcome->message);
+        outcome->message = message;
+        outcome->elsewhere = true;
+        buffer->device->bad = true;
+        /* Out of memory: the next one that reads it finds out by itself. */
+        (void)(use->writes ||
+               bhi_content_lost(&buffer->content, submission->stream, submission->event));
+        return true;
+    }
+    return false;
+}
+
 /* Keeps an average of how long the stream's submissions take, for the choice of a device. A worker
  * that reports wrong times only makes that choice worse. */
 static void note_time(const struct bhi_worker *worker, const struct bhi_outcome *outcome) {
@@ -354,6 +383,13 @@ static bool take_result(struct bhi_worker *worker) {
         outcome.sys_errno = EMFILE;
         outcome.message =
             "the host has no free file descriptor for the device memory that the worker made";
+    }
+    char blamed[BHI_ERROR_TEXT];
+    if (result.status != BH_OK && result.bad_memory &&
+        !blame_maker(submission, result.bad_memory, &outcome, blamed)) {
+        bhi_core_worker_violation(&worker->core, "it claims that it could not import memory that "
+                                                 "it was not told to import");
+        return false;
     }
     if (result.status != BH_OK && result.status != BH_CANCELLED) {
         spoil_buffers(worker, submission, outcome.status);

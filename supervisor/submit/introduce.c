@@ -101,8 +101,16 @@ static int ask_for_device(struct bhi_worker *worker, struct bh_buffer *buffer,
     return 0;
 }
 
-static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer) {
+static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     struct bhi_device_memory *memory = buffer->device;
+    if (memory->bad && writes) { /* users on other streams have ended, since this one writes */
+        if (!bhi_list_empty(&worker->core.inflight)) {
+            return EAGAIN;
+        }
+        bhi_device_block_renew(worker->context, memory->block, NULL);
+        memory->state = BHI_DEVICE_UNMADE;
+        memory->bad = false;
+    }
     const bool has_it = bhi_idset_has(&worker->buffers, buffer->id);
     if (memory->make) {
         const bool makes_it = memory->make->worker == worker && has_it;
@@ -143,7 +151,7 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer)
  * use a copy of the constant content, which it drops then. */
 static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
     if (bhi_buffer_remote(buffer)) {
-        return introduce_device(worker, buffer);
+        return introduce_device(worker, buffer, writes);
     }
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);

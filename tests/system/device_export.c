@@ -221,6 +221,7 @@ static void lies_are_seen_through(void) {
         {"lie_other", "a malformed answer"},
         {"lie_socket", "is something else"},
         {"lie_silent", "did not send the device memory"},
+        {"lie_import", "was not told to import"},
     };
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         char faults[64];
@@ -334,7 +335,7 @@ static void it_hands_out_more(void) {
     bh_context_destroy(context);
 }
 
-/* An import that fails on one stream is that submission's affair. */
+/* An import that fails for want of memory is that submission's affair. */
 static void an_import_that_fails(void) {
     bh_context *context = posing("2:import:1=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
@@ -345,13 +346,59 @@ static void an_import_that_fails(void) {
     bh_buffer *host = fx_words(context, 64, 9), *back = fx_words(context, 64, 0);
     device_expect_ready(device_copy(a, host, buffer));
     bh_event *event = device_copy(b, buffer, back);
-    fx_expect(event, BH_VULKAN);
+    fx_expect(event, BH_OUT_OF_HOST_MEMORY);
     bh_event_release(event);
     device_expect_ready(device_copy(b, buffer, back)); /* it is told again */
     device_expect(buffer, fx_pointer(host), 256);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
     bh_buffer_release(back);
+    bh_stream_release(a);
+    bh_stream_release(b);
+    bh_context_destroy(context);
+}
+
+/* T8: what a maker hands out that nobody can import is not the fault of whoever tries. The buffer is
+ * poisoned for all until it is written again, in new memory. */
+static void memory_that_cannot_be_imported(void) {
+    enum { SIZE = 256 };
+    bh_context *context = posing("1:lie_null:1=fail");
+    bh_stream *a = device_stream(context, "a", NULL, 0);
+    fx_ready(a);
+    bh_stream *b = device_stream(context, "b", NULL, 0);
+    const pid_t reader = fx_ready(b);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *bad = device_buffer(context, a, SIZE, BH_MEMORY_AUTO);
+    bh_buffer *host = fx_words(context, 64, 9), *y = fx_words(context, 64, 0);
+    device_expect_ready(device_copy(a, host, bad));
+    bh_event *event = fx_square(b, square, bad, y);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_VULKAN);
+    BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
+    BHT_EQ(verdict.worker_pid, reader);
+    char maker[64];
+    snprintf(maker, sizeof maker, "which worker %d made, cannot be imported",
+             (int)bh_stream_worker_pid(a));
+    BHT_STR_HAS(verdict.message, maker);
+    size_t held = 99;
+    BHT_EQ(bh_quarantine_list(context, NULL, 0, &held, NULL), BH_OK);
+    BHT_EQ(held, 0);
+    /* Nobody sees its content any more, not even its maker. */
+    bh_event *later = device_copy(a, bad, y);
+    const bh_verdict poisoned = fx_verdict(later);
+    BHT_TRUE(poisoned.status != BH_OK);
+    BHT_EQ(poisoned.origin, verdict.origin);
+    bh_event_release(later);
+    bh_event_release(event);
+    device_put(bad, fx_pointer(host), SIZE);
+    device_expect(bad, fx_pointer(host), SIZE);
+    bh_buffer *z = fx_words(context, 64, 0);
+    device_expect_ready(fx_square(b, square, bad, z));
+    bh_buffer_release(bad);
+    bh_buffer_release(host);
+    bh_buffer_release(y);
+    bh_buffer_release(z);
+    bh_kernel_release(square);
     bh_stream_release(a);
     bh_stream_release(b);
     bh_context_destroy(context);
@@ -412,14 +459,23 @@ static void a_buffer_that_goes_meanwhile(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(it_is_made_cleared_and_kept), BHT_TEST(streams_of_one_tenant_share),
-        BHT_TEST(two_need_it_first),           BHT_TEST(many_in_one_submission),
-        BHT_TEST(there_is_no_memory),          BHT_TEST(sizes_at_the_limits),
-        BHT_TEST(a_maker_that_dies),           BHT_TEST(a_maker_that_dies_afterwards),
-        BHT_TEST(lies_are_seen_through),       BHT_TEST(one_that_does_not_wait),
-        BHT_TEST(a_success_without_memory),    BHT_TEST(it_answers_twice),
-        BHT_TEST(it_hands_out_more),           BHT_TEST(an_import_that_fails),
-        BHT_TEST(the_host_has_no_descriptor),  BHT_TEST(a_buffer_that_goes_meanwhile),
+        BHT_TEST(it_is_made_cleared_and_kept),
+        BHT_TEST(streams_of_one_tenant_share),
+        BHT_TEST(two_need_it_first),
+        BHT_TEST(many_in_one_submission),
+        BHT_TEST(there_is_no_memory),
+        BHT_TEST(sizes_at_the_limits),
+        BHT_TEST(a_maker_that_dies),
+        BHT_TEST(a_maker_that_dies_afterwards),
+        BHT_TEST(lies_are_seen_through),
+        BHT_TEST(one_that_does_not_wait),
+        BHT_TEST(a_success_without_memory),
+        BHT_TEST(it_answers_twice),
+        BHT_TEST(it_hands_out_more),
+        BHT_TEST(an_import_that_fails),
+        BHT_TEST(memory_that_cannot_be_imported),
+        BHT_TEST(the_host_has_no_descriptor),
+        BHT_TEST(a_buffer_that_goes_meanwhile),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

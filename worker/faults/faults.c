@@ -137,6 +137,8 @@ static const char *const points[] = {
     "lie_twice",
     "lie_socket",
     "lie_silent",
+    "lie_null",
+    "lie_import",
     "lie_hasty",
     "clear_fails",
     "inspect",

@@ -118,11 +118,12 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
  *   pipeline       the driver is about to compile a kernel (fail: VK_ERROR_UNKNOWN)
  *   make, made     device memory is about to be made; is made and cleared and not yet exported
  *   clear, cleared what another buffer has left in device memory is about to be cleared; is cleared
- *   make_full, import, clear_fails   (fail: no device memory is left; another worker's memory is
- *                  not imported; memory cannot be cleared)
- *   lie_nothing, lie_other, lie_twice, lie_socket, lie_silent   (fail: instead of memory that it
- *                  has made it reports none, reports another buffer, reports twice, sends a socket,
- *                  reports nothing)
+ *   make_full, import, clear_fails   (fail: no device memory is left; there is no memory to
+ *                  import another worker's; memory cannot be cleared)
+ *   lie_nothing, lie_other, lie_twice, lie_socket, lie_silent, lie_null   (fail: instead of memory
+ *                  that it has made it reports none, reports another buffer, reports twice, sends a
+ *                  socket, reports nothing, sends /dev/null)
+ *   lie_import     (fail: it reports a buffer that it could not import)
  *   lie_hasty      (fail: it has reported that there is no memory; it neither rings nor waits)
  * and in a loader:
  *   inspect        a header is about to be parsed

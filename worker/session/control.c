@@ -128,6 +128,9 @@ static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
     if (BHI_FAULT_FAILS("lie_silent")) {
         return 0;
     }
+    if (BHI_FAULT_FAILS("lie_null")) {
+        return send_answer(s, &tag, STDIN_FILENO); /* /dev/null */
+    }
     return error ? error : send_answer(s, &tag, fd);
 }
 

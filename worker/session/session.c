@@ -347,6 +347,10 @@ static int conclude(struct bhi_session *s, size_t count, bool alive) {
         if (BHI_FAULT_FAILS("lie_load")) {
             s->results[i].status = BH_LOAD_FAILED;
         }
+        if (BHI_FAULT_FAILS("lie_import")) {
+            s->results[i].status = BH_VULKAN;
+            s->results[i].bad_memory = UINT64_MAX;
+        }
         if (BHI_FAULT_FAILS("lie_device")) {
             s->results[i].status = BH_DEVICE_LOST;
         }

@@ -386,6 +386,7 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
         .command_index = failed ? job->error.command_index : BHI_NO_COMMAND,
         .vk_result = failed ? job->error.vk_result : 0,
         .executed = failed ? job->error.executed : BH_EXECUTED_YES,
+        .bad_memory = failed ? job->error.bad_memory : 0,
     };
     c->first = (c->first + 1) % BHI_COPY_JOBS;
     c->count--;

@@ -49,6 +49,13 @@ static void say_sizes(const struct bhi_vk_device *device, uint32_t heap, uint64_
     error->vk_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
+/* Returns true if an import has failed because of what was to be imported, not for want of something
+ * here. */
+static bool is_of_the_handle(VkResult result) {
+    return result != VK_ERROR_OUT_OF_HOST_MEMORY && result != VK_ERROR_OUT_OF_DEVICE_MEMORY &&
+           result != VK_ERROR_TOO_MANY_OBJECTS && result != VK_ERROR_DEVICE_LOST;
+}
+
 /* Makes the buffer, with new memory (|fd| is -1) or that of |fd|, which it takes over on
  * success. */
 static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd) {
@@ -118,6 +125,7 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
         bhi_error_vk(&b->error, result,
                      fd < 0 ? "vkAllocateMemory (device memory)"
                             : "vkAllocateMemory (import of device memory)");
+        b->error.bad_memory = fd >= 0 && is_of_the_handle(result) ? b->id : 0;
         return false;
     }
     b->imported = fd >= 0;
@@ -222,7 +230,7 @@ struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_
                                            uint64_t size) {
     struct bhi_vk_buffer *b = new_buffer(id, size);
     if (b && BHI_FAULT_FAILS("import")) {
-        bhi_error_vk(&b->error, VK_ERROR_INVALID_EXTERNAL_HANDLE,
+        bhi_error_vk(&b->error, VK_ERROR_OUT_OF_HOST_MEMORY,
                      "vkAllocateMemory (import of device memory)");
     } else if (b && !device->exports) {
         bhi_error_set(&b->error, BH_PROTOCOL, "the device does not import memory");
