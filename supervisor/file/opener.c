@@ -16,6 +16,7 @@
 #include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +259,9 @@ static const char *own_folder(const char *path) {
 static int compose(const bh_file_source *source, struct request *request) {
     *request = (struct request){.message.type = BHI_MSG_OPEN, .from = source->fd};
     struct bhi_msg_open *what = &request->message.open;
+    const char *tenant = source->tenant ? source->tenant : "";
+    crypto_generichash((unsigned char *)&what->tenant, sizeof what->tenant,
+                       (const unsigned char *)tenant, strlen(tenant), NULL, 0);
     bhi_rights_of_files(&what->user, &what->group);
     int own = source->path ? own_descriptor(source->path) : -1;
     if (!source->path || own >= 0) {

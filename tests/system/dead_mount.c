@@ -158,7 +158,7 @@ static void a_lookup_that_is_never_answered(void) {
     tear_down(context);
 }
 
-/* As many as there may be hang; the next one is told so, and the rest of the world goes on. */
+/* As many of a tenant hang as may; the next one is told so, and other tenants go on. */
 static void more_than_can_hang(void) {
     bh_context *context;
     bh_detail detail;
@@ -172,7 +172,12 @@ static void more_than_can_hang(void) {
     }
     BHT_EQ(open_in(context, dead_path("file"), BH_FILE_RAW, FX_SECONDS, &detail), BH_LOAD_FAILED);
     BHT_EQ(detail.sys_errno, EAGAIN);
-    BHT_STR_HAS(detail.message, "too many files are being opened");
+    BHT_STR_HAS(detail.message, "too many files of its tenant are being opened");
+    bh_file_source source = raw("good");
+    source.tenant = "bob";
+    bh_buffer *others = fx_load(context, &source);
+    BHT_MEM_EQ(fx_mapped(others), "0123456789", 10);
+    bh_buffer_release(others);
     tear_down(context);
 }
 

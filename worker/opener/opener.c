@@ -20,13 +20,62 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_MS 10000 /* for the host's first message */
-#define MOST_OPENING     64    /* threads that may hang in open(); further requests are refused */
-#define MOST_CLOSING     64    /* threads that may hang in close(); further files stay open */
-#define STACK            ((size_t)256 << 10)
+/* Threads that may hang in open(). A tenant gets at most half of those that others have left;
+ * further requests are refused. */
+#define MOST_OPENING 128u
+#define MOST_CACHES  8 /* threads that may hang on a pipeline cache; further requests are refused */
+#define MOST_CLOSING 64 /* threads that may hang in close(); further files stay open */
+#define STACK        ((size_t)256 << 10)
 /* With O_NONBLOCK, open() of a FIFO does not wait for a writer; the FIFO is then refused. */
 #define FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
-static _Atomic int opening, closing;
+static _Atomic int caching, closing;
+
+/* How many requests of each tenant are being served. */
+static struct {
+    pthread_mutex_t lock; /* guards what follows */
+    uint32_t all;
+    struct {
+        uint64_t tenant;
+        uint32_t count; /* 0: the place is free */
+    } tenants[MOST_OPENING];
+} opening = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Returns the tenant's place; a free one if it has none. As many tenants as requests have one, so
+ * there is one until all threads are in use. Lock held. */
+static uint32_t find_tenant(uint64_t tenant) {
+    uint32_t place = MOST_OPENING;
+    for (uint32_t i = 0; i < MOST_OPENING; i++) {
+        if (opening.tenants[i].count != 0 && opening.tenants[i].tenant == tenant) {
+            return i;
+        }
+        if (opening.tenants[i].count == 0 && place == MOST_OPENING) {
+            place = i;
+        }
+    }
+    return place;
+}
+
+static bool begin_opening(uint64_t tenant) {
+    pthread_mutex_lock(&opening.lock);
+    const uint32_t place = find_tenant(tenant);
+    const bool may =
+        opening.all < MOST_OPENING && opening.tenants[place].count < MOST_OPENING - opening.all;
+    if (may) {
+        opening.tenants[place].tenant = tenant;
+        opening.tenants[place].count++;
+        opening.all++;
+    }
+    pthread_mutex_unlock(&opening.lock);
+    return may;
+}
+
+static void end_opening(uint64_t tenant) {
+    pthread_mutex_lock(&opening.lock);
+    opening.tenants[find_tenant(tenant)].count--;
+    opening.all--;
+    pthread_mutex_unlock(&opening.lock);
+}
 
 static bool begin(_Atomic int *count, int most) {
     if (atomic_fetch_add(count, 1) < most) {
@@ -156,9 +205,10 @@ static void *serve(void *argument) {
     struct request *request = argument;
     const int fd = answer(request);
     const int from = request->from;
+    const uint64_t tenant = request->what.tenant;
     close(request->answer);
     free(request);
-    atomic_fetch_sub(&opening, 1);
+    end_opening(tenant);
     if (begin(&closing, MOST_CLOSING)) {
         if (fd >= 0) {
             close(fd);
@@ -203,7 +253,7 @@ static void *serve_cache(void *argument) {
     close(request->answer);
     close(request->area);
     free(request);
-    atomic_fetch_sub(&opening, 1);
+    atomic_fetch_sub(&caching, 1);
     return NULL;
 }
 
@@ -235,15 +285,15 @@ static void take_request(const struct bhi_msg_open *what, const int fds[2]) {
     const struct bhi_message taken = {.type = BHI_MSG_TAKEN};
     (void)bhi_fdpass_send_message(fds[0], &taken, NULL, 0);
     struct request *request = malloc(sizeof *request);
-    if (request && begin(&opening, MOST_OPENING)) {
+    if (request && begin_opening(what->tenant)) {
         *request = (struct request){.what = *what, .answer = fds[0], .from = fds[1]};
         if (start_thread(serve, request)) {
             return;
         }
-        atomic_fetch_sub(&opening, 1);
+        end_opening(what->tenant);
     }
     free(request);
-    refuse(fds[0], EAGAIN, "too many files are being opened");
+    refuse(fds[0], EAGAIN, "too many files of its tenant are being opened");
     close(fds[0]);
     if (what->named) {
         close(fds[1]); /* a folder (O_PATH), whose close cannot hang; a file stays open */
@@ -254,12 +304,12 @@ static void take_cache(const struct bhi_msg_cache_file *what, const int fds[2]) 
     const struct bhi_message taken = {.type = BHI_MSG_TAKEN};
     (void)bhi_fdpass_send_message(fds[0], &taken, NULL, 0);
     struct cache_request *request = malloc(sizeof *request);
-    if (request && begin(&opening, MOST_OPENING)) {
+    if (request && begin(&caching, MOST_CACHES)) {
         *request = (struct cache_request){.what = *what, .answer = fds[0], .area = fds[1]};
         if (start_thread(serve_cache, request)) {
             return;
         }
-        atomic_fetch_sub(&opening, 1);
+        atomic_fetch_sub(&caching, 1);
     }
     free(request);
     struct bhi_message done = {.type = BHI_MSG_CACHE_DONE};
