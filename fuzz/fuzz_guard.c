@@ -1,10 +1,12 @@
-/* Any words as a module: the limits look at them whatever they are; what the validator takes goes
- * through the guard, which refuses it with a reason, or makes a module that the validator takes,
- * too.
+/* Any words as a module: the limits look at them whatever they are; what the validator takes is
+ * reflected and goes through the guard. Each refuses it with a reason; or the guard makes a module
+ * that the validator takes, too.
  */
 #include "fuzz.h"
 #include "worker/guard/guard.h"
+#include "worker/spirv/debug_info.h"
 #include "worker/spirv/limits.h"
+#include "worker/spirv/reflect.h"
 #include "worker/spirv/validate.h"
 
 #include <bulkhead/bulkhead.h>
@@ -64,8 +66,16 @@ static void guard(const uint32_t *code, size_t words, unsigned how) {
     bhi_guarded_fini(&guarded);
 }
 
+static void reflect(const uint32_t *code, size_t words) {
+    static struct bhi_module_bindings bindings;
+    struct bhi_error error;
+    if (!bhi_reflect(code, words, "main", NULL, 0, &bindings, &error)) {
+        check_refusal(&error);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const size_t words = size / 4;
+    size_t words = size / 4;
     /* A copy of exactly the size, so that a sanitizer sees a read past its end. */
     uint32_t *code = malloc(words > 0 ? words * 4 : 1);
     struct bhi_error error;
@@ -75,10 +85,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < size; i++) {
         how = how * 31 + data[i];
     }
+    words = bhi_debug_info_normalise(code, words);
     if (!bhi_guard_limits(code, words, &error) ||
         !bhi_validate(everything(), code, words, "main", &error)) {
         check_refusal(&error);
     } else {
+        reflect(code, words);
         guard(code, words, how);
     }
     free(code);
