@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TIMEOUT_NS (30ull * 1000000000)
+
 enum {
     ELEMENTS = 4,
     CASES = 6,
@@ -178,7 +180,7 @@ static bh_status build(struct trial *t, bh_detail *detail) {
     }
     bh_status status = bh_buffer_create(t->context, sizeof t->bytes, &t->buffer, detail);
     if (status == BH_OK) {
-        status = bh_buffer_write(t->buffer, 0, t->bytes, sizeof t->bytes, BH_FOREVER, detail);
+        status = bh_buffer_write(t->buffer, 0, t->bytes, sizeof t->bytes, TIMEOUT_NS, detail);
     }
     for (uint32_t i = 0; i < t->arrays; i++) {
         t->arguments[i].buffer = t->buffer;
@@ -239,8 +241,10 @@ static bh_status launch(struct trial *t, bh_verdict *verdict, bh_detail *detail)
     if (status == BH_OK) {
         status = bh_template_launch(t->stream, made, t->arguments, t->arrays, NULL, &event, detail);
     }
+    if (status == BH_OK && bh_event_wait(event, TIMEOUT_NS) == BH_TIMEOUT) {
+        (void)!bh_event_cancel(event);
+    }
     if (status == BH_OK) {
-        (void)!bh_event_wait(event, BH_FOREVER);
         status = bh_event_verdict(event, verdict);
     }
     bh_event_release(event);
@@ -268,7 +272,7 @@ static bh_status try_groups(bh_context *context, bh_stream *stream, const struct
     *out_lacks = status == BH_OK &&
                  (verdict.status == BH_INVALID_KERNEL || verdict.status == BH_LIMIT_EXCEEDED);
     if (status == BH_OK && verdict.status == BH_OK) {
-        status = bh_buffer_read(t->buffer, 0, t->bytes, sizeof t->bytes, BH_FOREVER, detail);
+        status = bh_buffer_read(t->buffer, 0, t->bytes, sizeof t->bytes, TIMEOUT_NS, detail);
         if (status == BH_OK) {
             judge(t, out);
         }
