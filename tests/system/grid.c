@@ -140,7 +140,7 @@ static void what_the_doctor_says(void) {
     BHT_EQ(bh_doctor(s.context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(checks[i].name, "arithmetic") == 0 && computed++ == 0 &&
-            checks[i].result != BH_CHECK_HOLDS) {
+            (checks[i].result != BH_CHECK_HOLDS || strstr(checks[i].text, " 0 of 0 "))) {
             BHT_FAIL("%s", checks[i].text);
         }
         if (strcmp(checks[i].name, "wholeGrids") == 0 && found++ == 0) { /* the first device's */
