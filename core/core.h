@@ -40,6 +40,7 @@ enum bhi_kill {
     BHI_KILL_PROTOCOL,
     BHI_KILL_START,   /* too slow to start, or not isolated as required */
     BHI_KILL_RETIRED, /* no longer needed, or the next submission needs another worker */
+    BHI_KILL_LOST,    /* its device was lost */
     BHI_KILL_LEFT,    /* it was dying, and its stream has gone on without it */
 };
 

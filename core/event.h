@@ -27,7 +27,11 @@ struct bh_event {
     struct bhi_list observers;         /* lock; bhi_observer.link, empty once they are notified */
     uint64_t visit; /* lock; id of the newest submission that depends on it, for its edge's index */
     uint32_t visit_index;
-    uint64_t origin_tick;      /* when the origin of the poison ended, in bhi_core.ticks (E7) */
+    bool library;         /* the library's own, which no caller sees: not a hop */
+    bool copy_failed;     /* the poison began with a copy of the library's, and reached no other */
+    bool inherited;       /* another event has doomed it */
+    uint64_t content_of;  /* of a copy: id of the event that wrote the content; 0: no caller's */
+    uint64_t origin_tick; /* when the origin of the poison ended, in bhi_core.ticks (E7) */
     struct bh_verdict verdict; /* immutable once the state is not PENDING */
 
     /* Used by the supervisor only. */

@@ -188,14 +188,16 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     struct bh_verdict *verdict = &event->verdict;
     verdict->status = outcome->status;
     verdict->executed = outcome->executed;
-    verdict->blame = outcome->blame;
+    verdict->blame = submission->copies ? BH_BLAME_NONE : outcome->blame;
     verdict->signal = outcome->signal;
     verdict->exit_code = outcome->exit_code;
     verdict->vk_result = outcome->vk_result;
     verdict->sys_errno = outcome->sys_errno;
     verdict->event = event->id;
-    verdict->origin = outcome->origin ? outcome->origin : event->id;
-    verdict->hops = 0;
+    verdict->origin = outcome->origin     ? outcome->origin
+                      : event->content_of ? event->content_of
+                                          : event->id;
+    verdict->hops = event->library && verdict->origin != event->id;
     verdict->other_causes = 0;
     verdict->command_index = outcome->command_index;
     verdict->worker_pid = outcome->worker_pid;
@@ -207,12 +209,38 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
+        event->copy_failed = event->library && submission->copies;
         event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
         snprintf(verdict->message, sizeof verdict->message, "%s",
                  outcome->message && outcome->message[0] ? outcome->message
                                                          : bh_status_text(outcome->status));
     }
     core->ops->name_kernel(submission, outcome->command_index, verdict);
+}
+
+/* Returns the origin of |event| if |cause| dooms it. A failure of the library's own, which no
+ * caller can look up, begins with the first caller's event that it reaches. */
+static uint64_t origin_for(const struct bh_event *event, const struct bh_event *cause) {
+    return cause->library && cause->verdict.origin == cause->id ? event->id : cause->verdict.origin;
+}
+
+/* Writes the message of |event|, which |cause| dooms. Prefixes do not pile up: the origin's own
+ * words follow the last prefix. */
+static void tell_cause(struct bh_event *event, const struct bh_event *cause) {
+    struct bh_verdict *verdict = &event->verdict;
+    const char *why = cause->verdict.message;
+    char origin[sizeof cause->verdict.message];
+    const char *prefix = cause->verdict.hops && cause->inherited ? strstr(why, ": ") : NULL;
+    snprintf(origin, sizeof origin, "%s%.400s",
+             cause->copy_failed && !cause->inherited ? "a copy of the content failed: " : "",
+             prefix ? prefix + 2 : why);
+    if (!verdict->hops) {
+        memcpy(verdict->message, origin, sizeof origin);
+        return;
+    }
+    snprintf(verdict->message, sizeof verdict->message,
+             "depends on event %llu (%u %s away): %.400s", (unsigned long long)verdict->origin,
+             verdict->hops, verdict->hops == 1 ? "hop" : "hops", origin);
 }
 
 /* Writes the verdict of a submission that |cause| dooms. A submission that still runs gets its
@@ -222,23 +250,23 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
     uint64_t submitted_ns = event->verdict.submitted_ns;
     event->verdict = cause->verdict;
     event->origin_tick = cause->origin_tick;
+    event->inherited = true;
     event->verdict.event = event->id;
-    event->verdict.hops = cause->verdict.hops + 1;
+    event->verdict.origin = origin_for(event, cause);
+    event->verdict.hops = cause->verdict.hops + !cause->library;
     event->verdict.other_causes = 0;
     event->verdict.executed = BH_EXECUTED_NO;
     event->verdict.submitted_ns = submitted_ns;
     event->verdict.started_ns = 0;
     event->verdict.device_ns = 0;
     memcpy(event->verdict.stream_name, submission->stream->name, sizeof event->verdict.stream_name);
-    const char *why = cause->verdict.message;
-    char origin[sizeof cause->verdict.message];
-    /* Prefixes do not pile up: the origin's own words follow the last prefix. */
-    const char *words = cause->verdict.hops ? strstr(why, ": ") : NULL;
-    snprintf(origin, sizeof origin, "%s", words ? words + 2 : why);
-    snprintf(event->verdict.message, sizeof event->verdict.message,
-             "depends on event %llu (%u %s away): %.400s",
-             (unsigned long long)event->verdict.origin, event->verdict.hops,
-             event->verdict.hops == 1 ? "hop" : "hops", origin);
+    /* A copy is none of its doing. */
+    event->copy_failed = event->library && cause->copy_failed;
+    if (!event->verdict.hops && cause->copy_failed && !event->library &&
+        bh_status_classify(event->verdict.status) == BH_STATUS_CLASS_GUILTY) {
+        event->verdict.status = BH_WORKER_LOST;
+    }
+    tell_cause(event, cause);
 }
 
 static void ripple(struct bhi_submission *submission) {
@@ -261,7 +289,8 @@ static void count_cause(struct bhi_submission *submission, uint64_t origin,
     bool known = origin == submission->event->verdict.origin;
     for (uint32_t i = 0; i < submission->edge_count && !known; i++) {
         const struct bhi_edge *edge = &submission->edges[i];
-        known = edge != news && edge->doom_reported && edge->producer->verdict.origin == origin;
+        known = edge != news && edge->doom_reported &&
+                origin_for(submission->event, edge->producer) == origin;
     }
     submission->event->verdict.other_causes += !known;
 }
@@ -311,7 +340,7 @@ static void tell_dependents(struct bhi_submission *submission) {
         if (poisoned && edge->data && !edge->doom_reported) {
             edge->doom_reported = true;
             if (consumer->doomed) {
-                count_cause(consumer, event->verdict.origin, edge);
+                count_cause(consumer, origin_for(consumer->event, event), edge);
             } else {
                 doom(consumer, event);
             }
@@ -419,7 +448,7 @@ void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_
 }
 
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {
-    if (submission->doomed) {
+    if (submission->doomed || submission->copies) {
         return;
     }
     doom(submission, failure);
@@ -452,7 +481,7 @@ static struct bh_event *cause_of(struct bhi_submission *submission, uint32_t *ou
             first = producer;
         }
         if (bhi_idset_reserve(&origins, 1)) {
-            bhi_idset_add(&origins, producer->verdict.origin);
+            bhi_idset_add(&origins, origin_for(submission->event, producer));
         } else {
             uncounted++;
         }
@@ -481,7 +510,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
         doom(submission, cause);
         submission->event->verdict.other_causes = others;
         run_ripples(core);
-    } else if (stream->strict && stream->failure) {
+    } else if (stream->strict && stream->failure && !submission->copies) {
         bhi_submission_fail_strict(submission, stream->failure);
     } else if (core->ops->refuse(submission, &refusal)) {
         bhi_submission_end(submission, &refusal);
@@ -501,6 +530,18 @@ static bool cancel_unstarted(struct bhi_submission *submission) {
     submission->cancel_requested = true;
     bhi_submission_end_unstarted(submission, BH_CANCELLED, BHI_CANCELLED_UNSTARTED, worker);
     return true;
+}
+
+#define MOST_DEATHS    8u /* a worker's death costs one, a deadline several: it takes long */
+#define DEADLINE_COSTS 4u
+
+bool bhi_submission_again(const struct bhi_submission *submission) {
+    return submission->copies && !submission->cancel_requested && !submission->skip_requested &&
+           !submission->doomed && submission->deaths < MOST_DEATHS;
+}
+
+void bhi_submission_count_death(struct bhi_submission *submission, bool deadline) {
+    submission->deaths += deadline ? DEADLINE_COSTS : 1;
 }
 
 void bhi_submission_let_go(struct bhi_submission *submission) {

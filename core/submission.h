@@ -67,7 +67,9 @@ struct bhi_submission {
     uint64_t turn_ns;            /* set once it has taken too long: when its turn came; else 0 */
     bool doomed;                 /* certain to be poisoned; event->verdict says by what */
     bool failure_reported;       /* its stream was notified of its failure, or must not be */
-    bool end_watched;            /* its end wakes the reactor, even if no thread waits */
+    bool copies;      /* the library's copy: it runs again if its worker dies, and blames nobody */
+    uint32_t deaths;  /* what the deaths of workers that ran it have cost (bhi_submission_again) */
+    bool end_watched; /* its end wakes the reactor, even if no thread waits */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;
@@ -124,6 +126,12 @@ void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status s
                                   const char *message, const struct bhi_core_worker *worker);
 /* Ends a submission whose stream is UNAVAILABLE because of |why|. */
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
+/* Returns true if |submission|, which its worker had begun, runs again on the next worker. It then
+ * gives the same result: it only copies, and it shares no queue submission with what is behind it in
+ * the lane, so nothing has overwritten what it reads. */
+bool bhi_submission_again(const struct bhi_submission *submission);
+/* Counts the death of a worker that ran it, or the loss of its device. |deadline|: its own. */
+void bhi_submission_count_death(struct bhi_submission *submission, bool deadline);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"
 /* Dooms a submission because its strict stream has failed with |failure|. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);

@@ -37,8 +37,9 @@ struct bhi_core_worker {
     uint64_t marker_seen; /* the device's progress when the deadline was last checked */
     _Atomic bool violated; /* nothing that it writes counts any more; set under the lock */
     uint32_t cancels;      /* number of submissions in flight that are cancelled and may run */
-    bool dead;             /* bhi_core_worker_died was called */
-    bool kill_unbegun;     /* killed at a deadline of what it says it had not begun */
+    bool lost; /* a copy that runs again has lost the device: the worker's results end there */
+    bool dead; /* bhi_core_worker_died was called */
+    bool kill_unbegun; /* killed at a deadline of what it says it had not begun */
     enum bhi_kill kill;
     uint64_t kill_event; /* the event whose deadline or cancel killed it */
     char kill_text[256];

@@ -62,14 +62,15 @@ static uint64_t spare_repeatable(struct bhi_core_worker *worker, const struct bh
     return started;
 }
 
-/* Puts submissions that were never started back to the head of the queue, in order (E13). */
+/* Puts submissions that were never started, and copies that run again, back to the head of the
+ * queue, in order (E13). */
 static void put_back(struct bhi_core_worker *worker, uint64_t started) {
     struct bhi_core_stream *stream = worker->stream;
-    while (!bhi_list_empty(&worker->inflight)) {
-        struct bhi_submission *last =
-            BHI_CONTAINER(worker->inflight.prev, struct bhi_submission, link);
-        if (last->seq <= started) {
-            break;
+    for (struct bhi_list *node = worker->inflight.prev, *before = node->prev;
+         node != &worker->inflight; node = before, before = node->prev) {
+        struct bhi_submission *last = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (last->seq <= started && !bhi_submission_again(last)) {
+            continue;
         }
         /* A submission that was cancelled, let go or doomed while it was in the lane does not run
          * again. */
@@ -103,7 +104,7 @@ static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t starte
         }
         return target ? target->seq : 0;
     }
-    if (worker->violated) {
+    if (worker->violated || worker->lost) {
         return first;
     }
     uint32_t moved = marker - (uint32_t)worker->harvested;
@@ -129,6 +130,28 @@ bool bhi_outcome_is_crash(const struct bhi_outcome *outcome) {
     default:
         return false;
     }
+}
+
+/* Counts the death against the copy that was running. Returns false if it was none. */
+static bool count_death(struct bhi_core_worker *worker, uint64_t culprit, uint64_t started) {
+    BHI_LIST_EACH(node, &worker->inflight) {
+        struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->seq == culprit && culprit <= started && s->copies) {
+            bhi_submission_count_death(s, worker->kill == BHI_KILL_DEADLINE);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Says why a result was lost that belongs to no culprit. |event|: the culprit; 0: a copy of the
+ * library. */
+static void tell_loss(char message[512], uint64_t event, const char *how) {
+    char whose[64] = "it copied for the library";
+    if (event) {
+        snprintf(whose, sizeof whose, "running event %llu", (unsigned long long)event);
+    }
+    snprintf(message, 512, "its worker died while %s; this result was lost: %.299s", whose, how);
 }
 
 /* A submission whose result was not recorded may have written anything (E11). */
@@ -157,9 +180,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     } else if (outcome.status == BH_CANCELLED && submission->cancel_requested) {
         /* It was cancelled itself, so it is no victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
-        snprintf(message, sizeof message,
-                 "its worker died while running event %llu; this result was lost: %.299s",
-                 (unsigned long long)(origin ? origin : worker->kill_event), outcome.message);
+        tell_loss(message, origin ? origin : culprit ? 0 : worker->kill_event, outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.origin = origin;
         outcome.tick = origin ? tick : 0; /* without a culprit each one is its own origin */
@@ -185,7 +206,7 @@ static void judge_started(struct bhi_core_worker *worker, const struct bhi_death
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
         if (submission->seq == culprit && culprit <= started) {
-            origin = submission->event->id;
+            origin = submission->event->library ? 0 : submission->event->id;
             judge(worker, submission, death, culprit, origin, tick);
             break;
         }
@@ -247,14 +268,15 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
             worker->violated ? worker->published : begun(worker, death->snapshot.started);
         uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
         if (worker->kill == BHI_KILL_DEADLINE || worker->kill == BHI_KILL_CANCEL ||
-            worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL) {
+            worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL || worker->lost) {
             started = started < culprit ? culprit : started;
         }
+        const bool copied = count_death(worker, culprit, started);
         started = spare_repeatable(worker, death, started);
         if (!death->closing) {
             put_back(worker, started);
         }
-        blame = !bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started;
+        blame = copied || (!bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started);
         judge_started(worker, death, culprit, started);
         end_rest(worker);
     }

@@ -61,7 +61,8 @@ struct bhi_lane_record {
     uint64_t flags; /* BHI_RECORD_*. The last: workers find a recording by what is from here on */
 };
 #define BHI_RECORD_TIMED UINT64_C(1) /* its result says how long the device was busy */
-#define BHI_RECORD_FLAGS BHI_RECORD_TIMED
+#define BHI_RECORD_ALONE UINT64_C(2) /* it shares no queue submission with others */
+#define BHI_RECORD_FLAGS (BHI_RECORD_TIMED | BHI_RECORD_ALONE)
 
 /* Supervisor side. Thread: one at a time (the context's lock). */
 struct bhi_lane {

@@ -418,7 +418,8 @@ enum bhi_blame bhi_blame_of_copy(const struct bhi_check *check, const struct bhi
             return BHI_BLAME_FAULT;
         }
     }
-    if (zygote_was_hit(check, op->end->end.ended_ns) || bait_explains(check, op)) {
+    if (zygote_was_hit(check, op->end->end.ended_ns) || bait_explains(check, op) ||
+        held_for(check, op->end)) {
         return BHI_BLAME_FAULT;
     }
     return blame_of_loss(check, op);

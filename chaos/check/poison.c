@@ -13,6 +13,23 @@ static void blame(struct bhi_check *check, const struct bhi_ledger_op *op, const
              bhi_status_word(op->end->end.status), why);
 }
 
+static void judge_blame(struct bhi_check *check, const struct bhi_ledger_op *op,
+                        enum bhi_blame found) {
+    switch (found) {
+    case BHI_BLAME_FAULT:
+        return;
+    case BHI_BLAME_MACHINE:
+        bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
+                 "operation %llu is POISONED (%s), and nothing explains it except that the machine "
+                 "stood still",
+                 (ull)op->number, bhi_status_word(op->end->end.status));
+        return;
+    case BHI_BLAME_NONE:
+        blame(check, op, "and no fault explains it");
+        return;
+    }
+}
+
 /* -- poison from elsewhere ----------------------------------------------------------------------
  */
 
@@ -27,32 +44,42 @@ static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_o
            cause->end.worker_pid == end->end.worker_pid;
 }
 
-/* Outputs in device memory are read back by copies of the library's own, which run on a worker of
- * the stream that the memory was made for, and are not in the history. UINT32_MAX: any stream. */
+/* Outputs in device memory are moved, and read back, by copies of the library's own, which run on a
+ * worker of the stream that the memory was made for, and are not in the history. They are made again
+ * if that worker dies. */
 static bool has_copies(const struct bhi_check *check, uint32_t stream) {
     for (size_t i = 0; i < check->ledger.op_count; i++) {
         const struct bhi_record *submit = check->ledger.ops[i].submit;
-        if (submit->submit.device && (stream == UINT32_MAX || submit->stream == stream)) {
+        if (submit->submit.device && submit->stream == stream) {
             return true;
         }
     }
     return false;
 }
 
+/* Returns true if |op| lost the output of |need|, which was READY: the copies of it passed their
+ * deadlines. Such a copy is made once more, so that takes a device that stands still. */
+static bool lost_content_of(const struct bhi_ledger_op *op, const struct bhi_ledger_op *need) {
+    return bhi_ledger_ready(need) && need->submit->submit.device &&
+           op->end->end.status == BH_DEADLINE && op->end->end.hops == 1 &&
+           op->end->end.origin == need->submit->submit.event;
+}
+
 /* Checks a verdict whose poison came from a dependency. The same check of that dependency leads on,
  * down to the operation where the poison began. */
 static void check_inherited(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
-    bool found = comes_from(op, op->wait);
+    bool found = comes_from(op, op->wait), lost = false;
     for (uint32_t i = 0; i < op->submit->submit.input_count; i++) {
         found |= comes_from(op, op->inputs[i]);
+        lost |= lost_content_of(op, op->inputs[i]);
     }
-    const bool by_copy =
-        found && end->end.status == BH_WORKER_LOST && has_copies(check, UINT32_MAX);
-    if (!by_copy && !bhi_ledger_find_event(&check->ledger, end->end.origin)) {
+    if (!bhi_ledger_find_event(&check->ledger, end->end.origin)) {
         blame(check, op, "and its origin is not an operation of the run");
     } else if (end->end.origin == op->submit->submit.event) {
         blame(check, op, "and its verdict names itself as the origin, at a distance");
+    } else if (!found && lost) {
+        judge_blame(check, op, bhi_blame_of_copy(check, op));
     } else if (!found) {
         blame(check, op, "and no dependency of it has the same verdict with one hop less");
     }
@@ -86,31 +113,12 @@ static bool ended_its_worker(const struct bhi_ledger_op *op) {
     return op->end->end.origin == op->submit->submit.event;
 }
 
-static void judge_blame(struct bhi_check *check, const struct bhi_ledger_op *op,
-                        enum bhi_blame found) {
-    switch (found) {
-    case BHI_BLAME_FAULT:
-        return;
-    case BHI_BLAME_MACHINE:
-        bhi_find(check, BHI_ANOMALY_UNKNOWN, op->number, op->end,
-                 "operation %llu is POISONED (%s), and nothing explains it except that the machine "
-                 "stood still",
-                 (ull)op->number, bhi_status_word(op->end->end.status));
-        return;
-    case BHI_BLAME_NONE:
-        blame(check, op, "and no fault explains it");
-        return;
-    }
-}
-
 /* Checks an operation that was lost with a worker, whose death another operation had caused. */
 static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
     const struct bhi_ledger_op *culprit = bhi_ledger_find_event(&check->ledger, end->end.origin);
     if (end->end.status != BH_WORKER_LOST) {
         blame(check, op, "its status is not WORKER_LOST, and its origin is another event");
-    } else if (!culprit && end->end.worker_pid && has_copies(check, op->submit->stream)) {
-        judge_blame(check, op, bhi_blame_of_copy(check, op));
     } else if (!culprit) {
         blame(check, op, "and its origin is not an operation of the run");
     } else if (culprit == op || !ended_its_worker(culprit)) {
@@ -125,7 +133,9 @@ static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op 
  */
 
 static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
-    judge_blame(check, op, bhi_blame_of(check, op));
+    const bool by_copy = op->end->end.status == BH_WORKER_LOST && op->end->end.worker_pid &&
+                         has_copies(check, op->submit->stream);
+    judge_blame(check, op, by_copy ? bhi_blame_of_copy(check, op) : bhi_blame_of(check, op));
 }
 
 /* -- calls --------------------------------------------------------------------------------------

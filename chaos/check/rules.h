@@ -56,8 +56,8 @@ enum bhi_blame {
     BHI_BLAME_MACHINE, /* the machine stood still: nothing can be said */
 };
 enum bhi_blame bhi_blame_of(const struct bhi_check *check, const struct bhi_ledger_op *op);
-/* The same, where the origin of |op| is no operation of the run, but a copy between device memory
- * and the host: it was lost with the worker that had made that copy. */
+/* The same, where a copy of the library's own can be the cause: |op| was lost with the worker of that
+ * copy, or needed what could not be copied. */
 enum bhi_blame bhi_blame_of_copy(const struct bhi_check *check, const struct bhi_ledger_op *op);
 /* Was the descriptor table full, or did its consequences last, at some time between these? */
 bool bhi_was_full(const struct bhi_check *check, uint64_t from_ns, uint64_t to_ns);

@@ -47,6 +47,7 @@ static bh_status map_output(struct bhi_operation *operation, uint64_t patience_n
     return status;
 }
 
+/* The death of a worker is no reason to read once more: the library copies again. */
 static bh_status copy_output(struct bhi_operation *operation, uint64_t patience_ns) {
     const struct timespec pause = {.tv_nsec = 10000000};
     const uint64_t size = operation->words * sizeof(uint32_t);
@@ -58,7 +59,8 @@ static bh_status copy_output(struct bhi_operation *operation, uint64_t patience_
     bh_status status;
     while ((status = bh_buffer_read(operation->output, 0, words, size, patience_ns, NULL)) !=
                BH_OK &&
-           status != BH_TIMEOUT && operation->state == BH_EVENT_READY && bhi_clock_ns() < end_ns) {
+           status != BH_TIMEOUT && status != BH_WORKER_SIGNAL &&
+           operation->state == BH_EVENT_READY && bhi_clock_ns() < end_ns) {
         nanosleep(&pause, NULL);
     }
     if (status == BH_OK) {

@@ -98,7 +98,8 @@ BH_API BH_MUST_USE bh_status bh_stream_synchronize(bh_stream *stream, uint64_t t
  * for the stream's tenant (docs/deadlines.md). */
 BH_API BH_MUST_USE bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail);
 /* Cancels, as bh_event_cancel does, everything that was submitted to the stream before the call and
- * has not ended. Cancels the newest first, so that no queued submission starts. Wait with
+ * has not ended. Cancels the newest first, so that no queued submission starts. Copies of
+ * the library's own go on, because other streams may need them. Wait with
  * bh_stream_synchronize. Returns BH_OK or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_stream_cancel(bh_stream *stream);
 /* Returns the process id of the worker that serves the stream now, 0 if there is none. For

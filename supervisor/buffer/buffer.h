@@ -47,8 +47,9 @@ struct bhi_device_memory {
     struct bhi_make *make;          /* lock; MAKING, CLEARING */
     struct bh_stream *stream;       /* referenced; its worker moves the bytes */
     bool bad; /* lock; MADE: it cannot be imported. What writes the buffer next has it made anew */
-    uint64_t charged; /* bytes that the limits count */
-    uint64_t version; /* lock: id of the newest submission that writes it; 0: none */
+    uint64_t charged;    /* bytes that the limits count */
+    uint64_t version;    /* lock: id of the newest submission that writes it; 0: none */
+    uint64_t written_by; /* lock: that of the newest of a caller; 0: none, or the host */
 };
 
 /* A request to a worker to make device memory, or to clear it. */

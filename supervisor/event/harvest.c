@@ -404,7 +404,7 @@ static bool take_result(struct bhi_worker *worker) {
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
     struct bhi_core_worker *core = &worker->core;
-    if (core->violated || worker->state == BHI_DEAD || !take_made(worker, false, 0) ||
+    if (core->violated || core->lost || worker->state == BHI_DEAD || !take_made(worker, false, 0) ||
         core->harvested == core->published) {
         return;
     }

@@ -30,10 +30,12 @@ BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
 /* -- submissions ---------------------------------------------------------------------- */
 
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
-                          size_t size, struct bh_event *after, uint64_t deadline_ns, bool quiet,
-                          const char *call, struct bh_event **out_event, bh_detail *detail) {
+                          size_t size, struct bh_event *after, uint64_t deadline_ns,
+                          enum bhi_file_part part, const char *call, struct bh_event **out_event,
+                          bh_detail *detail) {
     struct bh_stream *stream;
-    bh_status status = bhi_loaders_pick(file->context, file->tenant, quiet, call, &stream, detail);
+    const bool header = part == BHI_FILE_HEADER;
+    bh_status status = bhi_loaders_pick(file->context, file->tenant, header, call, &stream, detail);
     if (status != BH_OK) {
         return status;
     }
@@ -45,7 +47,8 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
         .fills = buffer,
         .after = after,
         .deadline_ns = deadline_ns,
-        .failure_uncounted = quiet,
+        .hidden = part != BHI_FILE_WHOLE,
+        .failure_uncounted = header,
     };
     status = bhi_internal_submit(stream, &internal, out_event, detail);
     bhi_stream_unref(stream);
@@ -152,8 +155,8 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
         .room = room,
     };
     struct bh_event *event = NULL;
-    status = bhi_file_submit(file, answer, &command, sizeof command, NULL, timeout_ns, true, call,
-                             &event, detail);
+    status = bhi_file_submit(file, answer, &command, sizeof command, NULL, timeout_ns,
+                             BHI_FILE_HEADER, call, &event, detail);
     if (status == BH_OK) {
         status = await_inspection(event, file, deadline_ns, call, detail);
         bhi_event_unref(event);

@@ -14,12 +14,17 @@ struct bh_event;
 bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
                                const char *call, bh_detail *detail);
 
+/* What is read by one submission. A caller of the library sees the event of a WHOLE array alone. A
+ * HEADER that fails is reported by the call that reads it, and does not count as the stream's
+ * failure. */
+enum bhi_file_part { BHI_FILE_WHOLE, BHI_FILE_PIECE, BHI_FILE_HEADER };
+
 /* Submits |command|, which is about |file| and fills |buffer|, once |after| (may be NULL) is READY.
- * *out_event is referenced. |quiet|: the caller reports a failure, which does not count as the
- * stream's. */
+ * *out_event is referenced. */
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
-                          size_t size, struct bh_event *after, uint64_t deadline_ns, bool quiet,
-                          const char *call, struct bh_event **out_event, bh_detail *detail);
+                          size_t size, struct bh_event *after, uint64_t deadline_ns,
+                          enum bhi_file_part part, const char *call, struct bh_event **out_event,
+                          bh_detail *detail);
 
 /* Makes a loader parse the header, and waits for it. *out_answer, which the caller releases, has a
  * struct bhi_file_answer or, with |room|, a struct bhi_file_list and at most |room| rows. The

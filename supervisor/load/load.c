@@ -143,7 +143,7 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
         buffer->device && what->bytes
             ? bhi_load_pieces(file, buffer, &command, source->deadline_ns, CALL, load, detail)
             : bhi_file_submit(file, buffer, &command, sizeof command, NULL, source->deadline_ns,
-                              false, CALL, &load->event, detail);
+                              BHI_FILE_WHOLE, CALL, &load->event, detail);
     if (status != BH_OK) {
         free(load);
         return status;

@@ -34,10 +34,12 @@ static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh
     struct bhi_cmd_load command = *work->whole;
     command.buffer = staging->id;
     command.offset += begin;
-    command.bytes = rest < load->piece_bytes ? rest : load->piece_bytes;
+    const bool last = rest <= load->piece_bytes;
+    command.bytes = last ? rest : load->piece_bytes;
     struct bh_event *read = NULL;
-    bh_status status = bhi_file_submit(work->file, staging, &command, sizeof command, work->read,
-                                       work->deadline_ns, false, work->call, &read, detail);
+    bh_status status =
+        bhi_file_submit(work->file, staging, &command, sizeof command, work->read,
+                        work->deadline_ns, BHI_FILE_PIECE, work->call, &read, detail);
     if (status != BH_OK) {
         return status;
     }
@@ -51,6 +53,7 @@ static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh
         .bytes = command.bytes,
         .replaces_content = i == 0,
         .reads_target = i > 0,
+        .visible = last, /* it is the load's event */
     };
     status =
         bhi_internal_submit_copy(work->buffer->device->stream, &copy, &load->pieces[i], detail);

@@ -62,6 +62,9 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
     if (worker->core.kill == BHI_KILL_PROTOCOL) {
         outcome->status = BH_PROTOCOL;
         snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->core.kill_text);
+    } else if (worker->core.kill == BHI_KILL_LOST) {
+        outcome->status = BH_DEVICE_LOST;
+        snprintf(message, size, "the device of worker %d was lost", pid);
     } else if (worker->core.kill == BHI_KILL_DEADLINE && killed) {
         outcome->status = BH_DEADLINE;
         snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);

@@ -13,6 +13,15 @@
 
 #define COPY_DEADLINE_NS (60ull * 1000000000)
 
+/* A submission that runs again on the next worker if its worker dies. It runs alone: so its death
+ * hurts no submission of a caller, and theirs do not hurt it. */
+static void repeat(struct bhi_payload *payload) {
+    payload->submission.copies = true;
+    payload->submission.failure_reported = true;
+    payload->submission.event->library = true;
+    payload->record->flags |= BHI_RECORD_ALONE;
+}
+
 bh_status bhi_internal_submit(struct bh_stream *stream,
                               const struct bhi_internal_submission *internal,
                               struct bh_event **out_event, bh_detail *detail) {
@@ -25,6 +34,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     payload->submission.deadline_ns = internal->deadline_ns;
     payload->submission.failure_reported = internal->failure_uncounted;
     payload->submission.repeatable = internal->failure_uncounted; /* a caller waits for it */
+    payload->submission.event->library = internal->hidden;
     payload->file = internal->file;
     if (payload->file) {
         bhi_file_ref(payload->file);
@@ -57,7 +67,9 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     memcpy(bhi_encode_append(payload, sizeof command), &command, sizeof command);
     payload->submission.deadline_ns =
         stream->deadline_ns == BH_FOREVER ? COPY_DEADLINE_NS : stream->deadline_ns;
-    payload->submission.failure_reported = true;
+    repeat(payload);
+    payload->submission.event->library = !copy->visible;
+    const struct bh_buffer *content = copy->content ? copy->content : copy->src;
     const bool whole = copy->replaces_content || copy->bytes == copy->dst->size;
     bh_status status = bhi_payload_enter(payload, copy->call, detail);
     if (status == BH_OK && copy->named && bhi_buffer_place(copy->named) != copy->dst) {
@@ -67,6 +79,9 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
                             !bhi_encode_use(payload, copy->dst, copy->reads_target, true,
                                             whole && !copy->reads_target))) {
         status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+    }
+    if (content->device) {
+        payload->submission.event->content_of = content->device->written_by;
     }
     return bhi_payload_finish(payload, status, &copy->after, copy->after ? 1 : 0, 0, copy->call,
                               out_event, detail);
@@ -79,7 +94,7 @@ bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
     payload->submission.deadline_ns = BH_FOREVER;
-    payload->submission.failure_reported = true;
+    repeat(payload);
     return bhi_payload_finish(payload, bhi_payload_enter(payload, call, detail), NULL, 0, 0, call,
                               out_event, detail);
 }

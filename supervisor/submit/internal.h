@@ -18,6 +18,7 @@ struct bhi_internal_submission {
     struct bh_buffer *fills; /* whole */
     struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
     uint64_t deadline_ns;
+    bool hidden;            /* no caller sees its event */
     bool failure_uncounted; /* a failure is reported by the caller alone, not as the stream's */
 };
 
@@ -27,15 +28,19 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
                               struct bh_event **out_event, bh_detail *detail);
 
 /* A copy between buffers that the library makes for itself, in the order of the stream and with its
- * deadline, or a minute if it has none. A failure does not count as the stream's. */
+ * deadline, or a minute if it has none. If its worker dies, the next one makes it again, some times
+ * (core/submission.h). So it poisons nobody as long as what it reads survives. A failure does not
+ * count as the stream's. */
 struct bhi_internal_copy {
     const char *call; /* for the detail */
     struct bh_buffer *src, *dst;
     uint64_t src_offset, dst_offset, bytes;
-    bool replaces_content;   /* |dst| is CLEAN afterwards, although not all of it is overwritten */
-    bool reads_target;       /* |dst| is read, too: if it is poisoned, so is this */
-    struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
-    struct bh_buffer *named; /* |dst| is to be its place (buffer/move.h); NULL: any buffer */
+    bool replaces_content;  /* |dst| is CLEAN afterwards, although not all of it is overwritten */
+    bool reads_target;      /* |dst| is read, too: if it is poisoned, so is this */
+    bool visible;           /* a caller sees its event */
+    struct bh_event *after; /* waited for, whose poison flows; NULL: none */
+    struct bh_buffer *content; /* whose content it is; NULL: that of |src| */
+    struct bh_buffer *named;   /* |dst| is to be its place (buffer/move.h); NULL: any buffer */
 };
 
 /* *out_event is referenced. BH_UNAVAILABLE, and nothing is queued: |named| has moved. */

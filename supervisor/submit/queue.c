@@ -77,7 +77,11 @@ bh_status bhi_payload_finish(struct bhi_payload *payload, bh_status status, bh_e
         struct bh_buffer *buffer =
             BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content);
         if (buffer->device && submission->uses[i].writes) {
+            const uint64_t writer = event->library ? event->content_of : event->id;
             buffer->device->version = event->id;
+            if (writer || submission->uses[i].overwrites) {
+                buffer->device->written_by = writer;
+            }
             context->drop_replicas(context, buffer, NULL);
         }
     }

@@ -38,6 +38,7 @@ static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *o
         const struct bhi_internal_copy up = {.call = call,
                                              .src = *piece,
                                              .dst = copy,
+                                             .content = of,
                                              .dst_offset = begin,
                                              .bytes = bytes,
                                              .replaces_content = begin == 0};

@@ -327,8 +327,8 @@ static void a_charged_tenant(void) {
     found(&t, BHI_ANOMALY_COLLATERAL, op, "and no fault explains it");
 }
 
-/* An output in device memory is being copied to the host when the worker that does it dies: the
- * copy is to blame, and is in no history. What ran beside it is lost, what it copied is not. */
+/* An output in device memory is being copied when the worker that does it dies. What ran beside the
+ * copy is lost, and its own origin; what it copied is not. */
 static void lost_with_a_copy(void) {
     for (int hit = 0; hit < 2; hit++) {
         struct tale t;
@@ -342,7 +342,6 @@ static void lost_with_a_copy(void) {
         tale_fault(&t, BHI_FAULT_DEVICE, !hit, hit ? 1000 : 1001);
         t.now_ms = 17;
         tale_poisoned(&t, beside, BH_WORKER_LOST, SIGKILL, 1000, 13);
-        tale_last(&t)->end.origin = 9999;
         tale_inherits(&t, needs, beside);
         if (hit) {
             valid(&t);
@@ -356,8 +355,45 @@ static void lost_with_a_copy(void) {
         tale_fault(&t, BHI_FAULT_DEVICE, 0, 1000);
         t.now_ms = 17;
         tale_poisoned(&t, alone, BH_WORKER_LOST, SIGKILL, 1000, 16);
+        found(&t, BHI_ANOMALY_COLLATERAL, alone, "and no fault explains it");
+        /* Nobody can look up the copy itself. */
+        tale_begin(&t);
+        t.now_ms = 15;
+        const uint64_t hidden = tale_op(&t, 0, 0, 0);
+        tale_last(&t)->submit.device = true;
+        tale_fault(&t, BHI_FAULT_DEVICE, 0, 1000);
+        t.now_ms = 17;
+        tale_poisoned(&t, hidden, BH_WORKER_LOST, SIGKILL, 1000, 16);
         tale_last(&t)->end.origin = 9999;
-        found(&t, BHI_ANOMALY_COLLATERAL, alone, "its origin is not an operation of the run");
+        found(&t, BHI_ANOMALY_COLLATERAL, hidden, "its origin is not an operation of the run");
+    }
+}
+
+/* What is in device memory is copied to another device, and no worker comes to an end with that in
+ * time: the content is lost, and the origin is who wrote it. A death is no such reason: the copy is
+ * made again. */
+static void lost_on_the_way(void) {
+    for (int how = 0; how < 3; how++) {
+        struct tale t;
+        tale_begin(&t);
+        t.now_ms = 10;
+        const uint64_t before = tale_op(&t, 0, 0, 0);
+        tale_last(&t)->submit.device = true;
+        t.now_ms = 15;
+        tale_ready(&t, before, 1000, 12);
+        const uint64_t needs = tale_op(&t, 1, before, 0);
+        tale_fault(&t, how == 0 ? BHI_FAULT_STOP : BHI_FAULT_KILL, 0, how == 2 ? 1001 : 1000);
+        t.now_ms = 4100;
+        tale_poisoned(&t, needs, how == 1 ? BH_WORKER_SIGNAL : BH_DEADLINE, SIGKILL, 1000, 0);
+        tale_last(&t)->end.origin = tale_event(before);
+        tale_last(&t)->end.hops = 1;
+        if (how == 0) {
+            valid(&t);
+        } else {
+            found(&t, BHI_ANOMALY_COLLATERAL, needs,
+                  how == 1 ? "no dependency of it has the same verdict with one hop less"
+                           : "and no fault explains it");
+        }
     }
 }
 
@@ -545,6 +581,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_kernel_without_the_guard),
         BHT_TEST(a_charged_tenant),
         BHT_TEST(lost_with_a_copy),
+        BHT_TEST(lost_on_the_way),
         BHT_TEST(lost_without_a_culprit),
         BHT_TEST(out_of_memory),
         BHT_TEST(however_a_bait_ends),

@@ -35,8 +35,13 @@ rm -f good.jsonl few.jsonl old.jsonl
 # What the mutant `keeps` does not give back is memory of the device. The driver of these runs looks like
 # that of a GPU, and NVML counts 16 MiB for each such memory that the program has a descriptor of.
 driver=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-mutants-XXXXXX")
-trap 'rm -rf "$folder" "$driver"' EXIT
+pair=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-mutants-XXXXXX")
+trap 'rm -rf "$folder" "$driver" "$pair"' EXIT
 fake_gpu "$driver"
+FAKE_GPU=$TWO_DEVICES fake_gpu "$pair"
+on_pair() { # the mutant `forsakes` shows where the library copies from one device to the other
+    VK_DRIVER_FILES=$pair/fake_icd.json "$@"
+}
 on_gpu() {
     VK_DRIVER_FILES=$driver/fake_icd.json LD_LIBRARY_PATH=$NVML${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
         FAKE_NVML_WORDS=16777216 "$@"
@@ -52,6 +57,8 @@ run_of() { # MUTANT: sets |its|, |faults| and |count|
     charges) its=(--seed 11 --faults unguarded --count 6 --find-rate 0) faults=unguarded count=6 ;;
     # So few descriptors are no leak by themselves, and for nine and more each rest of a run waits 20 s.
     keeps) its=(--seed 11 --faults kill --count 6 --rate 50 --find-rate 0) count=6 ;;
+    forsakes)
+        its=(--seed 11 --device any --streams 4 --faults device --count 30 --find-rate 0) faults=device count=30 ;;
     esac
 }
 run_of charges
@@ -62,6 +69,7 @@ for mutant in $MUTANTS; do
     run_of "$mutant"
     where=
     [ "$mutant" != keeps ] || where=on_gpu
+    [ "$mutant" != forsakes ] || where=on_pair
     BULKHEAD=$PROGRAMS/chaos_mutant_$mutant $where behind "$mutant" chaos "${its[@]}" --json
 done
 for mutant in $MUTANTS; do

@@ -101,6 +101,16 @@ cli chaos --seed 9 --outside --faults device --count 10 --json
 expect_status 0
 expect_json '.verdict == "valid" and .outside and .faults.device == 10'
 
+# What one device needs of the other is moved and copied by the library; workers are killed in that, too.
+case_name="two devices"
+pair=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-chaos-XXXXXX")
+trap 'rm -rf "$folder" "$pair"' EXIT
+FAKE_GPU=$TWO_DEVICES fake_gpu "$pair"
+VK_DRIVER_FILES=$pair/fake_icd.json \
+    cli chaos --seed 9 --device any --streams 4 --faults kill,device --count 12 --history two.jsonl --json
+expect_status 0
+expect_json '.verdict == "valid" and .faults.device > 0 and .faults.kill > 0'
+
 # Nothing stops it but the end of its worker, which on a processor is its own end: nobody is charged.
 case_name="kernels without the guard"
 cli chaos --seed 9 --faults unguarded --count 8 --history unguarded.jsonl --json

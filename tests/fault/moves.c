@@ -5,6 +5,7 @@
  */
 #include "../system/device_scene.h"
 #include "../system/fake_driver.h"
+#include "plan.h"
 #include "redirect.h"
 #include "scene.h"
 #include "supervisor/buffer/move.h"
@@ -216,34 +217,164 @@ static void in_stream_order(bool posing) {
     close_pair(&p);
 }
 
-/* The worker that copies it down dies in mid-copy: who reads and writes it is poisoned, who writes
- * a part of it is not, and so the buffer is poisoned until all of it is written (B5). */
-static void killed_in_mid_copy(bool posing) {
-    /* Its second submission is the copy; on a GPU the first one makes the memory. */
-    struct pair p = open_pair(posing, 256, 0, "1:submitted:2=stop");
+/* A worker dies, or loses its device, in each piece of a move. The piece is copied again, and nobody
+ * is poisoned (D2, D5). What is behind the last piece is the caller's own submission. */
+static void lost_in_each_piece(bool posing) {
+    static const struct {
+        const char *point, *what;
+    } ways[] = {
+        {"submitted", "kill"}, {"before_record", "kill"}, {"waited", "fail"}, {"started", "segv"}};
+    enum { COPIES = 4 };
+    const uint64_t size = 16 * MIB + 4; /* two pieces, down and up */
+    struct pair p = open_pair(posing, size, 0, bht_plan_open());
+    bh_buffer *host = fx_buffer(p.context, 256);
+    uint32_t *words = device_pattern(size, 1);
+    bool on_a = true;
+    device_put(p.buffer, words, size);
+    for (size_t i = 0; i < (posing ? BHT_COUNT(ways) : 1); i++) {
+        for (unsigned nth = 1; nth <= COPIES; nth++, on_a = !on_a) {
+            bht_plan_arm(ways[i].point, ways[i].what, nth);
+            device_expect_ready(read_and_fill(on_a ? p.b : p.a, p.buffer, host));
+            BHT_TRUE(bht_plan_disarm());
+            BHT_EQ(((const uint32_t *)fx_mapped(host))[32], words[0]);
+            words[0] = 0;
+            device_expect(p.buffer, words, size);
+        }
+    }
+    bht_plan_arm("submitted", "kill", COPIES + 1);
+    bh_event *own = fill(on_a ? p.b : p.a, p.buffer, 0, 1);
+    fx_expect(own, BH_WORKER_SIGNAL);
+    BHT_TRUE(bht_plan_disarm());
+    BHT_EQ(fx_verdict(own).origin, fx_verdict(own).event);
+    bh_event_release(own);
+    bh_buffer_release(host);
+    free(words);
+    close_pair(&p);
+    bht_plan_close();
+}
+
+/* Where a worker merges all that it can, a copy of the library's still shares no queue submission
+ * with what is behind it. So its worker's death in the copy hurts nobody. */
+static void a_copy_runs_alone(bool posing) {
+    char faults[160];
+    snprintf(faults, sizeof faults, "*:merge:*=fail,%s", bht_plan_open());
+    struct pair p = open_pair(posing, 256, 0, faults);
+    bh_kernel *gate = fx_kernel(p.context, "gate");
+    bh_buffer *data = fx_words(p.context, 64, 0), *other = fx_buffer(p.context, 256);
     uint32_t *words = device_pattern(256, 1);
     device_put(p.buffer, words, 256);
-    bh_buffer *host = fx_buffer(p.context, 256);
+    device_expect_ready(fill(p.a, other, 0, 1)); /* its worker knows this buffer by now */
+    volatile uint32_t *word = fx_pointer(data);
+    bh_event *gated = fx_gate(p.a, gate, data);
+    fx_await_gate(data);
+    bh_event *moved = fill(p.b, p.buffer, 0, words[0] = 1);
+    bh_event *behind[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        behind[i] = fill(p.a, other, i, 7);
+    }
+    bht_plan_arm("before_record", "kill", 2); /* the first is of the gate */
+    fx_open(word);
+    fx_expect(gated, BH_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        device_expect_ready(behind[i]);
+    }
+    device_expect_ready(moved);
+    BHT_TRUE(bht_plan_disarm());
+    device_expect(p.buffer, words, 256);
+    bh_event_release(gated);
+    bh_buffer_release(data);
+    bh_buffer_release(other);
+    bh_kernel_release(gate);
+    free(words);
+    close_pair(&p);
+    bht_plan_close();
+}
+
+/* No worker survives the copy: the content is lost. It was |written| by a submission, which is the
+ * origin then, though it was READY; or by the host. Who writes a part of it is not poisoned, so the
+ * buffer is, until all of it is written (B5). */
+static void lost_too_often(bool posing, bool written) {
+    char faults[200];
+    int used = snprintf(faults, sizeof faults, "1:submitted:%d=kill", written ? 3 : 2);
+    for (int worker = 3; worker <= 9; worker++) {
+        used +=
+            snprintf(faults + used, sizeof faults - (size_t)used, ",%d:submitted:1=kill", worker);
+    }
+    struct pair p = open_pair(posing, 256, 0, faults);
+    uint32_t *words = device_pattern(256, 1);
+    bh_buffer *host = fx_buffer(p.context, 256), *other = fx_buffer(p.context, 256);
+    device_put(p.buffer, words, 256);
+    bh_event *producer = written ? fill(p.a, p.buffer, 0, 1) : NULL;
     bh_event *write = read_and_fill(p.b, p.buffer, host), *part = fill(p.b, p.buffer, 0, 1);
-    const pid_t stopped = fx_await_stopped();
-    BHT_EQ(stopped, bh_stream_worker_pid(p.a));
-    fx_kill(stopped, SIGKILL);
-    fx_expect(write, BH_WORKER_SIGNAL);
-    const bh_verdict verdict = fx_verdict(write);
+    bh_event *dependent = device_copy(p.a, host, other);
+    fx_expect(write, written ? BH_WORKER_SIGNAL : BH_WORKER_LOST);
+    const bh_verdict verdict = fx_verdict(write), next = fx_verdict(dependent);
+    BHT_EQ(verdict.origin, written ? fx_verdict(producer).event : verdict.event);
+    BHT_EQ(verdict.hops, written ? 1 : 0);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-    BHT_TRUE(verdict.hops > 0);
+    BHT_EQ(verdict.blame, BH_BLAME_NONE);
+    BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_VICTIM);
     BHT_STR_EQ(verdict.device, "lavapipe:0");
+    BHT_STR_HAS(verdict.message, "a copy of the content failed: worker ");
+    BHT_EQ(next.origin, verdict.origin);
+    BHT_EQ(next.hops, verdict.hops + 1);
     uint32_t found[64];
-    BHT_EQ(bh_buffer_read(p.buffer, 0, found, 256, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
+    BHT_EQ(bh_buffer_read(p.buffer, 0, found, 256, FX_SECONDS, NULL), verdict.status);
     fx_expect(part, BH_OK);
+    fx_expect_healthy(p.context, p.a);
+    device_put(p.buffer, words, 256);
+    device_expect(p.buffer, words, 256);
+    bh_event_release(producer);
+    bh_event_release(dependent);
     bh_event_release(part);
     bh_event_release(write);
     bh_buffer_release(host);
-    fx_expect_healthy(p.context, p.b);
-    device_put(p.buffer, words, 256);
-    device_expect(p.buffer, words, 256);
-    device_expect_ready(fill(p.a, p.buffer, 0, words[0] = 2));
-    device_expect(p.buffer, words, 256);
+    bh_buffer_release(other);
+    free(words);
+    close_pair(&p);
+}
+
+static void written_content_is_lost(bool posing) {
+    lost_too_often(posing, true);
+}
+
+static void the_hosts_content_is_lost(bool posing) {
+    lost_too_often(posing, false);
+}
+
+/* The stream that the content is on has failed, and is strict; what it runs is cancelled. The copy
+ * serves another stream, which is not poisoned (E5). */
+static void a_strict_stream_gives_its_content(bool posing) {
+    struct pair p = open_pair(posing, 256, 0, NULL);
+    bh_stream_options options;
+    bh_stream_options_init(&options);
+    options.device = "0";
+    options.strict = true;
+    bh_stream *strict = NULL;
+    BHT_EQ(bh_stream_create(p.context, &options, &strict, NULL), BH_OK);
+    fx_ready(strict);
+    bh_kernel *gate = fx_kernel(p.context, "gate");
+    bh_buffer *data = fx_words(p.context, 64, 0);
+    bh_buffer *buffer = device_buffer(p.context, strict, 256, BH_MEMORY_DEVICE);
+    uint32_t *words = device_pattern(256, 1);
+    device_put(buffer, words, 256);
+    bh_event *gated = fx_gate(strict, gate, data);
+    fx_await_gate(data);
+    bh_event *queued = read_and_fill(p.b, buffer, data);
+    BHT_EQ(bh_stream_cancel(strict), BH_OK);
+    fx_expect(gated, BH_CANCELLED);
+    fx_expect(queued, BH_OK);
+    words[0] = 0;
+    device_expect(buffer, words, 256);
+    bh_event *back = fill(strict, buffer, 0, 2);
+    fx_expect(back, BH_STREAM_FAILED);
+    bh_event_release(back);
+    bh_event_release(queued);
+    bh_event_release(gated);
+    bh_buffer_release(data);
+    bh_buffer_release(buffer);
+    bh_kernel_release(gate);
+    bh_stream_release(strict);
     free(words);
     close_pair(&p);
 }
@@ -525,7 +656,11 @@ static void host_writes_follow(bool posing) {
 BOTH(content_moves)
 BOTH(one_copy_of_each_version)
 BOTH(in_stream_order)
-BOTH(killed_in_mid_copy)
+BOTH(lost_in_each_piece)
+BOTH(a_copy_runs_alone)
+BOTH(written_content_is_lost)
+BOTH(the_hosts_content_is_lost)
+BOTH(a_strict_stream_gives_its_content)
 BOTH(killed_before_the_copy)
 BOTH(poison_moves)
 BOTH(what_is_refused_moves_nothing)
@@ -541,7 +676,11 @@ int main(int argc, char **argv) {
         TEST_BOTH(content_moves),
         TEST_BOTH(one_copy_of_each_version),
         TEST_BOTH(in_stream_order),
-        TEST_BOTH(killed_in_mid_copy),
+        TEST_BOTH(lost_in_each_piece),
+        TEST_BOTH(a_copy_runs_alone),
+        TEST_BOTH(written_content_is_lost),
+        TEST_BOTH(the_hosts_content_is_lost),
+        TEST_BOTH(a_strict_stream_gives_its_content),
         TEST_BOTH(killed_before_the_copy),
         TEST_BOTH(poison_moves),
         TEST_BOTH(what_is_refused_moves_nothing),

@@ -1,6 +1,7 @@
 /* Replicas (supervisor/buffer/replica.h): what a stream of another tenant reads instead of device
  * memory. A processor poses as a GPU (worker/faults/faults.h). */
 #include "../system/device_scene.h"
+#include "plan.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
@@ -12,18 +13,14 @@
 
 #define MIB (1024ull * 1024)
 
-static bh_context *posing(void) {
-    return fx_context("*:poses_as_gpu:*=fail");
-}
-
 struct tenants {
     bh_context *context;
     bh_stream *a, *b, *b2; /* |b| and |b2| are somebody else's */
     bh_buffer *buffer;     /* of |a| */
 };
 
-static struct tenants two_tenants(uint64_t size, uint64_t limit) {
-    struct tenants t = {.context = posing()};
+static struct tenants two_tenants_with(const char *faults, uint64_t size, uint64_t limit) {
+    struct tenants t = {.context = fx_context(faults)};
     t.a = device_stream(t.context, "a", NULL, 0);
     t.b = device_stream(t.context, "b", "somebody else", limit);
     t.b2 = device_stream(t.context, "b2", "somebody else", limit);
@@ -32,6 +29,10 @@ static struct tenants two_tenants(uint64_t size, uint64_t limit) {
     fx_ready(t.b2);
     t.buffer = device_buffer(t.context, t.a, size, BH_MEMORY_AUTO);
     return t;
+}
+
+static struct tenants two_tenants(uint64_t size, uint64_t limit) {
+    return two_tenants_with("*:poses_as_gpu:*=fail", size, limit);
 }
 
 static void end(struct tenants *t) {
@@ -159,6 +160,55 @@ static void poison_flows_into_a_copy(void) {
     end(&t);
 }
 
+/* A worker dies in each piece of a copy. The piece is copied again, and nobody is poisoned (D2). */
+static void lost_in_each_piece(void) {
+    enum { COPIES = 4 };
+    const uint64_t size = 16 * MIB + 4; /* two pieces, down and up */
+    char faults[160];
+    snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
+    struct tenants t = two_tenants_with(faults, size, 0);
+    uint32_t *words = device_pattern(size, 1);
+    for (unsigned nth = 1; nth <= COPIES; nth++) {
+        words[0] = nth;
+        device_put(t.buffer, words, size); /* another version */
+        bht_plan_arm("submitted", "kill", nth);
+        expect_read(t.b, t.buffer, words, size);
+        BHT_TRUE(bht_plan_disarm());
+    }
+    free(words);
+    end(&t);
+    bht_plan_close();
+}
+
+/* The buffer is written behind the copy whose worker dies: the copy made again has what the buffer
+ * contained before, and the write is not lost. */
+static void written_behind_a_lost_copy(void) {
+    char faults[160];
+    snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
+    struct tenants t = two_tenants_with(faults, 256, 0);
+    uint32_t *one = device_pattern(256, 1), *two = device_pattern(256, 2);
+    bh_buffer *found = fx_buffer(t.context, 256), *host = fx_buffer(t.context, 256);
+    device_put(t.buffer, one, 256);
+    memcpy(fx_pointer(host), two, 256);
+    bht_plan_arm("submitted", "stop", 1);
+    bh_event *read = device_copy(t.b, t.buffer, found);
+    const pid_t stopped = fx_await_stopped();
+    BHT_EQ(stopped, bh_stream_worker_pid(t.a));
+    bh_event *write = device_copy(t.a, host, t.buffer);
+    fx_kill(stopped, SIGKILL);
+    device_expect_ready(read);
+    device_expect_ready(write);
+    BHT_TRUE(memcmp(fx_mapped(found), one, 256) == 0);
+    device_expect(t.buffer, two, 256);
+    BHT_TRUE(bht_plan_disarm());
+    bh_buffer_release(found);
+    bh_buffer_release(host);
+    free(one);
+    free(two);
+    end(&t);
+    bht_plan_close();
+}
+
 /* The copy does not keep the stream that it was made for. */
 static void a_released_stream_keeps_no_copy(void) {
     struct tenants t = two_tenants(256, 0);
@@ -178,7 +228,8 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(other_tenants_read_a_copy),       BHT_TEST(a_reader_has_the_copy_alone),
         BHT_TEST(copies_keep_to_limits),           BHT_TEST(poison_flows_into_a_copy),
-        BHT_TEST(a_released_stream_keeps_no_copy),
+        BHT_TEST(a_released_stream_keeps_no_copy), BHT_TEST(lost_in_each_piece),
+        BHT_TEST(written_behind_a_lost_copy),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

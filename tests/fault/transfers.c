@@ -2,6 +2,7 @@
  * workers. It is kept from one transfer to the next, by the rules of the pool (B3, B5, B6). A
  * processor poses as a GPU (worker/faults/faults.h). */
 #include "../system/device_scene.h"
+#include "plan.h"
 #include "redirect.h"
 #include "scene.h"
 #include "supervisor/context/context.h"
@@ -9,6 +10,7 @@
 #include "supervisor/worker/worker_proc.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,15 +26,19 @@ struct scene {
     uint32_t *words;   /* what it was filled with */
 };
 
-static struct scene open_scene(uint64_t device_memory) {
+static struct scene open_with(uint64_t device_memory, const char *faults) {
     bh_context_options options = fx_options();
     options.device_memory = device_memory;
-    struct scene s = {.context = fx_context_with(options, "*:poses_as_gpu:*=fail")};
+    struct scene s = {.context = fx_context_with(options, faults)};
     s.a = device_stream(s.context, "a", "red", 0);
     fx_ready(s.a);
     s.buffer = device_buffer(s.context, s.a, SIZE, BH_MEMORY_AUTO);
     s.words = device_pattern(SIZE, 1);
     return s;
+}
+
+static struct scene open_scene(uint64_t device_memory) {
+    return open_with(device_memory, "*:poses_as_gpu:*=fail");
 }
 
 static void close_scene(struct scene *s) {
@@ -105,6 +111,27 @@ static void its_worker_dies(void) {
     BHT_EQ(stats(&s).misses, first.misses);
     BHT_EQ(stats(&s).zeroed_bytes, 2 * MOST * PIECE);
     close_scene(&s);
+}
+
+/* It dies in a piece of an upload, and of a download: the first, one in the middle, the last. The
+ * next worker copies that piece, and the calls do not fail. */
+static void its_worker_dies_in_a_piece(void) {
+    static const unsigned pieces[] = {1, 5, 10};
+    char faults[160];
+    snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
+    struct scene s = open_with(0, faults);
+    there_and_back(&s); /* the memory is made */
+    for (size_t i = 0; i < BHT_COUNT(pieces); i++) {
+        s.words[0] = (uint32_t)i;
+        bht_plan_arm("submitted", "kill", pieces[i]);
+        device_put(s.buffer, s.words, SIZE);
+        BHT_TRUE(bht_plan_disarm());
+        bht_plan_arm("before_record", "kill", pieces[i]);
+        device_expect(s.buffer, s.words, SIZE);
+        BHT_TRUE(bht_plan_disarm());
+    }
+    close_scene(&s);
+    bht_plan_close();
 }
 
 /* The bytes of one tenant are in no buffer of another one, not even if it asks for old bytes. */
@@ -201,7 +228,7 @@ int main(int argc, char **argv) {
         BHT_TEST(it_is_kept),         BHT_TEST(small_ones_take_little),
         BHT_TEST(its_worker_dies),    BHT_TEST(no_other_tenant_sees_it),
         BHT_TEST(trim_gives_it_back), BHT_TEST(limits_do_not_count_it),
-        BHT_TEST(several_at_once),
+        BHT_TEST(several_at_once),    BHT_TEST(its_worker_dies_in_a_piece),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

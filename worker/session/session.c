@@ -227,6 +227,7 @@ static int gather(struct bhi_session *s, const struct bhi_lane_record *first, si
             return BHI_EXIT_SUPERVISOR;
         }
         const bool merges = record->size <= MERGE_BYTES && most > 1 && s->backend &&
+                            !(record->flags & BHI_RECORD_ALONE) &&
                             bhi_backend_warm(s->backend, record) &&
                             !bhi_backend_copies(s->backend, record);
         if (count > 0 && !merges) {

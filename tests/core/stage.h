@@ -1,0 +1,185 @@
+/* The core by hand, for schedules that real workers take too rarely to be a test: streams, and
+ * workers that do as they are told. */
+#ifndef BHT_CORE_STAGE_H
+#define BHT_CORE_STAGE_H
+
+#include "core/pump.h"
+#include "core/submission.h"
+#include "core/worker.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Workers that do as they are told: nothing ends but by result(). */
+static struct {
+    uint64_t now_ns;
+    bool late;   /* a worker has always come to what is to be withdrawn */
+    int publish; /* what it returns */
+    int kills, aborts, ended, withdrawn, unrefs;
+    uint64_t armed_ns; /* the earliest look that was asked for */
+    uint64_t next_id;
+} fake;
+
+static uint64_t now_ns(struct bhi_core *core) {
+    (void)core;
+    return ++fake.now_ns;
+}
+static int publish(struct bhi_core_worker *worker, struct bhi_submission *submission,
+                   enum bhi_apart apart, uint64_t seq) {
+    (void)worker, (void)submission, (void)apart, (void)seq;
+    return fake.publish;
+}
+static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {
+    (void)worker, (void)seq;
+    return !fake.late;
+}
+static void withdrawn(struct bhi_core_worker *worker, uint64_t seq) {
+    (void)worker, (void)seq;
+    fake.withdrawn++;
+}
+static void kill_worker(struct bhi_core_worker *worker) {
+    (void)worker;
+    fake.kills++;
+}
+static void abort_one(struct bhi_core_worker *worker, uint64_t seq) {
+    (void)worker, (void)seq;
+    fake.aborts++;
+}
+static void notify(struct bhi_core_worker *worker) {
+    (void)worker;
+}
+static void arm(struct bhi_core *core, uint64_t when_ns) {
+    (void)core;
+    if (when_ns < fake.armed_ns) {
+        fake.armed_ns = when_ns;
+    }
+}
+static void turned(struct bh_event *event) {
+    (void)event;
+}
+static void ended(struct bh_event *event) {
+    (void)event;
+    fake.ended++;
+}
+static void free_event(struct bh_event *event) {
+    free(event);
+}
+static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
+                        bh_verdict *verdict) {
+    (void)submission, (void)command_index, (void)verdict;
+}
+static void free_submission(struct bhi_submission *submission) {
+    free(submission);
+}
+static void unref_buffer(struct bhi_content *content) {
+    (void)content;
+    fake.unrefs++;
+}
+static void stream_port(struct bhi_core_stream *stream) {
+    (void)stream;
+}
+
+static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
+    (void)submission, (void)out;
+    return false;
+}
+
+static bool on_trial(const struct bhi_submission *submission) {
+    (void)submission;
+    return false;
+}
+
+static const struct bhi_core_ops ops = {
+    .now_ns = now_ns,
+    .publish = publish,
+    .withdraw = withdraw,
+    .withdrawn = withdrawn,
+    .kill = kill_worker,
+    .abort = abort_one,
+    .notify = notify,
+    .arm = arm,
+    .turned = turned,
+    .ended = ended,
+    .free_event = free_event,
+    .name_kernel = name_kernel,
+    .free_submission = free_submission,
+    .unref_buffer = unref_buffer,
+    .unref_stream = stream_port,
+    .ref_stream = stream_port,
+    .stream_changed = stream_port,
+    .refuse = refuse,
+    .on_trial = on_trial,
+};
+
+struct line { /* a stream and its worker */
+    struct bhi_core_stream stream;
+    struct bhi_core_worker worker;
+};
+
+struct stage {
+    struct bhi_core core;
+    struct line a, b, c;
+};
+
+static void open_line(struct line *line, struct bhi_core *core, bool strict) {
+    bhi_stream_init(&line->stream, core, 16, 1000000);
+    line->stream.strict = strict;
+    bhi_core_worker_init(&line->worker, core);
+    bhi_stream_bind(&line->stream, &line->worker);
+    bhi_stream_served(&line->stream);
+}
+
+static void close_line(struct line *line) {
+    bhi_stream_fini(&line->stream);
+    bhi_core_worker_fini(&line->worker);
+}
+
+static void set_up(struct stage *s) {
+    memset(&fake, 0, sizeof fake);
+    bhi_core_init(&s->core, &ops);
+    open_line(&s->a, &s->core, false);
+    open_line(&s->b, &s->core, false);
+    open_line(&s->c, &s->core, false);
+}
+
+static void tear_down(struct stage *s) {
+    close_line(&s->a);
+    close_line(&s->b);
+    close_line(&s->c);
+}
+
+static uint64_t next_deadline_ns = BH_FOREVER;
+
+/* Submits to a line, waiting for up to two events. */
+static struct bh_event *submit(struct stage *s, struct line *line, struct bh_event *first,
+                               struct bh_event *second) {
+    struct bhi_submission *submission = malloc(sizeof *submission);
+    struct bh_event *event = calloc(1, sizeof *event);
+    bhi_event_init(event, &s->core);
+    event->id = ++fake.next_id;
+    bhi_submission_init(submission, &line->stream, event);
+    submission->deadline_ns = next_deadline_ns;
+    bhi_event_ref(event);
+    struct bh_event *waits[] = {first, second};
+    BHT_TRUE(bhi_submission_depend(submission, waits, !first ? 0 : !second ? 1 : 2));
+    bhi_submission_enqueue(submission);
+    bhi_core_pump(&s->core);
+    return event;
+}
+
+/* The worker says how its next one ended. */
+static void result(struct stage *s, struct line *line, bh_status status) {
+    while (bhi_core_worker_skip(&line->worker))
+        ;
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = status;
+    outcome.executed = BH_EXECUTED_YES;
+    BHT_TRUE(bhi_core_worker_result(&line->worker, &outcome));
+    bhi_core_worker_settle(&line->worker);
+    bhi_core_pump(&s->core);
+}
+
+#endif
