@@ -1,6 +1,7 @@
 # What a host gets: shared and static library, headers, the worker, kernels, and two ways to find
 # them, find_package(bulkhead) and pkg-config bulkhead. The components are the packages of
-# cmake/BulkheadPackages.cmake: runtime, judge, development, command, python; reference is in none.
+# cmake/BulkheadPackages.cmake: runtime, judge, development, command, python; reference and apparmor
+# are in none.
 include(CMakePackageConfigHelpers)
 
 # Only bh_* leaves the library, whatever is linked into it.
@@ -54,6 +55,22 @@ install(TARGETS bulkhead_judge
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS bulkhead-worker
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
+# An AppArmor profile for the worker: docs/containers.md. The program that makes it lies beside the
+# worker. The profile itself is installed on request: cmake --install BUILD --component apparmor.
+set(apparmor_profile ${PROJECT_SOURCE_DIR}/containers/apparmor-profile)
+install(PROGRAMS ${apparmor_profile}
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/install_apparmor.cmake @ONLY CONTENT [[
+execute_process(COMMAND "@apparmor_profile@"
+    "${CMAKE_INSTALL_PREFIX}/@CMAKE_INSTALL_LIBEXECDIR@/bulkhead/bulkhead-worker"
+    OUTPUT_VARIABLE profile COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCH "\nprofile ([^ ]+)" found "${profile}")
+set(file "/etc/apparmor.d/${CMAKE_MATCH_1}")
+file(WRITE "$ENV{DESTDIR}${file}" "${profile}")
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${file}")
+message(STATUS "Installing: $ENV{DESTDIR}${file}; to load it: apparmor_parser --replace ${file}")
+]])
+install(SCRIPT ${PROJECT_BINARY_DIR}/install_apparmor.cmake COMPONENT apparmor EXCLUDE_FROM_ALL)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/bulkhead ${PROJECT_BINARY_DIR}/include/bulkhead
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 

@@ -29,6 +29,15 @@ if(EXISTS /etc/os-release)
     string(APPEND release +${system})
 endif()
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
+# An AppArmor profile for the worker, where AppArmor knows the rule: from version 4 on.
+string(REGEX MATCH "[0-9]+" number "${system}")
+set(has_apparmor_4 OFF)
+if((system MATCHES "^deb" AND (number STREQUAL "" OR number GREATER_EQUAL 13)) OR
+        (system MATCHES "^ubuntu" AND number GREATER_EQUAL 24))
+    set(has_apparmor_4 ON)
+endif()
+option(BULKHEAD_PACKAGE_APPARMOR "Package an AppArmor profile for the worker" ${has_apparmor_4})
+set(CPACK_BULKHEAD_APPARMOR ${BULKHEAD_PACKAGE_APPARMOR})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${BULKHEAD_MAINTAINER})
@@ -64,6 +73,12 @@ This package has the shared library, and the program that its worker
 processes run.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
     ${control}/runtime/shlibs ${control}/runtime/symbols ${control}/runtime/triggers)
+if(BULKHEAD_PACKAGE_APPARMOR)
+    list(APPEND CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${control}/runtime/conffiles
+        ${PROJECT_SOURCE_DIR}/packaging/runtime/postinst ${PROJECT_SOURCE_DIR}/packaging/runtime/prerm)
+    file(CONFIGURE OUTPUT ${control}/runtime/conffiles
+        CONTENT "/etc/apparmor.d/usr.libexec.bulkhead.bulkhead-worker\n")
+endif()
 file(CONFIGURE OUTPUT ${control}/runtime/shlibs
     CONTENT "libbulkhead ${soversion} ${library} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT ${control}/runtime/triggers CONTENT "activate-noawait ldconfig\n")

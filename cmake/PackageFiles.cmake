@@ -20,6 +20,14 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
         file(GLOB library ${root}/lib/libbulkhead.so.*.*.*)
         run(dpkg-gensymbols -p${package} -v${CPACK_PACKAGE_VERSION} -e${library}
             -O${CPACK_BULKHEAD_CONTROL}/runtime/symbols)
+        if(CPACK_BULKHEAD_APPARMOR)
+            set(profiles ${CPACK_TEMPORARY_DIRECTORY}/${component}/etc/apparmor.d)
+            file(MAKE_DIRECTORY ${profiles})
+            execute_process(COMMAND ${CPACK_BULKHEAD_SOURCE}/containers/apparmor-profile
+                    /usr/libexec/bulkhead/bulkhead-worker
+                OUTPUT_FILE ${profiles}/usr.libexec.bulkhead.bulkhead-worker
+                COMMAND_ERROR_IS_FATAL ANY)
+        endif()
         # What the worker is linked with statically has licenses of its own.
         foreach(linked libshaderc-dev glslang-dev spirv-tools libspirv-cross-c-shared-dev)
             configure_file(/usr/share/doc/${linked}/copyright

@@ -1,5 +1,6 @@
 #include "ipc/refusal.h"
 
+#include "base/text.h"
 #include "ipc/chroot.h"
 
 #include <errno.h>
@@ -100,6 +101,54 @@ static void __attribute__((format(printf, 3, 4))) give(struct bhi_refusal *out, 
     vsnprintf(out->cause, sizeof out->cause, format, args);
     va_end(args);
     snprintf(out->setting, sizeof out->setting, "%s", setting);
+}
+
+/* Takes the profile's name out of |label|. Returns false if that names none. */
+static bool take_name(const char *label, char name[BHI_APPARMOR_NAME]) {
+    if (strncmp(label, "unconfined", strlen("unconfined")) == 0) {
+        return false;
+    }
+    const char *mode = strstr(label, " (");
+    const size_t length = mode ? (size_t)(mode - label) : strcspn(label, "\n");
+    bhi_text_line(name, BHI_APPARMOR_NAME, label, length);
+    return true;
+}
+
+/* Looks for |name| in the list of loaded profiles. */
+static enum bhi_apparmor find_profile(const char *root, const char *name) {
+    char path[512], line[512];
+    snprintf(path, sizeof path, "%s/sys/kernel/security/apparmor/profiles", root);
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return BHI_APPARMOR_UNKNOWN;
+    }
+    const size_t length = strlen(name);
+    bool found = false;
+    while (!found && fgets(line, sizeof line, file)) {
+        found = strncmp(line, name, length) == 0 && strncmp(line + length, " (", 2) == 0;
+    }
+    fclose(file);
+    return found ? BHI_APPARMOR_LOADED : BHI_APPARMOR_MISSING;
+}
+
+enum bhi_apparmor bhi_refusal_apparmor(const char *root, int process, const char *worker,
+                                       char name[BHI_APPARMOR_NAME]) {
+    char path[64], label[FILE_BYTES];
+    snprintf(name, BHI_APPARMOR_NAME, "%s", worker + strspn(worker, "/"));
+    for (char *c = name; *c; c++) {
+        *c = *c == '/' ? '.' : *c == ' ' ? '_' : *c;
+    }
+    if (number_in(root, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) != 1) {
+        return BHI_APPARMOR_FREE;
+    }
+    static const char *const files[] = {"attr/apparmor/current", "attr/current"};
+    for (size_t i = 0; process && i < sizeof files / sizeof files[0]; i++) {
+        snprintf(path, sizeof path, "/proc/%d/%s", process, files[i]);
+        if (read_file(root, path, label)) {
+            return take_name(label, name) ? BHI_APPARMOR_LOADED : BHI_APPARMOR_MISSING;
+        }
+    }
+    return find_profile(root, name);
 }
 
 /* ENOSPC: one of the kernel's own limits. */

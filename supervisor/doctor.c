@@ -17,9 +17,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -121,6 +123,28 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
     } else {
         add(report, "sandbox", info->name, false, BH_CHECK_ABSENT, info->advice,
             "none, so a hostile worker can hold more than its limit: %s", zygote->cgroup_why);
+    }
+}
+
+/* Says nothing where AppArmor does not restrict user namespaces. |zygote|: NULL if no worker starts. */
+static void check_apparmor(struct report *report, const bh_context *context,
+                           const struct bhi_zygote *zygote) {
+    static const char restricts[] = "AppArmor restricts user namespaces";
+    char name[BHI_APPARMOR_NAME], worker[PATH_MAX];
+    const pid_t warden = zygote ? bhi_pidfd_pid(zygote->warden_pidfd) : 0;
+    if (!realpath(context->settings.worker_path, worker)) {
+        return;
+    }
+    const enum bhi_apparmor found = bhi_refusal_apparmor("", warden > 0 ? warden : 0, worker, name);
+    const bool loaded = found == BHI_APPARMOR_LOADED;
+    if (found != BHI_APPARMOR_FREE) {
+        add(report, "sandbox", "apparmor", false, loaded ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
+            "as root: apparmor-profile --install, a program beside the worker "
+            "(docs/containers.md); a host with root's rights needs no profile",
+            loaded                          ? "%s; the worker has the profile %.120s"
+            : found == BHI_APPARMOR_MISSING ? "%s; no profile %.120s is loaded for the worker"
+                                            : "%s; only root can see whether %.120s is loaded",
+            restricts, name);
     }
 }
 
@@ -507,10 +531,12 @@ static bh_status report_worker(struct report *report, bh_context *context, bool 
     if (zygote) {
         add(report, "sandbox", "worker", true, BH_CHECK_HOLDS, "",
             "a worker started; /proc shows that each of its threads is filtered and has no rights");
+        check_apparmor(report, context, zygote);
         report_layers(report, zygote);
         bhi_zygote_release(zygote);
     } else {
         report_no_worker(report, status, &why);
+        check_apparmor(report, context, NULL);
         *out_remedied = remedy_of(why.message, &length);
     }
     bh_stream_release(stream);

@@ -83,6 +83,51 @@ profile nowhere.json
 ends 1
 says 'nowhere.json cannot be read'
 
+# The profile for AppArmor: printed, installed and loaded, unloaded and removed. A program stands in for
+# apparmor_parser; where that is installed, it reads the profile.
+profiles() {
+    case_name="apparmor-profile $*"
+    PATH=$PWD/stand-in:$PATH "$CONTAINERS/apparmor-profile" "$@" > .stdout 2> .stderr
+    status=$?
+    tr -s ' \n' '  ' < .stdout > .said
+    tr -s ' \n' '  ' < .stderr >> .said
+}
+mkdir -p stand-in "a place" profiles
+printf '#!/bin/sh\necho "$@" >> "%s/loads"\n' "$PWD" > stand-in/apparmor_parser
+printf '#!/bin/sh\nexit 0\n' > stand-in/aa-enabled
+chmod 755 stand-in/*
+cp stand-in/aa-enabled "a place/bulkhead-worker"
+name=$(realpath "a place/bulkhead-worker" | sed 's,^/,,; s,/,.,g; s/ /_/g')
+profiles "a place/bulkhead-worker"
+ends 0
+says "profile $name \"$(realpath "a place/bulkhead-worker")\" flags=(unconfined) { userns,"
+if command -v apparmor_parser > /dev/null && [ -e /etc/apparmor.d/abi/4.0 ]; then
+    apparmor_parser --skip-kernel-load --skip-cache --debug .stdout > .said 2>&1
+    status=$?
+    ends 0
+fi
+cp .stdout printed
+profiles --install "a place/bulkhead-worker" profiles
+ends 0
+cmp -s printed "profiles/$name" || fail "another profile is installed"
+profiles --remove "a place/bulkhead-worker" profiles
+ends 0
+[ -z "$(ls -A profiles)" ] || fail "left in the folder: $(ls -A profiles)"
+printf '%s\n' "--replace --write-cache profiles/$name" "--remove profiles/$name" | cmp -s - loads ||
+    fail "loaded: $(cat loads)"
+profiles --remove "a place/bulkhead-worker" profiles
+ends 1
+says "profiles has no $name"
+profiles --install nowhere/bulkhead-worker profiles
+ends 1
+says 'nowhere/bulkhead-worker is no program'
+profiles '/a*/bulkhead-worker'
+ends 1
+says '/a*/bulkhead-worker: AppArmor gives characters in this path a meaning of their own'
+profiles --load
+ends 2
+says 'there is no option --load'
+
 # In a container that allows it, all works: the memory holder, too, which finds a filter there already.
 denied here filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
 ends 0

@@ -77,6 +77,13 @@ grep -qx 'right: CORRECT' said || die "judge: $(cat said)"
 man -P cat 3 bh_judge_run 2> /dev/null | grep 'bh_judgement' > said || die "man bh_judge_run"
 man -P cat 3 bh_submit 2> /dev/null | grep 'bh_submit_info' > said || die "man bh_submit"
 
+step "AppArmor"
+profile=/etc/apparmor.d/usr.libexec.bulkhead.bulkhead-worker
+if [ -e "$profile" ]; then # where AppArmor knows user namespaces
+    /usr/libexec/bulkhead/apparmor-profile | cmp - "$profile" || die "$profile is another"
+    grep -qx "$profile" /var/lib/dpkg/info/libbulkhead0.2.conffiles || die "$profile is no conffile"
+fi
+
 step "Python"
 python3 "$given/place.py" /usr/lib/python3/dist-packages/bulkhead /usr/lib /usr/libexec/bulkhead ||
     die "the program in Python failed"

@@ -187,7 +187,59 @@ static void test_causes(void) {
     }
 }
 
+#define RESTRICTS "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n"
+#define WORKER    "/usr/libexec/bulkhead/bulkhead-worker"
+#define NAME      "usr.libexec.bulkhead.bulkhead-worker"
+
+/* Whether the worker has a profile of AppArmor: what its process says counts, else the list of
+ * loaded profiles, which ordinary users cannot read. */
+static void test_profiles(void) {
+    static const struct {
+        const char *files[8];
+        int process;
+        enum bhi_apparmor found;
+        const char *name;
+    } cases[] = {
+        {{NULL}, 0, BHI_APPARMOR_FREE, NAME},
+        {{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0\n"},
+         7,
+         BHI_APPARMOR_FREE,
+         NAME},
+        {{RESTRICTS}, 0, BHI_APPARMOR_UNKNOWN, NAME},
+        {{RESTRICTS, "/sys/kernel/security/apparmor/profiles",
+          "a (enforce)\n" NAME " (unconfined)\n"},
+         0,
+         BHI_APPARMOR_LOADED,
+         NAME},
+        {{RESTRICTS, "/sys/kernel/security/apparmor/profiles",
+          NAME "-2 (unconfined)\n" NAME "//child (enforce)\n"},
+         0,
+         BHI_APPARMOR_MISSING,
+         NAME},
+        {{RESTRICTS, "/proc/7/attr/current", "mine (unconfined)\n"},
+         7,
+         BHI_APPARMOR_LOADED,
+         "mine"},
+        {{RESTRICTS, "/proc/7/attr/apparmor/current", "unconfined\n",
+          "/sys/kernel/security/apparmor/profiles", NAME " (unconfined)\n"},
+         7,
+         BHI_APPARMOR_MISSING,
+         NAME},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char root[] = "/tmp/bulkhead-refusal-XXXXXX", command[80], name[BHI_APPARMOR_NAME];
+        BHT_NE(mkdtemp(root), NULL);
+        for (size_t k = 0; k < 8 && cases[i].files[k]; k += 2) {
+            put(root, cases[i].files[k], cases[i].files[k + 1]);
+        }
+        BHT_EQ(bhi_refusal_apparmor(root, cases[i].process, WORKER, name), cases[i].found);
+        BHT_STR_EQ(name, cases[i].name);
+        snprintf(command, sizeof command, "rm -r %s", root);
+        BHT_EQ(system(command), 0);
+    }
+}
+
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_causes)};
+    static const struct bht_test tests[] = {BHT_TEST(test_causes), BHT_TEST(test_profiles)};
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
