@@ -1,4 +1,5 @@
 #include <bulkhead/bulkhead.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -82,35 +83,48 @@ static json_t *device_json(const bh_device_info *device) {
     return object;
 }
 
+static void print_field(const char *label, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void print_field(const char *label, const char *format, ...) {
+    enum { INDENT = 12 };
+    char head[INDENT + 1], text[2400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    snprintf(head, sizeof head, "  %s", label);
+    bhi_text_hang(stdout, head, text, INDENT, bhi_text_width(stdout));
+}
+
 static void print_device(const bh_device_info *device) {
-    char name[256], driver[256], info[256], api[32], memory[32], features[2048] = "";
+    char name[256], driver[256], info[256], api[32], memory[32], free_memory[32];
+    char features[2048] = "";
     size_t used = 0;
     api_text(device->api_version, api);
     memory_text(device->memory_total, memory);
     printf("%s\n", bhi_text_clean(name, sizeof name, device->selector));
-    printf("  name      %s\n", bhi_text_clean(name, sizeof name, device->name));
-    printf("  driver    %s %s\n", bhi_text_clean(driver, sizeof driver, device->driver),
-           bhi_text_clean(info, sizeof info, device->driver_info));
-    printf("  type      %s\n", type_name(device->device_type));
-    printf("  API       Vulkan %s\n", api);
-    printf("  memory    %s", memory);
+    print_field("name", "%s", bhi_text_clean(name, sizeof name, device->name));
+    print_field("driver", "%s %s", bhi_text_clean(driver, sizeof driver, device->driver),
+                bhi_text_clean(info, sizeof info, device->driver_info));
+    print_field("type", "%s", type_name(device->device_type));
+    print_field("API", "Vulkan %s", api);
     if (device->memory_known) {
-        memory_text(device->memory_free, memory);
-        printf(", %s free", memory);
+        memory_text(device->memory_free, free_memory);
+        print_field("memory", "%s, %s free", memory, free_memory);
+    } else {
+        print_field("memory", "%s", memory);
     }
-    printf("\n");
-    printf("  limits    %u invocations and %u bytes of shared memory a workgroup, %u bytes of push "
-           "constants\n",
-           device->max_group_invocations, device->max_shared_bytes, device->max_push_bytes);
     memory_text(device->max_storage_range, memory);
-    printf("            %u x %u x %u workgroups, %s bound as one storage buffer\n",
-           device->max_groups[0], device->max_groups[1], device->max_groups[2], memory);
+    print_field("limits",
+                "%u invocations and %u bytes of shared memory a workgroup, %u bytes of push "
+                "constants\n%u x %u x %u workgroups, %s bound as one storage buffer",
+                device->max_group_invocations, device->max_shared_bytes, device->max_push_bytes,
+                device->max_groups[0], device->max_groups[1], device->max_groups[2], memory);
     for (uint32_t i = 0; i < device->feature_count && i < 64 && used < sizeof features; i++) {
         used += (size_t)snprintf(features + used, sizeof features - used, "%s%s", i ? " " : "",
                                  bhi_text_clean(name, sizeof name, device->features[i]));
     }
-    printf("  features\n");
-    bhi_text_wrap(stdout, features, 12, bhi_text_width(stdout));
+    print_field("features", "%s", features);
 }
 
 struct asking {

@@ -9,7 +9,7 @@
 #include "tool/exit_status.h"
 #include "tool/text.h"
 
-enum { WIDTH = 80, MARGIN = 2, OPTION_TEXT = 6 };
+enum { MARGIN = 2, OPTION_TEXT = 6 };
 
 static const char overview[] =
     "Runs GPU compute kernels that may crash or hang, in sandboxed worker processes.";
@@ -27,6 +27,7 @@ static const struct bhi_section environment[] = {
                            "their sandbox. Default: 1900000000 and up."},
     {"XDG_RUNTIME_DIR", "Parent of the private folder for sockets; ignored if others can write "
                         "to it, or if its path is not UTF-8. Default: /tmp."},
+    {"COLUMNS", "The width of help, verdicts and reports. Default: that of the terminal, or 80."},
     {"NO_COLOR", "Switches colours off, even on a terminal."},
 };
 
@@ -62,7 +63,7 @@ static void print_option(FILE *stream, const struct bhi_option *option) {
     option_name(option, name, sizeof name);
     snprintf(text, sizeof text, "%s%s", option->text, count_note(option));
     fprintf(stream, "%*s%s\n", MARGIN, "", name);
-    bhi_text_wrap(stream, text, OPTION_TEXT, WIDTH);
+    bhi_text_wrap(stream, text, OPTION_TEXT, bhi_text_width(stream));
 }
 
 /* Calls |line| for each line of |text|; |verbatim| if the line begins with a blank. */
@@ -77,28 +78,73 @@ static void each_line(FILE *stream, const char *text,
     }
 }
 
+/* Prints a line of a table: what does not fit goes on below the last column. */
+static void table_line(FILE *stream, const char *text) {
+    enum { LEAST = 20 }; /* columns for the text */
+    char head[128];
+    const int width = bhi_text_width(stream);
+    size_t begin = strspn(text, " ");
+    const char *gap = strstr(text + begin, "  ");
+    if (gap && begin < 4) {
+        begin = (size_t)(gap - text) + strspn(gap, " ");
+    }
+    if ((int)strlen(text) <= width || begin >= sizeof head || (int)begin + LEAST > width) {
+        fprintf(stream, "%s\n", text);
+        return;
+    }
+    snprintf(head, sizeof head, "%.*s", (int)begin, text);
+    bhi_text_hang(stream, head, text + begin, (int)begin, width);
+}
+
+/* Returns the length of the first word of |text|, which may have quotes, with the blanks before it. */
+static size_t word_length(const char *text) {
+    size_t length = strspn(text, " ");
+    for (bool quoted = false; text[length] && (quoted || text[length] != ' '); length++) {
+        quoted ^= text[length] == '\'';
+    }
+    return length;
+}
+
+/* Prints a command that can be pasted: a line that goes on ends in a backslash. */
+static void print_example(FILE *stream, const char *line) {
+    const int width = bhi_text_width(stream) - (int)strlen(" \\");
+    int column = fprintf(stream, "%*s", MARGIN, "");
+    while (*line) {
+        const int length = (int)word_length(line);
+        if (column + length > width + (line[length] ? 0 : 2) && column > OPTION_TEXT) {
+            column = fprintf(stream, " \\\n%*s", OPTION_TEXT - 1, "") - 3;
+        }
+        column += fprintf(stream, "%.*s", length, line);
+        line += length;
+    }
+    fputc('\n', stream);
+}
+
 static void plain_line(FILE *stream, const char *text, bool verbatim) {
     if (verbatim || !*text) {
-        fprintf(stream, "%s\n", text);
+        table_line(stream, text);
     } else {
-        bhi_text_wrap(stream, text, MARGIN, WIDTH);
+        bhi_text_wrap(stream, text, MARGIN, bhi_text_width(stream));
     }
 }
 
 void bhi_help_overview(FILE *stream) {
+    char head[32];
     fprintf(stream, "Usage: bulkhead COMMAND [ARGUMENT]...\n\n");
-    bhi_text_wrap(stream, overview, 0, WIDTH);
+    bhi_text_wrap(stream, overview, 0, bhi_text_width(stream));
     fprintf(stream, "\nCommands:\n");
     for (size_t i = 0; i < BHI_COMMANDS; i++) {
-        fprintf(stream, "  %-10s  %s\n", bhi_commands[i].name, bhi_commands[i].summary);
+        snprintf(head, sizeof head, "  %-10s", bhi_commands[i].name);
+        bhi_text_hang(stream, head, bhi_commands[i].summary, 14, bhi_text_width(stream));
     }
     fprintf(stream, "\nExamples:\n");
     for (size_t i = 0; i < BHI_COMMANDS; i++) {
-        fprintf(stream, "  %s\n", bhi_commands[i].examples[0].line);
+        print_example(stream, bhi_commands[i].examples[0].line);
     }
     fprintf(stream, "\nEnvironment:\n");
     for (size_t i = 0; i < sizeof environment / sizeof environment[0]; i++) {
-        fprintf(stream, "  %-15s  %s\n", environment[i].title, environment[i].text);
+        snprintf(head, sizeof head, "  %s", environment[i].title);
+        bhi_text_hang(stream, head, environment[i].text, 22, bhi_text_width(stream));
     }
     fprintf(stream, "\n'bulkhead COMMAND --help' explains one command.\n");
 }
@@ -110,7 +156,7 @@ void bhi_help_command(FILE *stream, const struct bhi_command *command) {
     fprintf(stream, "Usage: ");
     print_usage_line(stream, command);
     fprintf(stream, "\n\n");
-    bhi_text_wrap(stream, command->description, 0, WIDTH);
+    bhi_text_wrap(stream, command->description, 0, bhi_text_width(stream));
     fprintf(stream, "\nOptions:\n");
     for (size_t i = first; i < end; i++) {
         print_option(stream, &bhi_options[i]);
@@ -122,8 +168,8 @@ void bhi_help_command(FILE *stream, const struct bhi_command *command) {
     }
     fprintf(stream, "\nExamples:\n");
     for (size_t i = 0; i < command->example_count; i++) {
-        fprintf(stream, "  %s\n", command->examples[i].line);
-        bhi_text_wrap(stream, command->examples[i].text, OPTION_TEXT, WIDTH);
+        print_example(stream, command->examples[i].line);
+        bhi_text_wrap(stream, command->examples[i].text, OPTION_TEXT, bhi_text_width(stream));
     }
 }
 

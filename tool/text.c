@@ -2,9 +2,9 @@
 
 #include "base/text.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 const char *bhi_text_clean(char *out, size_t capacity, const char *source) {
@@ -81,15 +81,23 @@ bool bhi_text_coloured(FILE *stream) {
 }
 
 int bhi_text_width(FILE *stream) {
-    return isatty(fileno(stream)) == 1 ? 100 : INT_MAX;
+    enum { USUAL = 80, LEAST = 40 };
+    const char *given = getenv("COLUMNS");
+    struct winsize size = {.ws_col = 0};
+    if (!given || !(size.ws_col = (unsigned short)strtoul(given, NULL, 10))) {
+        (void)ioctl(fileno(stream), TIOCGWINSZ, &size);
+    }
+    return size.ws_col == 0 ? USUAL : size.ws_col < LEAST ? LEAST : size.ws_col;
 }
 
-void bhi_text_wrap(FILE *stream, const char *text, int indent, int width) {
+/* |begun|: the first line is indented already. */
+static void wrap(FILE *stream, const char *text, int indent, int width, bool begun) {
     int column = 0;
     while (*text) {
         if (*text == '\n') {
             fputc('\n', stream);
             column = 0;
+            begun = false;
             text++;
             continue;
         }
@@ -101,7 +109,8 @@ void bhi_text_wrap(FILE *stream, const char *text, int indent, int width) {
             column = 0;
         }
         if (column == 0) {
-            fprintf(stream, "%*s", indent, "");
+            fprintf(stream, "%*s", begun ? 0 : indent, "");
+            begun = false;
             needed -= (int)blanks;
             text += blanks;
             blanks = 0;
@@ -111,6 +120,18 @@ void bhi_text_wrap(FILE *stream, const char *text, int indent, int width) {
         text += blanks + length;
     }
     if (column > 0) {
+        fputc('\n', stream);
+    }
+}
+
+void bhi_text_wrap(FILE *stream, const char *text, int indent, int width) {
+    wrap(stream, text, indent, width, false);
+}
+
+void bhi_text_hang(FILE *stream, const char *head, const char *text, int indent, int width) {
+    fprintf(stream, "%-*s", indent, head);
+    wrap(stream, text, indent, width, true);
+    if (!*text) {
         fputc('\n', stream);
     }
 }

@@ -40,12 +40,13 @@ bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *
 /* Returns true if |stream| is a terminal, NO_COLOR is not set, and TERM is not dumb. */
 bool bhi_text_coloured(FILE *stream);
 
-/* The width at which to wrap text for |stream|: 100 columns on a terminal. A file or a pipe gets
- * whole lines. */
+/* The width at which to wrap text for |stream|: $COLUMNS, that of its terminal, or 80. */
 int bhi_text_width(FILE *stream);
 
 /* Writes |text|, wrapped at |width| columns, each line indented by |indent|. Words are not broken.
  * '\n' in |text| ends a line. */
 void bhi_text_wrap(FILE *stream, const char *text, int indent, int width);
+/* The same behind |head|, which is shorter than |indent|. */
+void bhi_text_hang(FILE *stream, const char *head, const char *text, int indent, int width);
 
 #endif

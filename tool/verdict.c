@@ -13,7 +13,7 @@
 #include "tool/json.h"
 #include "tool/text.h"
 
-enum { WIDTH = 100, LABEL = 14 };
+enum { LABEL = 14 };
 
 int bhi_verdict_exit_status(bh_status status) {
     switch (bh_status_classify(status)) {
@@ -78,28 +78,10 @@ static void hash_text(const uint8_t hash[32], char out[65]) {
 }
 
 static void print_line(const char *label, const char *text) {
-    char clean[2048];
-    fprintf(stderr, "  %-*s", LABEL - 2, label);
-    bhi_text_clean(clean, sizeof clean, text);
-    size_t room = WIDTH - LABEL;
-    const char *at = clean;
-    /* The first line follows the label; the others are indented to the same column. */
-    while (strlen(at) > room) {
-        size_t cut = room;
-        while (cut > 0 && at[cut] != ' ') {
-            cut--;
-        }
-        if (cut == 0) {
-            cut = room + strcspn(at + room, " ");
-        }
-        fprintf(stderr, "%.*s\n", (int)cut, at);
-        at += cut + strspn(at + cut, " ");
-        if (!*at) {
-            return;
-        }
-        fprintf(stderr, "%*s", LABEL, "");
-    }
-    fprintf(stderr, "%s\n", at);
+    char clean[2048], head[LABEL + 1];
+    snprintf(head, sizeof head, "  %s", label);
+    bhi_text_hang(stderr, head, bhi_text_clean(clean, sizeof clean, text), LABEL,
+                  bhi_text_width(stderr));
 }
 
 /* What to do if the driver's compiler, which has no other work, did not come to its end. The guard

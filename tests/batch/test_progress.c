@@ -40,7 +40,7 @@ static struct capture begin_capture(void) {
 static void end_capture(struct capture *capture, char *told, size_t size) {
     BHT_GE(dup2(capture->saved, STDERR_FILENO), 0);
     close(capture->saved);
-    rewind(capture->file);
+    BHT_EQ(fseek(capture->file, 0, SEEK_SET), 0);
     told[fread(told, 1, size - 1, capture->file)] = '\0';
     fclose(capture->file);
 }

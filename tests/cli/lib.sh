@@ -5,6 +5,7 @@
 # test runs in a folder of its own, which is removed at the end.
 # shellcheck shell=bash
 set -u
+export COLUMNS=100 # so that a message is on one line, whatever pid is in it
 
 # What a machine is slower by than the one that the tests were written on: for bounds that a test gives
 # the program.

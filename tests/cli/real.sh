@@ -331,13 +331,18 @@ for subcommand in "run $SHADERS/square.spv ${spv[*]}" "eval y=x*2 --in x=x.npy -
 done
 rm one.jsonl
 case_name="a device by selector and by a part of its name"
-case_name="a pipe gets a device's features on one line, a terminal gets them wrapped"
-features() { awk '/^  features/ { on = 1; next } /^            / { n += on; next } { on = 0 } END { print n }' "$1"; }
-cli devices
-devices=$(grep -c '^  features' .stdout)
-if [ "$(features .stdout)" = "$devices" ]; then passed=$((passed + 1)); else fail "not one line each"; fi
-script -qec "'$BULKHEAD' devices" /dev/null < /dev/null | tr -d '\r' > wrapped
-if [ "$(features wrapped)" -gt "$devices" ]; then passed=$((passed + 1)); else fail "not wrapped"; fi
+case_name="the description of a device fits"
+longest() { awk '{ if (length > n) n = length } END { print n }' "$1"; }
+for width in 80 60 300; do # without a terminal, on one, and as it is asked for
+    case $width in
+    80) (unset COLUMNS; cli devices) ;;
+    60) (unset COLUMNS; script -qec "stty cols 60; '$BULKHEAD' devices" /dev/null < /dev/null | tr -d '\r' > .stdout) ;;
+    300) COLUMNS=300 cli devices ;;
+    esac
+    expect_stdout "  features  "
+    if [ "$(longest .stdout)" -le "$width" ]; then passed=$((passed + 1)); else fail "a line is longer than $width"; fi
+done
+if [ "$(longest .stdout)" -gt 80 ]; then passed=$((passed + 1)); else fail "it is wrapped"; fi
 cli devices --json
 expect_status 0
 selector=$(jq -r '.devices[0].selector' .stdout)

@@ -233,15 +233,16 @@ cli "${run[@]}" --in 0=x.npy --out '1=o.npy:u8[70000000000000]'
 [ "$status" -eq 2 ] || [ "$status" -eq 3 ] || fail "exit status"
 expect_untouched
 
+unset COLUMNS
 # -- help ------------------------------------------------------------------------------------------
-for command in run devices doctor version help; do
+for command in run inspect eval batch judge chaos devices doctor completion version help; do
     case_name="$command --help"
     cli $command --help
     expect_status 0
     expect_stdout "Usage: bulkhead $command"
     expect_stdout "Examples:"
     expect_stdout "  bulkhead $command"
-    if awk 'length > 100 { exit 1 }' .stdout; then passed=$((passed + 1)); else fail "a long line"; fi
+    if awk 'length > 80 { exit 1 }' .stdout; then passed=$((passed + 1)); else fail "a long line"; fi
     cp .stdout .help
     cli help $command
     cmp -s .stdout .help || fail "help $command differs"
@@ -268,6 +269,18 @@ fails_alike LOAD_FAILED judge nowhere.json a.spv
 fails_alike INVALID_ARGUMENT chaos --check nowhere.jsonl
 SCRIPT_DEVICES=NO_DEVICE fails_alike NO_DEVICE devices
 SCRIPT_DOCTOR=NO_DEVICE fails_alike NO_DEVICE doctor
+
+case_name="help fits into a terminal, and into 80 columns without one"
+cli help
+if awk 'length > 80 { exit 1 }' .stdout; then passed=$((passed + 1)); else fail "a long line"; fi
+script -qefc "stty cols 60; '$BULKHEAD' help; '$BULKHEAD' run --help" /dev/null < /dev/null | tr -d '\r' > .stdout
+expect_stdout "Usage: bulkhead COMMAND"
+# The tables of statuses and keys have narrow columns of their own.
+if awk 'length > 60 { exit 1 }' .stdout; then passed=$((passed + 1)); else fail "a line is too long"; fi
+# A command that is broken at the end of a line is the same command.
+cli run --help
+eval "set -- $(awk '/^Examples:/ { found = 1 } found && /mandelbrot/ { print; while (/\\$/) { getline; print } exit }' .stdout)"
+if [ "$#" -eq 9 ]; then passed=$((passed + 1)); else fail "$# words: $*"; fi
 
 case_name="docs/CLI.md is what the program prints"
 cli help --markdown
