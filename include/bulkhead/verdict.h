@@ -34,7 +34,9 @@ typedef enum bh_blame {
 /* What became of a submission. It is final (E1). A dependent is a submission that is poisoned by
  * another one, its origin (hops is not 0). In the verdict of a dependent these fields are its own:
  * |executed|, |event|, |hops|, |other_causes|, |stream_name|, the times, and |status| if that is
- * BH_STREAM_FAILED. |message| describes both. All other fields are those of the origin. */
+ * BH_STREAM_FAILED. |message| describes both. All other fields are those of the origin.
+ * Copies of the library's own are no hops. If they cannot copy content in device memory, the origin
+ * is the submission that wrote it, although that is READY, and the other fields are of the copy. */
 typedef struct bh_verdict {
     bh_status status;       /* BH_OK: READY; others: poisoned. A value below 32 means that the
                                submission reached no worker */
