@@ -28,7 +28,8 @@ struct bhi_compile_call {
 };
 
 struct bhi_compile_answer {
-    uint32_t refused; /* 1: the source has errors, |log| lists them, and there is no code */
+    uint32_t refused; /* 1: the source has errors, |log| lists them, and there is no code. The
+                         result is COMPILE_FAILED, with the first error as its text */
     uint32_t log_bytes;
     uint64_t code_bytes; /* if this is more than the buffer's room, the code is missing */
     char log[BHI_COMPILE_LOG];

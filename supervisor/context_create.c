@@ -8,6 +8,7 @@
 #include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/replica.h"
+#include "supervisor/compile/compilation.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
@@ -58,6 +59,7 @@ struct whole {
     struct bhi_device_pool device_pool;
     struct bhi_kernel_table kernels;
     struct bhi_death_records death_records;
+    struct bhi_compilations compilations;
     struct bhi_usages usages;
     struct bhi_cache_queue cache_queue;
     struct bhi_pipeline_cache pipeline_cache;
@@ -69,6 +71,7 @@ static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct whole);
 static void free_parts(bh_context *context) {
     BHI_CHECK(bhi_list_empty(&context->pool->ages) && bhi_list_empty(&context->device_pool->ages));
     bhi_callbacks_fini(context->callbacks);
+    bhi_compilations_fini(context->compilations);
     bhi_kernel_table_fini(context->kernels);
     bhi_death_records_fini(context->death_records);
     bhi_usages_fini(context->usages);
@@ -157,6 +160,7 @@ static bh_context *make_context(const bh_context_options *options) {
     struct bh_context *context = &whole->context;
     context->free = free_context;
     context->callbacks = &whole->callbacks;
+    context->compilations = &whole->compilations;
     context->pool = &whole->pool;
     context->device_pool = &whole->device_pool;
     context->kernels = &whole->kernels;
@@ -165,6 +169,7 @@ static bh_context *make_context(const bh_context_options *options) {
     context->cache_queue = &whole->cache_queue;
     context->pipeline_cache = &whole->pipeline_cache;
     bhi_callbacks_init(context->callbacks);
+    bhi_compilations_init(context->compilations);
     bhi_pool_init(context->pool, options->pool_limit);
     bhi_device_pool_init(context->device_pool, options->pool_limit);
     bhi_replicas_init(context);
@@ -268,6 +273,7 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_loaders_stop(context);
     bhi_opener_stop(context);
     bhi_pending_forget(context);
+    bhi_compilations_drop(context);
     bhi_context_lock(context);
     context->drop_replicas(context, NULL, NULL);
     bhi_pool_close(context);
@@ -290,6 +296,9 @@ BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail 
     bh_status status = bhi_context_check(context, "bh_context_trim", detail);
     if (status != BH_OK) {
         return status;
+    }
+    if (bytes == 0) {
+        bhi_compilations_drop(context);
     }
     bhi_context_lock(context);
     if (bytes == 0) {

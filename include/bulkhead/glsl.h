@@ -48,12 +48,16 @@ typedef struct bh_glsl_source {
     uint32_t include_count;          /* at most 1024 */
     bool optimize; /* true (default): optimises, keeping names and specialization constants; buffers
                       used only by dead code must not be bound. false: they must be */
-    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
-    char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
+    uint64_t deadline_ns;  /* of the compile, from its turn on; default 60 s */
+    char *log;             /* receives the compiler's errors and warnings, NUL-terminated: lines
                              such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
                              there are none; NULL (default): they are dropped */
-    size_t log_size;      /* of |log|; at most 32 KiB are used */
-    bh_language language; /* of |text|; default GLSL */
+    size_t log_size;       /* of |log|; at most 32 KiB are used */
+    bh_language language;  /* of |text|; default GLSL */
+    const char *entry;     /* HLSL: the entry point, as options->entry of bh_kernel_create_glsl,
+                              which has precedence; NULL: not named. GLSL: NULL or "main" */
+    const char *tenant;    /* for whom it is compiled, as bh_stream_options.tenant; NULL: "" */
+    uint64_t memory_limit; /* bytes that the compiler may use, at least 64 MiB; default 1 GiB */
 } bh_glsl_source;
 
 /* Fills in the defaults. */
@@ -68,10 +72,11 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
  * resources on one binding are an error.
  *
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
- * sandboxed worker of its own, without a device, with 1 GiB of memory. A source that crashes it
- * harms nothing else. The module that it returns is as untrusted as any other
- * (bh_kernel_create_spirv). Two sources that compile to the same module are the same kernel, if
- * their options agree (K1).
+ * sandboxed worker of its own, without a device. A source that crashes it harms nothing else, and
+ * is not compiled again for its tenant (quarantine.h). Equal sources of a tenant are compiled once:
+ * the context keeps the last 64 modules, of at most 32 MiB, until bh_context_trim. The module that
+ * it returns is as untrusted as any other (bh_kernel_create_spirv). Two sources that compile to the
+ * same module are the same kernel, if their options agree (K1).
  *
  * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv, with two
  * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must
@@ -91,6 +96,40 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
                                                    const bh_glsl_source *source,
                                                    const bh_kernel_options *options,
                                                    bh_kernel **out_kernel, bh_detail *detail);
+
+/* Starts to compile a source, as bh_kernel_create_glsl does, and does not wait for the end.
+ * |source| need not outlive the call; its log must be NULL. *out_event (may be NULL) is the
+ * compile's event. It ends
+ *   READY           the source has compiled: bh_module_kernel makes kernels of it
+ *   COMPILE_FAILED  the source has errors, and the message is the first one; or it was not compiled
+ *                   again (quarantine.h), and executed is no
+ *   WORKER_SIGNAL, WORKER_EXIT, OUT_OF_HOST_MEMORY, DEADLINE
+ *                   the compiler crashed, or ran out of memory or time
+ *   CANCELLED       bh_event_cancel: the compiler is killed
+ * or as any other event. If the context keeps the module of an equal source, the event is that of
+ * the earlier compile, and has ended. Two compiles of equal sources at the same time are two
+ * compiles, because each can be cancelled. Never blocks. Returns BH_OK, BH_TOO_LARGE, BH_NO_MEMORY,
+ * BH_CLOSED, or BH_SYSTEM. */
+BH_API BH_MUST_USE bh_status bh_module_compile(bh_context *context, const bh_glsl_source *source,
+                                               bh_module **out_module, bh_event **out_event,
+                                               bh_detail *detail);
+/* Creates a kernel of a compiled module, as bh_kernel_create_glsl does; options->entry must be NULL
+ * or "main". Never blocks. Returns what bh_kernel_create_glsl returns, or BH_PENDING: the compile
+ * has not ended. */
+BH_API BH_MUST_USE bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *options,
+                                              bh_kernel **out_kernel, bh_detail *detail);
+/* Returns the module's SPIR-V, valid while a reference to |module| is held. Returns what
+ * bh_module_kernel returns. */
+BH_API BH_MUST_USE bh_status bh_module_code(bh_module *module, const void **out_code,
+                                            size_t *out_size, bh_detail *detail);
+/* Copies the compiler's errors and warnings, as bh_glsl_source.log has them, into |size| bytes with
+ * a NUL; |text| may be NULL if |size| is 0. Returns the length of all of them without the NUL; 0
+ * while the compile is pending, and if the compiler crashed. */
+BH_API size_t bh_module_log(bh_module *module, char *text, size_t size);
+/* Adds a reference. */
+BH_API bh_status bh_module_retain(bh_module *module);
+/* Drops a reference. A compile that is pending goes on. */
+BH_API bh_status bh_module_release(bh_module *module);
 
 #ifdef __cplusplus
 }

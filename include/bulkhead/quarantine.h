@@ -21,12 +21,14 @@
  * Compilers. A kernel whose compilation ended its worker (a crash, an exit, the memory limit, or
  * the compile deadline) is not compiled again. One such death is enough. Its submissions then end
  * COMPILE_FAILED at once. The same holds if the worker was a spare that compiled the kernel ahead
- * of use (docs/spares.md).
+ * of use (docs/spares.md). It also holds for a source (bh_kernel_create_glsl, bh_module_compile)
+ * that crashed its compiler, made it exit, or exceeded its memory limit; its deadline does not
+ * count. The source is named by its bh_glsl_source.name; kernel_hash is that of the source.
  *
- * Memory. The context remembers this per tenant (bh_stream_options.tenant) for quarantine_ns after
- * the kernel's last death. The verdict of a refused submission has executed no. Its origin is the
- * event of the last death; if a spare died, it is the submission's own. Its message describes that
- * death and says when it expires. */
+ * Memory. The context remembers this per tenant (bh_stream_options.tenant, bh_glsl_source.tenant)
+ * for quarantine_ns after the kernel's last death. The verdict of a refused submission has executed
+ * no. Its origin is the event of the last death; if a spare died, it is the submission's own. Its
+ * message describes that death and says when it expires. */
 #ifndef BULKHEAD_QUARANTINE_H
 #define BULKHEAD_QUARANTINE_H
 

@@ -165,16 +165,18 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
         .source = request->id,
         .answer = answer->id,
     };
-    const struct bhi_internal_submission internal = {
-        .call = CALL,
-        .command = &command,
-        .size = sizeof command,
-        .reads = request,
-        .fills = answer,
-        .deadline_ns = options->deadline_ns,
-        .failure_uncounted = true,
+    const struct bhi_compiler_request asked = {
+        .subject = kernel->name,
+        .memory = BHI_COMPILER_MEMORY,
+        .internal = {.call = CALL,
+                     .command = &command,
+                     .size = sizeof command,
+                     .reads = request,
+                     .fills = answer,
+                     .deadline_ns = options->deadline_ns,
+                     .failure_uncounted = true},
     };
-    status = bhi_compiler_ask(kernel->context, &internal, kernel->name, detail);
+    status = bhi_compiler_ask(kernel->context, &asked, detail);
     if (status == BH_OK) {
         status = take_answer(kernel, answer, options, out_room, out, detail);
     }

@@ -19,6 +19,7 @@ struct bh_buffer;
 struct bh_stream;
 struct bhi_cache_queue;
 struct bhi_callbacks;
+struct bhi_compilations;
 struct bhi_death_records;
 struct bhi_device_pool;
 struct bhi_kernel_table;
@@ -85,6 +86,7 @@ struct bh_context {
 
     /* State of the supervisor's other parts; each says what guards it. */
     struct bhi_callbacks *callbacks;
+    struct bhi_compilations *compilations;
     struct bhi_pool *pool;               /* memory of buffers that are gone */
     struct bhi_device_pool *device_pool; /* the same in the memory of GPUs */
     struct bhi_list replicas;            /* lock: bhi_replica.link (supervisor/buffer/replica.h) */

@@ -8,13 +8,20 @@
 
 struct bhi_cmd_header;
 
+/* A source that is compiled, for verdicts and quarantine. */
+struct bhi_named_source {
+    uint8_t hash[32];
+    char name[64];
+};
+
 struct bhi_payload {
     struct bhi_submission submission; /* first */
     struct bh_kernel **kernels;       /* referenced, distinct */
     uint32_t kernel_count, kernel_capacity;
-    bool remote;           /* it uses device memory that only workers reach */
-    bool borrows;          /* it uses device memory that was made for another stream */
-    struct bhi_file *file; /* referenced; NULL: it is not about a file */
+    bool remote;                     /* it uses device memory that only workers reach */
+    bool borrows;                    /* it uses device memory that was made for another stream */
+    struct bhi_file *file;           /* referenced; NULL: it is not about a file */
+    struct bhi_named_source *source; /* owned; NULL: it is no compile of a source */
     struct bhi_lane_record *record;
     size_t record_capacity;
 };

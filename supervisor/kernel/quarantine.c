@@ -36,52 +36,63 @@ static void say_where(char out[40], const char *when, uint64_t event) {
     }
 }
 
-static void say_refusal(struct bh_context *context, const struct bh_kernel *kernel,
+static void say_refusal(struct bh_context *context, bool source, const char *name,
                         const struct bhi_death_record *record, uint64_t now_ns) {
     char left[32], where[40];
     say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
     say_where(where, "at", record->origin);
     if (record->uncompilable) {
-        snprintf(context->refusal, sizeof context->refusal,
-                 "kernel \"%s\" is not compiled again: the driver's compiler did not survive it %s "
-                 "(%.240s); this expires %s; bh_quarantine_release ends it earlier",
-                 kernel->name, where, record->message, left);
+        snprintf(
+            context->refusal, sizeof context->refusal,
+            "%s \"%s\" is not compiled again: %s compiler did not survive it %s (%.240s); this "
+            "expires %s; bh_quarantine_release ends it earlier",
+            source ? "source" : "kernel", name, source ? "its" : "the driver's", where,
+            record->message, left);
     } else {
         snprintf(context->refusal, sizeof context->refusal,
                  "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one %s "
                  "(%.240s); this expires %s; bh_quarantine_release ends it earlier",
-                 kernel->name, record->deaths, record->deaths == 1 ? "" : "s", where,
-                 record->message, left);
+                 name, record->deaths, record->deaths == 1 ? "" : "s", where, record->message,
+                 left);
     }
+}
+
+/* Returns false if the kernel, or the source, may run. */
+static bool refuse(const struct bh_stream *stream, bool source, const char *name,
+                   const uint8_t hash[32], struct bhi_outcome *out) {
+    struct bh_context *context = stream->context;
+    const uint64_t now_ns = bhi_now_ns();
+    const struct bhi_death_record *record =
+        bhi_death_records_held(context->death_records, stream->tenant, hash, now_ns);
+    if (!record) {
+        return false;
+    }
+    say_refusal(context, source, name, record, now_ns);
+    *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
+    out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
+    out->executed = BH_EXECUTED_NO;
+    out->blame = BH_BLAME_CERTAIN; /* no kernel is held for a suspicion */
+    out->origin = record->origin;
+    out->ended_ns = now_ns;
+    out->message = context->refusal;
+    return true;
 }
 
 bool bhi_quarantine_refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
     const struct bhi_payload *payload = bhi_payload_of(submission);
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
-    struct bh_context *context = stream->context;
-    if (!context->death_records->count || !payload->kernel_count) {
+    if (!stream->context->death_records->count) {
         return false;
     }
-    uint64_t now_ns = bhi_now_ns();
     for (uint32_t i = 0; i < payload->kernel_count; i++) {
         const struct bh_kernel *kernel = payload->kernels[i];
-        const struct bhi_death_record *record = bhi_death_records_held(
-            context->death_records, stream->tenant, kernel->body->hash, now_ns);
-        if (!record) {
-            continue;
+        if (refuse(stream, false, kernel->name, kernel->body->hash, out)) {
+            out->command_index = bhi_payload_command(payload, kernel->body->id);
+            return true;
         }
-        say_refusal(context, kernel, record, now_ns);
-        *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
-        out->status = record->uncompilable ? BH_COMPILE_FAILED : BH_QUARANTINED;
-        out->executed = BH_EXECUTED_NO;
-        out->blame = BH_BLAME_CERTAIN; /* no kernel is held for a suspicion */
-        out->command_index = bhi_payload_command(payload, kernel->body->id);
-        out->origin = record->origin;
-        out->ended_ns = now_ns;
-        out->message = context->refusal;
-        return true;
     }
-    return false;
+    return payload->source &&
+           refuse(stream, true, payload->source->name, payload->source->hash, out);
 }
 
 /* Returns true if this submission is to blame for the death of its worker. Its status tells: other
@@ -137,10 +148,10 @@ static void note_trial(const struct bhi_submission *submission, const bh_verdict
     }
 }
 
-/* The kernel has certainly killed a worker of |tenant|. */
-static void count_death(struct bh_context *context, const char *tenant_name,
+/* The kernel, or the source, has certainly killed a worker of |tenant|. */
+static void count_death(struct bh_context *context, const char *tenant_name, bool source,
                         const bh_verdict *verdict) {
-    bool compiling = verdict->status == BH_COMPILE_FAILED;
+    const bool compiling = source || verdict->status == BH_COMPILE_FAILED;
     uint64_t now_ns = bhi_now_ns();
     if (!bhi_death_records_note(context->death_records, tenant_name, verdict, compiling, now_ns)) {
         return;
@@ -155,31 +166,36 @@ static void count_death(struct bh_context *context, const char *tenant_name,
     say_where(where, "after", verdict->event);
     say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
     bhi_text_line(tenant, sizeof tenant, tenant_name, strlen(tenant_name));
-    bhi_context_say(context, BH_LOG_WARNING,
-                    "kernel \"%s\" of tenant \"%s\" is %s %s; this expires %s",
-                    verdict->kernel_name, tenant, compiling ? "not compiled again" : "quarantined",
-                    where, left);
+    bhi_context_say(context, BH_LOG_WARNING, "%s \"%s\" of tenant \"%s\" is %s %s; this expires %s",
+                    source ? "source" : "kernel", verdict->kernel_name, tenant,
+                    compiling ? "not compiled again" : "quarantined", where, left);
 }
 
 void bhi_quarantine_note_spare(struct bh_context *context, const char *tenant,
                                const bh_verdict *verdict) {
     if (verdict->blame == BH_BLAME_CERTAIN) {
-        count_death(context, tenant, verdict);
+        count_death(context, tenant, false, verdict);
     } else {
         bhi_death_records_try(context->death_records, tenant, verdict, bhi_now_ns());
     }
 }
 
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
-    const bool fatal = ended_its_worker(submission, verdict);
-    /* Without certain blame, other code in the worker may have caused the death. So the death is
-     * not counted; the kernel is put on trial. */
-    if (!fatal || verdict->blame != BH_BLAME_CERTAIN) {
-        note_trial(submission, verdict);
-        return;
-    }
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
-    count_death(stream->context, stream->tenant, verdict);
+    const bool source = bhi_payload_of(submission)->source;
+    const bool fatal = ended_its_worker(submission, verdict) && verdict->blame == BH_BLAME_CERTAIN;
+    if (source) {
+        /* A compiler that is only slow may be so because the machine is. */
+        if (fatal && verdict->status != BH_DEADLINE) {
+            count_death(stream->context, stream->tenant, true, verdict);
+        }
+    } else if (fatal) {
+        count_death(stream->context, stream->tenant, false, verdict);
+    } else {
+        /* Without certain blame, other code in the worker may have caused the death. So the death
+         * is not counted; the kernel is put on trial. */
+        note_trial(submission, verdict);
+    }
 }
 
 /* -- the API ----------------------------------------------------------------------------------- */

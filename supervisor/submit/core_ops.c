@@ -170,11 +170,13 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
     if (verdict->status != BH_OK && payload->record->command_count == 1) {
         verdict->command_index = 0;
     }
-    if (!kernel) {
+    if (!kernel && !payload->source) {
         return;
     }
-    memcpy(verdict->kernel_name, kernel->name, sizeof verdict->kernel_name);
-    memcpy(verdict->kernel_hash, kernel->body->hash, sizeof verdict->kernel_hash);
+    const char *name = kernel ? kernel->name : payload->source->name;
+    const uint8_t *hash = kernel ? kernel->body->hash : payload->source->hash;
+    memcpy(verdict->kernel_name, name, sizeof verdict->kernel_name);
+    memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
     bhi_quarantine_note(submission, verdict);
 }
 
@@ -232,6 +234,7 @@ static void free_submission(struct bhi_submission *submission) {
     }
     free(payload->kernels);
     bhi_file_unref_locked(payload->file);
+    free(payload->source);
     free(payload->record);
     free(payload);
 }

@@ -9,6 +9,7 @@
 #include "supervisor/submit/queue.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COPY_DEADLINE_NS (60ull * 1000000000)
@@ -39,9 +40,13 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     if (payload->file) {
         bhi_file_ref(payload->file);
     }
+    if (internal->source && (payload->source = malloc(sizeof *payload->source))) {
+        *payload->source = *internal->source;
+    }
     bh_status status = bhi_payload_enter(payload, internal->call, detail);
     if (status == BH_OK &&
-        ((internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||
+        ((internal->source && !payload->source) ||
+         (internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||
          (internal->fills && !bhi_encode_use(payload, internal->fills, false, true, true)))) {
         status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
     }

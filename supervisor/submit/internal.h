@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct bhi_file;
+struct bhi_named_source;
 
 /* A submission that the library makes for itself: one command, to a stream of its own. Deadlines,
  * deaths and poison are those of any submission. */
@@ -13,10 +14,11 @@ struct bhi_internal_submission {
     const char *call; /* for the detail */
     const void *command;
     size_t size;
-    struct bhi_file *file;   /* that it is about; NULL: none */
-    struct bh_buffer *reads; /* NULL: none */
-    struct bh_buffer *fills; /* whole */
-    struct bh_event *after;  /* waited for, whose poison flows; NULL: none */
+    struct bhi_file *file;                 /* that it is about; NULL: none */
+    const struct bhi_named_source *source; /* that it compiles, copied; NULL: none */
+    struct bh_buffer *reads;               /* NULL: none */
+    struct bh_buffer *fills;               /* whole */
+    struct bh_event *after;                /* waited for, whose poison flows; NULL: none */
     uint64_t deadline_ns;
     bool hidden;            /* no caller sees its event */
     bool failure_uncounted; /* a failure is reported by the caller alone, not as the stream's */

@@ -1,0 +1,141 @@
+/* bh_module_…: what a caller sees of compilations. */
+#include "base/detail.h"
+#include "supervisor/compile/compilation.h"
+#include "supervisor/context/freelist.h"
+#include "supervisor/kernel/kernel.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct bh_module {
+    struct bhi_handle handle;
+    bh_context *context;                 /* referenced */
+    struct bhi_compilation *compilation; /* referenced */
+};
+
+static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_module);
+
+static bh_status compile(bh_context *context, const struct bhi_compile_source *source,
+                         const char *call, bh_module **out_module, bh_event **out_event,
+                         bh_detail *detail) {
+    bh_event *unwanted = NULL;
+    struct bh_module *module = bhi_freelist_take(&freelist);
+    if (!module) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    *module = (struct bh_module){.context = context};
+    bh_status status = bhi_compilation_obtain(
+        context, source, call, out_event ? out_event : &unwanted, &module->compilation, detail);
+    bh_event_release(unwanted);
+    if (status != BH_OK) {
+        bhi_freelist_give(&freelist, module);
+        return status;
+    }
+    bhi_context_retain(context);
+    atomic_init(&module->handle.count, 1);
+    *out_module = module;
+    return BH_OK;
+}
+
+BH_API bh_status bh_module_compile(bh_context *context, const bh_glsl_source *given,
+                                   bh_module **out_module, bh_event **out_event,
+                                   bh_detail *detail) {
+    static const char call[] = "bh_module_compile";
+    if (out_event) {
+        *out_event = NULL;
+    }
+    if (!out_module) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_module is NULL", call);
+    }
+    *out_module = NULL;
+    bh_status status = bhi_context_check(context, call, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    struct bhi_compile_source source;
+    status = bhi_compile_source_take(&source, given, NULL, call, detail);
+    if (status == BH_OK && source.given.log) {
+        status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                          "%s: source.log is not NULL: bh_module_log gives the log", call);
+    }
+    if (status == BH_OK) {
+        status = compile(context, &source, call, out_module, out_event, detail);
+    }
+    bhi_compile_source_fini(&source);
+    return status;
+}
+
+/* Takes the answer of the compiler, if the module and its context live. */
+static bh_status take(bh_module *module, const char *call, bh_detail *detail) {
+    if (!BHI_LIVE(module)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: module is NULL or was released", call);
+    }
+    const bh_status status = bhi_context_check(module->context, call, detail);
+    return status == BH_OK ? bhi_compilation_take(module->compilation, call, detail) : status;
+}
+
+BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *given,
+                                  bh_kernel **out_kernel, bh_detail *detail) {
+    static const char call[] = "bh_module_kernel";
+    if (!out_kernel) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_kernel is NULL", call);
+    }
+    *out_kernel = NULL;
+    bh_kernel_options options;
+    bh_status status = take(module, call, detail);
+    if (status == BH_OK) {
+        status = bhi_kernel_take_options(given, call, &options, detail);
+    }
+    if (status == BH_OK && options.entry && strcmp(options.entry, "main") != 0) {
+        status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                          "%s: options.entry is '%.64s'; a compiled module's is main", call,
+                          options.entry);
+    }
+    return status == BH_OK ? bhi_compilation_kernel(module->context, module->compilation, &options,
+                                                    out_kernel, detail)
+                           : status;
+}
+
+BH_API bh_status bh_module_code(bh_module *module, const void **out_code, size_t *out_size,
+                                bh_detail *detail) {
+    static const char call[] = "bh_module_code";
+    if (!out_code || !out_size) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
+                        out_code ? "out_size" : "out_code");
+    }
+    *out_code = NULL;
+    *out_size = 0;
+    const bh_status status = take(module, call, detail);
+    if (status == BH_OK) {
+        *out_code = module->compilation->code;
+        *out_size = module->compilation->code_bytes;
+    }
+    return status;
+}
+
+BH_API size_t bh_module_log(bh_module *module, char *text, size_t size) {
+    if (size) {
+        text[0] = '\0';
+    }
+    const bh_status status = take(module, "bh_module_log", NULL);
+    return status == BH_OK || status == BH_COMPILE_FAILED
+               ? bhi_compilation_log(module->compilation, text, size)
+               : 0;
+}
+
+BH_API bh_status bh_module_retain(bh_module *module) {
+    return !module || bhi_handle_retain(&module->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+}
+
+BH_API bh_status bh_module_release(bh_module *module) {
+    bool last = false;
+    bh_status status =
+        module ? bhi_context_release(&module->handle, module->context, &last) : BH_OK;
+    if (last) {
+        bh_context *context = module->context;
+        bhi_compilation_unref(context, module->compilation);
+        bhi_freelist_give(&freelist, module);
+        bhi_context_unref(context);
+    }
+    return status;
+}

@@ -1,0 +1,266 @@
+#include "supervisor/compile/source.h"
+#include "base/detail.h"
+#include "base/text.h"
+#include "ipc/compile.h"
+#include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEADLINE_NS (60ull * 1000000000)
+#define MEMORY      (1ull << 30)
+#define MIN_MEMORY  (64ull << 20) /* that of bh_stream_options.memory_limit */
+#define MAX_ENTRY   255u          /* that of bh_kernel_options.entry */
+
+#define REFUSE(format, ...)                                                                        \
+    bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source." format, call, ##__VA_ARGS__)
+
+BH_API void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
+    static const bh_glsl_source defaults = {
+        .optimize = true, .deadline_ns = DEADLINE_NS, .memory_limit = MEMORY};
+    bhi_layout_init(source, size, &defaults, sizeof defaults);
+}
+
+static size_t length_of(const char *text, size_t length) {
+    return length ? length : strlen(text);
+}
+
+static const char *name_of(const bh_glsl_source *source) {
+    return source->name && source->name[0] ? source->name : "kernel.comp";
+}
+
+/* -- the caller's arguments ------------------------------------------------------------------- */
+
+static bool is_identifier(const char *name) {
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_') {
+        return false;
+    }
+    for (const char *c = name; *c; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bh_status check_defines(const bh_glsl_source *source, const char *call, bh_detail *detail) {
+    if (source->define_count && !source->defines) {
+        return REFUSE("defines is NULL, source.define_count %u", source->define_count);
+    }
+    if (source->define_count > BHI_COMPILE_MAX_DEFINES) {
+        return REFUSE("define_count %u is over %u", source->define_count, BHI_COMPILE_MAX_DEFINES);
+    }
+    for (uint32_t i = 0; i < source->define_count; i++) {
+        const bh_glsl_define *define = &source->defines[i];
+        if (!define->name || !is_identifier(define->name)) {
+            return REFUSE("defines[%u].name is %s%.64s", i,
+                          define->name ? "not an identifier: " : "NULL",
+                          define->name ? define->name : "");
+        }
+        if (define->value && strpbrk(define->value, "\r\n")) {
+            return REFUSE("defines[%u].value (%.64s) is more than one line", i, define->name);
+        }
+    }
+    return BH_OK;
+}
+
+static bh_status check_includes(const bh_glsl_source *source, const char *call, bh_detail *detail) {
+    if (source->include_count && !source->includes) {
+        return REFUSE("includes is NULL, source.include_count %u", source->include_count);
+    }
+    if (source->include_count > BHI_COMPILE_MAX_INCLUDES) {
+        return REFUSE("include_count %u is over %u", source->include_count,
+                      BHI_COMPILE_MAX_INCLUDES);
+    }
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        const bh_glsl_include *include = &source->includes[i];
+        if (!include->name || !include->name[0] || !include->text) {
+            return REFUSE("includes[%u].%s is %s", i, include->text ? "name" : "text",
+                          include->text && include->name ? "empty" : "NULL");
+        }
+    }
+    return BH_OK;
+}
+
+/* |entry| is in a bh_kernel_options; NULL: the source's counts. */
+static bh_status take_entry(bh_glsl_source *source, const char *entry, const char *call,
+                            bh_detail *detail) {
+    const char *field = entry ? "options" : "source";
+    source->entry = entry ? entry : source->entry;
+    if (source->entry && source->language == BH_LANGUAGE_GLSL &&
+        strcmp(source->entry, "main") != 0) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "%s: %s.entry is '%.64s'; GLSL's entry point is main", call, field,
+                        source->entry);
+    }
+    if (source->entry && strlen(source->entry) > MAX_ENTRY) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s.entry is longer than %u bytes",
+                        call, field, MAX_ENTRY);
+    }
+    return BH_OK;
+}
+
+static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source, const char *call,
+                            bh_detail *detail) {
+    if (!given) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
+    }
+    bh_glsl_source_init(source);
+    bh_status status =
+        bhi_layout_take_options(BHI_OURS(bh_glsl_source), source, given, call, "source", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    if (!source->text) {
+        return REFUSE("text is NULL");
+    }
+    source->deadline_ns = source->deadline_ns ? source->deadline_ns : DEADLINE_NS;
+    source->memory_limit = source->memory_limit ? source->memory_limit : MEMORY;
+    source->tenant = source->tenant ? source->tenant : "";
+    if ((uint32_t)source->language > BH_LANGUAGE_HLSL) {
+        return REFUSE("language %u is not a bh_language", (unsigned)source->language);
+    }
+    if (source->log && !source->log_size) {
+        return REFUSE("log_size is 0: an empty text needs 1 byte");
+    }
+    if (strlen(source->tenant) >= BHI_TENANT) {
+        return REFUSE("tenant is longer than %u bytes", BHI_TENANT - 1);
+    }
+    if (source->memory_limit < MIN_MEMORY) {
+        return REFUSE("memory_limit %llu is less than 64 MiB",
+                      (unsigned long long)source->memory_limit);
+    }
+    status = check_defines(source, call, detail);
+    return status == BH_OK ? check_includes(source, call, detail) : status;
+}
+
+/* Makes each name one clean line: lines of the compiler's log begin with the name of a file, and a
+ * name with a line end could look like a line of the log. The compiler cleans the names in the
+ * source, too, before it compares them with these (worker/compiler/glsl.c). Returns the block of
+ * memory that holds all names. NULL: out of memory. */
+static void *clean_names(bh_glsl_source *source) {
+    size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        bytes += strlen(source->includes[i].name) + 1;
+    }
+    bh_glsl_include *includes = malloc(bytes);
+    if (!includes) {
+        return NULL;
+    }
+    char *at = (char *)(includes + source->include_count);
+    for (uint32_t i = 0; i <= source->include_count; i++) {
+        const bool last = i == source->include_count;
+        const char *name = last ? name_of(source) : source->includes[i].name;
+        const size_t length = strlen(name);
+        bhi_text_line(at, length + 1, name, length);
+        if (last) {
+            source->name = at;
+        } else {
+            includes[i] = source->includes[i];
+            includes[i].name = at;
+        }
+        at += length + 1;
+    }
+    source->includes = source->include_count ? includes : NULL;
+    return includes;
+}
+
+/* -- the request ------------------------------------------------------------------------------ */
+
+/* Appends texts one after another. If |at| is NULL, only counts bytes. */
+struct writer {
+    uint8_t *at;
+    uint64_t bytes;
+};
+
+static void put(struct writer *writer, const char *text, size_t length) {
+    uint64_t bytes = bhi_compile_text_bytes(length), prefix = length;
+    if (writer->at) { /* the memory is zero, so NUL and padding are there already */
+        memcpy(writer->at + writer->bytes, &prefix, sizeof prefix);
+        memcpy(writer->at + writer->bytes + sizeof prefix, text, length);
+    }
+    writer->bytes += bytes;
+}
+
+static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
+    struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_call)};
+    const char *entry = source->entry ? source->entry : "";
+    put(&writer, source->name, strlen(source->name));
+    put(&writer, source->text, length_of(source->text, source->length));
+    put(&writer, entry, strlen(entry));
+    for (uint32_t i = 0; i < source->define_count; i++) {
+        const char *value = source->defines[i].value ? source->defines[i].value : "";
+        put(&writer, source->defines[i].name, strlen(source->defines[i].name));
+        put(&writer, value, strlen(value));
+    }
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        const bh_glsl_include *include = &source->includes[i];
+        put(&writer, include->name, strlen(include->name));
+        put(&writer, include->text, length_of(include->text, include->length));
+    }
+    return writer.bytes;
+}
+
+static bh_status make_request(struct bhi_compile_source *source, const char *call,
+                              bh_detail *detail) {
+    const bh_glsl_source *given = &source->given;
+    source->bytes = put_all(NULL, given);
+    if (source->bytes > BHI_COMPILE_MAX_SOURCE) {
+        return bhi_fail(detail, BH_TOO_LARGE, 0,
+                        "%s: %.200s with its defines and includes takes %llu bytes, over %u", call,
+                        given->name, (unsigned long long)source->bytes, BHI_COMPILE_MAX_SOURCE);
+    }
+    source->request = calloc(1, source->bytes);
+    if (!source->request) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    const struct bhi_compile_call request = {
+        .bytes = source->bytes,
+        .defines = given->define_count,
+        .includes = given->include_count,
+        .optimize = given->optimize,
+        .language = given->language == BH_LANGUAGE_HLSL ? BHI_COMPILE_HLSL : BHI_COMPILE_GLSL,
+    };
+    memcpy(source->request, &request, sizeof request);
+    (void)put_all(source->request, given);
+    return BH_OK;
+}
+
+/* The request says how long it is, and what follows has a fixed size. */
+static void hash_source(struct bhi_compile_source *source) {
+    static const unsigned char domain[] = "bulkhead source 1";
+    const uint64_t memory = source->given.memory_limit;
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, sizeof source->hash);
+    crypto_generichash_update(&state, domain, sizeof domain);
+    crypto_generichash_update(&state, source->request, source->bytes);
+    crypto_generichash_update(&state, (const unsigned char *)&memory, sizeof memory);
+    crypto_generichash_final(&state, source->hash, sizeof source->hash);
+}
+
+bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_glsl_source *given,
+                                  const char *entry, const char *call, bh_detail *detail) {
+    *source = (struct bhi_compile_source){0};
+    bh_status status = take_given(given, &source->given, call, detail);
+    if (status != BH_OK || (status = take_entry(&source->given, entry, call, detail)) != BH_OK) {
+        return status;
+    }
+    source->names = clean_names(&source->given);
+    if (!source->names) {
+        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+    }
+    status = make_request(source, call, detail);
+    if (status == BH_OK) {
+        hash_source(source);
+    }
+    return status;
+}
+
+void bhi_compile_source_fini(struct bhi_compile_source *source) {
+    free(source->names);
+    free(source->request);
+}

@@ -1,0 +1,355 @@
+/* Modules: sources that are compiled while the host goes on (with an event as any other), what
+ * the context keeps of them (K1), and sources that end their compilers (K5). */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#define FILL                                                                                       \
+    "#version 450\n"                                                                               \
+    "layout(local_size_x = 1) in;\n"                                                               \
+    "layout(constant_id = 3) const uint value = 7;\n"                                              \
+    "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"                                       \
+    "void main() { d[0] = value; }\n"
+
+static bh_glsl_source source_of(const char *text) {
+    bh_glsl_source source;
+    bh_glsl_source_init(&source);
+    source.text = text;
+    source.name = "test.comp";
+    source.deadline_ns = 3 * FX_SECONDS;
+    return source;
+}
+
+/* Returns the id of the compile's event. */
+static uint64_t compile(bh_context *context, const bh_glsl_source *source, bh_status status) {
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    BHT_EQ(bh_module_compile(context, source, &module, &event, NULL), BH_OK);
+    fx_expect(event, status);
+    const uint64_t id = bh_event_id(event);
+    BHT_EQ(bh_module_log(module, NULL, 0) > 0, status == BH_COMPILE_FAILED);
+    bh_event_release(event);
+    bh_module_release(module);
+    return id;
+}
+
+static uint32_t run(bh_context *context, bh_kernel *kernel) {
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_buffer *data = fx_words(context, 1, 0);
+    bh_event *event = fx_run(stream, kernel, data);
+    fx_expect(event, BH_OK);
+    const uint32_t value = fx_pointer(data)[0];
+    bh_event_release(event);
+    bh_buffer_release(data);
+    bh_stream_release(stream);
+    return value;
+}
+
+static void a_module_makes_several_kernels(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of(FILL);
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_STR_EQ(verdict.kernel_name, "test.comp");
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    bh_kernel *plain = NULL, *other = NULL, *again = NULL;
+    BHT_EQ(bh_module_kernel(module, NULL, &plain, NULL), BH_OK);
+    options.specializations = &(bh_specialization){3, 4, 12};
+    options.specialization_count = 1;
+    BHT_EQ(bh_module_kernel(module, &options, &other, NULL), BH_OK);
+    BHT_STR_EQ(bh_kernel_name(plain), "test.comp");
+    BHT_EQ(run(context, plain), 7);
+    BHT_EQ(run(context, other), 12);
+    /* What it is made of can be taken out, and is the same kernel. */
+    const void *code;
+    size_t size;
+    uint8_t hash[32], hash_again[32];
+    BHT_EQ(bh_module_code(module, &code, &size, NULL), BH_OK);
+    BHT_EQ(*(const uint32_t *)code, 0x07230203);
+    BHT_EQ(bh_kernel_create_spirv(context, code, size, NULL, &again, NULL), BH_OK);
+    bh_kernel_hash(plain, hash);
+    bh_kernel_hash(again, hash_again);
+    BHT_MEM_EQ(hash, hash_again, 32);
+    char log[8] = "x";
+    BHT_EQ(bh_module_log(module, log, sizeof log), 0);
+    BHT_STR_EQ(log, "");
+    bh_detail detail;
+    options.entry = "other";
+    bh_kernel *none = plain;
+    BHT_EQ(bh_module_kernel(module, &options, &none, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "options.entry is 'other'; a compiled module's is main");
+    BHT_TRUE(!none);
+    bh_event_release(event);
+    bh_module_release(module);
+    bh_kernel_release(plain);
+    bh_kernel_release(other);
+    bh_kernel_release(again);
+    bh_context_destroy(context);
+}
+
+/* Its compiler is killed. */
+static void a_pending_compile_is_cancelled(void) {
+    bh_context *context = fx_context("1:compile:1=stop");
+    bh_glsl_source source = source_of(FILL);
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    bh_kernel *kernel;
+    const void *code;
+    size_t size;
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    fx_await_stopped();
+    BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_PENDING);
+    BHT_EQ(bh_module_code(module, &code, &size, NULL), BH_PENDING);
+    BHT_EQ(bh_module_log(module, NULL, 0), 0);
+    /* Whoever waits for an equal source is not cancelled with it. */
+    const uint64_t id = compile(context, &source, BH_OK);
+    BHT_NE(id, bh_event_id(event));
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    fx_expect(event, BH_CANCELLED);
+    BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_CANCELLED);
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    BHT_EQ(compile(context, &source, BH_OK), id);
+    bh_event_release(event);
+    bh_module_release(module);
+    bh_context_destroy(context);
+}
+
+static void a_released_compile_goes_on(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of(FILL);
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_module_release(module);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    BHT_EQ(bh_module_compile(context, &source, &module, NULL, NULL), BH_OK);
+    bh_module_release(module);
+    bh_context_destroy(context);
+}
+
+static void errors_poison_the_event(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of("#version 450\nvoid main() { a = 1; b = 2; }\n");
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    bh_kernel *kernel;
+    bh_detail detail;
+    char log[4096], small[70];
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    fx_expect(event, BH_COMPILE_FAILED);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_STR_HAS(verdict.message, "test.comp:2: error: 'a' : undeclared identifier");
+    BHT_EQ(bh_module_kernel(module, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_STR_HAS(detail.message, "bh_module_kernel: test.comp:2: error: 'a' : undeclared");
+    BHT_EQ(detail.cause, BH_OK);
+    BHT_EQ(bh_module_log(module, log, sizeof log), strlen(log));
+    BHT_STR_HAS(log, "\ntest.comp:2: error: 'b' : undeclared identifier\n");
+    BHT_EQ(bh_module_log(module, small, sizeof small), strlen(log));
+    BHT_STR_EQ(small, "test.comp:2: error: 'a' : undeclared identifier\n");
+    /* It has them again, and no compiler is started for that. */
+    BHT_EQ(compile(context, &source, BH_COMPILE_FAILED), bh_event_id(event));
+    BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
+    bh_event_release(event);
+    bh_module_release(module);
+    bh_context_destroy(context);
+}
+
+/* K1. What is kept is the tenant's own: another cannot tell by the time what was compiled. */
+static void equal_sources_compile_once(void) {
+    bh_context *context = fx_context(NULL);
+    bh_glsl_source source = source_of(FILL);
+    const uint64_t first = compile(context, &source, BH_OK);
+    BHT_EQ(compile(context, &source, BH_OK), first);
+    bh_glsl_source others[] = {source, source, source, source};
+    others[0].tenant = "other";
+    others[1].optimize = false;
+    others[2].defines = &(bh_glsl_define){"X", "1"};
+    others[2].define_count = 1;
+    others[3].memory_limit = 512 << 20;
+    for (size_t i = 0; i < BHT_COUNT(others); i++) {
+        BHT_GT(compile(context, &others[i], BH_OK), first);
+    }
+    BHT_EQ(compile(context, &source, BH_OK), first);
+    BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
+    BHT_GT(compile(context, &source, BH_OK), first);
+    bh_context_destroy(context);
+}
+
+static void the_longest_unused_is_forgotten(void) {
+    bh_context *context = fx_context(NULL);
+    uint64_t ids[65];
+    char text[32];
+    bh_glsl_source source = source_of(text);
+    for (int i = 0; i < 65; i++) {
+        snprintf(text, sizeof text, "nonsense %d", i);
+        ids[i] = compile(context, &source, BH_COMPILE_FAILED);
+        if (i == 63) { /* the first is used again, so the second one goes */
+            snprintf(text, sizeof text, "nonsense 0");
+            BHT_EQ(compile(context, &source, BH_COMPILE_FAILED), ids[0]);
+        }
+    }
+    static const int kept[] = {0, 2, 64};
+    for (size_t i = 0; i < BHT_COUNT(kept); i++) {
+        snprintf(text, sizeof text, "nonsense %d", kept[i]);
+        BHT_EQ(compile(context, &source, BH_COMPILE_FAILED), ids[kept[i]]);
+    }
+    snprintf(text, sizeof text, "nonsense 1");
+    BHT_GT(compile(context, &source, BH_COMPILE_FAILED), ids[64]);
+    bh_context_destroy(context);
+}
+
+static void *create(void *context) {
+    bh_glsl_source source = source_of(FILL);
+    bh_kernel *kernel = NULL;
+    bh_detail detail;
+    if (bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail) != BH_OK) {
+        BHT_FAIL("%s", detail.message);
+    }
+    bh_kernel_release(kernel);
+    return NULL;
+}
+
+/* A second compiler crashes: that of the other source. */
+static void threads_share_a_compile(void) {
+    bh_context *context = fx_context("2:compile:1=segv");
+    pthread_t threads[4];
+    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
+        BHT_EQ(pthread_create(&threads[i], NULL, create, context), 0);
+    }
+    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
+        BHT_EQ(pthread_join(threads[i], NULL), 0);
+    }
+    bh_glsl_source other = source_of("other");
+    bh_kernel *kernel;
+    bh_detail detail;
+    BHT_EQ(bh_kernel_create_glsl(context, &other, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
+    bh_context_destroy(context);
+}
+
+/* -- sources that end their compilers --------------------------------------------------------- */
+
+static size_t held(bh_context *context, bh_quarantined *out) {
+    size_t count = 99;
+    BHT_EQ(bh_quarantine_list(context, out, out ? 1 : 0, &count, NULL), BH_OK);
+    return count;
+}
+
+static void a_source_that_crashes_its_compiler_is_remembered(void) {
+    bh_context *context = fx_context("1:compile:1=segv");
+    bh_glsl_source source = source_of(FILL), other = source_of(FILL);
+    bh_kernel *kernel;
+    bh_detail detail;
+    bh_quarantined entry;
+    source.tenant = "a";
+    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
+    BHT_EQ(held(context, &entry), 1);
+    BHT_STR_EQ(entry.tenant, "a");
+    BHT_STR_EQ(entry.kernel_name, "test.comp");
+    BHT_EQ(entry.status, BH_COMPILE_FAILED);
+    BHT_EQ(entry.cause, BH_WORKER_SIGNAL);
+    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_STR_HAS(detail.message, "source \"test.comp\" is not compiled again: its compiler");
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict.origin, entry.origin);
+    BHT_MEM_EQ(verdict.kernel_hash, entry.kernel_hash, 32);
+    bh_event_release(event);
+    bh_module_release(module);
+    /* Another tenant, or another source, has no part in it. */
+    (void)compile(context, &other, BH_OK);
+    source.name = "other.comp";
+    (void)compile(context, &source, BH_OK);
+    source.name = "test.comp";
+    BHT_EQ(bh_quarantine_release(context, "a", entry.kernel_hash, NULL), BH_OK);
+    (void)compile(context, &source, BH_OK);
+    bh_context_destroy(context);
+}
+
+/* A compiler that is slow may be so because the machine is busy. */
+static void a_compile_deadline_is_not_remembered(void) {
+    bh_context *context = fx_context("1:compile:1=stop");
+    bh_glsl_source source = source_of(FILL);
+    source.deadline_ns = 300 * FX_MS;
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    bh_kernel *kernel;
+    bh_detail detail;
+    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    fx_expect(event, BH_DEADLINE);
+    BHT_EQ(bh_module_kernel(module, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(detail.cause, BH_DEADLINE);
+    BHT_EQ(held(context, NULL), 0);
+    bh_event_release(event);
+    bh_module_release(module);
+    source.deadline_ns = 3 * FX_SECONDS;
+    (void)compile(context, &source, BH_OK);
+    bh_context_destroy(context);
+}
+
+/* -- the calls -------------------------------------------------------------------------------- */
+
+static void arguments(void) {
+    bh_context *context = fx_context(NULL);
+    char log[8], tenant[65];
+    memset(tenant, 't', sizeof tenant - 1);
+    tenant[sizeof tenant - 1] = '\0';
+    bh_glsl_source plain = source_of(FILL);
+    bh_glsl_source bad[] = {plain, plain, plain, plain};
+    static const char *const messages[] = {
+        "source.log is not NULL: bh_module_log", "source.tenant is longer than 63 bytes",
+        "source.memory_limit 67108863 is less than 64 MiB", "source.entry is 'other'"};
+    bad[0].log = log;
+    bad[0].log_size = sizeof log;
+    bad[1].tenant = tenant;
+    bad[2].memory_limit = (64 << 20) - 1;
+    bad[3].entry = "other";
+    bh_detail detail;
+    bh_event *event = NULL;
+    for (size_t i = 0; i < BHT_COUNT(bad); i++) {
+        bh_module *module = (bh_module *)log;
+        event = (bh_event *)log;
+        BHT_EQ(bh_module_compile(context, &bad[i], &module, &event, &detail), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(detail.message, messages[i]);
+        BHT_TRUE(!module && !event);
+    }
+    BHT_EQ(bh_module_compile(context, &plain, NULL, &event, NULL), BH_INVALID_ARGUMENT);
+    bh_module *module = NULL;
+    bh_kernel *kernel;
+    BHT_EQ(bh_module_compile(context, &plain, &module, NULL, NULL), BH_OK);
+    BHT_EQ(bh_module_retain(module), BH_OK);
+    BHT_EQ(bh_module_release(module), BH_OK);
+    bh_context_destroy(context);
+    BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_CLOSED);
+    BHT_EQ(bh_module_release(module), BH_OK);
+    BHT_EQ(bh_module_release(module), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_module_release(NULL), BH_OK);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_module_makes_several_kernels),
+        BHT_TEST(a_pending_compile_is_cancelled),
+        BHT_TEST(a_released_compile_goes_on),
+        BHT_TEST(errors_poison_the_event),
+        BHT_TEST(equal_sources_compile_once),
+        BHT_TEST(the_longest_unused_is_forgotten),
+        BHT_TEST(threads_share_a_compile),
+        BHT_TEST(a_source_that_crashes_its_compiler_is_remembered),
+        BHT_TEST(a_compile_deadline_is_not_remembered),
+        BHT_TEST(arguments),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+}
