@@ -100,6 +100,24 @@ static const struct bhi_example run_examples[] = {
      "Reads standard input, writes standard output."},
 };
 
+static const struct bhi_section compile_sections[] = {
+    {"Output",
+     "The module is written completely or not at all. It is what bulkhead run would make of the "
+     "source: SPIR-V 1.3 for Vulkan 1.1, optimised, with all names. Its entry point is main. It is "
+     "neither validated nor guarded: the worker that runs it does that."},
+    {"Exit status", "  0    the module is written\n"
+                    "  1    the source crashes the compiler, or exhausts its memory or its time\n"
+                    "  2    bad usage, or a source that does not compile\n"
+                    "  3    the environment cannot do it (see bulkhead doctor)\n"
+                    "  130  cancelled by SIGINT, 143 by SIGTERM"},
+};
+
+static const struct bhi_example compile_examples[] = {
+    {"bulkhead compile kernel.comp -o kernel.spv", "Compiles GLSL."},
+    {"bulkhead compile kernel.hlsl --entry blur -D RADIUS=3 -o - | spirv-dis",
+     "Shows one entry point of an HLSL source as assembly."},
+};
+
 static const struct bhi_section inspect_sections[] = {
     {"Types",
      "f32 is a float, u32x2 a vector, f32x4x4 a matrix. f32[] is an array as long as its buffer. "
@@ -491,6 +509,19 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "(docs/glsl.md).",
          SECTIONS(run_sections),
          EXAMPLES(run_examples)},
+    [BHI_COMMAND_COMPILE] =
+        {.id = BHI_COMMAND_COMPILE,
+         .name = "compile",
+         .operand = "SOURCE",
+         .least_operands = 1,
+         .most_operands = 1,
+         .summary = "Compile GLSL or HLSL to SPIR-V",
+         .description =
+             "Compiles the kernel in SOURCE (- is standard input), GLSL or HLSL, and writes its "
+             "SPIR-V module. The compiler runs in a sandboxed worker of its own, without a device; "
+             "its output goes to standard error.",
+         SECTIONS(compile_sections),
+         EXAMPLES(compile_examples)},
     [BHI_COMMAND_INSPECT] =
         {.id = BHI_COMMAND_INSPECT,
          .name = "inspect",

@@ -34,6 +34,7 @@ static const struct closed {
     const char *(*word)(size_t index);
 } closed[] = {
     {BHI_RUN_LANGUAGE, A_WORD, bhi_language_word},
+    {BHI_COMPILE_LANGUAGE, A_WORD, bhi_language_word},
     {BHI_INSPECT_LANGUAGE, A_WORD, bhi_language_word},
     {BHI_RUN_MEMORY, A_WORD, bhi_memory_word},
     {BHI_EVAL_MEMORY, A_WORD, bhi_memory_word},

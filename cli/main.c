@@ -17,17 +17,12 @@
 #include "tool/interrupt.h"
 
 static int (*const mains[BHI_COMMANDS])(const struct bhi_args *args) = {
-    [BHI_COMMAND_RUN] = bhi_run_main,
-    [BHI_COMMAND_INSPECT] = bhi_inspect_main,
-    [BHI_COMMAND_EVAL] = bhi_eval_main,
-    [BHI_COMMAND_BATCH] = bhi_batch_main,
-    [BHI_COMMAND_JUDGE] = bhi_judge_main,
-    [BHI_COMMAND_CHAOS] = bhi_chaos_main,
-    [BHI_COMMAND_DEVICES] = bhi_devices_main,
-    [BHI_COMMAND_DOCTOR] = bhi_doctor_main,
-    [BHI_COMMAND_COMPLETION] = bhi_completion_main,
-    [BHI_COMMAND_VERSION] = bhi_version_main,
-    [BHI_COMMAND_HELP] = bhi_help_main,
+    [BHI_COMMAND_RUN] = bhi_run_main,         [BHI_COMMAND_COMPILE] = bhi_compile_main,
+    [BHI_COMMAND_INSPECT] = bhi_inspect_main, [BHI_COMMAND_EVAL] = bhi_eval_main,
+    [BHI_COMMAND_BATCH] = bhi_batch_main,     [BHI_COMMAND_JUDGE] = bhi_judge_main,
+    [BHI_COMMAND_CHAOS] = bhi_chaos_main,     [BHI_COMMAND_DEVICES] = bhi_devices_main,
+    [BHI_COMMAND_DOCTOR] = bhi_doctor_main,   [BHI_COMMAND_COMPLETION] = bhi_completion_main,
+    [BHI_COMMAND_VERSION] = bhi_version_main, [BHI_COMMAND_HELP] = bhi_help_main,
 };
 
 static int run_command(const struct bhi_command *command, char **words, size_t word_count) {

@@ -5,6 +5,7 @@
 
 #include "tool/args.h"
 
+int bhi_compile_main(const struct bhi_args *args);
 int bhi_inspect_main(const struct bhi_args *args);
 int bhi_eval_main(const struct bhi_args *args);
 int bhi_batch_main(const struct bhi_args *args);

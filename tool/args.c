@@ -86,8 +86,8 @@ static bool check_counts(const struct bhi_args *args, struct bhi_complaint *comp
     }
     for (size_t i = first; i < end; i++) {
         if (bhi_options[i].count == BHI_REQUIRED && !bhi_args_has(args, (enum bhi_option_id)i)) {
-            return bhi_refuse(complaint, "--%s %s is missing", bhi_options[i].name,
-                              bhi_options[i].value);
+            return bhi_refuse(complaint, "%s%s %s is missing", bhi_option_dashes(&bhi_options[i]),
+                              bhi_options[i].name, bhi_options[i].value);
         }
     }
     return true;

@@ -7,6 +7,7 @@
 
 enum bhi_command_id {
     BHI_COMMAND_RUN,
+    BHI_COMMAND_COMPILE,
     BHI_COMMAND_INSPECT,
     BHI_COMMAND_EVAL,
     BHI_COMMAND_BATCH,

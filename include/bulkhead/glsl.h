@@ -114,14 +114,10 @@ BH_API BH_MUST_USE bh_status bh_module_compile(bh_context *context, const bh_gls
                                                bh_module **out_module, bh_event **out_event,
                                                bh_detail *detail);
 /* Creates a kernel of a compiled module, as bh_kernel_create_glsl does; options->entry must be NULL
- * or "main". Never blocks. Returns what bh_kernel_create_glsl returns, or BH_PENDING: the compile
- * has not ended. */
+ * or "main". bh_kernel_code gives its SPIR-V. Never blocks. Returns what bh_kernel_create_glsl
+ * returns, or BH_PENDING: the compile has not ended. */
 BH_API BH_MUST_USE bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *options,
                                               bh_kernel **out_kernel, bh_detail *detail);
-/* Returns the module's SPIR-V, valid while a reference to |module| is held. Returns what
- * bh_module_kernel returns. */
-BH_API BH_MUST_USE bh_status bh_module_code(bh_module *module, const void **out_code,
-                                            size_t *out_size, bh_detail *detail);
 /* Copies the compiler's errors and warnings, as bh_glsl_source.log has them, into |size| bytes with
  * a NUL; |text| may be NULL if |size| is 0. Returns the length of all of them without the NUL; 0
  * while the compile is pending, and if the compiler crashed. */

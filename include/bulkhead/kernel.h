@@ -52,6 +52,10 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const v
                                                     bh_kernel **out_kernel, bh_detail *detail);
 /* Writes the kernel's identity, a BLAKE2b-256 hash. */
 BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]);
+/* Copies the kernel's SPIR-V module, as it was given or compiled, into |size| bytes; |code| may be
+ * NULL if |size| is 0. *out_size is how many bytes there are. Returns BH_OK, or BH_SYSTEM. */
+BH_API BH_MUST_USE bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size,
+                                            size_t *out_size, bh_detail *detail);
 /* Returns the kernel's name, valid while a reference is held. */
 BH_API const char *bh_kernel_name(const bh_kernel *kernel);
 /* Adds a reference. */
@@ -71,6 +75,8 @@ typedef enum bh_access {
     BH_ACCESS_READ = 1,       /* only reads it */
     BH_ACCESS_WRITE = 2,      /* overwrites the whole range, and reads none of it */
     BH_ACCESS_READ_WRITE = 3, /* reads and writes it, or overwrites only a part */
+    BH_ACCESS_OPTIONAL = 4,   /* with one of the others in a bh_binding: the kernel need not declare
+                                 the binding */
 } bh_access;
 
 /* One binding of a kernel. */

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CALL        "bh_kernel_inspect"
 #define DEADLINE_NS (60ull * 1000000000)
@@ -48,25 +47,6 @@ static bh_status take_options(const bh_inspect_options *given, bh_inspect_option
     return BH_OK;
 }
 
-/* Copies the module's bytes. Returns 0 or an errno. */
-static int copy_code(const struct bhi_kernel_body *body, uint8_t *out) {
-    if (body->code) {
-        memcpy(out, body->code, body->code_size);
-        return 0;
-    }
-    for (uint64_t done = 0; done < body->code_size;) {
-        ssize_t n = pread(body->fd, out + done, body->code_size - done, (off_t)done);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? errno : EIO;
-        }
-        done += (uint64_t)n;
-    }
-    return 0;
-}
-
 static bh_status make_request(const struct bh_kernel *kernel, bool guarded, struct bh_buffer **out,
                               bh_detail *detail) {
     const struct bhi_kernel_body *body = kernel->body;
@@ -95,7 +75,7 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
         memcpy(at, &one, sizeof one);
         at += sizeof one;
     }
-    int error = copy_code(body, at);
+    int error = bhi_kernel_body_copy(body, at, body->code_size);
     if (!error) {
         return BH_OK;
     }

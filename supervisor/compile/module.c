@@ -96,23 +96,6 @@ BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *gi
                            : status;
 }
 
-BH_API bh_status bh_module_code(bh_module *module, const void **out_code, size_t *out_size,
-                                bh_detail *detail) {
-    static const char call[] = "bh_module_code";
-    if (!out_code || !out_size) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
-                        out_code ? "out_size" : "out_code");
-    }
-    *out_code = NULL;
-    *out_size = 0;
-    const bh_status status = take(module, call, detail);
-    if (status == BH_OK) {
-        *out_code = module->compilation->code;
-        *out_size = module->compilation->code_bytes;
-    }
-    return status;
-}
-
 BH_API size_t bh_module_log(bh_module *module, char *text, size_t size) {
     if (size) {
         text[0] = '\0';

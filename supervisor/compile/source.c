@@ -131,7 +131,7 @@ static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source,
         return REFUSE("tenant is longer than %u bytes", BHI_TENANT - 1);
     }
     if (source->memory_limit < MIN_MEMORY) {
-        return REFUSE("memory_limit %llu is less than 64 MiB",
+        return REFUSE("memory_limit is %llu, less than 64 MiB",
                       (unsigned long long)source->memory_limit);
     }
     status = check_defines(source, call, detail);

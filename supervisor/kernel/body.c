@@ -117,6 +117,24 @@ int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body) {
     return fd < 0 ? -errno : fd;
 }
 
+int bhi_kernel_body_copy(const struct bhi_kernel_body *body, void *out, uint64_t size) {
+    if (body->code) {
+        memcpy(out, body->code, size);
+        return 0;
+    }
+    for (uint64_t done = 0; done < size;) {
+        ssize_t n = pread(body->fd, (uint8_t *)out + done, size - done, (off_t)done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? errno : EIO;
+        }
+        done += (uint64_t)n;
+    }
+    return 0;
+}
+
 /* Copies the code into the body. Returns 0 or -errno. */
 static int keep_code(struct bhi_kernel_body *body, const void *code) {
     if (body->code_size > SMALL_CODE) {

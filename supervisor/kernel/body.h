@@ -63,5 +63,7 @@ void bhi_kernel_body_forget(struct bhi_kernel_body *body);
 /* Returns a descriptor of the code for one worker, with all seals, which the caller closes; or
  * -errno. */
 int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body);
+/* Copies the first |size| bytes of the code. Returns 0 or an errno. */
+int bhi_kernel_body_copy(const struct bhi_kernel_body *body, void *out, uint64_t size);
 
 #endif

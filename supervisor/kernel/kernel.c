@@ -205,6 +205,24 @@ BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
     }
 }
 
+BH_API bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size_t *out_size,
+                                bh_detail *detail) {
+    static const char call[] = "bh_kernel_code";
+    if (!BHI_LIVE(kernel) || !out_size || (size && !code)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL%s", call,
+                        !BHI_LIVE(kernel) ? "kernel"
+                        : out_size        ? "code"
+                                          : "out_size",
+                        BHI_LIVE(kernel) ? "" : " or was released");
+    }
+    const struct bhi_kernel_body *body = kernel->body;
+    *out_size = body->code_size;
+    const int error =
+        size ? bhi_kernel_body_copy(body, code, size < body->code_size ? size : body->code_size)
+             : 0;
+    return error ? bhi_fail(detail, BH_SYSTEM, error, "%s: reading the module", call) : BH_OK;
+}
+
 BH_API const char *bh_kernel_name(const bh_kernel *kernel) {
     return BHI_LIVE(kernel) ? kernel->name : "";
 }

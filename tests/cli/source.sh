@@ -374,6 +374,30 @@ does_not_compile "noise.comp" run noise.comp --groups 1
 refuses "--entry other: the entry point of GLSL is main; leave --entry out" run square.comp "${square[@]}" --entry other
 head -c 5000000 /dev/zero | tr '\0' ' ' > big.comp
 refuses "over 4194304 (TOO_LARGE)" run big.comp --groups 1
+# -- compile ---------------------------------------------------------------------------------------
+case_name="a compiled source is what run makes of it"
+cli compile square.comp -o square.spv
+expect_status 0
+expect_empty .stdout
+expect_empty .stderr
+cli inspect square.comp --json
+hash=$(jq -r .hash .stdout)
+cli inspect square.spv --json
+expect_json ".hash == \"$hash\""
+case_name="a module to standard output"
+INPUT=square.comp cli compile --language glsl - -o -
+expect_status 0
+if cmp -s .stdout square.spv; then passed=$((passed + 1)); else fail "another module"; fi
+cp square.spv before.spv
+does_not_compile "bad.comp:4: error: 'nothing'" compile bad.comp -o square.spv
+case_name="what does not compile leaves the file as it was"
+if cmp -s before.spv square.spv; then passed=$((passed + 1)); else fail "it was written"; fi
+refuses "-o OUT.spv is missing" compile square.comp
+refuses "SOURCE square.spv: it is SPIR-V already" compile square.spv -o other.spv
+refuses "-o ./square.comp: it is the source" compile square.comp -o ./square.comp
+refuses "-o nowhere/a.spv: " compile square.comp -o nowhere/a.spv
+refuses "SOURCE nowhere.comp: No such file or directory" compile nowhere.comp -o a.spv
+refuses "--entry other: the entry point of GLSL is main; leave --entry out" compile square.comp --entry other -o a.spv
 case_name="a warning does not stop it"
 cli run warned.comp "${square[@]}"
 expect_status 0

@@ -1,0 +1,170 @@
+/* bulkhead compile: a source's SPIR-V, into a file. */
+#include <bulkhead/bulkhead.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/mains.h"
+#include "request/code.h"
+#include "request/kernel_file.h"
+#include "tool/args.h"
+#include "tool/complain.h"
+#include "tool/exit_status.h"
+#include "tool/interrupt.h"
+#include "tool/outfile.h"
+#include "tool/session.h"
+#include "tool/values.h"
+
+static const char command[] = "compile";
+
+struct compile {
+    struct bhi_kernel_file file;
+    void *source; /* owned */
+    const char *entry, *path;
+    struct bhi_outfile out;
+    bh_context *context;
+    bh_kernel *kernel;
+    void *code; /* owned */
+    size_t size;
+};
+
+static bool take_item(struct compile *compile, const struct bhi_arg *item,
+                      struct bhi_complaint *complaint) {
+    size_t length;
+    switch (item->option) {
+    case BHI_COMPILE_O:
+        compile->path = item->value;
+        return *item->value || bhi_refuse(complaint, "the name is empty");
+    case BHI_COMPILE_ENTRY:
+        compile->entry = item->value;
+        return *item->value || bhi_refuse(complaint, "the name is empty");
+    case BHI_COMPILE_D:
+        length = strcspn(item->value, "=");
+        return bhi_source_define(&compile->file.source, item->value, length,
+                                 item->value[length] ? item->value + length + 1 : NULL, complaint);
+    case BHI_COMPILE_I:
+        return bhi_source_include(&compile->file.source, item->value, complaint);
+    case BHI_COMPILE_LANGUAGE:
+        return bhi_language_parse(item->value, &compile->file.language, complaint);
+    case BHI_COMPILE_COMPILE_DEADLINE:
+        return bhi_parse_duration(item->value, &compile->file.deadline_ns, complaint);
+    default:
+        return true;
+    }
+}
+
+static int refuse_source(const struct compile *compile, const char *why) {
+    bhi_complain(command, "SOURCE %s: %s", compile->file.path, why);
+    return BHI_EXIT_USAGE;
+}
+
+static int take_arguments(struct compile *compile, const struct bhi_args *args) {
+    struct bhi_complaint complaint;
+    int error;
+    for (size_t i = 0; i < args->item_count; i++) {
+        const struct bhi_arg *item = &args->items[i];
+        const struct bhi_option *option = &bhi_options[item->option];
+        if (!take_item(compile, item, &complaint)) {
+            bhi_complain(command, "%s%s %s: %s; see bulkhead compile --help",
+                         bhi_option_dashes(option), option->name, item->value, complaint.text);
+            return BHI_EXIT_USAGE;
+        }
+    }
+    compile->file.path = args->operands[0];
+    if (!bhi_code_read(compile->file.path, &compile->source, &compile->file.size, &error,
+                       &complaint)) {
+        return bhi_interrupt_signal() ? bhi_interrupt_exit_status()
+                                      : refuse_source(compile, complaint.text);
+    }
+    compile->file.code = compile->source;
+    const enum bhi_language language = bhi_kernel_file_language(&compile->file);
+    if (!bhi_language_compiles(language, &complaint)) {
+        return refuse_source(compile, complaint.text);
+    }
+    if (language == BHI_LANGUAGE_SPIRV) {
+        return refuse_source(compile,
+                             bhi_language_is_spirv(compile->file.code, compile->file.size)
+                                 ? "it is SPIR-V already"
+                                 : "it is taken for SPIR-V: GLSL needs a name that ends in .comp "
+                                   "or .glsl, HLSL one in .hlsl, or --language");
+    }
+    return BHI_EXIT_READY;
+}
+
+static int refuse_output(const struct compile *compile, const char *why) {
+    bhi_complain(command, "-o %s: %s", compile->path, why);
+    return BHI_EXIT_USAGE;
+}
+
+static int write_code(struct compile *compile) {
+    struct bhi_complaint complaint;
+    bh_detail detail = {0};
+    bh_status status = bh_kernel_code(compile->kernel, NULL, 0, &compile->size, &detail);
+    if (status == BH_OK && !(compile->code = malloc(compile->size))) {
+        bhi_complain(command, "out of memory");
+        return BHI_EXIT_ENVIRON;
+    }
+    if (status == BH_OK) {
+        status =
+            bh_kernel_code(compile->kernel, compile->code, compile->size, &compile->size, &detail);
+    }
+    if (status != BH_OK) {
+        return bhi_session_fail(command, compile->file.path, status, &detail);
+    }
+    if (bhi_outfile_write(&compile->out, NULL, 0, compile->code, compile->size, &complaint) &&
+        bhi_outfile_seal(&compile->out, &complaint) &&
+        bhi_outfile_commit(&compile->out, &complaint)) {
+        return BHI_EXIT_READY;
+    }
+    (void)refuse_output(compile, complaint.text);
+    return BHI_EXIT_ENVIRON;
+}
+
+static bool is_source(const struct compile *compile) {
+    struct stat source, out;
+    return stat(compile->file.path, &source) == 0 && stat(compile->path, &out) == 0 &&
+           S_ISREG(out.st_mode) && source.st_dev == out.st_dev && source.st_ino == out.st_ino;
+}
+
+static int run(struct compile *compile, bool verbose) {
+    struct bhi_complaint complaint;
+    int exit_status;
+    char name[64];
+    if (is_source(compile)) {
+        return refuse_output(compile, "it is the source");
+    }
+    if (!bhi_outfile_open(bhi_outfile_is_stdout(compile->path) ? "-" : compile->path, 0,
+                          &compile->out, &complaint)) {
+        return refuse_output(compile, complaint.text);
+    }
+    compile->context = bhi_session_open(command, verbose, NULL, &exit_status);
+    if (!compile->context) {
+        return exit_status;
+    }
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    bhi_kernel_file_name(compile->file.path, name);
+    options.name = name;
+    options.entry = compile->entry;
+    exit_status = bhi_kernel_file_make(command, &compile->file, &compile->context, &options,
+                                       &compile->kernel);
+    return exit_status == BHI_EXIT_READY ? write_code(compile) : exit_status;
+}
+
+int bhi_compile_main(const struct bhi_args *args) {
+    struct compile compile = {.out = BHI_OUTFILE_CLOSED};
+    int exit_status = take_arguments(&compile, args);
+    if (exit_status == BHI_EXIT_READY) {
+        exit_status = run(&compile, bhi_args_has(args, BHI_COMPILE_VERBOSE));
+    }
+    if (exit_status > BHI_EXIT_SIGNALLED) {
+        bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    }
+    bhi_outfile_abandon(&compile.out);
+    (void)bh_kernel_release(compile.kernel);
+    bh_context_destroy(compile.context);
+    bhi_source_free(&compile.file.source);
+    free(compile.source);
+    free(compile.code);
+    return exit_status;
+}
