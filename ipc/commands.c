@@ -117,7 +117,7 @@ static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
         check_range(c, "binding.buffer", b[i].buffer, 1, UINT64_MAX);
         check_range(c, "binding.set", b[i].set, 0, MAX_SET);
         check_range(c, "binding.binding", b[i].binding, 0, MAX_BINDING);
-        check_range(c, "binding.access", b[i].access, 1, 3);
+        check_range(c, "binding.access", b[i].access & ~4u, 1, 3); /* 4: it is optional */
         check_range(c, "binding.element", b[i].element, 0, MAX_ELEMENT);
         if (b[i].offset > UINT64_MAX - b[i].size) {
             refuse(c, "binding.offset", "offset and size overflow");

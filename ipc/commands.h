@@ -33,7 +33,7 @@ struct bhi_cmd_binding {
     uint64_t size; /* bytes, > 0 unless the buffer is empty */
     uint32_t set;
     uint32_t binding;
-    uint32_t access;  /* bh_access bits: 1 read, 2 write */
+    uint32_t access;  /* bh_access bits: 1 read, 2 write, 4 the kernel need not declare it */
     uint32_t element; /* of an array of buffers */
 };
 

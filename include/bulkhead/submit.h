@@ -33,6 +33,10 @@ extern "C" {
  * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
  * returns BH_INVALID_ARGUMENT.
  *
+ * BH_ACCESS_OPTIONAL allows a kernel that does not declare the binding: an optimiser may have
+ * removed it. The kernel then runs without it. For dependencies and poison the command uses the
+ * buffer all the same, as |access| says; with BH_ACCESS_DECLARED it reads it.
+ *
  * Ranges of one buffer may overlap in a command; the kernel itself must order its reads and writes
  * there. */
 typedef struct bh_binding {
@@ -43,7 +47,7 @@ typedef struct bh_binding {
                           otherwise BINDING_MISMATCH */
     uint64_t size;     /* BH_WHOLE_SIZE: from |offset| to the end of the buffer, which must be at
                           least one byte. 0: allowed only for an empty buffer */
-    bh_access access;  /* what the command may do */
+    bh_access access;  /* what the command may do; with BH_ACCESS_OPTIONAL: if it is bound */
     uint32_t element;  /* index in an array of buffers (bh_kernel_binding.count); 0 if the binding
                           is no array. Each element has a bh_binding of its own; a missing one is
                           BINDING_MISMATCH */

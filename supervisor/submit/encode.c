@@ -104,12 +104,12 @@ static const char *buffer_place(struct bhi_encoder *encoder, const bh_binding *b
 /* Finds the access of |binding|: what the caller passed, or what the module declares. Lock held. */
 static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
                              const bh_binding *binding, bh_access *out) {
-    *out = binding->access;
-    if (binding->access > BH_ACCESS_READ_WRITE || binding->access < BH_ACCESS_DECLARED) {
+    *out = binding->access & BH_ACCESS_READ_WRITE;
+    if (binding->access & ~(BH_ACCESS_READ_WRITE | BH_ACCESS_OPTIONAL)) {
         return REFUSE(encoder, "%s: access %d is not a bh_access", buffer_place(encoder, binding),
                       binding->access);
     }
-    if (binding->access != BH_ACCESS_DECLARED) {
+    if (*out != BH_ACCESS_DECLARED) {
         return BH_OK;
     }
     if (!kernel->declared) {
@@ -120,6 +120,10 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
     }
     const bh_kernel_binding *declared =
         find_declared(kernel->declared, binding->set, binding->binding);
+    if (!declared && binding->access & BH_ACCESS_OPTIONAL) {
+        *out = BH_ACCESS_READ;
+        return BH_OK;
+    }
     if (!declared) {
         return REFUSE(encoder, "%s: kernel \"%s\" has no such binding",
                       buffer_place(encoder, binding), kernel->name);
@@ -241,7 +245,7 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
         .size = size,
         .set = binding->set,
         .binding = binding->binding,
-        .access = access,
+        .access = access | (binding->access & BH_ACCESS_OPTIONAL),
         .element = binding->element,
     };
     return BH_OK;
@@ -261,7 +265,7 @@ static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings
     }
     for (uint32_t i = 0; i < count; i++) {
         /* A binding that a module declares writeonly may leave a part as it was. */
-        bool whole = bindings[i].access != BH_ACCESS_DECLARED && encoded[i].offset == 0 &&
+        bool whole = bindings[i].access & BH_ACCESS_READ_WRITE && encoded[i].offset == 0 &&
                      encoded[i].size == buffers[i]->size;
         if ((encoded[i].access & BH_ACCESS_WRITE) &&
             !bhi_encode_use(payload, buffers[i], encoded[i].access & BH_ACCESS_READ, true, whole)) {

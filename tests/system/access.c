@@ -266,12 +266,79 @@ static void elements_of_an_array(void) {
     tear_down(&s);
 }
 
+/* Launches square with one more binding, which it does not declare. */
+static bh_status launch_extra(const struct scene *s, const bh_binding *extra, bh_event **out_event,
+                              bh_detail *detail) {
+    const bh_binding bindings[] = {
+        *extra,
+        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        {.binding = 1,
+         .buffer = s->y,
+         .size = BH_WHOLE_SIZE,
+         .access = BH_ACCESS_WRITE | BH_ACCESS_OPTIONAL},
+    };
+    return bh_launch(s->stream, s->square, (uint32_t[]){1, 1, 1}, bindings, 3, NULL, 0, out_event,
+                     detail);
+}
+
+static void expect_extra(const struct scene *s, const bh_binding *extra, bh_status status) {
+    bh_event *event = NULL;
+    bh_detail detail;
+    if (launch_extra(s, extra, &event, &detail) != BH_OK) {
+        BHT_FAIL("bh_launch: %s", detail.message);
+    }
+    fx_expect(event, status);
+    bh_event_release(event);
+}
+
+static void an_optional_binding_may_be_undeclared(void) {
+    struct scene s = set_up();
+    bh_buffer *other = fx_words(s.context, 4, 0);
+    bh_binding extra = {
+        .binding = 7, .buffer = other, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    expect_extra(&s, &extra, BH_BINDING_MISMATCH);
+    extra.access |= BH_ACCESS_OPTIONAL;
+    expect_extra(&s, &extra, BH_OK);
+    BHT_EQ(fx_pointer(s.y)[0], 0x40800000); /* 2 * 2: what is declared and optional is bound */
+    extra.binding = 0;
+    extra.element = 3; /* of what is no array */
+    expect_extra(&s, &extra, BH_OK);
+    extra.access = BH_ACCESS_READ;
+    expect_extra(&s, &extra, BH_BINDING_MISMATCH);
+    /* The command depends on it as on any other. */
+    extra = (bh_binding){.binding = 7,
+                         .buffer = s.y,
+                         .size = BH_WHOLE_SIZE,
+                         .access = BH_ACCESS_READ | BH_ACCESS_OPTIONAL};
+    BHT_EQ(content(s.y), BH_BINDING_MISMATCH);
+    expect_extra(&s, &extra, BH_BINDING_MISMATCH);
+    bh_buffer_release(other);
+    tear_down(&s);
+}
+
+static void an_optional_binding_is_checked(void) {
+    struct scene s = set_up();
+    bh_event *event = NULL;
+    bh_detail detail;
+    bh_binding extra = {.binding = 7, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = 8};
+    BHT_EQ(launch_extra(&s, &extra, &event, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "access 8 is not a bh_access");
+    reflect(&s, s.square);
+    extra.access = BH_ACCESS_DECLARED;
+    BHT_EQ(launch_extra(&s, &extra, &event, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "has no such binding");
+    extra.access = BH_ACCESS_DECLARED | BH_ACCESS_OPTIONAL;
+    expect_extra(&s, &extra, BH_OK);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(not_before_it_is_known),       BHT_TEST(what_is_only_read),
-        BHT_TEST(what_is_only_written),         BHT_TEST(narrowed_by_the_caller),
-        BHT_TEST(overwriting_what_is_readonly), BHT_TEST(whose_kernel_it_was),
-        BHT_TEST(elements_of_an_array),
+        BHT_TEST(not_before_it_is_known),         BHT_TEST(what_is_only_read),
+        BHT_TEST(what_is_only_written),           BHT_TEST(narrowed_by_the_caller),
+        BHT_TEST(overwriting_what_is_readonly),   BHT_TEST(whose_kernel_it_was),
+        BHT_TEST(elements_of_an_array),           BHT_TEST(an_optional_binding_may_be_undeclared),
+        BHT_TEST(an_optional_binding_is_checked),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -133,7 +133,8 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
 }
 
 /* Finds the place of the buffer. |guess| is the binding to try first, because callers mostly give
- * them in order. Returns false if there is no such place. */
+ * them in order. Returns false if there is no such place; the error then counts unless the binding
+ * is optional. */
 static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_cmd_binding *given, uint32_t *guess) {
     const struct bhi_module_bindings *reflection = kernel->reflection;
@@ -171,7 +172,8 @@ static bool check_access(struct bhi_recorder *r, const struct bhi_vk_kernel *ker
                       PLACE_ARGUMENTS(place, given->element, kernel));
         return false;
     }
-    if (place->access == BH_ACCESS_READ && given->access == BH_ACCESS_WRITE) {
+    if (place->access == BH_ACCESS_READ &&
+        (given->access & BH_ACCESS_READ_WRITE) == BH_ACCESS_WRITE) {
         bhi_error_set(r->error, BH_BINDING_MISMATCH,
                       PLACE " is bound for overwriting, but the kernel declares it readonly",
                       PLACE_ARGUMENTS(place, given->element, kernel));
@@ -205,6 +207,10 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
     memset(buffers, 0, reflection->buffer_count * sizeof *buffers);
     for (uint32_t i = 0, next = 0; i < dispatch->binding_count; i++) {
         if (!find_place(r, kernel, &given[i], &next)) {
+            if (given[i].access & BH_ACCESS_OPTIONAL) {
+                r->error->status = BH_OK;
+                continue;
+            }
             return false;
         }
         const struct bhi_reflected_binding *place = &reflection->bindings[next];
