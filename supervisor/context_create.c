@@ -176,6 +176,7 @@ static bh_context *make_context(const bh_context_options *options) {
     bhi_usages_init(context->usages);
     bhi_death_records_init(context->death_records, options->quarantine_deaths,
                            options->quarantine_ns);
+    context->death_records->most_deadlines = options->quarantine_deadlines;
     context->device_memory_limit = options->device_memory;
     context->settings = (struct bhi_context_settings){
         .spares = options->spares,

@@ -85,6 +85,10 @@ typedef struct bh_context_options {
                                 none. A spare (see |spares|) waits for a new stream or a restart,
                                 and compiles the kernels that one tenant uses most on its device;
                                 then it serves that tenant alone (docs/spares.md) */
+    uint64_t
+        quarantine_deadlines; /* a kernel whose last launches, this many of one tenant, have all
+                                      passed their deadline is refused (quarantine.h); default 0:
+                                      never */
 } bh_context_options;
 
 /* Fills in the defaults. */

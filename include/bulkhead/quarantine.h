@@ -18,6 +18,10 @@
  * launch has ended. The trial ends when a launch that was not cancelled has ended on a fresh
  * worker, READY or not, and the worker still lives (docs/trust.md).
  *
+ * Deadlines. With bh_context_options.quarantine_deadlines, a kernel is also quarantined after so
+ * many launches in a row that passed their deadline, whether or not their workers lived on. One
+ * that ends READY starts the count anew. Only certain blame counts, as above.
+ *
  * Compilers. A kernel whose compilation ended its worker (a crash, an exit, the memory limit, or
  * the compile deadline) is not compiled again. One such death is enough. Its submissions then end
  * COMPILE_FAILED at once. The same holds if the worker was a spare that compiled the kernel ahead
@@ -55,6 +59,9 @@ typedef struct bh_quarantined {
     uint64_t since_ns;       /* of the first death; CLOCK_MONOTONIC */
     uint64_t expires_ns;     /* CLOCK_MONOTONIC; BH_FOREVER: until bh_quarantine_release */
     char message[512];       /* of the last death */
+    uint64_t deadlines;      /* how many of its last launches have passed their deadline, if that is
+                                why it is refused; |cause|, |origin| and times are those of the last
+                                one then */
 } bh_quarantined;
 
 /* Lists what is refused now, of all tenants, the newest last. Fills in at most |capacity| elements;

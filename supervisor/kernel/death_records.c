@@ -9,6 +9,7 @@
 void bhi_death_records_init(struct bhi_death_records *death_records, uint32_t most_deaths,
                             uint64_t keep_ns) {
     death_records->most_deaths = most_deaths;
+    death_records->most_deadlines = 0;
     death_records->keep_ns = keep_ns;
     death_records->count = 0;
     death_records->map = (struct bhi_map){0};
@@ -65,17 +66,32 @@ static struct bhi_death_record *find(struct bhi_death_records *death_records, co
     return NULL;
 }
 
-static bool is_held(const struct bhi_death_records *death_records,
-                    const struct bhi_death_record *record) {
+static bool is_deadly(const struct bhi_death_records *death_records,
+                      const struct bhi_death_record *record) {
     return record->uncompilable ||
            (death_records->most_deaths && record->deaths >= death_records->most_deaths);
 }
 
-/* How important a record is. 0: its kernel is only on trial. 1: it has deaths, but its kernel is
+static bool is_held(const struct bhi_death_records *death_records,
+                    const struct bhi_death_record *record) {
+    return is_deadly(death_records, record) ||
+           (death_records->most_deadlines && record->deadlines >= death_records->most_deadlines);
+}
+
+bool bhi_death_records_only_late(const struct bhi_death_records *death_records,
+                                 const struct bhi_death_record *record) {
+    return is_held(death_records, record) && !is_deadly(death_records, record);
+}
+
+static bool has_strikes(const struct bhi_death_record *record) {
+    return record->deaths || record->deadlines;
+}
+
+/* How important a record is. 0: its kernel is only on trial. 1: it has strikes, but its kernel is
  * not held. 2: its kernel is held. */
 static int weight(const struct bhi_death_records *death_records,
                   const struct bhi_death_record *record) {
-    return is_held(death_records, record) ? 2 : record->deaths > 0;
+    return is_held(death_records, record) ? 2 : has_strikes(record);
 }
 
 static uint32_t count_of(const struct bhi_death_records *death_records, const char *tenant) {
@@ -132,7 +148,6 @@ static struct bhi_death_record *obtain(struct bhi_death_records *death_records, 
 
 static void touch(struct bhi_death_records *death_records, struct bhi_death_record *record,
                   uint64_t now_ns) {
-    record->trial = true;
     record->last_ns = now_ns;
     bhi_list_remove(&record->age);
     bhi_list_append(&death_records->ages, &record->age);
@@ -144,9 +159,10 @@ void bhi_death_records_try(struct bhi_death_records *death_records, const char *
         death_records->keep_ns ? obtain(death_records, tenant, verdict->kernel_hash, now_ns) : NULL;
     /* A worker can forge the death that a suspicion is about. So a suspicion does not make a record
      * of certain deaths expire later. */
-    if (record && !record->deaths) {
+    if (record && !has_strikes(record)) {
         touch(death_records, record, now_ns);
-    } else if (record) {
+    }
+    if (record) {
         record->trial = true;
     }
 }
@@ -165,11 +181,23 @@ void bhi_death_records_tried(struct bhi_death_records *death_records, const char
                              const uint8_t hash[32]) {
     struct bhi_death_record *record =
         death_records->count ? find(death_records, tenant, hash) : NULL;
-    if (record && !record->deaths) {
+    if (record && !has_strikes(record)) {
         drop(death_records, record);
     } else if (record) {
         record->trial = false;
     }
+}
+
+/* Another strike: what the record says is about that one. */
+static void begin(struct bhi_death_record *record, const bh_verdict *verdict, uint64_t now_ns) {
+    if (!has_strikes(record)) {
+        record->first_ns = now_ns;
+    }
+    record->cause = verdict->status;
+    record->signal = verdict->signal;
+    record->origin = verdict->event;
+    memcpy(record->name, verdict->kernel_name, sizeof record->name);
+    snprintf(record->message, sizeof record->message, "%.300s", verdict->message);
 }
 
 bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
@@ -181,19 +209,42 @@ bool bhi_death_records_note(struct bhi_death_records *death_records, const char 
     if (!record) {
         return false;
     }
-    bool held = is_held(death_records, record);
-    if (!record->deaths) {
-        record->first_ns = now_ns;
-    }
+    const bool held = is_held(death_records, record);
+    begin(record, verdict, now_ns);
     record->deaths += record->deaths != UINT32_MAX;
     record->uncompilable |= compiling;
-    record->cause = verdict->status;
-    record->signal = verdict->signal;
-    record->origin = verdict->event;
-    memcpy(record->name, verdict->kernel_name, sizeof record->name);
-    snprintf(record->message, sizeof record->message, "%.300s", verdict->message);
+    record->trial = true;
     touch(death_records, record, now_ns);
     return !held && is_held(death_records, record);
+}
+
+bool bhi_death_records_late(struct bhi_death_records *death_records, const char *tenant,
+                            const bh_verdict *verdict, uint64_t now_ns) {
+    struct bhi_death_record *record =
+        death_records->keep_ns && death_records->most_deadlines
+            ? obtain(death_records, tenant, verdict->kernel_hash, now_ns)
+            : NULL;
+    if (!record) {
+        return false;
+    }
+    const bool held = is_held(death_records, record);
+    begin(record, verdict, now_ns);
+    record->deadlines++;
+    touch(death_records, record, now_ns);
+    return !held && is_held(death_records, record);
+}
+
+void bhi_death_records_in_time(struct bhi_death_records *death_records, const char *tenant,
+                               const uint8_t hash[32]) {
+    struct bhi_death_record *record = death_records->count && death_records->most_deadlines
+                                          ? find(death_records, tenant, hash)
+                                          : NULL;
+    if (record && record->deadlines) {
+        record->deadlines = 0;
+        if (!record->deaths && !record->trial) {
+            drop(death_records, record);
+        }
+    }
 }
 
 const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *death_records,
@@ -236,6 +287,7 @@ size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quaran
             .origin = record->origin,
             .since_ns = record->first_ns,
             .expires_ns = bhi_death_records_expiry(death_records, record),
+            .deadlines = record->deadlines,
         };
         memcpy(entry->tenant, record->tenant, sizeof entry->tenant);
         memcpy(entry->kernel_name, record->name, sizeof entry->kernel_name);

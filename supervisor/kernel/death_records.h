@@ -1,8 +1,9 @@
 /* Records of kernels that have killed workers: one for each tenant and kernel, limited in number. A
- * record expires some time after the last death. A kernel with enough deaths, or one that has
- * killed the driver's compiler, is held: no worker gets it. A kernel that is only suspected,
- * because its worker was given others, too, is on trial: it gets a worker that was given no other
- * (T2). The records of one tenant have no effect on another. No lock, no clock, no I/O. */
+ * record expires some time after the last death. A kernel with enough deaths, one that has killed
+ * the driver's compiler, or one that only ever passes its deadline, is held: no worker gets it. A
+ * kernel that is only suspected, because its worker was given others, too, is on trial: it gets a
+ * worker that was given no other (T2). The records of one tenant have no effect on another. No
+ * lock, no clock, no I/O. */
 #ifndef BHI_SUPERVISOR_KERNEL_DEATH_RECORDS_H
 #define BHI_SUPERVISOR_KERNEL_DEATH_RECORDS_H
 
@@ -20,9 +21,10 @@ struct bhi_death_record {
     uint8_t hash[32];
     char name[64]; /* its name at the last death */
     uint32_t deaths;
-    bool uncompilable; /* it has killed the driver's compiler */
-    bool trial;        /* it is on trial: its next worker is given no other */
-    bh_status cause;   /* of the last death, as all below */
+    uint64_t deadlines; /* launches in a row that passed their deadline */
+    bool uncompilable;  /* it has killed the driver's compiler */
+    bool trial;         /* it is on trial: its next worker is given no other */
+    bh_status cause;    /* of the last death, as all below */
     int32_t signal;
     uint64_t origin;
     uint64_t first_ns, last_ns;
@@ -30,8 +32,9 @@ struct bhi_death_record {
 };
 
 struct bhi_death_records {
-    uint32_t most_deaths; /* a kernel with so many is held; 0: deaths hold none */
-    uint64_t keep_ns;     /* after the last death; 0: there are no records */
+    uint32_t most_deaths;    /* a kernel with so many is held; 0: deaths hold none */
+    uint64_t most_deadlines; /* likewise in a row; 0: they are not counted */
+    uint64_t keep_ns;        /* after the last death; 0: there are no records */
     struct bhi_list ages;
     struct bhi_map map; /* by the beginning of their hashes */
     uint32_t count;
@@ -45,6 +48,13 @@ void bhi_death_records_fini(struct bhi_death_records *death_records);
  * out of memory. */
 bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
                             const bh_verdict *verdict, bool compiling, uint64_t now_ns);
+/* Records that a launch of the kernel of |verdict| has passed its deadline. Returns true as above.
+ */
+bool bhi_death_records_late(struct bhi_death_records *death_records, const char *tenant,
+                            const bh_verdict *verdict, uint64_t now_ns);
+/* A launch has ended before its deadline: those that passed it before do not count any more. */
+void bhi_death_records_in_time(struct bhi_death_records *death_records, const char *tenant,
+                               const uint8_t hash[32]);
 /* Puts the kernel of |verdict| on trial, because another one may have caused the failure. */
 void bhi_death_records_try(struct bhi_death_records *death_records, const char *tenant,
                            const bh_verdict *verdict, uint64_t now_ns);
@@ -57,6 +67,9 @@ void bhi_death_records_tried(struct bhi_death_records *death_records, const char
 const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *death_records,
                                                       const char *tenant, const uint8_t hash[32],
                                                       uint64_t now_ns);
+/* Returns true if the kernel of a record is held for its deadlines, and for no death. */
+bool bhi_death_records_only_late(const struct bhi_death_records *death_records,
+                                 const struct bhi_death_record *record);
 /* Returns when the record expires; BH_FOREVER: never. */
 uint64_t bhi_death_records_expiry(const struct bhi_death_records *death_records,
                                   const struct bhi_death_record *record);

@@ -48,6 +48,12 @@ static void say_refusal(struct bh_context *context, bool source, const char *nam
             "expires %s; bh_quarantine_release ends it earlier",
             source ? "source" : "kernel", name, source ? "its" : "the driver's", where,
             record->message, left);
+    } else if (bhi_death_records_only_late(context->death_records, record)) {
+        snprintf(
+            context->refusal, sizeof context->refusal,
+            "kernel \"%s\" is quarantined: its last %llu launches have passed their deadline, the "
+            "last one %s (%.240s); this expires %s; bh_quarantine_release ends it earlier",
+            name, (unsigned long long)record->deadlines, where, record->message, left);
     } else {
         snprintf(context->refusal, sizeof context->refusal,
                  "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one %s "
@@ -148,14 +154,10 @@ static void note_trial(const struct bhi_submission *submission, const bh_verdict
     }
 }
 
-/* The kernel, or the source, has certainly killed a worker of |tenant|. */
-static void count_death(struct bh_context *context, const char *tenant_name, bool source,
-                        const bh_verdict *verdict) {
-    const bool compiling = source || verdict->status == BH_COMPILE_FAILED;
-    uint64_t now_ns = bhi_now_ns();
-    if (!bhi_death_records_note(context->death_records, tenant_name, verdict, compiling, now_ns)) {
-        return;
-    }
+/* The kernel, or the source, is held from now on. */
+static void announce(struct bh_context *context, const char *tenant_name, bool source,
+                     const bh_verdict *verdict) {
+    const uint64_t now_ns = bhi_now_ns();
     char left[32], tenant[BHI_TENANT], where[40];
     const struct bhi_death_record *record =
         bhi_death_records_held(context->death_records, tenant_name, verdict->kernel_hash, now_ns);
@@ -168,7 +170,32 @@ static void count_death(struct bh_context *context, const char *tenant_name, boo
     bhi_text_line(tenant, sizeof tenant, tenant_name, strlen(tenant_name));
     bhi_context_say(context, BH_LOG_WARNING, "%s \"%s\" of tenant \"%s\" is %s %s; this expires %s",
                     source ? "source" : "kernel", verdict->kernel_name, tenant,
-                    compiling ? "not compiled again" : "quarantined", where, left);
+                    record->uncompilable ? "not compiled again" : "quarantined", where, left);
+}
+
+/* The kernel, or the source, has certainly killed a worker of |tenant|. */
+static void count_death(struct bh_context *context, const char *tenant, bool source,
+                        const bh_verdict *verdict) {
+    const bool compiling = source || verdict->status == BH_COMPILE_FAILED;
+    if (bhi_death_records_note(context->death_records, tenant, verdict, compiling, bhi_now_ns())) {
+        announce(context, tenant, source, verdict);
+    }
+}
+
+/* Counts launches in a row that pass their deadline. */
+static void note_deadline(const struct bhi_submission *submission, const bh_verdict *verdict) {
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bh_context *context = stream->context;
+    if (!submission->runs_kernel) {
+        return;
+    }
+    if (verdict->status == BH_OK) {
+        bhi_death_records_in_time(context->death_records, stream->tenant, verdict->kernel_hash);
+    } else if (verdict->status == BH_DEADLINE && verdict->blame == BH_BLAME_CERTAIN &&
+               bhi_death_records_late(context->death_records, stream->tenant, verdict,
+                                      bhi_now_ns())) {
+        announce(context, stream->tenant, false, verdict);
+    }
 }
 
 void bhi_quarantine_note_spare(struct bh_context *context, const char *tenant,
@@ -189,7 +216,10 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
         if (fatal && verdict->status != BH_DEADLINE) {
             count_death(stream->context, stream->tenant, true, verdict);
         }
-    } else if (fatal) {
+        return;
+    }
+    note_deadline(submission, verdict);
+    if (fatal) {
         count_death(stream->context, stream->tenant, false, verdict);
     } else {
         /* Without certain blame, other code in the worker may have caused the death. So the death

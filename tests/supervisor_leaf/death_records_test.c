@@ -153,6 +153,48 @@ static void a_tenant_gives_up_its_own(void) {
     bhi_death_records_fini(&death_records);
 }
 
+static bool late(struct bhi_death_records *death_records, uint32_t kernel, uint64_t now_ns) {
+    bh_verdict verdict = death_of(kernel, 10 + now_ns);
+    verdict.status = BH_DEADLINE;
+    verdict.signal = 0;
+    return bhi_death_records_late(death_records, "a", &verdict, now_ns);
+}
+
+static void deadlines_in_a_row_are_counted_where_they_should_be(void) {
+    const bh_verdict verdict = death_of(1, 0);
+    struct bhi_death_records death_records;
+    bhi_death_records_init(&death_records, 2, KEEP);
+    BHT_TRUE(!late(&death_records, 1, 0));
+    BHT_EQ(death_records.count, 0); /* by default they are not */
+    death_records.most_deadlines = 3;
+    BHT_TRUE(!late(&death_records, 1, 1));
+    BHT_TRUE(!late(&death_records, 1, 2));
+    BHT_TRUE(
+        !bhi_death_records_on_trial(&death_records, "a", verdict.kernel_hash, 2)); /* no suspect */
+    bhi_death_records_in_time(&death_records, "a", verdict.kernel_hash);
+    BHT_EQ(death_records.count, 0);
+    BHT_TRUE(!late(&death_records, 1, 3));
+    BHT_TRUE(!late(&death_records, 1, 4));
+    BHT_TRUE(!held(&death_records, "a", 1, 4));
+    BHT_TRUE(late(&death_records, 1, 5));
+    BHT_TRUE(!late(&death_records, 1, 6));
+    bh_quarantined entry;
+    BHT_EQ(bhi_death_records_list(&death_records, &entry, 1, 6), 1);
+    BHT_EQ(entry.status, BH_QUARANTINED);
+    BHT_EQ(entry.cause, BH_DEADLINE);
+    BHT_EQ(entry.deadlines, 4);
+    BHT_EQ(entry.deaths, 0);
+    BHT_EQ(entry.since_ns, 3);
+    BHT_TRUE(bhi_death_records_only_late(&death_records, held(&death_records, "a", 1, 6)));
+    /* A launch in time takes no death back. */
+    note(&death_records, "a", 1, 7);
+    note(&death_records, "a", 1, 8);
+    bhi_death_records_in_time(&death_records, "a", verdict.kernel_hash);
+    BHT_TRUE(held(&death_records, "a", 1, 8));
+    BHT_TRUE(!bhi_death_records_only_late(&death_records, held(&death_records, "a", 1, 8)));
+    bhi_death_records_fini(&death_records);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(the_second_death_is_one_too_many),
@@ -161,6 +203,7 @@ int main(int argc, char **argv) {
         BHT_TEST(one_is_released_or_all_of_a_tenant),
         BHT_TEST(the_table_is_bounded),
         BHT_TEST(a_tenant_gives_up_its_own),
+        BHT_TEST(deadlines_in_a_row_are_counted_where_they_should_be),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -32,11 +32,8 @@ static bh_kernel *trusted(bh_context *context, const char *name) {
     return fx_kernel_with(context, name, &options);
 }
 
-static struct stage stage_open(uint32_t deaths, uint64_t keep_ns, const char *faults,
-                               uint64_t deadline_ns) {
-    bh_context_options options = fx_options();
-    options.quarantine_deaths = deaths;
-    options.quarantine_ns = keep_ns;
+static struct stage stage_open_with(bh_context_options options, const char *faults,
+                                    uint64_t deadline_ns) {
     struct stage s = {.context = fx_context_with(options, faults)};
     s.stream = stream_of(&s, "s", NULL, deadline_ns);
     s.gate = trusted(s.context, "gate");
@@ -44,6 +41,14 @@ static struct stage stage_open(uint32_t deaths, uint64_t keep_ns, const char *fa
     s.word = fx_words(s.context, 2, 0);
     s.open = fx_pointer(s.word);
     return s;
+}
+
+static struct stage stage_open(uint32_t deaths, uint64_t keep_ns, const char *faults,
+                               uint64_t deadline_ns) {
+    bh_context_options options = fx_options();
+    options.quarantine_deaths = deaths;
+    options.quarantine_ns = keep_ns;
+    return stage_open_with(options, faults, deadline_ns);
 }
 
 static void stage_close(struct stage *s) {
@@ -384,31 +389,75 @@ static void a_death_among_several_kernels_counts_for_none(void) {
     stage_close(&s);
 }
 
-/* What is ended at its deadline with its worker alive costs nobody a worker. */
-static void an_abort_does_not_count(void) {
-    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
-    bh_kernel *guarded = fx_kernel_guarded(s.context, "gate");
+/* Runs the gate on a worker that can stop it at its deadline. */
+struct late {
+    struct stage stage;
+    bh_kernel *guarded;
+    bh_stream *stream;
+    pid_t pid;
+};
+
+static struct late late_open(uint64_t deadlines) {
+    bh_context_options context_options = fx_options();
+    context_options.quarantine_deaths = 1;
+    context_options.quarantine_ns = BH_FOREVER;
+    context_options.quarantine_deadlines = deadlines;
+    struct late l = {.stage = stage_open_with(context_options, NULL, BH_FOREVER)};
+    l.guarded = fx_kernel_guarded(l.stage.context, "gate");
     bh_stream_options options = fx_stream_options();
     options.deadline_ns = 100 * bht_slowness() * FX_MS;
     options.grace_ns = FX_SECONDS; /* a busy machine may take its time */
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(s.context, &options, &stream, NULL), BH_OK);
-    pid_t pid = fx_ready(stream);
-    for (int i = 0; i < 2; i++) {
-        fresh_word(&s);
-        bh_event *event = fx_gate(stream, guarded, s.word);
-        bh_verdict verdict = fx_verdict(event);
-        BHT_EQ(verdict.status, BH_DEADLINE);
-        if (verdict.signal) {
-            BHT_FAIL("%s", verdict.message);
-        }
-        bh_event_release(event);
+    BHT_EQ(bh_stream_create(l.stage.context, &options, &l.stream, NULL), BH_OK);
+    l.pid = fx_ready(l.stream);
+    return l;
+}
+
+static void passes_its_deadline(struct late *l) {
+    fresh_word(&l->stage);
+    bh_event *event = fx_gate(l->stream, l->guarded, l->stage.word);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_DEADLINE);
+    if (verdict.signal) {
+        BHT_FAIL("%s", verdict.message);
     }
-    BHT_EQ(bh_stream_worker_pid(stream), pid);
-    BHT_EQ(held(&s), 0);
-    bh_kernel_release(guarded);
-    bh_stream_release(stream);
-    stage_close(&s);
+    bh_event_release(event);
+}
+
+static void late_close(struct late *l) {
+    BHT_EQ(bh_stream_worker_pid(l->stream), l->pid);
+    bh_kernel_release(l->guarded);
+    bh_stream_release(l->stream);
+    stage_close(&l->stage);
+}
+
+/* What is ended at its deadline with its worker alive costs nobody a worker. */
+static void an_abort_does_not_count(void) {
+    struct late l = late_open(0);
+    passes_its_deadline(&l);
+    passes_its_deadline(&l);
+    BHT_EQ(held(&l.stage), 0);
+    late_close(&l);
+}
+
+static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
+    struct late l = late_open(2);
+    passes_its_deadline(&l);
+    fresh_word(&l.stage);
+    fx_open(l.stage.open);
+    bh_event *event = fx_gate_within(l.stream, l.guarded, l.stage.word, FX_SECONDS);
+    fx_expect(event, BH_OK); /* starts the count anew */
+    bh_event_release(event);
+    passes_its_deadline(&l);
+    BHT_EQ(held(&l.stage), 0);
+    passes_its_deadline(&l);
+    BHT_EQ(held(&l.stage), 1);
+    event = fx_gate(l.stream, l.guarded, l.stage.word);
+    bh_verdict verdict = fx_verdict(event);
+    BHT_EQ(verdict.status, BH_QUARANTINED);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, "its last 2 launches have passed their deadline, the last one at");
+    bh_event_release(event);
+    late_close(&l);
 }
 
 /* The driver's compiler dies of a kernel, or does not get done with it: once is enough. */
@@ -530,6 +579,7 @@ int main(int argc, char **argv) {
         BHT_TEST(what_does_not_count),
         BHT_TEST(a_death_among_several_kernels_counts_for_none),
         BHT_TEST(an_abort_does_not_count),
+        BHT_TEST(deadlines_in_a_row_count_if_the_host_wants_it),
         BHT_TEST(what_ended_the_compiler_is_not_compiled_again),
         BHT_TEST(what_is_refused_is_not_remembered),
         BHT_TEST(it_can_be_switched_off),
