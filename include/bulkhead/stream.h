@@ -64,6 +64,10 @@ typedef struct bh_stream_options {
                                run, with all their threads; default 0: on all that the process may
                                use. A CPU driver then runs kernels on that one. UNSUPPORTED if a
                                worker may not run there */
+    uint64_t nice; /* how much nicer than usual the stream's workers are to other processes,
+                               as nice(1): 0 (default) to 19. On a busy machine they then get less
+                               processor time; each step takes about a fifth away. It does not
+                               order work on a GPU */
 } bh_stream_options;
 
 /* Fills in the defaults. */

@@ -117,14 +117,16 @@ struct job {
     char driver[BHI_DRIVER_NAME];
     uint32_t index;
     uint64_t memory_limit;
-    uint32_t processor;
+    uint32_t processor, nice;
     enum bhi_worker_kind kind;
 };
 
 /* Lock held. Returns a job that starts a worker of the kind that |stream| uses. */
 static struct job job_like(bh_context *context, const struct bh_stream *stream) {
-    struct job job = {
-        .memory_limit = stream->memory_limit, .processor = stream->processor, .kind = stream->kind};
+    struct job job = {.memory_limit = stream->memory_limit,
+                      .processor = stream->processor,
+                      .nice = stream->nice,
+                      .kind = stream->kind};
     memcpy(job.device, stream->device, sizeof job.device);
     bhi_selector_parse(stream->device, job.driver, &job.index);
     job.zygote =
@@ -228,7 +230,7 @@ static void start_worker(bh_context *context, const struct job *job) {
     bh_detail detail = {0};
     struct bhi_worker *worker =
         bhi_worker_spawn(context, job->zygote, job->device, job->index, job->memory_limit,
-                         job->processor, job->kind, &detail);
+                         job->processor, job->nice, job->kind, &detail);
     bhi_context_lock(context);
     if (!job->stream && !worker) {
         context->spare_at_ns = bhi_now_ns() + SPARE_PAUSE_NS;

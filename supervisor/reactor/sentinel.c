@@ -344,7 +344,7 @@ static void start(struct bhi_worker *worker) {
     bh_detail detail = {0};
     struct bhi_worker *process =
         bhi_worker_spawn(context, worker->zygote, worker->device, worker->device_index,
-                         worker->memory_limit, 0, BHI_WORKER_SENTINEL, &detail);
+                         worker->memory_limit, 0, 0, BHI_WORKER_SENTINEL, &detail);
     bhi_context_lock(context);
     struct bhi_sentinel *sentinel = find(worker);
     sentinel->process = process;

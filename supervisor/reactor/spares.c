@@ -28,21 +28,23 @@ bool bhi_spare_is_free(const struct bhi_worker *worker) {
 struct make {
     enum bhi_worker_kind kind;
     uint64_t memory_limit;
-    uint32_t processor;
+    uint32_t processor, nice;
     const char *device;
 };
 
 static struct make of_worker(const struct bhi_worker *worker) {
-    return (struct make){worker->kind, worker->memory_limit, worker->processor, worker->device};
+    return (struct make){worker->kind, worker->memory_limit, worker->processor, worker->nice,
+                         worker->device};
 }
 
 static struct make of_stream(const struct bh_stream *stream) {
-    return (struct make){stream->kind, stream->memory_limit, stream->processor, stream->device};
+    return (struct make){stream->kind, stream->memory_limit, stream->processor, stream->nice,
+                         stream->device};
 }
 
 static bool are_same(struct make a, struct make b) {
     return a.kind == b.kind && a.memory_limit == b.memory_limit && a.processor == b.processor &&
-           strcmp(a.device, b.device) == 0;
+           a.nice == b.nice && strcmp(a.device, b.device) == 0;
 }
 
 bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream) {

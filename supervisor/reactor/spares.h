@@ -16,7 +16,8 @@
 
 /* Returns true if the worker could serve a stream that has none. Lock held. */
 bool bhi_spare_is_free(const struct bhi_worker *worker);
-/* Returns true if kind, device, memory limit and processor are those of |stream|. Lock held. */
+/* Returns true if kind, device, memory limit, processor and nice level are those of |stream|. Lock
+ * held. */
 bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream);
 /* Is a worker that is like one stream like the other, too? Lock held. */
 bool bhi_spare_serves_both(const struct bh_stream *a, const struct bh_stream *b);

@@ -69,6 +69,7 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
         .device_index = worker->device_index,
         .kind = worker->kind,
         .processor = worker->processor,
+        .nice = worker->nice,
     };
     memcpy(message.spawn.token, worker->token, sizeof message.spawn.token);
     int fds[] = {worker->lane.fd, worker->progress.fd, worker_end, worker->doorbell, listener};
@@ -77,7 +78,7 @@ static int request_spawn(struct bhi_worker *worker, int worker_end, int listener
 
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, uint32_t processor,
+                                    uint64_t memory_limit, uint32_t processor, uint32_t nice,
                                     enum bhi_worker_kind kind, bh_detail *detail) {
     if (bhi_room_check("starting a worker", "it", BHI_ROOM_WORKER, detail) != BH_OK) {
         return NULL;
@@ -96,6 +97,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
     worker->processor = processor;
+    worker->nice = nice;
     worker->kind = kind;
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;

@@ -8,7 +8,7 @@
  * failure. No lock. */
 struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygote,
                                     const char *device, uint32_t device_index,
-                                    uint64_t memory_limit, uint32_t processor,
+                                    uint64_t memory_limit, uint32_t processor, uint32_t nice,
                                     enum bhi_worker_kind kind, bh_detail *detail);
 
 #endif

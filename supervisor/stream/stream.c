@@ -22,6 +22,7 @@
 #define DEFAULT_MEMORY      (4ull << 30)
 #define MIN_MEMORY          (64ull << 20) /* the same limit as in tool/values.c */
 #define MOST_PROCESSORS     1024u         /* the same limit as in ipc/messages.def */
+#define MOST_NICE           19u           /* likewise */
 
 BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
     static const bh_stream_options defaults = {
@@ -83,6 +84,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->deadline_ns = options->deadline_ns;
     stream->memory_limit = options->memory_limit;
     stream->processor = options->processor;
+    stream->nice = (uint32_t)options->nice;
     stream->device_memory_limit = options->device_memory;
     stream->anywhere = options->device && strcmp(options->device, BHI_ANY_DEVICE) == 0;
     stream->placed = !stream->anywhere;
@@ -162,6 +164,11 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_stream_create: options.processor is %u, over %u", options->processor,
                         MOST_PROCESSORS);
+    }
+    if (options->nice > MOST_NICE) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_stream_create: options.nice is %llu, over %u",
+                        (unsigned long long)options->nice, MOST_NICE);
     }
     if ((uint32_t)options->isolation > BH_ISOLATION_SUBMISSION) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,

@@ -31,6 +31,7 @@ struct bh_stream {
     uint64_t deadline_ns;
     uint64_t memory_limit;
     uint32_t processor;          /* of its workers, plus 1; 0: all */
+    uint32_t nice;               /* of its workers */
     enum bhi_worker_kind kind;   /* not BHI_WORKER_DEVICE: the library's own */
     _Atomic uint32_t ready_word; /* futex word: changes with state and with the worker's */
 

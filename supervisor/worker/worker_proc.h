@@ -83,6 +83,7 @@ struct bhi_worker {
     uint32_t device_index;
     uint64_t memory_limit;
     uint32_t processor; /* on which alone it runs, plus 1; 0: all */
+    uint32_t nice;      /* how many nice levels it is above its zygote */
     enum bhi_worker_kind kind;
     struct bhi_spin stream_spin; /* of host threads on progress.completed_word */
 

@@ -30,7 +30,7 @@ s/^(struct bh_detail) 568/\1 576/|bh_detail must not grow
 s/^(struct bh_verdict [0-9]+) 8/\1 4/|bh_verdict has not the alignment 8
 s/^(struct bh_verdict) [0-9]+/\1 8/|bh_verdict is smaller
 s/^(field bh_submit_info alone .*)/\1\nfield bh_submit_info more 44 4 int/|bh_submit_info.more is new and lies at 44
-s/^(field bh_stream_options processor .*)/\1\nfield bh_stream_options more 88 4 int/|needs the row BHI_LAYOUT(bh_stream_options, more)
+s/^(field bh_stream_options nice .*)/\1\nfield bh_stream_options more 96 4 int/|needs the row BHI_LAYOUT(bh_stream_options, more)
 s/^(value BH_ACCESS_WRITE) 2/\1 4/|BH_ACCESS_WRITE was 2
 s/^(struct bh_judgement .*)/\1\nfield bh_judgement more 44 4 int/|bh_judgement.more is new
 s/^(function bh_status bh_judge_run_sized\()/\1int /|gone or changed: function bh_status bh_judge_run_sized

@@ -1,4 +1,5 @@
-/* bh_stream_options.processor: all threads of a stream's workers are on that one. */
+/* bh_stream_options.processor and .nice: all threads of a stream's workers are on that one, and as
+ * much nicer. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static cpu_set_t set_of(pid_t tid) {
     cpu_set_t set;
@@ -102,10 +104,47 @@ static void a_processor_that_is_not_there(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+/* Expects all threads of the stream's worker to be on the nice level |wanted|. */
+static void expect_nice(bh_stream *stream, int wanted) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)fx_ready(stream));
+    DIR *folder = opendir(path);
+    BHT_TRUE(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (entry->d_name[0] != '.') {
+            BHT_EQ(getpriority(PRIO_PROCESS, (id_t)atoi(entry->d_name)), wanted);
+        }
+    }
+    closedir(folder);
+}
+
+/* A spare of the usual level serves no stream of another one. */
+static void workers_are_nicer(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *usual = fx_stream(context, "usual", FX_SECONDS);
+    const int level = getpriority(PRIO_PROCESS, (id_t)fx_ready(usual));
+    bh_stream_options options = fx_stream_options();
+    bh_stream *stream = NULL;
+    bh_detail why;
+    static const int steps[] = {5, 19};
+    for (size_t i = 0; i < BHT_COUNT(steps); i++) {
+        options.nice = (uint64_t)steps[i];
+        BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+        expect_nice(stream, level + steps[i] < 19 ? level + steps[i] : 19);
+        bh_stream_release(stream);
+    }
+    options.nice = 20;
+    BHT_EQ(bh_stream_create(context, &options, &stream, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_EQ(why.message, "bh_stream_create: options.nice is 20, over 19");
+    bh_stream_release(usual);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(workers_run_on_the_processor),
         BHT_TEST(a_processor_that_is_not_there),
+        BHT_TEST(workers_are_nicer),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -53,7 +53,11 @@ static void hold_side_channel(const struct worker *worker, int fdpass) {
 /* All threads will be there. A CPU driver makes as many as it finds processors. */
 static int take_processor(struct worker *worker, struct bhi_error *failure) {
     const uint32_t processor = worker->config->spawn->processor;
+    const int nice = (int)worker->config->spawn->nice;
     cpu_set_t only;
+    if (nice) { /* past the last level it stays at that one */
+        (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + nice);
+    }
     if (!processor) {
         return 0;
     }
