@@ -41,9 +41,9 @@ struct creation {
     bool compiles;
     char *code; /* the module, or the source */
     size_t size;
-    char *name, *entry;
+    char *name, *entry, *tenant;
     bool trusted, optimize, hlsl;
-    uint64_t deadline_ns;
+    uint64_t deadline_ns, memory_limit;
     bh_specialization *specializations;
     uint32_t specialization_count;
     bh_glsl_define *defines;
@@ -81,6 +81,8 @@ static void run_creation(struct bhi_py_task *task) {
     source.include_count = creation->include_count;
     source.optimize = creation->optimize;
     source.deadline_ns = creation->deadline_ns;
+    source.memory_limit = creation->memory_limit;
+    source.tenant = creation->tenant;
     source.log = creation->log;
     source.log_size = LOG_SIZE;
     source.language = creation->hlsl ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
@@ -105,6 +107,7 @@ static void drop_creation(struct bhi_py_task *task) {
     free(creation->code);
     free(creation->name);
     free(creation->entry);
+    free(creation->tenant);
     free(creation->log);
     free(creation);
 }
@@ -209,21 +212,22 @@ static bool copy_specializations(struct creation *creation, PyObject *list) {
     return true;
 }
 
-/* (context, code, compiles, {name, entry, trusted, optimize, hlsl, deadline}, specializations,
- * defines, includes) -> Kernel */
+/* (context, code, compiles, name, entry, tenant, {trusted, optimize, hlsl, deadline, memory},
+ * specializations, defines, includes) -> Kernel */
 static PyObject *kernel_create(PyObject *module, PyObject *args) {
     static const struct bhi_py_field fields[] = {
         {"trusted", offsetof(struct creation, trusted), BHI_PY_BOOL},
         {"optimize", offsetof(struct creation, optimize), BHI_PY_BOOL},
         {"hlsl", offsetof(struct creation, hlsl), BHI_PY_BOOL},
         {"deadline", offsetof(struct creation, deadline_ns), BHI_PY_U64},
+        {"memory", offsetof(struct creation, memory_limit), BHI_PY_U64},
     };
     struct bhi_py_context *context;
-    PyObject *code, *options, *specializations, *defines, *includes, *name, *entry;
+    PyObject *code, *options, *specializations, *defines, *includes, *name, *entry, *tenant;
     int compiles;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!OpOOO!O!O!O!:kernel_create", bhi_py.context, &context, &code,
-                          &compiles, &name, &entry, &PyDict_Type, &options, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!OpOOOO!O!O!O!:kernel_create", bhi_py.context, &context, &code,
+                          &compiles, &name, &entry, &tenant, &PyDict_Type, &options, &PyList_Type,
                           &specializations, &PyList_Type, &defines, &PyList_Type, &includes) ||
         !bhi_py_context_check(context)) {
         return NULL;
@@ -240,6 +244,7 @@ static PyObject *kernel_create(PyObject *module, PyObject *args) {
     if (!creation->log || !copy_text(code, "source", &creation->code, &creation->size) ||
         !copy_text(name, "name", &creation->name, NULL) ||
         !copy_text(entry, "entry", &creation->entry, NULL) ||
+        !copy_text(tenant, "tenant", &creation->tenant, NULL) ||
         !bhi_py_set_fields(creation, fields, BHI_PY_COUNT(fields), options, "kernel") ||
         !copy_specializations(creation, specializations) || !copy_defines(creation, defines) ||
         !copy_includes(creation, includes)) {
@@ -295,6 +300,27 @@ static PyObject *get_hash(PyObject *object, void *unused) {
     return PyBytes_FromStringAndSize((const char *)hash, sizeof hash);
 }
 
+static PyObject *get_code(PyObject *object, void *unused) {
+    struct bhi_py_kernel *self = (struct bhi_py_kernel *)object;
+    size_t size = 0;
+    bh_detail detail;
+    (void)unused;
+    if (!bhi_py_kernel_enter(self)) {
+        return NULL;
+    }
+    bh_status status = bh_kernel_code(self->kernel, NULL, 0, &size, &detail);
+    PyObject *code = status == BH_OK ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size) : NULL;
+    if (code) {
+        status = bh_kernel_code(self->kernel, PyBytes_AsString(code), size, &size, &detail);
+    }
+    bhi_py_kernel_leave(self);
+    if (status != BH_OK) {
+        Py_XDECREF(code);
+        return bhi_py_fail(status, &detail);
+    }
+    return code;
+}
+
 static PyObject *get_released(PyObject *object, void *unused) {
     (void)unused;
     return PyBool_FromLong(bhi_py_closed(&((struct bhi_py_kernel *)object)->handle));
@@ -339,6 +365,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef attributes[] = {
     {"name", get_name, NULL, "The name of the kernel, for messages.", NULL},
     {"hash", get_hash, NULL, "What identifies the kernel: 32 bytes.", NULL},
+    {"code", get_code, NULL, "The SPIR-V module, as it was given or compiled: bytes.", NULL},
     {"released", get_released, NULL, "Whether release() was called.", NULL},
     {"context", get_context, NULL, "The context that the kernel belongs to.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -33,6 +33,7 @@ static const struct bhi_py_field fields[] = {
     {"strict", offsetof(bh_stream_options, strict), BHI_PY_BOOL},
     {"isolation", offsetof(bh_stream_options, isolation), BHI_PY_INT},
     {"processor", offsetof(bh_stream_options, processor), BHI_PY_U32},
+    {"nice", offsetof(bh_stream_options, nice), BHI_PY_U64},
 };
 
 /* (context, options) -> Stream */

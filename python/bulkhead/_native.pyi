@@ -118,6 +118,8 @@ class Kernel:
     @property
     def hash(self) -> bytes: ...
     @property
+    def code(self) -> bytes: ...
+    @property
     def released(self) -> bool: ...
     @property
     def context(self) -> PublicContext: ...
@@ -210,6 +212,7 @@ def kernel_create(
     compiles: bool,
     name: str | None,
     entry: str | None,
+    tenant: str | None,
     options: dict[str, Any],
     specializations: list[tuple[int, int, int]],
     defines: list[tuple[str, str | None]],

@@ -160,6 +160,7 @@ class Context(_native.Context, Scoped):
         strict: bool = False,
         isolation: str = "stream",
         processor: SupportsIndex | None = None,
+        nice: int = 0,
     ) -> Stream:
         """Make a stream, and start a worker for it. Does not wait for the worker.
 
@@ -168,8 +169,9 @@ class Context(_native.Context, Scoped):
         `tenant` names the customer whose kernels it runs. `isolation` is how much one worker runs
         before a new one replaces it: 'stream', 'kernel' or 'submission'. `processor` is the number,
         as `os.sched_getaffinity` counts, of the processor on which alone its workers run, with all
-        their threads; a driver that runs kernels on processors then uses that one. The options are
-        those of `bh_stream_options` (bulkhead/stream.h).
+        their threads; a driver that runs kernels on processors then uses that one. `nice`, from 0
+        to 19, leaves more processor time to others on a busy machine. The options are those of
+        `bh_stream_options` (bulkhead/stream.h).
         """
         if isolation not in _ISOLATION:
             raise InvalidArgument(
@@ -189,6 +191,7 @@ class Context(_native.Context, Scoped):
                 "strict": strict,
                 "isolation": _ISOLATION[isolation],
                 "processor": _processor(processor),
+                "nice": nice,
             },
         )
         return made
@@ -210,13 +213,16 @@ class Context(_native.Context, Scoped):
         trusted: bool = False,
         optimize: bool = True,
         deadline: Duration = None,
+        tenant: str | None = None,
+        memory: Size | None = None,
     ) -> Kernel:
         """Make a kernel of a file or of bytes (SPIR-V, GLSL, HLSL), or of the text `source`.
 
         SPIR-V is known by its first bytes, HLSL by the suffix .hlsl or `language`. `defines` are
         macros, `include` are files and folders (or names and texts) for #include, `constants` are
         values of specialization constants by name or id. A source is compiled in a sandboxed
-        process of its own; `CompileFailed.log` has what the compiler says. A file that cannot be
+        process of its own, for `tenant`, with `deadline` (60 s) and `memory` (1G) as its limits;
+        `CompileFailed.log` has what the compiler says, `Kernel.code` is the module. A file that cannot be
         read raises `LoadFailed`. `trusted` hands the module to the driver unchanged: if it does
         not end by itself, its worker is killed.
 
@@ -246,6 +252,8 @@ class Context(_native.Context, Scoped):
             trusted=trusted,
             optimize=optimize,
             deadline=deadline,
+            tenant=tenant,
+            memory=memory,
         )
 
     def _template(self, expression: str, roles: tuple[tuple[str, int], ...]) -> Any:

@@ -16,7 +16,7 @@ from . import _native
 from .dtypes import BY_CODE, DType
 from .errors import CallerError, InvalidArgument, InvalidType, LoadFailed, rename
 from .scope import Scoped
-from .values import Duration, to_ns
+from .values import Duration, Size, to_bytes, to_ns
 
 if TYPE_CHECKING:
     from .context import Context
@@ -327,6 +327,8 @@ def create(
     trusted: bool,
     optimize: bool,
     deadline: Duration,
+    tenant: str | None,
+    memory: Size | None,
 ) -> Kernel:
     """Make a kernel (`Context.kernel`)."""
     code, file_name, hlsl = _read_source(source, path, language)
@@ -343,6 +345,7 @@ def create(
             raise InvalidType(f"kernel: {what}: a dict, not {type(mapping)}")
     options: dict[str, Any] = {"trusted": trusted, "optimize": optimize, "hlsl": hlsl}
     options["deadline"] = to_ns(deadline, "kernel: deadline")
+    options["memory"] = to_bytes(memory, "kernel: memory")
     texts = [
         (key, None if value is None else str(int(value) if isinstance(value, bool) else value))
         for key, value in (defines or {}).items()
@@ -352,12 +355,22 @@ def create(
     def make(specializations: list[tuple[int, int, int]]) -> Kernel:
         try:
             made: Kernel = _native.kernel_create(
-                context, code, compiles, name, entry, options, specializations, texts, includes
+                context,
+                code,
+                compiles,
+                name,
+                entry,
+                tenant,
+                options,
+                specializations,
+                texts,
+                includes,
             )
         except CallerError as error:
             rename(
                 error,
                 (r"^bh_\w+: options\.(\w+) is ", r"kernel: \1: it is "),
+                (r"^bh_\w+: source\.(tenant|memory)(_limit)? is ", r"kernel: \1: it is "),
                 (r"^bh_\w+: ", "kernel: "),
             )
             raise

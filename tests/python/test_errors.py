@@ -246,6 +246,8 @@ def test_the_machine_cannot(tmp_path):
         ({"tenant": "x" * 64}, "tenant"),
         ({"processor": -1}, "stream: processor: -1 is not from 0 to 1023"),
         ({"processor": 1024}, "stream: processor: 1024 is not from 0 to 1023"),
+        ({"nice": -1}, "stream: nice: -1 is not from 0"),
+        ({"nice": 20}, "nice is 20, over 19"),
     ],
 )
 def test_options_of_a_stream(ctx, options, says):

@@ -326,6 +326,20 @@ def test_hlsl(ctx, stream, tmp_path):
     np.testing.assert_array_equal(y.numpy(), np.arange(64) + 5)
 
 
+def test_the_module_of_a_source(ctx):
+    source = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n"
+    kernel = ctx.kernel(source=source, tenant="a", memory="128M")
+    assert kernel.code[:4] == bytes.fromhex("03022307")
+    assert ctx.kernel(kernel.code).hash == kernel.hash
+    with pytest.raises(bh.InvalidArgument, match="kernel: tenant: it is longer than 63 bytes"):
+        ctx.kernel(source=source, tenant="x" * 64)
+    with pytest.raises(bh.InvalidArgument, match="kernel: memory: it is 5, less than 64 MiB"):
+        ctx.kernel(source=source, memory=5)
+    kernel.release()
+    with pytest.raises(bh.Closed, match="the kernel was released"):
+        _ = kernel.code
+
+
 def test_a_source_that_does_not_compile(ctx, tmp_path):
     with pytest.raises(bh.CompileFailed) as raised:
         ctx.kernel(source="#version 450\nvoid main() { factr; }\n", name="typo.comp")
