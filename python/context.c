@@ -44,6 +44,7 @@ static const struct bhi_py_field fields[] = {
     {"worker_idle", offsetof(bh_context_options, worker_idle_ns), BHI_PY_U64},
     {"device_memory", offsetof(bh_context_options, device_memory), BHI_PY_U64},
     {"spare_kernels", offsetof(bh_context_options, spare_kernels), BHI_PY_U64},
+    {"quarantine_deadlines", offsetof(bh_context_options, quarantine_deadlines), BHI_PY_U64},
 };
 
 static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {

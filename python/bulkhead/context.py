@@ -110,6 +110,7 @@ class Context(_native.Context, Scoped):
         worker_idle: Duration = None,
         device_memory: Size | None = None,
         spare_kernels: int | None = None,
+        quarantine_deadlines: int | None = None,
         log: Log | None = None,
     ) -> None:
         def path(value: str | os.PathLike[str] | None) -> bytes | None:
@@ -133,6 +134,7 @@ class Context(_native.Context, Scoped):
                 "worker_idle": to_ns(worker_idle, "worker_idle", zero=True),
                 "device_memory": to_bytes(device_memory, "device_memory"),
                 "spare_kernels": spare_kernels,
+                "quarantine_deadlines": quarantine_deadlines,
             },
             None if delivery is None else delivery.source,
         )
