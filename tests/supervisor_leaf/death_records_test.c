@@ -191,6 +191,7 @@ static void deadlines_in_a_row_are_counted_where_they_should_be(void) {
     note(&death_records, "a", 1, 8);
     bhi_death_records_in_time(&death_records, "a", verdict.kernel_hash);
     BHT_TRUE(held(&death_records, "a", 1, 8));
+    BHT_EQ(held(&death_records, "a", 1, 8)->deadlines, 0);
     BHT_TRUE(!bhi_death_records_only_late(&death_records, held(&death_records, "a", 1, 8)));
     bhi_death_records_fini(&death_records);
 }

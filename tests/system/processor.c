@@ -120,7 +120,9 @@ static void expect_nice(bh_stream *stream, int wanted) {
 
 /* A spare of the usual level serves no stream of another one. */
 static void workers_are_nicer(void) {
-    bh_context *context = fx_context(NULL);
+    bh_context_options context_options = fx_options();
+    context_options.spares = 1;
+    bh_context *context = fx_context_with(context_options, NULL);
     bh_stream *usual = fx_stream(context, "usual", FX_SECONDS);
     const int level = getpriority(PRIO_PROCESS, (id_t)fx_ready(usual));
     bh_stream_options options = fx_stream_options();
@@ -129,6 +131,7 @@ static void workers_are_nicer(void) {
     static const int steps[] = {5, 19};
     for (size_t i = 0; i < BHT_COUNT(steps); i++) {
         options.nice = (uint64_t)steps[i];
+        WAIT_UNTIL(count_spares(context) > 0, 20000);
         BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
         expect_nice(stream, level + steps[i] < 19 ? level + steps[i] : 19);
         bh_stream_release(stream);
