@@ -36,7 +36,7 @@ const char *bhi_signal_name(int signal) {
         {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
         {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
         {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
-        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
+        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},   {SIGSTOP, "SIGSTOP"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (names[i].signal == signal) {
@@ -44,4 +44,22 @@ const char *bhi_signal_name(int signal) {
         }
     }
     return "a signal";
+}
+
+bool bhi_signal_is_foreign(int signal) {
+    switch (signal) {
+    case 0:
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGSYS:
+    case SIGPIPE:
+    case SIGXFSZ:
+        return false;
+    default:
+        return true;
+    }
 }

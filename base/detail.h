@@ -9,5 +9,9 @@ bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const cha
     __attribute__((format(printf, 4, 5)));
 /* "SIGSEGV" for 11. */
 const char *bhi_signal_name(int signal);
+/* Returns true if a sandboxed process cannot end itself by |signal|: the filters let it send itself
+ * SIGABRT alone, and its own faults and writes cause those listed in detail.c. So somebody else, or
+ * a limit of the host, has ended it. */
+bool bhi_signal_is_foreign(int signal);
 
 #endif

@@ -61,6 +61,9 @@ struct bhi_core_ops {
     /* Makes the worker stop number |seq| if it runs, and then continue. The result is BH_DEADLINE
      * if the worker stopped it, or the result with which it had ended before. */
     void (*abort)(struct bhi_core_worker *worker, uint64_t seq);
+    /* Returns true if somebody has stopped the worker's process (SIGSTOP), which it cannot do
+     * itself; false: it runs, or that is not known. */
+    bool (*stopped)(const struct bhi_core_worker *worker);
     /* Kills the worker's process. bhi_core_worker_died reports the death later. */
     void (*kill)(struct bhi_core_worker *worker);
     /* Asks for a call of bhi_core_worker_result soon after the next result is there. */

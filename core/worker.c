@@ -460,16 +460,50 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
     return false;
 }
 
-/* Why the worker of a submission past its time is killed without an attempt to stop it. |started|:
- * the last submission that the worker says it has begun. */
+/* Why the worker of a running submission past its time is killed without an attempt to stop it. */
 static const char *why_not_stopped(const struct bhi_core_worker *worker,
-                                   const struct bhi_submission *running, uint64_t started) {
-    return running->seq > started ? "; the submission had not begun"
-           : running->trusted     ? "; a trusted kernel cannot be stopped"
-           : !running->abortable  ? "" /* a copy or a load: they have no time in which to stop */
-           : !worker->can_abort   ? "; this worker cannot stop a kernel"
+                                   const struct bhi_submission *running) {
+    return running->trusted      ? "; a trusted kernel cannot be stopped"
+           : !running->abortable ? "" /* a copy or a load: they have no time in which to stop */
+           : !worker->can_abort  ? "; this worker cannot stop a kernel"
            : !worker->stream->grace_ns ? "; the grace time is 0"
                                        : "";
+}
+
+/* Writes why the worker is killed for |running|, which has come to |phase|. */
+static void say_kill(const struct bhi_core_worker *worker, const struct bhi_submission *running,
+                     enum bhi_kill reason, enum bhi_phase phase,
+                     char out[sizeof((struct bhi_core_worker *)NULL)->kill_text]) {
+    static const char *const cancelled[] = {
+        [BHI_PHASE_UNBEGUN] = "cancelled before it began",
+        [BHI_PHASE_COMPILES] = "cancelled while it was compiled",
+        [BHI_PHASE_RUNS] = "cancelled while it ran",
+        [BHI_PHASE_BEGINS] = "cancelled as it began",
+    };
+    static const char *const late[] = {
+        [BHI_PHASE_UNBEGUN] = "; the submission had not begun",
+        [BHI_PHASE_COMPILES] = "",
+        [BHI_PHASE_RUNS] = "",
+        [BHI_PHASE_BEGINS] = "; the submission began as its worker was killed",
+    };
+    const size_t size = sizeof worker->kill_text;
+    const uint64_t limit_ns =
+        reason == BHI_KILL_COMPILE ? worker->stream->compile_deadline_ns : running->deadline_ns;
+    char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], stop[96] = "";
+    if (running->end_requested) {
+        snprintf(stop, sizeof stop, "; it did not stop within the grace time of %s",
+                 bhi_text_time(worker->stream->grace_ns, grace));
+    } else if (phase == BHI_PHASE_RUNS) {
+        snprintf(stop, sizeof stop, "%s", why_not_stopped(worker, running));
+    }
+    const char *stopped = worker->kill_stopped ? "; somebody had stopped the worker (SIGSTOP)" : "";
+    if (reason == BHI_KILL_CANCEL) {
+        snprintf(out, size, "%s%s%s", cancelled[phase], stop, stopped);
+    } else {
+        snprintf(out, size, "the %s of %s passed%s%s%s",
+                 reason == BHI_KILL_COMPILE ? "compile deadline" : "deadline",
+                 bhi_text_time(limit_ns, limit), late[phase], stop, stopped);
+    }
 }
 
 static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission *running,
@@ -478,24 +512,28 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                            : running->cancel_requested ? BHI_KILL_CANCEL
                            : compiles                  ? BHI_KILL_COMPILE
                                                        : BHI_KILL_DEADLINE;
-    char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], late[96] = "";
-    if (running->end_requested) {
-        snprintf(late, sizeof late, "; it did not stop within the grace time of %s",
-                 bhi_text_time(worker->stream->grace_ns, grace));
-    } else if (!compiles) {
-        snprintf(late, sizeof late, "%s", why_not_stopped(worker, running, started));
-    }
-    if (reason == BHI_KILL_CANCEL) {
-        bhi_core_worker_kill(worker, reason, running->event->id, "cancelled while it %s%s",
-                             compiles ? "was compiled" : "ran", late);
-    } else if (reason == BHI_KILL_COMPILE) {
-        bhi_core_worker_kill(worker, reason, running->event->id,
-                             "the compile deadline of %s passed",
-                             bhi_text_time(worker->stream->compile_deadline_ns, limit));
-    } else {
-        worker->kill_unbegun = !running->end_requested && running->seq > started;
-        bhi_core_worker_kill(worker, reason, running->event->id, "the deadline of %s passed%s",
-                             bhi_text_time(running->deadline_ns, limit), late);
+    const bool unbegun = !running->end_requested && running->seq > started;
+    char text[sizeof worker->kill_text];
+    worker->kill_stopped = worker->core->ops->stopped(worker);
+    worker->kill_phase = unbegun    ? BHI_PHASE_UNBEGUN
+                         : compiles ? BHI_PHASE_COMPILES
+                                    : BHI_PHASE_RUNS;
+    say_kill(worker, running, reason, worker->kill_phase, text);
+    bhi_core_worker_kill(worker, reason, running->event->id, "%s", text);
+}
+
+void bhi_core_worker_mend_text(struct bhi_core_worker *worker,
+                               const struct bhi_progress_snapshot *last) {
+    BHI_LIST_EACH(node, &worker->inflight) {
+        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->event->id != worker->kill_event || worker->violated || s->end_requested) {
+            continue;
+        }
+        const bool compiles = last->compiles == s->seq && !last->compile_ended;
+        if ((worker->kill_phase == BHI_PHASE_UNBEGUN && s->seq <= last->started) ||
+            (worker->kill_phase == BHI_PHASE_COMPILES && !compiles)) {
+            say_kill(worker, s, worker->kill, BHI_PHASE_BEGINS, worker->kill_text);
+        }
     }
 }
 

@@ -15,6 +15,14 @@
 
 #define BHI_MERGED_AT_MOST 64u /* submissions that one vkQueueSubmit can hold */
 
+/* How far the submission that a worker is killed for has come. */
+enum bhi_phase {
+    BHI_PHASE_RUNS,
+    BHI_PHASE_UNBEGUN,
+    BHI_PHASE_COMPILES,
+    BHI_PHASE_BEGINS, /* it began while its worker was killed */
+};
+
 struct bhi_core_worker {
     struct bhi_core *core;
     struct bhi_core_stream *stream;  /* NULL: a spare; not referenced; cleared when it ends */
@@ -37,9 +45,10 @@ struct bhi_core_worker {
     uint64_t marker_seen; /* the device's progress when the deadline was last checked */
     _Atomic bool violated; /* nothing that it writes counts any more; set under the lock */
     uint32_t cancels;      /* number of submissions in flight that are cancelled and may run */
+    bool dead;             /* bhi_core_worker_died was called */
     bool lost; /* a copy that runs again has lost the device: the worker's results end there */
-    bool dead; /* bhi_core_worker_died was called */
-    bool kill_unbegun; /* killed at a deadline of what it says it had not begun */
+    bool kill_stopped;         /* somebody had stopped its process when it was killed */
+    enum bhi_phase kill_phase; /* of |kill_event| when it was killed, as the worker says */
     enum bhi_kill kill;
     uint64_t kill_event; /* the event whose deadline or cancel killed it */
     char kill_text[256];
@@ -101,14 +110,21 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
 /* -- death ---------------------------------------------------------------------------------------
  */
 
+/* Who has ended a worker. It decides who can be blamed (T2). */
+enum bhi_cause {
+    BHI_CAUSE_OWN,      /* itself, or the supervisor because of what it did */
+    BHI_CAUSE_DOUBTFUL, /* itself or others: blame is suspected at most */
+    BHI_CAUSE_OUTSIDE,  /* somebody else: nobody is blamed */
+};
+
 struct bhi_death {
     struct bhi_outcome outcome;            /* of the culprit, with its message */
     struct bhi_progress_snapshot snapshot; /* the last one */
     bool closing;                          /* the context closes: nothing is put back */
     bool excused;                          /* its zygote died, so no submission is to blame */
     bool others_would_fail;                /* another worker could not start either */
-    bool elsewhere; /* what killed it may have nothing to do with it: blame is suspected at most */
-    bh_detail why;  /* why a start failed, or how an idle worker died; else empty */
+    enum bhi_cause cause;
+    bh_detail why; /* why a start failed, or how an idle worker died; else empty */
 };
 
 /* Returns true if the stream of a dying worker can go on without it before its death is confirmed:
@@ -123,6 +139,10 @@ void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why)
 /* Did a process that ended like that crash? One that was killed from outside has not. */
 bool bhi_outcome_is_crash(const struct bhi_outcome *outcome);
 
+/* The worker is certainly dead. What it was killed for may have begun since: makes kill_text fit
+ * |last|, the last snapshot. */
+void bhi_core_worker_mend_text(struct bhi_core_worker *worker,
+                               const struct bhi_progress_snapshot *last);
 /* The worker is certainly dead, and all its published results have been taken. Ends or requeues
  * what is left: the culprit, those lost with it, and those that go back into the queue (E13).
  * Detaches the worker from its stream. Returns true if one of its submissions was to blame. */

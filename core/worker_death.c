@@ -11,6 +11,17 @@ static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
 
+static const struct bhi_submission *submission_of(const struct bhi_core_worker *worker,
+                                                  uint64_t seq) {
+    BHI_LIST_EACH(node, &worker->inflight) {
+        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        if (s->seq == seq) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
 /* Returns |started|, or more: a submission that the worker was asked to stop had begun, whatever
  * the worker claims now. */
 static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
@@ -37,8 +48,10 @@ static uint64_t turn_of(const struct bhi_core_worker *worker,
 static bool runs_again(const struct bhi_core_worker *worker, struct bhi_submission *submission,
                        const struct bhi_death *death) {
     const uint64_t spent_ns = worker->core->ops->now_ns(worker->core) - turn_of(worker, submission);
-    if (!submission->repeatable || death->outcome.status != BH_ZYGOTE_LOST || death->closing ||
-        submission->repeats >= REPEATS || spent_ns >= submission->deadline_ns) {
+    const bool innocent =
+        death->outcome.status == BH_ZYGOTE_LOST || death->cause == BHI_CAUSE_OUTSIDE;
+    if (!submission->repeatable || !innocent || death->closing || submission->repeats >= REPEATS ||
+        spent_ns >= submission->deadline_ns) {
         return false;
     }
     submission->repeats++;
@@ -154,15 +167,43 @@ static void tell_loss(char message[512], uint64_t event, const char *how) {
     snprintf(message, 512, "its worker died while %s; this result was lost: %.299s", whose, how);
 }
 
+/* Compiling runs no part of the kernel. */
+static bool compiled(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                     uint64_t seq) {
+    return !worker->violated && death->snapshot.compiles == seq && !death->snapshot.compile_ended;
+}
+
+/* Has it begun to run? If not, its worker was killed because of its time, or of a cancel. */
+static bool has_begun(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                      const struct bhi_submission *submission) {
+    return submission->runs_kernel && !compiled(worker, death, submission->seq) &&
+           (worker->violated || submission->end_requested ||
+            submission->seq <= death->snapshot.started);
+}
+
+static bh_blame blame_of(const struct bhi_core_worker *worker, const struct bhi_death *death,
+                         const struct bhi_submission *submission, bh_status status) {
+    const bool timed = status == BH_DEADLINE || status == BH_COMPILE_FAILED;
+    if (death->cause == BHI_CAUSE_OUTSIDE || (timed && worker->kill_stopped)) {
+        return BH_BLAME_NONE;
+    }
+    bh_blame blame = bhi_past_blame(&worker->past, submission, status);
+    /* A worker killed before the submission began imported buffers or stood still. */
+    const bool unbegun =
+        worker->kill == BHI_KILL_DEADLINE && worker->kill_phase == BHI_PHASE_UNBEGUN;
+    if ((status == BH_DEADLINE && unbegun) || death->cause == BHI_CAUSE_DOUBTFUL) {
+        bhi_blame_lower(&blame);
+    }
+    return blame;
+}
+
 /* A submission whose result was not recorded may have written anything (E11). */
 static void judge(struct bhi_core_worker *worker, struct bhi_submission *submission,
                   const struct bhi_death *death, uint64_t culprit, uint64_t origin, uint64_t tick) {
     struct bhi_outcome outcome = death->outcome;
     char message[512];
-    /* Compiling runs no part of the kernel. */
-    bool compiling = !worker->violated && death->snapshot.compiles == submission->seq &&
-                     !death->snapshot.compile_ended;
-    outcome.executed = submission->runs_kernel && !compiling ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
+    const bool compiling = compiled(worker, death, submission->seq);
+    outcome.executed = has_begun(worker, death, submission) ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     if (submission->seq == culprit) {
         outcome.tick = tick;
         if (outcome.status == BH_DEADLINE) {
@@ -186,13 +227,8 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
         outcome.tick = origin ? tick : 0; /* without a culprit each one is its own origin */
         outcome.message = message;
     }
-    outcome.blame = submission->seq == culprit
-                        ? bhi_past_blame(&worker->past, submission, outcome.status)
-                        : BH_BLAME_NONE;
-    /* A worker killed before the submission began imported buffers or stood still. */
-    if ((worker->kill_unbegun && outcome.status == BH_DEADLINE) || death->elsewhere) {
-        bhi_blame_lower(&outcome.blame);
-    }
+    outcome.blame = submission->seq == culprit ? blame_of(worker, death, submission, outcome.status)
+                                               : BH_BLAME_NONE;
     outcome.started_ns = turn_of(worker, submission);
     outcome.ended_ns = worker->core->ops->now_ns(worker->core);
     bhi_submission_end(submission, &outcome);
@@ -270,6 +306,9 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
         if (worker->kill == BHI_KILL_DEADLINE || worker->kill == BHI_KILL_CANCEL ||
             worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL || worker->lost) {
             started = started < culprit ? culprit : started;
+        } else if (death->cause == BHI_CAUSE_OUTSIDE && started == culprit &&
+                   !has_begun(worker, death, submission_of(worker, culprit))) {
+            started--; /* it was compiled, and nobody is to blame: the next worker runs it */
         }
         const bool copied = count_death(worker, culprit, started);
         started = spare_repeatable(worker, death, started);

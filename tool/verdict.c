@@ -100,13 +100,24 @@ static const char *advice_on_compiling(const bh_verdict *verdict, bool trusted) 
                            : bh_status_advice(verdict->status);
 }
 
+/* Somebody else has ended the worker. */
+static bool is_from_outside(const bh_verdict *verdict) {
+    return verdict->signal && !verdict->hops && verdict->blame == BH_BLAME_NONE &&
+           bh_verdict_classify(verdict) == BH_STATUS_CLASS_VICTIM &&
+           bh_status_classify(verdict->status) != BH_STATUS_CLASS_VICTIM;
+}
+
 /* A kernel that had not begun has no endless loop; one whose memory others used up need not be
  * wrong. */
 static const char *advice_of(const bh_verdict *verdict, bool trusted) {
     if (strstr(verdict->message, "(raise ulimit -v)")) {
         return "raise the limit on the address space (ulimit -v)";
     }
-    if (strstr(verdict->message, "had not reached its own limit")) {
+    if (is_from_outside(verdict)) {
+        return "run it again; see who or what ends processes on this machine";
+    }
+    if (verdict->status == BH_WORKER_SIGNAL && verdict->signal == SIGKILL &&
+        verdict->blame == BH_BLAME_SUSPECTED) {
         return "give the machine or its container more memory, or run fewer workers at once";
     }
     if (verdict->status == BH_COMPILE_FAILED) {
@@ -141,12 +152,15 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
         }
         print_line("worker", line);
     }
+    if (is_from_outside(verdict)) {
+        print_line("blame", "none: the kernel cannot have ended its worker like this");
+    }
     if (verdict->blame == BH_BLAME_SUSPECTED) {
         print_line("blame",
                    verdict->status == BH_DEVICE_LOST
                        ? "suspected: another kernel on the same worker, or another process "
                          "that waited for the GPU, may be the cause"
-                   : verdict->signal == SIGKILL
+                   : verdict->status == BH_WORKER_SIGNAL && verdict->signal == SIGKILL
                        ? "suspected: another kernel on the same worker, or a process that used up "
                          "the memory, may be the cause"
                        : "suspected: another kernel ran on the same worker before and may "

@@ -106,6 +106,7 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     source.log_size = LOG_SIZE;
     bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
     entry->sys_errno = detail.sys_errno;
+    entry->signal = status == BH_WORKER_SIGNAL ? detail.signal : 0;
     bhi_text_name_includes(log, "(\"I\")");
     first_error(log, file->path, line, sizeof line);
     if (status == BH_COMPILE_FAILED && line[0]) {
@@ -306,6 +307,7 @@ bool bhi_stage_kernel(struct bhi_work *work) {
     if (entry->state == BHI_KERNEL_MADE) {
         return true;
     }
+    work->attempt.verdict.signal = entry->signal;
     bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",
                     work->request->run.kernel_path,
                     entry->message[0] ? entry->message : bh_status_text(entry->status));

@@ -194,8 +194,10 @@ static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
     int signal = end->end.signal;
     switch (kind) {
     case BHI_FAULT_KILL:
-    case BHI_FAULT_DEVICE:
-        return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY) && signal == SIGKILL;
+    case BHI_FAULT_DEVICE: /* no kernel can do that, so none is to blame (T2) */
+        return signal == SIGKILL &&
+               (status == BH_OUT_OF_HOST_MEMORY ||
+                (status == BH_WORKER_SIGNAL && end->end.blame != BH_BLAME_CERTAIN));
     case BHI_FAULT_SEGV: /* during a compile it is the compiler that crashes */
         return (status == BH_WORKER_SIGNAL || status == BH_OUT_OF_HOST_MEMORY ||
                 status == BH_COMPILE_FAILED) &&

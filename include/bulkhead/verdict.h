@@ -21,7 +21,9 @@ typedef enum bh_executed {
  * kernel, that one may have taken over the worker and caused the failure (docs/trust.md). In the
  * verdict of a dependent, the blame is that of the origin. */
 typedef enum bh_blame {
-    BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker */
+    BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker:
+                           also if |signal| is one that no kernel can send its worker (SIGKILL), or
+                           if somebody had stopped the worker when its deadline passed */
     BH_BLAME_SUSPECTED, /* its worker was given another kernel, too (a loader: another file), which
                            may be the cause. Submit it again with bh_submit_info.alone. Or it lost
                            a GPU after 3.5 s or longer: the driver may have ended it because other
@@ -70,7 +72,8 @@ typedef struct bh_verdict {
 } bh_verdict;
 
 /* Returns the class of the failure, which says whether to change something or to submit again. A
- * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. Otherwise this is
+ * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. So is a submission
+ * whose worker others have killed: |signal| is set, and |blame| is BH_BLAME_NONE. Otherwise this is
  * bh_status_classify(status). */
 BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
     return bh_verdict_classify_sized(verdict, sizeof *verdict);

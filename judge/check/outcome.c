@@ -25,7 +25,9 @@ bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
 }
 
 bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome) {
-    return outcome->blame == BH_BLAME_SUSPECTED ||
+    /* Nobody is blamed for these only if a process was killed from outside, or had been stopped. */
+    const bool ended = outcome->status == BH_WORKER_SIGNAL || outcome->status == BH_DEADLINE;
+    return outcome->blame == BH_BLAME_SUSPECTED || (ended && outcome->blame == BH_BLAME_NONE) ||
            bh_status_classify(outcome->status) == BH_STATUS_CLASS_VICTIM;
 }
 

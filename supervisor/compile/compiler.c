@@ -18,6 +18,11 @@ static bh_status say_end(const bh_verdict *verdict, const struct bhi_compiler_re
                         "%s: %.200s: the compiler ran out of its memory of %llu MiB", call, subject,
                         (unsigned long long)request->memory >> 20);
     case BH_WORKER_SIGNAL:
+        if (verdict->blame == BH_BLAME_NONE) {
+            return bhi_fail(detail, BH_WORKER_SIGNAL, 0,
+                            "%s: %.200s: the compiler was killed from outside (%s): call again",
+                            call, subject, bhi_signal_name(verdict->signal));
+        }
         return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: the compiler crashed (%s)", call,
                         subject, bhi_signal_name(verdict->signal));
     case BH_COMPILE_FAILED:
@@ -38,6 +43,8 @@ bh_status bhi_compiler_report(const struct bh_event *event,
     /* If it has reported COMPILE_FAILED itself, it did not die. */
     if (detail && status == BH_COMPILE_FAILED && verdict->status != BH_COMPILE_FAILED) {
         detail->cause = verdict->status;
+    }
+    if (detail && (detail->cause || status == BH_WORKER_SIGNAL)) {
         detail->signal = verdict->signal;
     }
     return status;

@@ -189,12 +189,20 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
                     kernel, verdict->message);
 }
 
-/* Reads only fields that bh_verdict had in its first version, so any valid size will do. */
+/* Somebody has killed its worker, or had stopped it, and nobody is blamed for it. */
+static bool was_killed_by_others(const bh_verdict *verdict, size_t verdict_size) {
+    return verdict_size >= offsetof(bh_verdict, blame) + sizeof verdict->blame && verdict->signal &&
+           verdict->blame == BH_BLAME_NONE;
+}
+
 BH_API bh_status_class bh_verdict_classify_sized(const bh_verdict *verdict, size_t verdict_size) {
     if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops) {
         return BH_STATUS_CLASS_NONE;
     }
-    return verdict->hops ? BH_STATUS_CLASS_VICTIM : bh_status_classify(verdict->status);
+    if (verdict->hops || was_killed_by_others(verdict, verdict_size)) {
+        return BH_STATUS_CLASS_VICTIM;
+    }
+    return bh_status_classify(verdict->status);
 }
 
 BH_API bh_event_state bh_event_query(bh_event *event) {

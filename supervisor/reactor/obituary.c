@@ -43,11 +43,41 @@ static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *ou
              worker->core.pid, (unsigned long long)(outcome->limit >> 20));
 }
 
-/* *out_elsewhere: what killed the worker may have nothing to do with it. */
-static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome, char *message,
-                        size_t size, bool *out_elsewhere) {
+/* A signal that the worker cannot send itself has ended it. Linux sends SIGKILL for memory, too: to
+ * that a worker below its own limit may have contributed. Where it has no memory cgroup of its own,
+ * the machine's count tells. */
+static enum bhi_cause judge_signal(const struct bhi_worker *worker, enum bhi_oom oom,
+                                   struct bhi_outcome *outcome, char *message, size_t size) {
+    const int signal = outcome->signal;
+    int used = snprintf(message, size, "worker %d was killed by %s (signal %d)", worker->core.pid,
+                        bhi_signal_name(signal), signal);
+    outcome->status = BH_WORKER_SIGNAL;
+    if (worker->core.kill != BHI_KILL_NONE && signal == SIGKILL) {
+        return BHI_CAUSE_OWN; /* by the supervisor, when nothing of it ran */
+    }
+    const char *who = " from outside: a kernel cannot do that";
+    enum bhi_cause cause = BHI_CAUSE_OUTSIDE;
+    if (signal == SIGKILL && oom != BHI_OOM_OTHERS && !bhi_worker_has_cgroup(worker)) {
+        const uint64_t kills = bhi_oom_kills();
+        if (kills == UINT64_MAX) {
+            cause = BHI_CAUSE_DOUBTFUL;
+            who = ": by somebody else, or by Linux because memory ran out";
+        }
+        oom = kills != worker->oom_kills ? BHI_OOM_OTHERS : oom;
+    }
+    if (signal == SIGKILL && oom == BHI_OOM_OTHERS && cause == BHI_CAUSE_OUTSIDE) {
+        cause = BHI_CAUSE_DOUBTFUL;
+        who = ": the machine, or a memory cgroup above the worker's, was out of memory; the worker "
+              "had not reached its own limit";
+    }
+    snprintf(message + used, size - (size_t)used, "%s", who);
+    return cause;
+}
+
+static enum bhi_cause judge_cause(const struct bhi_worker *worker, struct bhi_outcome *outcome,
+                                  char *message, size_t size) {
     const enum bhi_oom oom = bhi_cgroup_oom(&worker->zygote->cgroup, worker->id);
-    *out_elsewhere = false;
+    enum bhi_cause cause = BHI_CAUSE_OWN;
     int pid = worker->core.pid;
     outcome->worker_pid = pid;
     outcome->device = worker->core.device;
@@ -77,6 +107,8 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
     } else if (worker->context->closed) {
         outcome->status = BH_CONTEXT_CLOSED;
         snprintf(message, size, "the context was destroyed while it ran");
+    } else if (bhi_signal_is_foreign(outcome->signal) && oom != BHI_OOM_LIMIT) {
+        cause = judge_signal(worker, oom, outcome, message, size);
     } else if (ran_out_of_memory(worker, oom)) {
         outcome->status = BH_OUT_OF_HOST_MEMORY;
         memory_limit(worker, outcome, message, size);
@@ -92,14 +124,6 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
                  trace->line[0] ? trace->line
                                 : "'bulkhead doctor --trace-driver' shows whether the driver makes "
                                   "one that its table does not list");
-    } else if (outcome->signal == SIGKILL && oom == BHI_OOM_OTHERS) {
-        outcome->status = BH_WORKER_SIGNAL;
-        *out_elsewhere = true;
-        snprintf(
-            message, size,
-            "worker %d was killed by SIGKILL (signal 9): the machine, or a memory cgroup above "
-            "the worker's, was out of memory; the worker had not reached its own limit",
-            pid);
     } else if (outcome->signal) {
         outcome->status = BH_WORKER_SIGNAL;
         snprintf(message, size, "worker %d was killed by %s (signal %d)%s", pid,
@@ -109,17 +133,19 @@ static void judge_cause(const struct bhi_worker *worker, struct bhi_outcome *out
         outcome->status = BH_WORKER_EXIT;
         snprintf(message, size, "worker %d exited with code %d", pid, outcome->exit_code);
     }
+    return cause;
 }
 
 /* Describes how the worker died, for the submission that was running or for a start that failed. */
-static void cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
-                           char *message, size_t size, bool *out_elsewhere) {
-    judge_cause(worker, outcome, message, size, out_elsewhere);
+static enum bhi_cause cause_of_death(const struct bhi_worker *worker, struct bhi_outcome *outcome,
+                                     char *message, size_t size) {
+    const enum bhi_cause cause = judge_cause(worker, outcome, message, size);
     size_t used = strlen(message);
     if (worker->kill_failed) {
         snprintf(message + used, size - used,
                  "; SIGKILL did not end the process: the kernel still holds it");
     }
+    return cause;
 }
 
 /* Describes why the worker never became ready. */
@@ -153,8 +179,7 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
         bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->core.kill_text);
         return;
     }
-    bool elsewhere;
-    cause_of_death(worker, &outcome, message, sizeof message, &elsewhere);
+    (void)cause_of_death(worker, &outcome, message, sizeof message);
     bhi_fail(why, BH_UNAVAILABLE, 0, "%s while starting (step %s)%s%s", message,
              bhi_step_name(step), clean[0] ? ": " : "", clean);
 }
@@ -224,10 +249,13 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bool was_running = worker->state == BHI_RUNNING, bound = core->stream;
     char message[512];
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
-    cause_of_death(worker, &death.outcome, message, sizeof message, &death.elsewhere);
+    bhi_core_worker_mend_text(core, &snapshot);
+    death.cause = cause_of_death(worker, &death.outcome, message, sizeof message);
     death.snapshot = snapshot;
     death.closing = worker->context->closed;
-    if (was_running) {
+    if (was_running && !bhi_list_empty(&core->inflight)) {
+        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "%s", message); /* if nobody is blamed for it */
+    } else if (was_running) {
         bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle: %s", core->pid,
                  core->kill_text[0] ? core->kill_text : message);
     } else {

@@ -52,18 +52,19 @@ static int make_parts(struct bhi_worker *worker, int *out_worker_end, int *out_l
 }
 
 static int request_spawn(struct bhi_worker *worker, int worker_end, int listener) {
-    bool limited = worker->memory_limit != 0;
-    bool cgroup = limited && worker->zygote->cgroup.version != 0;
+    const bool cgroup = bhi_worker_has_cgroup(worker);
     if (cgroup) {
         int error = bhi_cgroup_add(&worker->zygote->cgroup, worker->id, worker->memory_limit);
         if (error) {
             return error;
         }
+    } else {
+        worker->oom_kills = bhi_oom_kills();
     }
     struct bhi_message message = {.type = BHI_MSG_SPAWN};
     message.spawn = (struct bhi_msg_spawn){
         .worker = worker->id,
-        .memory_limit = limited && !cgroup ? worker->memory_limit : 0,
+        .memory_limit = cgroup ? 0 : worker->memory_limit,
         .lane_bytes = (uint64_t)sysconf(_SC_PAGESIZE) + worker->lane.capacity,
         .progress_bytes = worker->progress.bytes,
         .device_index = worker->device_index,

@@ -14,6 +14,7 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/submit/introduce.h"
+#include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
@@ -94,6 +95,10 @@ static void withdrawn(struct bhi_core_worker *core, uint64_t seq) {
 
 static void abort_running(struct bhi_core_worker *core, uint64_t seq) {
     bhi_lane_abort(&bhi_worker_of(core)->lane, seq);
+}
+
+static bool is_stopped(const struct bhi_core_worker *core) {
+    return bhi_proc_is_stopped(&BHI_CONTAINER(core, const struct bhi_worker, core)->place);
 }
 
 static void kill_worker(struct bhi_core_worker *core) {
@@ -263,6 +268,7 @@ const struct bhi_core_ops bhi_supervisor_core_ops = {
     .withdraw = withdraw,
     .withdrawn = withdrawn,
     .abort = abort_running,
+    .stopped = is_stopped,
     .kill = kill_worker,
     .notify = notify,
     .arm = arm,

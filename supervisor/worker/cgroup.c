@@ -547,20 +547,29 @@ int bhi_cgroup_enter(const struct bhi_cgroup *cgroup, uint64_t id, pid_t pid) {
     return write_file(dir, "cgroup.procs", text);
 }
 
-/* Returns the number after |name| and a space in a file of such lines; 0: there is none. */
-static uint64_t read_count(const char *dir, const char *file, const char *name) {
+/* Returns the number after |name| and a space in |text|, which consists of such lines; |none|: there
+ * is none. */
+static uint64_t find_count(const char *text, const char *name, uint64_t none) {
     const size_t length = strlen(name);
-    char text[1024];
-    if (read_file(dir, file, text, sizeof text) != 0) {
-        return 0;
-    }
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, name, length) == 0 && line[length] == ' ') {
             return strtoull(line + length + 1, NULL, 10);
         }
     }
-    return 0;
+    return none;
+}
+
+static uint64_t read_count(const char *dir, const char *file, const char *name) {
+    char text[1024];
+    return read_file(dir, file, text, sizeof text) == 0 ? find_count(text, name, 0) : 0;
+}
+
+uint64_t bhi_oom_kills(void) {
+    char text[16384];
+    return read_file("/proc", "vmstat", text, sizeof text) == 0
+               ? find_count(text, "oom_kill", UINT64_MAX)
+               : UINT64_MAX;
 }
 
 /* Has the child reached its own limit? Version 1 does not count that, but remembers the most that

@@ -33,6 +33,9 @@ enum bhi_oom {
     BHI_OOM_OTHERS, /* that of a group above, or the machine's: others may have used it up */
 };
 enum bhi_oom bhi_cgroup_oom(const struct bhi_cgroup *cgroup, uint64_t id);
+/* Returns how many processes Linux has killed on this machine for lack of memory (since 4.13);
+ * UINT64_MAX: that is not known. */
+uint64_t bhi_oom_kills(void);
 /* Removes the child; -EBUSY while a process is left in it: try again later. */
 int bhi_cgroup_remove(const struct bhi_cgroup *cgroup, uint64_t id);
 

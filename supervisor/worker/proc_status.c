@@ -222,9 +222,21 @@ int bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *w
     return result == 0 && seen.count == 0 ? -ESRCH : result;
 }
 
+/* Returns the state in a process's stat file, as proc(5) names it; 0: that is not known. */
+static char read_state(int folder, const char *path) {
+    char text[512];
+    const char *rest = read_text(folder, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
+    return rest && rest[1] == ' ' ? rest[2] : '\0';
+}
+
 bool bhi_proc_is_runnable(pid_t pid) {
-    char path[32], text[512];
+    char path[32];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const char *rest = read_text(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
-    return rest && strncmp(rest, ") R", 3) == 0;
+    return read_state(AT_FDCWD, path) == 'R';
+}
+
+bool bhi_proc_is_stopped(const struct bhi_proc_place *place) {
+    char path[32];
+    snprintf(path, sizeof path, "%d/stat", (int)place->pid);
+    return place->pid > 0 && read_state(place->proc, path) == 'T';
 }

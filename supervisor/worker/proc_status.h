@@ -21,5 +21,7 @@ pid_t bhi_pidfd_pid_in(int pidfd, bool inside);
 
 /* Returns true if it waits for nothing but a processor. */
 bool bhi_proc_is_runnable(pid_t pid);
+/* Returns true if a signal has stopped it (SIGSTOP). */
+bool bhi_proc_is_stopped(const struct bhi_proc_place *place);
 
 #endif

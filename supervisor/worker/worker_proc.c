@@ -75,3 +75,7 @@ void bhi_device_address(const struct bhi_msg_device *device,
                  device->pci_bus, device->pci_device, device->pci_function);
     }
 }
+
+bool bhi_worker_has_cgroup(const struct bhi_worker *worker) {
+    return worker->memory_limit && worker->zygote->cgroup.version;
+}

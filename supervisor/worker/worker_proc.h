@@ -82,6 +82,7 @@ struct bhi_worker {
     char device[48];
     uint32_t device_index;
     uint64_t memory_limit;
+    uint64_t oom_kills; /* bhi_oom_kills() when it was started, if it has no memory cgroup */
     uint32_t processor; /* on which alone it runs, plus 1; 0: all */
     uint32_t nice;      /* how many nice levels it is above its zygote */
     enum bhi_worker_kind kind;
@@ -153,7 +154,8 @@ void bhi_worker_release(struct bhi_worker *worker); /* NULL is fine */
 
 /* Returns the device that the worker has chosen, or NULL if it has not reported it yet. */
 const struct bhi_msg_device *bhi_worker_chosen_device(const struct bhi_worker *worker);
-
+/* Returns true if it has a memory cgroup of its own. */
+bool bhi_worker_has_cgroup(const struct bhi_worker *worker);
 /* The worker is killed, or dies: requests that its sentinel stops what runs. Lock held. */
 void bhi_worker_end_words(struct bhi_worker *worker);
 

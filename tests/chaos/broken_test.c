@@ -208,6 +208,10 @@ static void poisoned_without_a_cause(void) {
     tale_poisoned(&s.tale, op, BH_WORKER_SIGNAL, SIGKILL, 1001, 17);
     found(&s.tale, BHI_ANOMALY_COLLATERAL, op, "no fault explains it");
 
+    killed_by_signal(&s); /* it is blamed for what it cannot do (T2) */
+    tale_ended(&s.tale, s.killed)->end.blame = BH_BLAME_CERTAIN;
+    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.killed, "no fault explains it");
+
     killed_by_signal(&s); /* another signal than the one that was sent */
     tale_ended(&s.tale, s.killed)->end.signal = SIGSEGV;
     tale_ended(&s.tale, s.dependent)->end.signal = SIGSEGV;

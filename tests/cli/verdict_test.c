@@ -210,6 +210,7 @@ struct advice {
     int signal;
     bool trusted;
     const char *words; /* of the last line */
+    int less;          /* than certain blame: 1 is suspected, 2 none */
 };
 
 static const struct advice advices[] = {
@@ -235,7 +236,11 @@ static const struct advice advices[] = {
     {BH_WORKER_SIGNAL,
      "worker 7 was killed by SIGKILL (signal 9): the machine, or a memory cgroup above the "
      "worker's, was out of memory; the worker had not reached its own limit",
-     9, false, "give the machine or its container more memory"},
+     9, false, "give the machine or its container more memory", 1},
+    {BH_WORKER_SIGNAL, "worker 7 was killed by SIGKILL (signal 9) from outside", 9, false,
+     "see who or what ends processes on this machine", 2},
+    {BH_DEADLINE, "the deadline of 1 s passed; somebody had stopped the worker (SIGSTOP)", 9, false,
+     "see who or what ends processes on this machine", 2},
     {BH_DEADLINE, "the deadline of 1 s passed", 0, true,
      "raise the deadline, or fix the endless loop"},
 };
@@ -243,7 +248,8 @@ static const struct advice advices[] = {
 static void what_to_do(void) {
     for (size_t i = 0; i < BHT_COUNT(advices); i++) {
         const struct advice *advice = &advices[i];
-        bh_verdict verdict = verdict_of(advice->status, BH_EXECUTED_UNKNOWN, BH_BLAME_CERTAIN);
+        const bh_blame blame = (bh_blame)((int)BH_BLAME_CERTAIN - advice->less);
+        bh_verdict verdict = verdict_of(advice->status, BH_EXECUTED_UNKNOWN, blame);
         verdict.signal = advice->signal;
         snprintf(verdict.message, sizeof verdict.message, "%s", advice->message);
         char *text = NULL, line[400];

@@ -16,8 +16,9 @@
 /* Workers that do as they are told: nothing ends but by result(). */
 static struct {
     uint64_t now_ns;
-    bool late;   /* a worker has always come to what is to be withdrawn */
-    int publish; /* what it returns */
+    bool late;    /* a worker has always come to what is to be withdrawn */
+    int publish;  /* what it returns */
+    bool stopped; /* somebody has stopped the workers */
     int kills, aborts, ended, withdrawn, unrefs;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
@@ -39,6 +40,10 @@ static bool withdraw(struct bhi_core_worker *worker, uint64_t seq) {
 static void withdrawn(struct bhi_core_worker *worker, uint64_t seq) {
     (void)worker, (void)seq;
     fake.withdrawn++;
+}
+static bool stopped(const struct bhi_core_worker *worker) {
+    (void)worker;
+    return fake.stopped;
 }
 static void kill_worker(struct bhi_core_worker *worker) {
     (void)worker;
@@ -97,6 +102,7 @@ static const struct bhi_core_ops ops = {
     .publish = publish,
     .withdraw = withdraw,
     .withdrawn = withdrawn,
+    .stopped = stopped,
     .kill = kill_worker,
     .abort = abort_one,
     .notify = notify,

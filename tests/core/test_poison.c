@@ -425,6 +425,46 @@ static void test_the_errno_of_what_cannot_be_published(void) {
     }
 }
 
+/* Its deadline passes before it begins, or while it is compiled, and its worker is killed. |begins|:
+ * it begins before the signal comes. The text and |executed| agree (E13, E14), and nobody is blamed
+ * if the worker had been stopped (T2). */
+static void killed_early(bool compiles, bool begins, bool stopped) {
+    struct stage s;
+    set_up(&s);
+    fake.stopped = stopped;
+    s.a.stream.compile_deadline_ns = 10000000;
+    struct bh_event *event = submit_for(&s, &s.a, 10000000);
+    struct bhi_progress_snapshot snapshot = {.started = compiles, .compiles = compiles};
+    (void)bhi_core_worker_deadline(&s.a.worker, fake.now_ns + 20000000, &snapshot);
+    BHT_EQ(fake.kills, 1);
+    if (begins) {
+        snapshot.started = 1;
+        snapshot.compile_ended = true;
+    }
+    bhi_core_worker_mend_text(&s.a.worker, &snapshot);
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = snapshot};
+    death.outcome.status = compiles ? BH_COMPILE_FAILED : BH_DEADLINE;
+    death.outcome.message = s.a.worker.kill_text;
+    bhi_core_worker_died(&s.a.worker, &death);
+    const char *unbegun = strstr(event->verdict.message, "; the submission had not begun");
+    const char *began = strstr(event->verdict.message, "; the submission began as its worker was");
+    BHT_EQ(event->verdict.executed, begins ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO);
+    BHT_EQ(!!unbegun, !compiles && !begins);
+    BHT_EQ(!!began, begins);
+    BHT_EQ(!!strstr(event->verdict.message, "somebody had stopped the worker"), stopped);
+    if (stopped || !compiles) {
+        BHT_EQ(event->verdict.blame, stopped ? BH_BLAME_NONE : BH_BLAME_SUSPECTED);
+    }
+    bhi_event_unref(event);
+    tear_down(&s);
+}
+
+static void test_what_began_while_its_worker_was_killed(void) {
+    for (int i = 0; i < 8; i++) {
+        killed_early(i & 1, i & 2, i & 4);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_the_earliest_origin_through_a_running_one),
@@ -437,6 +477,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_a_late_loss_cannot_be_claimed),
         BHT_TEST(test_skipping),
         BHT_TEST(test_cancelled_together),
+        BHT_TEST(test_what_began_while_its_worker_was_killed),
         BHT_TEST(test_looked_for_behind_one_without_a_deadline),
         BHT_TEST(test_ended_at_its_deadline_from_its_turn_on),
         BHT_TEST(test_a_merged_deadline_is_not_late),

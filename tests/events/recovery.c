@@ -392,6 +392,7 @@ static void case_52_stopped_in_mid_job(void) {
     fx_expect_healthy(s.context, s.b);
     bh_verdict verdict = ev_poisoned(s.bad, BH_DEADLINE, s.bad, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(verdict.limit, STAGE_DEADLINE_NS);
+    BHT_EQ(verdict.blame, BH_BLAME_NONE);
     BHT_EQ(verdict.worker_pid, s.pid);
     BHT_GE(verdict.ended_ns - verdict.started_ns, STAGE_DEADLINE_NS);
     ev_ready(behind);

@@ -245,6 +245,12 @@ static void check_told(struct world *world, const struct worker *worker, int wor
     }
 }
 
+/* Processes of the model do not answer, but nobody stops them. */
+static bool stopped(const struct bhi_core_worker *core_worker) {
+    (void)core_worker;
+    return false;
+}
+
 static void kill_worker(struct bhi_core_worker *core_worker) {
     struct world *world = world_of(core_worker->core);
     struct worker *worker = worker_of(core_worker);
@@ -478,6 +484,7 @@ const struct bhi_core_ops world_core_ops = {
     .withdraw = withdraw,
     .withdrawn = withdrawn,
     .abort = abort_running,
+    .stopped = stopped,
     .kill = kill_worker,
     .notify = notify,
     .arm = arm,

@@ -217,6 +217,16 @@ bool supervise_look(struct world *world) {
 /* -- deaths --------------------------------------------------------------------------------------
  */
 
+/* Did somebody else kill it? In the model, SIGKILL comes from outside if nobody here has sent it. */
+static bool was_killed_by_others(const struct worker *worker) {
+    return worker->death.signal == 9 && worker->core.kill == BHI_KILL_NONE && !worker->zygote_lost;
+}
+
+/* Compiling runs no part of a kernel. */
+static bool is_compiling(const struct worker *worker, uint64_t seq) {
+    return !worker->caught && worker->compiles == seq && worker->runs < seq;
+}
+
 /* What a death comes to for each that was in the lane, from what physically happened. */
 static bool judge(struct world *world, const struct worker *worker, bool closing) {
     const struct bhi_core_worker *core_worker = &worker->core;
@@ -255,6 +265,10 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     } else if (core_worker->kill == BHI_KILL_DEADLINE || core_worker->kill == BHI_KILL_CANCEL ||
                core_worker->kill == BHI_KILL_COMPILE) {
         started = started < culprit ? culprit : started;
+    } else if (was_killed_by_others(worker) && started == culprit &&
+               (is_compiling(worker, culprit) ||
+                world->program->works[worker->records[culprit].work].compiles)) {
+        started--; /* the next worker compiles it */
     }
     bh_status status = worker->death.status;
     for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
@@ -272,9 +286,11 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             if (seq == culprit && status == BH_DEADLINE) {
                 due.cause.limit = world->program->works[work].deadline_ms * MS;
             }
-            bool compiling = !worker->caught && worker->compiles == seq && worker->runs < seq;
-            due.executed = world->program->works[work].compiles || compiling ? BH_EXECUTED_NO
-                                                                             : BH_EXECUTED_UNKNOWN;
+            const bool compiling = is_compiling(worker, seq);
+            const bool begun = worker->caught || seq <= worker_started(worker);
+            due.executed = world->program->works[work].compiles || compiling || !begun
+                               ? BH_EXECUTED_NO
+                               : BH_EXECUTED_UNKNOWN;
             if (seq == culprit && status == BH_COMPILE_FAILED) {
                 due.cause.limit = world->program->streams[worker->stream].compile_ms * MS;
             }
@@ -291,6 +307,9 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                 if (due.cause.blame == BH_BLAME_CERTAIN && due.status == BH_DEADLINE &&
                     seq > worker->kill_started) {
                     due.cause.blame = BH_BLAME_SUSPECTED;
+                }
+                if (was_killed_by_others(worker)) {
+                    due.cause.blame = BH_BLAME_NONE;
                 }
             }
             if (seq != culprit && !wanted && status != BH_CONTEXT_CLOSED &&
@@ -476,6 +495,7 @@ bool supervise_bury(struct world *world, struct worker *worker) {
         .snapshot = worker_snapshot(worker),
         .closing = world->closed,
         .excused = worker->ready && worker->zygote_lost,
+        .cause = was_killed_by_others(worker) ? BHI_CAUSE_OUTSIDE : BHI_CAUSE_OWN,
         .others_would_fail = !worker->ready && worker->death.exit_code == 1,
         .why = {.status = BH_UNAVAILABLE, .message = "it died"},
     };

@@ -337,6 +337,9 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg) {
     } else {
         worker->death.signal = SIGNALS[arg % 4 - 1];
     }
+    if (worker->death.signal == 6 && arg / 8 % 2) {
+        worker->death.signal = 9; /* by somebody outside */
+    }
     world_trace(world, "  worker %d dies: signal %d", worker->core.pid, worker->death.signal);
     return true;
 }

@@ -26,6 +26,7 @@ struct row {
     bool closed;   /* the context */
     bool undead;   /* it was given up */
     bool compiles; /* it was compiling */
+    bool innocent; /* nobody is blamed */
     bh_status verdict;
     int signal, exit_code;
     const char *words;
@@ -45,12 +46,44 @@ static const struct row rows[] = {
      .signal = SIGABRT,
      .exit_code = -1,
      .words = "(signal 6), core dumped"},
+    /* Signals that no kernel can send its worker: somebody else has, or a limit of the host (T2). */
     {.code_kind = CLD_KILLED,
-     .status = SIGKILL, /* by somebody else */
+     .status = SIGKILL,
+     .innocent = true,
      .verdict = BH_WORKER_SIGNAL,
      .signal = SIGKILL,
      .exit_code = -1,
-     .words = "was killed by SIGKILL"},
+     .words = "worker 4242 was killed by SIGKILL (signal 9) from outside"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGTERM,
+     .innocent = true,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGTERM,
+     .exit_code = -1,
+     .words = "was killed by SIGTERM (signal 15) from outside"},
+    {.code_kind = CLD_KILLED,
+     .status = SIGXCPU,
+     .innocent = true,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGXCPU,
+     .exit_code = -1,
+     .words = "was killed by SIGXCPU (signal 24) from outside"},
+    {.code_kind = CLD_KILLED, /* an allocation that was refused kills nobody like that */
+     .status = SIGKILL,
+     .refused = true,
+     .innocent = true,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGKILL,
+     .exit_code = -1,
+     .words = "was killed by SIGKILL (signal 9) from outside"},
+    {.kill = BHI_KILL_DEADLINE,
+     .code_kind = CLD_KILLED,
+     .status = SIGTERM,
+     .innocent = true,
+     .verdict = BH_WORKER_SIGNAL,
+     .signal = SIGTERM,
+     .exit_code = -1,
+     .words = "was killed by SIGTERM (signal 15) from outside"},
     {.code_kind = CLD_KILLED,
      .status = SIGSYS,
      .verdict = BH_SECCOMP,
@@ -200,7 +233,7 @@ static const struct row rows[] = {
      .signal = SIGKILL,
      .exit_code = -1,
      .words = "why it was killed"},
-    /* Its compiler crashed; one that is killed from outside has not. */
+    /* Its compiler crashed. */
     {.code_kind = CLD_KILLED,
      .status = SIGSEGV,
      .compiles = true,
@@ -208,13 +241,6 @@ static const struct row rows[] = {
      .signal = SIGSEGV,
      .exit_code = -1,
      .words = "died while compiling: worker 4242 was killed by SIGSEGV"},
-    {.code_kind = CLD_KILLED,
-     .status = SIGKILL,
-     .compiles = true,
-     .verdict = BH_WORKER_SIGNAL,
-     .signal = SIGKILL,
-     .exit_code = -1,
-     .words = "was killed by SIGKILL"},
     /* It could not be ended. */
     {.kill = BHI_KILL_DEADLINE,
      .undead = true,
@@ -223,11 +249,18 @@ static const struct row rows[] = {
      .words = "SIGKILL did not end the process: the kernel still holds it"},
 };
 
+/* Buries the worker as one whose memory cgroup counts no kill for memory. */
+static void bury(struct puppet *p, struct bhi_worker *worker, struct bhi_obituary *obituary) {
+    worker->memory_limit = LIMIT_MIB << 20;
+    p->zygote->cgroup.version = 2;
+    puppet_bury(worker, obituary);
+    p->zygote->cgroup.version = 0;
+}
+
 static void play(const struct row *row, size_t number) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
-    worker->memory_limit = LIMIT_MIB << 20;
     bh_event *event = puppet_submit(&p);
     struct bhi_progress side = puppet_side(worker);
     atomic_store(&side.header->started_seq, 1);
@@ -254,13 +287,19 @@ static void play(const struct row *row, size_t number) {
     puppet_end_process(worker, row->code_kind, row->status);
     p.zygote->state = row->zygote == LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
     struct bhi_obituary obituary;
-    puppet_bury(worker, &obituary);
+    bury(&p, worker, &obituary);
     const bh_verdict verdict = puppet_verdict(event);
     if (verdict.status != row->verdict || verdict.signal != row->signal ||
         verdict.exit_code != row->exit_code || !strstr(verdict.message, row->words)) {
         BHT_FAIL("row %zu: %s, signal %d, exit code %d, '%s'; must be %s, %d, %d, '%s'", number,
                  bh_status_name(verdict.status), verdict.signal, verdict.exit_code, verdict.message,
                  bh_status_name(row->verdict), row->signal, row->exit_code, row->words);
+    }
+    const bool victim = row->innocent || bh_status_classify(row->verdict) == BH_STATUS_CLASS_VICTIM;
+    if (verdict.blame != (victim ? BH_BLAME_NONE : BH_BLAME_CERTAIN) ||
+        (bh_verdict_classify(&verdict) == BH_STATUS_CLASS_VICTIM) != victim) {
+        BHT_FAIL("row %zu: '%s': blame %d, class %d", number, verdict.message, (int)verdict.blame,
+                 (int)bh_verdict_classify(&verdict));
     }
     BHT_EQ(verdict.worker_pid, 4242);
     BHT_EQ(verdict.executed, row->compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN);
@@ -288,6 +327,30 @@ static void a_death_in_mid_job(void) {
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         play(&rows[i], i);
     }
+}
+
+/* E13: somebody kills the worker while it compiles. Nothing has run, so the next worker does it. */
+static void what_others_ended_while_it_compiled_runs_again(void) {
+    struct puppet p;
+    puppet_open(&p);
+    bh_event *event = puppet_submit(&p);
+    for (int deaths = 0; deaths < 3; deaths++) {
+        struct bhi_worker *worker = puppet_serving(&p);
+        BHT_EQ(worker->core.published, 1);
+        struct bhi_progress side = puppet_side(worker);
+        atomic_store(&side.header->started_seq, 1);
+        atomic_store(&side.header->compile_seq, 1);
+        bhi_progress_unmap(&side);
+        puppet_end_process(worker, CLD_KILLED, SIGKILL);
+        struct bhi_obituary obituary;
+        bury(&p, worker, &obituary);
+        BHT_STR_HAS(obituary.line, "worker 4242 was killed by SIGKILL (signal 9) from outside");
+        BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
+    }
+    puppet_complete(puppet_serving(&p), 1);
+    BHT_EQ(puppet_verdict(event).status, BH_OK);
+    bh_event_release(event);
+    puppet_close(&p);
 }
 
 /* A worker inherits the host's limit on the address space, which may be lower than its own. */
@@ -452,6 +515,27 @@ static void memory_that_others_used_up(void) {
     }
 }
 
+/* T2: without a cgroup nobody says why Linux killed a worker. So if it has killed for memory since
+ * the worker was started, that may have been why. */
+static void memory_without_a_cgroup(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_serving(&p);
+    worker->oom_kills--;
+    bh_event *event = puppet_submit(&p);
+    struct bhi_progress side = puppet_side(worker);
+    atomic_store(&side.header->started_seq, 1);
+    bhi_progress_unmap(&side);
+    puppet_end_process(worker, CLD_KILLED, SIGKILL);
+    puppet_bury(worker, NULL);
+    const bh_verdict verdict = puppet_verdict(event);
+    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
+    BHT_STR_HAS(verdict.message, "memory");
+    bh_event_release(event);
+    puppet_close(&p);
+}
+
 /* -- while it starts --------------------------------------------------------------------------- */
 
 static const struct start {
@@ -590,10 +674,16 @@ static void one_that_is_retired_is_not_mourned(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(a_death_in_mid_job),           BHT_TEST(the_host_limits_its_address_space),
-        BHT_TEST(what_it_had_recorded_is_good), BHT_TEST(an_old_refusal_is_no_cause),
-        BHT_TEST(memory_that_others_used_up),   BHT_TEST(what_was_let_go_does_not_run_again),
-        BHT_TEST(a_death_while_it_starts),      BHT_TEST(one_that_is_retired_is_not_mourned),
+        BHT_TEST(what_others_ended_while_it_compiled_runs_again),
+        BHT_TEST(memory_without_a_cgroup),
+        BHT_TEST(a_death_in_mid_job),
+        BHT_TEST(the_host_limits_its_address_space),
+        BHT_TEST(what_it_had_recorded_is_good),
+        BHT_TEST(an_old_refusal_is_no_cause),
+        BHT_TEST(memory_that_others_used_up),
+        BHT_TEST(what_was_let_go_does_not_run_again),
+        BHT_TEST(a_death_while_it_starts),
+        BHT_TEST(one_that_is_retired_is_not_mourned),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

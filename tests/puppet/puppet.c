@@ -86,6 +86,7 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     memcpy(worker->device, puppet->stream->device, sizeof worker->device);
     worker->memory_limit = puppet->stream->memory_limit;
     worker->kind = puppet->stream->kind;
+    worker->oom_kills = bhi_oom_kills();
     worker->state = state;
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->cache.area = worker->words.fd = -1;

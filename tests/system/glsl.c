@@ -379,11 +379,13 @@ static void lies_are_seen_through(void) {
 static void deaths_have_a_cause(void) {
     static const struct {
         const char *fault, *message;
+        bh_status status;
     } deaths[] = {
-        {"*:compile:1=segv", "test.comp: the compiler crashed (SIGSEGV)"},
-        {"*:compiled:1=kill", "test.comp: the compiler crashed (SIGKILL)"},
-        {"*:compile:1=exit7", "exit"},
-        {"*:compile:1=hang", "test.comp: the compile deadline of "},
+        {"*:compile:1=segv", "test.comp: the compiler crashed (SIGSEGV)", BH_COMPILE_FAILED},
+        {"*:compiled:1=kill", "test.comp: the compiler was killed from outside (SIGKILL)",
+         BH_WORKER_SIGNAL},
+        {"*:compile:1=exit7", "exit", BH_COMPILE_FAILED},
+        {"*:compile:1=hang", "test.comp: the compile deadline of ", BH_COMPILE_FAILED},
     };
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
         bh_context *context = fx_context(deaths[i].fault);
@@ -391,7 +393,7 @@ static void deaths_have_a_cause(void) {
         source.deadline_ns =
             strstr(deaths[i].fault, "hang") ? 500 * bht_slowness() * FX_MS : FX_SECONDS;
         bh_detail detail;
-        refused(context, &source, BH_COMPILE_FAILED, &detail);
+        refused(context, &source, deaths[i].status, &detail);
         BHT_STR_HAS(detail.message, deaths[i].message);
         bh_context_destroy(context);
     }

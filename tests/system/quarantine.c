@@ -66,17 +66,21 @@ static void fresh_word(struct stage *s) {
     s->open = fx_pointer(s->word);
 }
 
-/* The gate runs on |stream|, and its worker is killed. */
-static bh_verdict die(struct stage *s, bh_stream *stream) {
+/* The gate runs on |stream|, and its worker gets |signal|. */
+static bh_verdict die_of(struct stage *s, bh_stream *stream, int signal, bh_status status) {
     pid_t pid = fx_ready(stream);
     fresh_word(s);
     bh_event *event = fx_gate(stream, s->gate, s->word);
     fx_await_gate(s->word);
-    fx_kill(pid, SIGSEGV);
+    fx_kill(pid, signal);
     bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(verdict.status, status);
     bh_event_release(event);
     return verdict;
+}
+
+static bh_verdict die(struct stage *s, bh_stream *stream) {
+    return die_of(s, stream, SIGSEGV, BH_WORKER_SIGNAL);
 }
 
 static size_t held(struct stage *s) {
@@ -311,6 +315,25 @@ static void every_kind_of_death_counts(void) {
     }
 }
 
+/* T2: a kernel cannot send its worker these signals, nor stop it. */
+static void what_came_from_outside_counts_for_nobody(void) {
+    static const int signals[] = {SIGKILL, SIGTERM, SIGXCPU, SIGSTOP};
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BHT_SECOND_MS * FX_MS / 4);
+    for (size_t i = 0; i < BHT_COUNT(signals); i++) {
+        const bool stops = signals[i] == SIGSTOP;
+        const bh_verdict verdict =
+            die_of(&s, s.stream, signals[i], stops ? BH_DEADLINE : BH_WORKER_SIGNAL);
+        BHT_EQ(verdict.signal, stops ? SIGKILL : signals[i]);
+        BHT_EQ(verdict.blame, BH_BLAME_NONE);
+        BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_VICTIM);
+        BHT_STR_HAS(verdict.message,
+                    stops ? "somebody had stopped the worker (SIGSTOP)" : "from outside");
+        BHT_EQ(held(&s), 0);
+    }
+    accepted(&s, s.stream);
+    stage_close(&s);
+}
+
 static void a_compiler_that_runs_out_of_memory_counts(void) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_stream_options options = fx_stream_options();
@@ -379,7 +402,7 @@ static void a_death_among_several_kernels_counts_for_none(void) {
         bh_event *event;
         BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
         WAIT_UNTIL(((volatile uint32_t *)s.open)[1] != 0, 20000);
-        fx_kill(pid, SIGKILL);
+        fx_kill(pid, SIGSEGV);
         fx_expect(event, BH_WORKER_SIGNAL);
         bh_event_release(event);
         bh_kernel_release(other);
@@ -575,6 +598,7 @@ int main(int argc, char **argv) {
         BHT_TEST(it_is_released),
         BHT_TEST(it_expires),
         BHT_TEST(every_kind_of_death_counts),
+        BHT_TEST(what_came_from_outside_counts_for_nobody),
         BHT_TEST(a_compiler_that_runs_out_of_memory_counts),
         BHT_TEST(what_does_not_count),
         BHT_TEST(a_death_among_several_kernels_counts_for_none),
