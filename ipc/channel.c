@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -320,7 +321,11 @@ static int listen_at(const char *path) {
     if (fd < 0) {
         return -errno;
     }
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1)) {
+    struct stat made;
+    /* A umask may have masked the right to connect. The folder is ours alone. */
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) ||
+        (lstat(path, &made) == 0 && !(made.st_mode & S_IWUSR) && chmod(path, S_IRWXU)) ||
+        listen(fd, 1)) {
         int error = -errno;
         close(fd);
         return error;

@@ -52,6 +52,9 @@ struct bhi_progress_header {
     /* How many allocations failed in the worker (malloc, mmap). It distinguishes a death by the
      * memory limit from other deaths. */
     _Atomic uint64_t refused_allocations;
+    /* How many threads could not be started although there was memory for them: processes and
+     * threads are limited. */
+    _Atomic uint64_t refused_threads;
     /* Loader: the submission that it loads for, and the bytes of it that are loaded. */
     _Atomic uint64_t load_seq;
     _Atomic uint64_t load_bytes;

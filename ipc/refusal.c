@@ -188,6 +188,47 @@ static void give_filter(struct bhi_refusal *out, const char *container) {
     }
 }
 
+/* Returns true if the user namespace does not map our user; then nobody may map it into another. */
+static bool is_unmapped(const char *root) {
+    char text[FILE_BYTES];
+    unsigned inside, outside, count;
+    int length = 0;
+    if (!read_file(root, "/proc/self/uid_map", text)) {
+        return false;
+    }
+    for (const char *at = text; sscanf(at, "%u %u %u%n", &inside, &outside, &count, &length) == 3;
+         at += length) {
+        if (geteuid() >= inside && geteuid() - inside < count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The ids of a zygote are written to its files in /proc. */
+static bool misses_proc(const char *root, enum bhi_refused refused, int error,
+                        struct bhi_refusal *out) {
+    char path[PATH_MAX], self[32];
+    if (error == ENOENT && refused == BHI_REFUSED_IDS) {
+        give(out, "mount -t proc proc /proc", "/proc is not mounted here");
+        return true;
+    }
+    snprintf(path, sizeof path, "%s/proc/self", root);
+    const ssize_t length = readlink(path, self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    if (length > 0 && strtol(self, NULL, 10) != getpid()) {
+        give(out, "mount -t proc proc /proc in this namespace (unshare --mount-proc)",
+             "/proc is that of another pid namespace");
+        return true;
+    }
+    if (is_unmapped(root)) {
+        give(out, "a user namespace that maps this user (unshare --map-current-user, newuidmap)",
+             "this user namespace does not map user %u", (unsigned)geteuid());
+        return true;
+    }
+    return false;
+}
+
 static const char restrict_setting[] =
     "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with 'userns,' "
     "for bulkhead-worker (docs/containers.md)";
@@ -201,7 +242,13 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
     if (error == ENOSPC && limited(root, out)) {
         return;
     }
-    if (error == ENOSPC || error == EUSERS) {
+    if (refused != BHI_REFUSED_CALL && misses_proc(root, refused, error, out)) {
+        return;
+    }
+    if (error == EAGAIN) {
+        give(out, "a higher limit of processes and threads (ulimit -u, pids.max of the cgroup)",
+             "no more processes may be started");
+    } else if (error == ENOSPC || error == EUSERS) {
         give(out,
              "nest fewer containers or sandboxes, or sysctl user.max_user_namespaces=N with a "
              "larger N",

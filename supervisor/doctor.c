@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
+#include "base/limits.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
@@ -111,6 +112,16 @@ static void check_pidfd(struct report *report) {
     bool works = fd >= 0 && pidfd_send_signal(fd, 0, NULL, 0) == 0;
     add(report, "kernel", "pidfd", true, works ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
         "Linux 5.3 or newer", "signalling through a pidfd %s", works ? "works" : "does not work");
+}
+
+static void check_limits(struct report *report) {
+    char list[400];
+    const bool limited = bhi_limits_list(list, sizeof list) > 0;
+    add(report, "kernel", "limits", false, limited ? BH_CHECK_ABSENT : BH_CHECK_HOLDS,
+        "higher hard limits (ulimit -H), which workers get",
+        limited ? "workers have less than they may need: %s"
+                : "no hard limit of this process can end a worker%s",
+        list);
 }
 
 static void check_cgroup(struct report *report, const struct bhi_zygote *zygote) {
@@ -603,6 +614,7 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     check_memfd(&report);
     check_lane(&report);
     check_pidfd(&report);
+    check_limits(&report);
     bool started, remedied;
     if ((status = report_worker(&report, context, &started, &remedied, detail)) != BH_OK ||
         (status = report_devices(&report, context, started, remedied, detail)) != BH_OK) {

@@ -1,7 +1,10 @@
 #include "tool/task.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/limits.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
@@ -33,9 +36,11 @@ bool bhi_task_await(pthread_t thread) {
     }
 }
 
-static bool refuse_memory(const char *command, int *out_exit) {
-    bhi_complain(command, "out of memory");
-    bhi_ending_blame(BH_NO_MEMORY);
+static bool refuse_threads(const char *command, int error, int *out_exit) {
+    char limit[BHI_LIMIT_TEXT];
+    bhi_complain(command, "cannot start a thread: %s%s", strerror(error),
+                 bhi_limit_named(error, limit));
+    bhi_ending_blame(error == ENOMEM ? BH_NO_MEMORY : BH_SYSTEM);
     *out_exit = BHI_EXIT_ENVIRON;
     return false;
 }
@@ -45,12 +50,14 @@ bool bhi_task_run_all(const char *command, bh_context **context, size_t count, v
     struct task task = {call, argument};
     pthread_t *threads = calloc(count, sizeof *threads);
     size_t started = 0, ended = 0;
-    while (threads && started < count && pthread_create(&threads[started], NULL, run, &task) == 0) {
-        started++;
+    int error = threads ? 0 : ENOMEM;
+    while (!error && started < count) {
+        error = pthread_create(&threads[started], NULL, run, &task);
+        started += !error;
     }
     if (!started) {
         free(threads);
-        return refuse_memory(command, out_exit);
+        return refuse_threads(command, error, out_exit);
     }
     while (ended < started && bhi_task_await(threads[ended])) {
         ended++;

@@ -102,8 +102,7 @@ static const char *advice_on_compiling(const bh_verdict *verdict, bool trusted) 
 
 /* Somebody else has ended the worker. */
 static bool is_from_outside(const bh_verdict *verdict) {
-    return verdict->signal && !verdict->hops && verdict->blame == BH_BLAME_NONE &&
-           bh_verdict_classify(verdict) == BH_STATUS_CLASS_VICTIM &&
+    return verdict->signal && verdict->blame == BH_BLAME_NONE &&
            bh_status_classify(verdict->status) != BH_STATUS_CLASS_VICTIM;
 }
 

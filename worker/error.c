@@ -39,8 +39,9 @@ int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno
 int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_errno,
                      const char *what) {
     struct bhi_refusal why;
+    const bool no_proc = refused == BHI_REFUSED_IDS && sys_errno == ENOENT;
     if (refused != BHI_REFUSED_NAMESPACES && sys_errno != EPERM && sys_errno != EACCES &&
-        sys_errno != ENOSYS) {
+        sys_errno != ENOSYS && !no_proc) {
         return bhi_error_set_errno(error, BH_UNSUPPORTED, sys_errno, "%s", what);
     }
     bhi_refusal_find(refused, sys_errno, "", &why);

@@ -1,10 +1,13 @@
 #include "worker/host.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define THREAD_STACK ((size_t)2 << 20) /* what glibc takes where there is no limit */
 
 /* Signal dispositions, signal mask, process group, folder and limit are the host's, and are all
  * reset. An ignored SIGCHLD, for example, would make the kernel reap the zygote before the warden
@@ -24,13 +27,30 @@ static void reset(void) {
         /* Harmless: the process stays in the host's folder, which keeps a mount busy. */
     }
     umask(077);
-    /* Takes as many descriptors as the hard limit allows. The host may have lowered its soft limit
-     * for a time, but all workers would inherit that for as long as their zygote lives. In an
-     * opener, each file whose close() hangs keeps its descriptor. */
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Raises each soft limit to the hard one. A soft limit is the host's own, perhaps for a time, but
+ * all workers would inherit it for as long as their zygote lives: RLIMIT_CPU would end a worker
+ * that has served many submissions, a small stack would end a compile. In an opener, each file
+ * whose close() hangs keeps its descriptor. */
+static void raise_limits(void) {
+    for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
+        struct rlimit limit;
+        if (resource != RLIMIT_CORE && getrlimit((__rlimit_resource_t)resource, &limit) == 0 &&
+            limit.rlim_cur != limit.rlim_max) {
+            limit.rlim_cur = limit.rlim_max;
+            (void)setrlimit((__rlimit_resource_t)resource, &limit);
+        }
+    }
+    /* glibc took the size of a thread's stack from the limit when the process began. */
+    pthread_attr_t defaults;
+    size_t stack;
+    if (pthread_getattr_default_np(&defaults) == 0) {
+        if (pthread_attr_getstacksize(&defaults, &stack) == 0 && stack < THREAD_STACK &&
+            pthread_attr_setstacksize(&defaults, THREAD_STACK) == 0) {
+            (void)pthread_setattr_default_np(&defaults);
+        }
+        pthread_attr_destroy(&defaults);
     }
 }
 
@@ -47,6 +67,7 @@ static void hold_standard_streams(void) {
 }
 
 bool bhi_host_forget(void) {
+    raise_limits();
     reset();
     hold_standard_streams();
     return close_range(BHI_HOST_SOCKET + 1, ~0u, 0) == 0 &&

@@ -19,11 +19,11 @@ static int last_error(void) {
     return zmq_errno() > 0 ? -zmq_errno() : -EIO;
 }
 
-/* libzmq starts its threads with the first socket, and aborts the process if it cannot open a
- * descriptor for one of them. So the first socket is made here, once. As many descriptors as it
- * needs are opened before and closed just before the call, which shows that the process and the
- * machine have room for them. A later socket that finds no room fails without harm
- * (ipc/channel.c). */
+/* libzmq starts its threads with the first socket, and aborts the process if it cannot start one, or
+ * cannot open a descriptor for one of them. So the first socket is made here, once. As many
+ * descriptors and threads as it needs are made before and ended just before the call, which shows
+ * that the process and the machine have room for them. A later socket that finds no room fails
+ * without harm (ipc/channel.c). */
 /* Returns 0 if the address space has room for the threads of libzmq and the reactor: libzmq aborts
  * the process if it cannot start one, too. */
 static int check_address_space(void) {
@@ -43,9 +43,33 @@ static int check_address_space(void) {
     return 0;
 }
 
+static void *hold(void *gate) {
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* Returns 0 if as many threads as are needed can be started: a limit of processes may forbid it. */
+static int check_threads(void) {
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[THREADS];
+    int count = 0, error = 0;
+    pthread_mutex_lock(&gate);
+    while (!error && count < THREADS) {
+        error = pthread_create(&threads[count], NULL, hold, &gate);
+        count += !error;
+    }
+    pthread_mutex_unlock(&gate);
+    while (count > 0) {
+        pthread_join(threads[--count], NULL);
+    }
+    return -error;
+}
+
 static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = check_address_space();
+    error = error ? error : check_threads();
     (void)context; /* in builds without step points */
     BHI_STEP_POINT("libzmq_is_due", context);
     pthread_mutex_lock(&one_at_a_time);

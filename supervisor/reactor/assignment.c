@@ -1,6 +1,7 @@
 #include "supervisor/reactor/assignment.h"
 #include "base/detail.h"
 #include "base/futex.h"
+#include "base/limits.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
 #include "supervisor/context/pump.h"
@@ -307,11 +308,14 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     /* An executable that has run before may be replaced at this moment: it is tried again. */
     bool hopeless = !context->has_had_zygote && zygote->no_program;
     if (!context->has_had_zygote && context->mute_starts >= MUTE_STARTS) {
+        char limits[200];
+        const bool limited = bhi_limits_list(limits, sizeof limits) > 0;
         hopeless = true;
         bhi_fail(&why, BH_UNAVAILABLE, 0,
                  "the worker executable %.200s was started %u times and ended each time without "
-                 "a message" BHI_CORRECTION "%s",
-                 context->settings.worker_path, MUTE_STARTS, context->settings.worker_remedy);
+                 "a message%s%s" BHI_CORRECTION "%s",
+                 context->settings.worker_path, MUTE_STARTS, limited ? "; it is limited: " : "",
+                 limits, limited ? "raise the limits" : context->settings.worker_remedy);
     }
     no_zygote(context, zygote->requested, &why, hopeless);
     bhi_context_pump_unlock(context);

@@ -4,19 +4,8 @@
 #include "supervisor/worker/proc_status.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #define HANG_UP_NS (200ull * 1000000) /* for a worker to end after its sockets have closed */
-
-/* Returns the processor time that a process has used in its life; 0: the process has ended. */
-static uint64_t cpu_ns_of(pid_t pid) {
-    clockid_t clock;
-    struct timespec time;
-    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
-        return 0;
-    }
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
 
 void bhi_look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
     struct bhi_core_worker *core = &worker->core;
@@ -24,8 +13,8 @@ void bhi_look_at_conduct(struct bhi_worker *worker, uint64_t now_ns) {
                       !worker->lessons.kernel;
     uint64_t used_ns, time_ns;
     if (core->kill != BHI_KILL_NONE || worker->reap_deadline_ns ||
-        bhi_conduct_look(&worker->conduct, now_ns, core->published, idle, cpu_ns_of(core->pid),
-                         &used_ns, &time_ns) != BHI_CONDUCT_KILL) {
+        bhi_conduct_look(&worker->conduct, now_ns, core->published, idle,
+                         bhi_proc_cpu_ns(core->pid), &used_ns, &time_ns) != BHI_CONDUCT_KILL) {
         return;
     }
     char what[128];

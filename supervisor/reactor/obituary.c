@@ -13,12 +13,15 @@
 #include "supervisor/stream/tenant.h"
 #include "supervisor/worker/zygote.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
-#define LATE_NS (2000ull * 1000000) /* a guarded kernel, however large, has ended long before */
+#define NS_PER_S 1000000000ull
+#define LATE_NS  (2000ull * 1000000) /* a guarded kernel, however large, has ended long before */
 
 static bool ran_out_of_memory(const struct bhi_worker *worker, enum bhi_oom oom) {
     if (oom == BHI_OOM_LIMIT) {
@@ -29,11 +32,11 @@ static bool ran_out_of_memory(const struct bhi_worker *worker, enum bhi_oom oom)
     return atomic_load(&worker->progress.header->refused_allocations) > worker->refused_seen;
 }
 
-/* Names the limit that the worker has exceeded. A worker inherits the host's limit on the address
+/* Names the limit that the worker has exceeded. A worker has the host's hard limit on the address
  * space: if that is lower, it was reached first. */
 static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *outcome,
                          char *message, size_t size) {
-    const uint64_t space = bhi_limit_of_address_space(), limit = worker->memory_limit;
+    const uint64_t space = bhi_limit_of_workers(RLIMIT_AS), limit = worker->memory_limit;
     const bool inherited = space != UINT64_MAX && (!limit || space < limit);
     outcome->limit = inherited ? space : limit;
     snprintf(message, size,
@@ -41,6 +44,14 @@ static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *ou
                          "leaves it (raise ulimit -v)"
                        : "worker %d exceeded its memory limit of %llu MiB",
              worker->core.pid, (unsigned long long)(outcome->limit >> 20));
+}
+
+/* Returns true if the worker may have used as much processor time as the host's hard limit allows.
+ * Linux sends SIGKILL then. */
+static bool used_its_time(const struct bhi_worker *worker) {
+    const uint64_t limit_s = bhi_limit_of_workers(RLIMIT_CPU), used_ns = worker->limited_ns;
+    return limit_s < UINT64_MAX / NS_PER_S &&
+           (!used_ns || used_ns + NS_PER_S / 10 >= limit_s * NS_PER_S);
 }
 
 /* A signal that the worker cannot send itself has ended it. Linux sends SIGKILL for memory, too: to
@@ -57,6 +68,12 @@ static enum bhi_cause judge_signal(const struct bhi_worker *worker, enum bhi_oom
     }
     const char *who = " from outside: a kernel cannot do that";
     enum bhi_cause cause = BHI_CAUSE_OUTSIDE;
+    if (used_its_time(worker)) {
+        snprintf(message + used, size - (size_t)used,
+                 ": the host allows a process %llu s of processor time (raise ulimit -t)",
+                 (unsigned long long)bhi_limit_of_workers(RLIMIT_CPU));
+        return cause;
+    }
     if (signal == SIGKILL && oom != BHI_OOM_OTHERS && !bhi_worker_has_cgroup(worker)) {
         const uint64_t kills = bhi_oom_kills();
         if (kills == UINT64_MAX) {
@@ -151,7 +168,7 @@ static enum bhi_cause cause_of_death(const struct bhi_worker *worker, struct bhi
 /* Describes why the worker never became ready. */
 static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     const struct bhi_progress_header *header = worker->progress.header;
-    char message[256], text[BHI_ERROR_TEXT];
+    char message[256], text[BHI_ERROR_TEXT], limit[BHI_LIMIT_TEXT];
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     uint32_t status = header->step_status; /* copied once; may be any number */
     int error = header->step_error;
@@ -162,7 +179,8 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     bhi_text_line(clean, sizeof clean, text, strlen(text));
     if (worker->exit_known && worker->exit_code_kind == CLD_EXITED && clean[0] &&
         bh_status_classify((bh_status)status) == BH_STATUS_CLASS_ENVIRON) {
-        bhi_fail(why, (bh_status)status, 0, "%s", clean); /* the errno is in its text */
+        bhi_fail(why, (bh_status)status, 0, "%s%s", clean, /* the errno is in its text */
+                 error == EAGAIN ? bhi_limit_processes(limit) : "");
         why->sys_errno = error > 0 && error < 4096 ? error : 0;
         return;
     }
@@ -180,8 +198,12 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
         return;
     }
     (void)cause_of_death(worker, &outcome, message, sizeof message);
-    bhi_fail(why, BH_UNAVAILABLE, 0, "%s while starting (step %s)%s%s", message,
-             bhi_step_name(step), clean[0] ? ": " : "", clean);
+    /* A library may abort, or report anything, where it cannot start a thread. */
+    const bool threads = atomic_load(&header->refused_threads) > 0;
+    bhi_fail(why, BH_UNAVAILABLE, 0, "%s while starting (step %s)%s%s%s%s", message,
+             bhi_step_name(step), clean[0] ? ": " : "", clean,
+             threads ? "; it could not start a thread" : "",
+             threads ? bhi_limit_processes(limit) : "");
 }
 
 /* Writes the line for the host's log: what happened, and what follows for the stream. */

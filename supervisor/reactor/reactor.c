@@ -259,6 +259,7 @@ static void on_worker_pidfd(struct bhi_worker *worker) {
     bhi_poller_unwatch(&worker->context->poller, worker->pidfd);
     bhi_context_lock(worker->context);
     worker->ended_ns = bhi_now_ns();
+    worker->limited_ns = bhi_proc_limited_ns(worker->core.pid);
     if (!worker->reap_deadline_ns) {
         worker->reap_deadline_ns = worker->ended_ns + REAP_GRACE_NS;
     }

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/fd_free.h"
 #include "base/futex.h"
+#include "base/limits.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
@@ -130,7 +131,9 @@ static void failed(struct bhi_zygote *zygote, const struct bhi_msg_zygote_failed
         status = BH_UNAVAILABLE;
     }
     bhi_context_lock(zygote->context);
-    bhi_fail(&zygote->failure, status, 0, "%s", failed->text); /* the errno is in its text */
+    char limit[BHI_LIMIT_TEXT];
+    bhi_fail(&zygote->failure, status, 0, "%s%s", failed->text, /* the errno is in its text */
+             failed->error == EAGAIN ? bhi_limit_processes(limit) : "");
     zygote->failure.sys_errno = failed->error;
     bhi_context_unlock(zygote->context);
 }
@@ -183,8 +186,10 @@ static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, in
     worker->exit_known = true;
     worker->exit_code_kind = CLD_EXITED;
     worker->exit_status = 0;
+    char limit[BHI_LIMIT_TEXT];
     snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
-             "the driver's process (zygote) could not fork: %s", name_of(error));
+             "the driver's process (zygote) could not fork: %s%s", name_of(error),
+             bhi_limit_named(error, limit));
     worker->core.kill = BHI_KILL_START;
     bhi_context_unlock(zygote->context);
 }

@@ -28,8 +28,14 @@ static bool same(const struct stat *a, const struct stat *b) {
 }
 
 int bhi_directory_lock_make(const char *path, mode_t mode) {
+    struct stat made;
     if (mkdir(path, mode | S_ISVTX) != 0) {
         return -errno;
+    }
+    /* The host's umask may mask its own rights, and cannot be changed while it has other threads.
+     * Nobody else can replace the folder: its parent is safe. */
+    if (lstat(path, &made) == 0 && (made.st_mode & mode) != mode) {
+        (void)chmod(path, mode | S_ISVTX);
     }
     int error;
     BHI_AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

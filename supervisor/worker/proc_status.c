@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_THREADS 256
@@ -239,4 +240,21 @@ bool bhi_proc_is_stopped(const struct bhi_proc_place *place) {
     char path[32];
     snprintf(path, sizeof path, "%d/stat", (int)place->pid);
     return place->pid > 0 && read_state(place->proc, path) == 'T';
+}
+
+static uint64_t read_clock(clockid_t clock) {
+    struct timespec time;
+    return clock_gettime(clock, &time) != 0
+               ? 0
+               : (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+uint64_t bhi_proc_cpu_ns(pid_t pid) {
+    clockid_t clock;
+    return pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 ? 0 : read_clock(clock);
+}
+
+/* The lowest bits of a process's clock say what it counts: 0 is user and system time, in ticks. */
+uint64_t bhi_proc_limited_ns(pid_t pid) {
+    return pid <= 0 ? 0 : read_clock((clockid_t)(~(unsigned)pid << 3));
 }

@@ -6,6 +6,7 @@
 #include "base/proc_place.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Checks the status of each thread at |place|: Seccomp 2, NoNewPrivs 1, CapInh/Prm/Eff/Bnd/Amb 0.
@@ -23,5 +24,9 @@ pid_t bhi_pidfd_pid_in(int pidfd, bool inside);
 bool bhi_proc_is_runnable(pid_t pid);
 /* Returns true if a signal has stopped it (SIGSTOP). */
 bool bhi_proc_is_stopped(const struct bhi_proc_place *place);
+/* Returns the processor time that it has used in its life; 0: it was reaped. */
+uint64_t bhi_proc_cpu_ns(pid_t pid);
+/* The same as RLIMIT_CPU counts it: in ticks, so it may differ by a lot on a virtual machine. */
+uint64_t bhi_proc_limited_ns(pid_t pid);
 
 #endif

@@ -139,6 +139,7 @@ struct bhi_worker {
     uint64_t start_deadline_ns;
     uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
     uint64_t ended_ns;         /* when the pidfd fired; 0: it has not */
+    uint64_t limited_ns;       /* its processor time then, as RLIMIT_CPU counts; 0: reaped before */
     uint64_t killed_ns;        /* when SIGKILL was first sent; 0: it was not */
     bool kill_failed;          /* SIGKILL has not ended it in time: given up */
     uint64_t hung_up_ns;       /* when it had closed a socket: it must end soon; 0: it has not */

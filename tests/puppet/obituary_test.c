@@ -359,7 +359,7 @@ static void the_host_limits_its_address_space(void) {
     static const uint64_t own[] = {0, UINT64_C(7) << 40, UINT64_C(64) << 20};
     struct rlimit limit;
     BHT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
-    limit.rlim_cur = UINT64_C(3) << 40;
+    limit.rlim_cur = limit.rlim_max = UINT64_C(3) << 40;
     BHT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
     for (size_t i = 0; i < BHT_COUNT(own); i++) {
         const bool inherited = own[i] != UINT64_C(64) << 20;

@@ -501,8 +501,24 @@ static void real_groups(void) {
     bhi_cgroup_close(&here);
 }
 
+/* A host's umask may mask its own rights. Root has them anyway, so the mode is what counts. */
+static void a_umask_that_masks_the_owner(void) {
+    struct stat made;
+    open_parent();
+    const char *path = in(parent, FOLDER);
+    umask(0777);
+    const int lock_fd = bhi_directory_lock_make(path, 0700);
+    umask(022);
+    BHT_GE(lock_fd, 0);
+    BHT_EQ(stat(path, &made), 0);
+    BHT_EQ(made.st_mode & 0777, 0700);
+    close(lock_fd);
+    close_parent();
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
+        BHT_TEST(a_umask_that_masks_the_owner),
         BHT_TEST(what_a_killed_process_left_goes),
         BHT_TEST(a_sweep_does_so_much_and_the_next_one_goes_on),
         BHT_TEST(links_inside_go_and_not_what_they_point_to),

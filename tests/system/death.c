@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -337,6 +338,23 @@ static void a_start_timeout_of_0_is_the_default(void) {
     bh_context_destroy(context);
 }
 
+#if !BHT_ASAN && !BHT_TSAN /* they take processor time of this process, too */
+/* The soft limit is the host's own: workers get the hard one. Linux ends what reaches that, which
+ * is no kernel's fault (T2), and the message names the limit. */
+static void the_host_limits_processor_time(void) {
+    const struct rlimit limit = {1, 2};
+    BHT_EQ(setrlimit(RLIMIT_CPU, &limit), 0);
+    struct running r = start_hanging(NULL, BH_FOREVER);
+    const bh_verdict verdict = fx_verdict(r.event);
+    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(verdict.signal, SIGKILL);
+    BHT_EQ(verdict.blame, BH_BLAME_NONE);
+    BHT_STR_HAS(verdict.message,
+                "the host allows a process 2 s of processor time (raise ulimit -t)");
+    finish(&r);
+}
+#endif
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(sigsegv),
@@ -350,6 +368,9 @@ int main(int argc, char **argv) {
         BHT_TEST(a_memory_bomb_runs_into_the_limit),
 #if !BHT_ASAN
         BHT_TEST(a_memory_bomb_without_cgroup),
+#endif
+#if !BHT_ASAN && !BHT_TSAN
+        BHT_TEST(the_host_limits_processor_time),
 #endif
         BHT_TEST(no_device_can_be_created),
         BHT_TEST(a_worker_with_a_wrong_token),

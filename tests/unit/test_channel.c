@@ -213,6 +213,21 @@ static void test_refusals(void) {
     bhi_channel_close(NULL);
 }
 
+/* A host's umask may mask the right to connect to its own sockets; root has all rights. */
+static void test_a_umask_that_masks_the_owner(void) {
+    struct fixture *f = &fixture;
+    struct bhi_channel c;
+    char path[80];
+    int listener;
+    BHT_TRUE(geteuid() != 0 || (chown(f->folder, 65533, 65533) == 0 && seteuid(65533) == 0));
+    umask(0777);
+    snprintf(path, sizeof path, "%.63s/masked", f->folder);
+    BHT_EQ(bhi_channel_open(&c, f->context, path, &listener), 0);
+    bhi_channel_close(&c);
+    close(listener);
+    BHT_EQ(seteuid(getuid()), 0);
+}
+
 /* There is nothing left in the folder that anybody else could connect to. */
 static void test_no_way_in(void) {
     struct fixture *f = &fixture;
@@ -508,6 +523,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_peer_goes),
         BHT_TEST(test_worker_goes),
         BHT_TEST(test_refusals),
+        BHT_TEST(test_a_umask_that_masks_the_owner),
         BHT_TEST(test_byte_by_byte_and_all_at_once),
         BHT_TEST(test_garbage),
         BHT_TEST(test_length_lies),

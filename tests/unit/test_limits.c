@@ -2,7 +2,12 @@
 #include "base/limits.h"
 #include "harness.h"
 #include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* Each test has a process of its own, so a limit stays in it. */
 static void set_limit(__rlimit_resource_t resource, uint64_t bytes) {
@@ -53,15 +58,71 @@ static void test_address_space(void) {
     BHT_EQ(bhi_limit_of_address_space(), limit);
     BHT_STR_EQ(bhi_limit_address_space(text), words);
     BHT_STR_EQ(bhi_limit_named(ENOMEM, text), words);
-    BHT_STR_EQ(bhi_limit_named(EAGAIN, text), words);
     BHT_STR_EQ(bhi_limit_named(EFBIG, text), "");
+}
+
+static void put(const char *folder, const char *name, const char *content) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "we");
+    BHT_TRUE(file && fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
+/* What is listed, and what has no limit is not. */
+static void test_all_of_them(void) {
+    static const struct rlimit seconds = {3, 7};
+    char before[400], after[400];
+    const int count = bhi_limits_list(before, sizeof before);
+    if (strstr(before, "ulimit -t")) {
+        return;
+    }
+    BHT_EQ(setrlimit(RLIMIT_CPU, &seconds), 0);
+    BHT_EQ(bhi_limits_list(after, sizeof after), count + 1);
+    BHT_STR_HAS(after, "processor time of a worker 7 s (ulimit -t)");
+    BHT_EQ(bhi_limit_of_workers(RLIMIT_CPU), 7);
+}
+
+/* The lower one of the user's limit and of those of the groups up to the root, v1 and v2. */
+static void test_processes(void) {
+    static const struct {
+        const char *cgroup, *folder, *content;
+        uint64_t user;
+        const char *words;
+    } rows[] = {
+        {"0::/a/b\n", "a/b/pids.max", "max\n", 77, "limited to 77: raise that (ulimit -u)"},
+        {"0::/a/b\n", "a/pids.max", "12\n", 77, "limited to 12: raise that (pids.max of cgroup)"},
+        {"0::/\n", "pids.max", "12\n", 77, "limited to 12: raise that (pids.max of cgroup)"},
+        {"8:pids:/a\n0::/\n", "pids/a/pids.max", "9\n", 77, "limited to 9: raise that (pids.max"},
+        {"8:memory:/a\n", "pids/a/pids.max", "9\n", 77, "limited to 77: raise that (ulimit -u)"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char folder[] = "/tmp/limits.XXXXXX", text[BHI_LIMIT_TEXT], cgroup[64];
+        const struct rlimit limit = {rows[i].user, rows[i].user};
+        BHT_TRUE(mkdtemp(folder));
+        put(folder, "cgroup", rows[i].cgroup);
+        put(folder, rows[i].folder, rows[i].content);
+        snprintf(cgroup, sizeof cgroup, "%s/cgroup", folder);
+        BHT_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
+        BHT_STR_HAS(bhi_limit_processes_from(cgroup, folder, text), rows[i].words);
+        BHT_EQ(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0); /* needs no process */
+    }
 }
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_no_limit_is_named),
-        BHT_TEST(test_files),
-        BHT_TEST(test_address_space),
+        BHT_TEST(test_no_limit_is_named), BHT_TEST(test_files),       BHT_TEST(test_address_space),
+        BHT_TEST(test_processes),         BHT_TEST(test_all_of_them),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

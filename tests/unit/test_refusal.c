@@ -21,6 +21,8 @@ struct row {
 #define PODMAN "/run/.containerenv", ""
 #define KUBE   "/var/run/secrets/kubernetes.io", ""
 
+#define LINK "-> " /* the content of a link */
+
 static const struct row rows[] = {
     {"the limit of user namespaces",
      BHI_REFUSED_NAMESPACES,
@@ -138,6 +140,31 @@ static const struct row rows[] = {
      {"/proc/thread-self/attr/current", "a\033[31mb (enforce)\n"},
      "the AppArmor profile a?[31mb",
      ""},
+    {"no more processes",
+     BHI_REFUSED_NAMESPACES,
+     EAGAIN,
+     {NULL},
+     "no more processes may be started",
+     "ulimit -u"},
+    {"no /proc", BHI_REFUSED_IDS, ENOENT, {NULL}, "/proc is not mounted", "mount -t proc"},
+    {"the /proc of another pid namespace",
+     BHI_REFUSED_IDS,
+     EPERM,
+     {"/proc/self", LINK "1"},
+     "/proc is that of another pid namespace",
+     "unshare --mount-proc"},
+    {"a user whom nothing maps",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {"/proc/self/uid_map", "4294967294 0 1\n"},
+     "this user namespace does not map user ",
+     "unshare --map-current-user"},
+    {"a user who is mapped",
+     BHI_REFUSED_NAMESPACES,
+     EPERM,
+     {"/proc/self/uid_map", "         0          0 4294967295\n"},
+     "for an unknown reason",
+     "docs/containers.md"},
     {"nothing to be seen",
      BHI_REFUSED_NAMESPACES,
      EPERM,
@@ -155,6 +182,10 @@ static void put(const char *root, const char *path, const char *text) {
         *slash = '\0';
         (void)mkdir(full, 0700);
         *slash = '/';
+    }
+    if (!strncmp(text, LINK, strlen(LINK))) {
+        BHT_EQ(symlink(text + strlen(LINK), full), 0);
+        return;
     }
     FILE *file = fopen(full, "w");
     BHT_NE(file, NULL);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -129,7 +130,24 @@ void *mmap64(void *address, size_t length, int protection, int flags, int fd, of
     return mmap(address, length, protection, flags, fd, offset);
 }
 
-/* glibc maps a thread's stack itself, past the interposers. All that can be seen is EAGAIN. */
+/* glibc maps a thread's stack itself, past the interposers. All that can be seen is EAGAIN, which
+ * also means that there may be no more threads. Then there is memory for another stack. */
+static void refused_thread(size_t stack) {
+    struct bhi_progress_header *header = watched;
+    const int error = errno;
+    void *probe = (void *)syscall(SYS_mmap, NULL, stack, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe == MAP_FAILED) {
+        refused();
+    } else {
+        syscall(SYS_munmap, probe, stack);
+        if (header) {
+            atomic_fetch_add_explicit(&header->refused_threads, 1, memory_order_release);
+        }
+    }
+    errno = error;
+}
+
 int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn start,
                    void *argument) {
     int r = (real_create ? real_create : find_create())(out, attributes, start, argument);
@@ -142,7 +160,7 @@ int pthread_create(pthread_t *out, const pthread_attr_t *attributes, start_fn st
             (void)pthread_attr_getstacksize(&defaults, &stack);
             pthread_attr_destroy(&defaults);
         }
-        refused();
+        refused_thread(stack);
     }
     return r;
 }
