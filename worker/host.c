@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define STACK        ((rlim_t)8 << 20) /* Linux's own default */
 #define THREAD_STACK ((size_t)2 << 20) /* what glibc takes where there is no limit */
 
 /* Signal dispositions, signal mask, process group, folder and limit are the host's, and are all
@@ -36,9 +37,14 @@ static void reset(void) {
 static void raise_limits(void) {
     for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
         struct rlimit limit;
-        if (resource != RLIMIT_CORE && getrlimit((__rlimit_resource_t)resource, &limit) == 0 &&
-            limit.rlim_cur != limit.rlim_max) {
-            limit.rlim_cur = limit.rlim_max;
+        if (resource == RLIMIT_CORE || getrlimit((__rlimit_resource_t)resource, &limit) != 0) {
+            continue;
+        }
+        /* An endless recursion ends at the limit of the stack, so that one has a bound. */
+        const rlim_t most =
+            resource == RLIMIT_STACK && limit.rlim_max > STACK ? STACK : limit.rlim_max;
+        if (limit.rlim_cur < most) {
+            limit.rlim_cur = most;
             (void)setrlimit((__rlimit_resource_t)resource, &limit);
         }
     }

@@ -318,11 +318,12 @@ static void every_kind_of_death_counts(void) {
 /* T2: a kernel cannot send its worker these signals, nor stop it. */
 static void what_came_from_outside_counts_for_nobody(void) {
     static const int signals[] = {SIGKILL, SIGTERM, SIGXCPU, SIGSTOP};
-    struct stage s = stage_open(1, BH_FOREVER, NULL, BHT_SECOND_MS * FX_MS / 4);
+    struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
+    bh_stream *limited = stream_of(&s, "limited", NULL, BHT_SECOND_MS * FX_MS);
     for (size_t i = 0; i < BHT_COUNT(signals); i++) {
         const bool stops = signals[i] == SIGSTOP;
-        const bh_verdict verdict =
-            die_of(&s, s.stream, signals[i], stops ? BH_DEADLINE : BH_WORKER_SIGNAL);
+        const bh_verdict verdict = die_of(&s, stops ? limited : s.stream, signals[i],
+                                          stops ? BH_DEADLINE : BH_WORKER_SIGNAL);
         BHT_EQ(verdict.signal, stops ? SIGKILL : signals[i]);
         BHT_EQ(verdict.blame, BH_BLAME_NONE);
         BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_VICTIM);
@@ -331,6 +332,7 @@ static void what_came_from_outside_counts_for_nobody(void) {
         BHT_EQ(held(&s), 0);
     }
     accepted(&s, s.stream);
+    bh_stream_release(limited);
     stage_close(&s);
 }
 
