@@ -158,9 +158,12 @@ static bool count_death(struct bhi_core_worker *worker, uint64_t culprit, uint64
 }
 
 /* Says why a result was lost that belongs to no culprit. |event|: the culprit; 0: a copy of the
- * library. */
-static void tell_loss(char message[512], uint64_t event, const char *how) {
-    char whose[64] = "it copied for the library";
+ * library, or what was compiled when somebody else ended the worker. */
+static void tell_loss(char message[512], uint64_t event, bool copied, const char *how) {
+    char whose[64] = "it compiled something else";
+    if (copied) {
+        snprintf(whose, sizeof whose, "it copied for the library");
+    }
     if (event) {
         snprintf(whose, sizeof whose, "running event %llu", (unsigned long long)event);
     }
@@ -221,7 +224,11 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
     } else if (outcome.status == BH_CANCELLED && submission->cancel_requested) {
         /* It was cancelled itself, so it is no victim. */
     } else if (outcome.status != BH_CONTEXT_CLOSED && outcome.status != BH_ZYGOTE_LOST) {
-        tell_loss(message, origin ? origin : culprit ? 0 : worker->kill_event, outcome.message);
+        tell_loss(message,
+                  origin    ? origin
+                  : culprit ? 0
+                            : worker->kill_event,
+                  culprit, outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.origin = origin;
         outcome.tick = origin ? tick : 0; /* without a culprit each one is its own origin */
@@ -309,6 +316,7 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
         } else if (death->cause == BHI_CAUSE_OUTSIDE && started == culprit &&
                    !has_begun(worker, death, submission_of(worker, culprit))) {
             started--; /* it was compiled, and nobody is to blame: the next worker runs it */
+            culprit = 0;
         }
         const bool copied = count_death(worker, culprit, started);
         started = spare_repeatable(worker, death, started);

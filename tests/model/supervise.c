@@ -268,7 +268,8 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     } else if (was_killed_by_others(worker) && started == culprit &&
                (is_compiling(worker, culprit) ||
                 world->program->works[worker->records[culprit].work].compiles)) {
-        started--; /* the next worker compiles it */
+        started--; /* the next worker compiles it, and nobody is to blame for what is lost */
+        culprit = 0;
     }
     bh_status status = worker->death.status;
     for (uint64_t seq = core_worker->harvested + 1; seq <= worker->published; seq++) {
