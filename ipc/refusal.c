@@ -242,7 +242,9 @@ void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
     if (error == ENOSPC && limited(root, out)) {
         return;
     }
-    if (refused != BHI_REFUSED_CALL && misses_proc(root, refused, error, out)) {
+    /* Mounts come later, in the zygote, whose /proc is its parent's until it has mounted its own. */
+    if ((refused == BHI_REFUSED_NAMESPACES || refused == BHI_REFUSED_IDS) &&
+        misses_proc(root, refused, error, out)) {
         return;
     }
     if (error == EAGAIN) {

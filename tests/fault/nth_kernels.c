@@ -40,9 +40,8 @@ bh_status nth_prepare_refused(struct scene *scene, bh_detail *detail) {
     }
     if (status == BH_OK) {
         bh_status end = bht_end(event, bht_where());
-        const bool descriptor =
-            strstr(bht_where(), "fcntl at") || strstr(bht_where(), "memfd_create at");
-        if (end != BH_INVALID_KERNEL && end != (descriptor ? BH_SYSTEM : BH_NO_MEMORY)) {
+        const bool memory = strstr(bht_where(), "alloc at") || strstr(bht_where(), "mmap at");
+        if (end != BH_INVALID_KERNEL && end != (memory ? BH_NO_MEMORY : BH_SYSTEM)) {
             BHT_FAIL("%s: %s", bht_where(), bh_status_name(end));
         }
     }
