@@ -98,7 +98,9 @@ bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
     if (!payload) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
     }
-    payload->submission.deadline_ns = BH_FOREVER;
+    /* From its turn on, so it may wait for any time. What is behind it waits for it, and nobody can
+     * cancel it (E9). */
+    payload->submission.deadline_ns = COPY_DEADLINE_NS;
     repeat(payload);
     return bhi_payload_finish(payload, bhi_payload_enter(payload, call, detail), NULL, 0, 0, call,
                               out_event, detail);
