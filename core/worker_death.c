@@ -67,7 +67,7 @@ static uint64_t spare_repeatable(struct bhi_core_worker *worker, const struct bh
     for (struct bhi_list *node = worker->inflight.prev; node != &worker->inflight;
          node = node->prev) {
         struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->seq <= started && !runs_again(worker, s, death)) {
+        if (s->seq <= started && !bhi_submission_again(s) && !runs_again(worker, s, death)) {
             break;
         }
         started = s->seq <= started ? s->seq - 1 : started;

@@ -20,11 +20,12 @@ static struct bh_event *copy(struct stage *s, struct line *line, struct bh_event
     return event;
 }
 
-/* The worker has begun the next |begun| in its lane, and dies; another one takes over. |late|: it was
- * killed at the deadline of |late|. */
-static void die(struct stage *s, struct line *line, unsigned begun, const struct bh_event *late) {
+/* The worker has begun the next |begun| in its lane, and dies of |status|; another one takes over.
+ * |late|: it was killed at the deadline of |late|. */
+static void die_of(struct stage *s, struct line *line, unsigned begun, bh_status status,
+                   const struct bh_event *late) {
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT};
-    death.outcome.status = late ? BH_DEADLINE : BH_WORKER_SIGNAL;
+    death.outcome.status = status;
     death.outcome.signal = 9;
     death.outcome.message = "worker 7 was killed";
     death.snapshot.started = line->worker.harvested + begun;
@@ -38,6 +39,10 @@ static void die(struct stage *s, struct line *line, unsigned begun, const struct
     bhi_stream_bind(&line->stream, &line->worker);
     bhi_stream_served(&line->stream);
     bhi_core_pump(&s->core);
+}
+
+static void die(struct stage *s, struct line *line, unsigned begun, const struct bh_event *late) {
+    die_of(s, line, begun, late ? BH_DEADLINE : BH_WORKER_SIGNAL, late);
 }
 
 static void drop_all(struct bh_event **events, int count) {
@@ -69,6 +74,24 @@ static void test_a_copy_runs_again(void) {
     BHT_EQ(bhi_event_state(consumer), BH_EVENT_READY);
     struct bh_event *events[] = {producer, down, up, consumer};
     drop_all(events, 4);
+    tear_down(&s);
+}
+
+/* What a helper does for a call runs again after the death of its zygote, also with a copy behind it. */
+static void test_a_helpers_work_before_a_copy(void) {
+    struct stage s;
+    set_up(&s);
+    struct bh_event *work = submit(&s, &s.a, NULL, NULL);
+    work->submission->repeatable = true;
+    struct bh_event *behind = copy(&s, &s.a, NULL, 0);
+    die_of(&s, &s.a, 2, BH_ZYGOTE_LOST, NULL);
+    BHT_EQ(bhi_event_state(work), BH_EVENT_PENDING);
+    result(&s, &s.a, BH_OK);
+    result(&s, &s.a, BH_OK);
+    BHT_EQ(bhi_event_state(work), BH_EVENT_READY);
+    BHT_EQ(bhi_event_state(behind), BH_EVENT_READY);
+    struct bh_event *events[] = {work, behind};
+    drop_all(events, 2);
     tear_down(&s);
 }
 
@@ -215,9 +238,13 @@ static void test_a_copy_is_not_the_streams(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_a_copy_runs_again), BHT_TEST(test_lost_behind_a_copy),
-        BHT_TEST(test_lost_content),      BHT_TEST(test_a_copy_loses_the_device),
-        BHT_TEST(test_two_lost_copies),   BHT_TEST(test_a_copy_is_not_the_streams),
+        BHT_TEST(test_a_copy_runs_again),
+        BHT_TEST(test_lost_behind_a_copy),
+        BHT_TEST(test_lost_content),
+        BHT_TEST(test_a_copy_loses_the_device),
+        BHT_TEST(test_two_lost_copies),
+        BHT_TEST(test_a_copy_is_not_the_streams),
+        BHT_TEST(test_a_helpers_work_before_a_copy),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
