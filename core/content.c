@@ -165,6 +165,7 @@ static void push(struct bhi_content_users *users, const struct bhi_core_stream *
 void bhi_content_used(struct bhi_content *content, const struct bhi_core_stream *stream,
                       struct bh_event *event, bool reads, bool writes, bool overwrites) {
     if (writes) {
+        content->replaced = overwrites ? event->id : content->replaced;
         if (overwrites || reads) {
             supersede(&content->writers);
         }
@@ -176,6 +177,9 @@ void bhi_content_used(struct bhi_content *content, const struct bhi_core_stream 
 
 bool bhi_content_lost(struct bhi_content *content, const struct bhi_core_stream *stream,
                       struct bh_event *event) {
+    if (event->id < content->replaced) {
+        return true;
+    }
     if (!reserve(&content->writers, stream)) {
         return false;
     }

@@ -33,7 +33,8 @@ struct bhi_content_users {
 struct bhi_content {
     struct bhi_content_users writers;
     struct bhi_content_users readers; /* readers never count */
-    uint64_t visit; /* id of the submission that is being built, for its index in uses */
+    uint64_t replaced; /* id of the newest event that overwrites all of it; 0: none */
+    uint64_t visit;    /* id of the submission that is being built, for its index in uses */
     uint32_t visit_index;
 };
 
@@ -50,7 +51,8 @@ struct bh_event *bhi_content_obstacle(struct bhi_content *content, bool host_wri
  * obstacle. */
 void bhi_content_clean(struct bhi_content *content);
 /* |event|, on |stream|, is about to be poisoned because the content is not there: it poisons the
- * content, although it does not write it. Returns false if out of memory. */
+ * content, although it does not write it, unless something that was queued behind it overwrites all
+ * of it (B5). Returns false if out of memory. */
 bool bhi_content_lost(struct bhi_content *content, const struct bhi_core_stream *stream,
                       struct bh_event *event);
 /* Returns the poisoned event of the content with the earliest origin, or NULL. No writer that

@@ -101,9 +101,12 @@ static int ask_for_device(struct bhi_worker *worker, struct bh_buffer *buffer,
     return 0;
 }
 
-static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
+static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
+                            const struct bhi_use *use) {
     struct bhi_device_memory *memory = buffer->device;
-    if (memory->bad && writes) { /* users on other streams have ended, since this one writes */
+    /* Users on other streams have ended, since this one writes. What also reads was queued before
+     * the content was found lost: new memory would be no content, so it finds that out by itself. */
+    if (memory->bad && use->writes && !use->reads) {
         if (!bhi_list_empty(&worker->core.inflight)) {
             return EAGAIN;
         }
@@ -149,9 +152,11 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
  * writes the buffer has it attached again as writable, in the order of the lane. It is also
  * attached again for the first submission after its content ceased to be constant: the worker may
  * use a copy of the constant content, which it drops then. */
-static int introduce_buffer(struct bhi_worker *worker, struct bh_buffer *buffer, bool writes) {
+static int introduce_buffer(struct bhi_worker *worker, const struct bhi_use *use) {
+    struct bh_buffer *buffer = BHI_CONTAINER(use->content, struct bh_buffer, content);
+    const bool writes = use->writes;
     if (bhi_buffer_remote(buffer)) {
-        return introduce_device(worker, buffer, writes);
+        return introduce_device(worker, buffer, use);
     }
     bool constant = !writes && bhi_buffer_constant(buffer);
     bool outdated = !constant && bhi_idset_has(&worker->constants, buffer->id);
@@ -356,9 +361,7 @@ int bhi_introduce(struct bhi_worker *worker, const struct bhi_payload *payload, 
         forget_unused_kernels(worker);
     }
     for (uint32_t i = 0; !error && i < submission->use_count; i++) {
-        error = introduce_buffer(
-            worker, BHI_CONTAINER(submission->uses[i].content, struct bh_buffer, content),
-            submission->uses[i].writes);
+        error = introduce_buffer(worker, &submission->uses[i]);
     }
     if (!error && payload->file) {
         error = introduce_file(worker, payload->file);

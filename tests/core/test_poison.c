@@ -465,6 +465,28 @@ static void test_what_began_while_its_worker_was_killed(void) {
     }
 }
 
+/* B5: who finds the content lost poisons it, unless what was queued behind overwrites all of it. */
+static void test_lost_content_is_overwritten(void) {
+    for (int whole = 0; whole < 2; whole++) {
+        struct stage s;
+        struct bhi_content content = {0};
+        set_up(&s);
+        struct bh_event *read = submit(&s, &s.a, NULL, NULL), *write = submit(&s, &s.b, NULL, NULL);
+        BHT_TRUE(bhi_content_reserve(&content, &s.a.stream));
+        bhi_content_used(&content, &s.a.stream, read, true, false, false);
+        BHT_TRUE(bhi_content_reserve(&content, &s.b.stream));
+        bhi_content_used(&content, &s.b.stream, write, false, true, whole);
+        BHT_TRUE(bhi_content_lost(&content, &s.a.stream, read));
+        result(&s, &s.a, BH_VULKAN);
+        result(&s, &s.b, BH_OK);
+        BHT_TRUE(bhi_content_poison(&content) == (whole ? NULL : read));
+        bhi_content_fini(&content);
+        bhi_event_unref(read);
+        bhi_event_unref(write);
+        tear_down(&s);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_the_earliest_origin_through_a_running_one),
@@ -481,6 +503,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_looked_for_behind_one_without_a_deadline),
         BHT_TEST(test_ended_at_its_deadline_from_its_turn_on),
         BHT_TEST(test_a_merged_deadline_is_not_late),
+        BHT_TEST(test_lost_content_is_overwritten),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
