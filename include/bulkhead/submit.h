@@ -35,7 +35,8 @@ extern "C" {
  *
  * BH_ACCESS_OPTIONAL allows a kernel that does not declare the binding: an optimiser may have
  * removed it. The kernel then runs without it. For dependencies and poison the command uses the
- * buffer all the same, as |access| says; with BH_ACCESS_DECLARED it reads it.
+ * buffer all the same, as |access| says; with BH_ACCESS_DECLARED it reads it. But unless an earlier
+ * bh_kernel_reflect has found the binding, it does not overwrite it: poisoned content stays so.
  *
  * Ranges of one buffer may overlap in a command; the kernel itself must order its reads and writes
  * there. */

@@ -251,12 +251,27 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
     return BH_OK;
 }
 
+/* Will the command overwrite the whole buffer? A binding that a module declares writeonly may leave a
+ * part as it was, and one that it need not declare may leave all of it: that is known once the
+ * kernel is reflected (B5). */
+static bool overwrites(const struct bh_kernel *kernel, const bh_binding *binding,
+                       const struct bhi_cmd_binding *encoded, const struct bh_buffer *buffer) {
+    const bool optional = binding->access & BH_ACCESS_OPTIONAL;
+    const bh_kernel_binding *declared =
+        optional && kernel->declared
+            ? find_declared(kernel->declared, binding->set, binding->binding)
+            : NULL;
+    const bool sure = !optional || (declared && binding->element < declared->count);
+    return sure && binding->access & BH_ACCESS_READ_WRITE && encoded->offset == 0 &&
+           encoded->size == buffer->size;
+}
+
 /* Notes everything that a dispatch reads before anything that it writes, in whatever order the
  * bindings are given. If a buffer is bound both to be read and to be overwritten, the dispatch
  * reads the old content. */
-static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings,
-                         struct bh_buffer *const *buffers, const struct bhi_cmd_binding *encoded,
-                         uint32_t count) {
+static bool use_bindings(struct bhi_payload *payload, const bh_command *command,
+                         struct bh_buffer *const *buffers, const struct bhi_cmd_binding *encoded) {
+    const uint32_t count = command->binding_count;
     for (uint32_t i = 0; i < count; i++) {
         if ((encoded[i].access & BH_ACCESS_READ) &&
             !bhi_encode_use(payload, buffers[i], true, false, false)) {
@@ -264,9 +279,8 @@ static bool use_bindings(struct bhi_payload *payload, const bh_binding *bindings
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        /* A binding that a module declares writeonly may leave a part as it was. */
-        bool whole = bindings[i].access & BH_ACCESS_READ_WRITE && encoded[i].offset == 0 &&
-                     encoded[i].size == buffers[i]->size;
+        const bool whole =
+            overwrites(command->kernel, &command->bindings[i], &encoded[i], buffers[i]);
         if ((encoded[i].access & BH_ACCESS_WRITE) &&
             !bhi_encode_use(payload, buffers[i], encoded[i].access & BH_ACCESS_READ, true, whole)) {
             return false;
@@ -331,8 +345,7 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *com
             }
         }
     }
-    if (!use_bindings(encoder->payload, command->bindings, buffers, bindings,
-                      command->binding_count)) {
+    if (!use_bindings(encoder->payload, command, buffers, bindings)) {
         return no_memory(encoder);
     }
     if (command->push_size) {

@@ -293,11 +293,14 @@ static void expect_extra(const struct scene *s, const bh_binding *extra, bh_stat
 
 static void an_optional_binding_may_be_undeclared(void) {
     struct scene s = set_up();
-    bh_buffer *other = fx_words(s.context, 4, 0);
+    bh_buffer *other = fx_words(s.context, 64, 0);
     bh_binding extra = {
         .binding = 7, .buffer = other, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     expect_extra(&s, &extra, BH_BINDING_MISMATCH);
     extra.access |= BH_ACCESS_OPTIONAL;
+    expect_extra(&s, &extra, BH_OK);
+    BHT_EQ(content(s.y), BH_BINDING_MISMATCH); /* nobody knows that it was overwritten */
+    reflect(&s, s.square);
     expect_extra(&s, &extra, BH_OK);
     BHT_EQ(fx_pointer(s.y)[0], 0x40800000); /* 2 * 2: what is declared and optional is bound */
     extra.binding = 0;
@@ -312,6 +315,12 @@ static void an_optional_binding_may_be_undeclared(void) {
                          .access = BH_ACCESS_READ | BH_ACCESS_OPTIONAL};
     BHT_EQ(content(s.y), BH_BINDING_MISMATCH);
     expect_extra(&s, &extra, BH_BINDING_MISMATCH);
+    /* What the kernel does not declare it has not overwritten (B5). */
+    extra.buffer = other;
+    extra.access = BH_ACCESS_WRITE | BH_ACCESS_OPTIONAL;
+    poison(&s, other);
+    expect_extra(&s, &extra, BH_OK);
+    BHT_EQ(content(other), BH_WORKER_SIGNAL);
     bh_buffer_release(other);
     tear_down(&s);
 }
