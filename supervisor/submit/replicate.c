@@ -9,13 +9,15 @@
 #include "supervisor/submit/transfer.h"
 
 /* Queues the copy through host memory, in pieces, with two staging buffers: one is written while
- * the other is read. The order of the copies follows from what they use. A worker of one tenant
+ * the other is read. The order of the copies follows from what they use. After a piece that failed,
+ * nothing more is read: each would cost as many workers (bhi_submission_again). A worker of one tenant
  * writes a staging buffer that a worker of another tenant reads, so it does not come from the pool,
  * whose memory keeps old bytes. */
 static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *of,
                                    struct bh_buffer *copy, uint64_t most, const char *call,
                                    bh_detail *detail) {
     struct bh_buffer *staging[2] = {NULL, NULL};
+    struct bh_event *read = NULL;
     bh_status status = BH_OK;
     uint32_t turn = 0;
     for (uint64_t begin = 0; status == BH_OK && begin < of->size; turn++) {
@@ -29,10 +31,14 @@ static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *o
                                                .dst = *piece,
                                                .src_offset = begin,
                                                .bytes = bytes,
-                                               .replaces_content = true};
+                                               .replaces_content = true,
+                                               .after = read};
+        struct bh_event *piece_read = NULL;
         if (status == BH_OK) {
-            status = bhi_internal_submit_copy(of->device->stream, &down, NULL, detail);
+            status = bhi_internal_submit_copy(of->device->stream, &down, &piece_read, detail);
         }
+        bhi_event_unref(read);
+        read = piece_read;
         /* The first piece counts as replacing all of the content. A later piece that fails poisons
          * the content. */
         const struct bhi_internal_copy up = {.call = call,
@@ -47,6 +53,7 @@ static bh_status copy_through_host(struct bh_stream *stream, struct bh_buffer *o
         }
         begin += bytes;
     }
+    bhi_event_unref(read);
     bh_buffer_release(staging[0]);
     bh_buffer_release(staging[1]);
     return status;
