@@ -66,8 +66,8 @@ static void note_fault(struct bhi_batch_jobs *jobs, size_t line, bool follows, c
         return;
     }
     char *copy = strdup(text);
-    if (!copy || bhi_names_add(&jobs->causes, cause) == BHI_NO_NAME ||
-        !BHI_ARRAY_RESERVE(jobs->faults, jobs->fault_capacity, jobs->fault_count + 1)) {
+    if (!copy || !BHI_ARRAY_RESERVE(jobs->faults, jobs->fault_capacity, jobs->fault_count + 1) ||
+        bhi_names_add(&jobs->causes, cause) == BHI_NO_NAME) { /* last: each name has its fault */
         free(copy);
         jobs->no_memory = true;
         return;
@@ -115,7 +115,7 @@ static void print_faults(struct bhi_batch_jobs *jobs, const char *name) {
             shown[fault->follows]++;
             fprintf(stderr, "%s:%zu: %s", name, fault->line,
                     bhi_text_clean(text, sizeof text, fault->text));
-            fprintf(stderr, fault->more ? "; and so for %zu more line%s\n" : "\n", fault->more,
+            fprintf(stderr, fault->more ? "; the same for %zu more line%s\n" : "\n", fault->more,
                     fault->more == 1 ? "" : "s");
         }
         free(fault->text);

@@ -51,7 +51,7 @@ bool bhi_journal_each_attempt(struct bhi_journal *journal,
                               bool (*visit)(void *user, const struct bhi_attempt_record *record),
                               void *user);
 
-/* Visit the files that jobs which are done, or complete, have read; and those jobs of one file. */
+/* Visit the files that done or complete jobs have read; and those of the jobs that read one file. */
 bool bhi_journal_each_file(struct bhi_journal *journal,
                            bool (*visit)(void *user, uint64_t number, const char *path,
                                          const char *mark),

@@ -30,6 +30,9 @@ bool bhi_used_append(struct bhi_used *used, const struct bhi_used *others) {
 }
 
 const char *bhi_used_next(const struct bhi_used *used, const char **at) {
+    if (!used->size) {
+        return NULL;
+    }
     const char *end = used->bytes + used->size;
     if (!*at) {
         *at = used->bytes;

@@ -102,8 +102,8 @@ bool bhi_queue_each_job(struct bhi_queue *queue,
 bool bhi_queue_each_attempt(struct bhi_queue *queue,
                             bool (*visit)(void *user, const struct bhi_attempt_record *record),
                             void *user);
-/* Visit the files that jobs which are done, or complete, have read, by path, with the mark of what they got
- * (bhi_used_mark_read); and the ids of the jobs that have read file |file|. A visitor may ask for
+/* Visit the files that done or complete jobs have read, by path, each with the mark of what was read
+ * (bhi_used_mark_read); and the ids of those jobs that have read |file|. A visitor must call
  * neither. */
 bool bhi_queue_each_file(struct bhi_queue *queue,
                          bool (*visit)(void *user, uint64_t number, const char *path,

@@ -24,9 +24,9 @@ struct bhi_preflight_own {
 /* Checks the files of those |specs| that are not |skipped| (may be NULL: none).
  * A kernel must be a regular file that can be read.
  * An input must be one that can be read, or that another job writes.
- * An output's folder must exist, or be one that can be made. The output must be a regular file or not exist. Behind its links,
- * it must be none of the files in |own|, and no file from which any of the specs, skipped or not,
- * gets its kernel (also with -I).
+ * An output's folder must exist, or be one that can be made. The output must be a regular file or
+ * not exist. Behind its links, it must be none of the files in |own|, and no file from which any of
+ * the specs, skipped or not, gets its kernel (also with -I).
  * Expressions must be right, and kernels in a language that is compiled here.
  * With |own->contents| the beginning of kernels and inputs, and the size of inputs, must be right,
  * unless another job writes them.

@@ -134,7 +134,7 @@ cli batch folders.jsonl
 expect_status 2
 expect_stderr "folders.jsonl:1: output out/deep/a.npy: its folder: No such file or directory"
 expect_stderr "folders.jsonl:2: output out/b.npy: its folder: No such file or directory"
-expect_stderr "make it first (--mkdir does); and so for 1 more line"
+expect_stderr "make it first (--mkdir does); the same for 1 more line"
 if [ "$(wc -l < .stderr)" -eq 3 ]; then passed=$((passed + 1)); else fail "not one line for one cause"; fi
 expect_untouched
 cli batch folders.jsonl --mkdir --dry-run
@@ -155,7 +155,7 @@ done
 cli batch gone.jsonl
 expect_status 2
 expect_stderr "gone.jsonl:1: input gone.npy: No such file or directory"
-expect_stderr "; and so for 1 more line"
+expect_stderr "; the same for 1 more line"
 expect_stderr "gone.jsonl:3: input gone2.npy: No such file or directory"
 
 case_name="what excludes what"

@@ -273,7 +273,7 @@ expect_stderr "jobs.jsonl:2: output nofolder/b.npy: its folder: No such file or 
 expect_stderr "jobs.jsonl:3: input folder.npy: not a regular file"
 expect_stderr "jobs.jsonl:4: output other.npy: it exists and is not a regular file"
 expect_stderr "jobs.jsonl:5: kernel none.spv: No such file or directory (looked for in $(pwd -P))"
-expect_stderr "(looked for in $(pwd -P)); and so for 1 more line" # line 5
+expect_stderr "(looked for in $(pwd -P)); the same for 1 more line" # line 5
 expect_stderr "5 lines are bad"
 expect_untouched
 rm -rf folder.npy other.npy
