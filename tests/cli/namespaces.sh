@@ -124,6 +124,8 @@ says 'nowhere/bulkhead-worker is no program'
 profiles '/a*/bulkhead-worker'
 ends 1
 says '/a*/bulkhead-worker: AppArmor gives characters in this path a meaning of their own'
+profiles '/a$b/bulkhead-worker'
+ends 1
 profiles --load
 ends 2
 says 'there is no option --load'

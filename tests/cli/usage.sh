@@ -235,7 +235,7 @@ expect_untouched
 
 unset COLUMNS
 # -- help ------------------------------------------------------------------------------------------
-for command in run inspect eval batch judge chaos devices doctor completion version help; do
+for command in run compile inspect eval batch judge chaos devices doctor completion version help; do
     case_name="$command --help"
     cli $command --help
     expect_status 0

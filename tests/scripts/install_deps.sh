@@ -89,6 +89,7 @@ for name in clang-format clang-tidy; do
     fake "$name-19" < /dev/null
     [ "$("$script" --program "$name")" = "$name-19" ] || die "--program $name"
 done
+ends 2 '--program without a name' "$script" --program
 machine '' libclang-rt-dev # clang is no package of that kind
 [ "$(names | grep libclang-rt)" = libclang-rt-dev ] || die "without a version: $(names)"
 
