@@ -105,7 +105,17 @@ void bhi_links_end(struct bhi_links_walk *walk) {
     }
 }
 
-int bhi_links_open_folder(const char *path, uid_t user, char *out_link, size_t size) {
+/* Opens the folder |walk->left| in which the walk ends, made if it is missing. */
+static int make_last(const struct bhi_links_walk *walk) {
+    if (mkdirat(walk->folder, walk->left, S_IRWXU) != 0 && errno != EEXIST) {
+        return -errno;
+    }
+    const int found =
+        openat(walk->folder, walk->left, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return found < 0 ? -errno : found;
+}
+
+static int open_folder(const char *path, bool makes, uid_t user, char *out_link, size_t size) {
     struct bhi_links_walk walk;
     int error = bhi_links_begin(&walk, path, user);
     if (size > 0) {
@@ -113,12 +123,21 @@ int bhi_links_open_folder(const char *path, uid_t user, char *out_link, size_t s
     }
     error = !error && path[0] == '\0' ? -ENOENT : error;
     while (!error && walk.left[0] != '\0') {
-        error = bhi_links_step(&walk, false);
+        error = bhi_links_step(&walk, makes);
     }
     if (error == -EPERM) {
         snprintf(out_link, size, "%s", walk.left);
     }
-    const int found = error ? error : bhi_links_open(&walk);
+    const int found = error == 1 ? make_last(&walk) : error ? error : bhi_links_open(&walk);
     bhi_links_end(&walk);
     return found;
+}
+
+int bhi_links_open_folder(const char *path, uid_t user, char *out_link, size_t size) {
+    return open_folder(path, false, user, out_link, size);
+}
+
+int bhi_links_make_folder(const char *path, uid_t user, char *out_link, size_t size) {
+    const int made = open_folder(path, true, user, out_link, size);
+    return made == -EISDIR ? open_folder(path, false, user, out_link, size) : made; /* "..", say */
 }

@@ -25,8 +25,9 @@ static const struct bhi_section environment[] = {
                         "below the library's folder, otherwise the installed one."},
     {"BULKHEAD_WORKER_ID", "If the command runs as root: user and group id of the workers outside "
                            "their sandbox. Default: 1900000000 and up."},
-    {"XDG_RUNTIME_DIR", "Parent of the private folder for sockets; ignored if others can write "
-                        "to it, or if its path is not UTF-8. Default: /tmp."},
+    {"XDG_RUNTIME_DIR",
+     "Parent of the private folder for sockets; ignored if others can write "
+     "to it, or if its path is longer than 56 bytes or not UTF-8. Default: /tmp."},
     {"COLUMNS", "The width of help, verdicts and reports. Default: that of the terminal, or 80."},
     {"NO_COLOR", "Switches colours off, even on a terminal."},
 };

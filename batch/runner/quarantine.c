@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/links.h"
 #include "batch/journal/host.h"
 #include "tool/clock.h"
 #include "tool/json.h"
@@ -27,12 +29,17 @@ static bool name_of(const bh_verdict *verdict, char out[NAME]) {
 bool bhi_quarantine_open(const char *path, struct bhi_quarantine *out_quarantine,
                          struct bhi_complaint *complaint) {
     struct stat status;
+    char link[NAME_MAX + 1];
     *out_quarantine = (struct bhi_quarantine){.folder = -1};
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-        return bhi_refuse(complaint, "it cannot be made: %s", strerror(errno));
-    }
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0 || fstat(folder, &status) != 0) {
+    const int folder = bhi_links_make_folder(path, geteuid(), link, sizeof link);
+    if (link[0]) {
+        bhi_refuse(complaint,
+                   "on the way to it, %.200s is a link of another user in a folder that everybody "
+                   "can write: it is not followed",
+                   link);
+    } else if (folder < 0) {
+        bhi_refuse(complaint, "it cannot be made: %s", strerror(-folder));
+    } else if (fstat(folder, &status) != 0) {
         bhi_refuse(complaint, "it cannot be opened: %s", strerror(errno));
     } else if (bhi_place_is_ours(&status, path, complaint)) {
         out_quarantine->folder = folder;

@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/runtime_parent.h"
 #include "chaos/check/power.h"
 #include "chaos/engine/kernels.h"
 #include "chaos/engine/run.h"
-#include "ipc/runtime_parent.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"

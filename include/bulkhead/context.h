@@ -32,11 +32,13 @@ typedef struct bh_context_options {
                                 set-uid program), then beside or below the library, then the
                                 installed one */
     const char *runtime_dir; /* where the context makes its private folder, mode 0700; NULL:
-                                $XDG_RUNTIME_DIR if no other user can write to it, otherwise /tmp.
+                                $XDG_RUNTIME_DIR if no other user can write to it and its path is
+                                no longer than 56 bytes, otherwise /tmp.
                                 |runtime_dir| must be one of two: owned by the effective user and
                                 not writable by others; or sticky, and owned by that user or root.
                                 Otherwise bh_context_create returns BH_SYSTEM with EPERM. A path
-                                that is not UTF-8 or has control characters is INVALID_ARGUMENT.
+                                of more than 56 bytes, or that is not UTF-8 or has control
+                                characters, is INVALID_ARGUMENT.
                                 The library removes what killed programs left there */
     uint32_t spares;         /* ready workers for each device and memory limit in use; default 1 */
     uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a

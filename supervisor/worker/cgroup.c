@@ -291,6 +291,10 @@ uint64_t bhi_cgroup_headroom_from(const char *proc_cgroup, const char *mountinfo
 /* -- the context's parent ------------------------------------------------------------------- */
 
 static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t serial) {
+    BHI_AUTO_FD parent = open(in, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0) {
+        return -errno;
+    }
     for (int try = 0; try < NAME_TRIES; try++) {
         /* A process in another pid namespace may have the same number. A group is never shared. */
         char suffix[16] = "";
@@ -302,7 +306,7 @@ static int make_parent(struct bhi_cgroup *cgroup, const char *in, uint64_t seria
         if (length < 0 || (size_t)length >= sizeof cgroup->dir) {
             return -ENAMETOOLONG;
         }
-        int lock_fd = bhi_directory_lock_make(cgroup->dir, 0755);
+        int lock_fd = bhi_directory_lock_make(parent, cgroup->dir + strlen(in) + 1, 0755);
         if (lock_fd >= 0) {
             cgroup->lock_fd = lock_fd;
             return 0;

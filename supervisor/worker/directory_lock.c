@@ -27,21 +27,21 @@ static bool same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-int bhi_directory_lock_make(const char *path, mode_t mode) {
+int bhi_directory_lock_make(int parent, const char *name, mode_t mode) {
     struct stat made;
-    if (mkdir(path, mode | S_ISVTX) != 0) {
+    if (mkdirat(parent, name, mode | S_ISVTX) != 0) {
         return -errno;
     }
     /* The host's umask may mask its own rights, and cannot be changed while it has other threads.
      * Nobody else can replace the folder: its parent is safe. */
-    if (lstat(path, &made) == 0 && (made.st_mode & mode) != mode) {
-        (void)chmod(path, mode | S_ISVTX);
+    if (fstatat(parent, name, &made, AT_SYMLINK_NOFOLLOW) == 0 && (made.st_mode & mode) != mode) {
+        (void)fchmodat(parent, name, mode | S_ISVTX, 0);
     }
     int error;
-    BHI_AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    BHI_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         error = -errno;
-        rmdir(path);
+        unlinkat(parent, name, AT_REMOVEDIR);
         return error == -ENOENT ? -EEXIST : error;
     }
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
@@ -52,14 +52,15 @@ int bhi_directory_lock_make(const char *path, mode_t mode) {
          * this host is dead. */
         if (fchmod(fd, mode) != 0) {
             error = -errno;
-            rmdir(path);
+            unlinkat(parent, name, AT_REMOVEDIR);
             return error;
         }
     }
     /* The folder may have been removed before it was locked. (A cgroup's link count does not show
      * that.) */
     struct stat ours, there;
-    if (fstat(fd, &ours) != 0 || lstat(path, &there) != 0 || !same(&ours, &there)) {
+    if (fstat(fd, &ours) != 0 || fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !same(&ours, &there)) {
         return -EEXIST;
     }
     return bhi_fd_steal(&fd);

@@ -9,9 +9,9 @@
 
 #include <sys/types.h>
 
-/* Makes |path|, locked. Returns the descriptor to keep open (closing it gives the lock up), or
+/* Makes |name| in the open folder |parent|, locked. Returns the descriptor to keep open (closing it gives the lock up), or
  * -errno; -EEXIST: the name is taken, try another. */
-int bhi_directory_lock_make(const char *path, mode_t mode);
+int bhi_directory_lock_make(int parent, const char *name, mode_t mode);
 /* Remove from |parent| what dead owners have left: folders of our user, a minute old, not locked.
  * Follow no links, remove a bounded number, and leave failures to the next call. */
 void bhi_directory_lock_sweep_folders(const char *parent);

@@ -1,8 +1,9 @@
 #include "supervisor/worker/launch.h"
 #include "base/detail.h"
+#include "base/fd.h"
+#include "base/runtime_parent.h"
 #include "base/text.h"
 #include "ipc/refusal.h"
-#include "ipc/runtime_parent.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -100,6 +101,42 @@ bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path
     return status;
 }
 
+static bh_status check_parent(const char *parent, bh_detail *detail) {
+    if (strlen(parent) > BHI_RUNTIME_PARENT_MOST) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: the runtime folder (options.runtime_dir) is longer "
+                        "than %d bytes: %s",
+                        BHI_RUNTIME_PARENT_MOST, parent);
+    }
+    if (!bhi_text_is_line(parent)) {
+        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
+                        "bh_context_create: options.runtime_dir is not UTF-8, or has control "
+                        "characters");
+    }
+    if (access(parent, W_OK | X_OK) != 0) {
+        return bhi_fail(detail, BH_SYSTEM, errno,
+                        "bh_context_create: the runtime folder %s cannot be written (set "
+                        "options.runtime_dir or XDG_RUNTIME_DIR)",
+                        parent);
+    }
+    BHI_AUTO_FD folder = bhi_runtime_parent_open(parent);
+    if (folder < 0 && folder != -EPERM) {
+        return bhi_fail(detail, BH_SYSTEM, -folder,
+                        "bh_context_create: the runtime folder %s cannot be opened", parent);
+    }
+    if (folder < 0) {
+        struct stat status = {0};
+        (void)stat(parent, &status);
+        return bhi_fail(detail, BH_SYSTEM, EPERM,
+                        "bh_context_create: the runtime folder %s belongs to user %u (mode %04o), "
+                        "and others could replace files in it, or a link on the way to it: use a "
+                        "folder that only you can write to (options.runtime_dir), or a sticky "
+                        "folder of root",
+                        parent, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
+    }
+    return BH_OK;
+}
+
 bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
                           const char **out_remedy, char **out_parent, bh_detail *detail) {
     const char *chosen;
@@ -124,35 +161,7 @@ bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
                                  "options.worker_path or BULKHEAD_WORKER)",
                                  *out_worker);
     }
-    /* The path of a Unix socket has 108 bytes, and we add about 40 of our own. */
-    if (strlen(*out_parent) > 56) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: the runtime folder (options.runtime_dir or "
-                        "XDG_RUNTIME_DIR) is longer than 56 bytes: %s",
-                        *out_parent);
-    }
-    if (!bhi_text_is_line(*out_parent)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.runtime_dir is not UTF-8, or has control "
-                        "characters");
-    }
-    if (access(*out_parent, W_OK | X_OK) != 0) {
-        return bhi_fail(detail, BH_SYSTEM, errno,
-                        "bh_context_create: the runtime folder %s cannot be written (set "
-                        "options.runtime_dir or XDG_RUNTIME_DIR)",
-                        *out_parent);
-    }
-    if (!bhi_runtime_parent_is_safe(*out_parent)) {
-        struct stat status = {0};
-        (void)stat(*out_parent, &status);
-        return bhi_fail(detail, BH_SYSTEM, EPERM,
-                        "bh_context_create: the runtime folder %s belongs to user %u (mode %04o), "
-                        "and others could replace files in it, or a link on the way to it: use a "
-                        "folder that only you can write to (options.runtime_dir), or a sticky "
-                        "folder of root",
-                        *out_parent, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
-    }
-    return BH_OK;
+    return check_parent(*out_parent, detail);
 }
 
 /* Only the variables that drivers need are passed on. A value that does not fit is left out. */

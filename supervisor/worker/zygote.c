@@ -2,7 +2,9 @@
 #include "base/array.h"
 #include "base/detail.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/futex.h"
+#include "base/runtime_parent.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/context/room.h"
@@ -10,7 +12,6 @@
 #include "supervisor/worker/launch.h"
 #include "supervisor/worker/words.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -50,14 +51,23 @@ void bhi_zygote_release(struct bhi_zygote *zygote) {
     bhi_context_unref(context);
 }
 
+static const char *name_of(const struct bhi_zygote *zygote) {
+    return strrchr(zygote->runtime_dir, '/') + 1;
+}
+
 /* Makes a folder that only this user can enter. Its name is random, so that no other process can
  * create it first. */
 static int make_runtime_dir(struct bhi_zygote *zygote) {
+    const char *path = zygote->context->settings.runtime_parent;
+    BHI_AUTO_FD parent = bhi_runtime_parent_open(path);
+    if (parent < 0) {
+        return parent;
+    }
     int lock_fd = -EEXIST;
     for (int attempt = 0; attempt < 16 && lock_fd == -EEXIST; attempt++) {
-        snprintf(zygote->runtime_dir, sizeof zygote->runtime_dir, "%s/bulkhead-%d-%08x",
-                 zygote->context->settings.runtime_parent, (int)getpid(), randombytes_random());
-        lock_fd = bhi_directory_lock_make(zygote->runtime_dir, 0700);
+        snprintf(zygote->runtime_dir, sizeof zygote->runtime_dir, "%s/bulkhead-%d-%08x", path,
+                 (int)getpid(), randombytes_random());
+        lock_fd = bhi_directory_lock_make(parent, name_of(zygote), 0700);
     }
     if (lock_fd < 0) {
         zygote->runtime_dir[0] = 0;
@@ -67,25 +77,10 @@ static int make_runtime_dir(struct bhi_zygote *zygote) {
     return 0;
 }
 
-/* Removes the files in the folder, then the folder. It has no subfolders. */
 static void remove_runtime_dir(struct bhi_zygote *zygote) {
-    if (!zygote->runtime_dir[0]) {
-        return;
-    }
-    int fd = zygote->runtime_lock;
-    DIR *dir = fdopendir(fd);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            unlinkat(fd, entry->d_name, 0);
-        }
-    }
-    rmdir(zygote->runtime_dir); /* if it could not be read, it may still be empty */
-    zygote->runtime_dir[0] = 0;
-    zygote->runtime_lock = -1;
-    if (dir) {
-        closedir(dir);
-    } else {
-        close(fd);
+    if (zygote->runtime_lock >= 0) {
+        (void)bhi_folder_remove(bhi_fd_steal(&zygote->runtime_lock), name_of(zygote));
+        zygote->runtime_dir[0] = 0;
     }
 }
 
@@ -109,7 +104,9 @@ static void sweep(struct bhi_zygote *zygote) {
 
 static int send_start(struct bhi_zygote *zygote) {
     BHI_AUTO_FD self = pidfd_open(getpid(), 0);
-    if (self < 0) {
+    /* Opened again: a copy would share the lock, which says that we live. */
+    BHI_AUTO_FD folder = openat(zygote->runtime_lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (self < 0 || folder < 0) {
         return -errno;
     }
     struct bhi_message message = {.type = BHI_MSG_START};
@@ -118,7 +115,7 @@ static int send_start(struct bhi_zygote *zygote) {
     snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s",
              zygote->runtime_dir);
     snprintf(message.start.cgroup_dir, sizeof message.start.cgroup_dir, "%s", zygote->cgroup.dir);
-    return bhi_fdpass_send_message(zygote->socket, &message, &self, 1);
+    return bhi_fdpass_send_message(zygote->socket, &message, (int[]){self, folder}, 2);
 }
 
 /* Moves |fd| to a high number. If this process dies, the kernel closes the highest first, and so

@@ -75,6 +75,17 @@ fi
 [ "$(cat mine/victim)" = precious ] || fail "it was written"
 rm shared/out.npy
 
+case_name="a link on the way to a quarantine that is to be made"
+ln -s "$PWD/mine" shared/way
+if [ "$(id -u)" -eq 0 ]; then
+    chown -h 1000:1000 shared/way
+    cli batch shared/jobs.jsonl --state st2 --quarantine shared/way/quarantine
+    expect_status 3
+    expect_stderr 'way/quarantine is a link of another user'
+    if [ -e mine/quarantine ]; then fail "it was made"; else passed=$((passed + 1)); fi
+fi
+rm -rf shared/way st2
+
 case_name="a link of our own"
 mkdir -m 700 st
 ln -s ../mine/new shared/out.npy

@@ -72,7 +72,9 @@ void bht_collided(unsigned char *hash, size_t size);
 #define fopen(...)         BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, fopen, __VA_ARGS__)
 #define opendir(...)       BHT_SEAM(BHT_DESCRIPTOR, EMFILE, NULL, opendir, __VA_ARGS__)
 #define fdopendir(...)     BHT_SEAM(BHT_DESCRIPTOR, ENOMEM, NULL, fdopendir, __VA_ARGS__)
+#define openat(...)        BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, openat, __VA_ARGS__)
 #define mkdir(...)         BHT_SEAM(BHT_DESCRIPTOR, ENOSPC, -1, mkdir, __VA_ARGS__)
+#define mkdirat(...)       BHT_SEAM(BHT_DESCRIPTOR, ENOSPC, -1, mkdirat, __VA_ARGS__)
 #define eventfd(...)       BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, eventfd, __VA_ARGS__)
 #define epoll_create1(...) BHT_SEAM(BHT_DESCRIPTOR, EMFILE, -1, epoll_create1, __VA_ARGS__)
 #define epoll_ctl(epoll, what, ...)                                                                \

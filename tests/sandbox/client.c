@@ -122,14 +122,20 @@ void client_start_message(struct client *client, struct bhi_message *out) {
     snprintf(out->start.cgroup_dir, sizeof out->start.cgroup_dir, "%s", client->cgroup);
 }
 
+void client_send_start(struct client *client, const struct bhi_message *message) {
+    int fds[] = {pidfd_open(getpid(), 0), open(client->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    BHT_GE(fds[0], 0);
+    BHT_GE(fds[1], 0);
+    client_send(client, message, fds, 2);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 void client_open(struct client *client) {
     struct bhi_message message;
     client_launch(client);
     client_start_message(client, &message);
-    int self = pidfd_open(getpid(), 0);
-    BHT_GE(self, 0);
-    client_send(client, &message, &self, 1);
-    close(self);
+    client_send_start(client, &message);
     client->zygote = client_expect(client, BHI_MSG_ZYGOTE_READY, &message);
     client->ready = message.zygote_ready;
     client->zygote_pid = pid_of_pidfd(client->zygote);

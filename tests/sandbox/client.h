@@ -37,6 +37,7 @@ int client_expect(struct client *client, enum bhi_message_type type, struct bhi_
 /* Nothing more comes: the other side is gone. */
 void client_expect_end(struct client *client);
 void client_start_message(struct client *client, struct bhi_message *out);
+void client_send_start(struct client *client, const struct bhi_message *message);
 /* launch, start, zygote_ready. */
 void client_open(struct client *client);
 /* Closes the socket; zygote and warden go by themselves; nothing is left of them. */

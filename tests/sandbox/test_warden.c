@@ -24,13 +24,6 @@
 
 /* -- starting: what is refused, and how it says so ------------------------------------------ */
 
-static void send_start(struct client *client, const struct bhi_message *message) {
-    int self = pidfd_open(getpid(), 0);
-    BHT_GE(self, 0);
-    client_send(client, message, &self, 1);
-    close(self);
-}
-
 /* The next word is zygote_failed with |status| and |text| in its text; then the warden goes. */
 static void expect_failure(struct client *client, bh_status status, const char *text) {
     struct bhi_message message;
@@ -47,7 +40,7 @@ static void start_with(struct client *client, const char *driver) {
     client_launch(client);
     client_start_message(client, &message);
     snprintf(message.start.driver, sizeof message.start.driver, "%s", driver);
-    send_start(client, &message);
+    client_send_start(client, &message);
 }
 
 static void driver_absent(void) {
@@ -123,7 +116,7 @@ static void runtime_folder_missing(void) {
     client_launch(&client);
     client_start_message(&client, &message);
     snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "/nonexistent/dir");
-    send_start(&client, &message);
+    client_send_start(&client, &message);
     expect_failure(&client, BH_UNSUPPORTED, "/nonexistent/dir");
 }
 
@@ -133,7 +126,7 @@ static void runtime_folder_relative(void) {
     client_launch(&client);
     client_start_message(&client, &message);
     snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "tmp");
-    send_start(&client, &message);
+    client_send_start(&client, &message);
     expect_failure(&client, BH_SYSTEM, "not absolute");
 }
 
@@ -160,7 +153,9 @@ static void start_without_pidfd(void) {
     client_start_message(&client, &message);
     int length = bhi_wire_encode(&message, bytes, sizeof bytes);
     BHT_GT(length, 0);
-    BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, NULL, 0), 0);
+    int folder = open(client.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, &folder, 1), 0);
+    close(folder);
     expect_failure(&client, BH_SYSTEM, "malformed start message");
 }
 
@@ -374,6 +369,29 @@ static void folder_removed_links_not_followed(void) {
     BHT_EQ(rmdir(outside), 0);
 }
 
+/* Somebody has moved the folder away, and another one to its name: that one stays, with its files.
+ */
+static void folder_that_took_the_name_stays(void) {
+    struct cast cast = {.scene = new_scene()};
+    char moved[128], path[128];
+    set_scene(&cast, &(struct script){0});
+    snprintf(moved, sizeof moved, "%s.moved", cast.scene->dir);
+    snprintf(path, sizeof path, "%s/precious", cast.scene->dir);
+    BHT_EQ(rename(cast.scene->dir, moved), 0);
+    BHT_EQ(mkdir(cast.scene->dir, 0700), 0);
+    BHT_EQ(mknod(path, S_IFREG | 0600, 0), 0);
+    kill_host(&cast);
+    for (int i = 0; i < ACTORS; i++) {
+        BHT_TRUE(pidfd_ended(cast.pidfds[i], GONE_MS));
+        close(cast.pidfds[i]);
+    }
+    bury(cast.scene->pids[WARDEN]);
+    BHT_EQ(unlink(path), 0);
+    BHT_EQ(rmdir(cast.scene->dir), 0);
+    BHT_EQ(rmdir(moved), 0); /* its files are gone */
+    munmap(cast.scene, sizeof *cast.scene);
+}
+
 /* A cgroup of a host that died goes too, with the workers' groups in it. Only where this test may
  * make one. */
 static bool make_cgroup(char *out, size_t size) {
@@ -458,7 +476,7 @@ static void host_ignores_sigchld(void) {
     signal(SIGCHLD, SIG_DFL);
     struct bhi_message message;
     client_start_message(&client, &message);
-    send_start(&client, &message);
+    client_send_start(&client, &message);
     client.zygote = client_expect(&client, BHI_MSG_ZYGOTE_READY, &message);
     guest_open(&client, &guest, 1);
     BHT_EQ(pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0), 0);
@@ -504,6 +522,7 @@ int main(int argc, char **argv) {
         BHT_TEST(host_killed_worker_hangs),
         BHT_TEST(host_killed_zygote_stopped),
         BHT_TEST(folder_removed_links_not_followed),
+        BHT_TEST(folder_that_took_the_name_stays),
         BHT_TEST(cgroup_removed),
         BHT_TEST(warden_killed),
         BHT_TEST(zygote_killed),

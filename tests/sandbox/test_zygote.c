@@ -238,9 +238,7 @@ static void second_start(void) {
     struct bhi_message message;
     client_open(&client);
     client_start_message(&client, &message);
-    int self = pidfd_open(getpid(), 0);
-    client_send(&client, &message, &self, 1);
-    close(self);
+    client_send_start(&client, &message);
     expect_zygote_gives_up(&client);
 }
 

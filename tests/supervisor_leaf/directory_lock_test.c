@@ -65,6 +65,17 @@ static bool is_there(const char *path) {
     return lstat(path, &info) == 0;
 }
 
+/* bhi_directory_lock_make by path. */
+static int lock_make(const char *path, mode_t mode) {
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int made = fd < 0 ? -errno : bhi_directory_lock_make(fd, slash + 1, mode);
+    close(fd);
+    return made;
+}
+
 static void age_by(const char *path, time_t seconds) {
     const struct timespec then = {.tv_sec = time(NULL) - seconds};
     const struct timespec times[2] = {then, then};
@@ -91,7 +102,7 @@ static void put_socket(const char *folder, const char *name) {
 
 /* What a process leaves that dies with its lock: descriptors go, the folder stays. */
 static void leave(const char *path) {
-    int lock_fd = bhi_directory_lock_make(path, 0700);
+    int lock_fd = lock_make(path, 0700);
     BHT_GE(lock_fd, 0);
     close(lock_fd);
 }
@@ -115,7 +126,7 @@ static void what_a_killed_process_left_goes(void) {
     BHT_EQ(pipe2(say, O_CLOEXEC), 0);
     pid_t owner = fork();
     if (owner == 0) {
-        bool made = bhi_directory_lock_make(path, 0700) >= 0;
+        bool made = lock_make(path, 0700) >= 0;
         (void)!write(say[1], made ? "y" : "n", 1);
         for (;;) {
             pause();
@@ -273,7 +284,7 @@ static void one_of_another_pid_namespace_stays(void) {
         }
         pid_t inner = fork();
         if (inner == 0) {
-            bool made = getpid() == 1 && bhi_directory_lock_make(path, 0700) >= 0;
+            bool made = getpid() == 1 && lock_make(path, 0700) >= 0;
             (void)!write(say[1], made ? "y" : "n", 1);
             (void)!read(held[0], &byte, 1); /* until the test lets go */
             _exit(0);
@@ -308,7 +319,7 @@ static void one_of_another_pid_namespace_stays(void) {
 static void one_that_a_forked_child_holds_stays(void) {
     open_parent();
     const char *path = in(parent, FOLDER);
-    int lock_fd = bhi_directory_lock_make(path, 0700);
+    int lock_fd = lock_make(path, 0700);
     BHT_GE(lock_fd, 0);
     pid_t child = fork();
     if (child == 0) {
@@ -337,11 +348,11 @@ static void no_parent_is_no_harm(void) {
 
 static void a_name_is_taken_once(void) {
     open_parent();
-    int lock_fd = bhi_directory_lock_make(in(parent, FOLDER), 0700);
+    int lock_fd = lock_make(in(parent, FOLDER), 0700);
     BHT_GE(lock_fd, 0);
     BHT_EQ(fcntl(lock_fd, F_GETFD), FD_CLOEXEC);
-    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
-    BHT_EQ(bhi_directory_lock_make(in(parent, "none/" FOLDER), 0700), -ENOENT);
+    BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(lock_make(in(parent, "none/" FOLDER), 0700), -ENOENT);
     close(lock_fd);
     close_parent();
 }
@@ -357,7 +368,7 @@ static int swept_meanwhile(void) {
 static void one_that_was_swept_before_it_was_locked_is_no_claim(void) {
     open_parent();
     before_shared = swept_meanwhile;
-    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
     BHT_TRUE(!is_there(in(parent, FOLDER)));
     close_parent();
 }
@@ -371,7 +382,7 @@ static int replaced_meanwhile(void) {
 static void one_that_is_another_by_now_is_no_claim(void) {
     open_parent();
     before_shared = replaced_meanwhile;
-    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
     BHT_TRUE(is_there(in(parent, FOLDER))); /* the other's */
     close_parent();
 }
@@ -388,7 +399,7 @@ static int being_swept(void) {
 static void one_that_is_being_swept_is_no_claim(void) {
     open_parent();
     before_shared = being_swept;
-    BHT_EQ(bhi_directory_lock_make(in(parent, FOLDER), 0700), -EEXIST);
+    BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
     close(sweeper);
     close_parent();
 }
@@ -401,7 +412,7 @@ static int no_locks(void) {
 static void where_there_are_no_locks_nothing_is_swept(void) {
     open_parent();
     before_shared = no_locks;
-    int lock_fd = bhi_directory_lock_make(in(parent, FOLDER), 0700);
+    int lock_fd = lock_make(in(parent, FOLDER), 0700);
     BHT_GE(lock_fd, 0);
     age(in(parent, FOLDER));
     bhi_directory_lock_sweep_folders(parent);
@@ -473,7 +484,7 @@ static void real_groups(void) {
     *strrchr(above, '/') = 0;
     snprintf(path, sizeof path, "%s/%s", above, group_of(dead_pid(), "77"));
     snprintf(child, sizeof child, "%s/w1", path);
-    int lock_fd = bhi_directory_lock_make(path, 0755);
+    int lock_fd = lock_make(path, 0755);
     BHT_GE(lock_fd, 0);
     BHT_EQ(mkdir(child, 0755), 0);
     age(path);
@@ -507,7 +518,7 @@ static void a_umask_that_masks_the_owner(void) {
     open_parent();
     const char *path = in(parent, FOLDER);
     umask(0777);
-    const int lock_fd = bhi_directory_lock_make(path, 0700);
+    const int lock_fd = lock_make(path, 0700);
     umask(022);
     BHT_GE(lock_fd, 0);
     BHT_EQ(stat(path, &made), 0);

@@ -2,7 +2,9 @@
  * what is made in it. */
 #include "fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +25,17 @@ static size_t spoil(int which) {
         BHT_EQ(chmod(folder, modes[which]), 0);
         return 1;
     }
+    /* 65534 is nobody's here, and not root's without a name. */
+    const uid_t user = which == 5 ? 65534 : 1000;
     BHT_EQ(chmod(folder, which == 3 ? 0700 : 01777), 0);
-    return geteuid() == 0 && chown(folder, 1000, 1000) == 0;
+    return geteuid() == 0 && chown(folder, user, user) == 0;
 }
 
 static void a_runtime_folder_that_is_not_ours(void) {
     make_folder();
     bh_context_options options = fx_options();
     options.runtime_dir = folder;
-    for (int which = 0; which < 5; which++) {
+    for (int which = 0; which < 6; which++) {
         if (!spoil(which)) {
             continue;
         }
@@ -55,9 +59,48 @@ static void a_runtime_folder_that_is_not_ours(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
-/* A path that no message to the warden can carry: refused where it was chosen, ignored where it is
- * the default. */
-static void a_runtime_folder_that_is_no_text(void) {
+/* Nothing is made in |xdg|, which is removed. */
+static void expect_xdg_runtime_dir_ignored(const char *xdg) {
+    BHT_EQ(setenv("XDG_RUNTIME_DIR", xdg, 1), 0);
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream);
+    BHT_EQ(rmdir(xdg), 0);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* Whoever may rename in a runtime folder: what has the name of a context's own folder by the time
+ * that the context ends is somebody else's. */
+static void a_folder_that_took_the_name_stays(void) {
+    make_folder();
+    bh_context_options options = fx_options();
+    options.runtime_dir = folder;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    fx_ready(stream);
+    char name[NAME_MAX + 1] = "", path[NAME_MAX + 70], moved[NAME_MAX + 70];
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        if (entry->d_name[0] != '.') {
+            snprintf(name, sizeof name, "%s", entry->d_name);
+        }
+    }
+    closedir(entries);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(moved, sizeof moved, "%s/moved", folder);
+    BHT_EQ(rename(path, moved), 0);
+    BHT_EQ(mkdir(path, 0700), 0);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(rmdir(path), 0);
+    BHT_EQ(rmdir(moved), 0);
+    BHT_EQ(rmdir(folder), 0);
+}
+
+/* A path that no message to the warden or socket can carry: refused where it was chosen, ignored
+ * where it is the default. */
+static void a_runtime_folder_that_no_message_carries(void) {
     make_folder();
     char odd[96];
     snprintf(odd, sizeof odd, "%s/\xff", folder);
@@ -68,13 +111,19 @@ static void a_runtime_folder_that_is_no_text(void) {
     options.runtime_dir = odd;
     BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "options.runtime_dir is not UTF-8");
-    BHT_EQ(setenv("XDG_RUNTIME_DIR", odd, 1), 0);
-    context = fx_context(NULL);
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    fx_ready(stream);
-    BHT_EQ(rmdir(odd), 0); /* nothing was made in it */
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+    expect_xdg_runtime_dir_ignored(odd);
+    memset(odd + strlen(folder) + 1, 'x', 57 - strlen(folder) - 1);
+    odd[57] = '\0';
+    BHT_EQ(mkdir(odd, 0700), 0);
+    options.runtime_dir = odd;
+    BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "longer than 56 bytes");
+    expect_xdg_runtime_dir_ignored(odd);
+    odd[56] = '\0';
+    BHT_EQ(mkdir(odd, 0700), 0);
+    options.runtime_dir = odd;
+    BHT_EQ(bh_context_destroy(fx_context_with(options, NULL)), BH_OK);
+    BHT_EQ(rmdir(odd), 0);
     BHT_EQ(rmdir(folder), 0);
 }
 
@@ -119,18 +168,12 @@ static void a_planted_link_on_the_way(void) {
 /* After su it is another user's: then it is as good as not set. */
 static void another_users_xdg_runtime_dir(void) {
     make_folder();
-    BHT_EQ(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
-    for (int which = 0; which < 5; which++) {
+    for (int which = 0; which < 6; which++) {
         if (!spoil(which)) {
             continue;
         }
-        bh_context *context = fx_context(NULL);
-        bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-        fx_ready(stream);
-        BHT_EQ(rmdir(folder), 0); /* nothing was made in it */
+        expect_xdg_runtime_dir_ignored(folder);
         BHT_EQ(mkdir(folder, 0700), 0);
-        bh_stream_release(stream);
-        BHT_EQ(bh_context_destroy(context), BH_OK);
     }
     BHT_EQ(rmdir(folder), 0);
 }
@@ -138,7 +181,8 @@ static void another_users_xdg_runtime_dir(void) {
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_runtime_folder_that_is_not_ours),
-        BHT_TEST(a_runtime_folder_that_is_no_text),
+        BHT_TEST(a_folder_that_took_the_name_stays),
+        BHT_TEST(a_runtime_folder_that_no_message_carries),
         BHT_TEST(a_planted_link_on_the_way),
         BHT_TEST(another_users_xdg_runtime_dir),
     };

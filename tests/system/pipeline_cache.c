@@ -587,8 +587,13 @@ static void a_folder_behind_a_planted_link(void) {
     run_at(way, NULL);
     expect_said("way is a link of another user");
     expect_unsaid(WRITTEN);
-    char names[4][80];
+    char names[4][80], missing[80];
     BHT_EQ(list(names, 4), 0);
+    snprintf(missing, sizeof missing, "%s/new", way); /* a folder that is to be made behind it */
+    forget_said();
+    run_at(missing, NULL);
+    expect_said("way/new is a link of another user");
+    BHT_EQ(access(inside("new"), F_OK), -1);
     BHT_EQ(lchown(way, 0, 0), 0); /* the shared folder's owner's */
     forget_said();
     run_at(way, NULL);

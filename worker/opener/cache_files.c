@@ -82,14 +82,15 @@ static int make_temporary(int folder, char out[40]) {
     return -1;
 }
 
-/* Opens the folder. Returns a descriptor or -errno. The folder must belong to the user, and only
+/* Opens the folder, and |makes| it if it is missing. Returns a descriptor or -errno. The folder must belong to the user, and only
  * the user may be able to write to it, so that others can put nothing there and cannot replace
  * it. */
-static int open_folder(const char *path, char *what, size_t size) {
+static int open_folder(const char *path, bool makes, char *what, size_t size) {
     struct stat st;
     char link[PATH_MAX];
     const uid_t user = (uid_t)setfsuid((uid_t)-1);
-    const int fd = bhi_links_open_folder(path, user, link, sizeof link);
+    const int fd = makes ? bhi_links_make_folder(path, user, link, sizeof link)
+                         : bhi_links_open_folder(path, user, link, sizeof link);
     if (fd < 0 && link[0] != '\0') {
         snprintf(what, size,
                  "on the way to the folder, %.200s is a link of another user in a folder that "
@@ -99,7 +100,7 @@ static int open_folder(const char *path, char *what, size_t size) {
     }
     if (fd < 0) {
         errno = -fd;
-        return failed(what, size, "open the folder");
+        return failed(what, size, makes ? "make the folder" : "open the folder");
     }
     if (fstat(fd, &st) == 0 && st.st_uid == user && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
         return fd;
@@ -228,9 +229,7 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
         return result;
     }
     int folder = -1;
-    if (mkdir(file->folder, S_IRWXU) != 0 && errno != EEXIST) {
-        result = failed(what, size, "mkdir");
-    } else if ((folder = open_folder(file->folder, what, size)) < 0) {
+    if ((folder = open_folder(file->folder, true, what, size)) < 0) {
         result = folder;
     } else {
         result = write_file(folder, file, bytes, *out_bytes, what, size);
@@ -287,7 +286,7 @@ int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char 
                    size_t size) {
     *out_bytes = 0;
     what[0] = '\0';
-    const int folder = open_folder(file->folder, what, size);
+    const int folder = open_folder(file->folder, false, what, size);
     if (folder < 0) {
         what[folder == -ENOENT ? 0 : strlen(what)] = '\0';
         return folder == -ENOENT ? 0 : folder;

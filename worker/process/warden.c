@@ -1,6 +1,7 @@
 #include "worker/process/warden.h"
 #include "base/exiting.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/futex.h"
 #include "ipc/fdpass.h"
 #include "worker/exit.h"
@@ -32,8 +33,9 @@
 
 struct warden {
     pid_t host_pid;
-    int host;  /* pidfd */
-    int child; /* pidfd of the zygote */
+    int host;   /* pidfd */
+    int folder; /* the runtime folder; -1: removed */
+    int child;  /* pidfd of the zygote */
     pid_t pid;
     int go; /* write end of the pipe that the zygote and its workers watch */
     struct bhi_msg_start start;
@@ -107,6 +109,7 @@ static int read_start(struct warden *warden, struct bhi_error *failure) {
                                    bhi_message_info(message.type)->name);
     }
     warden->host = fds[0];
+    warden->folder = fds[1];
     warden->start = message.start;
     if (warden->start.runtime_dir[0] != '/') {
         return bhi_error_set_errno(failure, BH_SYSTEM, EINVAL,
@@ -136,6 +139,7 @@ static int clone_zygote(struct warden *warden, struct bhi_zygote_config *config,
     if (warden->pid == 0) {
         close(go[1]);
         close(warden->host);
+        close(warden->folder);
         bhi_zygote_run(config);
     }
     close(go[0]);
@@ -175,7 +179,7 @@ static int patience_ms(const struct warden *warden) {
     return PATIENCE_MS;
 }
 
-static void host_is_gone(const struct warden *warden) {
+static void host_is_gone(struct warden *warden) {
     siginfo_t info;
     /* The byte comes first, so that workers stop what runs on a device; the signal comes later. A
      * byte means that the host has gone; a hang-up without it means only that this process has
@@ -183,7 +187,8 @@ static void host_is_gone(const struct warden *warden) {
     (void)!write(warden->go, "h", 1);
     close(warden->go);
     /* The folder goes at once, even if the driver keeps the zygote for some time. */
-    (void)bhi_remove_runtime_dir(warden->start.runtime_dir);
+    (void)bhi_folder_remove(bhi_fd_steal(&warden->folder),
+                            strrchr(warden->start.runtime_dir, '/') + 1);
     if (!reap(warden, patience_ms(warden), &info)) {
         (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
         (void)reap(warden, KILL_TIMEOUT_MS, &info);
@@ -224,7 +229,7 @@ static int zygote_is_gone(const struct warden *warden, const struct bhi_driver *
     return answer(&failure);
 }
 
-static int watch(const struct warden *warden, const struct bhi_driver *driver) {
+static int watch(struct warden *warden, const struct bhi_driver *driver) {
     enum { HOST, ZYGOTE, SOCKET, WATCHED };
     bool hung_up = false;
     for (;;) {
@@ -281,7 +286,7 @@ static int begin(struct warden *warden, struct bhi_zygote_config *config,
 
 int bhi_warden_run(void) {
     static struct bhi_zygote_config config; /* static: it is large, and the zygote keeps it */
-    struct warden warden = {.host_pid = getppid(), .host = -1, .child = -1};
+    struct warden warden = {.host_pid = getppid(), .host = -1, .folder = -1, .child = -1};
     struct bhi_error failure = {0};
 
     if (!bhi_host_forget()) {

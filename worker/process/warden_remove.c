@@ -26,22 +26,6 @@ static int is_dots(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-int bhi_remove_runtime_dir(const char *path) {
-    DIR *dir = open_folder(path);
-    if (!dir) {
-        return errno == ENOENT ? 0 : -errno;
-    }
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        if (!is_dots(entry->d_name)) {
-            /* Without AT_REMOVEDIR: a folder in here is not ours, and stays. Of a link only the
-             * link is removed. */
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-        }
-    }
-    closedir(dir);
-    return rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
-}
-
 /* Tries once to remove the groups. A cgroup's own files cannot be unlinked; they go with it. */
 static int try_cgroup(const char *path) {
     DIR *dir = open_folder(path);

@@ -1,0 +1,42 @@
+#include "base/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Removes |folder| from the folder that contains it now. */
+static int remove_itself(int folder, const char *name) {
+    char path[NAME_MAX + 4];
+    struct stat ours, there;
+    if ((size_t)snprintf(path, sizeof path, "../%s", name) >= sizeof path) {
+        return -ENAMETOOLONG;
+    }
+    if (fstat(folder, &ours) != 0 || fstatat(folder, path, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? 0 : -errno;
+    }
+    if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino) {
+        return -ESTALE;
+    }
+    return unlinkat(folder, path, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+int bhi_folder_remove(int folder, const char *name) {
+    DIR *dir = fdopendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            (void)unlinkat(folder, entry->d_name, 0); /* of a link only the link */
+        }
+    }
+    const int error = remove_itself(folder, name); /* if it cannot be read, it may still be empty */
+    if (dir) {
+        closedir(dir);
+    } else {
+        close(folder);
+    }
+    return error;
+}

@@ -1,0 +1,235 @@
+/* Folders that are made, opened and removed where others can rename and plant links. */
+#include "base/folder.h"
+#include "base/links.h"
+#include "base/runtime_parent.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char place[] = "/tmp/bulkhead-folder-XXXXXX";
+
+static void enter(void) {
+    BHT_TRUE(mkdtemp(place));
+    BHT_EQ(chdir(place), 0);
+}
+
+static void leave(void) {
+    const char *argv[] = {"rm", "-rf", place, NULL};
+    BHT_EQ(chdir("/"), 0);
+    BHT_EQ(bht_run(argv, NULL, 0), 0);
+}
+
+static bool is_there(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0;
+}
+
+static void put_file(const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    close(fd);
+}
+
+static int make(const char *name) {
+    BHT_EQ(mkdir(name, 0700), 0);
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    BHT_GE(fd, 0);
+    return fd;
+}
+
+/* -- removing --------------------------------------------------------------------------------- */
+
+static void files_go_and_not_what_links_lead_to(void) {
+    int folder = make("ours");
+    close(make("outside"));
+    put_file("outside/precious");
+    put_file("ours/file");
+    BHT_EQ(symlink("../outside", "ours/link"), 0);
+    BHT_EQ(symlink("../outside/precious", "ours/other"), 0);
+    BHT_EQ(bhi_folder_remove(folder, "ours"), 0);
+    BHT_TRUE(!is_there("ours"));
+    BHT_TRUE(is_there("outside/precious"));
+    BHT_EQ(fcntl(folder, F_GETFD), -1); /* closed */
+}
+
+static void a_folder_inside_stays(void) {
+    int folder = make("ours");
+    close(make("ours/theirs"));
+    BHT_EQ(bhi_folder_remove(folder, "ours"), -ENOTEMPTY);
+    BHT_TRUE(is_there("ours/theirs"));
+}
+
+static void what_has_its_name_now_stays(void) {
+    int folder = make("ours");
+    put_file("ours/file");
+    BHT_EQ(rename("ours", "moved"), 0);
+    close(make("ours"));
+    BHT_EQ(bhi_folder_remove(folder, "ours"), -ESTALE);
+    BHT_TRUE(is_there("ours"));
+    BHT_TRUE(is_there("moved"));
+    BHT_TRUE(!is_there("moved/file"));
+}
+
+static void one_that_is_gone_is_removed(void) {
+    int folder = make("ours");
+    BHT_EQ(rmdir("ours"), 0);
+    BHT_EQ(bhi_folder_remove(folder, "ours"), 0);
+    folder = make("ours");
+    BHT_EQ(rename("ours", "moved"), 0);
+    BHT_EQ(bhi_folder_remove(folder, "ours"), 0);
+}
+
+/* -- making ----------------------------------------------------------------------------------- */
+
+static void it_is_made_once(void) {
+    char link[NAME_MAX + 1];
+    struct stat info;
+    static const char *const paths[] = {"new", "new", "new/", "new/.", "new/../new", ".", "/tmp"};
+    for (size_t i = 0; i < BHT_COUNT(paths); i++) {
+        int fd = bhi_links_make_folder(paths[i], geteuid(), link, sizeof link);
+        if (fd < 0) {
+            BHT_FAIL("%s: %s", paths[i], strerror(-fd));
+        }
+        BHT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+        close(fd);
+    }
+    BHT_EQ(stat("new", &info), 0);
+    BHT_EQ(info.st_mode & 07777, 0700);
+    put_file("file");
+    BHT_EQ(bhi_links_make_folder("file", geteuid(), link, sizeof link), -ENOTDIR);
+    BHT_EQ(bhi_links_make_folder("none/new", geteuid(), link, sizeof link), -ENOENT);
+    BHT_EQ(bhi_links_make_folder("", geteuid(), link, sizeof link), -ENOENT);
+    BHT_STR_EQ(link, "");
+}
+
+/* /tmp is sticky and root's; the link in it is this user's, or user 1000's if this is root. */
+static void a_planted_link_makes_nothing(void) {
+    char way[64], path[80], link[NAME_MAX + 1];
+    const uid_t planter = geteuid() ? geteuid() : 1000;
+    snprintf(way, sizeof way, "/tmp/bulkhead-way-%d", (int)getpid());
+    snprintf(path, sizeof path, "%s/new", way);
+    BHT_EQ(symlink(place, way), 0);
+    BHT_EQ(lchown(way, planter, (gid_t)-1), 0);
+    BHT_EQ(bhi_links_make_folder(path, 4242, link, sizeof link), -EPERM);
+    BHT_STR_EQ(link, strrchr(path, 'b')); /* bulkhead-way-PID/new */
+    BHT_TRUE(!is_there("new"));
+    BHT_EQ(bhi_links_make_folder(way, 4242, link, sizeof link), -EPERM);
+    int made = bhi_links_make_folder(path, planter, link, sizeof link);
+    BHT_GE(made, 0);
+    close(made);
+    BHT_TRUE(is_there("new"));
+    BHT_EQ(unlink(way), 0);
+}
+
+/* -- the place of runtime folders --------------------------------------------------------------- */
+
+/* What bhi_runtime_parent_open says of |path| in a user namespace with the ids |map|: 0 or an errno;
+ * -1: there are no such namespaces here. */
+static int opened_in(const char *map, const char *path) {
+    int ready[2], mapped[2], status;
+    char file[64], byte = 0;
+    BHT_EQ(pipe2(ready, O_CLOEXEC), 0);
+    BHT_EQ(pipe2(mapped, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWUSER) != 0 || write(ready[1], "r", 1) != 1 ||
+            read(mapped[0], &byte, 1) != 1 || byte != 'm') {
+            _exit(255);
+        }
+        int fd = bhi_runtime_parent_open(path);
+        _exit(fd < 0 ? -fd : 0);
+    }
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) == 1) {
+        snprintf(file, sizeof file, "/proc/%d/uid_map", (int)child);
+        int fd = open(file, O_WRONLY | O_CLOEXEC);
+        const bool good = fd >= 0 && write(fd, map, strlen(map)) == (ssize_t)strlen(map);
+        (void)!write(mapped[1], good ? "m" : "-", 1);
+        close(fd);
+    }
+    close(ready[0]);
+    close(mapped[0]);
+    close(mapped[1]);
+    BHT_EQ(waitpid(child, &status, 0), child);
+    BHT_TRUE(WIFEXITED(status));
+    return WEXITSTATUS(status) == 255 ? -1 : WEXITSTATUS(status);
+}
+
+/* In a container that does not map root, /tmp looks as if it were nobody's. */
+static void root_without_an_id_owns_tmp(void) {
+    char map[64];
+    snprintf(map, sizeof map, "1000 %u 1\n", (unsigned)geteuid());
+    BHT_EQ(chmod(place, 01777), 0);
+    if (geteuid() == 0) { /* whose own folders are shown as 1000's: one of a user without an id */
+        BHT_EQ(chown(place, 4242, 4242), 0);
+    }
+    const int error = opened_in(map, geteuid() == 0 ? place : "/tmp");
+    if (error < 0) {
+        printf("     no user namespaces here\n");
+        return;
+    }
+    BHT_EQ(error, 0);
+}
+
+static void nobody_is_not_root(void) {
+    if (geteuid() != 0) {
+        printf("     needs root\n");
+        return;
+    }
+    BHT_EQ(chmod(place, 01777), 0);
+    BHT_EQ(chown(place, 65534, 65534), 0);
+    BHT_EQ(bhi_runtime_parent_open(place), -EPERM);
+    const int error = opened_in("0 0 1\n65534 65534 1\n", place);
+    BHT_TRUE(error == EPERM || error == -1);
+    BHT_EQ(chown(place, 0, 0), 0);
+    int fd = bhi_runtime_parent_open(place);
+    BHT_GE(fd, 0);
+    close(fd);
+}
+
+static void expect_parent(const char *variable, const char *parent) {
+    BHT_EQ(setenv("XDG_RUNTIME_DIR", variable, 1), 0);
+    BHT_STR_EQ(bhi_runtime_parent(), parent);
+}
+
+static void the_default_is_usable_and_short(void) {
+    char path[BHI_RUNTIME_PARENT_MOST + 2];
+    const size_t begun = (size_t)snprintf(path, sizeof path, "%s/", place);
+    memset(path + begun, 'x', sizeof path - begun);
+    path[sizeof path - 1] = '\0'; /* one too long */
+    BHT_EQ(mkdir(path, 0700), 0);
+    expect_parent(path, "/tmp");
+    path[sizeof path - 2] = '\0';
+    BHT_EQ(mkdir(path, 0700), 0);
+    expect_parent(path, path);
+    BHT_EQ(chmod(path, 0770), 0);
+    expect_parent(path, "/tmp");
+    expect_parent("relative", "/tmp");
+    expect_parent("/nonexistent", "/tmp");
+    expect_parent("", "/tmp");
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(files_go_and_not_what_links_lead_to),
+        BHT_TEST(a_folder_inside_stays),
+        BHT_TEST(what_has_its_name_now_stays),
+        BHT_TEST(one_that_is_gone_is_removed),
+        BHT_TEST(it_is_made_once),
+        BHT_TEST(a_planted_link_makes_nothing),
+        BHT_TEST(root_without_an_id_owns_tmp),
+        BHT_TEST(nobody_is_not_root),
+        BHT_TEST(the_default_is_usable_and_short),
+    };
+    bht_around(enter, leave);
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
