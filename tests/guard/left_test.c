@@ -24,7 +24,7 @@ static void check(const char *decorations, const char *globals, const char *mode
         !bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &error)) {
         BHT_FAIL("%s", error.text);
     }
-    bhi_spec_defaults(&module, out, sizeof out);
+    bhi_spec_defaults(&module, 0, out, sizeof out);
     BHT_STR_EQ(out, text);
     bhi_module_fini(&module);
     stand_free(&assembled);

@@ -48,10 +48,10 @@ static bool was_left(const struct bhi_module *module, uint32_t id) {
 
 /* Finds the constants that were left. Sizes of the workgroup come first; of two constants with the
  * same SpecId only one is listed. */
-static uint32_t find_left(const struct bhi_module *module, uint32_t left[LOOKED]) {
+static uint32_t find_left(const struct bhi_module *module, uint32_t hidden, uint32_t left[LOOKED]) {
     uint32_t count = 0, sizes = 0;
     for (uint32_t id = 1; id < module->bound && count < LOOKED; id++) {
-        bool again = false;
+        bool again = hidden && module->spec_ids[id] == hidden;
         for (uint32_t i = 0; i < count; i++) {
             again |= module->spec_ids[left[i]] == module->spec_ids[id];
         }
@@ -103,9 +103,10 @@ static void print_name(const struct bhi_module *module, uint32_t id, char out[96
     }
 }
 
-uint32_t bhi_spec_defaults(const struct bhi_module *module, char *out, size_t size) {
+uint32_t bhi_spec_defaults(const struct bhi_module *module, uint32_t hidden, char *out,
+                           size_t size) {
     uint32_t left[LOOKED];
-    const uint32_t count = find_left(module, left);
+    const uint32_t count = find_left(module, hidden, left);
     out[0] = '\0';
     size_t used = 0;
     for (uint32_t i = 0; i < count && i < NAMED && used < size; i++) {

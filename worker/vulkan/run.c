@@ -133,7 +133,9 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
                              kernel->constant_count, &ignored)) {
             continue;
         }
-        const uint32_t count = bhi_spec_defaults(&module, left, sizeof left);
+        /* The guard's own constant is nobody's cause. */
+        const uint32_t hidden = kernel->reads_grid ? 1 + kernel->grid_constant : 0;
+        const uint32_t count = bhi_spec_defaults(&module, hidden, left, sizeof left);
         bhi_module_fini(&module);
         if (count > 0) {
             const size_t used = strlen(error->text);

@@ -6,5 +6,5 @@ layout(set = 0, binding = 0) buffer Data { uint sum; uint data[]; };
 void main() {
     uint mine = 0;
     for (uint i = gl_LocalInvocationIndex; i < many; i += gl_WorkGroupSize.x) mine += data[i];
-    atomicAdd(sum, mine);
+    atomicAdd(sum, mine * gl_NumWorkGroups.x); // one; it is read so that the guard has a constant, too
 }
