@@ -114,13 +114,13 @@ bool bhi_binding_split_like(const char *files, size_t *out_path_length, const ch
     return false;
 }
 
-/* Returns FILE of "FILE:DTYPE:SHAPE". The shape follows the last colon, the type the one before. */
+/* Returns FILE of "FILE:DTYPE:SHAPE". The shape follows the last colon, the type the one before: any
+ * word, so that the type is named if there is none such. */
 static char *split_array(const char *text, const char **out_rest) {
     char *path = split_path(text, out_rest);
-    bh_dtype dtype;
     char *colon = path ? strrchr(path, ':') : NULL;
     if (!colon || strspn(*out_rest, "0123456789x,") != strlen(*out_rest) ||
-        !bhi_dtype_find(colon + 1, strlen(colon + 1), &dtype)) {
+        strpbrk(colon + 1, "./")) {
         return path;
     }
     *out_rest = text + (colon + 1 - path);

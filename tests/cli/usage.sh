@@ -122,6 +122,8 @@ refuses "--in 0=m.safetensors:: the tensor's name is empty" "${run[@]}" --in 0=m
 refuses "--in 0.0=x.npy: binding 0.0 is given twice" "${run[@]}" --in 0=x.npy --in 0.0=x.npy
 refuses "no dtype and shape: write o.npy:f32:N" "${run[@]}" --out 1=o.npy
 refuses "'f31' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o.npy:f31[4]'
+refuses "'f33' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o.npy:f33:4'
+refuses "'4' is not a dtype; it is one of f16 f32 f64" "${run[@]}" --out '1=o:x.npy:4'
 refuses "has no shape: write f32:N" "${run[@]}" --out 1=o.npy:f32
 refuses "'f32:10x' is not DTYPE:N,... or DTYPE[N,...]" "${run[@]}" --out 1=o.npy:f32:10x
 refuses "'f32:' has no shape: write f32:N, or f32[] for one element" "${run[@]}" --out 1=o.npy:f32:
