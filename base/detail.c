@@ -1,5 +1,7 @@
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/limits.h"
+#include "base/text.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -17,13 +19,16 @@ bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const cha
     memset(detail->reserved, 0, sizeof detail->reserved);
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(detail->message, sizeof detail->message, format, args);
+    int length = bhi_vformat(detail->message, sizeof detail->message, format, args);
     va_end(args);
     if (sys_errno && length >= 0 && (size_t)length < sizeof detail->message) {
         char buffer[128], limit[BHI_LIMIT_TEXT];
-        snprintf(detail->message + length, sizeof detail->message - (size_t)length, ": %s%s",
-                 strerror_r(sys_errno, buffer, sizeof buffer), bhi_limit_named(sys_errno, limit));
+        bhi_format(detail->message + length, sizeof detail->message - (size_t)length, ": %s%s",
+                   strerror_r(sys_errno, buffer, sizeof buffer), bhi_limit_named(sys_errno, limit));
     }
+    /* It may quote a path or a name of any bytes. */
+    bhi_text_sanitise(detail->message, sizeof detail->message, detail->message,
+                      sizeof detail->message);
     return status;
 }
 

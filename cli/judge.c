@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "cli/judge_diff.h"
 #include "cli/mains.h"
 #include "formats/dtype.h"
@@ -286,7 +287,7 @@ static int give_up(const char *what, const struct bhi_judge_outcome *outcome) {
     if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
     }
-    snprintf(detail.message, sizeof detail.message, "%.500s", outcome->message);
+    bhi_format(detail.message, sizeof detail.message, "%.500s", outcome->message);
     return bhi_session_fail("judge", what, outcome->status, &detail);
 }
 
@@ -333,8 +334,8 @@ static void show(const struct judge *judge, const char *what, size_t number, siz
     }
     const size_t columns =
         ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 8 ? size.ws_col : 80;
-    snprintf(line, sizeof line, "%s %zu of %zu%s%.120s", what, number, count, path ? ": " : "",
-             path ? path : "");
+    bhi_format(line, sizeof line, "%s %zu of %zu%s%.120s", what, number, count, path ? ": " : "",
+               path ? path : "");
     /* A character has at least as many bytes as columns. */
     fprintf(stderr, "\r%s\033[K",
             bhi_text_clean(clean, columns < sizeof clean ? columns : sizeof clean, line));

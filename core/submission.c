@@ -1,6 +1,7 @@
 #include "core/submission.h"
 #include "base/array.h"
 #include "base/check.h"
+#include "base/format.h"
 #include "base/idset.h"
 #include "base/step_point.h"
 #include "core/stream.h"
@@ -211,9 +212,9 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     if (outcome->status != BH_OK) {
         event->copy_failed = event->library && submission->copies;
         event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
-        snprintf(verdict->message, sizeof verdict->message, "%s",
-                 outcome->message && outcome->message[0] ? outcome->message
-                                                         : bh_status_text(outcome->status));
+        bhi_format(verdict->message, sizeof verdict->message, "%s",
+                   outcome->message && outcome->message[0] ? outcome->message
+                                                           : bh_status_text(outcome->status));
     }
     core->ops->name_kernel(submission, outcome->command_index, verdict);
 }
@@ -231,16 +232,16 @@ static void tell_cause(struct bh_event *event, const struct bh_event *cause) {
     const char *why = cause->verdict.message;
     char origin[sizeof cause->verdict.message];
     const char *prefix = cause->verdict.hops && cause->inherited ? strstr(why, ": ") : NULL;
-    snprintf(origin, sizeof origin, "%s%.400s",
-             cause->copy_failed && !cause->inherited ? "a copy of the content failed: " : "",
-             prefix ? prefix + 2 : why);
+    bhi_format(origin, sizeof origin, "%s%.400s",
+               cause->copy_failed && !cause->inherited ? "a copy of the content failed: " : "",
+               prefix ? prefix + 2 : why);
     if (!verdict->hops) {
         memcpy(verdict->message, origin, sizeof origin);
         return;
     }
-    snprintf(verdict->message, sizeof verdict->message,
-             "depends on event %llu (%u %s away): %.400s", (unsigned long long)verdict->origin,
-             verdict->hops, verdict->hops == 1 ? "hop" : "hops", origin);
+    bhi_format(verdict->message, sizeof verdict->message,
+               "depends on event %llu (%u %s away): %.400s", (unsigned long long)verdict->origin,
+               verdict->hops, verdict->hops == 1 ? "hop" : "hops", origin);
 }
 
 /* Writes the verdict of a submission that |cause| dooms. A submission that still runs gets its
@@ -454,9 +455,9 @@ void bhi_submission_fail_strict(struct bhi_submission *submission, const struct 
     doom(submission, failure);
     struct bh_verdict *verdict = &submission->event->verdict;
     verdict->status = BH_STREAM_FAILED;
-    snprintf(verdict->message, sizeof verdict->message,
-             "the strict stream %s failed with event %llu: %.400s", submission->stream->name,
-             (unsigned long long)failure->id, failure->verdict.message);
+    bhi_format(verdict->message, sizeof verdict->message,
+               "the strict stream %s failed with event %llu: %.400s", submission->stream->name,
+               (unsigned long long)failure->id, failure->verdict.message);
     run_ripples(submission->stream->core);
 }
 

@@ -1,5 +1,6 @@
 #include "core/worker.h"
 #include "base/check.h"
+#include "base/format.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ void bhi_core_worker_kill(struct bhi_core_worker *worker, enum bhi_kill reason, 
         worker->kill_event = event;
         va_list args;
         va_start(args, format);
-        vsnprintf(worker->kill_text, sizeof worker->kill_text, format, args);
+        bhi_vformat(worker->kill_text, sizeof worker->kill_text, format, args);
         va_end(args);
     }
     worker->core->ops->kill(worker);
@@ -155,8 +156,8 @@ static void refuse(struct bhi_submission *submission, int error) {
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     const bool memory = error == ENOMEM, descriptors = error == EMFILE || error == ENFILE;
     char text[128];
-    snprintf(text, sizeof text, "a buffer or kernel cannot be passed to the worker: %s",
-             strerror(error));
+    bhi_format(text, sizeof text, "a buffer or kernel cannot be passed to the worker: %s",
+               strerror(error));
     outcome.status = memory ? BH_NO_MEMORY : BH_SYSTEM;
     outcome.sys_errno = memory ? 0 : error;
     outcome.executed = BH_EXECUTED_NO;
@@ -286,18 +287,19 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
     }
     if (submission->end_requested == BHI_KILL_CANCEL) {
         outcome->status = BH_CANCELLED;
-        snprintf(message, 160,
-                 "cancelled while it ran; the submission was stopped, and worker %d still runs",
-                 worker->pid);
+        bhi_format(message, 160,
+                   "cancelled while it ran; the submission was stopped, and worker %d still runs",
+                   worker->pid);
     } else {
         outcome->limit = submission->deadline_ns;
         const uint64_t told_ns = after_ns(submission->turn_ns, submission->deadline_ns);
         if (outcome->ended_ns < told_ns) { /* its own clock */
             outcome->ended_ns = told_ns;
         }
-        snprintf(message, 160,
-                 "the deadline of %s passed; the submission was stopped, and worker %d still runs",
-                 bhi_text_time(submission->deadline_ns, limit), worker->pid);
+        bhi_format(
+            message, 160,
+            "the deadline of %s passed; the submission was stopped, and worker %d still runs",
+            bhi_text_time(submission->deadline_ns, limit), worker->pid);
     }
 }
 
@@ -320,7 +322,7 @@ static void judge_loss(struct bhi_core_worker *worker, struct bhi_outcome *outco
         return;
     }
     bhi_blame_lower(&outcome->blame);
-    snprintf(
+    bhi_format(
         message, 512,
         "%.330s; a GPU's driver ends a kernel that keeps other processes waiting for about 4 s: "
         "if that was it, set a shorter deadline, or split the work over several launches",
@@ -491,18 +493,18 @@ static void say_kill(const struct bhi_core_worker *worker, const struct bhi_subm
         reason == BHI_KILL_COMPILE ? worker->stream->compile_deadline_ns : running->deadline_ns;
     char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], stop[96] = "";
     if (running->end_requested) {
-        snprintf(stop, sizeof stop, "; it did not stop within the grace time of %s",
-                 bhi_text_time(worker->stream->grace_ns, grace));
+        bhi_format(stop, sizeof stop, "; it did not stop within the grace time of %s",
+                   bhi_text_time(worker->stream->grace_ns, grace));
     } else if (phase == BHI_PHASE_RUNS) {
-        snprintf(stop, sizeof stop, "%s", why_not_stopped(worker, running));
+        bhi_format(stop, sizeof stop, "%s", why_not_stopped(worker, running));
     }
     const char *stopped = worker->kill_stopped ? "; somebody had stopped the worker (SIGSTOP)" : "";
     if (reason == BHI_KILL_CANCEL) {
-        snprintf(out, size, "%s%s%s", cancelled[phase], stop, stopped);
+        bhi_format(out, size, "%s%s%s", cancelled[phase], stop, stopped);
     } else {
-        snprintf(out, size, "the %s of %s passed%s%s%s",
-                 reason == BHI_KILL_COMPILE ? "compile deadline" : "deadline",
-                 bhi_text_time(limit_ns, limit), late[phase], stop, stopped);
+        bhi_format(out, size, "the %s of %s passed%s%s%s",
+                   reason == BHI_KILL_COMPILE ? "compile deadline" : "deadline",
+                   bhi_text_time(limit_ns, limit), late[phase], stop, stopped);
     }
 }
 

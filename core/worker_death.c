@@ -1,5 +1,6 @@
 /* What a worker's death means for each submission that it had. */
 #include "base/check.h"
+#include "base/format.h"
 #include "core/worker.h"
 
 #include <signal.h>
@@ -167,7 +168,7 @@ static void tell_loss(char message[512], uint64_t event, bool copied, const char
     if (event) {
         snprintf(whose, sizeof whose, "running event %llu", (unsigned long long)event);
     }
-    snprintf(message, 512, "its worker died while %s; this result was lost: %.299s", whose, how);
+    bhi_format(message, 512, "its worker died while %s; this result was lost: %.299s", whose, how);
 }
 
 /* Compiling runs no part of the kernel. */
@@ -216,8 +217,8 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
             outcome.limit = worker->stream->compile_deadline_ns;
         }
         if (compiling && bhi_outcome_is_crash(&outcome)) {
-            snprintf(message, sizeof message, "its worker died while compiling: %.400s",
-                     outcome.message);
+            bhi_format(message, sizeof message, "its worker died while compiling: %.400s",
+                       outcome.message);
             outcome.status = BH_COMPILE_FAILED;
             outcome.message = message;
         }

@@ -1,4 +1,5 @@
 #include "formats/complaint.h"
+#include "base/format.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(complaint->text, sizeof complaint->text, format, arguments);
+    bhi_vformat(complaint->text, sizeof complaint->text, format, arguments);
     va_end(arguments);
     return false;
 }

@@ -19,6 +19,7 @@
                                BHI_COMMAND_FIELDS_##NAME(SIZE_U64, SIZE_U32) &&                    \
                        sizeof(struct bhi_cmd_##name) % 8 == 0,                                     \
                    #name " has padding");
+#include "base/format.h"
 #include "ipc/commands.def"
 _Static_assert(sizeof(struct bhi_cmd_binding) == 40, "a binding has no padding");
 
@@ -42,7 +43,7 @@ static void __attribute__((format(printf, 3, 4))) refuse(struct check *c, const 
     char detail[128];
     va_list args;
     va_start(args, format);
-    vsnprintf(detail, sizeof detail, format, args);
+    bhi_vformat(detail, sizeof detail, format, args);
     va_end(args);
     snprintf(c->why, c->why_size, "command %u, %s%s%s: %s", c->index, c->command,
              field[0] ? "." : "", field, detail);

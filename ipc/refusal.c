@@ -1,5 +1,6 @@
 #include "ipc/refusal.h"
 
+#include "base/format.h"
 #include "base/text.h"
 #include "ipc/chroot.h"
 
@@ -98,7 +99,7 @@ static void __attribute__((format(printf, 3, 4))) give(struct bhi_refusal *out, 
                                                        const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(out->cause, sizeof out->cause, format, args);
+    bhi_vformat(out->cause, sizeof out->cause, format, args);
     va_end(args);
     snprintf(out->setting, sizeof out->setting, "%s", setting);
 }

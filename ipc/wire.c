@@ -1,5 +1,6 @@
 #include "ipc/wire.h"
 
+#include "base/format.h"
 #include "base/text.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -172,7 +173,7 @@ static void __attribute__((format(printf, 3, 4))) refuse(struct reader *r, const
     char detail[128];
     va_list args;
     va_start(args, format);
-    vsnprintf(detail, sizeof detail, format, args);
+    bhi_vformat(detail, sizeof detail, format, args);
     va_end(args);
     snprintf(r->why, r->why_size, "%s%s%s: %s", r->message, field[0] ? "." : "", field, detail);
 }

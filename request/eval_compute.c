@@ -1,4 +1,5 @@
 #include "request/eval_compute.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,7 @@ bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_r
         array->dimensions = d.rank;
         memcpy(array->shape, d.shape, d.rank * sizeof d.shape[0]);
         if (!bhi_array_measure(array, &complaint)) {
-            snprintf(detail->message, sizeof detail->message, "%.400s", complaint.text);
+            bhi_format(detail->message, sizeof detail->message, "%.400s", complaint.text);
             return detail->status = BH_TOO_LARGE;
         }
     }

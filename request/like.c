@@ -1,4 +1,5 @@
 #include "request/like.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +20,8 @@ static bool refuse_unknown(const struct bhi_run_request *request, const char *li
         const struct bhi_run_binding *binding = &request->bindings[i];
         const size_t used = strlen(there);
         if (binding->in_path && used + 110 < sizeof there) {
-            snprintf(there + used, sizeof there - used, "%s%.*s", used ? ", " : "",
-                     given_as(binding), binding->text);
+            bhi_format(there + used, sizeof there - used, "%s%.*s", used ? ", " : "",
+                       given_as(binding), binding->text);
         }
     }
     return bhi_refuse(complaint, "no binding is given as '%.100s'; the inputs are %s", like,

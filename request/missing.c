@@ -1,4 +1,5 @@
 #include "request/missing.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@ const char *bhi_kernel_type_describe(const struct bhi_kernel_type *type, int64_t
                                      char out[BHI_DECLARED]) {
     char name[80] = "", number[32] = "", index[32] = "";
     if (type->name[0]) {
-        snprintf(name, sizeof name, "'%.63s', ", type->name);
+        bhi_format(name, sizeof name, "'%.63s', ", type->name);
     }
     if (type->count > 1 && element == BHI_WHOLE_BINDING) {
         strcpy(index, "[]");
@@ -15,12 +16,12 @@ const char *bhi_kernel_type_describe(const struct bhi_kernel_type *type, int64_t
     } else if (type->count > 1) {
         snprintf(index, sizeof index, "[%u]", (uint32_t)element);
     }
-    snprintf(out, BHI_DECLARED, "%u.%u%s (%s%s%s buffer%s, %s)", type->slot.set, type->slot.binding,
-             index, name, number, type->kind == BH_BINDING_UNIFORM_BUFFER ? "uniform" : "storage",
-             *number ? "s" : "",
-             type->access == BH_ACCESS_READ    ? "read"
-             : type->access == BH_ACCESS_WRITE ? "written"
-                                               : "read and written");
+    bhi_format(out, BHI_DECLARED, "%u.%u%s (%s%s%s buffer%s, %s)", type->slot.set,
+               type->slot.binding, index, name, number,
+               type->kind == BH_BINDING_UNIFORM_BUFFER ? "uniform" : "storage", *number ? "s" : "",
+               type->access == BH_ACCESS_READ    ? "read"
+               : type->access == BH_ACCESS_WRITE ? "written"
+                                                 : "read and written");
     return out;
 }
 
@@ -60,7 +61,7 @@ static void list_missing(const struct bhi_run_request *request, const struct bhi
         const size_t used = strlen(list);
         bhi_kernel_type_describe(type, slot.element, described);
         if (*listed == *count && used + strlen(described) + sizeof ", " < capacity) {
-            snprintf(list + used, capacity - used, "%s%s", used ? ", " : "", described);
+            bhi_format(list + used, capacity - used, "%s%s", used ? ", " : "", described);
             ++*listed;
         }
         ++*count;
@@ -82,13 +83,13 @@ bool bhi_run_check_missing(const struct bhi_run_request *request,
         snprintf(more, sizeof more, " and %llu more", (unsigned long long)(count - listed));
     }
     if (types->push_size && !request->push.size && !request->push_text_count) {
-        snprintf(push, sizeof push, "; %spush is missing, too: %u bytes", dashes,
-                 (types->push_size + 3) / 4 * 4);
+        bhi_format(push, sizeof push, "; %spush is missing, too: %u bytes", dashes,
+                   (types->push_size + 3) / 4 * 4);
     }
     const struct bhi_run_binding *other = find_unknown(request, types);
     if (other) {
-        snprintf(unknown, sizeof unknown, "; %s is no binding of this kernel",
-                 bhi_slot_describe(other->slot, false).text);
+        bhi_format(unknown, sizeof unknown, "; %s is no binding of this kernel",
+                   bhi_slot_describe(other->slot, false).text);
     }
     return bhi_refuse(complaint, "the kernel binds %s%s, which %s missing: give %s %s%s%s", list,
                       more, count == 1 ? "is" : "are", count == 1 ? "it" : "them",

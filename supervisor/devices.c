@@ -1,5 +1,6 @@
 /* bh_devices: starts a worker for each supported driver, which reports the devices. */
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "ipc/layers.h"
 #include "ipc/refusal.h"
@@ -47,7 +48,7 @@ static const struct {
 
 static void describe(const struct bhi_msg_device *device, const char *driver, bh_device_info *out) {
     memset(out, 0, sizeof *out);
-    snprintf(out->selector, sizeof out->selector, "%s:%u", driver, device->index);
+    bhi_format(out->selector, sizeof out->selector, "%s:%u", driver, device->index);
     memcpy(out->name, device->name, sizeof out->name);
     memcpy(out->driver, device->driver, sizeof out->driver);
     memcpy(out->driver_info, device->driver_info, sizeof out->driver_info);
@@ -112,10 +113,10 @@ static bool note_absent(struct absent *absent, const char *message) {
     const char *correction = strstr(message, BHI_CORRECTION);
     const size_t used = strlen(absent->names);
     const size_t length = correction ? (size_t)(correction - message) : strlen(message);
-    snprintf(absent->names + used, sizeof absent->names - used, "%s%.*s", used ? "; " : "",
-             (int)length, message);
+    bhi_format(absent->names + used, sizeof absent->names - used, "%s%.*s", used ? "; " : "",
+               (int)length, message);
     if (correction) {
-        snprintf(absent->correction, sizeof absent->correction, "%s", correction);
+        bhi_format(absent->correction, sizeof absent->correction, "%s", correction);
     }
     return true;
 }

@@ -1,6 +1,7 @@
 /* bh_doctor: reports which guarantees hold on this machine. Each is tried out. */
 #include "base/detail.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/limits.h"
 #include "base/memfd.h"
@@ -54,7 +55,7 @@ static void __attribute__((format(printf, 7, 8))) add(struct report *report, con
         snprintf(check.name, sizeof check.name, "%s", name);
         va_list args;
         va_start(args, format);
-        vsnprintf(check.text, sizeof check.text, format, args);
+        bhi_vformat(check.text, sizeof check.text, format, args);
         va_end(args);
         if (result != BH_CHECK_HOLDS) {
             snprintf(check.advice, sizeof check.advice, "%s", advice);

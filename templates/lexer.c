@@ -1,4 +1,5 @@
 #include "templates/lexer.h"
+#include "base/format.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@ bool bhi_refuse_at(const char *source, const char *at, struct bhi_complaint *com
     char why[400];
     va_list list;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    bhi_vformat(why, sizeof why, format, list);
     va_end(list);
     unsigned line = 1;
     const char *begin = source;

@@ -1,4 +1,5 @@
 #include "templates/values.h"
+#include "base/format.h"
 #include "templates/lexer.h"
 
 #include <float.h>
@@ -23,7 +24,7 @@ bool bhi_emit_refuse(struct bhi_emitter *emitter, const char *format, ...) {
     char why[400];
     va_list list;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    bhi_vformat(why, sizeof why, format, list);
     va_end(list);
     return bhi_refuse_at(emitter->expression->source, emitter->node->at, emitter->complaint, "%s",
                          why);
@@ -86,7 +87,7 @@ void bhi_emit_assign(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows
     char text[256];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    bhi_vformat(text, sizeof text, format, list);
     va_end(list);
     assign(emitter, dtype, overflows, out_value, "", text);
 }
@@ -97,7 +98,7 @@ void bhi_emit_hidden(struct bhi_emitter *emitter, bh_dtype dtype, bool overflows
     char text[256];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    bhi_vformat(text, sizeof text, format, list);
     va_end(list);
     if (bhi_dtype_is_float(dtype)) {
         emitter->helpers |= wide ? BHI_HELPER_HIDE_F64 : BHI_HELPER_HIDE_F32;

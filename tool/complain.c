@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "tool/ending.h"
 #include "tool/exit_status.h"
@@ -18,7 +19,7 @@ void bhi_complain(const char *command, const char *format, ...) {
     char raw[2048], line[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(raw, sizeof raw, format, arguments);
+    bhi_vformat(raw, sizeof raw, format, arguments);
     va_end(arguments);
     bhi_text_clean(line, sizeof line, raw);
     bhi_ending_note(BH_OK, line);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/device_list.h"
@@ -41,7 +42,7 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
         return BH_TIMEOUT;
     }
     if (status == BH_OK) {
-        snprintf(out_selector, BHI_SELECTOR, "%s", device);
+        bhi_format(out_selector, BHI_SELECTOR, "%s", device);
     }
     if (status != BH_NO_DEVICE && status != BH_INVALID_ARGUMENT) {
         return status;
@@ -52,10 +53,10 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
     }
     status = detail->status = bhi_device_list_find(&list, device, &info, &complaint);
     if (status == BH_OK) {
-        snprintf(out_selector, BHI_SELECTOR, "%s", info->selector);
+        bhi_format(out_selector, BHI_SELECTOR, "%s", info->selector);
     } else {
-        snprintf(detail->message, sizeof detail->message, "%.400s; see bulkhead devices",
-                 complaint.text);
+        bhi_format(detail->message, sizeof detail->message, "%.400s; see bulkhead devices",
+                   complaint.text);
     }
     bhi_device_list_free(&list);
     return status;

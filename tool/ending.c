@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "tool/exit_status.h"
 #include "tool/text.h"
 
@@ -63,8 +64,8 @@ static size_t count_digits(const char *text, size_t length) {
 
 static void take_file(struct bhi_ending *ending, const char *name, size_t length) {
     char text[sizeof ending->file];
-    snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1),
-             name);
+    bhi_format(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : sizeof text - 1),
+               name);
     bhi_text_clean(ending->file, sizeof ending->file, text);
 }
 
@@ -108,7 +109,7 @@ static char *clean_lines(const char *log) {
     while (out && *log) {
         const size_t length = strcspn(log, "\n");
         char line[1024];
-        snprintf(line, sizeof line, "%.*s", length > 1000 ? 1000 : (int)length, log);
+        bhi_format(line, sizeof line, "%.*s", length > 1000 ? 1000 : (int)length, log);
         bhi_text_clean(out + used, room - used, line);
         used += strlen(out + used);
         log += length;

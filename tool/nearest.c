@@ -1,4 +1,5 @@
 #include "tool/nearest.h"
+#include "base/format.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ void bhi_nearest_try(struct bhi_nearest *nearest, const char *candidate) {
 const char *bhi_nearest_hint(const struct bhi_nearest *nearest, const char *before, char out[160]) {
     out[0] = 0;
     if (nearest->best) {
-        snprintf(out, 160, "; did you mean '%s%.64s'?", before, nearest->best);
+        bhi_format(out, 160, "; did you mean '%s%.64s'?", before, nearest->best);
     }
     return out;
 }

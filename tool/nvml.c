@@ -1,4 +1,5 @@
 #include "tool/nvml.h"
+#include "base/format.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -77,7 +78,7 @@ static void __attribute__((format(printf, 2, 3))) say(char why[BHI_NVML_WHY], co
         return;
     }
     va_start(args, format);
-    vsnprintf(why, BHI_NVML_WHY, format, args);
+    bhi_vformat(why, BHI_NVML_WHY, format, args);
     va_end(args);
 }
 

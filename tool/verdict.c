@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/error_json.h"
@@ -137,15 +138,15 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
         print_line("what", verdict->message);
     }
     hash_text(verdict->kernel_hash, hash);
-    snprintf(line, sizeof line, "%.63s, hash %.16s...", kernel, hash);
+    bhi_format(line, sizeof line, "%.63s, hash %.16s...", kernel, hash);
     print_line("kernel", line);
     print_line("executed", executed_text(verdict->executed));
     if (verdict->worker_pid) {
         int used = snprintf(line, sizeof line, "pid %d", verdict->worker_pid);
         if (verdict->signal) {
             const char *name = sigabbrev_np(verdict->signal);
-            snprintf(line + used, sizeof line - (size_t)used, ", ended by signal %d%s%s",
-                     verdict->signal, name ? ", SIG" : "", name ? name : "");
+            bhi_format(line + used, sizeof line - (size_t)used, ", ended by signal %d%s%s",
+                       verdict->signal, name ? ", SIG" : "", name ? name : "");
         } else if (verdict->exit_code >= 0 && verdict->status == BH_WORKER_EXIT) {
             snprintf(line + used, sizeof line - (size_t)used, ", exit code %d", verdict->exit_code);
         }

@@ -1,4 +1,5 @@
 #include "worker/error.h"
+#include "base/format.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
@@ -17,7 +18,7 @@ void bhi_error_set(struct bhi_error *error, bh_status status, const char *format
     begin(error, status);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
+    bhi_vformat(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
 }
 
@@ -27,11 +28,11 @@ int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno
     error->sys_errno = sys_errno;
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(error->text, sizeof error->text, format, args);
+    int length = bhi_vformat(error->text, sizeof error->text, format, args);
     va_end(args);
     if (sys_errno != 0 && length >= 0 && (size_t)length < sizeof error->text) {
-        snprintf(error->text + length, sizeof error->text - (size_t)length, ": %s",
-                 strerror(sys_errno));
+        bhi_format(error->text + length, sizeof error->text - (size_t)length, ": %s",
+                   strerror(sys_errno));
     }
     return sys_errno != 0 ? -sys_errno : -EPROTO;
 }

@@ -6,6 +6,7 @@
 
 #include "batch/runner/stage_kernel.h"
 
+#include "base/format.h"
 #include "batch/runner/kernel_cache.h"
 #include "batch/runner/list.h"
 #include "batch/runner/reads.h"
@@ -88,8 +89,8 @@ static void first_error(const char *log, const char *path, char *out, size_t cap
     line += own ? strspn(line, " ") : 0;
     const bool numbered = own && *line >= '0' && *line <= '9';
     const size_t length = strcspn(line, "\n");
-    snprintf(out, capacity, "%s%.*s", numbered ? "line " : "", (int)(length < 512 ? length : 512),
-             line);
+    bhi_format(out, capacity, "%s%.*s", numbered ? "line " : "", (int)(length < 512 ? length : 512),
+               line);
 }
 
 static bh_status make_source(bh_context *context, const struct bhi_kernel_file *file,
@@ -110,10 +111,10 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     bhi_text_name_includes(log, "(\"I\")");
     first_error(log, file->path, line, sizeof line);
     if (status == BH_COMPILE_FAILED && line[0]) {
-        snprintf(entry->message, sizeof entry->message, "it does not compile: %s", line);
+        bhi_format(entry->message, sizeof entry->message, "it does not compile: %s", line);
     } else if (status != BH_OK) {
-        snprintf(entry->message, sizeof entry->message, "%s",
-                 bhi_text_without_name(detail.message, source.name));
+        bhi_format(entry->message, sizeof entry->message, "%s",
+                   bhi_text_without_name(detail.message, source.name));
     }
     free(log);
     return status;
@@ -136,18 +137,18 @@ static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
     }
     free(said);
     if (status == BH_INVALID_KERNEL) {
-        snprintf(entry->message, sizeof entry->message, "%.400s",
-                 bhi_text_without_name(detail.message, name));
+        bhi_format(entry->message, sizeof entry->message, "%.400s",
+                   bhi_text_without_name(detail.message, name));
     }
     if (status == BH_OK || status == BH_INVALID_KERNEL) {
         return status;
     }
     const bool own = status == BH_LIMIT_EXCEEDED || status == BH_COMPILE_FAILED;
     entry->sys_errno = detail.sys_errno;
-    snprintf(entry->message, sizeof entry->message, "%s%.400s%s",
-             own ? "its declared types cannot be determined: " : "",
-             bhi_text_without_name(detail.message, name),
-             own ? "; \"reinterpret\" runs it without checking types" : "");
+    bhi_format(entry->message, sizeof entry->message, "%s%.400s%s",
+               own ? "its declared types cannot be determined: " : "",
+               bhi_text_without_name(detail.message, name),
+               own ? "; \"reinterpret\" runs it without checking types" : "");
     return status;
 }
 
@@ -157,9 +158,9 @@ static bool refuse_entry(const struct bhi_run_request *request, enum bhi_languag
     if (language != BHI_LANGUAGE_GLSL || !request->entry || !strcmp(request->entry, "main")) {
         return false;
     }
-    snprintf(entry->message, sizeof entry->message,
-             "\"entry\" is \"%.100s\": the entry point of GLSL is main; leave \"entry\" out",
-             request->entry);
+    bhi_format(entry->message, sizeof entry->message,
+               "\"entry\" is \"%.100s\": the entry point of GLSL is main; leave \"entry\" out",
+               request->entry);
     return true;
 }
 
@@ -178,7 +179,7 @@ static bh_status make(const struct bhi_runner_options *runner,
     void *code = NULL;
 
     if (!bhi_code_read(request->kernel_path, &code, &file.size, &entry->sys_errno, &complaint)) {
-        snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
+        bhi_format(entry->message, sizeof entry->message, "%.500s", complaint.text);
         return bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
     }
     file.code = code;
@@ -190,7 +191,7 @@ static bh_status make(const struct bhi_runner_options *runner,
     bh_status status = BH_INVALID_ARGUMENT;
     const enum bhi_language language = bhi_kernel_file_language(&file);
     if (!bhi_language_compiles(language, &complaint)) {
-        snprintf(entry->message, sizeof entry->message, "%.500s", complaint.text);
+        bhi_format(entry->message, sizeof entry->message, "%.500s", complaint.text);
         status = BH_INVALID_KERNEL;
     } else if (refuse_entry(request, language, entry)) {
         status = BH_INVALID_ARGUMENT;
@@ -207,8 +208,8 @@ static bh_status make(const struct bhi_runner_options *runner,
             bhi_text_name_language(detail.message, sizeof detail.message,
                                    "; a source needs \"language\", or a name that ends in .comp, "
                                    ".glsl or .hlsl");
-            snprintf(entry->message, sizeof entry->message, "%s",
-                     bhi_text_without_call(detail.message));
+            bhi_format(entry->message, sizeof entry->message, "%s",
+                       bhi_text_without_call(detail.message));
         }
     }
     free(code);

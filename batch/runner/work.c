@@ -6,6 +6,7 @@
 
 #include "batch/runner/work.h"
 
+#include "base/format.h"
 #include "batch/runner/input_cache.h"
 #include "batch/runner/kernel_cache.h"
 #include "batch/runner/list.h"
@@ -29,9 +30,9 @@ void bhi_work_temporary(const struct bhi_work *work, uint32_t index, char *out, 
     const struct bhi_run_binding *binding = &work->request->run.bindings[index];
     char named[16]; /* the slot is unknown if a complete job is only placed */
     snprintf(named, sizeof named, "n%u", index);
-    snprintf(out, capacity, ".bulkhead-%s-%llu-%s.tmp", bhi_queue_batch_id(work->runner->queue),
-             (unsigned long long)work->job->number,
-             binding->name[0] ? named : bhi_slot_describe(binding->slot, false).text);
+    bhi_format(out, capacity, ".bulkhead-%s-%llu-%s.tmp", bhi_queue_batch_id(work->runner->queue),
+               (unsigned long long)work->job->number,
+               binding->name[0] ? named : bhi_slot_describe(binding->slot, false).text);
 }
 
 uint64_t bhi_work_deadline(const struct bhi_work *work) {
@@ -148,8 +149,8 @@ static void explain(const struct bhi_work *work, bh_verdict *verdict) {
     if (verdict->status == BH_INVALID_KERNEL && work->attempt.started && work->request) {
         char why[sizeof verdict->message];
         memcpy(why, verdict->message, sizeof why);
-        snprintf(verdict->message, sizeof verdict->message, "kernel %.200s: %.300s",
-                 work->request->run.kernel_path, why);
+        bhi_format(verdict->message, sizeof verdict->message, "kernel %.200s: %.300s",
+                   work->request->run.kernel_path, why);
     }
 }
 
@@ -175,11 +176,11 @@ void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, con
         verdict->exit_code = -1;
     }
     va_start(arguments, format);
-    vsnprintf(verdict->message, sizeof verdict->message, format, arguments);
+    bhi_vformat(verdict->message, sizeof verdict->message, format, arguments);
     va_end(arguments);
     if (work->request && !verdict->kernel_name[0]) {
-        snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
-                 work->request->run.kernel_name);
+        bhi_format(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
+                   work->request->run.kernel_name);
     }
     bhi_work_end(work);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "tool/exit_status.h"
 
 #define SECOND     UINT64_C(1000000000)
@@ -12,7 +13,7 @@
 static void name_place(const struct bhi_slurm_shard_observation *seen,
                        char out[BHI_SLURM_NODE + 8]) {
     const char *node = *seen->node ? seen->node : seen->ending ? seen->ending->node : "";
-    snprintf(out, BHI_SLURM_NODE + 8, "%s%.63s", *node ? " on " : "", node);
+    bhi_format(out, BHI_SLURM_NODE + 8, "%s%.63s", *node ? " on " : "", node);
 }
 
 /* What Slurm says, and what the task said where that is more. */
@@ -21,14 +22,14 @@ static void describe(const struct bhi_slurm_shard_observation *seen, char *out, 
     name_place(seen, place);
     const int status = seen->ending ? seen->ending->status : 0;
     if (seen->state != BHI_SLURM_ENDED && (seen->state != BHI_SLURM_GONE || !seen->ending)) {
-        snprintf(out, capacity, "%.31s%s", *seen->name ? seen->name : "vanished", place);
+        bhi_format(out, capacity, "%.31s%s", *seen->name ? seen->name : "vanished", place);
     } else if (!seen->ending) {
-        snprintf(out, capacity, "its task ended%s and left no word", place);
+        bhi_format(out, capacity, "its task ended%s and left no word", place);
     } else if (status > BHI_EXIT_SIGNALLED) {
         const char *signal = sigabbrev_np(status - BHI_EXIT_SIGNALLED);
-        snprintf(out, capacity, "its batch was ended by SIG%s%s", signal ? signal : "?", place);
+        bhi_format(out, capacity, "its batch was ended by SIG%s%s", signal ? signal : "?", place);
     } else {
-        snprintf(out, capacity, "its batch ended with status %d%s", status, place);
+        bhi_format(out, capacity, "its batch ended with status %d%s", status, place);
     }
 }
 
@@ -64,9 +65,9 @@ static void decide_limit(const struct bhi_slurm_shard_observation *seen, const c
     char place[BHI_SLURM_NODE + 8];
     name_place(seen, place);
     decision->action = BHI_SLURM_SHARD_STUCK;
-    snprintf(decision->why, sizeof decision->why, "%.31s%s: %s before a job ended%s%.120s: %s",
-             seen->name, place, limit, *seen->cut_off ? "; it was running " : "", seen->cut_off,
-             remedy);
+    bhi_format(decision->why, sizeof decision->why, "%.31s%s: %s before a job ended%s%.120s: %s",
+               seen->name, place, limit, *seen->cut_off ? "; it was running " : "", seen->cut_off,
+               remedy);
 }
 
 static void decide(const struct bhi_slurm_shard_observation *seen,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "base/owner.h"
 #include "batch/runner/cancel.h"
 #include "batch/slurm/sbatch_option.h"
@@ -167,8 +168,8 @@ static enum bhi_watch_result end_round(struct bhi_watch *watch, size_t number,
         shard->due_ns = bhi_clock_ns() + watch->poll_ns;
         if (result == BHI_SLURM_BAD) {
             shard->state = BHI_WATCH_STUCK;
-            snprintf(shard->why, sizeof shard->why, "it is not submitted again: %.250s",
-                     complaint->text);
+            bhi_format(shard->why, sizeof shard->why, "it is not submitted again: %.250s",
+                       complaint->text);
             tell(watch, round->shards[i], shard->why, "");
         }
     }
@@ -233,7 +234,7 @@ static void drop_due(struct bhi_watch *watch) {
         if (shard->state == BHI_WATCH_DUE) {
             shard->state = BHI_WATCH_STUCK;
             shard->cancelled = true;
-            snprintf(shard->why, sizeof shard->why, "%s", BHI_SLURM_SHARD_CANCELLED);
+            bhi_format(shard->why, sizeof shard->why, "%s", BHI_SLURM_SHARD_CANCELLED);
             tell(watch, i, shard->why, "");
         }
     }
@@ -246,7 +247,7 @@ static const char *why_full(struct bhi_watch *watch) {
     const uint64_t now = bhi_clock_ns();
     if (!watch->tried_ns || now - watch->tried_ns >= SECOND) {
         const bool good = bhi_whole_try(watch->state, &complaint);
-        snprintf(watch->full, sizeof watch->full, "%.290s", good ? "" : complaint.text);
+        bhi_format(watch->full, sizeof watch->full, "%.290s", good ? "" : complaint.text);
         watch->tried_ns = now;
     }
     return watch->full;
@@ -316,16 +317,16 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
     BHI_AUTO_FREE char *more =
         decision.action == BHI_SLURM_SHARD_ENDED ? NULL : explain(watch, number, &seen);
     if (shard->resumed && watch->was_cancelled && bhi_slurm_shard_looks_cancelled(&seen)) {
-        snprintf(decision.why, sizeof decision.why, "%s", BHI_SLURM_SHARD_CANCELLED);
+        bhi_format(decision.why, sizeof decision.why, "%s", BHI_SLURM_SHARD_CANCELLED);
     }
     shard->status = decision.status;
     shard->cancelled = decision.cancelled;
-    snprintf(shard->why, sizeof shard->why, "%s", decision.why);
+    bhi_format(shard->why, sizeof shard->why, "%s", decision.why);
     if (decision.action == BHI_SLURM_SHARD_ENDED && watch->retry_failed && shard->resumed &&
         decision.status != 0) {
         shard->state = BHI_WATCH_DUE;
         shard->again = true;
-        snprintf(shard->why, sizeof shard->why, "%s", retry_failed);
+        bhi_format(shard->why, sizeof shard->why, "%s", retry_failed);
     } else if (decision.action == BHI_SLURM_SHARD_ENDED) {
         shard->state = BHI_WATCH_ENDED;
     } else if (decision.action == BHI_SLURM_SHARD_STUCK && !shard->resumed) {
@@ -358,12 +359,12 @@ static void take_task(void *user, const struct bhi_slurm_task *task) {
     shard->slurm = task->state;
     shard->running = task->state == BHI_SLURM_RUNNING;
     shard->resumed &= task->state >= BHI_SLURM_ENDED; /* it has outlived the earlier submitter */
-    snprintf(shard->name, sizeof shard->name, "%s", task->name);
+    bhi_format(shard->name, sizeof shard->name, "%s", task->name);
     if (*task->node) {
-        snprintf(shard->node, sizeof shard->node, "%s", task->node);
+        bhi_format(shard->node, sizeof shard->node, "%s", task->node);
     }
     if (task->state == BHI_SLURM_PENDING && strcmp(task->reason, "None") != 0) {
-        snprintf(watch->reason, sizeof watch->reason, "%s", task->reason);
+        bhi_format(watch->reason, sizeof watch->reason, "%s", task->reason);
     }
 }
 
@@ -392,7 +393,7 @@ static bool look(struct bhi_watch *watch, struct bhi_complaint *complaint) {
         (void)bhi_slurm_cancel_all(watch->array->id, &tasks, &inner);
     }
     char prefix[BHI_ARRAY_COMMENT];
-    snprintf(prefix, sizeof prefix, "bulkhead:%s:", watch->array->id);
+    bhi_format(prefix, sizeof prefix, "bulkhead:%s:", watch->array->id);
     for (uint32_t i = 0; i < watch->array->shards; i++) {
         watch->shards[i].missed++;
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "base/memory.h"
 #include "request/content.h"
 #include "tool/complain.h"
@@ -114,7 +115,7 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
     if (binding->buffer) {
         return BHI_EXIT_READY; /* it was loaded from a file */
     }
-    snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
+    bhi_format(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     if (binding->in_path && !bhi_npy_file_spool(&binding->in, trusted_claim, &complaint)) {
         bhi_complain(request->command, "%s: %s", what, complaint.text);
         bhi_ending_blame(BH_LOAD_FAILED);

@@ -1,4 +1,5 @@
 /* Makes a kernel from a file. The compiler runs in a worker, and a signal ends the wait. */
+#include "base/format.h"
 #include "request/kernel_file.h"
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void print_log(const char *log) {
     char line[1024], clean[1024];
     while (*log) {
         size_t length = strcspn(log, "\n");
-        snprintf(line, sizeof line, "%.*s", length > 1000 ? 1000 : (int)length, log);
+        bhi_format(line, sizeof line, "%.*s", length > 1000 ? 1000 : (int)length, log);
         fprintf(stderr, "%s\n", bhi_text_clean(clean, sizeof clean, line));
         log += length + (log[length] == '\n');
     }
@@ -88,7 +89,7 @@ static int make_source(const char *command, const struct bhi_kernel_file *file,
 static int refuse_entry(const char *command, const char *entry) {
     char what[128];
     bh_detail detail = {.message = "the entry point of GLSL is main; leave --entry out"};
-    snprintf(what, sizeof what, "--entry %.100s", entry);
+    bhi_format(what, sizeof what, "--entry %.100s", entry);
     return bhi_session_fail(command, what, BH_INVALID_ARGUMENT, &detail);
 }
 
@@ -121,7 +122,7 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
                                  ".hlsl, or --language";
     if (!bhi_text_name_language(detail.message, sizeof detail.message, advice) &&
         strstr(detail.message, "SPIR-V") && !bhi_language_is_spirv(file->code, file->size)) {
-        snprintf(detail.message + used, sizeof detail.message - used, "%s", advice);
+        bhi_format(detail.message + used, sizeof detail.message - used, "%s", advice);
     }
     return bhi_session_fail(command, file->path, status, &detail);
 }

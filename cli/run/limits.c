@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/format.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
@@ -41,7 +42,7 @@ int bhi_run_fetch_limits(struct bhi_run *run) {
                 bhi_session_fail(run->request.command, NULL, asking->status, &asking->detail);
         }
         if (device) {
-            snprintf(run->limits.selector, sizeof run->limits.selector, "%s", device->selector);
+            bhi_format(run->limits.selector, sizeof run->limits.selector, "%s", device->selector);
             (void)bhi_device_list_limits(&asking->list, run->request.device,
                                          &run->limits.storage_range,
                                          &run->limits.storage_alignment);
@@ -72,12 +73,12 @@ static int refuse(const struct bhi_run *run, const struct bhi_run_binding *bindi
                   bool is_file) {
     char what[400];
     bh_detail detail = {.status = BH_LIMIT_EXCEEDED};
-    snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
-    snprintf(detail.message, sizeof detail.message,
-             "%s%llu bytes, %s binds %llu at most (max_storage_range); bulkhead eval computes in "
-             "pieces",
-             is_file ? "over " : "", (unsigned long long)bytes, run->limits.selector,
-             (unsigned long long)run->limits.storage_range);
+    bhi_format(what, sizeof what, "--%s %.300s", binding->option, binding->text);
+    bhi_format(detail.message, sizeof detail.message,
+               "%s%llu bytes, %s binds %llu at most (max_storage_range); bulkhead eval computes in "
+               "pieces",
+               is_file ? "over " : "", (unsigned long long)bytes, run->limits.selector,
+               (unsigned long long)run->limits.storage_range);
     return bhi_session_fail(run->request.command, what, BH_LIMIT_EXCEEDED, &detail);
 }
 

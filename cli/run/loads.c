@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "request/array.h"
 #include "tool/clock.h"
 #include "tool/exit_status.h"
@@ -33,7 +34,7 @@ static const char *without_prefix(const char *message, const char *path, const c
     }
     const char *rest = message + length;
     char named[300];
-    snprintf(named, sizeof named, ", tensor '%.250s'", tensor ? tensor : "");
+    bhi_format(named, sizeof named, ", tensor '%.250s'", tensor ? tensor : "");
     if (tensor && !strncmp(rest, named, strlen(named))) {
         rest += strlen(named);
     }
@@ -59,8 +60,8 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
     char what[400];
     bh_detail detail = {.status = status};
     if (is_about_workers(status, message)) {
-        snprintf(detail.message, sizeof detail.message, "%.480s",
-                 without_prefix(message, binding->in_path, binding->tensor));
+        bhi_format(detail.message, sizeof detail.message, "%.480s",
+                   without_prefix(message, binding->in_path, binding->tensor));
         return bhi_session_fail(request->command, NULL, status, &detail);
     }
     const char *hint =
@@ -68,9 +69,9 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
         : !binding->tensor && looks_like_tensor(binding)
             ? " (to bind a tensor use --in with a file name that ends in .safetensors)"
             : "";
-    snprintf(detail.message, sizeof detail.message, "%.420s%s",
-             without_prefix(message, binding->in_path, binding->tensor), hint);
-    snprintf(what, sizeof what, "--%s %.300s", binding->option, binding->text);
+    bhi_format(detail.message, sizeof detail.message, "%.420s%s",
+               without_prefix(message, binding->in_path, binding->tensor), hint);
+    bhi_format(what, sizeof what, "--%s %.300s", binding->option, binding->text);
     return bhi_session_fail(request->command, what, status, &detail);
 }
 

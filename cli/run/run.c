@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "cli/run/files.h"
 #include "cli/run/limits.h"
 #include "cli/run/match.h"
@@ -93,11 +94,11 @@ static int refuse_unknown_types(struct bhi_run *run, struct inspecting *inspecti
     const bool mine =
         inspecting->status == BH_LIMIT_EXCEEDED || inspecting->status == BH_COMPILE_FAILED;
     const bool named = bhi_run_has_names(&run->request);
-    snprintf(detail.message, sizeof detail.message, "%s%.380s%s%s",
-             mine ? "its declared types cannot be determined: " : "",
-             bhi_text_without_name(inspecting->detail.message, run->request.kernel_name),
-             mine ? "; --reinterpret runs it without checking types" : "",
-             mine && named ? ", and needs numbers instead of names" : "");
+    bhi_format(detail.message, sizeof detail.message, "%s%.380s%s%s",
+               mine ? "its declared types cannot be determined: " : "",
+               bhi_text_without_name(inspecting->detail.message, run->request.kernel_name),
+               mine ? "; --reinterpret runs it without checking types" : "",
+               mine && named ? ", and needs numbers instead of names" : "");
     return bhi_session_fail(run->request.command, run->request.kernel_path, inspecting->status,
                             &detail);
 }

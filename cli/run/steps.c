@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "cli/run/files.h"
 #include "cli/run/loads.h"
 #include "request/launch.h"
@@ -176,7 +177,7 @@ int bhi_run_choose_memory(struct bhi_run *run) {
 /* A verdict may name no kernel; here it can be only this one. */
 static void name_kernel(struct bhi_run *run) {
     bh_verdict *verdict = &run->outcome.verdict;
-    snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s", run->request.kernel_name);
+    bhi_format(verdict->kernel_name, sizeof verdict->kernel_name, "%s", run->request.kernel_name);
     bh_kernel_hash(run->kernel, verdict->kernel_hash);
 }
 
@@ -191,8 +192,8 @@ static int conclude(struct bhi_run *run) {
     } else {
         bh_detail detail = {.status = verdict->status};
         bool entry = strstr(verdict->message, "there is no entry point");
-        snprintf(detail.message, sizeof detail.message, "%.480s%s", verdict->message,
-                 entry ? "; --entry NAME chooses" : "");
+        bhi_format(detail.message, sizeof detail.message, "%.480s%s", verdict->message,
+                   entry ? "; --entry NAME chooses" : "");
         /* The device's limit on workgroups concerns --groups and not the file. */
         bool groups = verdict->status == BH_LIMIT_EXCEEDED && strstr(detail.message, "workgroups");
         bhi_session_fail(run->request.command, groups ? "--groups" : run->request.kernel_path,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "judge/check/launch.h"
 #include "judge/check/position.h"
 #include "request/kernel_file.h"
@@ -39,13 +40,13 @@ static const char *describe(const struct bhi_task *task, const struct bhi_trial 
                             char out[BHI_SIZE_TEXT + 64]) {
     char size[BHI_SIZE_TEXT];
     if (trial->timed) {
-        snprintf(out, BHI_SIZE_TEXT + 64, "%s, a timed run",
-                 bhi_task_size_text(task, trial->size, size));
+        bhi_format(out, BHI_SIZE_TEXT + 64, "%s, a timed run",
+                   bhi_task_size_text(task, trial->size, size));
         return out;
     }
-    snprintf(out, BHI_SIZE_TEXT + 64, "%s, %sseed %" PRIu64,
-             bhi_task_size_text(task, trial->size, size), trial->hidden ? "hidden " : "",
-             trial->seed);
+    bhi_format(out, BHI_SIZE_TEXT + 64, "%s, %sseed %" PRIu64,
+               bhi_task_size_text(task, trial->size, size), trial->hidden ? "hidden " : "",
+               trial->seed);
     return out;
 }
 
@@ -59,11 +60,11 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     const bool before = launched->stray_offset < 0;
     out->judgement = BHI_JUDGED_STRAY;
     out->array = launched->stray_array;
-    snprintf(out->outcome.message, sizeof out->outcome.message,
-             "it wrote %" PRId64 " bytes %s of %.60s (%s)",
-             before ? -launched->stray_offset : launched->stray_offset - (int64_t)size + 1,
-             before ? "in front" : "past the end", task->arrays[out->array].place,
-             describe(task, trial, where));
+    bhi_format(out->outcome.message, sizeof out->outcome.message,
+               "it wrote %" PRId64 " bytes %s of %.60s (%s)",
+               before ? -launched->stray_offset : launched->stray_offset - (int64_t)size + 1,
+               before ? "in front" : "past the end", task->arrays[out->array].place,
+               describe(task, trial, where));
     return true;
 }
 
@@ -93,11 +94,11 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
         if (difference->ulp != UINT64_MAX) {
             snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
         }
-        snprintf(out->outcome.message, sizeof out->outcome.message,
-                 "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)",
-                 bhi_position_text(array->place, &in->form, difference->index, where),
-                 difference->got, difference->expected, steps, difference->wrong, in->count,
-                 describe(task, trial, run));
+        bhi_format(out->outcome.message, sizeof out->outcome.message,
+                   "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)",
+                   bhi_position_text(array->place, &in->form, difference->index, where),
+                   difference->got, difference->expected, steps, difference->wrong, in->count,
+                   describe(task, trial, run));
         return true;
     }
     return false;

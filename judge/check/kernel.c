@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "request/code.h"
 #include "request/kernel_file.h"
 #include "request/launch.h"
@@ -66,7 +67,7 @@ static void first_error(const char *log, char *out, size_t capacity) {
         }
     }
     const size_t length = strcspn(line, "\n");
-    snprintf(out, capacity, "%.*s", (int)(length < 400 ? length : 400), line);
+    bhi_format(out, capacity, "%.*s", (int)(length < 400 ? length : 400), line);
 }
 
 static bool conclude(struct making *making, struct bhi_judge_outcome *outcome) {

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/format.h"
 #include "tool/interrupt.h"
 #include "tool/text.h"
 
@@ -12,7 +13,7 @@ bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status,
     outcome->status = status;
     outcome->blame = BH_BLAME_NONE;
     va_start(list, format);
-    vsnprintf(outcome->message, sizeof outcome->message, format, list);
+    bhi_vformat(outcome->message, sizeof outcome->message, format, list);
     va_end(list);
     return false;
 }

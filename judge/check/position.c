@@ -1,4 +1,5 @@
 #include "judge/check/position.h"
+#include "base/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,10 +12,10 @@ const char *bhi_position_text(const char *place, const struct bhi_array *form, u
         along[i] = index % form->shape[i];
         index /= form->shape[i];
     }
-    size_t used = (size_t)snprintf(out, BHI_POSITION_TEXT, "%.60s[", place);
+    size_t used = (size_t)bhi_format(out, BHI_POSITION_TEXT, "%.60s[", place);
     for (uint32_t i = 0; i < form->dimensions && used < BHI_POSITION_TEXT; i++) {
-        used += (size_t)snprintf(out + used, BHI_POSITION_TEXT - used, "%s%" PRIu64, i ? "," : "",
-                                 along[i]);
+        used += (size_t)bhi_format(out + used, BHI_POSITION_TEXT - used, "%s%" PRIu64, i ? "," : "",
+                                   along[i]);
     }
     if (used < BHI_POSITION_TEXT) {
         snprintf(out + used, BHI_POSITION_TEXT - used, "]");

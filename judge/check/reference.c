@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "judge/check/expression.h"
 #include "judge/check/launch.h"
 #include "judge/check/position.h"
@@ -115,8 +116,8 @@ static bool run_all(const struct runner *runner, struct bhi_judge_outcome *outco
 /* Puts in front of the message where the task names the kernel. Returns false. */
 static bool blame_kernel(const struct bhi_task *task, struct bhi_judge_outcome *outcome) {
     const struct bhi_judge_outcome inner = *outcome;
-    snprintf(outcome->message, sizeof outcome->message, "%.250s: %.340s",
-             task->reference_kernel.field, inner.message);
+    bhi_format(outcome->message, sizeof outcome->message, "%.250s: %.340s",
+               task->reference_kernel.field, inner.message);
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "tool/nearest.h"
 
 enum { SHOWN = 64 }; /* bytes of a key that a complaint shows */
@@ -89,9 +90,9 @@ static void write_field(const struct bhi_reading *reading, char field[FIELD]) {
         const struct bhi_reading_step *step = &reading->steps[i];
         const size_t used = strlen(field);
         if (step->key) {
-            snprintf(field + used, FIELD - used, "%s\"%.*s\"", used ? " " : "", SHOWN, step->key);
+            bhi_format(field + used, FIELD - used, "%s\"%.*s\"", used ? " " : "", SHOWN, step->key);
         } else {
-            snprintf(field + used, FIELD - used, "%s[%zu]", used ? " " : "", step->index);
+            bhi_format(field + used, FIELD - used, "%s[%zu]", used ? " " : "", step->index);
         }
     }
 }
@@ -115,7 +116,7 @@ bool bhi_reading_blame(const struct bhi_reading *reading) {
 bool bhi_reading_refuse(const struct bhi_reading *reading, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    vsnprintf(reading->complaint->text, sizeof reading->complaint->text, format, list);
+    bhi_vformat(reading->complaint->text, sizeof reading->complaint->text, format, list);
     va_end(list);
     return bhi_reading_blame(reading);
 }
@@ -138,7 +139,7 @@ static bool refuse_key(struct bhi_reading *reading, const char *key, const char 
     for (const char *const *one = keys; *one; one++) {
         const size_t used = strlen(all);
         bhi_nearest_try(&nearest, *one);
-        snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", *one);
+        bhi_format(all + used, sizeof all - used, "%s%s", used ? ", " : "", *one);
     }
     bhi_reading_enter(reading, key);
     if (nearest.best) {

@@ -1,4 +1,5 @@
 #include "judge/task/size.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static bool read_name(struct reader *reader, uint64_t *out) {
             return true;
         }
     }
-    snprintf(why, sizeof why, "there is no size '%.*s'", length > 60 ? 60 : (int)length, begin);
+    bhi_format(why, sizeof why, "there is no size '%.*s'", length > 60 ? 60 : (int)length, begin);
     return refuse(reader, begin, why);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/format.h"
 #include "judge/data/philox.h"
 #include "judge/time/turn.h"
 #include "tool/clock.h"
@@ -137,10 +138,10 @@ static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outc
     if (*out_late) {
         race->candidate->judgement = BHI_JUDGED_FORGED;
         race->candidate->trial = race->trial;
-        snprintf(race->candidate->outcome.message, sizeof race->candidate->outcome.message,
-                 "its output %.60s has changed after its run was reported to be complete (%s)",
-                 race->court->task->arrays[glimpse->array].place,
-                 bhi_task_size_text(race->court->task, race->trial->size, size));
+        bhi_format(race->candidate->outcome.message, sizeof race->candidate->outcome.message,
+                   "its output %.60s has changed after its run was reported to be complete (%s)",
+                   race->court->task->arrays[glimpse->array].place,
+                   bhi_task_size_text(race->court->task, race->trial->size, size));
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* Determines the variant of a template that the arguments of a launch need, and its command. */
 #include "base/detail.h"
+#include "base/format.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/compile/template_complaint.h"
@@ -17,7 +18,7 @@ static bh_status refuse(bh_detail *detail, bh_status status, const char *call, c
     char why[400];
     va_list list;
     va_start(list, format);
-    vsnprintf(why, sizeof why, format, list);
+    bhi_vformat(why, sizeof why, format, list);
     va_end(list);
     return bhi_fail(detail, status, 0, "%s: %s", call, why);
 }

@@ -1,6 +1,7 @@
 #include "supervisor/context/context.h"
 #include "base/check.h"
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/owner.h"
 #include "base/text.h"
 
@@ -133,7 +134,7 @@ void bhi_context_log(bh_context *context, bh_log_level level, const char *format
     char line[1200];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    bhi_vformat(line, sizeof line, format, args);
     va_end(args);
     bhi_text_line(line, sizeof line, line, strlen(line)); /* parts of it may come from a worker */
     bhi_callback_enter(context); /* the callback must not make the reactor wait for itself */
@@ -163,7 +164,7 @@ void bhi_context_say(bh_context *context, bh_log_level level, const char *format
     line->level = level;
     va_list args;
     va_start(args, format);
-    vsnprintf(line->text, sizeof line->text, format, args);
+    bhi_vformat(line->text, sizeof line->text, format, args);
     va_end(args);
     bhi_list_init(&line->link);
     bhi_list_append(&context->lines, &line->link);

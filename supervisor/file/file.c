@@ -1,5 +1,6 @@
 #include "supervisor/file/file.h"
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/worker/outbox.h"
@@ -52,8 +53,8 @@ void bhi_file_unref(struct bhi_file *file) {
 
 void bhi_file_name(const struct bhi_file *file, char *message, size_t size) {
     char words[512];
-    snprintf(words, sizeof words, "%s", message);
-    snprintf(message, size, "%s: %s", file->name, words);
+    bhi_format(words, sizeof words, "%s", message);
+    bhi_format(message, size, "%s: %s", file->name, words);
 }
 
 /* Makes the name for messages. A long path loses its beginning, because its end says more. */
@@ -63,7 +64,10 @@ static void give_name(struct bhi_file *file, const bh_file_source *source) {
         size_t length = strlen(source->path);
         bool cut = length > sizeof path - 4;
         const char *from = cut ? source->path + length - (sizeof path - 4) : source->path;
-        snprintf(path, sizeof path, "%s%s", cut ? "..." : "", from);
+        while (cut && ((uint8_t)*from & 0xc0) == 0x80) { /* the rest of a character */
+            from++;
+        }
+        bhi_format(path, sizeof path, "%s%s", cut ? "..." : "", from);
     } else {
         snprintf(path, sizeof path, "descriptor %d", source->fd);
     }
@@ -72,7 +76,7 @@ static void give_name(struct bhi_file *file, const bh_file_source *source) {
         size_t used = strlen(file->name);
         char shown[100];
         bhi_text_line(shown, sizeof shown, source->tensor, strlen(source->tensor));
-        snprintf(file->name + used, sizeof file->name - used, ", tensor '%s'", shown);
+        bhi_format(file->name + used, sizeof file->name - used, ", tensor '%s'", shown);
     }
 }
 
@@ -116,7 +120,7 @@ static void note(struct bhi_file *file, const struct bhi_msg_opened *opened,
     info->changed_s = opened->changed_s;
     info->changed_ns = opened->changed_ns;
     if (source->tensor) {
-        snprintf(info->tensor, sizeof info->tensor, "%s", source->tensor);
+        bhi_format(info->tensor, sizeof info->tensor, "%s", source->tensor);
     }
 }
 
@@ -132,7 +136,7 @@ bh_status bhi_file_open(bh_context *context, const bh_file_source *source, uint6
     file->context = context;
     bhi_context_retain(context);
     give_name(file, source);
-    snprintf(file->tenant, sizeof file->tenant, "%s", source->tenant ? source->tenant : "");
+    bhi_format(file->tenant, sizeof file->tenant, "%s", source->tenant ? source->tenant : "");
     struct bhi_opening opening;
     bh_status status =
         bhi_opener_open(context, source, deadline_ns, call, file->name, &opening, detail);

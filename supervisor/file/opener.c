@@ -1,6 +1,7 @@
 #include "supervisor/file/opener.h"
 #include "base/detail.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/owner.h"
 #include "ipc/fdpass.h"
@@ -175,7 +176,7 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
             status = fail_mute(context, call, "ended when it was started", detail);
         } else if (no_program) {
             char prefix[160];
-            snprintf(prefix, sizeof prefix, "%.100s: the process that opens files: ", call);
+            bhi_format(prefix, sizeof prefix, "%.100s: the process that opens files: ", call);
             status = bhi_spawn_fail(detail, prefix, context->settings.worker_path,
                                     context->settings.worker_remedy, -error);
         } else if (error) {
@@ -405,7 +406,7 @@ static void take(const struct bhi_message *message, int *socket, struct bhi_open
         return;
     }
     out->error = message->open_failed.error;
-    snprintf(out->what, sizeof out->what, "%s", message->open_failed.what);
+    bhi_format(out->what, sizeof out->what, "%s", message->open_failed.what);
 }
 
 /* Sends the request and waits for the answer. If one came, it is in *out_message, and *out_socket
@@ -445,7 +446,7 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
         }
     }
     char where[160];
-    snprintf(where, sizeof where, "%s: %.100s", call, name);
+    bhi_format(where, sizeof where, "%s: %.100s", call, name);
     return fail_mute(context, where, "died while opening it, twice", detail);
 }
 

@@ -1,4 +1,5 @@
 #include "supervisor/kernel/death_records.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static struct bhi_death_record *add(struct bhi_death_records *death_records, con
         return NULL;
     }
     make_room(death_records, tenant);
-    snprintf(record->tenant, sizeof record->tenant, "%s", tenant);
+    bhi_format(record->tenant, sizeof record->tenant, "%s", tenant);
     memcpy(record->hash, hash, sizeof record->hash);
     record->first_ns = now_ns;
     bhi_list_init(&record->age);
@@ -197,7 +198,7 @@ static void begin(struct bhi_death_record *record, const bh_verdict *verdict, ui
     record->signal = verdict->signal;
     record->origin = verdict->event;
     memcpy(record->name, verdict->kernel_name, sizeof record->name);
-    snprintf(record->message, sizeof record->message, "%.300s", verdict->message);
+    bhi_format(record->message, sizeof record->message, "%.300s", verdict->message);
 }
 
 bool bhi_death_records_note(struct bhi_death_records *death_records, const char *tenant,
@@ -292,7 +293,7 @@ size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quaran
         memcpy(entry->tenant, record->tenant, sizeof entry->tenant);
         memcpy(entry->kernel_name, record->name, sizeof entry->kernel_name);
         memcpy(entry->kernel_hash, record->hash, sizeof entry->kernel_hash);
-        snprintf(entry->message, sizeof entry->message, "%s", record->message);
+        bhi_format(entry->message, sizeof entry->message, "%s", record->message);
     }
     return count;
 }

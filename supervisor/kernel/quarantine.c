@@ -1,5 +1,6 @@
 #include "supervisor/kernel/quarantine.h"
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/text.h"
 #include "core/worker.h"
@@ -30,7 +31,7 @@ static void say_left(char out[32], uint64_t expires_ns, uint64_t now_ns) {
 /* Writes where a record's last death was: |when| and the event, or that a spare died. */
 static void say_where(char out[40], const char *when, uint64_t event) {
     if (event) {
-        snprintf(out, 40, "%s event %llu", when, (unsigned long long)event);
+        bhi_format(out, 40, "%s event %llu", when, (unsigned long long)event);
     } else {
         snprintf(out, 40, "in a spare worker");
     }
@@ -42,24 +43,24 @@ static void say_refusal(struct bh_context *context, bool source, const char *nam
     say_left(left, bhi_death_records_expiry(context->death_records, record), now_ns);
     say_where(where, "at", record->origin);
     if (record->uncompilable) {
-        snprintf(
+        bhi_format(
             context->refusal, sizeof context->refusal,
             "%s \"%s\" is not compiled again: %s compiler did not survive it %s (%.240s); this "
             "expires %s; bh_quarantine_release ends it earlier",
             source ? "source" : "kernel", name, source ? "its" : "the driver's", where,
             record->message, left);
     } else if (bhi_death_records_only_late(context->death_records, record)) {
-        snprintf(
+        bhi_format(
             context->refusal, sizeof context->refusal,
             "kernel \"%s\" is quarantined: its last %llu launches have passed their deadline, the "
             "last one %s (%.240s); this expires %s; bh_quarantine_release ends it earlier",
             name, (unsigned long long)record->deadlines, where, record->message, left);
     } else {
-        snprintf(context->refusal, sizeof context->refusal,
-                 "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one %s "
-                 "(%.240s); this expires %s; bh_quarantine_release ends it earlier",
-                 name, record->deaths, record->deaths == 1 ? "" : "s", where, record->message,
-                 left);
+        bhi_format(context->refusal, sizeof context->refusal,
+                   "kernel \"%s\" is quarantined: it has killed %u worker%s, the last one %s "
+                   "(%.240s); this expires %s; bh_quarantine_release ends it earlier",
+                   name, record->deaths, record->deaths == 1 ? "" : "s", where, record->message,
+                   left);
     }
 }
 

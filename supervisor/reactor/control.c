@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/step_point.h"
+#include "base/text.h"
 #include "ipc/fdpass.h"
 #include "ipc/layers.h"
 #include "supervisor/context/pump.h"
@@ -228,7 +229,7 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
     out->kind = (bh_binding_kind)binding->kind;
     out->access = (bh_access)binding->access;
     out->count = binding->count;
-    memcpy(out->name, binding->name, sizeof out->name);
+    bhi_text_line(out->name, sizeof out->name, binding->name, sizeof binding->name);
 }
 
 /* Wakes the threads in bh_kernel_reflect. */

@@ -1,4 +1,5 @@
 #include "supervisor/reactor/lessons.h"
+#include "base/format.h"
 #include "supervisor/kernel/body.h"
 #include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/quarantine.h"
@@ -169,8 +170,8 @@ bool bhi_lesson_died(struct bhi_worker *worker, const struct bhi_outcome *outcom
                                   worker->core.past.mixed ? BH_BLAME_SUSPECTED : BH_BLAME_CERTAIN};
         memcpy(verdict.kernel_name, lessons->name, sizeof verdict.kernel_name);
         memcpy(verdict.kernel_hash, lessons->hash, sizeof verdict.kernel_hash);
-        snprintf(verdict.message, sizeof verdict.message,
-                 "a spare worker died while compiling it: %.400s", outcome->message);
+        bhi_format(verdict.message, sizeof verdict.message,
+                   "a spare worker died while compiling it: %.400s", outcome->message);
         bhi_quarantine_note_spare(context, lessons->tenant, &verdict);
     }
     return true;

@@ -2,6 +2,7 @@
  * submissions (core/worker_death.c). */
 #include "supervisor/reactor/obituary.h"
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/limits.h"
 #include "supervisor/buffer/device_pool.h"
@@ -39,11 +40,11 @@ static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *ou
     const uint64_t space = bhi_limit_of_workers(RLIMIT_AS), limit = worker->memory_limit;
     const bool inherited = space != UINT64_MAX && (!limit || space < limit);
     outcome->limit = inherited ? space : limit;
-    snprintf(message, size,
-             inherited ? "worker %d exceeded the %llu MiB of address space that the host "
-                         "leaves it (raise ulimit -v)"
-                       : "worker %d exceeded its memory limit of %llu MiB",
-             worker->core.pid, (unsigned long long)(outcome->limit >> 20));
+    bhi_format(message, size,
+               inherited ? "worker %d exceeded the %llu MiB of address space that the host "
+                           "leaves it (raise ulimit -v)"
+                         : "worker %d exceeded its memory limit of %llu MiB",
+               worker->core.pid, (unsigned long long)(outcome->limit >> 20));
 }
 
 /* Returns true if the worker may have used as much processor time as the host's hard limit allows.
@@ -69,9 +70,9 @@ static enum bhi_cause judge_signal(const struct bhi_worker *worker, enum bhi_oom
     const char *who = " from outside: a kernel cannot do that";
     enum bhi_cause cause = BHI_CAUSE_OUTSIDE;
     if (used_its_time(worker)) {
-        snprintf(message + used, size - (size_t)used,
-                 ": the host allows a process %llu s of processor time (raise ulimit -t)",
-                 (unsigned long long)bhi_limit_of_workers(RLIMIT_CPU));
+        bhi_format(message + used, size - (size_t)used,
+                   ": the host allows a process %llu s of processor time (raise ulimit -t)",
+                   (unsigned long long)bhi_limit_of_workers(RLIMIT_CPU));
         return cause;
     }
     if (signal == SIGKILL && oom != BHI_OOM_OTHERS && !bhi_worker_has_cgroup(worker)) {
@@ -87,7 +88,7 @@ static enum bhi_cause judge_signal(const struct bhi_worker *worker, enum bhi_oom
         who = ": the machine, or a memory cgroup above the worker's, was out of memory; the worker "
               "had not reached its own limit";
     }
-    snprintf(message + used, size - (size_t)used, "%s", who);
+    bhi_format(message + used, size - (size_t)used, "%s", who);
     return cause;
 }
 
@@ -108,22 +109,22 @@ static enum bhi_cause judge_cause(const struct bhi_worker *worker, struct bhi_ou
     const struct bhi_zygote_trace *trace = &worker->zygote->trace;
     if (worker->core.kill == BHI_KILL_PROTOCOL) {
         outcome->status = BH_PROTOCOL;
-        snprintf(message, size, "worker %d broke the protocol: %s", pid, worker->core.kill_text);
+        bhi_format(message, size, "worker %d broke the protocol: %s", pid, worker->core.kill_text);
     } else if (worker->core.kill == BHI_KILL_LOST) {
         outcome->status = BH_DEVICE_LOST;
-        snprintf(message, size, "the device of worker %d was lost", pid);
+        bhi_format(message, size, "the device of worker %d was lost", pid);
     } else if (worker->core.kill == BHI_KILL_DEADLINE && killed) {
         outcome->status = BH_DEADLINE;
-        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+        bhi_format(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
     } else if (worker->core.kill == BHI_KILL_COMPILE && killed) {
         outcome->status = BH_COMPILE_FAILED;
-        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+        bhi_format(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
     } else if (worker->core.kill == BHI_KILL_CANCEL && killed) {
         outcome->status = BH_CANCELLED;
-        snprintf(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
+        bhi_format(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
     } else if (worker->context->closed) {
         outcome->status = BH_CONTEXT_CLOSED;
-        snprintf(message, size, "the context was destroyed while it ran");
+        bhi_format(message, size, "the context was destroyed while it ran");
     } else if (bhi_signal_is_foreign(outcome->signal) && oom != BHI_OOM_LIMIT) {
         cause = judge_signal(worker, oom, outcome, message, size);
     } else if (ran_out_of_memory(worker, oom)) {
@@ -131,24 +132,25 @@ static enum bhi_cause judge_cause(const struct bhi_worker *worker, struct bhi_ou
         memory_limit(worker, outcome, message, size);
     } else if (!worker->exit_known) {
         outcome->status = BH_ZYGOTE_LOST;
-        snprintf(message, size, "worker %d died with its zygote", pid);
+        bhi_format(message, size, "worker %d died with its zygote", pid);
     } else if (outcome->signal == SIGSYS) {
         outcome->status = BH_SECCOMP;
-        snprintf(message, size,
-                 "worker %d was killed by SIGSYS: it made a system call that the "
-                 "sandbox forbids; %.360s",
-                 pid,
-                 trace->line[0] ? trace->line
-                                : "'bulkhead doctor --trace-driver' shows whether the driver makes "
-                                  "one that its table does not list");
+        bhi_format(message, size,
+                   "worker %d was killed by SIGSYS: it made a system call that the "
+                   "sandbox forbids; %.360s",
+                   pid,
+                   trace->line[0]
+                       ? trace->line
+                       : "'bulkhead doctor --trace-driver' shows whether the driver makes "
+                         "one that its table does not list");
     } else if (outcome->signal) {
         outcome->status = BH_WORKER_SIGNAL;
-        snprintf(message, size, "worker %d was killed by %s (signal %d)%s", pid,
-                 bhi_signal_name(outcome->signal), outcome->signal,
-                 worker->exit_code_kind == CLD_DUMPED ? ", core dumped" : "");
+        bhi_format(message, size, "worker %d was killed by %s (signal %d)%s", pid,
+                   bhi_signal_name(outcome->signal), outcome->signal,
+                   worker->exit_code_kind == CLD_DUMPED ? ", core dumped" : "");
     } else {
         outcome->status = BH_WORKER_EXIT;
-        snprintf(message, size, "worker %d exited with code %d", pid, outcome->exit_code);
+        bhi_format(message, size, "worker %d exited with code %d", pid, outcome->exit_code);
     }
     return cause;
 }
@@ -159,8 +161,8 @@ static enum bhi_cause cause_of_death(const struct bhi_worker *worker, struct bhi
     const enum bhi_cause cause = judge_cause(worker, outcome, message, size);
     size_t used = strlen(message);
     if (worker->kill_failed) {
-        snprintf(message + used, size - used,
-                 "; SIGKILL did not end the process: the kernel still holds it");
+        bhi_format(message + used, size - used,
+                   "; SIGKILL did not end the process: the kernel still holds it");
     }
     return cause;
 }
@@ -218,14 +220,14 @@ static void write_obituary(const struct bhi_worker *worker, const struct bh_stre
     bool unavailable = stream && stream->core.state == BHI_STREAM_UNAVAILABLE &&
                        worker->core.kill != BHI_KILL_LEFT; /* what came later is not its doing */
     obituary->level = unavailable ? BH_LOG_ERROR : BH_LOG_WARNING;
-    snprintf(obituary->line, sizeof obituary->line, "%s%s: %s",
-             stream                                ? "stream "
-             : worker->kind == BHI_WORKER_SENTINEL ? "a sentinel"
-                                                   : "a spare",
-             stream ? stream->core.name : "",
-             unavailable ? stream->core.trouble.message
-             : blamed    ? death->outcome.message
-                         : death->why.message);
+    bhi_format(obituary->line, sizeof obituary->line, "%s%s: %s",
+               stream                                ? "stream "
+               : worker->kind == BHI_WORKER_SENTINEL ? "a sentinel"
+                                                     : "a spare",
+               stream ? stream->core.name : "",
+               unavailable ? stream->core.trouble.message
+               : blamed    ? death->outcome.message
+                           : death->why.message);
 }
 
 /* Returns how long the device kept the worker after its abort words were set; 0: no longer than a

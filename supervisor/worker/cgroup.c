@@ -1,5 +1,6 @@
 #include "supervisor/worker/cgroup.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/owner.h"
 #include "base/text.h"
 #include "supervisor/worker/directory_lock.h"
@@ -37,7 +38,7 @@ static void say(char *why, size_t why_size, const char *format, ...) {
     }
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(why, why_size, format, arguments);
+    bhi_vformat(why, why_size, format, arguments);
     va_end(arguments);
 }
 

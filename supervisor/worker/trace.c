@@ -1,5 +1,6 @@
 #include "supervisor/worker/trace.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/memfd.h"
 #include "base/text.h"
@@ -64,7 +65,7 @@ bool bhi_trace_call_read(const struct bhi_trace_page *page, uint32_t index, bh_t
         return false;
     }
     memset(out, 0, sizeof *out);
-    snprintf(out->phase, sizeof out->phase, "%s", phases[call.phase]);
+    bhi_format(out->phase, sizeof out->phase, "%s", phases[call.phase]);
     take_text(out->call, sizeof out->call, call.name, sizeof call.name);
     take_text(out->arguments, sizeof out->arguments, call.arguments, sizeof call.arguments);
     out->count = call.count;
@@ -99,8 +100,8 @@ void bhi_trace_unknown(const struct bhi_trace_page *page, char *out, size_t size
     for (uint32_t i = 0; i < bhi_trace_call_count(page); i++) {
         bh_traced_call call;
         if (bhi_trace_call_read(page, i, &call) && call.judgement == BH_CALL_UNKNOWN) {
-            snprintf(out, size, "%s%s%s in phase %s", call.call, call.arguments[0] ? " " : "",
-                     call.arguments, call.phase);
+            bhi_format(out, size, "%s%s%s in phase %s", call.call, call.arguments[0] ? " " : "",
+                       call.arguments, call.phase);
             return;
         }
     }
@@ -111,7 +112,7 @@ void bhi_trace_end(struct bhi_zygote_trace *trace, bool done, const char *text) 
         return;
     }
     trace->state = done ? BHI_TRACE_DONE : BHI_TRACE_FAILED;
-    snprintf(trace->text, sizeof trace->text, "%s", text);
+    bhi_format(trace->text, sizeof trace->text, "%s", text);
     trace->line[0] = 0;
     if (done) {
         bh_trace seen;
@@ -119,11 +120,11 @@ void bhi_trace_end(struct bhi_zygote_trace *trace, bool done, const char *text) 
         bhi_trace_read(trace->page, &seen);
         bhi_trace_unknown(trace->page, call, sizeof call);
         if (call[0]) {
-            snprintf(trace->line, sizeof trace->line,
-                     "driver %s (%.80s) makes a system call that its table does not list: %.160s "
-                     "(table made for %.60s)",
-                     seen.driver, seen.version[0] ? seen.version : "version unknown", call,
-                     seen.made_for);
+            bhi_format(trace->line, sizeof trace->line,
+                       "driver %s (%.80s) makes a system call that its table does not list: %.160s "
+                       "(table made for %.60s)",
+                       seen.driver, seen.version[0] ? seen.version : "version unknown", call,
+                       seen.made_for);
         }
     }
 }

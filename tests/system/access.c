@@ -204,6 +204,18 @@ static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *
     return bh_launch(s->stream, pick, groups, bindings, 6, NULL, 0, out_event, detail);
 }
 
+/* Callers print it: one line. */
+static void the_name_of_a_binding_is_one_line(void) {
+    struct scene s = set_up();
+    static bh_kernel_info info;
+    bh_kernel *kernel = fx_kernel(s.context, "two_lines");
+    BHT_EQ(bh_kernel_reflect(kernel, s.stream, FX_SECONDS, &info, NULL), BH_OK);
+    BHT_EQ(info.binding_count, 1);
+    BHT_STR_EQ(info.bindings[0].name, "first second");
+    bh_kernel_release(kernel);
+    tear_down(&s);
+}
+
 static void elements_of_an_array(void) {
     struct scene s = set_up();
     static bh_kernel_info info;
@@ -347,7 +359,7 @@ int main(int argc, char **argv) {
         BHT_TEST(what_is_only_written),           BHT_TEST(narrowed_by_the_caller),
         BHT_TEST(overwriting_what_is_readonly),   BHT_TEST(whose_kernel_it_was),
         BHT_TEST(elements_of_an_array),           BHT_TEST(an_optional_binding_may_be_undeclared),
-        BHT_TEST(an_optional_binding_is_checked),
+        BHT_TEST(an_optional_binding_is_checked), BHT_TEST(the_name_of_a_binding_is_one_line),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

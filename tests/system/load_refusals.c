@@ -1,6 +1,8 @@
 /* Buffers from files: what is refused and how that is told, and what is right. */
 #include "files.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -303,6 +305,35 @@ static void bad_npy(void) {
     leave_folder();
 }
 
+/* Names of two bytes a character, at an even and at an odd byte of the message. */
+static void messages_are_cut_between_characters(void) {
+    bh_context *context = fx_context(NULL);
+    enter_folder();
+    for (size_t odd = 0; odd < 2; odd++) {
+        char name[230] = "x", path[1000] = "";
+        for (size_t i = odd; i + 2 < sizeof name; i += 2) {
+            memcpy(name + i, "\u00e9", 3);
+        }
+        for (int i = 0; i < 3; i++) {
+            snprintf(path + strlen(path), sizeof path - strlen(path), "%s/", name);
+        }
+        bh_buffer *buffer = NULL;
+        bh_detail detail[2] = {{0}};
+        bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
+        BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail[0]), BH_LOAD_FAILED);
+        source = source_of(path, BH_FILE_SAFETENSORS, path);
+        BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail[1]), BH_LOAD_FAILED);
+        for (size_t i = 0; i < BHT_COUNT(detail); i++) {
+            if (!bhi_text_is_line(detail[i].message) || strchr(detail[i].message, '?')) {
+                BHT_FAIL("%zu, %zu: %s", odd, i, detail[i].message);
+            }
+            BHT_STR_HAS(detail[i].message, "\u00e9");
+        }
+    }
+    bh_context_destroy(context);
+    leave_folder();
+}
+
 static void arguments(void) {
     bh_context *context = fx_context(NULL);
     enter_folder();
@@ -543,9 +574,16 @@ static void every_dtype(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(no_regular_file), BHT_TEST(descriptors),          BHT_TEST(ranges),
-        BHT_TEST(bad_safetensors), BHT_TEST(a_header_like_a_bomb), BHT_TEST(bad_npy),
-        BHT_TEST(arguments),       BHT_TEST(tensors_of_a_model),   BHT_TEST(every_dtype),
+        BHT_TEST(no_regular_file),
+        BHT_TEST(descriptors),
+        BHT_TEST(ranges),
+        BHT_TEST(bad_safetensors),
+        BHT_TEST(a_header_like_a_bomb),
+        BHT_TEST(bad_npy),
+        BHT_TEST(messages_are_cut_between_characters),
+        BHT_TEST(arguments),
+        BHT_TEST(tensors_of_a_model),
+        BHT_TEST(every_dtype),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

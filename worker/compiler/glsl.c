@@ -1,5 +1,6 @@
 #include "worker/compiler/glsl.h"
 
+#include "base/format.h"
 #include "base/text.h"
 #include "worker/compiler/hlsl.h"
 #include "worker/compiler/optimize.h"
@@ -113,7 +114,7 @@ static const struct bhi_glsl_pair *find(const struct bhi_glsl *glsl, const char 
 /* Appends to the text of an inclusion. */
 static void append(char *text, const char *before, const char *value, const char *after) {
     const size_t used = strlen(text), room = sizeof((struct inclusion *)NULL)->text;
-    snprintf(text + used, room - used, "%s%.100s%s", before, value, after);
+    bhi_format(text + used, room - used, "%s%.100s%s", before, value, after);
 }
 
 /* Says where |name| was looked for, and which files there are. The compiler asks for a name in
@@ -180,13 +181,13 @@ static shaderc_include_result *include(void *data, const char *name, int type, c
     if (!found) {
         refuse(inclusions, from, name, type == shaderc_include_type_relative, inclusion->text);
     } else if (depth > MAX_DEPTH) {
-        snprintf(inclusion->text, sizeof inclusion->text,
-                 "'%.150s': includes are nested deeper than %u; does it include itself?", name,
-                 MAX_DEPTH);
+        bhi_format(inclusion->text, sizeof inclusion->text,
+                   "'%.150s': includes are nested deeper than %u; does it include itself?", name,
+                   MAX_DEPTH);
     } else if (inclusions->count > MAX_INCLUSIONS || inclusions->bytes > MAX_INCLUDED_BYTES) {
-        snprintf(inclusion->text, sizeof inclusion->text,
-                 "'%.150s': more than %u inclusions, or %u MiB included", name, MAX_INCLUSIONS,
-                 MAX_INCLUDED_BYTES >> 20);
+        bhi_format(inclusion->text, sizeof inclusion->text,
+                   "'%.150s': more than %u inclusions, or %u MiB included", name, MAX_INCLUSIONS,
+                   MAX_INCLUDED_BYTES >> 20);
     } else {
         return give(inclusion, found->name.bytes, found->name.length, found->text.bytes,
                     found->text.length);
@@ -313,7 +314,7 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
     char why[700], place[1024];
     bool good = true;
     snprintf(name, BHI_HLSL_NAME, "main");
-    snprintf(place, sizeof place, "%.1000s", glsl->name.bytes);
+    bhi_format(place, sizeof place, "%.1000s", glsl->name.bytes);
     if (!glsl->hlsl) {
         return true;
     }
@@ -333,7 +334,7 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
     if (!good) {
         answer->refused = 1;
         answer->log_bytes =
-            (uint32_t)snprintf(answer->log, sizeof answer->log, "%s: error: %s\n", place, why);
+            (uint32_t)bhi_format(answer->log, sizeof answer->log, "%s: error: %s\n", place, why);
     }
     return good;
 }

@@ -1,4 +1,5 @@
 #include "worker/compiler/hlsl.h"
+#include "base/format.h"
 
 #include <ctype.h>
 #include <spirv/unified1/spirv.h>
@@ -49,7 +50,7 @@ struct function {
 };
 
 static void keep_word(char *out, size_t size, const char *word, size_t length) {
-    snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), word);
+    bhi_format(out, size, "%.*s", (int)(length < size ? length : size - 1), word);
 }
 
 /* Finds the function that the attribute at |at| belongs to: the last word before the parameters,
@@ -124,19 +125,19 @@ bool bhi_hlsl_find_entry(const char *text, const char *wanted, char out_name[BHI
         if (strcmp(functions[i].name, wanted[0] == '\0' ? "main" : wanted) == 0) {
             chosen = functions[i].name;
         }
-        snprintf(list + used, sizeof list - used, "%s%.127s", i == 0 ? "" : ", ",
-                 functions[i].name);
+        bhi_format(list + used, sizeof list - used, "%s%.127s", i == 0 ? "" : ", ",
+                   functions[i].name);
     }
     if (chosen) {
-        snprintf(out_name, BHI_HLSL_NAME, "%.127s", chosen);
+        bhi_format(out_name, BHI_HLSL_NAME, "%.127s", chosen);
     } else if (count == 0) {
         snprintf(why, why_size, "no function has [numthreads(X, Y, Z)], which makes it a kernel");
     } else if (wanted[0] != '\0') {
-        snprintf(why, why_size, "no function '%.100s' has [numthreads]; there are: %s", wanted,
-                 list);
+        bhi_format(why, why_size, "no function '%.100s' has [numthreads]; there are: %s", wanted,
+                   list);
     } else {
-        snprintf(why, why_size, "several functions have [numthreads], choose the entry point: %s",
-                 list);
+        bhi_format(why, why_size, "several functions have [numthreads], choose the entry point: %s",
+                   list);
     }
     return chosen;
 }
@@ -202,12 +203,12 @@ bool bhi_hlsl_check_result(const struct bhi_glsl *source, const char *text, cons
         file = line == 0 ? file : source->includes[i].name.bytes;
     }
     if (line != 0) {
-        snprintf(place, place_size, "%.1000s:%u", file, line);
+        bhi_format(place, place_size, "%.1000s:%u", file, line);
     }
-    snprintf(why, why_size,
-             "'%.100s' %s%s, but a kernel cannot return values: make it void, and write to a "
-             "RWStructuredBuffer",
-             entry, returns ? "returns " : "has an out parameter", returns ? it->type : "");
+    bhi_format(why, why_size,
+               "'%.100s' %s%s, but a kernel cannot return values: make it void, and write to a "
+               "RWStructuredBuffer",
+               entry, returns ? "returns " : "has an out parameter", returns ? it->type : "");
     return false;
 }
 
@@ -273,9 +274,9 @@ bool bhi_hlsl_check_attributes(const char *text, char *why, size_t why_size) {
         const char *number = find_over(at, &space);
         if (number) {
             const int digits = (int)strspn(number, "0123456789");
-            snprintf(why, why_size, "%s %.*s is too large: %s", space ? "set" : "binding",
-                     digits < 32 ? digits : 32, number,
-                     space ? "sets go up to 31" : "bindings go up to 65534");
+            bhi_format(why, why_size, "%s %.*s is too large: %s", space ? "set" : "binding",
+                       digits < 32 ? digits : 32, number,
+                       space ? "sets go up to 31" : "bindings go up to 65534");
             return false;
         }
         if (is_lost_push(at)) {
@@ -384,7 +385,7 @@ static unsigned find_place(const struct bhi_glsl_text *text, const char *name,
             mark += strlen("register");
             mark += strspn(mark, " \t(");
             const size_t digits = strspn(mark, "abcdefghijklmnopqrstuvwxyz0123456789");
-            snprintf(out_register, 16, "%.*s", (int)(digits < 15 ? digits : 15), mark);
+            bhi_format(out_register, 16, "%.*s", (int)(digits < 15 ? digits : 15), mark);
             return line;
         }
     }
@@ -406,13 +407,14 @@ static void say_clash(const struct bhi_glsl *source, const struct resource *a,
     }
     for (int i = 0; i < 2; i++) {
         if (registers[i][0] != '\0') {
-            snprintf(shown[i], sizeof shown[i], " (%s)", registers[i]);
+            bhi_format(shown[i], sizeof shown[i], " (%s)", registers[i]);
         }
     }
-    snprintf(log, log_size,
-             "%s%s: error: '%.100s'%s and '%.100s'%s are both binding %u of set %u: the number of "
-             "a register is its binding, for t, u, b and s alike; give each a different number\n",
-             file, place, b->name, shown[1], a->name, shown[0], b->binding, b->set);
+    bhi_format(
+        log, log_size,
+        "%s%s: error: '%.100s'%s and '%.100s'%s are both binding %u of set %u: the number of "
+        "a register is its binding, for t, u, b and s alike; give each a different number\n",
+        file, place, b->name, shown[1], a->name, shown[0], b->binding, b->set);
 }
 
 size_t bhi_hlsl_find_clashes(const struct bhi_glsl *source, const uint32_t *code, size_t words,

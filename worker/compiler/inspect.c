@@ -49,7 +49,7 @@ static bool take_entry(struct bhi_inspection *out, const uint32_t *at, const cha
         return false;
     }
     if (out->entries < BHI_INSPECT_ENTRIES) {
-        bhi_text_sanitise(out->entry[out->entries++], BHI_INSPECT_NAME, name, strlen(name));
+        bhi_text_line(out->entry[out->entries++], BHI_INSPECT_NAME, name, strlen(name));
     }
     return strcmp(name, entry) == 0;
 }

@@ -34,7 +34,7 @@ void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI
     for (const uint32_t *at = NULL; (at = next(module, at));) {
         if (opcode(at) == SpvOpName && at[1] == id) {
             const char *name = (const char *)&at[2];
-            bhi_text_sanitise(out, BHI_INSPECT_NAME, name, strlen(name));
+            bhi_text_line(out, BHI_INSPECT_NAME, name, strlen(name));
             return;
         }
     }
@@ -178,8 +178,7 @@ static struct place place_of(const struct bhi_module *module, uint32_t type, uin
     char name[BHI_INSPECT_NAME] = "";
     for (const uint32_t *at = NULL; (at = next(module, at));) {
         if (opcode(at) == SpvOpMemberName && at[1] == type && at[2] == member) {
-            bhi_text_sanitise(name, sizeof name, (const char *)&at[3],
-                              strlen((const char *)&at[3]));
+            bhi_text_line(name, sizeof name, (const char *)&at[3], strlen((const char *)&at[3]));
         } else if (opcode(at) == SpvOpMemberDecorate && at[1] == type && at[2] == member) {
             if (at[3] == SpvDecorationOffset && length_of(at) > 4) {
                 place.offset = outer->offset + at[4];

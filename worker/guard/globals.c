@@ -119,7 +119,7 @@ const char *bhi_ir_name(struct bhi_ir *ir, uint32_t id) {
         if (bhi_ins_op(ins) == SpvOpName && ins->words[1] == id) {
             const char *text = (const char *)&ins->words[2];
             char *name = bhi_ir_alloc(ir, 64);
-            bhi_text_sanitise(name, 64, text, strlen(text));
+            bhi_text_line(name, 64, text, strlen(text));
             return name;
         }
     }

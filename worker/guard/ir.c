@@ -1,5 +1,6 @@
 #include "worker/guard/ir.h"
 
+#include "base/format.h"
 #include "worker/error.h"
 #include "worker/spirv/tools.h"
 
@@ -60,7 +61,7 @@ _Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *fo
     char text[sizeof ir->error->text];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    bhi_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     bhi_error_set(ir->error, status, "%s", text);
     longjmp(ir->escape, 1);

@@ -1,5 +1,6 @@
 #include "worker/loader/header.h"
 
+#include "base/format.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "worker/loader/reads.h"
@@ -69,7 +70,7 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
 /* Removes the tensor's name from the complaint: the host puts it in front of the text itself. */
 static void name_once(struct bhi_complaint *complaint, const char *tensor) {
     char named[sizeof complaint->text];
-    snprintf(named, sizeof named, "tensor '%.200s': ", tensor);
+    bhi_format(named, sizeof named, "tensor '%.200s': ", tensor);
     const size_t length = strlen(named);
     if (strncmp(complaint->text, named, length) == 0) {
         memmove(complaint->text, complaint->text + length, strlen(complaint->text + length) + 1);
@@ -165,8 +166,8 @@ static void take_tensor(void *user, const char *name, const char *type,
                                .offset = listing->data + tensor->begin,
                                .bytes = tensor->bytes};
     memcpy(row.shape, tensor->shape, tensor->dimensions * sizeof tensor->shape[0]);
-    snprintf(row.type, sizeof row.type, "%s", type);
-    snprintf(row.name, sizeof row.name, "%s", name);
+    bhi_format(row.type, sizeof row.type, "%s", type);
+    bhi_format(row.name, sizeof row.name, "%s", name);
     write_row(listing, &row);
 }
 
@@ -197,7 +198,7 @@ static bool list_npy(const struct bhi_msg_file_attach *file, int fd, struct list
                                .bytes = answer.bytes};
     memcpy(row.shape, answer.shape, sizeof row.shape);
     if (bhi_dtype_is_known((bh_dtype)answer.dtype)) {
-        snprintf(row.type, sizeof row.type, "%s", bhi_dtype_npy_code((bh_dtype)answer.dtype));
+        bhi_format(row.type, sizeof row.type, "%s", bhi_dtype_npy_code((bh_dtype)answer.dtype));
     }
     write_row(listing, &row);
     return true;

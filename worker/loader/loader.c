@@ -1,5 +1,6 @@
 #include "worker/loader/loader.h"
 
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/list.h"
 #include "base/memfd.h"
@@ -194,7 +195,7 @@ static bool fail(struct bhi_error *error, int err, const char *format, ...) {
                                 .command_index = 0,
                                 .executed = BH_EXECUTED_UNKNOWN};
     va_start(args, format);
-    vsnprintf(error->text, sizeof error->text, format, args);
+    bhi_vformat(error->text, sizeof error->text, format, args);
     va_end(args);
     return false;
 }

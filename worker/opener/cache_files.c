@@ -1,4 +1,5 @@
 #include "worker/opener/cache_files.h"
+#include "base/format.h"
 #include "base/links.h"
 #include "ipc/cache_area.h"
 
@@ -24,7 +25,7 @@
 /* Writes the name of the call that failed, for the log. Keeps errno. */
 static int failed(char *what, size_t size, const char *call) {
     const int error = errno != 0 ? errno : EIO;
-    snprintf(what, size, "%s", call);
+    bhi_format(what, size, "%s", call);
     return -error;
 }
 
@@ -92,10 +93,10 @@ static int open_folder(const char *path, bool makes, char *what, size_t size) {
     const int fd = makes ? bhi_links_make_folder(path, user, link, sizeof link)
                          : bhi_links_open_folder(path, user, link, sizeof link);
     if (fd < 0 && link[0] != '\0') {
-        snprintf(what, size,
-                 "on the way to the folder, %.200s is a link of another user in a folder that "
-                 "everybody can write: it is not followed",
-                 link);
+        bhi_format(what, size,
+                   "on the way to the folder, %.200s is a link of another user in a folder that "
+                   "everybody can write: it is not followed",
+                   link);
         return fd;
     }
     if (fd < 0) {
@@ -265,7 +266,7 @@ static int take_file(const struct bhi_cache_file *file, int fd, uint64_t *out_by
     } else {
         const char *why = bhi_envelope_check(bytes, length, file->identity, &count);
         if (why) {
-            snprintf(what, size, "it is ignored: %s", why);
+            bhi_format(what, size, "it is ignored: %s", why);
         } else {
             const struct bhi_cache_area header = {.bytes = count};
             if (!write_whole(file->area, bytes + BHI_ENVELOPE_HEADER, count,

@@ -1,6 +1,7 @@
 /* Probes the memory limit that holds without a memory cgroup: RLIMIT_DATA for ordinary allocations,
  * RLIMIT_AS and the filters for the ways around it. Nothing here touches the memory that it asks
  * for. */
+#include "base/format.h"
 #include "worker/probe/victim.h"
 
 #include <errno.h>
@@ -73,8 +74,8 @@ static bool way_is_closed(const struct bhi_probe_context *context, const struct 
     const bool closed =
         way->dies ? outcome.entered && outcome.signal == SIGSYS : outcome.done && outcome.holds;
     if (!closed) {
-        snprintf(text, size, "a way around the limit of %llu MiB is open: %s, %.100s (signal %d)",
-                 MEMORY_LIMIT >> 20, way->name, outcome.text, outcome.signal);
+        bhi_format(text, size, "a way around the limit of %llu MiB is open: %s, %.100s (signal %d)",
+                   MEMORY_LIMIT >> 20, way->name, outcome.text, outcome.signal);
     }
     return closed;
 }
@@ -105,8 +106,8 @@ enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *co
             return BHI_PROBE_BROKEN;
         }
         length +=
-            (size_t)snprintf(text + length, size - length, "%s%s",
-                             i == 0 ? "; ways around it that are closed: " : ", ", ways[i].name);
+            (size_t)bhi_format(text + length, size - length, "%s%s",
+                               i == 0 ? "; ways around it that are closed: " : ", ", ways[i].name);
     }
     return BHI_PROBE_HOLDS;
 #endif

@@ -1,4 +1,5 @@
 #include "worker/probe/scout.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "worker/backend.h"
 #include "worker/probe/victim.h"
@@ -34,7 +35,7 @@ static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, st
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(victim->context->driver, &failure)};
     if (!config.get_instance_proc_addr) {
-        snprintf(error->text, sizeof error->text, "%.200s", failure.text);
+        bhi_format(error->text, sizeof error->text, "%.200s", failure.text);
         return 0;
     }
     return bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error);
@@ -72,7 +73,7 @@ static void say_why(char *out, size_t size, const struct bhi_victim_outcome *out
     } else if (outcome->signal != 0) {
         snprintf(out, size, "the driver was killed by signal %d", outcome->signal);
     } else {
-        snprintf(out, size, "%.100s", outcome->text[0] != '\0' ? outcome->text : "it died");
+        bhi_format(out, size, "%.100s", outcome->text[0] != '\0' ? outcome->text : "it died");
     }
 }
 
@@ -99,7 +100,7 @@ static void try_nodes(const struct bhi_probe_context *context, struct bhi_nodes 
         }
         if (pids[i] != 0 && !outcome.holds) {
             say_why(reason, sizeof reason, &outcome);
-            snprintf(why, sizeof why, "with its own node alone: %s", reason);
+            bhi_format(why, sizeof why, "with its own node alone: %s", reason);
             bhi_nodes_forget(nodes, i, why);
         }
     }

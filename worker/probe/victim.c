@@ -1,4 +1,5 @@
 #include "worker/probe/victim.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "ipc/fdpass.h"
 
@@ -26,7 +27,7 @@
 void bhi_victim_says(struct bhi_victim *victim, bool holds, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(victim->page->text, sizeof victim->page->text, format, args);
+    bhi_vformat(victim->page->text, sizeof victim->page->text, format, args);
     va_end(args);
     victim->page->holds = holds;
     victim->page->done = 1;
@@ -113,7 +114,7 @@ static _Noreturn void be_victim(const struct bhi_probe_context *context,
         _exit(1); /* the prober has ended already */
     }
     if (enter(&victim, plan, &failure) != 0) {
-        snprintf(page->text, sizeof page->text, "cannot enter the sandbox: %.200s", failure.text);
+        bhi_format(page->text, sizeof page->text, "cannot enter the sandbox: %.200s", failure.text);
         _exit(1);
     }
     atomic_store(&page->entered, 1);
@@ -165,7 +166,7 @@ void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_vi
     memset(out, 0, sizeof *out);
     pid_t pid = fork_victim(context, plan, &page);
     if (pid < 0) {
-        snprintf(out->text, sizeof out->text, "cannot fork a victim: %s", strerror((int)-pid));
+        bhi_format(out->text, sizeof out->text, "cannot fork a victim: %s", strerror((int)-pid));
         return;
     }
     bhi_victim_finish(pid, page, bhi_deadline_ns(VICTIM_TIMEOUT_MS * 1000000ull), out);
@@ -178,7 +179,7 @@ void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadlin
     out->entered = atomic_load(&page->entered) != 0;
     out->done = page->done != 0;
     out->holds = out->done && page->holds != 0;
-    snprintf(out->text, sizeof out->text, "%s", page->text);
+    bhi_format(out->text, sizeof out->text, "%s", page->text);
     munmap(page, sizeof *page);
 }
 
@@ -212,10 +213,10 @@ enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
     struct bhi_victim_outcome outcome;
     bhi_victim_run(context, plan, &outcome);
     if (outcome.done) {
-        snprintf(text, size, "%s", outcome.text);
+        bhi_format(text, size, "%s", outcome.text);
     } else if (!outcome.entered) {
-        snprintf(text, size, "%s",
-                 outcome.text[0] != '\0' ? outcome.text : "it died while it entered the sandbox");
+        bhi_format(text, size, "%s",
+                   outcome.text[0] != '\0' ? outcome.text : "it died while it entered the sandbox");
     } else if (outcome.timed_out) {
         snprintf(text, size, "the attempt did not end");
     } else {

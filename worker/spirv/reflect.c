@@ -37,7 +37,7 @@ static bool cross_failed(struct reflector *r) {
 static void copy_name(struct reflector *r, const char *variable, const char *block, char out[64]) {
     (void)r;
     const char *name = variable && variable[0] != '\0' ? variable : block;
-    bhi_text_sanitise(out, 64, name ? name : "", name ? strlen(name) : 0);
+    bhi_text_line(out, 64, name ? name : "", name ? strlen(name) : 0);
 }
 
 static bool is_active(const struct reflector *r, spvc_variable_id id) {

@@ -139,7 +139,7 @@ void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct 
             code[i + 1] == SpvExecutionModelGLCompute && used < sizeof names) {
             char name[64];
             const char *text = (const char *)&code[i + 3];
-            bhi_text_sanitise(name, sizeof name, text, strlen(text));
+            bhi_text_line(name, sizeof name, text, strlen(text));
             used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
                                      used > 0 ? ", " : "", name);
         }
@@ -171,7 +171,7 @@ static bool extension_allowed(const struct bhi_spirv_target *target, const char 
         }
     }
     char text[80];
-    bhi_text_sanitise(text, sizeof text, name, strlen(name));
+    bhi_text_line(text, sizeof text, name, strlen(name));
     bhi_error_set(error, BH_INVALID_KERNEL,
                   "extension %s is not supported by this device, or not allowed (OpExtension): "
                   "compile the kernel without it",
@@ -185,7 +185,7 @@ static bool import_allowed(const char *name, struct bhi_error *error) {
         return true;
     }
     char text[80];
-    bhi_text_sanitise(text, sizeof text, name, strlen(name));
+    bhi_text_line(text, sizeof text, name, strlen(name));
     bhi_error_set(error, BH_INVALID_KERNEL,
                   "the instruction set %s is not allowed (OpExtInstImport), only GLSL.std.450 and "
                   "NonSemantic.* are: compile the kernel for Vulkan",

@@ -1,6 +1,7 @@
 /* What a traced driver has to do: everything that a worker does with its driver, with buffers and
  * kernels of our own. */
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
 #include "ipc/commands.h"
@@ -180,8 +181,8 @@ static bool hand_out(struct bhi_tracee_page *page, enum bhi_trace_role role, int
 
 static void leave_out(struct bhi_tracee_page *page, const char *what) {
     const size_t used = strlen(page->left_out);
-    snprintf(page->left_out + used, sizeof page->left_out - used, "%s%s", used > 0 ? "; " : "",
-             what);
+    bhi_format(page->left_out + used, sizeof page->left_out - used, "%s%s", used > 0 ? "; " : "",
+               what);
 }
 
 /* Uses device memory that was made here or imported. The buffer's id is DEVICE. */
@@ -355,12 +356,12 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         .markers = course->markers,
     };
     if (!config.get_instance_proc_addr) {
-        snprintf(page->failure, sizeof page->failure, "%.250s", failure.text);
+        bhi_format(page->failure, sizeof page->failure, "%.250s", failure.text);
         return;
     }
     const bool good = roles[course->role](course, &config, page, &error);
     if (!good) {
-        snprintf(page->failure, sizeof page->failure, "%.250s", error.text);
+        bhi_format(page->failure, sizeof page->failure, "%.250s", error.text);
     }
     atomic_store(&page->complete, good);
 }

@@ -1,4 +1,5 @@
 #include "base/fd.h"
+#include "base/format.h"
 #include "ipc/fdpass.h"
 #include "worker/faults/faults.h"
 #include "worker/sandbox/judge.h"
@@ -65,8 +66,8 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
     if (doorbell < 0 ||
         bhi_sandbox_descriptors(kept, sizeof kept / sizeof kept[0], &failure) != 0 ||
         bhi_sandbox_enter(&sandbox, &failure) != 0) {
-        snprintf(page->failure, sizeof page->failure, "cannot enter the sandbox: %.200s",
-                 failure.text);
+        bhi_format(page->failure, sizeof page->failure, "cannot enter the sandbox: %.200s",
+                   failure.text);
         return false;
     }
     memcpy(course->buffers, &kept[2], sizeof course->buffers);
@@ -76,8 +77,8 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
     (void)prctl(PR_SET_DUMPABLE, 1); /* otherwise the tracer cannot read paths, and shows none */
     const int listener = listen_to_all();
     if (listener < 0 || bhi_fdpass_send(BHI_FDPASS_DESCRIPTOR, "", 1, &listener, 1) != 0) {
-        snprintf(page->failure, sizeof page->failure, "cannot be traced: %s",
-                 strerrordesc_np(listener < 0 ? -listener : EPIPE));
+        bhi_format(page->failure, sizeof page->failure, "cannot be traced: %s",
+                   strerrordesc_np(listener < 0 ? -listener : EPIPE));
         return false;
     }
     close(listener);
@@ -122,7 +123,7 @@ static void record(struct tracer *tracer, uint32_t phase, const struct seccomp_n
         .error = judged > 0 ? judged : 0,
     };
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, call->data.nr);
-    snprintf(entry.name, sizeof entry.name, "%s", name ? name : "a call without a name");
+    bhi_format(entry.name, sizeof entry.name, "%s", name ? name : "a call without a name");
     free(name);
     uint64_t args[6];
     for (size_t i = 0; i < 6; i++) {
@@ -207,25 +208,25 @@ static void finish(struct tracer *tracer, enum bhi_trace_role role) {
     if (role == BHI_TRACE_WORKER) {
         const struct bhi_driver_info *info = tracer->judge.driver->info;
         page->complete = complete;
-        snprintf(page->driver, sizeof page->driver, "%s", info->name);
-        snprintf(page->version, sizeof page->version, "%.*s", (int)sizeof page->version - 1,
-                 tracee->version);
+        bhi_format(page->driver, sizeof page->driver, "%s", info->name);
+        bhi_format(page->version, sizeof page->version, "%.*s", (int)sizeof page->version - 1,
+                   tracee->version);
         bhi_driver_made_for(info, page->made_for, sizeof page->made_for);
         page->known = bhi_driver_knows(info, page->version);
         page->tried = info->tried;
-        snprintf(page->left_out, sizeof page->left_out, "%.*s", (int)sizeof page->left_out - 1,
-                 tracee->left_out);
+        bhi_format(page->left_out, sizeof page->left_out, "%.*s", (int)sizeof page->left_out - 1,
+                   tracee->left_out);
     }
     page->complete &= complete;
     if (page->failure[0] != '\0') {
         return;
     }
     if (end.si_code != CLD_EXITED) {
-        snprintf(page->failure, sizeof page->failure, "%sit was killed by SIG%s%s%.150s",
-                 whose[role], sigabbrev_np(end.si_status), tracee->failure[0] != '\0' ? ": " : "",
-                 tracee->failure);
+        bhi_format(page->failure, sizeof page->failure, "%sit was killed by SIG%s%s%.150s",
+                   whose[role], sigabbrev_np(end.si_status), tracee->failure[0] != '\0' ? ": " : "",
+                   tracee->failure);
     } else if (tracee->failure[0] != '\0') {
-        snprintf(page->failure, sizeof page->failure, "%s%.200s", whose[role], tracee->failure);
+        bhi_format(page->failure, sizeof page->failure, "%s%.200s", whose[role], tracee->failure);
     }
 }
 
@@ -266,7 +267,7 @@ static bool trace_one(struct tracer *tracer, const struct bhi_probe_context *con
     }
     close(pair[0]);
     if (tracer->pid < 0) {
-        snprintf(why, why_size, "cannot fork: %s", strerrordesc_np(errno));
+        bhi_format(why, why_size, "cannot fork: %s", strerrordesc_np(errno));
         close(pair[1]);
         return false;
     }
@@ -282,9 +283,9 @@ static bool trace_one(struct tracer *tracer, const struct bhi_probe_context *con
     close(pair[1]);
     finish(tracer, role);
     if (!begun) {
-        snprintf(why, why_size, "%.250s",
-                 tracer->page->failure[0] != '\0' ? tracer->page->failure
-                                                  : "the traced process did not begin");
+        bhi_format(why, why_size, "%.250s",
+                   tracer->page->failure[0] != '\0' ? tracer->page->failure
+                                                    : "the traced process did not begin");
     }
     return begun;
 }

@@ -1,5 +1,6 @@
 #include "worker/vulkan/bind.h"
 
+#include "base/format.h"
 #include "ipc/commands.h"
 #include "worker/error.h"
 
@@ -223,7 +224,7 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_ACCESS_WRITE);
         if (!buffers[at] && r->error->status == BH_BINDING_MISMATCH) {
             char why[128];
-            snprintf(why, sizeof why, "%.127s", r->error->text);
+            bhi_format(why, sizeof why, "%.127s", r->error->text);
             bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE ": %s",
                           PLACE_ARGUMENTS(place, given[i].element, kernel), why);
         }

@@ -1,5 +1,6 @@
 #include "worker/vulkan/device.h"
 
+#include "base/format.h"
 #include "ipc/layers.h"
 #include "worker/error.h"
 #include "worker/faults/faults.h"
@@ -569,8 +570,8 @@ void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *erro
         return;
     }
     char text[BHI_ERROR_TEXT];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s; the driver says: %.*s", error->text,
-                                   VK_MAX_DESCRIPTION_SIZE, info.description);
+    size_t used = (size_t)bhi_format(text, sizeof text, "%s; the driver says: %.*s", error->text,
+                                     VK_MAX_DESCRIPTION_SIZE, info.description);
     for (uint32_t i = 0; i < counts.addressInfoCount && used < sizeof text; i++) {
         used += (size_t)snprintf(
             text + used, sizeof text - used, "; address 0x%llx (kind %d, precision %llu)",
@@ -578,10 +579,10 @@ void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *erro
             (unsigned long long)addresses[i].addressPrecision);
     }
     for (uint32_t i = 0; i < counts.vendorInfoCount && used < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "; %.*s (%llu, %llu)",
-                                 VK_MAX_DESCRIPTION_SIZE, vendor[i].description,
-                                 (unsigned long long)vendor[i].vendorFaultCode,
-                                 (unsigned long long)vendor[i].vendorFaultData);
+        used += (size_t)bhi_format(text + used, sizeof text - used, "; %.*s (%llu, %llu)",
+                                   VK_MAX_DESCRIPTION_SIZE, vendor[i].description,
+                                   (unsigned long long)vendor[i].vendorFaultCode,
+                                   (unsigned long long)vendor[i].vendorFaultData);
     }
     memcpy(error->text, text, sizeof text);
     error->text[sizeof error->text - 1] = '\0';
