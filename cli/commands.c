@@ -254,9 +254,10 @@ static const struct bhi_section batch_sections[] = {
      "place, and then recorded as done."},
     {"Exit status",
      "  0    all jobs are done\n"
-     "  1    jobs have failed or are quarantined, or --verify found outputs that have\n"
-     "       changed\n"
-     "  2    bad usage or bad input: nothing was started\n"
+     "  1    jobs have failed or are quarantined, or --verify found outputs, kernels or\n"
+     "       inputs that have changed\n"
+     "  2    bad usage or bad input, or with --resume a changed kernel or input: nothing\n"
+     "       was started\n"
      "  3    the environment cannot do it (see bulkhead doctor), or the device of\n"
      "       --device does not exist (see bulkhead devices)\n"
      "  130  cancelled by SIGINT, 143 by SIGTERM or --cancel. A second signal at least\n"
