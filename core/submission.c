@@ -261,9 +261,10 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
     event->verdict.started_ns = 0;
     event->verdict.device_ns = 0;
     memcpy(event->verdict.stream_name, submission->stream->name, sizeof event->verdict.stream_name);
-    /* A copy is none of its doing. */
+    /* A copy is none of its doing. That the device is full is, and names the sizes (D6). */
     event->copy_failed = event->library && cause->copy_failed;
     if (!event->verdict.hops && cause->copy_failed && !event->library &&
+        event->verdict.status != BH_OUT_OF_DEVICE_MEMORY &&
         bh_status_classify(event->verdict.status) == BH_STATUS_CLASS_GUILTY) {
         event->verdict.status = BH_WORKER_LOST;
     }

@@ -167,7 +167,11 @@ cli batch --status w --json
 expect_json '.cut_off == 1 and .attempts == 3 and .shards[0].host == "n2" and .shards[0].state == "ended"'
 
 refuses "--status runs nothing: it excludes --resume" batch --status s --resume
-refuses "--cancel runs nothing: it excludes --json" batch --cancel s --json
+case_name="--cancel runs nothing, so it has no report"
+cli batch --cancel s --json
+expect_status 2
+expect_stderr "--cancel runs nothing: it excludes --json"
+expect_json '.error.message | contains("it excludes --json")'
 refuses "JOBS does not go with it: it names a state folder" batch jobs.jsonl --status s
 refuses "--logs STATE needs the id of a job: --logs STATE ID" batch --logs s
 refuses "--status: nowhere: No such file or directory" batch --status nowhere
