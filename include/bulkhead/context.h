@@ -47,9 +47,10 @@ typedef struct bh_context_options {
                                 submission is to blame. The second counted death in a row delays the
                                 next worker by 10 ms; each further one doubles the delay, to at most
                                 1 s */
-    uint64_t restart_window_ns;  /* the budget refills evenly; an empty one is full again after this
-                                    time. A stream whose budget is spent stays UNAVAILABLE for this
-                                    time; default 60 s; 0: no death counts */
+    uint64_t restart_window_ns;  /* the budget refills evenly, but not between failed starts in a
+                                    row; an empty one is full again after this time. A stream whose
+                                    budget is spent stays UNAVAILABLE for this time; default 60 s;
+                                    0: no death counts */
     uint64_t start_timeout_ns;   /* a worker that is not ready after this time is killed; default
                                     30 s */
     uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers: so many bytes
