@@ -30,8 +30,8 @@ static unsigned walk(const struct bhi_lane_record *record) {
         FUZZ_CHECK((const uint8_t *)(bhi_cmd_bindings(d) + d->binding_count) <= end);
         FUZZ_CHECK(bhi_cmd_push(d) + d->push_size <= end);
         for (uint32_t i = 0; i < d->binding_count; i++) {
-            FUZZ_CHECK(bhi_cmd_bindings(d)[i].access >= 1 && bhi_cmd_bindings(d)[i].access <= 3 &&
-                       bhi_cmd_bindings(d)[i].element < 256);
+            const uint32_t access = bhi_cmd_bindings(d)[i].access; /* 4: it is optional */
+            FUZZ_CHECK((access & 3) && access < 8 && bhi_cmd_bindings(d)[i].element < 256);
         }
         total += sum(bhi_cmd_push(d), d->push_size);
     }

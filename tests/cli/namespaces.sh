@@ -136,6 +136,8 @@ ends 0
 
 # /proc that hides processes from ordinary users: workers are looked at through a proc of their own; where the
 # kernel refuses that, it is said at once.
+# LeakSanitizer needs /proc, too.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 denied here hidepid eval 'y = 2*x' --in x=x.npy --out y=y.npy
 if [ "$status" -ne 77 ]; then
     ends 0

@@ -93,5 +93,5 @@ refuses "before.json is of the task 'saxpy', other.json of 'other'" judge --diff
 case_name="a run that failed"
 cli judge task.json right.comp --device nowhere --json
 cp .stdout failed.json
-refuses 'failed.json:2: "error": the run failed' judge --diff failed.json before.json
+refuses 'failed.json:1: "error": the run failed' judge --diff failed.json before.json
 finish
