@@ -68,7 +68,7 @@ static int take_number(const char **at, va_list *arguments) {
 /* Reads the conversion behind the '%' at |at|. Returns its end. */
 static const char *take(struct conversion *out, const char *at, va_list *arguments) {
     const size_t flags = strspn(++at, "-+ #0");
-    *out = (struct conversion){.precision = -1, .left = memchr(at, '-', flags) != NULL};
+    *out = (struct conversion){.precision = -1, .left = !!memchr(at, '-', flags)};
     const char *first = at;
     at += flags;
     out->width = take_number(&at, arguments);
@@ -84,7 +84,7 @@ static const char *take(struct conversion *out, const char *at, va_list *argumen
         out->longs += *at == 'h' ? -1 : *at == 'j' ? 2 : 1;
     }
     out->letter = *at;
-    const bool integer = strchr("diuxXo", out->letter) != NULL;
+    const bool integer = !!strchr("diuxXo", out->letter);
     int used = snprintf(out->text, sizeof out->text, "%%%.*s%s", (int)(flags > 8 ? 8 : flags),
                         first, out->left && !memchr(first, '-', flags) ? "-" : "");
     if (out->width > 0) {

@@ -72,9 +72,9 @@ typedef struct bh_verdict {
 } bh_verdict;
 
 /* Returns the class of the failure, which says whether to change something or to submit again. A
- * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. So is a submission
- * whose worker others have killed: |signal| is set, and |blame| is BH_BLAME_NONE. Otherwise this is
- * bh_status_classify(status). */
+ * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. So is a
+ * submission whose worker others have killed: |signal| is set, and |blame| is BH_BLAME_NONE.
+ * Otherwise this is bh_status_classify(status). */
 BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
     return bh_verdict_classify_sized(verdict, sizeof *verdict);
 }

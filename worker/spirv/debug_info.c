@@ -73,7 +73,7 @@ size_t bhi_debug_info_normalise(uint32_t *code, size_t words) {
         return words;
     }
     struct ids ids = {.removed = calloc(code[3] / 8 + 1, 1), .bound = code[3]};
-    bool any = false, whole = ids.removed != NULL;
+    bool any = false, whole = !!ids.removed;
     for (size_t i = 5, length; whole && i < words; i += length) {
         uint32_t *at = &code[i];
         length = at[0] >> SpvWordCountShift;
