@@ -109,7 +109,7 @@ static bool take_descr(struct literal *l, struct bhi_array *array,
         return bhi_refuse(complaint, "malformed header: 'descr' is not a string");
     }
     /* As numpy reads it: all but '>' is this machine's byte order, and that is little endian. */
-    const bool ordered = length > 0 && memchr("<>=|", text[0], 4);
+    const bool ordered = length > 0 && text[0] && strchr("<>=|", text[0]);
     const char *code = text + ordered;
     const size_t rest = length - ordered;
     const int shown = length > 40 ? 40 : (int)length;
