@@ -68,12 +68,12 @@ static void debug_information_is_normalised(void) {
                                     "OpReturn\nOpFunctionEnd\n";
     static const struct {
         uint32_t language, instruction, opcode;
-        const char *why; /* what is said of it unless it is normalised */
+        const char *why; /* what a validator of any age says of it unless it is normalised */
     } cases[] = {
         {0, 35, SpvOpExtInst, NULL},
-        {11, 35, SpvOpExtInst, "language operand: 11"}, /* Slang */
+        {11, 35, SpvOpExtInst, NULL}, /* Slang, which newer validators know */
         {99, 35, SpvOpExtInst, "language operand: 99"},
-        {0, 35, 4433, "opcode: 4433"}, /* OpExtInstWithForwardRefsKHR */
+        {0, 35, 4433, NULL}, /* OpExtInstWithForwardRefsKHR, likewise */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stand_module module = stand_assemble(head, 3);
@@ -88,11 +88,10 @@ static void debug_information_is_normalised(void) {
                 at[4] = cases[i].instruction;
             }
         }
-        if (bhi_validate(&stand_device, module.code, module.words, "main", &error) !=
-            !cases[i].why) {
-            BHT_FAIL("case %zu: %s", i, error.text);
+        if (cases[i].why) {
+            BHT_TRUE(!bhi_validate(&stand_device, module.code, module.words, "main", &error));
+            BHT_STR_HAS(error.text, cases[i].why);
         }
-        BHT_STR_HAS(error.text, cases[i].why ? cases[i].why : "");
         const size_t words = bhi_debug_info_normalise(module.code, module.words);
         BHT_LT(words, module.words);
         if (!bhi_validate(&stand_device, module.code, words, "main", &error)) {
