@@ -94,7 +94,7 @@ struct bhi_result {
     int32_t vk_result;
     uint32_t executed;   /* bh_executed of the failed submission */
     uint64_t device_ns;  /* BHI_RECORD_TIMED: how long the device was busy; 0: unknown */
-    uint64_t bad_memory; /* id of a buffer whose device memory is nothing to import; 0: none */
+    uint64_t bad_memory; /* BH_VULKAN: id of a buffer whose device memory is nothing to import */
     uint64_t unused;     /* so that each is one cache line: of every other one two would be read */
 };
 

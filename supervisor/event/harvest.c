@@ -385,8 +385,7 @@ static bool take_result(struct bhi_worker *worker) {
             "the host has no free file descriptor for the device memory that the worker made";
     }
     char blamed[BHI_ERROR_TEXT];
-    if (result.status != BH_OK && result.bad_memory &&
-        !blame_maker(submission, result.bad_memory, &outcome, blamed)) {
+    if (result.bad_memory && !blame_maker(submission, result.bad_memory, &outcome, blamed)) {
         bhi_core_worker_violation(&worker->core, "it claims that it could not import memory that "
                                                  "it was not told to import");
         return false;

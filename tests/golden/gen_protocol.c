@@ -167,22 +167,27 @@ static void lane(void) {
 }
 
 static void progress(void) {
-    printf("\n## Progress\n"
-           "Shared memory that the worker writes: a page with counters, a page with markers that "
-           "the device writes,\n"
-           "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
-           "submissions that failed.\n"
-           "A submission is complete once its result is written and `completed_seq` has reached "
-           "it: from then on its\n"
-           "verdict stands, whatever becomes of the worker.\n"
-           "\n"
-           "A result has `device_ns` (u64, 0: not known) if the record asks for it. A value over "
-           "the time "
-           "between the start\n"
-           "and the end of the submission, as the supervisor knows them, is a protocol violation.\n"
-           "\n"
-           "Start-up steps, in order: ",
-           BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, BHI_ERROR_TEXT);
+    printf(
+        "\n## Progress\n"
+        "Shared memory that the worker writes: a page with counters, a page with markers that "
+        "the device writes,\n"
+        "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
+        "submissions that failed.\n"
+        "A submission is complete once its result is written and `completed_seq` has reached "
+        "it: from then on its\n"
+        "verdict stands, whatever becomes of the worker.\n"
+        "\n"
+        "A result has `device_ns` (u64, 0: not known) if the record asks for it. A value over "
+        "the time "
+        "between the start\n"
+        "and the end of the submission, as the supervisor knows them, is a protocol violation.\n"
+        "It has `bad_memory` (u64) if its status is `VULKAN` and the device memory of that buffer "
+        "cannot be imported;\n"
+        "else 0. With any other status, or a buffer that the worker was not told to import, it is "
+        "a protocol violation.\n"
+        "\n"
+        "Start-up steps, in order: ",
+        BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, BHI_ERROR_TEXT);
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         printf("%s%s", i ? ", " : "", bhi_step_name(i));
     }

@@ -1,7 +1,10 @@
 /* Who takes in what a worker has completed, and whom that wakes. */
-#include "puppet.h"
+#include "ipc/layers.h"
+#include "memory_worker.h"
+#include "supervisor/buffer/buffer.h"
 #include "supervisor/event/event.h"
 #include "supervisor/event/harvest.h"
+#include "supervisor/submit/internal.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -84,6 +87,65 @@ static void no_more_in_flight_than_there_are_slots(void) {
     bh_event_release(second);
     bh_event_release(last);
     puppet_close(&p);
+}
+
+/* T6: only a call of Vulkan's that has failed tells that memory cannot be imported. A worker that
+ * claims it together with another end lies, also in a copy of the library's own, which the next
+ * worker makes again: the memory is still good. */
+static void a_lost_device_is_no_bad_memory(void) {
+    static const bh_status ends[] = {BH_DEVICE_LOST, BH_OUT_OF_DEVICE_MEMORY, BH_OK};
+    for (size_t i = 0; i < BHT_COUNT(ends); i++) {
+        static struct memory_past past;
+        struct puppet p;
+        struct memory_worker w, *all[MEMORY_OTHERS] = {&w};
+        puppet_open(&p);
+        p.stream->runs_on = (struct bhi_stream_device){
+            .known = true, .is_discrete = true, .features = BHI_FEATURE_MEMORY_EXPORT};
+        past = (struct memory_past){0};
+        memory_worker_begin(&w, &p, p.stream, 0, all, &past);
+        bh_buffer_options options;
+        bh_buffer_options_init(&options);
+        options.stream = p.stream;
+        options.memory = BH_MEMORY_DEVICE;
+        bh_buffer *device = NULL, *host = NULL;
+        BHT_EQ(bh_buffer_create_with(p.context, MEMORY_BYTES, &options, &device, NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(p.context, MEMORY_BYTES, &host, NULL), BH_OK);
+        const struct bhi_internal_copy copy = {
+            .call = "test", .src = device, .dst = host, .bytes = MEMORY_BYTES};
+        bh_event *events[2] = {NULL, NULL};
+        for (int k = 0; k < 2; k++) { /* the first is READY, so the memory is made */
+            BHT_EQ(bhi_internal_submit_copy(p.stream, &copy, &events[k], NULL), BH_OK);
+            if (k == 0) {
+                (void)memory_worker_run(&w, MEMORY_LIVES);
+                memory_worker_harvest(&w);
+                BHT_EQ(bhi_event_state(events[0]), BH_EVENT_READY);
+            }
+        }
+        const struct bhi_result lie = {.seq = 2,
+                                       .status = ends[i],
+                                       .command_index = BHI_NO_COMMAND,
+                                       .executed = BH_EXECUTED_UNKNOWN,
+                                       .bad_memory = device->id};
+        atomic_store(&w.progress.header->started_seq, 2);
+        bhi_progress_result(&w.progress, &lie, "as the test says");
+        bhi_progress_publish(&w.progress, 2, w.worker->lane.head);
+        memory_worker_harvest(&w);
+        BHT_TRUE(w.worker->core.violated);
+        BHT_TRUE(!device->device->bad);
+        memory_worker_die(&w);
+        memory_worker_bury(&w);
+        memory_worker_begin(&w, &p, p.stream, 0, all, &past);
+        BHT_TRUE(memory_worker_run(&w, MEMORY_LIVES).good);
+        memory_worker_harvest(&w);
+        BHT_EQ(bhi_event_state(events[1]), BH_EVENT_READY);
+        bhi_event_unref(events[0]);
+        bhi_event_unref(events[1]);
+        bh_buffer_release(device);
+        bh_buffer_release(host);
+        memory_worker_die(&w);
+        memory_worker_bury(&w);
+        puppet_close(&p);
+    }
 }
 
 /* -- several who wait for one ------------------------------------------------------------------ */
@@ -194,6 +256,7 @@ int main(int argc, char **argv) {
         BHT_TEST(asking_takes_in_what_is_there),
         BHT_TEST(asking_takes_in_what_it_waits_for),
         BHT_TEST(no_more_in_flight_than_there_are_slots),
+        BHT_TEST(a_lost_device_is_no_bad_memory),
         BHT_TEST(all_who_wait_for_one_that_is_queued_are_woken),
         BHT_TEST(all_who_wait_for_one_that_runs_are_woken),
         BHT_TEST(a_worker_wakes_all_who_follow_it),

@@ -247,7 +247,12 @@ static void test_read_refuses_lies(void) {
         r.status = status;
         r.executed = 1;
         expect_read(f, r, bhi_status_from_worker(status) ? 0 : -EPROTO);
+        r.bad_memory = 7; /* only a call of Vulkan's tells that memory cannot be imported */
+        expect_read(f, r, status == BH_VULKAN ? 0 : -EPROTO);
     }
+    r = good(3);
+    r.bad_memory = 7;
+    expect_read(f, r, -EPROTO);
     r.status = UINT32_MAX;
     expect_read(f, r, -EPROTO);
 }
