@@ -10,7 +10,6 @@
 #include "tool/exit_status.h"
 #include "tool/json.h"
 #include "tool/session.h"
-#include "tool/task.h"
 #include "tool/text.h"
 
 static const char *type_name(uint32_t device_type) {
@@ -127,34 +126,20 @@ static void print_device(const bh_device_info *device) {
     print_field("features", "%s", features);
 }
 
-struct asking {
-    bh_context *context;
-    struct bhi_device_list list;
-    bh_status status;
-    bh_detail detail;
-};
-
-static void ask(void *argument) {
-    struct asking *asking = argument;
-    asking->status = bhi_device_list_fetch(asking->context, &asking->list, &asking->detail);
-}
-
 static int show(const struct bhi_args *args) {
     int exit_status = BHI_EXIT_ENVIRON;
-    struct asking asking = {0};
+    struct bhi_device_list list = {0};
     bool as_json = bhi_args_has(args, BHI_DEVICES_JSON);
-    bh_context *context = asking.context =
+    bh_context *context =
         bhi_session_open("devices", bhi_args_has(args, BHI_DEVICES_VERBOSE), NULL, &exit_status);
-    if (!context || !bhi_task_run("devices", &context, ask, &asking, &exit_status)) {
-        bh_context_destroy(context);
-        bhi_device_list_free(&asking.list);
+    if (!context) {
         return exit_status;
     }
+    const bh_status status = bhi_device_list_ask("devices", &context, &list, &exit_status);
     bh_context_destroy(context);
-    if (asking.status != BH_OK) {
-        return bhi_session_fail("devices", NULL, asking.status, &asking.detail);
+    if (status != BH_OK) {
+        return exit_status;
     }
-    struct bhi_device_list list = asking.list;
     if (as_json) {
         json_t *devices = json_array();
         for (size_t i = 0; i < list.count; i++) {

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/session.h"
+#include "tool/task.h"
+
 enum { CAPACITY = 64 };
 
 bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out_list,
@@ -24,6 +27,32 @@ bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out
     out_list->devices = devices;
     out_list->count = count < CAPACITY ? count : CAPACITY;
     return BH_OK;
+}
+
+struct question {
+    bh_context *context;
+    struct bhi_device_list *list;
+    bh_status status;
+    bh_detail detail;
+};
+
+static void ask(void *argument) {
+    struct question *question = argument;
+    question->status = bhi_device_list_fetch(question->context, question->list, &question->detail);
+}
+
+bh_status bhi_device_list_ask(const char *command, bh_context **context,
+                              struct bhi_device_list *out_list, int *out_exit) {
+    struct question question = {.context = *context, .list = out_list};
+    *out_list = (struct bhi_device_list){0};
+    if (!bhi_task_run(command, context, ask, &question, out_exit)) {
+        bhi_device_list_free(out_list);
+        return BH_CLOSED;
+    }
+    if (question.status != BH_OK) {
+        *out_exit = bhi_session_fail(command, NULL, question.status, &question.detail);
+    }
+    return question.status;
 }
 
 void bhi_device_list_free(struct bhi_device_list *list) {

@@ -20,6 +20,11 @@ struct bhi_device_list {
  * none. */
 bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out_list,
                                 bh_detail *detail);
+/* The same on a thread of its own, so that a signal ends it (tool/task.h): then the context was
+ * destroyed, *context is NULL, and the return value BH_CLOSED. *out_exit is the exit status of
+ * |command|. What failed was reported. */
+bh_status bhi_device_list_ask(const char *command, bh_context **context,
+                              struct bhi_device_list *out_list, int *out_exit);
 void bhi_device_list_free(struct bhi_device_list *list);
 
 /* Finds a device as --device does, by DRIVER:INDEX, DRIVER, INDEX, or a part of its name. NULL, ""

@@ -1,7 +1,6 @@
 #include "cli/run/limits.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,47 +8,21 @@
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
-#include "tool/task.h"
-
-struct asking {
-    bh_context *context;
-    struct bhi_device_list list;
-    bh_status status;
-    bh_detail detail;
-};
-
-static void ask(void *argument) {
-    struct asking *asking = argument;
-    asking->status = bhi_device_list_fetch(asking->context, &asking->list, &asking->detail);
-}
 
 int bhi_run_fetch_limits(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;
-    if (run->limits.selector[0]) {
-        return BHI_EXIT_READY;
+    struct bhi_device_list list;
+    if (run->limits.selector[0] ||
+        bhi_device_list_ask(run->request.command, &run->context, &list, &exit_status) != BH_OK) {
+        return exit_status;
     }
-    struct asking *asking = calloc(1, sizeof *asking);
-    if (!asking) {
-        return bhi_run_out_of_memory(run);
+    const bh_device_info *device = bhi_device_list_select(&list, run->request.device);
+    if (device) {
+        bhi_format(run->limits.selector, sizeof run->limits.selector, "%s", device->selector);
+        (void)bhi_device_list_limits(&list, run->request.device, &run->limits.storage_range,
+                                     &run->limits.storage_alignment);
     }
-    asking->context = run->context;
-    if (bhi_task_run(run->request.command, &run->context, ask, asking, &exit_status)) {
-        const bh_device_info *device =
-            asking->status == BH_OK ? bhi_device_list_select(&asking->list, run->request.device)
-                                    : NULL;
-        if (asking->status != BH_OK) {
-            exit_status =
-                bhi_session_fail(run->request.command, NULL, asking->status, &asking->detail);
-        }
-        if (device) {
-            bhi_format(run->limits.selector, sizeof run->limits.selector, "%s", device->selector);
-            (void)bhi_device_list_limits(&asking->list, run->request.device,
-                                         &run->limits.storage_range,
-                                         &run->limits.storage_alignment);
-        }
-    }
-    bhi_device_list_free(&asking->list);
-    free(asking);
+    bhi_device_list_free(&list);
     return exit_status;
 }
 
