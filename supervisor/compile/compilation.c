@@ -229,7 +229,10 @@ static void copy_log(char *out, size_t size, const char *log, size_t bytes) {
 }
 
 size_t bhi_compilation_log(const struct bhi_compilation *compilation, char *out, size_t size) {
+    struct bhi_compilations *table = compilation->event->context->compilations;
+    pthread_mutex_lock(&table->lock);
     const char *log = compilation->log ? compilation->log : "";
+    pthread_mutex_unlock(&table->lock); /* written once: it stays as it is */
     if (size) {
         copy_log(out, size, log, strlen(log));
     }
