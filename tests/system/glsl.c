@@ -207,6 +207,44 @@ static void errors_have_file_and_line(void) {
     bh_context_destroy(context);
 }
 
+/* Whether it is there is read from the source: one in a comment is none, and of one that stands in
+ * the wrong place the compiler speaks. */
+static void a_missing_version_line_is_named_first(void) {
+    static const struct {
+        const char *head;
+        bool missing;
+    } cases[] = {
+        {"", true},
+        {"// #version 450\n", true},
+        {"/* as in\n#version 450\n*/ // \\\n#version 450\n", true},
+        {"int a; /*\n#version 450\n*/\n", true},
+        {"#define VERSION 450\n#versions\nint version, x; // #version\n", true},
+        {"int x; #version 450\n", true},
+        {"/**/ // //\n \t#version 450\n", false},
+        {"int x; // */\n # \\\n version 450\n", false},
+        {"int x; /*\n*/\r\n#\tversion 450\n", false},
+        {"int x;\n#version", false},
+    };
+    static const char said[] =
+        "test.comp:1: error: there is no #version line; make the first line '#version 450'\n";
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s\n#error here\n", cases[i].head,
+                 cases[i].missing ? "layout(local_size_x = 1) in;\nvoid main() {}\n" : "");
+        bh_glsl_source source = source_of(text);
+        refused(context, &source, BH_COMPILE_FAILED, &detail);
+        BHT_EQ(i << 1 | (strncmp(log_text, said, sizeof said - 1) == 0), i << 1 | cases[i].missing);
+        BHT_GT(strlen(log_text), cases[i].missing ? sizeof said : 1); /* the compiler's own, too */
+    }
+    bh_glsl_source bare = source_of("void main() {}\n");
+    refused(context, &bare, BH_COMPILE_FAILED, &detail);
+    BHT_STR_HAS(detail.message, "there is no #version line");
+    still_compiles(context);
+    bh_context_destroy(context);
+}
+
 /* Far more errors than a log holds: the first ones, whole. */
 static void a_long_log(void) {
     bh_context *context = fx_context(NULL);
@@ -583,6 +621,7 @@ int main(int argc, char **argv) {
         BHT_TEST(defines_and_includes),
         BHT_TEST(identity_is_the_modules),
         BHT_TEST(errors_have_file_and_line),
+        BHT_TEST(a_missing_version_line_is_named_first),
         BHT_TEST(a_long_log),
         BHT_TEST(a_warning_is_in_the_log),
         BHT_TEST(a_compile_that_does_not_end),

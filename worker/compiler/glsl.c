@@ -6,6 +6,7 @@
 #include "worker/compiler/optimize.h"
 #include "worker/error.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <shaderc/shaderc.h>
 #include <stdio.h>
@@ -200,24 +201,78 @@ static void release_include(void *data, shaderc_include_result *result) {
     free(result->user_data);
 }
 
+/* -- the #version line ------------------------------------------------------------------------ */
+
+/* Skips blanks, joined lines and comments. */
+static const char *skip_blanks(const char *at) {
+    for (;;) {
+        if (*at == ' ' || *at == '\t') {
+            at++;
+        } else if (!strncmp(at, "\\\n", 2) || !strncmp(at, "\\\r\n", 3)) {
+            at += at[1] == '\r' ? 3 : 2;
+        } else if (!strncmp(at, "//", 2)) {
+            while (*at && *at != '\n') {
+                at += !strncmp(at, "\\\r\n", 3) ? 3 : at[0] == '\\' && at[1] ? 2 : 1;
+            }
+        } else if (!strncmp(at, "/*", 2)) {
+            const char *end = strstr(at + 2, "*/");
+            at = end ? end + 2 : at + strlen(at);
+        } else {
+            return at;
+        }
+    }
+}
+
+/* Returns true if |text| has the directive #version outside of comments. */
+static bool has_version(const char *text) {
+    static const char word[] = "version";
+    for (const char *at = text; *at; at += *at != '\0') {
+        at = skip_blanks(at);
+        if (*at == '#') {
+            at = skip_blanks(at + 1);
+            if (!strncmp(at, word, sizeof word - 1) &&
+                !isalnum((unsigned char)at[sizeof word - 1]) && at[sizeof word - 1] != '_') {
+                return true;
+            }
+        }
+        while (*at && *at != '\n') {
+            const char *behind = skip_blanks(at);
+            at = behind > at ? behind : at + 1;
+        }
+    }
+    return false;
+}
+
 /* -- the answer ------------------------------------------------------------------------------- */
 
-/* Keeps the first lines of the log, as many as fit. */
+/* Keeps the first lines of the log, as many as fit behind what it has. */
 static void keep_log(struct bhi_compile_answer *answer, const char *text) {
     static const char more[] = "(there is more of it)\n";
+    const size_t used = answer->log_bytes, room = sizeof answer->log - used;
     size_t length = strlen(text);
-    if (length > sizeof answer->log) {
-        length = sizeof answer->log - sizeof more;
+    if (length > room) {
+        length = room - sizeof more;
         while (length > 0 && text[length - 1] != '\n') {
             length--;
         }
-        memcpy(answer->log, text, length);
-        memcpy(answer->log + length, more, sizeof more - 1);
+        memcpy(answer->log + used, text, length);
+        memcpy(answer->log + used + length, more, sizeof more - 1);
         length += sizeof more - 1;
     } else {
-        memcpy(answer->log, text, length);
+        memcpy(answer->log + used, text, length);
     }
-    answer->log_bytes = (uint32_t)length;
+    answer->log_bytes += (uint32_t)length;
+}
+
+/* A source without #version is one of GLSL 1.10, which has no compute shaders. The compiler says
+ * of it that its version is too low. */
+static void name_missing_version(const struct bhi_glsl *glsl, struct bhi_compile_answer *answer) {
+    if (!glsl->hlsl && !has_version(glsl->text.bytes)) {
+        answer->log_bytes = (uint32_t)bhi_format(
+            answer->log, sizeof answer->log,
+            "%.1000s:1: error: there is no #version line; make the first line '#version 450'\n",
+            glsl->name.bytes);
+    }
 }
 
 static void keep_code(struct bhi_compile_answer *answer, const void *bytes, size_t length,
@@ -292,6 +347,7 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
                                                   : shaderc_result_get_compilation_status(result);
     if (status == shaderc_compilation_status_compilation_error) {
         answer->refused = 1;
+        name_missing_version(glsl, answer);
         keep_log(answer, shaderc_result_get_error_message(result));
         return true;
     }
