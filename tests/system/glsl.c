@@ -156,6 +156,47 @@ static void defines_and_includes(void) {
     bh_context_destroy(context);
 }
 
+/* SPIR-V has the conversion of the constant from 1.4 on; the usual is 1.3. */
+static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
+    bh_context *context = fx_context(NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    bh_glsl_source source =
+        source_of("#version 450\n"
+                  "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n"
+                  "layout(local_size_x = 1) in;\n"
+                  "layout(constant_id = 0) const uint N = 4;\n"
+                  "const uint64_t WIDE = uint64_t(N) << 32;\n"
+                  "const uint SIZE = uint(WIDE >> 31);\n"
+                  "layout(set = 0, binding = 0) buffer D { uint64_t d[1]; uint size; };\n"
+                  "shared uint s[SIZE];\n"
+                  "void main() { s[0] = 1; d[0] = WIDE + s[0]; size = s.length(); }\n");
+    const bh_specialization seven = {.constant_id = 0, .size = 4, .bits = 7};
+    bh_kernel_options options;
+    bh_kernel_options_init(&options);
+    options.specializations = &seven;
+    for (int i = 0; i < 4; i++) {
+        source.optimize = i % 2 != 0;
+        options.specialization_count = i / 2 ? 1 : 0;
+        bh_kernel *kernel = NULL;
+        bh_detail detail;
+        if (bh_kernel_create_glsl(context, &source, &options, &kernel, &detail) != BH_OK) {
+            BHT_FAIL("%s\n%s", detail.message, log_text);
+        }
+        bh_buffer *data = fx_words(context, 3, 0);
+        bh_event *event = fx_run(stream, kernel, data);
+        fx_expect(event, BH_OK);
+        const uint32_t n = i / 2 ? 7 : 4;
+        BHT_EQ(fx_pointer(data)[0], 1);
+        BHT_EQ(fx_pointer(data)[1], n);
+        BHT_EQ(fx_pointer(data)[2], 2 * n);
+        bh_event_release(event);
+        bh_buffer_release(data);
+        bh_kernel_release(kernel);
+    }
+    bh_stream_release(stream);
+    bh_context_destroy(context);
+}
+
 /* K1: what it was made of does not count, what came out of it does. */
 static void identity_is_the_modules(void) {
     bh_context *context = fx_context(NULL);
@@ -619,6 +660,7 @@ int main(int argc, char **argv) {
         BHT_TEST(names_are_one_line),
         BHT_TEST(dead_code_binds_nothing),
         BHT_TEST(defines_and_includes),
+        BHT_TEST(it_is_compiled_for_the_spirv_version_that_it_needs),
         BHT_TEST(identity_is_the_modules),
         BHT_TEST(errors_have_file_and_line),
         BHT_TEST(a_missing_version_line_is_named_first),

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <limits.h>
 #include <shaderc/shaderc.h>
+#include <spirv/unified1/spirv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,8 +290,7 @@ static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
     if (!options) {
         return NULL;
     }
-    /* The target is one that every supported device accepts. shaderc must not optimise: it would
-     * drop unused bindings and all names. */
+    /* shaderc must not optimise: it would drop unused bindings and all names. */
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan,
                                            shaderc_env_version_vulkan_1_1);
     shaderc_compile_options_set_source_language(options, glsl->hlsl ? shaderc_source_language_hlsl
@@ -395,6 +395,48 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
     return good;
 }
 
+static shaderc_compilation_result_t make_module(struct bhi_glsl_compiler *compiler,
+                                                struct inclusions *inclusions,
+                                                shaderc_compile_options_t options,
+                                                const char *entry) {
+    const struct bhi_glsl *glsl = inclusions->glsl;
+    inclusions->count = 0; /* forgets those of an earlier run */
+    inclusions->bytes = 0;
+    return shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
+                                    shaderc_glsl_compute_shader, glsl->name.bytes, entry, options);
+}
+
+/* Returns true if the module converts a specialization constant in a way that SPIR-V has from 1.4
+ * on. The compiler does that whatever the version; of all else that is newer it keeps clear. */
+static bool needs_1_4(shaderc_compilation_result_t result) {
+    if (!result ||
+        shaderc_result_get_compilation_status(result) != shaderc_compilation_status_success) {
+        return false;
+    }
+    const uint32_t *code = (const uint32_t *)(const void *)shaderc_result_get_bytes(result);
+    const size_t words = shaderc_result_get_length(result) / sizeof *code;
+    for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
+         i += code[i] >> SpvWordCountShift) {
+        if ((code[i] & SpvOpCodeMask) == SpvOpSpecConstantOp && code[i + 3] == SpvOpUConvert) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* SPIR-V 1.3 is the usual, 1.4 what a few sources need. All supported devices take both. */
+static shaderc_compilation_result_t compile(struct bhi_glsl_compiler *compiler,
+                                            struct inclusions *inclusions,
+                                            shaderc_compile_options_t options, const char *entry) {
+    shaderc_compilation_result_t result = make_module(compiler, inclusions, options, entry);
+    if (needs_1_4(result)) {
+        shaderc_result_release(result);
+        shaderc_compile_options_set_target_spirv(options, shaderc_spirv_version_1_4);
+        result = make_module(compiler, inclusions, options, entry);
+    }
+    return result;
+}
+
 bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
                       struct bhi_compile_answer *answer, void *code, uint64_t room,
                       struct bhi_error *error) {
@@ -409,11 +451,7 @@ bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl 
         shaderc_compile_options_release(options);
         return true;
     }
-    inclusions.count = 0; /* forgets those of the preprocessor's run */
-    inclusions.bytes = 0;
-    shaderc_compilation_result_t result =
-        shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
-                                 shaderc_glsl_compute_shader, glsl->name.bytes, entry, options);
+    shaderc_compilation_result_t result = compile(compiler, &inclusions, options, entry);
     const bool good = take_result(result, glsl, answer, code, room, error);
     if (result) {
         shaderc_result_release(result);

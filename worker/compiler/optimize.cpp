@@ -7,7 +7,9 @@
 #include <vector>
 
 static bool optimize(const uint32_t *code, size_t words, uint32_t **out_code, size_t *out_words) {
-    spvtools::Optimizer optimizer(SPV_ENV_VULKAN_1_1);
+    const uint32_t spirv_1_4 = 0x00010400;
+    spvtools::Optimizer optimizer(words > 1 && code[1] >= spirv_1_4 ? SPV_ENV_VULKAN_1_1_SPIRV_1_4
+                                                                    : SPV_ENV_VULKAN_1_1);
     optimizer.SetMessageConsumer(
         [](spv_message_level_t, const char *, const spv_position_t &, const char *) {});
     optimizer.RegisterPerformancePasses();
