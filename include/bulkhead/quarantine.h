@@ -20,7 +20,8 @@
  *
  * Deadlines. With bh_context_options.quarantine_deadlines, a kernel is also quarantined after so
  * many launches in a row that passed their deadline, whether or not their workers lived on. One
- * that ends READY starts the count anew. Only certain blame counts, as above.
+ * that ends READY starts the count anew, whatever else its submission launches. Only certain blame
+ * counts, as above.
  *
  * Compilers. A kernel whose compilation ended its worker (a crash, an exit, the memory limit, or
  * the compile deadline) is not compiled again. One such death is enough. Its submissions then end

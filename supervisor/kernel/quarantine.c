@@ -141,17 +141,40 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
     return false;
 }
 
-/* Puts a suspected kernel on trial. Ends the trial of a kernel that a worker without other kernels
- * has completed. */
-static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
+/* Returns true if the end of the submission ends the trials of its kernels: a worker without other
+ * kernels has completed it. */
+static bool ends_trial(const struct bhi_submission *submission) {
     const struct bhi_core_worker *core = submission->worker;
+    return core && !core->dead && submission->runs_kernel &&
+           bhi_past_clean(&core->past, submission);
+}
+
+/* Puts a suspected kernel on trial, or ends its trial. */
+static void note_trial(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bhi_death_records *death_records = stream->context->death_records;
     if (verdict->blame == BH_BLAME_SUSPECTED) {
         bhi_death_records_try(death_records, stream->tenant, verdict, bhi_now_ns());
-    } else if (death_records->count && core && !core->dead && submission->runs_kernel &&
-               verdict->status != BH_CANCELLED && bhi_past_clean(&core->past, submission)) {
+    } else if (death_records->count && verdict->status != BH_CANCELLED && ends_trial(submission)) {
         bhi_death_records_tried(death_records, stream->tenant, verdict->kernel_hash);
+    }
+}
+
+/* A submission that is READY has run all its kernels in time. */
+static void note_ready(const struct bhi_submission *submission) {
+    const struct bhi_payload *payload = bhi_payload_of(submission);
+    const struct bh_stream *stream = bhi_stream_of(submission->stream);
+    struct bhi_death_records *death_records = stream->context->death_records;
+    if (!death_records->count || !submission->runs_kernel) {
+        return;
+    }
+    const bool tried = ends_trial(submission);
+    for (uint32_t i = 0; i < payload->kernel_count; i++) {
+        const uint8_t *hash = payload->kernels[i]->body->hash;
+        bhi_death_records_in_time(death_records, stream->tenant, hash);
+        if (tried) {
+            bhi_death_records_tried(death_records, stream->tenant, hash);
+        }
     }
 }
 
@@ -183,18 +206,13 @@ static void count_death(struct bh_context *context, const char *tenant, bool sou
     }
 }
 
-/* Counts launches in a row that pass their deadline. */
+/* Counts a launch that has passed its deadline. */
 static void note_deadline(const struct bhi_submission *submission, const bh_verdict *verdict) {
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     struct bh_context *context = stream->context;
-    if (!submission->runs_kernel) {
-        return;
-    }
-    if (verdict->status == BH_OK) {
-        bhi_death_records_in_time(context->death_records, stream->tenant, verdict->kernel_hash);
-    } else if (verdict->status == BH_DEADLINE && verdict->blame == BH_BLAME_CERTAIN &&
-               bhi_death_records_late(context->death_records, stream->tenant, verdict,
-                                      bhi_now_ns())) {
+    if (submission->runs_kernel && verdict->status == BH_DEADLINE &&
+        verdict->blame == BH_BLAME_CERTAIN &&
+        bhi_death_records_late(context->death_records, stream->tenant, verdict, bhi_now_ns())) {
         announce(context, stream->tenant, false, verdict);
     }
 }
@@ -209,6 +227,10 @@ void bhi_quarantine_note_spare(struct bh_context *context, const char *tenant,
 }
 
 void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdict *verdict) {
+    if (verdict->status == BH_OK) {
+        note_ready(submission);
+        return;
+    }
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
     const bool source = bhi_payload_of(submission)->source;
     const bool fatal = ended_its_worker(submission, verdict) && verdict->blame == BH_BLAME_CERTAIN;

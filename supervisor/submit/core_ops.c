@@ -175,14 +175,15 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
     if (verdict->status != BH_OK && payload->record->command_count == 1) {
         verdict->command_index = 0;
     }
-    if (!kernel && !payload->source) {
-        return;
+    if (kernel || payload->source) {
+        const char *name = kernel ? kernel->name : payload->source->name;
+        const uint8_t *hash = kernel ? kernel->body->hash : payload->source->hash;
+        memcpy(verdict->kernel_name, name, sizeof verdict->kernel_name);
+        memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
     }
-    const char *name = kernel ? kernel->name : payload->source->name;
-    const uint8_t *hash = kernel ? kernel->body->hash : payload->source->hash;
-    memcpy(verdict->kernel_name, name, sizeof verdict->kernel_name);
-    memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
-    bhi_quarantine_note(submission, verdict);
+    if (kernel || payload->source || verdict->status == BH_OK) {
+        bhi_quarantine_note(submission, verdict);
+    }
 }
 
 /* Repeats a check of bh_submit: the device may have been unknown then, because a stream had no

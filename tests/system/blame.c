@@ -150,6 +150,37 @@ static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
     stage_close(&s);
 }
 
+/* A submission of several kernels that a fresh worker completes ends the trial of each. */
+static void a_launch_among_other_kernels_ends_the_trial(void) {
+    struct stage s = stage_open("1:lie_invalid:2=fail", FX_SECONDS);
+    bh_kernel *empty = fx_kernel(s.context, "empty");
+    const pid_t pid = taint(&s);
+    BHT_EQ(pass_gate(&s).blame, BH_BLAME_SUSPECTED);
+    bh_buffer *word = fx_words(s.context, 2, 0);
+    const bh_binding binding = {
+        .buffer = word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}},
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = s.gate,
+         .groups = {1, 1, 1},
+         .bindings = &binding,
+         .binding_count = 1}};
+    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    ((uint32_t *)fx_pointer(word))[0] = FX_GATE_OPEN;
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    const pid_t fresh = fx_ready(s.stream);
+    BHT_TRUE(fresh != pid);
+    BHT_EQ(pass_gate(&s).status, BH_OK);
+    BHT_EQ(fx_ready(s.stream), fresh);
+    bh_buffer_release(word);
+    bh_kernel_release(empty);
+    stage_close(&s);
+}
+
 /* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It
  * is not quarantined, and the verdict says what to do. */
 static void a_gpu_that_is_lost_late_accuses_nobody(void) {
@@ -324,6 +355,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_wedged_worker_accuses_nobody),
         BHT_TEST(a_forged_refusal_is_tried_on_a_fresh_worker),
         BHT_TEST(a_gpu_that_is_lost_late_accuses_nobody),
+        BHT_TEST(a_launch_among_other_kernels_ends_the_trial),
         BHT_TEST(a_trial_convicts),
         BHT_TEST(a_trial_among_others),
         BHT_TEST(what_is_submitted_alone_is_certain),

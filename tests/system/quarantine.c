@@ -422,7 +422,7 @@ struct late {
     pid_t pid;
 };
 
-static struct late late_open(uint64_t deadlines) {
+static struct late late_open(uint64_t deadlines, bh_isolation isolation) {
     bh_context_options context_options = fx_options();
     context_options.quarantine_deaths = 1;
     context_options.quarantine_ns = BH_FOREVER;
@@ -430,6 +430,7 @@ static struct late late_open(uint64_t deadlines) {
     struct late l = {.stage = stage_open_with(context_options, NULL, BH_FOREVER)};
     l.guarded = fx_kernel_guarded(l.stage.context, "gate");
     bh_stream_options options = fx_stream_options();
+    options.isolation = isolation;
     options.deadline_ns = 100 * bht_slowness() * FX_MS;
     options.grace_ns = FX_SECONDS; /* a busy machine may take its time */
     BHT_EQ(bh_stream_create(l.stage.context, &options, &l.stream, NULL), BH_OK);
@@ -457,7 +458,7 @@ static void late_close(struct late *l) {
 
 /* What is ended at its deadline with its worker alive costs nobody a worker. */
 static void an_abort_does_not_count(void) {
-    struct late l = late_open(0);
+    struct late l = late_open(0, BH_ISOLATION_STREAM);
     passes_its_deadline(&l);
     passes_its_deadline(&l);
     BHT_EQ(held(&l.stage), 0);
@@ -465,7 +466,7 @@ static void an_abort_does_not_count(void) {
 }
 
 static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
-    struct late l = late_open(2);
+    struct late l = late_open(2, BH_ISOLATION_STREAM);
     passes_its_deadline(&l);
     fresh_word(&l.stage);
     fx_open(l.stage.open);
@@ -482,6 +483,38 @@ static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_STR_HAS(verdict.message, "its last 2 launches have passed their deadline, the last one at");
     bh_event_release(event);
+    late_close(&l);
+}
+
+/* Whatever else is launched with it: it was in time. Each runs on a worker of its own, so that blame
+ * is certain. */
+static void in_time_among_other_kernels_starts_the_count_anew(void) {
+    struct late l = late_open(2, BH_ISOLATION_KERNEL);
+    passes_its_deadline(&l);
+    fresh_word(&l.stage);
+    fx_open(l.stage.open);
+    bh_kernel *empty = fx_kernel(l.stage.context, "empty");
+    const bh_binding binding = {
+        .buffer = l.stage.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_DISPATCH,
+         .kernel = l.guarded,
+         .groups = {1, 1, 1},
+         .bindings = &binding,
+         .binding_count = 1},
+        {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}}};
+    const bh_submit_info info = {
+        .commands = commands, .command_count = 2, .deadline_ns = FX_SECONDS};
+    bh_event *event = NULL;
+    BHT_EQ(bh_submit(l.stream, &info, &event, NULL), BH_OK);
+    fx_expect(event, BH_OK);
+    bh_event_release(event);
+    passes_its_deadline(&l);
+    BHT_EQ(held(&l.stage), 0);
+    passes_its_deadline(&l);
+    BHT_EQ(held(&l.stage), 1);
+    bh_kernel_release(empty);
+    l.pid = bh_stream_worker_pid(l.stream);
     late_close(&l);
 }
 
@@ -606,6 +639,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_death_among_several_kernels_counts_for_none),
         BHT_TEST(an_abort_does_not_count),
         BHT_TEST(deadlines_in_a_row_count_if_the_host_wants_it),
+        BHT_TEST(in_time_among_other_kernels_starts_the_count_anew),
         BHT_TEST(what_ended_the_compiler_is_not_compiled_again),
         BHT_TEST(what_is_refused_is_not_remembered),
         BHT_TEST(it_can_be_switched_off),
