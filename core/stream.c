@@ -166,12 +166,12 @@ static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
 }
 
 /* Newest first: what ends together with a submission was submitted after it, and has been cancelled
- * already. Copies of the library serve others, too. */
+ * already. What the library does itself serves others, too. */
 static void cancel_all(struct bhi_list *list) {
     for (struct bhi_list *node = list->prev, *before = node->prev; node != list;
          node = before, before = node->prev) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (!submission->cancel_requested && !submission->copies) {
+        if (!submission->cancel_requested && !submission->event->library) {
             bhi_submission_cancel(submission);
         }
     }

@@ -450,7 +450,7 @@ void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_
 }
 
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {
-    if (submission->doomed || submission->copies) {
+    if (submission->doomed || submission->event->library) {
         return;
     }
     doom(submission, failure);
@@ -512,7 +512,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
         doom(submission, cause);
         submission->event->verdict.other_causes = others;
         run_ripples(core);
-    } else if (stream->strict && stream->failure && !submission->copies) {
+    } else if (stream->strict && stream->failure && !submission->event->library) {
         bhi_submission_fail_strict(submission, stream->failure);
     } else if (core->ops->refuse(submission, &refusal)) {
         bhi_submission_end(submission, &refusal);

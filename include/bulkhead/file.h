@@ -60,8 +60,9 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
  * A load into device memory is done in pieces of 16 MiB; more than 16 GiB are loaded in 1024 larger
  * pieces. A loader reads a piece into host memory while the worker of |stream| copies the previous
  * piece. So the load also waits for its turn on the stream, and at most two pieces are in host
- * memory. The load's event belongs to the last piece: bh_event_cancel on it poisons the content,
- * but the other queued pieces still run.
+ * memory. The load's event belongs to the last piece, a submission of the stream: bh_stream_cancel
+ * cancels it, and a strict stream that has failed poisons it. A cancel poisons the content, but the
+ * other queued pieces still run.
  *
  * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
  * file must not change and must stay at its path: if it is written, truncated, replaced or removed,

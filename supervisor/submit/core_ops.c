@@ -229,7 +229,7 @@ static bool is_charged(const struct bhi_submission *submission, struct bhi_outco
 
 static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *out) {
     return (bhi_payload_of(submission)->borrows && is_elsewhere(submission, out)) ||
-           (!submission->copies && is_charged(submission, out)) ||
+           (!submission->event->library && is_charged(submission, out)) ||
            bhi_quarantine_refuse(submission, out);
 }
 

@@ -16,10 +16,10 @@
 
 /* A submission that runs again on the next worker if its worker dies. It runs alone: so its death
  * hurts no submission of a caller, and theirs do not hurt it. */
-static void repeat(struct bhi_payload *payload) {
+static void repeat(struct bhi_payload *payload, bool hidden) {
     payload->submission.copies = true;
-    payload->submission.failure_reported = true;
-    payload->submission.event->library = true;
+    payload->submission.failure_reported = hidden;
+    payload->submission.event->library = hidden;
     payload->record->flags |= BHI_RECORD_ALONE;
 }
 
@@ -72,8 +72,7 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     memcpy(bhi_encode_append(payload, sizeof command), &command, sizeof command);
     payload->submission.deadline_ns =
         stream->deadline_ns == BH_FOREVER ? COPY_DEADLINE_NS : stream->deadline_ns;
-    repeat(payload);
-    payload->submission.event->library = !copy->visible;
+    repeat(payload, !copy->visible);
     const struct bh_buffer *content = copy->content ? copy->content : copy->src;
     const bool whole = copy->replaces_content || copy->bytes == copy->dst->size;
     bh_status status = bhi_payload_enter(payload, copy->call, detail);
@@ -101,7 +100,7 @@ bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
     /* From its turn on, so it may wait for any time. What is behind it waits for it, and nobody can
      * cancel it (E9). */
     payload->submission.deadline_ns = COPY_DEADLINE_NS;
-    repeat(payload);
+    repeat(payload, true);
     return bhi_payload_finish(payload, bhi_payload_enter(payload, call, detail), NULL, 0, 0, call,
                               out_event, detail);
 }

@@ -31,15 +31,15 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
 
 /* A copy between buffers that the library makes for itself, in the order of the stream and with its
  * deadline, or a minute if it has none. If its worker dies, the next one makes it again, some times
- * (core/submission.h). So it poisons nobody as long as what it reads survives. A failure does not
- * count as the stream's. */
+ * (core/submission.h). So it poisons nobody as long as what it reads survives. Unless it is
+ * |visible|, a failure does not count as the stream's, and a cancel of the stream spares it. */
 struct bhi_internal_copy {
     const char *call; /* for the detail */
     struct bh_buffer *src, *dst;
     uint64_t src_offset, dst_offset, bytes;
     bool replaces_content;  /* |dst| is CLEAN afterwards, although not all of it is overwritten */
     bool reads_target;      /* |dst| is read, too: if it is poisoned, so is this */
-    bool visible;           /* a caller sees its event */
+    bool visible;           /* a caller sees its event: it is like any other of the stream */
     struct bh_event *after; /* waited for, whose poison flows; NULL: none */
     struct bh_buffer *content; /* whose content it is; NULL: that of |src| */
     struct bh_buffer *named;   /* |dst| is to be its place (buffer/move.h); NULL: any buffer */

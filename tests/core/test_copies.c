@@ -1,6 +1,8 @@
 /* Copies of the library's own in the core, by hand. */
 #include "stage.h"
 
+static bool seen; /* a caller sees the next copy's event */
+
 /* Submits a copy of content that |content_of| wrote; 0: no caller's. */
 static struct bh_event *copy(struct stage *s, struct line *line, struct bh_event *after,
                              uint64_t content_of) {
@@ -8,11 +10,12 @@ static struct bh_event *copy(struct stage *s, struct line *line, struct bh_event
     struct bh_event *event = calloc(1, sizeof *event);
     bhi_event_init(event, &s->core);
     event->id = ++fake.next_id;
-    event->library = true;
+    event->library = !seen;
     event->content_of = content_of;
     bhi_submission_init(submission, &line->stream, event);
     submission->deadline_ns = 1000;
-    submission->copies = submission->failure_reported = true;
+    submission->copies = true;
+    submission->failure_reported = !seen;
     bhi_event_ref(event);
     BHT_TRUE(bhi_submission_depend(submission, &after, after ? 1 : 0));
     bhi_submission_enqueue(submission);
@@ -236,6 +239,27 @@ static void test_a_copy_is_not_the_streams(void) {
     tear_down(&s);
 }
 
+/* The load of an array ends with a copy whose event a caller has: a cancel of the stream cancels it,
+ * it fails a strict stream, and with one. Its worker's death is still survived. */
+static void test_a_copy_that_a_caller_sees_is_the_streams(void) {
+    struct stage s;
+    set_up(&s);
+    seen = true;
+    s.a.stream.strict = true;
+    struct bh_event *load = copy(&s, &s.a, NULL, 0);
+    die(&s, &s.a, 1, NULL);
+    BHT_EQ(load->submission->state, BHI_RELEASED);
+    bhi_stream_cancel(&s.a.stream);
+    BHT_EQ(load->verdict.status, BH_CANCELLED);
+    struct bh_event *behind = copy(&s, &s.a, NULL, 0);
+    BHT_EQ(behind->verdict.status, BH_STREAM_FAILED);
+    BHT_EQ(behind->verdict.origin, load->id);
+    seen = false;
+    struct bh_event *events[] = {load, behind};
+    drop_all(events, 2);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_a_copy_runs_again),
@@ -245,6 +269,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_two_lost_copies),
         BHT_TEST(test_a_copy_is_not_the_streams),
         BHT_TEST(test_a_helpers_work_before_a_copy),
+        BHT_TEST(test_a_copy_that_a_caller_sees_is_the_streams),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

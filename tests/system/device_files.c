@@ -84,6 +84,68 @@ static void a_piece_that_cannot_be_read(void) {
     bh_context_destroy(context);
 }
 
+/* A strict stream, whose loads' events are its own. */
+struct strict {
+    bh_context *context;
+    bh_stream *stream;
+    uint32_t *words;
+    bh_file_source source;
+};
+
+static struct strict strict_open(const char *faults) {
+    const uint64_t size = 20 * MIB;
+    struct strict s = {.context = fx_context(faults), .words = device_pattern(size, 11)};
+    bh_stream_options options = fx_stream_options();
+    options.strict = true;
+    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    enter_folder();
+    fx_write_file("file", s.words, size);
+    s.source = into_device("file", s.stream);
+    return s;
+}
+
+static void strict_close(struct strict *s) {
+    free(s->words);
+    leave_folder();
+    bh_stream_release(s->stream);
+    BHT_EQ(bh_context_destroy(s->context), BH_OK);
+}
+
+/* Loads the file, and expects what its event ends with. */
+static void strict_load(struct strict *s, bool cancel, bh_status status) {
+    bh_buffer *buffer = fx_load(s->context, &s->source);
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    BHT_EQ(cancel ? bh_stream_cancel(s->stream) : BH_OK, BH_OK);
+    fx_expect(event, status);
+    bh_event_release(event);
+    bh_buffer_release(buffer);
+}
+
+static void a_cancel_of_the_stream_cancels_its_load(void) {
+    struct strict s = strict_open(NULL);
+    bh_kernel *gate = fx_kernel_trusted(s.context, "gate");
+    bh_buffer *word = fx_words(s.context, 2, 0);
+    bh_event *running = fx_gate(s.stream, gate, word);
+    fx_await_gate(word);
+    strict_load(&s, true, BH_CANCELLED);
+    fx_expect(running, BH_CANCELLED);
+    strict_load(&s, false, BH_STREAM_FAILED); /* E4 */
+    BHT_EQ(bh_stream_reset(s.stream, NULL), BH_OK);
+    strict_load(&s, false, BH_OK);
+    bh_event_release(running);
+    bh_buffer_release(word);
+    bh_kernel_release(gate);
+    strict_close(&s);
+}
+
+static void a_failed_load_fails_its_strict_stream(void) {
+    struct strict s = strict_open("*:load_read:1=fail");
+    strict_load(&s, false, BH_LOAD_FAILED);
+    strict_load(&s, false, BH_STREAM_FAILED);
+    strict_close(&s);
+}
+
 /* The device is lost in the copy of the first piece. The next worker copies it again, some times;
  * |often|: too often, so the load has failed. Its event is its own origin: nobody sees another. */
 static void lost_in_a_piece(bool often) {
@@ -131,6 +193,8 @@ int main(int argc, char **argv) {
     static const struct bht_test cases[] = {
         BHT_TEST(a_file_in_pieces),
         BHT_TEST(a_piece_that_cannot_be_read),
+        BHT_TEST(a_cancel_of_the_stream_cancels_its_load),
+        BHT_TEST(a_failed_load_fails_its_strict_stream),
         BHT_TEST(a_lost_piece_is_copied_again),
         BHT_TEST(a_piece_that_is_lost_too_often),
     };
