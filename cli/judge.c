@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -328,12 +327,11 @@ static int run_reference(struct judge *judge) {
 static void show(const struct judge *judge, const char *what, size_t number, size_t count,
                  const char *path) {
     char line[200], clean[sizeof line];
-    struct winsize size;
+    enum { LEAST = 8 }; /* bytes that bhi_text_clean needs */
     if (!judge->terminal) {
         return;
     }
-    const size_t columns =
-        ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 8 ? size.ws_col : 80;
+    const size_t width = (size_t)bhi_text_width(stderr), columns = width > LEAST ? width : LEAST;
     bhi_format(line, sizeof line, "%s %zu of %zu%s%.120s", what, number, count, path ? ": " : "",
                path ? path : "");
     /* A character has at least as many bytes as columns. */

@@ -81,18 +81,22 @@ bool bhi_text_coloured(FILE *stream) {
 }
 
 int bhi_text_width(FILE *stream) {
-    enum { USUAL = 80, LEAST = 40 };
+    enum { USUAL = 80, MOST = 10000 };
     const char *given = getenv("COLUMNS");
+    const unsigned long wanted = given ? strtoul(given, NULL, 10) : 0;
     struct winsize size = {.ws_col = 0};
-    if (!given || !(size.ws_col = (unsigned short)strtoul(given, NULL, 10))) {
-        (void)ioctl(fileno(stream), TIOCGWINSZ, &size);
+    if (wanted > 0) {
+        return wanted < MOST ? (int)wanted : MOST;
     }
-    return size.ws_col == 0 ? USUAL : size.ws_col < LEAST ? LEAST : size.ws_col;
+    (void)ioctl(fileno(stream), TIOCGWINSZ, &size);
+    return size.ws_col > 0 ? size.ws_col : USUAL;
 }
 
 /* |begun|: the first line is indented already. */
 static void wrap(FILE *stream, const char *text, int indent, int width, bool begun) {
+    enum { LEAST = 40 };
     int column = 0;
+    width = width < LEAST ? LEAST : width;
     while (*text) {
         if (*text == '\n') {
             fputc('\n', stream);

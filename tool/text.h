@@ -40,10 +40,10 @@ bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *
 /* Returns true if |stream| is a terminal, NO_COLOR is not set, and TERM is not dumb. */
 bool bhi_text_coloured(FILE *stream);
 
-/* The width at which to wrap text for |stream|: $COLUMNS, that of its terminal, or 80. */
+/* The width of |stream|: $COLUMNS, that of its terminal, or 80. The only place that asks for it. */
 int bhi_text_width(FILE *stream);
 
-/* Writes |text|, wrapped at |width| columns, each line indented by |indent|. Words are not broken.
+/* Writes |text|, wrapped at |width| columns, but at least 40, each line indented by |indent|. Words are not broken.
  * '\n' in |text| ends a line. */
 void bhi_text_wrap(FILE *stream, const char *text, int indent, int width);
 /* The same behind |head|, which is shorter than |indent|. */

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tool/clock.h"
@@ -178,14 +177,6 @@ static void print_line(const struct bhi_batch_progress *progress,
     }
 }
 
-/* A line that wraps cannot be replaced. */
-static int width(const struct bhi_batch_progress *progress) {
-    struct winsize size;
-    return !progress->terminal                                               ? 80
-           : ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1
-                                                                             : 79;
-}
-
 static void erase(struct bhi_batch_progress *progress) {
     if (progress->shown) {
         fputs("\r\033[K", stderr);
@@ -195,7 +186,8 @@ static void erase(struct bhi_batch_progress *progress) {
 
 static void draw(struct bhi_batch_progress *progress, const struct bhi_queue_counts *counts) {
     char line[LINE];
-    print_line(progress, counts, width(progress), line);
+    /* On a terminal a line that wraps cannot be replaced. */
+    print_line(progress, counts, bhi_text_width(stderr) - (progress->terminal ? 1 : 0), line);
     if (!progress->terminal) {
         fprintf(stderr, "%s\n", line);
         return;

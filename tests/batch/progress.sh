@@ -39,8 +39,8 @@ else
 fi
 expect_drawn '2 jobs: 1 done, 0 failed, 1 quarantined'
 
-case_name="a narrow terminal: what wraps cannot be taken back"
-on_one_processor script -qefc "stty cols 24; '$BULKHEAD' batch jobs.jsonl --state narrow --grace ${slowness}s" /dev/null < /dev/null > .stdout 2> .stderr
+case_name="a line that is as narrow as COLUMNS says: what wraps cannot be taken back"
+COLUMNS=24 on_one_processor script -qefc "stty cols 100; '$BULKHEAD' batch jobs.jsonl --state narrow --grace ${slowness}s" /dev/null < /dev/null > .stdout 2> .stderr
 status=$?
 expect_status 1
 expect_drawn '([0-9]+ min )?[0-9]+ s left(, 1 of 2 done)?'

@@ -33,7 +33,7 @@ expect_json '.flushed_bytes == 0'
 
 case_name="for a person; from standard input, which can be read only once"
 # On a terminal, too narrow for the name of the candidate: the progress, which is wiped at the end.
-script -qefc "stty cols 16; '$BULKHEAD' judge kernel.json - --time --repeat 5 < right.comp > .stdout" /dev/null < /dev/null > .stderr
+COLUMNS=16 script -qefc "stty cols 100; '$BULKHEAD' judge kernel.json - --time --repeat 5 < right.comp > .stdout" /dev/null < /dev/null > .stderr
 status=$?
 expect_status 0
 progress=$(printf '\r%s\e[K' 'judged 0 of 1' 'judged 1 of 1' '' 'timing 1 of 1:' '')

@@ -380,6 +380,7 @@ int main(int argc, char **argv) {
         BHT_TEST(json_of_nothing),
         BHT_TEST(bad_lines_are_failures),
     };
-    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
+    bht_default_flags(BHT_ALLOW_MAPPINGS);  /* a locale stays loaded */
+    BHT_EQ(setenv("COLUMNS", "100", 1), 0); /* as for the pages */
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -296,6 +296,7 @@ int main(int argc, char **argv) {
         BHT_TEST(json_of_an_invalid_run),   BHT_TEST(json_of_a_run_of_nothing),
         BHT_TEST(memory_of_devices),
     };
-    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
+    bht_default_flags(BHT_ALLOW_MAPPINGS);  /* a locale stays loaded */
+    BHT_EQ(setenv("COLUMNS", "100", 1), 0); /* as for the pages */
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -3,12 +3,15 @@
 #include <stdint.h>
 
 #include "harness.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tool/report/columns.h"
 #include "tool/report/quantity.h"
+#include "tool/text.h"
 
 #define EURO  "\xE2\x82\xAC" /* one column */
 #define HAN   "\xE6\xBC\xA2" /* two */
@@ -65,6 +68,40 @@ static void a_pipe_gets_whole_rows(void) {
     free(text);
     fclose(stream);
     close(ends[0]);
+}
+
+/* One function knows the width: $COLUMNS, that of the terminal, 80. */
+static void a_terminal_and_columns_give_the_width(void) {
+    static const struct {
+        unsigned short terminal;
+        const char *columns;
+        int width;
+    } cases[] = {{62, NULL, 62},   {62, "", 62},         {62, "0", 62},     {62, "wide", 62},
+                 {62, "51", 51},   {0, NULL, 80},        {0, "33", 33},     {20, NULL, 20},
+                 {62, "132", 132}, {62, "65600", 10000}, {62, "-1", 10000}, {300, NULL, 300}};
+    const int leader = posix_openpt(O_RDWR | O_NOCTTY);
+    BHT_GE(leader, 0);
+    BHT_EQ(grantpt(leader), 0);
+    BHT_EQ(unlockpt(leader), 0);
+    FILE *terminal = fopen(ptsname(leader), "we");
+    BHT_NE(terminal, NULL);
+    int ends[2];
+    BHT_EQ(pipe(ends), 0);
+    FILE *other = fdopen(ends[1], "w");
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct winsize size = {.ws_row = 24, .ws_col = cases[i].terminal};
+        BHT_EQ(ioctl(leader, TIOCSWINSZ, &size), 0);
+        BHT_EQ(cases[i].columns ? setenv("COLUMNS", cases[i].columns, 1) : unsetenv("COLUMNS"), 0);
+        BHT_EQ(bhi_text_width(terminal), cases[i].width);
+        BHT_EQ(bhi_columns_width(terminal), cases[i].width);
+        BHT_EQ(bhi_columns_width(other), BHI_COLUMNS_WHOLE);
+    }
+    BHT_EQ(unsetenv("COLUMNS"), 0);
+    BHT_EQ(bhi_text_width(other), 80);
+    fclose(other);
+    close(ends[0]);
+    fclose(terminal);
+    close(leader);
 }
 
 static void last_column_is_wrapped(void) {
@@ -161,9 +198,13 @@ static void amounts(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(columns_are_aligned),    BHT_TEST(last_column_is_wrapped),
-        BHT_TEST(a_pipe_gets_whole_rows), BHT_TEST(long_text_is_whole),
-        BHT_TEST(narrow_terminal),        BHT_TEST(amounts),
+        BHT_TEST(columns_are_aligned),
+        BHT_TEST(a_terminal_and_columns_give_the_width),
+        BHT_TEST(last_column_is_wrapped),
+        BHT_TEST(a_pipe_gets_whole_rows),
+        BHT_TEST(long_text_is_whole),
+        BHT_TEST(narrow_terminal),
+        BHT_TEST(amounts),
     };
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -17,7 +16,6 @@ enum {
     GAP = 2,
     NARROW = 24, /* columns that a wrapped message needs; with fewer it goes on a line of its own */
     LINES = 4,   /* of a wrapped message on a terminal, at most */
-    WIDTH = 100, /* of a terminal whose size is unknown, and of a stream in memory */
 };
 static const char ellipsis[] = "\xE2\x80\xA6";
 
@@ -56,12 +54,8 @@ void bhi_columns_row(struct bhi_columns *table, const char *const *cells, enum b
 }
 
 int bhi_columns_width(FILE *stream) {
-    struct winsize size;
-    int fd = fileno(stream);
-    if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col;
-    }
-    return fd < 0 || isatty(fd) == 1 ? WIDTH : BHI_COLUMNS_WHOLE;
+    const int fd = fileno(stream);
+    return fd >= 0 && isatty(fd) != 1 ? BHI_COLUMNS_WHOLE : bhi_text_width(stream);
 }
 
 /* -- width of a text -------------------------------------------------------------------------- */

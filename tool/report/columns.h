@@ -39,8 +39,8 @@ void bhi_columns_row(struct bhi_columns *table, const char *const *cells, enum b
 bool bhi_columns_print(const struct bhi_columns *table, FILE *stream, int indent, int width);
 void bhi_columns_free(struct bhi_columns *table);
 
-/* The width of lines for |stream|: its terminal's width. A file or a pipe gets whole lines, so that
- * grep finds all words. */
+/* The width of lines for |stream|: that of text (tool/text.h), but a file or a pipe gets whole lines,
+ * so that grep finds all words. */
 int bhi_columns_width(FILE *stream);
 /* Writes |text|, in the colour of |tone| if |stream| is coloured. */
 void bhi_columns_tone(FILE *stream, enum bhi_tone tone, const char *text);
