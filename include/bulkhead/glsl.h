@@ -74,9 +74,10 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
  * sandboxed worker of its own, without a device. A source that crashes it harms nothing else, and
  * is not compiled again for its tenant (quarantine.h). Equal sources of a tenant are compiled once:
- * the context keeps the last 64 modules, of at most 32 MiB, until bh_context_trim. The module that
- * it returns is as untrusted as any other (bh_kernel_create_spirv). Two sources that compile to the
- * same module are the same kernel, if their options agree (K1).
+ * the context keeps the last 64 modules, of at most 32 MiB, until bh_context_trim; fewer if other
+ * tenants have some. The module that it returns is as untrusted as any other
+ * (bh_kernel_create_spirv). Two sources that compile to the same module are the same kernel, if
+ * their options agree (K1).
  *
  * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv, with two
  * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must

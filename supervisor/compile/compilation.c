@@ -5,6 +5,7 @@
 #include "base/copy_once.h"
 #include "base/detail.h"
 #include "base/owner.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "ipc/commands.h"
 #include "ipc/compile.h"
@@ -19,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KEPT  64u
-#define MOST_BYTES (32u << 20)
+/* What is kept; tenants share both (base/share.h), so that one keeps half at most. */
+#define MOST_KEPT  128u
+#define MOST_BYTES (64u << 20)
 
 void bhi_compilations_init(struct bhi_compilations *table) {
     pthread_mutex_init(&table->lock, NULL);
@@ -65,10 +67,67 @@ static struct bhi_compilation *of_age(struct bhi_list *node) {
     return BHI_CONTAINER(node, struct bhi_compilation, age);
 }
 
-static void make_room(struct bhi_compilations *table) {
-    while (table->count > MOST_KEPT || table->bytes > MOST_BYTES) {
-        forget(table, of_age(table->ages.next));
+/* What a tenant has. */
+struct part {
+    uint32_t count;
+    uint64_t bytes;
+};
+
+static struct part part_of(const struct bhi_compilations *table, const char *tenant) {
+    struct part part = {0};
+    BHI_LIST_EACH(node, &table->ages) {
+        const struct bhi_compilation *compilation = of_age(node);
+        if (strcmp(compilation->tenant, tenant) == 0) {
+            part.count++;
+            part.bytes += kept_bytes(compilation);
+        }
     }
+    return part;
+}
+
+/* Returns what |tenant| has not used for the longest time; NULL: it has nothing. */
+static struct bhi_compilation *oldest_of(const struct bhi_compilations *table, const char *tenant) {
+    BHI_LIST_EACH(node, &table->ages) {
+        if (strcmp(of_age(node)->tenant, tenant) == 0) {
+            return of_age(node);
+        }
+    }
+    return NULL;
+}
+
+/* Returns the oldest one of the tenant that has most. */
+static struct bhi_compilation *oldest_of_most(const struct bhi_compilations *table) {
+    struct bhi_compilation *found = NULL;
+    uint64_t most = 0;
+    BHI_LIST_EACH(node, &table->ages) {
+        const struct part part = part_of(table, of_age(node)->tenant);
+        const uint64_t by_count = part.count * (uint64_t)(MOST_BYTES / MOST_KEPT);
+        const uint64_t size = by_count > part.bytes ? by_count : part.bytes;
+        if (size > most) {
+            most = size;
+            found = of_age(node);
+        }
+    }
+    return found;
+}
+
+/* A tenant makes room with what it has itself. One that has nothing gets room from the one that has
+ * most: where there are many tenants, those that are gone would keep out those that come. */
+static void keep(struct bhi_compilations *table, struct bhi_compilation *compilation) {
+    const uint64_t bytes = kept_bytes(compilation);
+    for (;;) {
+        const struct part own = part_of(table, compilation->tenant);
+        if (bhi_share_allows(own.count, 1, table->count, MOST_KEPT) &&
+            bhi_share_allows(own.bytes, bytes, table->bytes, MOST_BYTES)) {
+            break;
+        }
+        struct bhi_compilation *last = oldest_of(table, compilation->tenant);
+        forget(table, last ? last : oldest_of_most(table));
+    }
+    bhi_list_append(&table->ages, &compilation->age);
+    table->count++;
+    table->bytes += bytes;
+    compilation->refs++;
 }
 
 void bhi_compilations_drop(bh_context *context) {
@@ -194,10 +253,7 @@ bh_status bhi_compilation_obtain(bh_context *context, const struct bhi_compile_s
     } else if (!compilation->event) {
         status = start(context, compilation, source, call, detail);
         if (status == BH_OK) {
-            bhi_list_append(&table->ages, &compilation->age);
-            table->count++;
-            compilation->refs++;
-            make_room(table);
+            keep(table, compilation);
         } else {
             unref(compilation);
         }
@@ -310,12 +366,11 @@ bh_status bhi_compilation_take(struct bhi_compilation *compilation, const char *
     bh_status status = BH_OK;
     pthread_mutex_lock(&table->lock);
     if (compilation->answer) {
+        const bool kept = !bhi_list_empty(&compilation->age);
+        forget(table, compilation); /* the caller has a reference */
         status = take(compilation, call, detail);
-        if (status != BH_OK) {
-            forget(table, compilation);
-        } else if (!bhi_list_empty(&compilation->age)) {
-            table->bytes += kept_bytes(compilation);
-            make_room(table);
+        if (status == BH_OK && kept) {
+            keep(table, compilation); /* with the bytes that it has now */
         }
     }
     pthread_mutex_unlock(&table->lock);

@@ -1,4 +1,5 @@
 #include "supervisor/kernel/cache_queue.h"
+#include "base/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static bool enter(struct bhi_cache_line *line, struct bhi_cache_job *job) {
             own++;
         }
     }
-    if (own >= BHI_CACHE_JOBS - line->count) {
+    if (!bhi_share_allows(own, 1, line->count, BHI_CACHE_JOBS)) {
         return false;
     }
     struct bhi_list *behind = &line->jobs;

@@ -12,7 +12,7 @@
 
 struct bhi_worker;
 
-/* Jobs in a line. A tenant gets at most half of the places that others have left. */
+/* Jobs in a line. Tenants share them (base/share.h). */
 #define BHI_CACHE_JOBS 256u
 
 enum bhi_cache_way { BHI_CACHE_LOAD, BHI_CACHE_STORE, BHI_CACHE_WAYS };

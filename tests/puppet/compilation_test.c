@@ -1,5 +1,6 @@
-/* The answer of a compiler (supervisor/compile/compilation.h), which several threads take and whose
- * log they read, while the compiler can still change it. */
+/* Compilations (supervisor/compile/compilation.h): the answer of a compiler, which several threads
+ * take and whose log they read while the compiler can still change it; and the bytes that are kept
+ * of each tenant. */
 #include "ipc/compile.h"
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
@@ -11,6 +12,8 @@
 
 #define LOG "test.comp:1: warning: unused\n"
 
+#define MIB UINT64_C(0x100000)
+
 struct scene {
     struct puppet p;
     bh_event *ended;
@@ -19,29 +22,40 @@ struct scene {
     _Atomic bool read;                 /* relaxed: it orders nothing, so that a race stays one */
 };
 
-/* A compile that has ended READY, and that nobody has taken. */
+static struct bhi_compilation *make(struct scene *s, const char *tenant) {
+    struct bhi_compilation *compilation = calloc(1, sizeof *compilation);
+    BHT_TRUE(compilation);
+    bhi_list_init(&compilation->age);
+    compilation->refs = 1;
+    compilation->name = strdup("test.comp");
+    snprintf(compilation->tenant, sizeof compilation->tenant, "%s", tenant);
+    compilation->event = s->ended;
+    bhi_event_ref(s->ended);
+    return compilation;
+}
+
+/* Its compile has ended, and nobody has taken the module of so many bytes. */
+static struct bhi_compile_answer *answer(struct scene *s, struct bhi_compilation *compilation,
+                                         uint64_t bytes) {
+    BHT_EQ(bh_buffer_create(s->p.context, sizeof *s->answer + bytes, &compilation->answer, NULL),
+           BH_OK);
+    struct bhi_compile_answer *answer = compilation->answer->pointer;
+    static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
+    memcpy(answer + 1, module, sizeof module);
+    answer->code_bytes = bytes;
+    return answer;
+}
+
 static void set_up(struct scene *s) {
     puppet_open(&s->p);
     struct bhi_worker *worker = puppet_serving(&s->p);
     s->ended = puppet_submit(&s->p);
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(s->ended), BH_EVENT_READY);
-    bh_buffer *answer = NULL;
-    BHT_EQ(bh_buffer_create(s->p.context, sizeof *s->answer + 4096, &answer, NULL), BH_OK);
-    s->answer = answer->pointer;
+    s->compilation = make(s, "");
+    s->answer = answer(s, s->compilation, 64);
     s->answer->log_bytes = sizeof LOG - 1;
     memcpy(s->answer->log, LOG, sizeof LOG);
-    static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
-    memcpy(s->answer + 1, module, sizeof module);
-    s->answer->code_bytes = sizeof module;
-    s->compilation = calloc(1, sizeof *s->compilation);
-    BHT_TRUE(s->compilation);
-    bhi_list_init(&s->compilation->age);
-    s->compilation->refs = 1;
-    s->compilation->name = strdup("test.comp");
-    s->compilation->event = s->ended;
-    bhi_event_ref(s->ended);
-    s->compilation->answer = answer;
 }
 
 static void tear_down(struct scene *s) {
@@ -66,7 +80,7 @@ static void *takes_second(void *argument) {
     while (!atomic_load_explicit(&s->read, memory_order_relaxed)) {
         sched_yield();
     }
-    __atomic_store_n(&s->answer->code_bytes, 20, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->answer->code_bytes, 64, __ATOMIC_RELAXED);
     return bhi_compilation_take(s->compilation, "second", NULL) == BH_OK ? NULL : "not taken";
 }
 
@@ -93,9 +107,51 @@ static void a_log_is_read_while_another_thread_takes_the_answer(void) {
     tear_down(s);
 }
 
+/* In the table, as what was obtained and, with |bytes|, taken. */
+static struct bhi_compilation *keep(struct scene *s, const char *tenant, uint64_t bytes) {
+    struct bhi_compilations *table = s->p.context->compilations;
+    struct bhi_compilation *compilation = make(s, tenant);
+    compilation->code_bytes = bytes;
+    bhi_list_append(&table->ages, &compilation->age);
+    table->count++;
+    table->bytes += bytes;
+    compilation->refs++;
+    return compilation;
+}
+
+static void large_modules_push_out_none_of_another_tenant(void) {
+    static struct scene scene;
+    struct scene *s = &scene;
+    set_up(s);
+    struct bhi_compilations *table = s->p.context->compilations;
+    struct bhi_compilation *quiet = keep(s, "quiet", MIB), *loud[5];
+    for (size_t i = 0; i < BHT_COUNT(loud); i++) {
+        loud[i] = keep(s, "loud", i < 3 ? 10 * MIB : 0);
+    }
+    for (size_t i = 3; i < BHT_COUNT(loud); i++) {
+        (void)answer(s, loud[i], 2 * MIB);
+    }
+    /* 32 MiB of the 63 that |quiet| has left, and no more. */
+    BHT_EQ(bhi_compilation_take(loud[3], "third", NULL), BH_OK);
+    BHT_EQ(table->bytes, 33 * MIB);
+    BHT_EQ(table->count, 6);
+    BHT_EQ(bhi_compilation_take(loud[4], "fourth", NULL), BH_OK);
+    BHT_EQ(table->bytes, 25 * MIB);
+    BHT_EQ(table->count, 5);
+    BHT_TRUE(bhi_list_empty(&loud[0]->age));
+    BHT_TRUE(!bhi_list_empty(&quiet->age));
+    bhi_compilation_unref(s->p.context, quiet);
+    for (size_t i = 0; i < BHT_COUNT(loud); i++) {
+        bhi_compilation_unref(s->p.context, loud[i]);
+    }
+    bhi_compilations_drop(s->p.context);
+    tear_down(s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_log_is_read_while_another_thread_takes_the_answer),
+        BHT_TEST(large_modules_push_out_none_of_another_tenant),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

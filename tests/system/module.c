@@ -205,6 +205,61 @@ static void the_longest_unused_is_forgotten(void) {
     bh_context_destroy(context);
 }
 
+/* Returns the id of the compile of the tenant's source |number|, which a compiler refuses. */
+static uint64_t compile_numbered(bh_context *context, const char *tenant, int number) {
+    char text[32];
+    snprintf(text, sizeof text, "nonsense %d", number);
+    bh_glsl_source source = source_of(text);
+    source.tenant = tenant;
+    return compile(context, &source, BH_COMPILE_FAILED);
+}
+
+static void a_tenant_forgets_nothing_of_another(void) {
+    bh_context *context = fx_context(NULL);
+    uint64_t quiet[3], loud[80];
+    for (int i = 0; i < 3; i++) {
+        quiet[i] = compile_numbered(context, "quiet", i);
+    }
+    for (int i = 0; i < 80; i++) {
+        loud[i] = compile_numbered(context, "loud", i);
+    }
+    for (int i = 0; i < 3; i++) {
+        BHT_EQ(compile_numbered(context, "quiet", i), quiet[i]);
+    }
+    /* Half of the 125 places that are left, and the one between. */
+    BHT_EQ(compile_numbered(context, "loud", 80 - 63), loud[80 - 63]);
+    BHT_GT(compile_numbered(context, "loud", 80 - 64), loud[79]);
+    bh_context_destroy(context);
+}
+
+/* All places are taken: who comes gets the oldest one of the tenant that has most. */
+static void a_tenant_that_has_nothing_gets_a_place(void) {
+    enum { MOST = 1 };
+    bh_context *context = fx_context(NULL);
+    static const int counts[] = {1, 64, 32, 16, 8, 4, 2, 1}; /* 128 */
+    uint64_t first[BHT_COUNT(counts)], second = 0;
+    char tenant[8];
+    for (size_t t = 0; t < BHT_COUNT(counts); t++) {
+        snprintf(tenant, sizeof tenant, "t%zu", t);
+        for (int i = 0; i < counts[t]; i++) {
+            const uint64_t id = compile_numbered(context, tenant, i);
+            first[t] = i == 0 ? id : first[t];
+            second = t == MOST && i == 1 ? id : second;
+        }
+    }
+    const uint64_t last = compile_numbered(context, "last", 0);
+    BHT_EQ(compile_numbered(context, "last", 0), last);
+    BHT_EQ(compile_numbered(context, "t1", 1), second);
+    for (size_t t = 0; t < BHT_COUNT(counts); t++) {
+        snprintf(tenant, sizeof tenant, "t%zu", t);
+        if (t != MOST) {
+            BHT_EQ(compile_numbered(context, tenant, 0), first[t]);
+        }
+    }
+    BHT_GT(compile_numbered(context, "t1", 0), last);
+    bh_context_destroy(context);
+}
+
 static void *create(void *context) {
     bh_glsl_source source = source_of(FILL);
     bh_kernel *kernel = NULL;
@@ -347,6 +402,8 @@ int main(int argc, char **argv) {
         BHT_TEST(errors_poison_the_event),
         BHT_TEST(equal_sources_compile_once),
         BHT_TEST(the_longest_unused_is_forgotten),
+        BHT_TEST(a_tenant_forgets_nothing_of_another),
+        BHT_TEST(a_tenant_that_has_nothing_gets_a_place),
         BHT_TEST(threads_share_a_compile),
         BHT_TEST(a_source_that_crashes_its_compiler_is_remembered),
         BHT_TEST(a_compile_deadline_is_not_remembered),

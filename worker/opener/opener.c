@@ -1,4 +1,5 @@
 #include "worker/opener/opener.h"
+#include "base/share.h"
 #include "ipc/fdpass.h"
 #include "worker/exit.h"
 #include "worker/host.h"
@@ -20,8 +21,8 @@
 #include <unistd.h>
 
 #define START_TIMEOUT_MS 10000 /* for the host's first message */
-/* Threads that may hang in open(). A tenant gets at most half of those that others have left;
- * further requests are refused. */
+/* Threads that may hang in open(). Tenants share them (base/share.h); further requests are refused.
+ */
 #define MOST_OPENING 128u
 #define MOST_CACHES  8 /* threads that may hang on a pipeline cache; further requests are refused */
 #define MOST_CLOSING 64 /* threads that may hang in close(); further files stay open */
@@ -59,8 +60,8 @@ static uint32_t find_tenant(uint64_t tenant) {
 static bool begin_opening(uint64_t tenant) {
     pthread_mutex_lock(&opening.lock);
     const uint32_t place = find_tenant(tenant);
-    const bool may =
-        opening.all < MOST_OPENING && opening.tenants[place].count < MOST_OPENING - opening.all;
+    const bool may = place < MOST_OPENING &&
+                     bhi_share_allows(opening.tenants[place].count, 1, opening.all, MOST_OPENING);
     if (may) {
         opening.tenants[place].tenant = tenant;
         opening.tenants[place].count++;
