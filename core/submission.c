@@ -189,7 +189,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     struct bh_verdict *verdict = &event->verdict;
     verdict->status = outcome->status;
     verdict->executed = outcome->executed;
-    verdict->blame = submission->copies ? BH_BLAME_NONE : outcome->blame;
+    verdict->blame = submission->repeat == BHI_REPEAT_ALWAYS ? BH_BLAME_NONE : outcome->blame;
     verdict->signal = outcome->signal;
     verdict->exit_code = outcome->exit_code;
     verdict->vk_result = outcome->vk_result;
@@ -210,7 +210,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     memset(verdict->kernel_hash, 0, sizeof verdict->kernel_hash);
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
-        event->copy_failed = event->library && submission->copies;
+        event->copy_failed = event->library && submission->repeat == BHI_REPEAT_ALWAYS;
         event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
         bhi_format(verdict->message, sizeof verdict->message, "%s",
                    outcome->message && outcome->message[0] ? outcome->message
@@ -534,16 +534,12 @@ static bool cancel_unstarted(struct bhi_submission *submission) {
     return true;
 }
 
-#define MOST_DEATHS    8u /* a worker's death costs one, a deadline several: it takes long */
-#define DEADLINE_COSTS 4u
+#define MOST_DEATHS 8u
 
-bool bhi_submission_again(const struct bhi_submission *submission) {
-    return submission->copies && !submission->cancel_requested && !submission->skip_requested &&
-           !submission->doomed && submission->deaths < MOST_DEATHS;
-}
-
-void bhi_submission_count_death(struct bhi_submission *submission, bool deadline) {
-    submission->deaths += deadline ? DEADLINE_COSTS : 1;
+bool bhi_submission_again(const struct bhi_submission *submission, bool victim) {
+    return submission->repeat >= (victim ? BHI_REPEAT_VICTIM : BHI_REPEAT_ALWAYS) &&
+           !submission->cancel_requested && !submission->skip_requested && !submission->doomed &&
+           submission->deaths < MOST_DEATHS;
 }
 
 void bhi_submission_let_go(struct bhi_submission *submission) {

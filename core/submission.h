@@ -41,6 +41,13 @@ struct bhi_use {
 
 enum bhi_submission_state { BHI_QUEUED, BHI_RELEASED, BHI_ENDED };
 
+/* When a submission whose worker dies while it runs is put back, to run again (decision 92). */
+enum bhi_repeat {
+    BHI_REPEAT_NEVER,  /* what it has written it may read */
+    BHI_REPEAT_VICTIM, /* when nobody is to blame: all that it changes is the answer to a call */
+    BHI_REPEAT_ALWAYS, /* a copy of the library's: it is never to blame */
+};
+
 struct bhi_submission {
     struct bhi_list link;
     struct bhi_list ripple; /* core->ripples */
@@ -52,24 +59,22 @@ struct bhi_submission {
     uint64_t deadline_ns;           /* relative, BH_FOREVER: none */
     uint64_t released_ns;
     uint64_t code; /* number of its kernels' code, the same for equal code of a context; 0: none */
-    enum bhi_apart apart;     /* requested by the caller */
-    uint32_t holds;           /* edges that hold it and whose producer has not ended */
-    bool runs_kernel;         /* false: it only compiles */
-    bool repeatable;          /* runs again if its worker's end is nobody's fault (decision 92) */
-    uint32_t repeats;         /* how often it has */
-    bool abortable;           /* it has kernels, and all of them read the abort word */
-    bool trusted;             /* one of its kernels does not */
-    bool reports_device_time; /* its result may say how long the device was busy */
-    bool cancel_requested;    /* the caller has cancelled it */
-    bool cancel_counted;      /* counted in worker->cancels */
-    bool skip_requested;      /* the worker has been asked to skip it */
+    enum bhi_apart apart; /* requested by the caller */
+    uint32_t holds;       /* edges that hold it and whose producer has not ended */
+    bool runs_kernel;     /* false: it only compiles */
+    enum bhi_repeat repeat;
+    uint32_t deaths; /* what the deaths of workers that ran it have cost (bhi_submission_again) */
+    bool abortable;  /* it has kernels, and all of them read the abort word */
+    bool trusted;    /* one of its kernels does not */
+    bool reports_device_time;    /* its result may say how long the device was busy */
+    bool cancel_requested;       /* the caller has cancelled it */
+    bool cancel_counted;         /* counted in worker->cancels */
+    bool skip_requested;         /* the worker has been asked to skip it */
     enum bhi_kill end_requested; /* why its worker was asked to stop it; NONE: it was not */
     uint64_t turn_ns;            /* set once it has taken too long: when its turn came; else 0 */
     bool doomed;                 /* certain to be poisoned; event->verdict says by what */
     bool failure_reported;       /* its stream was notified of its failure, or must not be */
-    bool copies;      /* the library's copy: it runs again if its worker dies, and blames nobody */
-    uint32_t deaths;  /* what the deaths of workers that ran it have cost (bhi_submission_again) */
-    bool end_watched; /* its end wakes the reactor, even if no thread waits */
+    bool end_watched;            /* its end wakes the reactor, even if no thread waits */
     struct bhi_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct bhi_use *uses;
@@ -126,12 +131,9 @@ void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status s
                                   const char *message, const struct bhi_core_worker *worker);
 /* Ends a submission whose stream is UNAVAILABLE because of |why|. */
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why);
-/* Returns true if |submission|, which its worker had begun, runs again on the next worker. It then
- * gives the same result: it only copies, and it shares no queue submission with what is behind it in
- * the lane, so nothing has overwritten what it reads. */
-bool bhi_submission_again(const struct bhi_submission *submission);
-/* Counts the death of a worker that ran it, or the loss of its device. |deadline|: its own. */
-void bhi_submission_count_death(struct bhi_submission *submission, bool deadline);
+/* Returns true if |submission|, whose worker died while it ran, or lost its device, runs again on the
+ * next worker. |victim|: nobody is to blame for that. */
+bool bhi_submission_again(const struct bhi_submission *submission, bool victim);
 #define BHI_CANCELLED_UNSTARTED "cancelled before it started"
 /* Dooms a submission because its strict stream has failed with |failure|. */
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure);

@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define REPEATS 8u /* of one submission: a zygote that dies of it would die for ever */
-
 static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
@@ -44,46 +42,21 @@ static uint64_t turn_of(const struct bhi_core_worker *worker,
     return turn_ns < submission->released_ns ? submission->released_ns : turn_ns;
 }
 
-/* Returns true if |submission|, which the worker had begun, runs again on the next one, in what is
- * left of its time. */
-static bool runs_again(const struct bhi_core_worker *worker, struct bhi_submission *submission,
-                       const struct bhi_death *death) {
-    const uint64_t spent_ns = worker->core->ops->now_ns(worker->core) - turn_of(worker, submission);
-    const bool innocent =
-        death->outcome.status == BH_ZYGOTE_LOST || death->cause == BHI_CAUSE_OUTSIDE;
-    if (!submission->repeatable || !innocent || death->closing || submission->repeats >= REPEATS ||
-        spent_ns >= submission->deadline_ns) {
-        return false;
-    }
-    submission->repeats++;
-    if (submission->deadline_ns != BH_FOREVER) {
-        submission->deadline_ns -= spent_ns;
-    }
-    return true;
+/* Returns true if |submission|, which the worker had begun, runs again on the next one. */
+static bool runs_again(const struct bhi_submission *submission, const struct bhi_death *death) {
+    return bhi_submission_again(submission, death->outcome.status == BH_ZYGOTE_LOST ||
+                                                death->cause == BHI_CAUSE_OUTSIDE);
 }
 
-/* Returns |started| without the newest that run again. */
-static uint64_t spare_repeatable(struct bhi_core_worker *worker, const struct bhi_death *death,
-                                 uint64_t started) {
-    for (struct bhi_list *node = worker->inflight.prev; node != &worker->inflight;
-         node = node->prev) {
-        struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->seq <= started && !bhi_submission_again(s) && !runs_again(worker, s, death)) {
-            break;
-        }
-        started = s->seq <= started ? s->seq - 1 : started;
-    }
-    return started;
-}
-
-/* Puts submissions that were never started, and copies that run again, back to the head of the
- * queue, in order (E13). */
-static void put_back(struct bhi_core_worker *worker, uint64_t started) {
+/* Puts submissions that were never started (E13), and those that run again, back to the head of the
+ * queue, in order. */
+static void put_back(struct bhi_core_worker *worker, const struct bhi_death *death,
+                     uint64_t started) {
     struct bhi_core_stream *stream = worker->stream;
     for (struct bhi_list *node = worker->inflight.prev, *before = node->prev;
          node != &worker->inflight; node = before, before = node->prev) {
         struct bhi_submission *last = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (last->seq <= started && !bhi_submission_again(last)) {
+        if (last->seq <= started && !runs_again(last, death)) {
             continue;
         }
         /* A submission that was cancelled, let go or doomed while it was in the lane does not run
@@ -146,24 +119,27 @@ bool bhi_outcome_is_crash(const struct bhi_outcome *outcome) {
     }
 }
 
-/* Counts the death against the copy that was running. Returns false if it was none. */
-static bool count_death(struct bhi_core_worker *worker, uint64_t culprit, uint64_t started) {
+#define DEADLINE_COSTS 4u /* deaths: it takes long */
+
+/* Counts the death, whoever's doing it was, against the submission that was running, if it may run
+ * again: nothing else would end one that no worker survives (E9). Returns false if it may not. */
+static bool count_death(const struct bhi_core_worker *worker, uint64_t culprit, uint64_t started) {
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->seq == culprit && culprit <= started && s->copies) {
-            bhi_submission_count_death(s, worker->kill == BHI_KILL_DEADLINE);
+        if (s->seq == culprit && culprit <= started && s->repeat != BHI_REPEAT_NEVER) {
+            s->deaths += worker->kill == BHI_KILL_DEADLINE ? DEADLINE_COSTS : 1;
             return true;
         }
     }
     return false;
 }
 
-/* Says why a result was lost that belongs to no culprit. |event|: the culprit; 0: a copy of the
- * library, or what was compiled when somebody else ended the worker. */
-static void tell_loss(char message[512], uint64_t event, bool copied, const char *how) {
+/* Says why a result was lost that belongs to no culprit. |event|: the culprit; 0: one of the library's
+ * own, or what was compiled when somebody else ended the worker. */
+static void tell_loss(char message[512], uint64_t event, bool own, const char *how) {
     char whose[64] = "it compiled something else";
-    if (copied) {
-        snprintf(whose, sizeof whose, "it copied for the library");
+    if (own) {
+        snprintf(whose, sizeof whose, "it worked for the library");
     }
     if (event) {
         snprintf(whose, sizeof whose, "running event %llu", (unsigned long long)event);
@@ -319,12 +295,11 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
             started--; /* it was compiled, and nobody is to blame: the next worker runs it */
             culprit = 0;
         }
-        const bool copied = count_death(worker, culprit, started);
-        started = spare_repeatable(worker, death, started);
+        const bool counted = count_death(worker, culprit, started);
         if (!death->closing) {
-            put_back(worker, started);
+            put_back(worker, death, started);
         }
-        blame = copied || (!bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started);
+        blame = counted || (!bhi_list_empty(&worker->inflight) && oldest(worker)->seq <= started);
         judge_started(worker, death, culprit, started);
         end_rest(worker);
     }

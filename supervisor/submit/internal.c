@@ -17,7 +17,7 @@
 /* A submission that runs again on the next worker if its worker dies. It runs alone: so its death
  * hurts no submission of a caller, and theirs do not hurt it. */
 static void repeat(struct bhi_payload *payload, bool hidden) {
-    payload->submission.copies = true;
+    payload->submission.repeat = BHI_REPEAT_ALWAYS;
     payload->submission.failure_reported = hidden;
     payload->submission.event->library = hidden;
     payload->record->flags |= BHI_RECORD_ALONE;
@@ -34,7 +34,9 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
     payload->submission.deadline_ns = internal->deadline_ns;
     payload->submission.failure_reported = internal->failure_uncounted;
-    payload->submission.repeatable = internal->failure_uncounted; /* a caller waits for it */
+    if (internal->failure_uncounted) { /* a caller waits for it */
+        payload->submission.repeat = BHI_REPEAT_VICTIM;
+    }
     payload->submission.event->library = internal->hidden;
     payload->file = internal->file;
     if (payload->file) {

@@ -85,7 +85,7 @@ static bh_status submit_once(const char *call, bool many, bh_stream *stream,
     struct bhi_encoder encoder = {
         .payload = payload, .detail = detail, .call = call, .many = many, .replicas = replicas};
     submission->runs_kernel = !prepare;
-    submission->repeatable = !!prepare;
+    submission->repeat = prepare ? BHI_REPEAT_VICTIM : BHI_REPEAT_NEVER;
     submission->reports_device_time = info->flags & BH_SUBMIT_TIMED;
     payload->record->flags = submission->reports_device_time ? BHI_RECORD_TIMED : 0;
     submission->deadline_ns = info->deadline_ns ? info->deadline_ns : stream->deadline_ns;

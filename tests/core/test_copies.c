@@ -14,7 +14,7 @@ static struct bh_event *copy(struct stage *s, struct line *line, struct bh_event
     event->content_of = content_of;
     bhi_submission_init(submission, &line->stream, event);
     submission->deadline_ns = 1000;
-    submission->copies = true;
+    submission->repeat = BHI_REPEAT_ALWAYS;
     submission->failure_reported = !seen;
     bhi_event_ref(event);
     BHT_TRUE(bhi_submission_depend(submission, &after, after ? 1 : 0));
@@ -85,7 +85,7 @@ static void test_a_helpers_work_before_a_copy(void) {
     struct stage s;
     set_up(&s);
     struct bh_event *work = submit(&s, &s.a, NULL, NULL);
-    work->submission->repeatable = true;
+    work->submission->repeat = BHI_REPEAT_VICTIM;
     struct bh_event *behind = copy(&s, &s.a, NULL, 0);
     die_of(&s, &s.a, 2, BH_ZYGOTE_LOST, NULL);
     BHT_EQ(bhi_event_state(work), BH_EVENT_PENDING);
@@ -96,6 +96,57 @@ static void test_a_helpers_work_before_a_copy(void) {
     struct bh_event *events[] = {work, behind};
     drop_all(events, 2);
     tear_down(&s);
+}
+
+/* The same with a caller's submission behind it, which the worker had begun: that one is lost. */
+static void test_a_helpers_work_before_a_callers(void) {
+    struct stage s;
+    set_up(&s);
+    struct bh_event *work = submit(&s, &s.a, NULL, NULL);
+    work->submission->repeat = BHI_REPEAT_VICTIM;
+    struct bh_event *behind = submit(&s, &s.a, NULL, NULL);
+    die_of(&s, &s.a, 2, BH_ZYGOTE_LOST, NULL);
+    BHT_EQ(behind->verdict.status, BH_ZYGOTE_LOST);
+    result(&s, &s.a, BH_OK);
+    BHT_EQ(bhi_event_state(work), BH_EVENT_READY);
+    struct bh_event *events[] = {work, behind};
+    drop_all(events, 2);
+    tear_down(&s);
+}
+
+/* A helper that dies by itself may do so of what it was given: the call is told. */
+static void test_a_helpers_own_death_ends_its_work(void) {
+    struct stage s;
+    set_up(&s);
+    struct bh_event *work = submit(&s, &s.a, NULL, NULL);
+    work->submission->repeat = BHI_REPEAT_VICTIM;
+    die(&s, &s.a, 1, NULL);
+    BHT_EQ(work->verdict.status, BH_WORKER_SIGNAL);
+    BHT_EQ(work->verdict.blame, BH_BLAME_CERTAIN);
+    bhi_event_unref(work);
+    tear_down(&s);
+}
+
+/* E9: nobody is to blame if a zygote dies, and that costs the stream nothing. The deaths are counted
+ * all the same, of copies and of helpers' work: what no zygote survives must end. */
+static void test_deaths_of_zygotes_are_counted(void) {
+    for (enum bhi_repeat kind = BHI_REPEAT_VICTIM; kind <= BHI_REPEAT_ALWAYS; kind++) {
+        struct stage s;
+        set_up(&s);
+        struct bh_event *work =
+            kind == BHI_REPEAT_ALWAYS ? copy(&s, &s.a, NULL, 0) : submit(&s, &s.a, NULL, NULL);
+        work->submission->repeat = kind;
+        int deaths = 0;
+        for (; bhi_event_state(work) == BH_EVENT_PENDING && deaths < 100; deaths++) {
+            die_of(&s, &s.a, 1, BH_ZYGOTE_LOST, NULL);
+            BHT_EQ(s.a.stream.restart.losses, 0);
+        }
+        BHT_EQ(deaths, 8);
+        BHT_EQ(work->verdict.status, BH_ZYGOTE_LOST);
+        BHT_EQ(work->verdict.blame, BH_BLAME_NONE);
+        bhi_event_unref(work);
+        tear_down(&s);
+    }
 }
 
 /* A worker that says it has begun a submission behind a copy loses it: it is its own origin, since
@@ -112,7 +163,7 @@ static void lose_behind_a_copy(bool given_up) {
     BHT_EQ(behind->verdict.status, BH_WORKER_LOST);
     BHT_EQ(behind->verdict.origin, behind->id);
     BHT_EQ(behind->verdict.hops, 0);
-    BHT_STR_HAS(behind->verdict.message, "its worker died while it copied for the library");
+    BHT_STR_HAS(behind->verdict.message, "its worker died while it worked for the library");
     if (!given_up) {
         result(&s, &s.a, BH_OK);
     }
@@ -269,6 +320,9 @@ int main(int argc, char **argv) {
         BHT_TEST(test_two_lost_copies),
         BHT_TEST(test_a_copy_is_not_the_streams),
         BHT_TEST(test_a_helpers_work_before_a_copy),
+        BHT_TEST(test_a_helpers_work_before_a_callers),
+        BHT_TEST(test_a_helpers_own_death_ends_its_work),
+        BHT_TEST(test_deaths_of_zygotes_are_counted),
         BHT_TEST(test_a_copy_that_a_caller_sees_is_the_streams),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
