@@ -282,8 +282,8 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
     ops->ref_stream(stream);
     bool blame = false;
     if (!bhi_list_empty(&worker->inflight)) {
-        /* After a protocol violation the worker may have run anything in its lane, so none of it
-         * runs again. */
+        /* After a protocol violation the worker may have run anything in its lane: it counts as
+         * begun. */
         uint64_t started =
             worker->violated ? worker->published : begun(worker, death->snapshot.started);
         uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
