@@ -56,7 +56,7 @@ static bool was_given(const struct world *world, const struct worker *worker, in
 
 bool trust_suits(const struct world *world, const struct worker *worker, int work) {
     const enum bhi_apart apart = apart_of(world, work);
-    if (apart != BHI_APART_NOT && supervise_left(world, world->program->works[work].stream)) {
+    if (apart != BHI_APART_NOT && burial_left(world, world->program->works[work].stream)) {
         return false; /* that one may still do something */
     }
     const bool others = was_given(world, worker, work, true, false);

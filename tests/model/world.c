@@ -262,8 +262,8 @@ static bool play(struct world *world, const struct step *step) {
     case OP_HARVEST:
         return worker && supervise_harvest(world, worker);
     case OP_BURY:
-        return (step->arg % 2 && supervise_leave(world, worker)) || supervise_bury(world, worker) ||
-               supervise_bury(world, supervise_left(world, target));
+        return (step->arg % 2 && burial_leave(world, worker)) || burial_bury(world, worker) ||
+               burial_bury(world, burial_left(world, target));
     case OP_STAFF:
         return supervise_assign(world, (uint32_t)target, step->arg);
     case OP_READY:
@@ -316,8 +316,8 @@ static bool turn(struct world *world) {
             any |= worker_die(world, worker, 1);
         }
         if (worker->dead) {
-            if (world->program->seed % 3 || !supervise_leave(world, worker)) {
-                supervise_bury(world, worker);
+            if (world->program->seed % 3 || !burial_leave(world, worker)) {
+                burial_bury(world, worker);
             }
             return true; /* the list has changed */
         }
@@ -413,7 +413,7 @@ void world_finish(struct world *world) {
             world_fail(world, "E9", "worker %d outlives its stream", world->workers->core.pid);
         }
         worker_die(world, world->workers, 1);
-        supervise_bury(world, world->workers);
+        burial_bury(world, world->workers);
     }
     for (int work = 0; work < world->submitted && !world->failed; work++) {
         check_verdict(world, work);

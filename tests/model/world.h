@@ -185,15 +185,17 @@ bool worker_busy(const struct worker *worker);
 
 /* supervise.c */
 bool supervise_harvest(struct world *world, struct worker *worker);
-bool supervise_bury(struct world *world, struct worker *worker);
-/* The stream of a dead worker goes on before it is buried. */
-bool supervise_leave(struct world *world, struct worker *worker);
-/* The one that stream |index| has left; NULL: none. */
-struct worker *supervise_left(const struct world *world, int index);
 bool supervise_assign(struct world *world, uint32_t stream, uint32_t arg);
 bool supervise_ready(struct world *world, uint32_t stream);
 bool supervise_look(struct world *world);
 bool supervise_close(struct world *world);
+
+/* burial.c */
+bool burial_bury(struct world *world, struct worker *worker);
+/* The stream of a dead worker goes on before it is buried. */
+bool burial_leave(struct world *world, struct worker *worker);
+/* The one that stream |index| has left; NULL: none. */
+struct worker *burial_left(const struct world *world, int index);
 
 /* core_ops.c */
 extern const struct bhi_core_ops world_core_ops;
