@@ -246,6 +246,21 @@ static void the_device_is_lost_in_mid_copy(void) {
     end(&s);
 }
 
+/* The fault "waited" is met whichever queue a copy takes. So a test that asks for it, as
+ * system_device_files does, fails the same copies on each device. */
+static void the_device_is_lost_when_a_copy_has_ended(void) {
+    struct scene s;
+    begin(&s, "1:waited:3=fail"); /* behind the copy and the kernel in begin() */
+    bh_event *copy = device_copy(s.stream, s.src, s.dst);
+    fx_expect(copy, BH_DEVICE_LOST);
+    BHT_EQ(fx_verdict(copy).executed, BH_EXECUTED_UNKNOWN);
+    bh_event_release(copy);
+    device_expect_ready(device_copy(s.stream, s.src, s.dst));
+    expect_copied(&s);
+    BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
+    end(&s);
+}
+
 /* -- deadlines and cancels -------------------------------------------------------------------- */
 
 static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
@@ -318,6 +333,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(a_worker_dies_in_mid_copy, 30, 0),
         BHT_TEST_WITH(the_device_is_lost_beside_a_kernel, 30, 0),
         BHT_TEST_WITH(the_device_is_lost_in_mid_copy, 30, 0),
+        BHT_TEST_WITH(the_device_is_lost_when_a_copy_has_ended, 30, 0),
         BHT_TEST_WITH(a_deadline_passes_in_mid_copy, 30, 0),
         BHT_TEST_WITH(time_beside_a_kernel_does_not_count, 30, 0),
         BHT_TEST_WITH(a_cancel_beside_a_kernel, 30, 0),

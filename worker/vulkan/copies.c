@@ -161,16 +161,20 @@ static VkResult submit_part(struct bhi_backend *b, VkCommandBuffer commands, VkF
     return result;
 }
 
+static void lose_job(struct bhi_copy_job *job, VkResult result) {
+    bhi_error_vk(&job->error, result, "copying");
+    job->error.status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
+    job->error.executed = BH_EXECUTED_UNKNOWN;
+    job->next = NULL;
+}
+
 static void lose(struct bhi_backend *b, VkResult result) {
     struct bhi_vk_copies *c = &b->copies;
     b->lost = true;
     for (uint32_t i = 0; i < c->count; i++) {
         struct bhi_copy_job *job = &c->jobs[(c->first + i) % BHI_COPY_JOBS];
         if (job->next || job->parts_end > c->ended) {
-            bhi_error_vk(&job->error, result, "copying");
-            job->error.status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
-            job->error.executed = BH_EXECUTED_UNKNOWN;
-            job->next = NULL;
+            lose_job(job, result);
         }
     }
     c->ended = c->submitted; /* nothing waits for them any more */
@@ -373,6 +377,10 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)seq - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)seq, memory_order_release);
     await_oldest(b);
+    if (BHI_FAULT_FAILS("waited")) {
+        lose(b, VK_ERROR_DEVICE_LOST);
+        lose_job(job, VK_ERROR_DEVICE_LOST);
+    }
     if (job->error.status == BH_DEVICE_LOST) {
         bhi_vk_device_describe_loss(&b->device, &job->error);
     }
