@@ -15,6 +15,7 @@ PyObject *bhi_py_event_new(struct bhi_py_context *context, bh_event *event) {
 static void event_dealloc(PyObject *object) {
     struct bhi_py_event *self = (struct bhi_py_event *)object;
     bh_event_release(self->event);
+    bh_module_release(self->module);
     Py_XDECREF((PyObject *)self->context);
     Py_XDECREF(self->lost_name);
     bhi_py_free(object);
@@ -156,6 +157,13 @@ static PyObject *get_lost(PyObject *object, void *unused) {
                : Py_NewRef(Py_None);
 }
 
+/* Of a compile: the compiler's errors and warnings. */
+static PyObject *get_log(PyObject *object, void *unused) {
+    bh_module *module = ((struct bhi_py_event *)object)->module;
+    (void)unused;
+    return module ? bhi_py_source_log(module) : bhi_py_text("");
+}
+
 static PyMethodDef methods[] = {
     {"wait", BHI_PY_METHOD(event_wait), METH_FASTCALL | METH_KEYWORDS,
      "wait($self, /, timeout=None)\n--\n\n"
@@ -183,6 +191,7 @@ static PyGetSetDef attributes[] = {
     {"id", get_id, NULL, "The number of the event in its context.", NULL},
     {"context", get_context, NULL, "The context that the event belongs to.", NULL},
     {"_lost", get_lost, NULL, NULL, NULL},
+    {"_log", get_log, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

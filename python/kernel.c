@@ -1,9 +1,7 @@
 /* Kernel: a module with an entry point and constants. */
 #include "python/native.h"
 
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 static PyObject *kernel_release(PyObject *object, PyObject *unused) {
     struct bhi_py_kernel *self = (struct bhi_py_kernel *)object;
@@ -39,17 +37,10 @@ struct creation {
     struct bhi_py_task task;
     bh_context *context;
     bool compiles;
-    char *code; /* the module, or the source */
-    size_t size;
-    char *name, *entry, *tenant;
-    bool trusted, optimize, hlsl;
-    uint64_t deadline_ns, memory_limit;
+    bool trusted;
+    struct bhi_py_source source; /* of which the text is the module, if it does not compile */
     bh_specialization *specializations;
     uint32_t specialization_count;
-    bh_glsl_define *defines;
-    uint32_t define_count;
-    bh_glsl_include *includes;
-    uint32_t include_count;
     char *log;
     bh_kernel *kernel;
     bh_status status;
@@ -58,145 +49,54 @@ struct creation {
 
 static void run_creation(struct bhi_py_task *task) {
     struct creation *creation = (struct creation *)task;
+    const struct bhi_py_source *source = &creation->source;
     bh_kernel_options options;
     bh_kernel_options_init(&options);
-    options.name = creation->name;
-    options.entry = creation->entry;
+    options.name = source->name;
+    options.entry = source->entry;
     options.trusted = creation->trusted;
     options.specializations = creation->specializations;
     options.specialization_count = creation->specialization_count;
     if (!creation->compiles) {
-        creation->status = bh_kernel_create_spirv(creation->context, creation->code, creation->size,
+        creation->status = bh_kernel_create_spirv(creation->context, source->text, source->size,
                                                   &options, &creation->kernel, &creation->detail);
         return;
     }
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
-    source.text = creation->code;
-    source.length = creation->size;
-    source.name = creation->name;
-    source.defines = creation->defines;
-    source.define_count = creation->define_count;
-    source.includes = creation->includes;
-    source.include_count = creation->include_count;
-    source.optimize = creation->optimize;
-    source.deadline_ns = creation->deadline_ns;
-    source.memory_limit = creation->memory_limit;
-    source.tenant = creation->tenant;
-    source.log = creation->log;
-    source.log_size = LOG_SIZE;
-    source.language = creation->hlsl ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
-    creation->status = bh_kernel_create_glsl(creation->context, &source, &options,
-                                             &creation->kernel, &creation->detail);
+    bh_glsl_source glsl = bhi_py_source_glsl(source);
+    glsl.log = creation->log;
+    glsl.log_size = LOG_SIZE;
+    creation->status = bh_kernel_create_glsl(creation->context, &glsl, &options, &creation->kernel,
+                                             &creation->detail);
 }
 
 static void drop_creation(struct bhi_py_task *task) {
     struct creation *creation = (struct creation *)task;
-    for (uint32_t i = 0; i < creation->define_count; i++) {
-        free((char *)(uintptr_t)creation->defines[i].name);
-        free((char *)(uintptr_t)creation->defines[i].value);
-    }
-    for (uint32_t i = 0; i < creation->include_count; i++) {
-        free((char *)(uintptr_t)creation->includes[i].name);
-        free((char *)(uintptr_t)creation->includes[i].text);
-    }
+    bhi_py_source_fini(&creation->source);
     bh_kernel_release(creation->kernel);
-    free(creation->defines);
-    free(creation->includes);
     free(creation->specializations);
-    free(creation->code);
-    free(creation->name);
-    free(creation->entry);
-    free(creation->tenant);
     free(creation->log);
     free(creation);
 }
 
-/* A copy of the argument |what|, or of None (NULL). |out_size|: it may have NULs. Returns false
- * with an exception set. */
-static bool copy_text(PyObject *value, const char *what, char **out, size_t *out_size) {
-    Py_ssize_t size = 0;
-    *out = NULL;
-    if (value == Py_None) {
-        return true;
+PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel) {
+    struct bhi_py_kernel *self = bhi_py_new(bhi_py.new_kernel);
+    if (!self) {
+        bh_kernel_release(kernel);
+        return NULL;
     }
-    const char *bytes = out_size ? bhi_py_utf8(value, "kernel", what, &size)
-                                 : bhi_py_utf8_text(value, "kernel", what);
-    if (!bytes) {
-        return false;
-    }
-    const size_t length = out_size ? (size_t)size : strlen(bytes);
-    *out = malloc(length + 1);
-    if (!*out) {
-        PyErr_NoMemory();
-        return false;
-    }
-    memcpy(*out, bytes, length);
-    (*out)[length] = 0;
-    if (out_size) {
-        *out_size = length;
-    }
-    return true;
+    self->kernel = kernel;
+    self->context = (struct bhi_py_context *)Py_NewRef((PyObject *)context);
+    return (PyObject *)self;
 }
 
-static bool copy_defines(struct creation *creation, PyObject *list) {
-    const Py_ssize_t count = PyList_Size(list);
-    creation->defines = calloc(count ? (size_t)count : 1, sizeof *creation->defines);
-    if (!creation->defines) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *name, *value;
-        char *name_copy, *value_copy = NULL;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &value) ||
-            !copy_text(name, "defines", &name_copy, NULL)) {
-            return false;
-        }
-        creation->defines[creation->define_count].name = name_copy;
-        const bool copied = copy_text(value, "defines", &value_copy, NULL);
-        creation->defines[creation->define_count++].value = value_copy;
-        if (!copied) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool copy_includes(struct creation *creation, PyObject *list) {
-    const Py_ssize_t count = PyList_Size(list);
-    creation->includes = calloc(count ? (size_t)count : 1, sizeof *creation->includes);
-    if (!creation->includes) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *name, *text;
-        char *name_copy, *text_copy = NULL;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &text) ||
-            !copy_text(name, "include", &name_copy, NULL)) {
-            return false;
-        }
-        bh_glsl_include *include = &creation->includes[creation->include_count++];
-        include->name = name_copy;
-        const bool copied = copy_text(text, "include", &text_copy, &include->length);
-        include->text = text_copy;
-        if (!copied) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool copy_specializations(struct creation *creation, PyObject *list) {
+bool bhi_py_specializations(PyObject *list, bh_specialization **out, uint32_t *out_count) {
     const Py_ssize_t count = PyList_Size(list);
     if (count > MAX_SPECIALIZATIONS) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "constants: more than %d", MAX_SPECIALIZATIONS);
         return false;
     }
-    creation->specializations =
-        calloc(count ? (size_t)count : 1, sizeof *creation->specializations);
-    if (!creation->specializations) {
+    bh_specialization *found = calloc(count ? (size_t)count : 1, sizeof *found);
+    if (!found) {
         PyErr_NoMemory();
         return false;
     }
@@ -204,31 +104,24 @@ static bool copy_specializations(struct creation *creation, PyObject *list) {
         unsigned id, size;
         unsigned long long bits;
         if (!PyArg_ParseTuple(PyList_GetItem(list, i), "IIK", &id, &size, &bits)) {
+            free(found);
             return false;
         }
-        creation->specializations[creation->specialization_count++] =
-            (bh_specialization){.constant_id = id, .size = size, .bits = bits};
+        found[i] = (bh_specialization){.constant_id = id, .size = size, .bits = bits};
     }
+    *out = found;
+    *out_count = (uint32_t)count;
     return true;
 }
 
-/* (context, code, compiles, name, entry, tenant, {trusted, optimize, hlsl, deadline, memory},
- * specializations, defines, includes) -> Kernel */
+/* (context, source, compiles, trusted, specializations) -> Kernel */
 static PyObject *kernel_create(PyObject *module, PyObject *args) {
-    static const struct bhi_py_field fields[] = {
-        {"trusted", offsetof(struct creation, trusted), BHI_PY_BOOL},
-        {"optimize", offsetof(struct creation, optimize), BHI_PY_BOOL},
-        {"hlsl", offsetof(struct creation, hlsl), BHI_PY_BOOL},
-        {"deadline", offsetof(struct creation, deadline_ns), BHI_PY_U64},
-        {"memory", offsetof(struct creation, memory_limit), BHI_PY_U64},
-    };
     struct bhi_py_context *context;
-    PyObject *code, *options, *specializations, *defines, *includes, *name, *entry, *tenant;
-    int compiles;
+    PyObject *source, *specializations, *result = NULL;
+    int compiles, trusted;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!OpOOOO!O!O!O!:kernel_create", bhi_py.context, &context, &code,
-                          &compiles, &name, &entry, &tenant, &PyDict_Type, &options, &PyList_Type,
-                          &specializations, &PyList_Type, &defines, &PyList_Type, &includes) ||
+    if (!PyArg_ParseTuple(args, "O!O!ppO!:kernel_create", bhi_py.context, &context, &PyTuple_Type,
+                          &source, &compiles, &trusted, &PyList_Type, &specializations) ||
         !bhi_py_context_check(context)) {
         return NULL;
     }
@@ -239,19 +132,14 @@ static PyObject *kernel_create(PyObject *module, PyObject *args) {
     creation->task = (struct bhi_py_task){.run = run_creation, .drop = drop_creation};
     creation->context = context->context;
     creation->compiles = compiles;
-    creation->optimize = true;
+    creation->trusted = trusted;
     creation->log = calloc(1, LOG_SIZE);
-    if (!creation->log || !copy_text(code, "source", &creation->code, &creation->size) ||
-        !copy_text(name, "name", &creation->name, NULL) ||
-        !copy_text(entry, "entry", &creation->entry, NULL) ||
-        !copy_text(tenant, "tenant", &creation->tenant, NULL) ||
-        !bhi_py_set_fields(creation, fields, BHI_PY_COUNT(fields), options, "kernel") ||
-        !copy_specializations(creation, specializations) || !copy_defines(creation, defines) ||
-        !copy_includes(creation, includes)) {
+    if (!creation->log || !bhi_py_source_init(&creation->source, "kernel", source) ||
+        !bhi_py_specializations(specializations, &creation->specializations,
+                                &creation->specialization_count)) {
         drop_creation(&creation->task);
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    struct bhi_py_kernel *self = NULL;
     if (!compiles) { /* this does not block */
         run_creation(&creation->task);
         atomic_store(&creation->task.refs, 1);
@@ -264,14 +152,14 @@ static PyObject *kernel_create(PyObject *module, PyObject *args) {
             Py_XDECREF(log);
         } else if (creation->status != BH_OK) {
             bhi_py_fail(creation->status, &creation->detail);
-        } else if ((self = bhi_py_new(bhi_py.new_kernel))) {
-            self->kernel = creation->kernel;
+        } else {
+            bh_kernel *kernel = creation->kernel;
             creation->kernel = NULL;
-            self->context = (struct bhi_py_context *)Py_NewRef((PyObject *)context);
+            result = bhi_py_kernel_new(context, kernel);
         }
     }
     bhi_py_task_unref(&creation->task);
-    return (PyObject *)self;
+    return result;
 }
 
 /* -- attributes ---------------------------------------------------------------------------------

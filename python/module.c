@@ -1,120 +1,145 @@
-/* bulkhead._native: the module itself. */
+/* Module: a source that is compiled while the program goes on. */
 #include "python/native.h"
 
-/* The Python side says which classes and functions this module uses. */
-static PyObject *install(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"Stream",       "Buffer",      "Kernel",          "Event",
-                            "make_error",   "make_poison", "make_view_error", "make_type_error",
-                            "explain_name", "to_seconds",  "main_thread",     NULL};
-    PyObject *classes[4], *functions[6];
-    unsigned long main_thread;
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$OOOOOOOOOOk:install", names, &classes[0],
-                                     &classes[1], &classes[2], &classes[3], &functions[0],
-                                     &functions[1], &functions[2], &functions[3], &functions[4],
-                                     &functions[5], &main_thread)) {
+#include <stdlib.h>
+
+struct module {
+    PyObject base;
+    bh_module *module; /* referenced */
+    PyObject *event;   /* a reference: the Event of the compile */
+    struct bhi_py_context *context;
+};
+
+static void module_dealloc(PyObject *object) {
+    struct module *self = (struct module *)object;
+    bh_module_release(self->module);
+    Py_XDECREF(self->event);
+    Py_XDECREF((PyObject *)self->context);
+    bhi_py_free(object);
+}
+
+/* (context, source) -> Module */
+static PyObject *module_compile(PyObject *extension, PyObject *args) {
+    struct bhi_py_context *context;
+    struct bhi_py_source source;
+    PyObject *tuple;
+    (void)extension;
+    if (!PyArg_ParseTuple(args, "O!O!:module_compile", bhi_py.context, &context, &PyTuple_Type,
+                          &tuple) ||
+        !bhi_py_context_check(context) || !bhi_py_source_init(&source, "compile", tuple)) {
         return NULL;
     }
-    if (bhi_py.make_error) {
-        PyErr_SetString(PyExc_RuntimeError, "bulkhead is in use by another interpreter already");
+    const bh_glsl_source glsl = bhi_py_source_glsl(&source);
+    bh_module *module = NULL;
+    bh_event *event = NULL;
+    bh_detail detail;
+    bh_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = bh_module_compile(context->context, &glsl, &module, &event, &detail);
+    Py_END_ALLOW_THREADS
+    bhi_py_source_fini(&source);
+    if (status != BH_OK) {
+        return bhi_py_fail(status, &detail);
+    }
+    PyObject *ended = bhi_py_event_new(context, event);
+    struct module *self = ended ? bhi_py_new(bhi_py.new_module) : NULL;
+    if (!self) {
+        bh_module_release(module);
+        Py_XDECREF(ended);
         return NULL;
     }
-    PyTypeObject *const bases[] = {bhi_py.stream, bhi_py.buffer, bhi_py.kernel, bhi_py.event};
-    for (size_t i = 0; i < BHI_PY_COUNT(classes); i++) {
-        if (!PyType_Check(classes[i]) || !PyType_IsSubtype((PyTypeObject *)classes[i], bases[i])) {
-            PyErr_SetString(PyExc_TypeError, "install: a class has the wrong base");
-            return NULL;
-        }
-        Py_INCREF(classes[i]);
-    }
-    for (size_t i = 0; i < BHI_PY_COUNT(functions); i++) {
-        Py_INCREF(functions[i]);
-    }
-    bhi_py.new_stream = (PyTypeObject *)classes[0];
-    bhi_py.new_buffer = (PyTypeObject *)classes[1];
-    bhi_py.new_kernel = (PyTypeObject *)classes[2];
-    bhi_py.new_event = (PyTypeObject *)classes[3];
-    bhi_py.make_error = functions[0];
-    bhi_py.make_poison = functions[1];
-    bhi_py.make_view_error = functions[2];
-    bhi_py.make_type_error = functions[3];
-    bhi_py.explain_name = functions[4];
-    bhi_py.to_seconds = functions[5];
-    bhi_py.main_thread = main_thread;
-    Py_RETURN_NONE;
+    bh_module_retain(module);
+    ((struct bhi_py_event *)ended)->module = module;
+    self->module = module;
+    self->event = ended;
+    self->context = (struct bhi_py_context *)Py_NewRef((PyObject *)context);
+    return (PyObject *)self;
 }
 
-/* All statuses: (code, name, class, text, advice). */
-static PyObject *statuses(PyObject *module, PyObject *unused) {
-    PyObject *list = PyList_New(0);
-    (void)module, (void)unused;
-    for (int status = 0; list && status < 256; status++) {
-        const char *name = bh_status_name((bh_status)status);
-        if (status > 0 && bh_status_classify((bh_status)status) == BH_STATUS_CLASS_NONE &&
-            status != BH_TIMEOUT && status != BH_PENDING) {
-            continue; /* no such code */
-        }
-        PyObject *tuple =
-            Py_BuildValue("(isiss)", status, name, (int)bh_status_classify((bh_status)status),
-                          bh_status_text((bh_status)status), bh_status_advice((bh_status)status));
-        if (!tuple || PyList_Append(list, tuple) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(tuple);
+/* (name, trusted, specializations) -> Kernel */
+static PyObject *module_kernel(PyObject *object, PyObject *args) {
+    struct module *self = (struct module *)object;
+    PyObject *name, *list;
+    bh_kernel_options options;
+    bh_kernel *kernel = NULL;
+    bh_detail detail;
+    int trusted;
+    bh_kernel_options_init(&options);
+    if (!PyArg_ParseTuple(args, "OpO!:_kernel", &name, &trusted, &PyList_Type, &list) ||
+        !bhi_py_context_check(self->context) ||
+        (name != Py_None && !(options.name = bhi_py_utf8_text(name, "kernel", "name")))) {
+        return NULL;
     }
-    return list;
-}
-
-/* All types of elements: (code, name, short name, typestr, bytes). */
-static PyObject *dtypes(PyObject *module, PyObject *unused) {
-    PyObject *list = PyList_New(0);
-    (void)module, (void)unused;
-    for (int i = 0; list && i < BHI_PY_DTYPES; i++) {
-        const struct bhi_py_dtype *type = &bhi_py_dtypes[i];
-        PyObject *tuple =
-            Py_BuildValue("(isssI)", i, type->name, type->short_, type->typestr, type->size);
-        if (!tuple || PyList_Append(list, tuple) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(tuple);
+    bh_specialization *specializations;
+    if (!bhi_py_specializations(list, &specializations, &options.specialization_count)) {
+        return NULL;
     }
-    return list;
+    options.trusted = trusted;
+    options.specializations = specializations;
+    const bh_status status = bh_module_kernel(self->module, &options, &kernel, &detail);
+    free(specializations);
+    if (status == BH_OK) {
+        return bhi_py_kernel_new(self->context, kernel);
+    }
+    PyObject *log = status == BH_COMPILE_FAILED ? bhi_py_source_log(self->module) : NULL;
+    bhi_py_fail(status, &detail);
+    if (log) {
+        bhi_py_add_log(log);
+        Py_DECREF(log);
+    }
+    return NULL;
 }
 
-static PyObject *version(PyObject *module, PyObject *unused) {
-    (void)module, (void)unused;
-    return PyUnicode_FromString(bh_version_string());
+static PyObject *get_event(PyObject *object, void *unused) {
+    (void)unused;
+    return Py_NewRef(((struct module *)object)->event);
 }
 
-static PyMethodDef functions[] = {
-    {"install", BHI_PY_METHOD(install), METH_VARARGS | METH_KEYWORDS, NULL},
-    {"statuses", statuses, METH_NOARGS, NULL},
-    {"dtypes", dtypes, METH_NOARGS, NULL},
-    {"version", version, METH_NOARGS, NULL},
+static PyObject *get_log(PyObject *object, void *unused) {
+    struct module *self = (struct module *)object;
+    (void)unused;
+    return bhi_py_context_check(self->context) ? bhi_py_source_log(self->module) : NULL;
+}
+
+static PyObject *get_context(PyObject *object, void *unused) {
+    (void)unused;
+    return Py_NewRef((PyObject *)((struct module *)object)->context);
+}
+
+static PyMethodDef methods[] = {
+    {"_kernel", module_kernel, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "bulkhead._native",
-    .m_doc = "What the package bulkhead is made of. Use the package.",
-    .m_size = -1, /* one interpreter of the process uses it */
-    .m_methods = functions,
+static PyGetSetDef attributes[] = {
+    {"event", get_event, NULL, "The event of the compile: wait for it, await or cancel it.", NULL},
+    {"log", get_log, NULL,
+     "The compiler's errors and warnings; '' while the compile is pending, and if the compiler "
+     "crashed.",
+     NULL},
+    {"context", get_context, NULL, "The context that the module belongs to.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyMODINIT_FUNC PyInit__native(void);
-PyMODINIT_FUNC PyInit__native(void) {
-    PyObject *module = PyModule_Create(&definition);
-    if (!module) {
-        return NULL;
-    }
-    if (!bhi_py_add_context(module) || !bhi_py_add_stream(module) || !bhi_py_add_buffer(module) ||
-        !bhi_py_add_making(module) || !bhi_py_add_kernel(module) || !bhi_py_add_event(module) ||
-        !bhi_py_add_bound(module) || !bhi_py_add_launch(module) || !bhi_py_add_template(module) ||
-        !bhi_py_add_queue(module) || !bhi_py_add_log_type(module) || !bhi_py_add_tensor(module) ||
-        !bhi_py_add_judge(module)) {
-        Py_DECREF(module);
-        return NULL;
-    }
-    return module;
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, module_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+static PyType_Spec spec = {
+    .name = "bulkhead._native.Module",
+    .basicsize = sizeof(struct module),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+static PyMethodDef functions[] = {
+    {"module_compile", module_compile, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+bool bhi_py_add_module(PyObject *extension) {
+    bhi_py.module = bhi_py_add_type(extension, &spec);
+    return bhi_py.module && PyModule_AddFunctions(extension, functions) == 0;
 }

@@ -28,9 +28,10 @@
 
 /* What the Python side has installed, and the types of this module. All are set once. */
 struct bhi_py_module {
-    PyTypeObject *context, *stream, *buffer, *kernel, *event; /* the types here */
+    PyTypeObject *context, *stream, *buffer, *kernel, *module, *event; /* the types here */
     PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log;
-    PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_event; /* the Python classes */
+    PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_module,
+        *new_event;            /* the Python classes */
     PyObject *make_error;      /* (status, message, errno, cause, signal) -> exception */
     PyObject *make_poison;     /* (event or None, status, message) -> exception */
     PyObject *make_view_error; /* (message) -> exception */
@@ -48,6 +49,7 @@ bool bhi_py_add_context(PyObject *module);
 bool bhi_py_add_stream(PyObject *module);
 bool bhi_py_add_buffer(PyObject *module);
 bool bhi_py_add_kernel(PyObject *module);
+bool bhi_py_add_module(PyObject *module);
 bool bhi_py_add_event(PyObject *module);
 bool bhi_py_add_bound(PyObject *module);
 bool bhi_py_add_launch(PyObject *module);
@@ -266,6 +268,7 @@ struct bhi_py_event {
     PyObject base;
     bh_event *event; /* referenced */
     struct bhi_py_context *context;
+    bh_module *module; /* referenced: the event is that of its compile; NULL */
     /* A use whose content was poisoned when the event was submitted, for the message. */
     PyObject *lost_name; /* a reference; NULL: there is none */
     uint64_t lost_to;    /* the id of the event that poisoned it */
@@ -323,8 +326,37 @@ struct bhi_py_kernel {
 };
 PyObject *bhi_py_kernel_inspect(PyObject *self, PyObject *unused);
 PyObject *bhi_py_kernel_set_parameters(PyObject *self, PyObject *args);
+/* Makes a Kernel, which takes over a reference to |kernel|, also if it fails. */
+PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel);
+/* Specialization constants of a list [(id, size, bits), …], which the caller frees. Returns false
+ * with an exception set. */
+bool bhi_py_specializations(PyObject *list, bh_specialization **out, uint32_t *out_count);
 bool bhi_py_kernel_enter(struct bhi_py_kernel *kernel);
 void bhi_py_kernel_leave(struct bhi_py_kernel *kernel);
+
+/* -- sources ------------------------------------------------------------------------------------
+ */
+
+/* A source and what it is compiled with. It owns all that it has. */
+struct bhi_py_source {
+    char *text;
+    size_t size;
+    char *name, *entry, *tenant; /* NULL: not given */
+    bool optimize, hlsl;
+    uint64_t deadline_ns, memory_limit; /* 0: not given */
+    bh_glsl_define *defines;
+    uint32_t define_count;
+    bh_glsl_include *includes;
+    uint32_t include_count;
+};
+/* Copies the tuple (text, name, entry, tenant, {optimize, hlsl, deadline, memory}, defines,
+ * includes) of the call |what|. Returns false with an exception set, and |source| empty. */
+bool bhi_py_source_init(struct bhi_py_source *source, const char *what, PyObject *tuple);
+void bhi_py_source_fini(struct bhi_py_source *source);
+/* Returns what the library takes; the texts are those of |source|. */
+bh_glsl_source bhi_py_source_glsl(const struct bhi_py_source *source);
+/* What the compiler has said of a module's source: a text. */
+PyObject *bhi_py_source_log(bh_module *module);
 
 /* -- submissions --------------------------------------------------------------------------------
  */

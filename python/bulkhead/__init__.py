@@ -52,6 +52,7 @@ from .event import Event
 from .judging import Judge, Judgement, Report, Timing, Wrong, judge
 from .kernel import Kernel, KernelInfo, Parameter, shaders
 from .mapping import like, map
+from .module import Module
 from .stream import Stream
 from .verdict import Blame, Class, Executed, Verdict
 
@@ -85,6 +86,7 @@ __all__ = [
     "KernelInfo",
     "Launch",
     "LoadFailed",
+    "Module",
     "NoMemory",
     "NotCorrect",
     "Parameter",

@@ -8,12 +8,14 @@ from . import _native, errors, kernel, values
 from .buffer import Buffer
 from .event import Event
 from .kernel import Kernel
+from .module import Module
 from .stream import Stream
 
 _native.install(
     Stream=Stream,
     Buffer=Buffer,
     Kernel=Kernel,
+    Module=Module,
     Event=Event,
     make_error=errors.make_error,
     make_poison=errors.make_poison,

@@ -5,6 +5,7 @@ from typing import Any
 
 from .context import Context as PublicContext
 from .event import Event as PublicEvent
+from .kernel import Kernel as PublicKernel
 from .stream import Stream as PublicStream
 
 class Context:
@@ -124,6 +125,17 @@ class Kernel:
     @property
     def context(self) -> PublicContext: ...
 
+class Module:
+    def _kernel(
+        self, name: str | None, trusted: bool, specializations: list[tuple[int, int, int]], /
+    ) -> PublicKernel: ...
+    @property
+    def event(self) -> PublicEvent: ...
+    @property
+    def log(self) -> str: ...
+    @property
+    def context(self) -> PublicContext: ...
+
 class Event:
     def wait(self, timeout: float | str | None = None) -> None: ...
     def _join(self, timeout: float | str | None = None) -> bool: ...
@@ -134,6 +146,8 @@ class Event:
     def _verdict(self) -> tuple[Any, ...] | None: ...
     @property
     def _lost(self) -> tuple[str, int, bool] | None: ...
+    @property
+    def _log(self) -> str: ...
     @property
     def id(self) -> int: ...
     @property
@@ -208,17 +222,13 @@ def bound(buffer: Buffer, access: int, /) -> Bound: ...
 def stream_create(context: Context, options: dict[str, Any], /) -> Any: ...
 def kernel_create(
     context: Context,
-    code: str | bytes,
+    source: tuple[Any, ...],
     compiles: bool,
-    name: str | None,
-    entry: str | None,
-    tenant: str | None,
-    options: dict[str, Any],
+    trusted: bool,
     specializations: list[tuple[int, int, int]],
-    defines: list[tuple[str, str | None]],
-    includes: list[tuple[str, Any]],
     /,
 ) -> Any: ...
+def module_compile(context: Context, source: tuple[Any, ...], /) -> Any: ...
 def template_create(
     context: Context, name: str, expression: str, parameters: list[tuple[str, int]], /
 ) -> Template: ...

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from . import _native, dtypes, kernel as kernels
+from . import _native, dtypes, kernel as kernels, module as modules, source as sources
 from ._status import Status
 from .buffer import Buffer, to_shape
 from .dtypes import BY_CODE, DType
 from .errors import Error, InvalidArgument, InvalidType, ViewError, rename
 from .kernel import Kernel
 from .log import Delivery
+from .module import Module
 from .scope import Scoped
 from .stream import Stream
 from .values import Duration, Size, to_bytes, to_ns, with_hints
@@ -241,22 +242,66 @@ class Context(_native.Context, Scoped):
         >>> x.tolist()
         [2.0, 4.0, 6.0]
         """
-        return kernels.create(
-            self,
+        taken = sources.read(
+            "kernel",
             path,
             source=source,
             name=name,
             entry=entry,
             defines=defines,
             include=include,
-            constants=constants,
             language=language,
-            trusted=trusted,
             optimize=optimize,
             deadline=deadline,
             tenant=tenant,
             memory=memory,
         )
+        return kernels.create(self, taken, constants, trusted)
+
+    @with_hints("compile")
+    def compile(
+        self,
+        path: str | os.PathLike[str] | bytes | None = None,
+        *,
+        source: str | bytes | None = None,
+        name: str | None = None,
+        entry: str | None = None,
+        defines: Mapping[str, object] | None = None,
+        include: Mapping[str, str] | Iterable[str | os.PathLike[str]] | str | None = None,
+        language: str | None = None,
+        optimize: bool = True,
+        deadline: Duration = None,
+        tenant: str | None = None,
+        memory: Size | None = None,
+    ) -> Module:
+        """Start to compile a source, as `kernel` does, and do not wait for the end.
+
+        `Module.event` is how it ends: wait for it, await it, or cancel it. Then `Module.kernel()`
+        makes kernels, and `Module.code` is the SPIR-V.
+
+        The context keeps a tenant's last modules, up to 64: an equal source is not compiled again.
+        A source that crashed its compiler or exhausted its `memory` is refused for its tenant for a
+        while (`quarantined()`).
+
+        >>> module = ctx.compile(source="#version 450\\nvoid main() { factr; }", name="typo.comp")
+        >>> print(module.event.exception().log, end="")
+        typo.comp:2: error: 'factr' : undeclared identifier
+        """
+        taken = sources.read(
+            "compile",
+            path,
+            source=source,
+            name=name,
+            entry=entry,
+            defines=defines,
+            include=include,
+            language=language,
+            optimize=optimize,
+            deadline=deadline,
+            tenant=tenant,
+            memory=memory,
+        )
+        return modules.compile_source(self, taken)
 
     def _template(self, expression: str, roles: tuple[tuple[str, int], ...]) -> Any:
         """The template of an expression; the least recently used ones are forgotten."""

@@ -188,7 +188,8 @@ class Poisoned(Error):
         return self.verdict.blame if self.verdict else Blame.NONE
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (_type_of_poisoned(self), str(self), self.status, self.verdict)
+        kept = {name: value for name, value in vars(self).items() if name in ("log", "errno")}
+        return _unpickle, (_type_of_poisoned(self), str(self), self.status, self.verdict), kept
 
 
 # -- by status -------------------------------------------------------------------------------------
@@ -274,6 +275,10 @@ def make_poison(event: Event | None, number: int, message: str) -> Poisoned:
     error = _poisoned_type(base)(message, status=status)
     error.verdict = verdict
     error.event = event
+    if isinstance(error, CompileFailed) and event is not None:
+        error.log = event._log
+    if isinstance(error, (LoadFailed, SystemFailed)) and verdict is not None:
+        error.errno = verdict.errno
     return error
 
 

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _native
+from . import _native, source as sources
 from .dtypes import BY_CODE, DType
-from .errors import CallerError, InvalidArgument, InvalidType, LoadFailed, rename
+from .errors import Error, InvalidArgument, InvalidType
 from .scope import Scoped
-from .values import Duration, Size, to_bytes, to_ns
 
 if TYPE_CHECKING:
     from .context import Context
+    from .source import Source
 
 _ACCESS = {1: "read", 2: "write", 3: "read_write"}
-_SPIRV = (b"\x03\x02\x23\x07", b"\x07\x23\x02\x03")
-_FOREIGN = {
-    ".wgsl": "WGSL: compile it with naga, or tint --format spirv",
-    ".cl": "OpenCL C: compile it with clspv",
-    ".slang": "Slang: compile it with slangc -target spirv",
-    ".cu": "CUDA: port it to GLSL or HLSL",
-    ".hip": "HIP: port it to GLSL or HLSL",
-    ".metal": "Metal: port it to GLSL or HLSL",
-    ".ptx": "PTX: compile its source for Vulkan",
-}
 _DTYPE_CODES = {dtype.short: dtype.code for dtype in BY_CODE}
 _OPTIONS = ("grid", "groups", "args", "after", "deadline", "alone", "timed")  # of a launch
 _ALL_DTYPES = (1 << len(BY_CODE)) - 1
@@ -230,62 +219,6 @@ def explain_name(kernel: Kernel, name: object) -> str:
 # -- creation --------------------------------------------------------------------------------------
 
 
-def _read_file(path: Path, what: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        failed = LoadFailed(f"{what}: {path}: {error.strerror}")
-        failed.errno = error.errno or 0
-        raise failed from None
-    except ValueError as error:
-        raise InvalidArgument(f"{what}: {path!r}: {error}") from None
-
-
-def _read_source(source: Any, path: Any, language: str | None) -> tuple[Any, str | None, bool]:
-    """(code, name, whether it is HLSL)"""
-    if language not in (None, "glsl", "hlsl", "spirv"):
-        raise InvalidArgument(f"kernel: language: '{language}' is none of glsl, hlsl, spirv")
-    if (source is None) == (path is None):
-        raise InvalidArgument("kernel: give a path, or source=")
-    if source is not None:
-        if not isinstance(source, (str, bytes, bytearray, memoryview)):
-            raise InvalidType(f"kernel: source: a text or bytes, not {type(source)}")
-        return source if isinstance(source, str) else bytes(source), None, language == "hlsl"
-    if isinstance(path, str) and ("\n" in path or path.lstrip().startswith("#version")):
-        raise InvalidArgument("kernel: path: this is a text, not a path: give it as source=")
-    if isinstance(path, (bytes, bytearray, memoryview)):
-        return bytes(path), None, language == "hlsl"
-    try:
-        file = Path(os.fspath(path))
-    except TypeError:
-        raise InvalidType(f"kernel: a path or bytes, not {type(path)}") from None
-    if file.suffix in _FOREIGN:
-        raise InvalidArgument(f"kernel: {file}: it is {_FOREIGN[file.suffix]}")
-    return _read_file(file, "kernel"), file.name, language == "hlsl" or file.suffix == ".hlsl"
-
-
-def _read_includes(include: Iterable[Any] | Mapping[str, str] | None) -> list[tuple[str, Any]]:
-    """Files by name: of a mapping, or of files and folders."""
-    if include is None:
-        return []
-    if isinstance(include, Mapping):
-        return list(include.items())
-    if isinstance(include, (str, os.PathLike)):
-        include = [include]
-    found: list[tuple[str, Any]] = []
-    for one in include:
-        path = Path(one)
-        files = (
-            sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-        )
-        root = path if path.is_dir() else path.parent
-        found += [
-            (file.relative_to(root).as_posix(), _read_file(file, "kernel: include"))
-            for file in files
-        ]
-    return found
-
-
 def _number_bits(name: str, value: Any, dtype: DType) -> tuple[int, int]:
     """(size, bits) of a specialization constant; a bool has 4 bytes."""
     formats = {"float16": "<e", "float32": "<f", "float64": "<d", "bool": "<I"}
@@ -300,7 +233,7 @@ def _number_bits(name: str, value: Any, dtype: DType) -> tuple[int, int]:
     return len(packed), int.from_bytes(packed, "little")
 
 
-def _specialize(constants: Mapping[Any, Any], declared: Any) -> list[tuple[int, int, int]]:
+def _to_specializations(constants: Mapping[Any, Any], declared: Any) -> list[tuple[int, int, int]]:
     by_name = {name: (id_, dtype) for name, id_, dtype, _ in declared if name}
     by_id = {id_: (id_, dtype) for _, id_, dtype, _ in declared}
     found = []
@@ -313,70 +246,31 @@ def _specialize(constants: Mapping[Any, Any], declared: Any) -> list[tuple[int, 
     return found
 
 
+def specialize(
+    make: Callable[[list[tuple[int, int, int]]], Kernel], constants: Mapping[Any, Any] | None
+) -> Kernel:
+    """Make a kernel with values of specialization constants."""
+    if constants is not None and not isinstance(constants, Mapping):
+        raise InvalidType(f"kernel: constants: a dict, not {type(constants)}")
+    kernel = make([])
+    if constants:  # their types are in the module
+        kernel = make(_to_specializations(constants, kernel._inspect()[5]))
+    return kernel
+
+
 def create(
-    context: Context,
-    path: Any,
-    *,
-    source: Any,
-    name: str | None,
-    entry: str | None,
-    defines: Mapping[str, object] | None,
-    include: Any,
-    constants: Mapping[Any, Any] | None,
-    language: str | None,
-    trusted: bool,
-    optimize: bool,
-    deadline: Duration,
-    tenant: str | None,
-    memory: Size | None,
+    context: Context, source: Source, constants: Mapping[Any, Any] | None, trusted: bool
 ) -> Kernel:
     """Make a kernel (`Context.kernel`)."""
-    code, file_name, hlsl = _read_source(source, path, language)
-    compiles = language != "spirv" and (isinstance(code, str) or not code.startswith(_SPIRV))
-    if compiles and not isinstance(code, str) and b"\0" in code:
-        where = "the bytes are" if path is None or file_name is None else f"{path}: it is"
-        raise InvalidArgument(f"kernel: {where} neither SPIR-V nor a text in UTF-8")
-    if not compiles and (defines or include):
-        raise InvalidArgument("kernel: defines, include: a SPIR-V module is compiled already")
-    if name is None and file_name is not None:
-        name = file_name if compiles else file_name.removesuffix(".spv")
-    for what, mapping in (("defines", defines), ("constants", constants)):
-        if mapping is not None and not isinstance(mapping, Mapping):
-            raise InvalidType(f"kernel: {what}: a dict, not {type(mapping)}")
-    options: dict[str, Any] = {"trusted": trusted, "optimize": optimize, "hlsl": hlsl}
-    options["deadline"] = to_ns(deadline, "kernel: deadline")
-    options["memory"] = to_bytes(memory, "kernel: memory")
-    texts = [
-        (key, None if value is None else str(int(value) if isinstance(value, bool) else value))
-        for key, value in (defines or {}).items()
-    ]
-    includes = _read_includes(include)
 
     def make(specializations: list[tuple[int, int, int]]) -> Kernel:
         try:
             made: Kernel = _native.kernel_create(
-                context,
-                code,
-                compiles,
-                name,
-                entry,
-                tenant,
-                options,
-                specializations,
-                texts,
-                includes,
+                context, source.fields, source.compiles, trusted, specializations
             )
-        except CallerError as error:
-            rename(
-                error,
-                (r"^bh_\w+: options\.(\w+) is ", r"kernel: \1: it is "),
-                (r"^bh_\w+: source\.(tenant|memory)(_limit)? is ", r"kernel: \1: it is "),
-                (r"^bh_\w+: ", "kernel: "),
-            )
+        except Error as error:
+            sources.blame("kernel", error)
             raise
         return made
 
-    kernel = make([])
-    if constants:  # their types are in the module
-        kernel = make(_specialize(constants, kernel._inspect()[5]))
-    return kernel
+    return specialize(make, constants)

@@ -23,6 +23,8 @@ MODULES = (
     bh.judging,
     bh.kernel,
     bh.mapping,
+    bh.module,
+    bh.source,
     bh.stream,
     bh.values,
     bh.verdict,

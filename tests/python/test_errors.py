@@ -1,10 +1,12 @@
 """Failures of kernels: what is raised, and what goes on."""
 
+import dataclasses
 import inspect
 import os
 import pickle
 import re
 import signal
+from types import SimpleNamespace
 
 import bulkhead as bh
 import numpy as np
@@ -52,6 +54,15 @@ def test_every_status_has_a_class():
     assert issubclass(bh.ViewError, BufferError) and issubclass(bh.Timeout, TimeoutError)
     assert issubclass(bh.InputError, bh.KernelError) and issubclass(bh.GuiltyError, bh.KernelError)
     assert bh.errors.make_error(bh.Status.SYSTEM, "m", 24, 0, 0).errno == 24
+
+
+def test_the_errno_of_a_poisoned_load(stream, ctx):
+    verdict = stream.fill(ctx.empty(1)).result(BOUND)
+    for status in (bh.Status.LOAD_FAILED, bh.Status.SYSTEM):
+        failed = dataclasses.replace(verdict, status=status, kind=status.kind, errno=5)
+        error = bh.errors.make_poison(SimpleNamespace(verdict=failed, _lost=None), 0, "")
+        assert isinstance(error, bh.Poisoned) and error.errno == 5
+        assert pickle.loads(pickle.dumps(error)).errno == 5
 
 
 def test_a_hang(ctx, kernels):

@@ -41,6 +41,8 @@ def test_what_is_the_parents(ctx, stream, kernels, held):
     done.wait(BOUND)
     view = x.numpy()
     launch = stream.prepare(kernels.square, grid=2, X=x, Y=ctx.empty(2))
+    module = ctx.compile(source="#version 450\nvoid main() { factr; }")
+    assert module.event.exception(BOUND).log
 
     def child():
         for use in (
@@ -53,6 +55,9 @@ def test_what_is_the_parents(ctx, stream, kernels, held):
             x.numpy,
             lambda: memoryview(x),
             lambda: ctx.kernel(SHADERS / "saxpy.spv"),
+            lambda: ctx.compile(source=""),
+            module.kernel,
+            lambda: module.log,
             event.wait,
             event.result,
             event.cancel,
@@ -73,9 +78,10 @@ def test_what_is_the_parents(ctx, stream, kernels, held):
             np.asarray(x)
         # What had ended can be asked.
         assert done.done() and done.verdict.ready and done.result().ready
+        assert module.event.exception().code == "COMPILE_FAILED"
         assert not event.done() and event.verdict is None
         assert view.tolist() == [1, 2]
-        repr((ctx, stream, x, event, done, kernels.square, launch))
+        repr((ctx, stream, x, event, done, kernels.square, launch, module))
 
     in_child(child)
     assert not event.done() and view.tolist() == [1, 2]
@@ -86,7 +92,7 @@ def test_dropping_does_nothing(kernels):
     stream = ctx.stream()
     x = ctx.asarray(np.arange(4))
     event = stream.fill(ctx.empty(1))
-    things = [ctx, stream, x, event, x.numpy(), memoryview(x)]
+    things = [ctx, stream, x, event, x.numpy(), memoryview(x), ctx.compile(source="")]
 
     def child():
         nonlocal ctx, stream, x, event

@@ -53,7 +53,15 @@ def calls(ctx, stream, kernels):
     event = stream.fill(ctx.empty(1))
     event.wait(BOUND)
     source = "#version 450\nvoid main() {}"
+    module = ctx.compile(source=source)
+    module.event.wait(BOUND)
     found = {
+        "compile": ctx.compile,
+        "compile tenant": lambda v: ctx.compile(source=source, tenant=v),
+        "compile memory": lambda v: ctx.compile(source=source, memory=v),
+        "compile include": lambda v: ctx.compile(source=source, include=v),
+        "module kernel": module.kernel,
+        "module constants": lambda v: module.kernel(constants=v),
         "launch": lambda v: stream.launch(v, grid=1),
         "submit": lambda v: stream.submit([v]),
         "fill": lambda v: stream.fill(v, 1),

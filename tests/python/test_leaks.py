@@ -139,6 +139,23 @@ def test_streams_and_kernels(ctx, kernels):
     check_rounds(one_round)
 
 
+def test_modules(ctx):
+    bad, good = "#version 450\nvoid main() { factr; }", "#version 450\nvoid main() {}"
+    for source in (bad, good):  # what nobody has looked at is not kept
+        module = ctx.compile(source=source, defines={"A": 1})
+        module.event.exception(BOUND)
+        assert (module.log == "") == (source == good)
+
+    def one_round():
+        assert ctx.compile(source=bad, defines={"A": 1}).event.exception(BOUND).log
+        module = ctx.compile(source=good, defines={"A": 1})
+        repr(module), module.kernel("name").code, module.code, module.log, module.event.verdict
+        with contextlib.suppress(bh.Error):
+            ctx.compile(source=good, tenant="x" * 64)
+
+    check_rounds(one_round, 3_000)
+
+
 def test_poisoned_events(ctx, kernels):
     with ctx.stream() as stream:
         x, y = ctx.empty(4), ctx.empty(4)

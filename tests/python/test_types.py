@@ -19,10 +19,13 @@ import numpy as np
 async def main() -> None:
     with bh.Context(spares=0) as ctx, ctx.stream(deadline="500ms") as stream:
         kernel = ctx.kernel("saxpy.spv", defines={"R": 3})
+        module: bh.Module = ctx.compile(source="", tenant="a", memory="1G", deadline="5s")
+        compiled: bh.Verdict = await module.event
+        made: tuple[bh.Kernel, bytes, str] = module.kernel("name"), module.code, module.log
         x: bh.Buffer = ctx.asarray(np.ones(3))
         event: bh.Event = stream.launch(kernel, grid=x.size, X=x, Y=bh.out(x), a=2.0)
         verdict: bh.Verdict = await event
-        print(verdict.code, verdict.blame == bh.Blame.CERTAIN, x.numpy().sum(), kernel.info.outputs)
+        print(compiled, made, verdict.code, verdict.blame == bh.Blame.CERTAIN, x.numpy().sum(), kernel.info.outputs)
         launch: bh.Launch = stream.prepare(kernel, groups=(1, 2))
         launch(a=1).wait(timeout="1s")
         for one in bh.as_completed([event], timeout=5):

@@ -1,0 +1,83 @@
+"""Module: a source that is compiled while the program goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from . import _native, kernel as kernels, source as sources
+from .errors import Error, InvalidArgument
+from .values import with_hints
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .kernel import Kernel
+    from .source import Source
+
+
+class Module(_native.Module):
+    """A source that a sandboxed process compiles. `Context.compile` makes it.
+
+    `event` is that of the compile. It is POISONED if the source has errors, and the exception's
+    `log` has them all. A module that you drop is compiled all the same: `event.cancel()` ends that.
+    """
+
+    __slots__ = ()
+
+    @with_hints("kernel")
+    def kernel(
+        self,
+        name: str | None = None,
+        *,
+        constants: Mapping[str | int, float] | None = None,
+        trusted: bool = False,
+    ) -> Kernel:
+        """Make a kernel, as `Context.kernel` does. Does not wait: raises `Error` (PENDING) while
+        the compile goes on.
+
+        >>> module = ctx.compile(source='''
+        ...     #version 450
+        ...     layout(local_size_x = 64) in;
+        ...     layout(constant_id = 0) const uint N = 1;
+        ...     layout(set = 0, binding = 0) buffer X { uint x[]; };
+        ...     void main() { x[gl_GlobalInvocationID.x] = N; }''')
+        >>> module.event.wait()
+        >>> seven, x = module.kernel(constants={"N": 7}), ctx.empty(64, "uint32")
+        >>> stream.launch(seven, grid=64, X=x).wait()
+        >>> x.tolist()[:3]
+        [7, 7, 7]
+        """
+        return kernels.specialize(
+            lambda specializations: self._make(name, trusted, specializations), constants
+        )
+
+    def _make(
+        self, name: str | None, trusted: bool, specializations: list[tuple[int, int, int]]
+    ) -> Kernel:
+        try:
+            made: Kernel = self._kernel(name, trusted, specializations)
+        except Error as error:
+            sources.blame("kernel", error)
+            raise
+        return made
+
+    @property
+    def code(self) -> bytes:
+        """The SPIR-V module. Does not wait, as `kernel` does not."""
+        with self._make(None, False, []) as kernel:
+            return kernel.code
+
+    def __repr__(self) -> str:
+        return f"<bulkhead.Module, {self.event.state}>"
+
+
+def compile_source(context: Context, source: Source) -> Module:
+    """Start a compile (`Context.compile`)."""
+    if not source.compiles:
+        raise InvalidArgument("compile: this is SPIR-V already: Context.kernel takes it")
+    try:
+        made: Module = _native.module_compile(context, source.fields)
+    except Error as error:
+        sources.blame("compile", error)
+        raise
+    return made
