@@ -244,16 +244,23 @@ static int own_descriptor(const char *path) {
     return -1;
 }
 
-/* What |path| names below this process's own folder in /proc, which is another in the opener; NULL:
- * it lies elsewhere. */
-static const char *own_folder(const char *path) {
-    static const char *const folders[] = {"/proc/self/", "/proc/thread-self/"};
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        if (strncmp(path, folders[i], strlen(folders[i])) == 0) {
-            return path + strlen(folders[i]);
-        }
+/* Writes the path by number of what |path| names below this process's own folder in /proc, which is
+ * another one in the opener. Returns its length, 0 if |path| lies elsewhere, or -errno. */
+static int by_number(const char *path, char out[PATH_MAX]) {
+    static const char process[] = "/proc/self/", thread[] = "/proc/thread-self/";
+    const bool of_process = strncmp(path, process, strlen(process)) == 0;
+    if (!of_process && strncmp(path, thread, strlen(thread)) != 0) {
+        return 0;
     }
-    return NULL;
+    /* The process's folder is that of its first thread: if that has ended, it has no files. A
+     * thread's folder has less, but this thread waits for the answer, so its folder stays. */
+    char first, numbers[64];
+    const bool lives = of_process && readlink("/proc/self/exe", &first, 1) == 1;
+    const ssize_t length =
+        readlink(lives ? "/proc/self" : "/proc/thread-self", numbers, sizeof numbers);
+    return length < 0 ? -errno
+                      : snprintf(out, PATH_MAX, "/proc/%.*s/%s", (int)length, numbers,
+                                 path + strlen(of_process ? process : thread));
 }
 
 /* Makes the request. Returns 0, or the errno with which opening the file would have failed. */
@@ -271,11 +278,13 @@ static int compose(const bh_file_source *source, struct request *request) {
     }
     request->from = -1;
     what->named = 1;
-    /* This thread waits for the answer, so its folder stays; the first thread may have ended. */
-    const char *rest = own_folder(source->path);
-    int length = rest ? snprintf(request->path, sizeof request->path, "/proc/%d/task/%d/%s",
-                                 (int)getpid(), (int)gettid(), rest)
-                      : snprintf(request->path, sizeof request->path, "%s", source->path);
+    int length = by_number(source->path, request->path);
+    if (length < 0) {
+        return -length;
+    }
+    if (length == 0) {
+        length = snprintf(request->path, sizeof request->path, "%s", source->path);
+    }
     what->path_bytes = request->path_bytes = (uint32_t)length;
     return length < (int)sizeof request->path ? 0 : ENAMETOOLONG;
 }

@@ -234,24 +234,47 @@ static void spares_take_over(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
+/* In the opener these paths would be others. */
+static void expect_program(bh_context *context, const char *path) {
+    bh_file_source source;
+    bh_file_source_init(&source);
+    source.path = path;
+    source.format = BH_FILE_RAW;
+    bh_buffer *exe = fx_load(context, &source);
+    BHT_MEM_EQ(fx_mapped(exe), "\177ELF", 4);
+    bh_buffer_release(exe);
+}
+
 static void *live_on(void *unused) {
     (void)unused;
     WAIT_UNTIL(bht_process_state(getpid()) == 'Z', 20000);
     bh_context *context = fx_context(NULL);
     one_death_and_one_success(context);
-    /* Its own folder in /proc, which is another one in the opener. */
-    static const char *const paths[] = {"/proc/self/exe", "/proc/thread-self/exe"};
-    for (size_t i = 0; i < BHT_COUNT(paths); i++) {
-        bh_file_source source;
-        bh_file_source_init(&source);
-        source.path = paths[i];
-        source.format = BH_FILE_RAW;
-        bh_buffer *exe = fx_load(context, &source);
-        BHT_MEM_EQ(fx_mapped(exe), "\177ELF", 4);
-        bh_buffer_release(exe);
-    }
+    expect_program(context, "/proc/self/exe");
+    expect_program(context, "/proc/thread-self/exe");
     BHT_EQ(bh_context_destroy(context), BH_OK);
     _exit(0);
+}
+
+/* A thread's folder has neither task nor map_files. */
+static void files_in_the_hosts_own_folder_of_proc(void) {
+    bh_context *context = fx_context(NULL);
+    char path[128];
+    expect_program(context, "/proc/self/exe");
+    expect_program(context, "/proc/thread-self/exe");
+    snprintf(path, sizeof path, "/proc/self/task/%d/exe", (int)gettid());
+    expect_program(context, path);
+    unsigned long begin, end;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    BHT_TRUE(maps && fscanf(maps, "%lx-%lx", &begin, &end) == 2);
+    fclose(maps);
+    snprintf(path, sizeof path, "/proc/self/map_files/%lx-%lx", begin, end);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) { /* most users may not */
+        close(fd);
+        expect_program(context, path);
+    }
+    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* Its /proc/self is empty from then on. */
@@ -500,6 +523,7 @@ int main(int argc, char **argv) {
         BHT_TEST(spares_take_over),
         BHT_TEST(workers_start_beside_each_other),
         BHT_TEST(a_host_whose_first_thread_has_ended),
+        BHT_TEST(files_in_the_hosts_own_folder_of_proc),
         BHT_TEST(a_host_without_standard_streams),
         BHT_TEST(a_log_function_that_calls_back),
         BHT_TEST(a_verdict_keeps_no_descriptor),
