@@ -136,8 +136,8 @@ for groups in -1 4294967296 1,2,3,4 1, ,1 1,,1 '' 0x10 +1 1.0 '1 '; do
 done
 odd INVALID_ARGUMENT "at least one group" run "$sq" --json --groups 1,0 "${both[@]}"
 odd LIMIT_EXCEEDED "--groups: 4294967295 workgroups in x" run "$sq" --json --groups 4294967295 "${both[@]}"
-for selector in lavapipe:9 9 256 -1 a:b:c "$(printf 'x%.0s' {1..500})"; do
-    odd NO_DEVICE "see bulkhead devices" "${r[@]}" "${both[@]}" --device "$selector"
+for selector in lavapipe:9 nvidia:3 any:3 9 256 -1 a:b:c "$(printf 'x%.0s' {1..500})"; do
+    odd NO_DEVICE "--device: no device matches '${selector:0:100}'; the devices are: lavapipe:0" "${r[@]}" "${both[@]}" --device "$selector"
 done
 odd INVALID_ARGUMENT "the selector is empty" "${r[@]}" "${both[@]}" --device ''
 odd INVALID_ARGUMENT "is too small: use 64M to 1048576T, or none" "${r[@]}" "${both[@]}" --memory-limit 1
