@@ -10,7 +10,7 @@
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 #include "tool/text.h"
 
 struct finding {

@@ -9,8 +9,8 @@
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
+#include "tool/quantity.h"
 #include "tool/report/columns.h"
-#include "tool/report/quantity.h"
 
 static const struct bhi_column columns[] = {{.name = "JOB", .most = 24},
                                             {.name = "LINE", .right = true},

@@ -21,7 +21,7 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/json.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 #define SECOND UINT64_C(1000000000)
 #define POLL   (10 * SECOND)

@@ -23,8 +23,8 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/json.h"
+#include "tool/quantity.h"
 #include "tool/report/page.h"
-#include "tool/report/quantity.h"
 
 enum { LOG_LINES = 100, LOG_LINE = 1024 };
 

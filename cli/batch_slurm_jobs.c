@@ -14,7 +14,7 @@
 #include "tool/content_hash.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 #define SECOND UINT64_C(1000000000)
 

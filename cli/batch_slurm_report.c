@@ -10,7 +10,7 @@
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 void bhi_batch_slurm_progress(struct bhi_shards *shards, const char *state) {
     struct bhi_complaint ignored; /* the report at the end says what is wrong */

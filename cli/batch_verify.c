@@ -18,7 +18,7 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/json.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 #include "tool/text.h"
 
 enum finding { UNCHANGED, REPLACED, MISSING, CHANGED, UNREADABLE, UNKNOWN, FINDINGS };

@@ -9,6 +9,7 @@
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
+#include "tool/quantity.h"
 #include "tool/session.h"
 #include "tool/text.h"
 
@@ -19,14 +20,6 @@ static const char *type_name(uint32_t device_type) {
 
 static void api_text(uint32_t version, char out[32]) {
     snprintf(out, 32, "%u.%u.%u", version >> 22 & 0x7F, version >> 12 & 0x3FF, version & 0xFFF);
-}
-
-static void memory_text(uint64_t bytes, char out[32]) {
-    if (bytes < 1u << 30) {
-        snprintf(out, 32, "%.1f MiB", (double)bytes / (double)(1u << 20));
-    } else {
-        snprintf(out, 32, "%.1f GiB", (double)bytes / (double)(1u << 30));
-    }
 }
 
 static json_t *device_json(const bh_device_info *device) {
@@ -96,11 +89,11 @@ static void print_field(const char *label, const char *format, ...) {
 }
 
 static void print_device(const bh_device_info *device) {
-    char name[256], driver[256], info[256], api[32], memory[32], free_memory[32];
+    char name[256], driver[256], info[256], api[32], memory[BHI_QUANTITY], unused[BHI_QUANTITY];
     char features[2048] = "";
     size_t used = 0;
     api_text(device->api_version, api);
-    memory_text(device->memory_total, memory);
+    bhi_quantity_bytes(memory, device->memory_total);
     printf("%s\n", bhi_text_clean(name, sizeof name, device->selector));
     print_field("name", "%s", bhi_text_clean(name, sizeof name, device->name));
     print_field("driver", "%s %s", bhi_text_clean(driver, sizeof driver, device->driver),
@@ -108,17 +101,17 @@ static void print_device(const bh_device_info *device) {
     print_field("type", "%s", type_name(device->device_type));
     print_field("API", "Vulkan %s", api);
     if (device->memory_known) {
-        memory_text(device->memory_free, free_memory);
-        print_field("memory", "%s, %s free", memory, free_memory);
+        print_field("memory", "%s, %s free", memory,
+                    bhi_quantity_bytes(unused, device->memory_free));
     } else {
         print_field("memory", "%s", memory);
     }
-    memory_text(device->max_storage_range, memory);
     print_field("limits",
                 "%u invocations and %u bytes of shared memory a workgroup, %u bytes of push "
                 "constants\n%u x %u x %u workgroups, %s bound as one storage buffer",
                 device->max_group_invocations, device->max_shared_bytes, device->max_push_bytes,
-                device->max_groups[0], device->max_groups[1], device->max_groups[2], memory);
+                device->max_groups[0], device->max_groups[1], device->max_groups[2],
+                bhi_quantity_bytes(memory, device->max_storage_range));
     for (uint32_t i = 0; i < device->feature_count && i < 64 && used < sizeof features; i++) {
         used += (size_t)snprintf(features + used, sizeof features - used, "%s%s", i ? " " : "",
                                  bhi_text_clean(name, sizeof name, device->features[i]));

@@ -6,7 +6,7 @@
 
 #include "tool/device_list.h"
 #include "tool/json.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 #define NVIDIA 0x10de /* its PCI vendor id */
 

@@ -12,6 +12,7 @@
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
 #include "tool/json.h"
+#include "tool/quantity.h"
 #include "tool/text.h"
 
 enum { LABEL = 14 };
@@ -129,7 +130,7 @@ static const char *advice_of(const bh_verdict *verdict, bool trusted) {
 }
 
 void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trusted) {
-    char line[256], hash[65];
+    char line[256], hash[65], time[BHI_QUANTITY];
     const char *kernel = verdict->kernel_name[0] ? verdict->kernel_name : "the submission";
 
     bhi_complain(command, "%s is poisoned: %s (%s)", kernel, bh_status_text(verdict->status),
@@ -172,8 +173,7 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
         print_line("origin", line);
     }
     if (verdict->ended_ns) {
-        snprintf(line, sizeof line, "%.3f ms", (double)elapsed_ns(verdict) / 1e6);
-        print_line("time", line);
+        print_line("time", bhi_quantity_time(time, elapsed_ns(verdict)));
     }
     print_line("outputs", "none were written");
     print_line("what to do", advice_of(verdict, trusted));
@@ -205,16 +205,19 @@ static void print_spread(FILE *stream, const char *what, const struct bhi_spread
         fprintf(stream, "  %-7s not known: the device gave no timestamps\n", what);
         return;
     }
-    fprintf(stream, "  %-7s%10.3f ms", what, (double)spread->warm_up_ns / 1e6);
-    if (spread->count) {
-        fprintf(stream, "%10.3f ms%10.3f ms%10.3f ms", (double)spread->min_ns / 1e6,
-                (double)spread->median_ns / 1e6, (double)spread->p99_ns / 1e6);
+    fprintf(stream, "  %-7s", what);
+    const uint64_t times[] = {spread->warm_up_ns, spread->min_ns, spread->median_ns,
+                              spread->p99_ns};
+    for (size_t i = 0; i < (spread->count ? sizeof times / sizeof times[0] : 1); i++) {
+        char time[BHI_QUANTITY];
+        fprintf(stream, "%13s", bhi_quantity_time(time, times[i]));
     }
     fputc('\n', stream);
 }
 
 void bhi_verdict_print_times(FILE *stream, const struct bhi_run_outcome *outcome) {
-    fprintf(stream, "%llu submission%s\n  %-7s%13s", (unsigned long long)outcome->submissions,
+    char count[BHI_QUANTITY];
+    fprintf(stream, "%s submission%s\n  %-7s%13s", bhi_quantity_count(count, outcome->submissions),
             outcome->submissions == 1 ? "" : "s", "", "warm-up");
     if (outcome->host.count) {
         fprintf(stream, "%13s%13s%13s", "min", "median", "p99");

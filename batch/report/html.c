@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "batch/report/tally.h"
+#include "tool/quantity.h"
 #include "tool/report/page.h"
-#include "tool/report/quantity.h"
 #include "tool/report/timeline.h"
 
 enum { FAILURES = 1000, JOBS = 5000 };

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "batch/report/tally.h"
+#include "tool/quantity.h"
 #include "tool/report/columns.h"
-#include "tool/report/quantity.h"
 #include "tool/text.h"
 
 enum { SHOWN = 50, ALIKE = 5 }; /* ALIKE: shown of failures with like messages */

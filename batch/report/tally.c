@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 static void count_device(struct bhi_tally *tally, const char *selector) {
     size_t at = 0;

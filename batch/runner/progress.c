@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tool/clock.h"
+#include "tool/quantity.h"
 #include "tool/text.h"
 
 enum {
@@ -34,16 +35,13 @@ static uint64_t count_ended(const struct bhi_queue_counts *counts) {
     return ended;
 }
 
-/* Prints "1 h 05 min", "3 min 20 s" or "12 s". */
-static void print_time(char *out, size_t capacity, double seconds) {
-    const unsigned long whole = (unsigned long)(seconds + 0.5);
-    if (whole >= 3600) {
-        snprintf(out, capacity, "%lu h %02lu min", whole / 3600, whole % 3600 / 60);
-    } else if (whole >= 60) {
-        snprintf(out, capacity, "%lu min %02lu s", whole / 60, whole % 60);
-    } else {
-        snprintf(out, capacity, "%lu s", whole);
+/* As all times for people, but in whole seconds: "1 h 05 min", "3 min 20 s" or "12 s". */
+static const char *print_time(char out[BHI_QUANTITY], uint64_t seconds) {
+    if (seconds >= 60) {
+        return bhi_quantity_time(out, seconds * second_ns);
     }
+    snprintf(out, BHI_QUANTITY, "%u s", (unsigned)seconds);
+    return out;
 }
 
 /* -- how fast -----------------------------------------------------------------------------------
@@ -61,15 +59,15 @@ static void note_sample(struct bhi_batch_progress *progress, uint64_t now, uint6
     progress->samples[progress->sample_count++] = (struct bhi_progress_sample){now, ended};
 }
 
-/* Jobs a second: in the last minute, if enough have ended in it to tell, and otherwise since the
- * beginning. */
-static double rate_of(const struct bhi_batch_progress *progress, uint64_t now, uint64_t ended) {
+/* How many jobs have ended, and in which time: in the last minute, if enough have ended in it to tell,
+ * and otherwise since the beginning. */
+static struct bhi_progress_sample pace_of(const struct bhi_batch_progress *progress, uint64_t now,
+                                          uint64_t ended) {
     struct bhi_progress_sample from = {progress->began_ns, progress->ended_before};
     if (!progress->over && progress->sample_count && ended - progress->samples[0].ended >= ENOUGH) {
         from = progress->samples[0];
     }
-    const double seconds = (double)(now - from.time_ns) / 1e9;
-    return seconds > 0 ? (double)(ended - from.ended) / seconds : 0;
+    return (struct bhi_progress_sample){now - from.time_ns, ended - from.ended};
 }
 
 /* -- what holds it up --------------------------------------------------------------------------- */
@@ -78,13 +76,14 @@ static double rate_of(const struct bhi_batch_progress *progress, uint64_t now, u
 static const char *print_stall(const struct bhi_batch_progress *progress, uint64_t now,
                                char out[LINE]) {
     const size_t count = progress->late_count;
+    char time[BHI_QUANTITY];
     out[0] = '\0';
     if (now - progress->moved_ns < plain_every_ns || progress->over) {
         return out;
     }
     if (!count) {
-        snprintf(out, LINE, "no job has ended for %llu s",
-                 (unsigned long long)((now - progress->moved_ns) / second_ns));
+        print_time(time, (now - progress->moved_ns) / second_ns);
+        snprintf(out, LINE, "no job has ended for %s", time);
         return out;
     }
     const int used =
@@ -92,8 +91,9 @@ static const char *print_stall(const struct bhi_batch_progress *progress, uint64
                  count == 1 ? "1 job runs into its deadline" : "%zu jobs run into their deadline%s",
                  count, progress->late_same ? "" : "s");
     if (progress->late_same) {
-        snprintf(out + used, LINE - (size_t)used, " of %g s",
-                 (double)progress->late_ns / (double)second_ns);
+        snprintf(out + used, LINE - (size_t)used, " of %s",
+                 progress->late_ns % second_ns ? bhi_quantity_time(time, progress->late_ns)
+                                               : print_time(time, progress->late_ns / second_ns));
     }
     return out;
 }
@@ -138,42 +138,44 @@ static void add(char line[LINE], int width, bool *full, const char *format, ...)
 static void print_line(const struct bhi_batch_progress *progress,
                        const struct bhi_queue_counts *counts, int width, char line[LINE]) {
     const uint64_t *of = counts->of;
-    const uint64_t now = bhi_clock_ns(), ended = count_ended(counts), failed = of[BHI_JOB_FAILED];
+    const uint64_t now = bhi_clock_ns(), ended = count_ended(counts);
     const bool told = now - progress->began_ns >= second_ns / 2 || ended == counts->total;
-    const double rate = told ? rate_of(progress, now, ended) : 0;
+    const struct bhi_progress_sample pace = pace_of(progress, now, ended);
+    const bool paced = told && pace.time_ns > 0 && pace.ended > 0;
     bool full = false;
-    char text[LINE];
+    char text[LINE], first[BHI_QUANTITY], second[BHI_QUANTITY];
     line[0] = '\0';
     /* First what matters most: a narrow terminal shows only the beginning. After the end nothing
      * more runs, even if jobs are left. */
-    if (rate > 0 && ended < counts->total && !progress->over) {
-        print_time(text, sizeof text, (double)(counts->total - ended) / rate);
-        add(line, width, &full, "%s left", text);
+    if (paced && ended < counts->total && !progress->over) {
+        const double most = 1e9, left = (double)(counts->total - ended) / (double)pace.ended *
+                                        (double)pace.time_ns / (double)second_ns;
+        print_time(first, (uint64_t)((left < most ? left : most) + 0.5));
+        add(line, width, &full, "%s left", first);
     }
     if (ended < counts->total && *print_stall(progress, now, text)) {
         add(line, width, &full, "%s", text);
     }
-    add(line, width, &full, "%llu of %llu done", (unsigned long long)of[BHI_JOB_DONE],
-        (unsigned long long)counts->total);
+    add(line, width, &full, "%s of %s done", bhi_quantity_count(first, of[BHI_JOB_DONE]),
+        bhi_quantity_count(second, counts->total));
     /* In a log all lines but the last have the same fields. */
-    if (failed || (!progress->terminal && ended < counts->total)) {
-        add(line, width, &full, "%llu failed", (unsigned long long)failed);
+    if (of[BHI_JOB_FAILED] || (!progress->terminal && ended < counts->total)) {
+        add(line, width, &full, "%s failed", bhi_quantity_count(first, of[BHI_JOB_FAILED]));
     }
     if (of[BHI_JOB_QUARANTINED]) {
-        add(line, width, &full, "%llu quarantined", (unsigned long long)of[BHI_JOB_QUARANTINED]);
+        bhi_quantity_count(first, of[BHI_JOB_QUARANTINED]);
+        add(line, width, &full, "%s quarantined", first);
     }
     if (of[BHI_JOB_CANCELLED]) {
-        add(line, width, &full, "%llu cancelled", (unsigned long long)of[BHI_JOB_CANCELLED]);
+        add(line, width, &full, "%s cancelled", bhi_quantity_count(first, of[BHI_JOB_CANCELLED]));
     }
     if (ended < counts->total) {
-        add(line, width, &full, "%llu running, %llu waiting",
-            (unsigned long long)of[BHI_JOB_RUNNING],
-            (unsigned long long)(of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED]));
+        bhi_quantity_count(second, of[BHI_JOB_WAITING] + of[BHI_JOB_SUBMITTED]);
+        add(line, width, &full, "%s running, %s waiting",
+            bhi_quantity_count(first, of[BHI_JOB_RUNNING]), second);
     }
-    if (rate > 0 && rate < 1) {
-        add(line, width, &full, "%.1f jobs/min", rate * 60);
-    } else if (rate > 0) {
-        add(line, width, &full, rate < 10 ? "%.1f jobs/s" : "%.0f jobs/s", rate);
+    if (paced) {
+        add(line, width, &full, "%s", bhi_quantity_rate(first, pace.ended, pace.time_ns));
     }
 }
 

@@ -11,7 +11,7 @@
 #include "batch/runner/cancel.h"
 #include "batch/shards/shards.h"
 #include "tool/outfile.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 static bool put(int folder, const char *path, const struct bhi_lock_signature *signature,
                 struct bhi_complaint *complaint) {

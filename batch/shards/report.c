@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "batch/report/tally.h"
 #include "batch/runner/cancel.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 #include "tool/report/timeline.h"
 
 struct notes {

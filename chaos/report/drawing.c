@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 #include "tool/report/timeline.h"
 
 enum { POINTS = 800, CURVE_WIDTH = 1600, CURVE_HEIGHT = 100 };

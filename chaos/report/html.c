@@ -6,8 +6,8 @@
 #include "chaos/check/power.h"
 #include "chaos/report/drawing.h"
 #include "chaos/report/facts.h"
+#include "tool/quantity.h"
 #include "tool/report/page.h"
-#include "tool/report/quantity.h"
 
 static const enum bhi_page_tone tones[] = {[BHI_CHAOS_VALID] = BHI_PAGE_GOOD,
                                            [BHI_CHAOS_INVALID] = BHI_PAGE_BAD,

@@ -5,8 +5,8 @@
 
 #include "chaos/check/power.h"
 #include "chaos/report/facts.h"
+#include "tool/quantity.h"
 #include "tool/report/columns.h"
-#include "tool/report/quantity.h"
 #include "tool/text.h"
 
 enum { LABEL = 14, SHOWN = 20, BAR = 40 };

@@ -15,6 +15,7 @@
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
+#include "tool/quantity.h"
 #include "tool/session.h"
 
 /* A header on a stream may announce this many bytes before they arrive; for more, the data must
@@ -100,8 +101,9 @@ static int check_memory(const struct bhi_run_request *request) {
     if (total <= available) {
         return BHI_EXIT_READY;
     }
-    bhi_complain(request->command, "the arrays need %.1f GiB of memory, %.1f GiB are available",
-                 (double)total / 0x1p30, (double)available / 0x1p30);
+    char needed[BHI_QUANTITY], free_now[BHI_QUANTITY];
+    bhi_complain(request->command, "the arrays need %s of memory, %s are available",
+                 bhi_quantity_bytes(needed, total), bhi_quantity_bytes(free_now, available));
     bhi_ending_blame(BH_NO_MEMORY);
     return BHI_EXIT_ENVIRON;
 }

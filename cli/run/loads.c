@@ -11,6 +11,7 @@
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
+#include "tool/quantity.h"
 #include "tool/session.h"
 #include "tool/task.h"
 #include "tool/text.h"
@@ -191,10 +192,11 @@ static void draw(struct bar *bar, const struct bhi_run_request *request) {
         return;
     }
     int filled = (int)((double)done / (double)total * BAR);
-    fprintf(stderr, "\rloading [%.*s%*s] %3d %%  %.1f of %.1f MiB ", filled,
+    char loaded[BHI_QUANTITY], all[BHI_QUANTITY];
+    fprintf(stderr, "\rloading [%.*s%*s] %3d %%  %10s of %s ", filled,
             "========================================", BAR - filled, "",
-            (int)((double)done / (double)total * 100), (double)done / 0x1p20,
-            (double)total / 0x1p20);
+            (int)((double)done / (double)total * 100), bhi_quantity_bytes(loaded, done),
+            bhi_quantity_bytes(all, total));
     bar->shown = true;
 }
 

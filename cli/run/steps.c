@@ -15,6 +15,7 @@
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"
 #include "tool/interrupt.h"
+#include "tool/quantity.h"
 #include "tool/session.h"
 #include "tool/text.h"
 
@@ -411,9 +412,11 @@ static void print_success(const struct bhi_run *run) {
         bhi_verdict_print_times(stream, outcome);
         return;
     }
-    fprintf(stream, "%llu submissions: minimum %.3f ms, median %.3f ms\n",
-            (unsigned long long)outcome->submissions, (double)outcome->min_ns / 1e6,
-            (double)outcome->median_ns / 1e6);
+    char count[BHI_QUANTITY], least[BHI_QUANTITY], median[BHI_QUANTITY];
+    fprintf(stream, "%s submissions: minimum %s, median %s\n",
+            bhi_quantity_count(count, outcome->submissions),
+            bhi_quantity_time(least, outcome->min_ns),
+            bhi_quantity_time(median, outcome->median_ns));
 }
 
 static void print_json(const struct bhi_run *run, int exit_status) {

@@ -5,7 +5,7 @@
 
 #include "judge/report/plots.h"
 #include "judge/report/rank.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 enum { ROWS = 5000 };
 

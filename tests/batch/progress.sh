@@ -30,7 +30,7 @@ case_name="a live line on a terminal"
 on_one_processor script -qefc "stty cols 100; '$BULKHEAD' batch jobs.jsonl --grace ${slowness}s" /dev/null < /dev/null > .stdout 2> .stderr
 status=$?
 expect_status 1
-expect_drawn '([0-9]+ min )?[0-9]+ s left, 1 of 2 done, 1 running, 0 waiting, [0-9.]+ jobs/(s|min)'
+expect_drawn '([0-9]+ min )?[0-9]+ s left, 1 of 2 done, 1 running, 0 waiting, [0-9.]+ a (second|minute)'
 # It is gone before the next thing is said: the failure, and the summary.
 if grep -qP '^.*\r\x1b\[K\x1b\[31mendless\x1b\[0m: quarantined, DEADLINE: ' .stdout; then
     passed=$((passed + 1))
@@ -50,7 +50,7 @@ on_one_processor cli batch jobs.jsonl --state plain --grace "${slowness}s"
 expect_status 1
 if grep -q $'[\r\x1b]' .stderr; then fail "there are control characters"; else passed=$((passed + 1)); fi
 # Every ten seconds it says how far it is.
-if [ "$(sed '/^[0-9][^:]* left, /d;/ running, /d;s/, [0-9.]* jobs\/\(s\|min\)$//;s/DEADLINE: .*/DEADLINE/' .stderr)" = "endless: quarantined, DEADLINE
+if [ "$(sed '/^[0-9][^:]* left, /d;/ running, /d;s/, [0-9.]* a \(second\|minute\)$//;s/DEADLINE: .*/DEADLINE/' .stderr)" = "endless: quarantined, DEADLINE
 1 of 2 done, 1 quarantined" ]; then
     passed=$((passed + 1))
 else

@@ -85,7 +85,7 @@ static void test_heartbeat(void) {
                 "27 s left, no job has ended for 29 s, 17 of 40 done, 3 failed, 1 quarantined\n");
     /* It ended where it is, as with --halt: what waits takes no time any more. */
     expect_told(&counts, 9, true,
-                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.3 jobs/s\n");
+                "17 of 40 done, 3 failed, 1 quarantined, 2 running, 17 waiting, 2.33 a second\n");
     /* Nothing has ended yet: that is said, too. */
     counts = (struct bhi_queue_counts){.of = {[BHI_JOB_RUNNING] = 1}, .total = 1};
     expect_told(&counts, 20, false,
@@ -125,11 +125,13 @@ static void slow_down(struct bhi_batch_progress *progress, unsigned second,
 }
 
 static void test_the_rate_is_of_the_last_minute(void) {
+    BHT_EQ(setenv("COLUMNS", "100", 1), 0);
     expect_last(90, slow_down,
-                "21 s left, 8100 of 10000 done, 0 failed, 0 running, 1900 waiting, "
-                "90 jobs/s");
+                "21 s left, 8,100 of 10,000 done, 0 failed, 0 running, 1,900 waiting, "
+                "90.0 a second");
     expect_last(160, slow_down,
-                "30 min 30 s left, 8170 of 10000 done, 0 failed, 0 running, 1830 waiting");
+                "30 min 30 s left, 8,170 of 10,000 done, 0 failed, 0 running, 1,830 waiting, "
+                "1.00 a second");
 }
 
 /* Two jobs are tried again and again. */
@@ -153,9 +155,10 @@ static void run_late_and_end(struct bhi_batch_progress *progress, unsigned secon
 }
 
 static void test_what_holds_it_up_is_named(void) {
-    expect_last(30, run_late, "2 jobs run into their deadline of 1.5 s, 0 of 10000 done, 0 failed");
+    expect_last(30, run_late,
+                "2 jobs run into their deadline of 1.50 s, 0 of 10,000 done, 0 failed");
     expect_last(30, run_late_and_end,
-                "2 h 51 min left, 29 of 10000 done, 0 failed, 2 running, 9969 waiting");
+                "2 h 51 min left, 29 of 10,000 done, 0 failed, 2 running, 9,969 waiting");
 }
 
 int main(int argc, char **argv) {

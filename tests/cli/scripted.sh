@@ -51,7 +51,7 @@ cli "${good[@]}" --repeat 5 --time
 expect_status 0
 expect_stdout "5 submissions"
 expect_stdout "           warm-up          min       median          p99"
-expect_stdout "  device      0.100 ms     0.200 ms     0.350 ms     0.500 ms"
+expect_stdout "  device        100 us       200 us       350 us       500 us"
 expect_stdout "  host "
 cli "${good[@]}" --repeat 5 --time --json
 expect_json '.times.device == {"warm_up_ms": 0.1, "min_ms": 0.2, "median_ms": 0.35, "p99_ms": 0.5}
@@ -59,7 +59,7 @@ expect_json '.times.device == {"warm_up_ms": 0.1, "min_ms": 0.2, "median_ms": 0.
 cli "${good[@]}" --repeat 300 --time --json # of 299 at most two are over
 expect_json '.times.device.p99_ms == 29.8'
 cli "${good[@]}" --time
-expect_stdout "  device      0.100 ms"
+expect_stdout "  device        100 us"
 grep -q min .stdout && fail "there is nothing behind the warm-up"
 cli "${good[@]}" --time --json
 expect_json '.times.device == {"warm_up_ms": 0.1, "min_ms": null, "median_ms": null, "p99_ms": null}'
@@ -424,9 +424,9 @@ expect_status 0
 expect_stdout "Scripted Two?[31m"
 expect_stdout "Vulkan 1.3.230"
 expect_stdout "robustBufferAccess2"
-expect_stdout "  memory    4.0 GiB, 1.5 GiB free"
+expect_stdout "  memory    4.00 GiB, 1.50 GiB free"
 case_name="devices, of which one says how much is free"
-if [ "$(grep -c "^  memory    4.0 GiB$" .stdout)" -eq 2 ]; then passed=$((passed + 1)); else fail "not two without"; fi
+if [ "$(grep -c "^  memory    4.00 GiB$" .stdout)" -eq 2 ]; then passed=$((passed + 1)); else fail "not two without"; fi
 cli devices --json
 expect_json '(.devices | length) == 3 and .devices[0].selector == "script:0"
     and .devices[2].type == "cpu" and .devices[0].api_version == "1.3.230"

@@ -9,8 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tool/quantity.h"
 #include "tool/report/columns.h"
-#include "tool/report/quantity.h"
 #include "tool/text.h"
 
 #define EURO  "\xE2\x82\xAC" /* one column */
@@ -147,7 +147,8 @@ static void amounts(void) {
         uint64_t ns;
         const char *text;
     } times[] = {{0, "0 us"},
-                 {1500, "2 us"},
+                 {999, "999 ns"},
+                 {1500, "1.50 us"},
                  {999499, "999 us"},
                  {999500, "1.00 ms"},
                  {12345678, "12.3 ms"},
@@ -175,6 +176,9 @@ static void amounts(void) {
         BHT_STR_EQ(bhi_quantity_count(out, counts[i].count), counts[i].text);
     }
     BHT_STR_EQ(bhi_quantity_rate(out, 8, 4000000000u), "2.00 a second");
+    BHT_STR_EQ(bhi_quantity_rate(out, 994, 10000000000000u), "5.96 a minute");
+    BHT_STR_EQ(bhi_quantity_rate(out, 995, 10000000000000u), "0.10 a second");
+    BHT_STR_EQ(bhi_quantity_rate(out, 0, 1000000000u), "0.00 a second");
     BHT_STR_EQ(bhi_quantity_rate(out, 10000, 1000000000u), "10,000 a second");
     BHT_STR_EQ(bhi_quantity_rate(out, UINT64_MAX, 1), "1.84e+28 a second");
     BHT_STR_EQ(bhi_quantity_rate(out, 8, 0), "-");

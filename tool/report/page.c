@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tool/outfile.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 #include "tool/text.h"
 
 static const char begin[] = "<!DOCTYPE html>";

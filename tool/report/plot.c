@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 enum { WIDTH = 900, HEIGHT = 420, LEFT = 96, RIGHT = 16, TOP = 12, BOTTOM = 52, RADIUS = 5 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 enum { WIDTH = 1600, HEIGHT = 24, TICKS = 5, LEAST = 3 };
 

@@ -1,4 +1,4 @@
-#include "tool/report/quantity.h"
+#include "tool/quantity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +26,10 @@ static void three_digits(char *out, size_t capacity, double value, const char *u
 
 const char *bhi_quantity_time(char out[BHI_QUANTITY], uint64_t ns) {
     unsigned long long seconds = ns / 1000000000u + (ns % 1000000000u >= 500000000u);
-    if (ns < 999500) {
-        snprintf(out, BHI_QUANTITY, "%llu us", (unsigned long long)((ns + 500) / 1000));
+    if (ns < 1000) {
+        snprintf(out, BHI_QUANTITY, "%u %s", (unsigned)ns, ns ? "ns" : "us");
+    } else if (ns < 999500) {
+        three_digits(out, BHI_QUANTITY, (double)ns / 1e3, "us");
     } else if (ns < 999500000) {
         three_digits(out, BHI_QUANTITY, (double)ns / 1e6, "ms");
     } else if (ns < 59950000000u) {
@@ -64,10 +66,11 @@ const char *bhi_quantity_rate(char out[BHI_QUANTITY], uint64_t count, uint64_t n
     if (ns == 0) {
         return strcpy(out, "-");
     }
-    double rate = (double)count / ((double)ns / 1e9);
-    int decimals = rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0;
-    if (rate < 999.5) {
-        snprintf(out, BHI_QUANTITY, "%.*f a second", decimals, rate);
+    const double rate = (double)count / ((double)ns / 1e9);
+    if (count > 0 && rate < 0.0995) {
+        three_digits(out, BHI_QUANTITY, 60 * rate, "a minute");
+    } else if (rate < 999.5) {
+        three_digits(out, BHI_QUANTITY, rate, "a second");
     } else if (rate < 1e15) {
         snprintf(out, BHI_QUANTITY, "%s a second",
                  bhi_quantity_count(number, (uint64_t)(rate + 0.5)));
