@@ -1,6 +1,8 @@
 #include "tool/process_tree.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,11 @@ bool bhi_process_read(pid_t pid, struct bhi_process *out_process) {
         levels += *levels == '\t';
     }
     return true;
+}
+
+bool bhi_process_is_hidden(pid_t pid) {
+    struct bhi_process process;
+    return !bhi_process_read(pid, &process) && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
 static bool add(struct bhi_process_tree *tree, size_t *capacity, const struct bhi_process *one) {

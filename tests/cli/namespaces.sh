@@ -141,6 +141,10 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 denied here hidepid eval 'y = 2*x' --in x=x.npy --out y=y.npy
 if [ "$status" -ne 77 ]; then
     ends 0
+    denied here hidepid chaos --seed 7 --outside --faults kill --duration 3s
+    ends 3
+    says "/proc hides worker "
+    says "(hidepid, or systemd's ProtectProc=), so that nothing can be done to it: run as root, or mount /proc without"
     refused here covered "/proc hides them (hidepid, or systemd's ProtectProc=), and the kernel refuses them one of their own" \
         'mount /proc without hidepid (ProtectProc=default), or cover no part of it (ProtectKernelTunables=no, ProtectKernelLogs=no)'
 fi
