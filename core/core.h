@@ -11,6 +11,7 @@
  *   content.h      whether a buffer's content is CLEAN, PENDING or POISONED (B5)
  *   stream.h       a stream's queue, strict mode, cancel, reset
  *   restart.h      the restart budget of a stream
+ *   compile.h      how long a worker may compile
  *   past.h         which code a worker was given before, and what its results prove (T2, T3)
  *   worker.h       a worker: its lane, its deadlines, its death (E11-E13)
  *
@@ -64,6 +65,8 @@ struct bhi_core_ops {
     /* Returns true if somebody has stopped the worker's process (SIGSTOP), which it cannot do
      * itself; false: it runs, or that is not known. */
     bool (*stopped)(const struct bhi_core_worker *worker);
+    /* Returns the processor time that the worker's process has used in its life; 0: unknown. */
+    uint64_t (*cpu_ns)(const struct bhi_core_worker *worker);
     /* Kills the worker's process. bhi_core_worker_died reports the death later. */
     void (*kill)(struct bhi_core_worker *worker);
     /* Asks for a call of bhi_core_worker_result soon after the next result is there. */

@@ -67,6 +67,19 @@ static uint64_t shorter_ns(const struct bhi_core_worker *worker,
     return submission->deadline_ns < compile_ns ? submission->deadline_ns : compile_ns;
 }
 
+/* Returns when to look whether |running| compiles, if it was not seen compiling yet. That is early,
+ * because the processor time of a compile counts from the look that first sees it. */
+static uint64_t early_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
+                         uint64_t now_ns) {
+    const uint64_t compile_ns = worker->stream->compile_deadline_ns, pause_ns = compile_ns / 8;
+    const uint64_t due = due_ns(worker, running, running->deadline_ns);
+    const uint64_t early =
+        compile_ns == BH_FOREVER
+            ? BH_FOREVER
+            : after_ns(now_ns, pause_ns > MARKER_LOOK_NS ? pause_ns : MARKER_LOOK_NS);
+    return early < due ? early : due;
+}
+
 /* Returns when to look again, if something has to be done about |running| at |look|. Submissions
  * that share a queue submission begin without a notice: the time of the next one counts from the
  * look that sees it, so that look must not be late. */
@@ -85,8 +98,8 @@ static uint64_t look_ns(const struct bhi_core_worker *worker, const struct bhi_s
 
 static void arm(struct bhi_core_worker *worker, uint64_t now_ns) {
     const struct bhi_submission *head = head_of(worker);
-    uint64_t due = due_ns(worker, head, shorter_ns(worker, head));
-    worker->core->ops->arm(worker->core, look_ns(worker, head, due, now_ns));
+    worker->core->ops->arm(worker->core,
+                           look_ns(worker, head, early_ns(worker, head, now_ns), now_ns));
 }
 
 enum bhi_apart bhi_core_submission_apart(const struct bhi_submission *submission) {
@@ -455,11 +468,26 @@ static bool compiling(struct bhi_core_worker *worker, const struct bhi_submissio
         return false;
     }
     if (!snapshot->compile_ended) {
+        if (worker->compiles != running->seq) {
+            worker->compiles = running->seq;
+            bhi_compile_begin(&worker->compile, worker->core->ops->cpu_ns(worker));
+        }
         return true;
     }
     worker->compiled = running->seq;
     worker->running_since_ns = now_ns;
     return false;
+}
+
+/* Returns when |running|, which compiles, must be stopped, or looked at again. */
+static uint64_t compile_due_ns(struct bhi_core_worker *worker, const struct bhi_submission *running,
+                               uint64_t now_ns) {
+    if (running->end_requested || running->cancel_requested) {
+        return due_ns(worker, running, BH_FOREVER);
+    }
+    return bhi_compile_due(&worker->compile, worker->running_since_ns,
+                           worker->stream->compile_deadline_ns, worker->core->ops->cpu_ns(worker),
+                           now_ns);
 }
 
 /* Why the worker of a running submission past its time is killed without an attempt to stop it. */
@@ -491,8 +519,10 @@ static void say_kill(const struct bhi_core_worker *worker, const struct bhi_subm
     const size_t size = sizeof worker->kill_text;
     const uint64_t limit_ns =
         reason == BHI_KILL_COMPILE ? worker->stream->compile_deadline_ns : running->deadline_ns;
-    char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], stop[96] = "";
-    if (running->end_requested) {
+    char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], stop[BHI_COMPILE_TEXT] = "";
+    if (reason == BHI_KILL_COMPILE) {
+        (void)bhi_compile_say(&worker->compile, limit_ns, stop);
+    } else if (running->end_requested) {
         bhi_format(stop, sizeof stop, "; it did not stop within the grace time of %s",
                    bhi_text_time(worker->stream->grace_ns, grace));
     } else if (phase == BHI_PHASE_RUNS) {
@@ -557,14 +587,13 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     }
     bool compiles = compiling(worker, running, snapshot, now_ns);
     uint64_t grace_ns = worker->stream->grace_ns;
-    uint64_t due = due_ns(worker, running,
-                          compiles ? worker->stream->compile_deadline_ns : running->deadline_ns);
+    uint64_t due = compiles ? compile_due_ns(worker, running, now_ns)
+                            : due_ns(worker, running, running->deadline_ns);
     if (due > now_ns) {
         /* A submission that was neither seen to compile nor to have compiled may begin to compile
          * after this look. */
-        uint64_t look = due_ns(worker, running, shorter_ns(worker, running));
-        bool open = !compiles && worker->compiled != running->seq && look > now_ns;
-        return look_ns(worker, running, open ? look : due, now_ns);
+        const bool open = !compiles && worker->compiled != running->seq;
+        return look_ns(worker, running, open ? early_ns(worker, running, now_ns) : due, now_ns);
     }
     if (!running->end_requested) {
         running->turn_ns = worker->running_since_ns;

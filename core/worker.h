@@ -10,6 +10,7 @@
 #define BHI_CORE_WORKER_H
 
 #include "base/idset.h"
+#include "core/compile.h"
 #include "core/core.h"
 #include "core/stream.h"
 
@@ -38,14 +39,16 @@ struct bhi_core_worker {
     uint64_t running_since_ns; /* when the current submission began to run */
     uint64_t shortest_ns;      /* the shortest deadline of all in flight since the lane was empty */
     bool can_abort;            /* it can stop what runs, and continue */
-    bool on_gpu;          /* its driver ends a kernel that makes other processes wait for seconds */
-    bool lost_late;       /* the device was lost after a submission had run for seconds */
-    uint64_t asked_ns;    /* when it was last asked to stop a submission */
-    uint64_t compiled;    /* seq of the newest submission whose compile was seen to have ended */
-    uint64_t marker_seen; /* the device's progress when the deadline was last checked */
-    _Atomic bool violated; /* nothing that it writes counts any more; set under the lock */
-    uint32_t cancels;      /* number of submissions in flight that are cancelled and may run */
-    bool dead;             /* bhi_core_worker_died was called */
+    bool on_gpu;       /* its driver ends a kernel that makes other processes wait for seconds */
+    bool lost_late;    /* the device was lost after a submission had run for seconds */
+    uint64_t asked_ns; /* when it was last asked to stop a submission */
+    uint64_t compiles; /* seq of the newest submission that was seen compiling */
+    uint64_t compiled; /* seq of the newest submission whose compile was seen to have ended */
+    struct bhi_compile compile; /* of |compiles|, or what a spare compiles ahead of use */
+    uint64_t marker_seen;       /* the device's progress when the deadline was last checked */
+    _Atomic bool violated;      /* nothing that it writes counts any more; set under the lock */
+    uint32_t cancels;           /* number of submissions in flight that are cancelled and may run */
+    bool dead;                  /* bhi_core_worker_died was called */
     bool lost; /* a copy that runs again has lost the device: the worker's results end there */
     bool kill_stopped;         /* somebody had stopped its process when it was killed */
     enum bhi_phase kill_phase; /* of |kill_event| when it was killed, as the worker says */
@@ -92,8 +95,8 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker);
 /* -- deadlines -----------------------------------------------------------------------------------
  */
 
-/* What a worker reports about its progress. It may lie. A lie gains at most one deadline for
- * compiling and one for running. */
+/* What a worker reports about its progress. It may lie. A lie gains at most the time for compiling,
+ * which is four deadlines by the clock, and one deadline for running. */
 struct bhi_progress_snapshot {
     uint64_t started;   /* the newest submission that may have started */
     uint32_t marker;    /* written by the device: all up to this number, modulo 2^32, are done */
@@ -103,7 +106,8 @@ struct bhi_progress_snapshot {
 
 /* If a deadline has passed, or a cancelled submission runs, makes the worker stop it. Kills the
  * worker if it cannot stop submissions, does not do so within the stream's grace time, or is still
- * compiling. Returns when to check again; BH_FOREVER: no need. */
+ * compiling (compile.h says when that is too long). Returns when to check again; BH_FOREVER: no
+ * need. */
 uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_ns,
                                   const struct bhi_progress_snapshot *snapshot);
 

@@ -171,7 +171,9 @@ static bh_blame blame_of(const struct bhi_core_worker *worker, const struct bhi_
     /* A worker killed before the submission began imported buffers or stood still. */
     const bool unbegun =
         worker->kill == BHI_KILL_DEADLINE && worker->kill_phase == BHI_PHASE_UNBEGUN;
-    if ((status == BH_DEADLINE && unbegun) || death->cause == BHI_CAUSE_DOUBTFUL) {
+    /* A compile past its deadline: the machine may have been busy, or the driver at fault. */
+    const bool late = death->outcome.status == BH_COMPILE_FAILED;
+    if ((status == BH_DEADLINE && unbegun) || late || death->cause == BHI_CAUSE_DOUBTFUL) {
         bhi_blame_lower(&blame);
     }
     return blame;

@@ -164,6 +164,9 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
                    : verdict->status == BH_WORKER_SIGNAL && verdict->signal == SIGKILL
                        ? "suspected: another kernel on the same worker, or a process that used up "
                          "the memory, may be the cause"
+                   : verdict->status == BH_COMPILE_FAILED && verdict->signal == SIGKILL
+                       ? "suspected: a busy machine, or another kernel on the same worker, may be "
+                         "the cause"
                        : "suspected: another kernel ran on the same worker before and may "
                          "be to blame");
     }

@@ -9,6 +9,7 @@
  *   - one that stops at its deadline while its worker lives on
  *   - one that loses a GPU after 3.5 s or longer (docs/deadlines.md)
  *   - one whose deadline passes before it begins, while its buffers are imported
+ *   - one whose compile deadline passes: the machine may be busy
  *   - one that is lost because another one ended the worker
  *   - one that launches several different kernels
  *   - a protocol violation of its worker
@@ -23,8 +24,8 @@
  * that ends READY starts the count anew, whatever else its submission launches. Only certain blame
  * counts, as above.
  *
- * Compilers. A kernel whose compilation ended its worker (a crash, an exit, the memory limit, or
- * the compile deadline) is not compiled again. One such death is enough. Its submissions then end
+ * Compilers. A kernel whose compilation ended its worker (a crash, an exit, or the memory limit)
+ * is not compiled again. One such death is enough. Its submissions then end
  * COMPILE_FAILED at once. The same holds if the worker was a spare that compiled the kernel ahead
  * of use (docs/spares.md). It also holds for a source (bh_kernel_create_glsl, bh_module_compile)
  * that crashed its compiler, made it exit, or exceeded its memory limit; its deadline does not

@@ -40,7 +40,9 @@ typedef struct bh_stream_options {
                              behind it or waits for it, until somebody cancels it */
     uint64_t compile_deadline_ns; /* how long compiling may take when a submission uses kernels for
                                      the first time; not part of |deadline_ns|; default 60 s. After
-                                     it the worker is killed: COMPILE_FAILED, executed no */
+                                     it the worker is killed: COMPILE_FAILED, executed no, blame
+                                     suspected at most. It is processor time of the worker; by the
+                                     clock it may take four times as long on a busy machine */
     uint64_t grace_ns;            /* time to stop cooperatively after the deadline or a cancel; then
                                      the worker is killed; default 250 ms; 0: killed at once.
                                      Trusted kernels, and devices without the feature abortWord,

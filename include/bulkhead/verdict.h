@@ -28,8 +28,9 @@ typedef enum bh_blame {
                            may be the cause. Submit it again with bh_submit_info.alone. Or it lost
                            a GPU after 3.5 s or longer: the driver may have ended it because other
                            processes waited (docs/deadlines.md). Or its deadline passed before
-                           it began. Or Linux killed its worker because memory ran out, though the
-                           worker had not reached its own limit: others may have used the memory */
+                           it began, or its compile deadline passed. Or Linux killed its worker
+                           because memory ran out, though the worker had not reached its own limit:
+                           others may have used the memory */
     BH_BLAME_CERTAIN,   /* its worker was given nothing else */
 } bh_blame;
 

@@ -6,6 +6,7 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/introduce.h"
 #include "supervisor/worker/outbox.h"
+#include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/zygote.h"
 
 #include <stdio.h>
@@ -85,6 +86,7 @@ static void tell(struct bhi_worker *worker, const struct bhi_used_kernel *lesson
     lessons->since_ns = now_ns;
     lessons->until_ns =
         now_ns + (lesson->compile_ns < MOST_LEARN_NS ? lesson->compile_ns : MOST_LEARN_NS);
+    bhi_compile_begin(&worker->core.compile, bhi_proc_cpu_ns(worker->core.pid));
     bhi_past_compiles(&worker->core.past, lessons->code);
 }
 
@@ -129,13 +131,19 @@ uint64_t bhi_lesson_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     if (!lessons->kernel || worker->core.kill != BHI_KILL_NONE) {
         return BH_FOREVER;
     }
-    if (lessons->until_ns > now_ns) {
-        return lessons->until_ns;
+    struct bhi_core_worker *core = &worker->core;
+    const uint64_t limit_ns = lessons->until_ns - lessons->since_ns;
+    const uint64_t due_ns = bhi_compile_due(&core->compile, lessons->since_ns, limit_ns,
+                                            bhi_proc_cpu_ns(core->pid), now_ns);
+    if (due_ns > now_ns) {
+        return due_ns;
     }
-    bhi_core_worker_kill(&worker->core, BHI_KILL_COMPILE, 0,
-                         "compiling kernel \"%s\" before it is needed did not end within %llu ms",
-                         lessons->name,
-                         (unsigned long long)((lessons->until_ns - lessons->since_ns) / 1000000));
+    char used[BHI_COMPILE_TEXT];
+    core->kill_stopped = bhi_proc_is_stopped(&worker->place);
+    bhi_core_worker_kill(core, BHI_KILL_COMPILE, 0,
+                         "compiling kernel \"%s\" before it is needed did not end within %llu ms%s",
+                         lessons->name, (unsigned long long)(limit_ns / 1000000),
+                         bhi_compile_say(&core->compile, limit_ns, used));
     return BH_FOREVER;
 }
 
@@ -152,7 +160,7 @@ bool bhi_lesson_died(struct bhi_worker *worker, const struct bhi_outcome *outcom
     if (nobodys) {
         return true;
     }
-    const bool late = outcome->status == BH_COMPILE_FAILED &&
+    const bool late = outcome->status == BH_COMPILE_FAILED && !worker->core.kill_stopped &&
                       lessons->until_ns - lessons->since_ns < MOST_LEARN_NS;
     const bool crash = late || bhi_outcome_is_crash(outcome);
     /* A kill from outside proves nothing, and neither does a broken protocol. */
@@ -166,8 +174,8 @@ bool bhi_lesson_died(struct bhi_worker *worker, const struct bhi_outcome *outcom
         bh_verdict verdict = {.status = crash ? BH_COMPILE_FAILED : outcome->status,
                               .signal = outcome->signal,
                               .worker_pid = worker->core.pid,
-                              .blame =
-                                  worker->core.past.mixed ? BH_BLAME_SUSPECTED : BH_BLAME_CERTAIN};
+                              .blame = late || worker->core.past.mixed ? BH_BLAME_SUSPECTED
+                                                                       : BH_BLAME_CERTAIN};
         memcpy(verdict.kernel_name, lessons->name, sizeof verdict.kernel_name);
         memcpy(verdict.kernel_hash, lessons->hash, sizeof verdict.kernel_hash);
         bhi_format(verdict.message, sizeof verdict.message,

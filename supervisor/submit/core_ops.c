@@ -101,6 +101,10 @@ static bool is_stopped(const struct bhi_core_worker *core) {
     return bhi_proc_is_stopped(&BHI_CONTAINER(core, const struct bhi_worker, core)->place);
 }
 
+static uint64_t cpu_ns(const struct bhi_core_worker *core) {
+    return bhi_proc_cpu_ns(core->pid);
+}
+
 static void kill_worker(struct bhi_core_worker *core) {
     struct bhi_worker *worker = BHI_CONTAINER(core, struct bhi_worker, core);
     /* Without a pidfd the process is not known yet. The reactor kills it when it gets the pidfd. */
@@ -270,6 +274,7 @@ const struct bhi_core_ops bhi_supervisor_core_ops = {
     .withdrawn = withdrawn,
     .abort = abort_running,
     .stopped = is_stopped,
+    .cpu_ns = cpu_ns,
     .kill = kill_worker,
     .notify = notify,
     .arm = arm,

@@ -39,11 +39,12 @@ batch() { # JOBS
 # The driver's compiler, and that of sources: the fault is where each begins. Nothing else has to end
 # within the deadline: arrays that are bound as bytes need no parser.
 code=COMPILE_FAILED
-slow='*:compile:*=hang'
-says="the compile deadline $option of $(ms 310) passed; worker "
-message "run: the driver" "$slow" "${run[@]}" --reinterpret "${driver[@]}"
+# A driver that slept would have four times as long.
+busy='*:compile:*=spin' slow='*:compile:*=hang'
+says="the compile deadline $option of $(ms 310) passed; "
+message "run: the driver" "$busy" "${run[@]}" --reinterpret "${driver[@]}"
 # shellcheck disable=SC2046 # words
-message "batch: the driver" "$slow" $(batch bytes.jsonl) "${driver[@]}"
+message "batch: the driver" "$busy" $(batch bytes.jsonl) "${driver[@]}"
 says="the compile deadline $option of $(ms 320) passed before the compiler ended"
 message "run: a source" "$slow" run source.comp --groups 1 "${source_[@]}"
 message "eval: an expression" "$slow" "${eval_[@]}" "${source_[@]}"

@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,37 +252,48 @@ static const struct advice advices[] = {
      "raise the deadline, or fix the endless loop", 0},
 };
 
+/* Writes what a person is told from |label| on, without the wraps. */
+static void print_from(const bh_verdict *verdict, bool trusted, const char *label, char out[800]) {
+    char *text = NULL;
+    size_t size, used = 0;
+    FILE *const real = stderr;
+    stderr = open_memstream(&text, &size);
+    bhi_verdict_print("run", verdict, trusted);
+    fclose(stderr);
+    stderr = real;
+    const char *at = strstr(text, label);
+    BHT_TRUE(at);
+    for (at += strlen(label); *at && used + 2 < 800; at++) {
+        if (*at != '\n' || !at[1]) {
+            out[used++] = *at;
+            continue;
+        }
+        out[used++] = ' ';
+        at += strspn(at + 1, " ");
+    }
+    out[used] = 0;
+    free(text);
+}
+
 static void what_to_do(void) {
     for (size_t i = 0; i < BHT_COUNT(advices); i++) {
         const struct advice *advice = &advices[i];
         const bh_blame blame = (bh_blame)((int)BH_BLAME_CERTAIN - advice->less);
         bh_verdict verdict = verdict_of(advice->status, BH_EXECUTED_UNKNOWN, blame);
+        char line[800];
         verdict.signal = advice->signal;
         snprintf(verdict.message, sizeof verdict.message, "%s", advice->message);
-        char *text = NULL, line[400];
-        size_t size;
-        FILE *const real = stderr;
-        stderr = open_memstream(&text, &size);
-        bhi_verdict_print("run", &verdict, advice->trusted);
-        fclose(stderr);
-        stderr = real;
-        const char *last = strstr(text, "  what to do  ");
-        BHT_TRUE(last);
-        /* It may be wrapped. */
-        size_t used = 0;
-        for (const char *at = last + strlen("  what to do  "); *at && used + 2 < sizeof line;
-             at++) {
-            if (*at != '\n' || !at[1]) {
-                line[used++] = *at;
-                continue;
-            }
-            line[used++] = ' ';
-            at += strspn(at + 1, " ");
-        }
-        line[used] = 0;
+        print_from(&verdict, advice->trusted, "  what to do  ", line);
         BHT_STR_HAS(line, advice->words);
-        free(text);
     }
+}
+
+static void a_late_compile_suspects_the_machine(void) {
+    bh_verdict verdict = verdict_of(BH_COMPILE_FAILED, BH_EXECUTED_NO, BH_BLAME_SUSPECTED);
+    char line[800];
+    verdict.signal = SIGKILL;
+    print_from(&verdict, false, "  blame       ", line);
+    BHT_STR_HAS(line, "suspected: a busy machine, or another kernel on the same worker, may be");
 }
 
 static void the_option_of_the_compile_deadline(void) {
@@ -299,10 +311,15 @@ static void the_option_of_the_compile_deadline(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(ready),         BHT_TEST(poisoned),
-        BHT_TEST(compile_error), BHT_TEST(refused),
-        BHT_TEST(cancelled),     BHT_TEST(refused_after_ready),
-        BHT_TEST(what_to_do),    BHT_TEST(the_option_of_the_compile_deadline),
+        BHT_TEST(ready),
+        BHT_TEST(poisoned),
+        BHT_TEST(compile_error),
+        BHT_TEST(refused),
+        BHT_TEST(cancelled),
+        BHT_TEST(refused_after_ready),
+        BHT_TEST(what_to_do),
+        BHT_TEST(a_late_compile_suspects_the_machine),
+        BHT_TEST(the_option_of_the_compile_deadline),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -16,9 +16,10 @@
 /* Workers that do as they are told: nothing ends but by result(). */
 static struct {
     uint64_t now_ns;
-    bool late;    /* a worker has always come to what is to be withdrawn */
-    int publish;  /* what it returns */
-    bool stopped; /* somebody has stopped the workers */
+    bool late;       /* a worker has always come to what is to be withdrawn */
+    int publish;     /* what it returns */
+    bool stopped;    /* somebody has stopped the workers */
+    uint64_t cpu_ns; /* what each worker has used; 0: unknown */
     int kills, aborts, ended, withdrawn, unrefs;
     uint64_t armed_ns; /* the earliest look that was asked for */
     uint64_t next_id;
@@ -44,6 +45,10 @@ static void withdrawn(struct bhi_core_worker *worker, uint64_t seq) {
 static bool stopped(const struct bhi_core_worker *worker) {
     (void)worker;
     return fake.stopped;
+}
+static uint64_t cpu_ns(const struct bhi_core_worker *worker) {
+    (void)worker;
+    return fake.cpu_ns;
 }
 static void kill_worker(struct bhi_core_worker *worker) {
     (void)worker;
@@ -103,6 +108,7 @@ static const struct bhi_core_ops ops = {
     .withdraw = withdraw,
     .withdrawn = withdrawn,
     .stopped = stopped,
+    .cpu_ns = cpu_ns,
     .kill = kill_worker,
     .abort = abort_one,
     .notify = notify,

@@ -435,6 +435,9 @@ static void killed_early(bool compiles, bool begins, bool stopped) {
     s.a.stream.compile_deadline_ns = 10000000;
     struct bh_event *event = submit_for(&s, &s.a, 10000000);
     struct bhi_progress_snapshot snapshot = {.started = compiles, .compiles = compiles};
+    fake.cpu_ns = 1;
+    (void)bhi_core_worker_deadline(&s.a.worker, fake.now_ns, &snapshot);
+    fake.cpu_ns += 10000000;
     (void)bhi_core_worker_deadline(&s.a.worker, fake.now_ns + 20000000, &snapshot);
     BHT_EQ(fake.kills, 1);
     if (begins) {
@@ -452,9 +455,7 @@ static void killed_early(bool compiles, bool begins, bool stopped) {
     BHT_EQ(!!unbegun, !compiles && !begins);
     BHT_EQ(!!began, begins);
     BHT_EQ(!!strstr(event->verdict.message, "somebody had stopped the worker"), stopped);
-    if (stopped || !compiles) {
-        BHT_EQ(event->verdict.blame, stopped ? BH_BLAME_NONE : BH_BLAME_SUSPECTED);
-    }
+    BHT_EQ(event->verdict.blame, stopped ? BH_BLAME_NONE : BH_BLAME_SUSPECTED);
     bhi_event_unref(event);
     tear_down(&s);
 }

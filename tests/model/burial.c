@@ -97,6 +97,9 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
                     seq > worker->kill_started) {
                     due.cause.blame = BH_BLAME_SUSPECTED;
                 }
+                if (due.cause.blame == BH_BLAME_CERTAIN && status == BH_COMPILE_FAILED) {
+                    due.cause.blame = BH_BLAME_SUSPECTED; /* its deadline passed */
+                }
                 if (was_killed_by_others(worker)) {
                     due.cause.blame = BH_BLAME_NONE;
                 }

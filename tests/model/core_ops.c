@@ -251,6 +251,24 @@ static bool stopped(const struct bhi_core_worker *core_worker) {
     return false;
 }
 
+static uint64_t cpu_ns(const struct bhi_core_worker *core_worker) {
+    const struct worker *worker = BHI_CONTAINER(core_worker, const struct worker, core);
+    return 1 + (worker_is_starved(worker) ? 0 : world_of(core_worker->core)->now_ns);
+}
+
+/* A compile is over its deadline: it has had that much processor time since a look saw it, or four
+ * times as long by the clock. */
+static void check_compiled_long(struct world *world, const struct worker *worker, int work) {
+    const uint32_t compile_ms = world->program->streams[worker->stream].compile_ms;
+    const bool used = !worker_is_starved(worker) && worker->saw_of == world->lives[work].seq &&
+                      world->now_ns - worker->saw_ns >= compile_ms * MS;
+    check_late(world, worker, work, used ? compile_ms : 4 * compile_ms);
+    if (!is_compiling(worker, world->lives[work].seq)) {
+        world_fail(world, "E16", "worker %d is killed, and does not compile", worker->core.pid);
+    }
+    tally(used ? TALLY_KILLED_COMPILE : TALLY_KILLED_STARVED);
+}
+
 static void kill_worker(struct bhi_core_worker *core_worker) {
     struct world *world = world_of(core_worker->core);
     struct worker *worker = worker_of(core_worker);
@@ -276,11 +294,7 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
         check_told(world, worker, work);
         break;
     case BHI_KILL_COMPILE:
-        tally(TALLY_KILLED_COMPILE);
-        check_late(world, worker, work, world->program->streams[worker->stream].compile_ms);
-        if (!is_compiling(worker, world->lives[work].seq)) {
-            world_fail(world, "E16", "worker %d is killed, and does not compile", core_worker->pid);
-        }
+        check_compiled_long(world, worker, work);
         break;
     case BHI_KILL_CANCEL:
         tally(TALLY_KILLED_CANCEL);
@@ -485,6 +499,7 @@ const struct bhi_core_ops world_core_ops = {
     .withdrawn = withdrawn,
     .abort = abort_running,
     .stopped = stopped,
+    .cpu_ns = cpu_ns,
     .kill = kill_worker,
     .notify = notify,
     .arm = arm,

@@ -169,7 +169,10 @@ static void check_overdue(struct world *world, const struct worker *worker) {
         return;
     }
     if (worker->phase == PHASE_COMPILING || (work->cold && work->compiles)) {
+        const uint64_t ns = world->program->streams[worker->stream].compile_ms * MS;
+        const bool used = !worker_is_starved(worker) && world->now_ns - worker->saw_ns >= ns;
         limit_ms = world->program->streams[worker->stream].compile_ms;
+        limit_ms *= used || limit_ms == NO_DEADLINE ? 1 : 4;
         since_ns = worker->compiling_ns;
     } else if (work->cold) {
         if (worker->ran_of != worker->current) {
@@ -195,6 +198,10 @@ bool supervise_look(struct world *world) {
         supervise_harvest(world, worker);
         world_settle(world);
         const struct bhi_progress_snapshot snapshot = worker_snapshot(worker);
+        if (snapshot.compiles && !snapshot.compile_ended && worker->saw_of != snapshot.compiles) {
+            worker->saw_of = snapshot.compiles;
+            worker->saw_ns = world->now_ns;
+        }
         uint64_t when = bhi_core_worker_deadline(&worker->core, world->now_ns, &snapshot);
         world_core_ops.arm(&world->core, when);
         check_overdue(world, worker);

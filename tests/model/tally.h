@@ -42,6 +42,7 @@
     X(ABORTED, "ended by a worker that goes on")                                                   \
     X(KILLED_DEAF, "worker killed that did not end it in time")                                    \
     X(KILLED_COMPILE, "worker killed for what it compiles")                                        \
+    X(KILLED_STARVED, "worker killed for a compile that got no processor")                         \
     X(DIED_COMPILING, "worker died while it compiled")                                             \
     X(LIED_DEADLINE, "said that it was told, and was not")                                         \
     X(LIED_TIME, "claimed more time on the device than there was")                                 \

@@ -383,6 +383,10 @@ struct bhi_progress_snapshot worker_snapshot(const struct worker *worker) {
     };
 }
 
+bool worker_is_starved(const struct worker *worker) {
+    return worker->core.pid % 4 == 0;
+}
+
 uint64_t worker_turn(const struct worker *worker) {
     uint64_t seq = worker->completed + 1;
     if (worker->merged && worker->completed < worker->taken) {

@@ -57,6 +57,7 @@ struct worker {
     uint32_t marker_started, marker_completed;
     uint64_t compiles, runs;   /* the newest that had to be compiled, and has been */
     uint64_t compiling_ns;     /* since when */
+    uint64_t saw_of, saw_ns;   /* the one that a look found compiling, and when first */
     uint64_t ran_of, ran_ns;   /* the compiled one that a look found running, and when */
     uint64_t seen_of, seen_ns; /* the merged one that a look found running, and when */
     uint64_t kill_ns, skipped_ns, ready_ns;
@@ -180,6 +181,8 @@ uint64_t worker_started(const struct worker *worker);
 struct bhi_progress_snapshot worker_snapshot(const struct worker *worker);
 /* Which one it works on, as far as anybody can see; 0: none. */
 uint64_t worker_turn(const struct worker *worker);
+/* Its process gets no processor time. */
+bool worker_is_starved(const struct worker *worker);
 /* Whether it still may do something by itself. */
 bool worker_busy(const struct worker *worker);
 

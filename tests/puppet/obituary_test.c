@@ -296,7 +296,9 @@ static void play(const struct row *row, size_t number) {
                  bh_status_name(row->verdict), row->signal, row->exit_code, row->words);
     }
     const bool victim = row->innocent || bh_status_classify(row->verdict) == BH_STATUS_CLASS_VICTIM;
-    if (verdict.blame != (victim ? BH_BLAME_NONE : BH_BLAME_CERTAIN) ||
+    const bool late = row->kill == BHI_KILL_COMPILE && row->verdict == BH_COMPILE_FAILED;
+    const bh_blame blame = victim ? BH_BLAME_NONE : late ? BH_BLAME_SUSPECTED : BH_BLAME_CERTAIN;
+    if (verdict.blame != blame ||
         (bh_verdict_classify(&verdict) == BH_STATUS_CLASS_VICTIM) != victim) {
         BHT_FAIL("row %zu: '%s': blame %d, class %d", number, verdict.message, (int)verdict.blame,
                  (int)bh_verdict_classify(&verdict));

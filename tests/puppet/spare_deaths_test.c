@@ -1,9 +1,11 @@
 /* What a spare costs that dies of what it was told. */
 #include "spares_scene.h"
+#include "supervisor/context/pump.h"
 #include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/kernel/usage.h"
 #include "supervisor/reactor/assignment.h"
+#include "supervisor/reactor/lessons.h"
 
 #include <sys/wait.h>
 
@@ -85,6 +87,32 @@ static void a_crash_after_another_kernel_is_suspected(void) {
     spares_close();
 }
 
+/* T2. It was killed for its deadline, which a busy machine may have caused; nobody is blamed if its
+ * process had been stopped. */
+static void a_late_compile_is_suspected(void) {
+    for (int stopped = 0; stopped < 2; stopped++) {
+        spares_open();
+        struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+        spares_use("", 0, 5);
+        spares_turn_due();
+        BHT_EQ(spare->lessons.kernel, spares_id_of(0));
+        bhi_context_lock(spares.p.context);
+        spare->core.pid = 0; /* the processor time is unknown, and stays what it is */
+        spare->core.compile.used_ns = 5;
+        spare->lessons.until_ns = spare->lessons.since_ns + 5; /* its stream's compile deadline */
+        BHT_EQ(bhi_lesson_check_deadline(spare, spare->lessons.until_ns), BH_FOREVER);
+        spare->core.kill_stopped = stopped;
+        bhi_context_pump_unlock(spares.p.context);
+        puppet_end_process(spare, CLD_KILLED, SIGKILL);
+        puppet_bury(spare, &obituary);
+        BHT_STR_HAS(obituary.line, "before it is needed did not end within ");
+        BHT_TRUE(!record_of(0, ""));
+        BHT_EQ(on_trial(0), !stopped);
+        BHT_EQ(used(0)->barred, !stopped);
+        spares_close();
+    }
+}
+
 /* A kill from outside proves nothing. The kernel has to be used anew. There is no third time. */
 static void a_kill_is_nobodys_fault(void) {
     spares_open();
@@ -139,7 +167,7 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_crash_is_charged),      BHT_TEST(a_crash_after_another_kernel_is_suspected),
         BHT_TEST(a_kill_is_nobodys_fault), BHT_TEST(an_end_with_its_zygote_costs_nothing),
-        BHT_TEST(a_death_makes_a_pause),
+        BHT_TEST(a_death_makes_a_pause),   BHT_TEST(a_late_compile_is_suspected),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

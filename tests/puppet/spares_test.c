@@ -217,9 +217,31 @@ static void a_lesson_has_a_deadline(void) {
     spares_turn();
     const uint64_t until_ns = spare->lessons.until_ns;
     bhi_context_lock(spares.p.context);
+    spare->core.pid = 0; /* the processor time is unknown, and stays what it is */
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns - 1), until_ns);
     BHT_EQ(spare->core.kill, BHI_KILL_NONE);
+    spare->core.compile.used_ns = until_ns - spare->lessons.since_ns;
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns), BH_FOREVER);
+    BHT_EQ(spare->core.kill, BHI_KILL_COMPILE);
+    BHT_TRUE(!spare->core.kill_stopped);
+    bhi_context_pump_unlock(spares.p.context);
+    spares_close();
+}
+
+static void a_lesson_on_a_busy_machine_has_four_deadlines(void) {
+    spares_open();
+    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    spares_use("", 0, 5);
+    spares_turn();
+    const uint64_t since_ns = spare->lessons.since_ns, until_ns = spare->lessons.until_ns;
+    const uint64_t limit_ns = until_ns - since_ns;
+    bhi_context_lock(spares.p.context);
+    spare->core.pid = 0;
+    spare->core.compile.used_ns = limit_ns / 2;
+    BHT_EQ(bhi_lesson_check_deadline(spare, until_ns), until_ns + limit_ns - limit_ns / 2);
+    BHT_EQ(bhi_lesson_check_deadline(spare, since_ns + 4 * limit_ns - 1), since_ns + 4 * limit_ns);
+    BHT_EQ(spare->core.kill, BHI_KILL_NONE);
+    BHT_EQ(bhi_lesson_check_deadline(spare, since_ns + 4 * limit_ns), BH_FOREVER);
     BHT_EQ(spare->core.kill, BHI_KILL_COMPILE);
     bhi_context_pump_unlock(spares.p.context);
     spares_close();
@@ -503,6 +525,7 @@ int main(int argc, char **argv) {
         BHT_TEST(refused_kernels_are_not_told),
         BHT_TEST(a_kernel_that_is_destroyed_is_forgotten),
         BHT_TEST(a_lesson_has_a_deadline),
+        BHT_TEST(a_lesson_on_a_busy_machine_has_four_deadlines),
         BHT_TEST(the_one_that_knows_most_is_taken),
         BHT_TEST(a_spare_that_was_told_serves_one_tenant),
         BHT_TEST(what_it_knows_is_its_past),

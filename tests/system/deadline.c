@@ -423,11 +423,44 @@ static bh_verdict expect_not_compiled(struct stage *s, const char *words) {
 }
 
 static void a_compiler_that_does_not_end(void) {
-    struct stage s = open_stage("1:compile:1=hang", BH_FOREVER, COMPILE_NS, 0);
+    struct stage s = open_stage("1:compile:1=spin", BH_FOREVER, COMPILE_NS, 0);
     bh_verdict verdict = expect_not_compiled(&s, "the compile deadline of");
     BHT_EQ(verdict.signal, SIGKILL);
     BHT_EQ(verdict.limit, COMPILE_NS);
     BHT_GE(verdict.ended_ns - verdict.started_ns, COMPILE_NS);
+    close_stage(&s);
+}
+
+/* The processors are others' for longer than the compile deadline. (It is stopped, and so uses no
+ * processor time.) */
+static void a_compile_without_a_processor_is_no_hang(void) {
+    const uint64_t compile_ns = 2 * BHT_SECOND_MS * FX_MS;
+    struct stage s = open_stage("1:compile:1=stop", BH_FOREVER, compile_ns, 0);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = run_open(&s, gate);
+    BHT_EQ(fx_await_stopped(), s.pid);
+    BHT_EQ(bh_event_wait(event, compile_ns + compile_ns / 4), BH_TIMEOUT);
+    fx_kill(s.pid, SIGCONT);
+    fx_expect(event, BH_OK);
+    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
+    bh_event_release(event);
+    bh_kernel_release(gate);
+    close_stage(&s);
+}
+
+/* A compile that does nothing ends, too, and says so. */
+static void a_compiler_that_sleeps(void) {
+    const uint64_t compile_ns = BHT_SECOND_MS / 2 * FX_MS;
+    struct stage s = open_stage("1:compile:1=hang", BH_FOREVER, compile_ns, 0);
+    bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
+    bh_event *event = run_open(&s, gate);
+    fx_expect(event, BH_COMPILE_FAILED);
+    const bh_verdict verdict = fx_verdict(event);
+    BHT_GE(verdict.ended_ns - verdict.started_ns, 4 * compile_ns);
+    BHT_STR_HAS(verdict.message, " ms of processor time; worker ");
+    BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
+    bh_event_release(event);
+    bh_kernel_release(gate);
     close_stage(&s);
 }
 
@@ -605,6 +638,8 @@ int main(int argc, char **argv) {
         BHT_TEST(a_slow_compiler_is_no_hang),
         BHT_TEST(a_hang_after_a_slow_compiler_is_one),
         BHT_TEST(a_compiler_that_does_not_end),
+        BHT_TEST(a_compile_without_a_processor_is_no_hang),
+        BHT_TEST(a_compiler_that_sleeps),
         BHT_TEST(a_compiler_that_crashes),
         BHT_TEST(a_compiler_that_exits),
         BHT_TEST(a_compiler_that_is_killed),
