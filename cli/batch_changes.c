@@ -125,14 +125,16 @@ const char *bhi_batch_change_text(const struct bhi_batch_change *change,
     bhi_text_clean(path, sizeof path, change->path);
     bhi_text_clean(example, sizeof example, change->example);
     if (change->error) {
-        snprintf(out, BHI_BATCH_CHANGE_TEXT, "%s cannot be compared with what %s read: %s", path,
-                 example, strerror(change->error));
+        snprintf(out, BHI_BATCH_CHANGE_TEXT,
+                 "%s cannot be compared with what the job \"%s\" read: %s", path, example,
+                 strerror(change->error));
     } else if (many) {
         snprintf(out, BHI_BATCH_CHANGE_TEXT,
-                 "%s has changed since %s jobs read it (for example %s)", path,
+                 "%s has changed since %s jobs read it (for example \"%s\")", path,
                  bhi_quantity_count(number, change->jobs), example);
     } else {
-        snprintf(out, BHI_BATCH_CHANGE_TEXT, "%s has changed since %s read it", path, example);
+        snprintf(out, BHI_BATCH_CHANGE_TEXT, "%s has changed since the job \"%s\" read it", path,
+                 example);
     }
     return out;
 }

@@ -71,10 +71,11 @@ static bool check(const struct bhi_args *args, int request) {
         }
     }
     if (args->operand_count != requests[request].operands) {
-        bhi_complain("batch", "%s; see bulkhead batch --help",
-                     requests[request].operands
-                         ? "--logs STATE needs the id of a job: --logs STATE ID"
-                         : "JOBS does not go with it: it names a state folder");
+        bhi_complain(
+            "batch", "%s; see bulkhead batch --help",
+            requests[request].operands
+                ? "--logs STATE needs the id of a job: --logs STATE ID"
+                : "JOBS does not go with --status and --cancel: these name a state folder");
         return false;
     }
     return true;

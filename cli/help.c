@@ -44,7 +44,8 @@ static void print_usage_line(FILE *stream, const struct bhi_command *command) {
     }
     for (size_t i = first; i < end; i++) {
         if (bhi_options[i].count == BHI_REQUIRED) {
-            fprintf(stream, " --%s %s", bhi_options[i].name, bhi_options[i].value);
+            fprintf(stream, " %s%s %s", bhi_option_dashes(&bhi_options[i]), bhi_options[i].name,
+                    bhi_options[i].value);
         }
     }
     fprintf(stream, " [OPTION]...");

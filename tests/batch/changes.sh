@@ -83,7 +83,7 @@ touch -r x.npy before
 cp x.npy x.before
 "$NPY" make x.npy 'f32[4]' ramp 5 1
 touch -r before x.npy
-refuses_change "x.npy has changed since 2 jobs read it (for example "
+refuses_change "x.npy has changed since 2 jobs read it (for example \""
 cli batch jobs.jsonl --verify
 expect_status 1
 expect_stdout "x.npy has changed since 2 jobs read it"
@@ -124,7 +124,7 @@ mv gone z.npy
 case_name="a file that cannot be read"
 if [ "$(id -u)" != 0 ]; then
     chmod 0 z.npy
-    refuses_change "z.npy cannot be compared with what other read: Permission denied"
+    refuses_change 'z.npy cannot be compared with what the job "other" read: Permission denied'
     chmod 644 z.npy
 fi
 

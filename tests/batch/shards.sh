@@ -172,7 +172,7 @@ cli batch --cancel s --json
 expect_status 2
 expect_stderr "--cancel runs nothing: it excludes --json"
 expect_json '.error.message | contains("it excludes --json")'
-refuses "JOBS does not go with it: it names a state folder" batch jobs.jsonl --status s
+refuses "JOBS does not go with --status and --cancel: these name a state folder" batch jobs.jsonl --status s
 refuses "--logs STATE needs the id of a job: --logs STATE ID" batch --logs s
 refuses "--status: nowhere: No such file or directory" batch --status nowhere
 refuses "is no state folder of a batch" batch --status s/quarantine

@@ -288,6 +288,9 @@ case_name="docs/CLI.md is what the program prints"
 cli help --markdown
 expect_status 0
 cmp .stdout "$CLI_MD" || fail "regenerate it: bulkhead help --markdown > docs/CLI.md"
+case_name="an option of one letter has one dash, in usage lines, too"
+expect_stdout "    bulkhead compile SOURCE -o OUT.spv [OPTION]..."
+if grep -E -- '(^|[^-])--[A-Za-z]([^A-Za-z-]|$)' .stdout; then fail "two dashes before one letter"; else passed=$((passed + 1)); fi
 case_name="the manual page is sound roff"
 cli help --man
 expect_status 0

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -306,11 +308,35 @@ static void of_the_table(void) {
     }
 }
 
+/* The host has named that driver: what another one lacks is no help. */
+static void a_missing_driver_says_what_to_install_for_it(void) {
+    const struct bhi_driver_info *known[KNOWN_DRIVERS];
+    const size_t count = known_drivers(known);
+    unsetenv("VK_DRIVER_FILES");
+    unsetenv("VK_ICD_FILENAMES");
+    for (size_t i = 0; i < count; i++) {
+        struct bhi_driver driver;
+        struct bhi_error failure = {0};
+        char remedy[160];
+        BHT_NE(known[i]->package, NULL);
+        snprintf(remedy, sizeof remedy, "; to correct it: install %s", known[i]->package);
+        BHT_EQ(!strstr(remedy, "NVIDIA"), strcmp(known[i]->name, "nvidia") != 0);
+        if (bhi_driver_pick(&driver, known[i]->name, &failure) != 0) {
+            BHT_STR_HAS(failure.text, remedy);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(files),        BHT_TEST(files_of_other_kinds),   BHT_TEST(addresses),
-        BHT_TEST(whose_node),   BHT_TEST(a_node_that_is_another), BHT_TEST(one_node_is_left),
+        BHT_TEST(files),
+        BHT_TEST(files_of_other_kinds),
+        BHT_TEST(addresses),
+        BHT_TEST(whose_node),
+        BHT_TEST(a_node_that_is_another),
+        BHT_TEST(one_node_is_left),
         BHT_TEST(of_the_table),
+        BHT_TEST(a_missing_driver_says_what_to_install_for_it),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

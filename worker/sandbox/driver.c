@@ -310,6 +310,7 @@ const struct bhi_driver *bhi_driver_none(enum bhi_worker_kind kind) {
 static const struct bhi_driver_info drivers[] = {
     {
         .name = "nvidia",
+        .package = "NVIDIA's driver with its Vulkan part; a container needs the devices, too",
         .libraries = nvidia_libraries,
         .devices = nvidia_devices,
         .environment = nvidia_environment,
@@ -325,6 +326,7 @@ static const struct bhi_driver_info drivers[] = {
     },
     {
         .name = "lavapipe",
+        .package = "mesa-vulkan-drivers",
         .libraries = lavapipe_libraries,
         .devices = lavapipe_devices,
         .environment = lavapipe_environment,
@@ -341,6 +343,7 @@ static const struct bhi_driver_info drivers[] = {
     },
     {
         .name = "swiftshader",
+        .package = "SwiftShader, which Chromium has",
         .libraries = swiftshader_libraries,
         .folders = swiftshader_folders,
         .devices = lavapipe_devices,
@@ -358,6 +361,7 @@ static const struct bhi_driver_info drivers[] = {
     },
     {
         .name = "radv",
+        .package = "mesa-vulkan-drivers; a container needs the devices in /dev/dri, too",
         .libraries = radv_libraries,
         .devices = render_devices,
         .environment = lavapipe_environment,
@@ -370,6 +374,7 @@ static const struct bhi_driver_info drivers[] = {
     },
     {
         .name = "anv",
+        .package = "mesa-vulkan-drivers; a container needs the devices in /dev/dri, too",
         .libraries = anv_libraries,
         .devices = render_devices,
         .environment = lavapipe_environment,
@@ -453,13 +458,17 @@ static int refuse_name(const char *name, struct bhi_error *failure) {
                                name, known);
 }
 
-/* Returns what to do if no driver is found. A list in a variable excludes all other manifests. */
-static const char *correction(char out[160]) {
+/* Returns what to do if the driver |info|, or any (NULL), is not found. A list in a variable excludes
+ * all other manifests. */
+static const char *correction(const struct bhi_driver_info *info, char out[160]) {
     const char *variable = bhi_driver_variable();
-    snprintf(out, 160,
-             variable ? "unset %s, or let it name the manifest (*.json) of a driver"
-                      : "install mesa-vulkan-drivers, or the Vulkan part of NVIDIA's driver",
-             variable);
+    if (variable) {
+        snprintf(out, 160, "unset %s, or let it name the manifest (*.json) of a driver", variable);
+    } else {
+        snprintf(out, 160, "install %s",
+                 info ? info->package
+                      : "mesa-vulkan-drivers, or the Vulkan part of NVIDIA's driver");
+    }
     return out;
 }
 
@@ -474,7 +483,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
             return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
                                        "driver not present: %s" BHI_CORRECTION "%s", seen[0],
-                                       correction(what));
+                                       correction(info, what));
         }
         return 0;
     }
@@ -486,7 +495,7 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
     }
     return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
                                "no known Vulkan driver is present (%s; %s)" BHI_CORRECTION "%s",
-                               seen[0], seen[1], correction(what));
+                               seen[0], seen[1], correction(NULL, what));
 }
 
 /* Returns the number of threads of this process, or -errno. Needs the host's /proc. */

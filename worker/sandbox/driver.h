@@ -60,6 +60,7 @@ struct bhi_driver_limits {
 
 struct bhi_driver_info {
     const char *name;
+    const char *package;          /* what to install where it is missing */
     const char *const *libraries; /* fnmatch patterns of the library's file name; NULL-terminated */
     const char *const *folders;   /* further folders with manifests of this driver; NULL: none */
     const char *const *devices;   /* nodes that must exist; NULL-terminated */
