@@ -7,6 +7,7 @@
 #include "cli/mains.h"
 #include "request/code.h"
 #include "request/kernel_file.h"
+#include "request/outname.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -132,6 +133,9 @@ static int run(struct compile *compile, bool verbose) {
     char name[64];
     if (is_source(compile)) {
         return refuse_output(compile, "it is the source");
+    }
+    if (!bhi_outname_check(compile->path, "spv", &complaint)) {
+        return refuse_output(compile, complaint.text);
     }
     if (!bhi_outfile_open(bhi_outfile_is_stdout(compile->path) ? "-" : compile->path, 0,
                           &compile->out, &complaint)) {

@@ -76,7 +76,7 @@ static bool check_paths(struct bhi_run_binding *binding, bool paths,
     if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path)) {
         return bhi_refuse(complaint, "the file name is empty");
     }
-    return !binding->out_path || bhi_outname_check(binding->out_path, complaint);
+    return !binding->out_path || bhi_outname_check(binding->out_path, "npy", complaint);
 }
 
 bool bhi_binding_parse_input(struct bhi_run_binding *binding, const char *files,

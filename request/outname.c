@@ -28,12 +28,11 @@ static bool may_be_a_format(const char *ending) {
     return known || (length <= LONGEST && strspn(ending, "0123456789") < length);
 }
 
-bool bhi_outname_check(const char *path, struct bhi_complaint *complaint) {
+bool bhi_outname_check(const char *path, const char *format, struct bhi_complaint *complaint) {
     const char *ending = ending_of(path);
-    return !strcasecmp(ending, "npy") || !may_be_a_format(ending) ||
-           bhi_refuse(
-               complaint,
-               "outputs are .npy files, and a name that ends in .%s may be taken for another "
-               "format: end it in .npy",
-               ending);
+    return !strcasecmp(ending, format) || !may_be_a_format(ending) ||
+           bhi_refuse(complaint,
+                      "outputs are .%s files, and a name that ends in .%s may be taken for another "
+                      "format: end it in .%s",
+                      format, ending, format);
 }

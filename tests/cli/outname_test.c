@@ -21,7 +21,7 @@ static void accepted(void) {
         "z.safetensorsx", "z.2-final"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct bhi_complaint complaint = {""};
-        if (!bhi_outname_check(paths[i], &complaint)) {
+        if (!bhi_outname_check(paths[i], "npy", &complaint)) {
             BHT_FAIL("'%s' is refused: %s", paths[i], complaint.text);
         }
     }
@@ -68,7 +68,7 @@ static void refused(void) {
                  "outputs are .npy files, and a name that ends in .%s may be taken for another "
                  "format: end it in .npy",
                  names[i].ending);
-        if (bhi_outname_check(names[i].path, &complaint)) {
+        if (bhi_outname_check(names[i].path, "npy", &complaint)) {
             BHT_FAIL("'%s' is accepted", names[i].path);
         }
         BHT_STR_EQ(complaint.text, expected);
