@@ -58,13 +58,15 @@ int bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds
 }
 
 /* Moves the descriptors of |message| into |fds|; closes those that do not fit. */
-static size_t take_fds(struct msghdr *message, int *fds, size_t capacity, int *inout_error) {
+static size_t take_fds(struct msghdr *message, int *fds, size_t capacity, size_t *out_received,
+                       int *inout_error) {
     size_t count = 0;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
         if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS) {
             continue;
         }
         size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        *out_received += n;
         for (size_t i = 0; i < n; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
@@ -79,8 +81,9 @@ static size_t take_fds(struct msghdr *message, int *fds, size_t capacity, int *i
     return count;
 }
 
-int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *inout_count,
-                    int flags) {
+/* As bhi_fdpass_recv; *out_bytes is also the length of a packet whose descriptors are lost. */
+static int receive(int socket, void *bytes, size_t capacity, int *fds, size_t *inout_count,
+                   int flags, size_t *out_bytes) {
     size_t room = *inout_count;
     union control control;
     struct iovec iov = {bytes, capacity};
@@ -105,14 +108,26 @@ int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *
             return errno == EWOULDBLOCK ? -EAGAIN : -errno;
         }
     }
-    int error = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : 0;
-    size_t count = take_fds(&message, fds, room, &error);
+    int error = message.msg_flags & MSG_TRUNC ? -EMSGSIZE : 0;
+    size_t received = 0;
+    const size_t count = take_fds(&message, fds, room, &received, &error);
+    if (!error && message.msg_flags & MSG_CTRUNC) {
+        /* There is control room for more: Linux had no number for the next one. */
+        error = received < BHI_FDPASS_MAX ? -EMFILE : -EMSGSIZE;
+    }
+    *out_bytes = (size_t)got;
     if (error || got == 0) { /* an empty packet counts as the end: this protocol sends none */
         close_all(fds, count);
         return error;
     }
     *inout_count = count;
     return (int)got;
+}
+
+int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *inout_count,
+                    int flags) {
+    size_t got;
+    return receive(socket, bytes, capacity, fds, inout_count, flags, &got);
 }
 
 int bhi_fdpass_send_message(int socket, const struct bhi_message *message, const int *fds,
@@ -140,14 +155,19 @@ int bhi_fdpass_recv_message(int socket, enum bhi_direction direction, struct bhi
         why[0] = '\0';
     }
     memset(out, 0, sizeof *out);
-    int length = bhi_fdpass_recv(socket, bytes, sizeof bytes, fds, &count, flags);
-    if (length <= 0) {
+    size_t got = 0;
+    const int length = receive(socket, bytes, sizeof bytes, fds, &count, flags, &got);
+    const bool lost = length == -EMFILE;
+    if (length <= 0 && !lost) {
         if (length == -EMSGSIZE && why && why_size) {
             snprintf(why, why_size, "packet: too long, or too many descriptors");
         }
         return length;
     }
-    int error = bhi_wire_decode(bytes, (size_t)length, direction, BHI_WS_ANY, out, why, why_size);
+    int error = bhi_wire_decode(bytes, got, direction, BHI_WS_ANY, out, why, why_size);
+    if (lost) {
+        return error ? error : -EMFILE;
+    }
     if (!error) {
         const struct bhi_message_info *info = bhi_message_info((uint32_t)out->type);
         if (info->fds != count) {

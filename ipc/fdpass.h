@@ -35,15 +35,17 @@ static inline bool bhi_fdpass_is_late(int error) {
     return error == -EAGAIN || error == -ETOOMANYREFS;
 }
 /* Receives one packet. Returns its length, 0 at the end of the file, or -errno. *inout_count is the
- * room in |fds|, then the number of descriptors received (CLOEXEC). For a truncated packet or
- * truncated control data returns -EMSGSIZE and closes the descriptors. Blocks unless the socket is
- * O_NONBLOCK or |flags| has MSG_DONTWAIT. */
+ * room in |fds|, then the number of descriptors received (CLOEXEC). Returns -EMSGSIZE for a packet
+ * that is too long or has too many descriptors, and -EMFILE if this process has no room for them,
+ * which is not the sender's fault; both close those that have come. With MSG_PEEK the packet stays,
+ * and each call receives new descriptors. Blocks unless the socket is O_NONBLOCK or |flags| has
+ * MSG_DONTWAIT. */
 int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *inout_count,
                     int flags);
 
 /* Encode and send, or receive and decode, one message. The number of descriptors must be that of
  * messages.def; otherwise returns -EPROTO and closes them. recv returns 1 for a message, 0 at the
- * end of the file, or -errno. */
+ * end of the file, or -errno; with -EMFILE *out is the message, without its descriptors. */
 int bhi_fdpass_send_message(int socket, const struct bhi_message *message, const int *fds,
                             size_t fd_count);
 int bhi_fdpass_recv_message(int socket, enum bhi_direction direction, struct bhi_message *out,

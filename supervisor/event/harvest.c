@@ -187,13 +187,6 @@ static void ask_again(struct bhi_worker *worker, struct bhi_make *make) {
     bhi_list_append(&worker->makes, &make->link);
 }
 
-static bool has_room(const struct bhi_worker *worker) {
-    int probe = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
-    const bool room = probe >= 0;
-    bhi_fd_close(&probe);
-    return room;
-}
-
 /* Takes the worker's next answer, which must be the one to |make|. *out_none: it has not come.
  * Returns NULL, or what is wrong with the answer. */
 static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make, bool *out_none) {
@@ -211,7 +204,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     }
     /* If the host has no free descriptor, the one in the answer is lost. The worker is not to
      * blame. */
-    const bool short_of_room = length == -EMSGSIZE && !make->clears && !has_room(worker);
+    const bool short_of_room = length == -EMFILE && !make->clears;
     const bool whole = length == (int)sizeof tag && tag.magic == BHI_WIRE_MAGIC &&
                        tag.id == make->buffer && !(count && make->clears);
     const bool cleared = whole && make->clears && tag.type == BHI_MSG_BUFFER_CLEAR;

@@ -385,16 +385,22 @@ static uint64_t look_at_channels(bh_context *context) {
     return look_again;
 }
 
-/* Returns true if the zygote has not answered a request for a worker in time. */
+/* Returns true if the zygote has not answered a request for a worker in time. If the host could not
+ * receive the answer, only that worker is given up: others of the zygote may run. */
 static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint64_t now_ns) {
     bool stuck = false;
     bhi_context_lock(context);
     BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        stuck = stuck || (worker->zygote == zygote && worker->pidfd < 0 && !worker->exit_known &&
-                          worker->start_deadline_ns <= now_ns);
+        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        const bool overdue = worker->zygote == zygote && worker->pidfd < 0 && !worker->exit_known &&
+                             worker->start_deadline_ns <= now_ns;
+        if (overdue && zygote->deaf_since_ns) {
+            bhi_zygote_give_up(worker);
+            context->wake_reactor = true;
+        }
+        stuck = stuck || (overdue && !zygote->deaf_since_ns);
     }
-    bhi_context_unlock(context);
+    bhi_context_pump_unlock(context);
     return stuck;
 }
 

@@ -33,13 +33,9 @@ static bool receive(struct bhi_worker *worker, uint64_t bytes, int *out_fd, cons
     size_t count = BHI_FDPASS_MAX;
     *out_what = NULL;
     const int length = bhi_fdpass_recv(worker->fdpass, &tag, sizeof tag, fds, &count, MSG_DONTWAIT);
-    if (length ==
-        -EMSGSIZE) { /* the host may have no descriptor left, which is not the worker's fault */
-        const int spare = fcntl(worker->fdpass, F_DUPFD_CLOEXEC, 0);
-        *out_what = spare >= 0 ? "it sent more than one descriptor with its abort words" : NULL;
-        if (spare >= 0) {
-            close(spare);
-        }
+    if (length == -EMFILE || length == -EMSGSIZE) {
+        *out_what =
+            length == -EMSGSIZE ? "it sent more than one descriptor with its abort words" : NULL;
         return false;
     }
     const bool good = length == (int)sizeof tag && count == 1 && tag.magic == BHI_WIRE_MAGIC &&

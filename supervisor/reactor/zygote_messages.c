@@ -1,7 +1,6 @@
 #include "supervisor/reactor/zygote_messages.h"
 #include "base/detail.h"
 #include "base/fd.h"
-#include "base/fd_free.h"
 #include "base/futex.h"
 #include "base/limits.h"
 #include "base/step_point.h"
@@ -11,12 +10,12 @@
 #include "supervisor/reactor/control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,6 +42,7 @@ static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
 /* A worker was forked. It is moved into its cgroup before it does anything. */
 static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pidfd, bool held) {
     bh_context *context = zygote->context;
+    bhi_room_give(&worker->room); /* for looks at /proc */
     pid_t pid = bhi_pidfd_pid(pidfd);
     /* Without its pid the worker can be neither limited nor checked. */
     int error = pid < 0 ? (int)pid : 0;
@@ -194,6 +194,24 @@ static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, in
     bhi_context_unlock(zygote->context);
 }
 
+void bhi_zygote_give_up(struct bhi_worker *worker) {
+    worker->exit_known = true;
+    worker->exit_code_kind = CLD_EXITED;
+    worker->exit_status = 0;
+    snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
+             "no descriptor was left for the pidfd of the worker: %s", name_of(EMFILE));
+    worker->core.kill = BHI_KILL_START;
+}
+
+/* A worker was forked that bhi_zygote_give_up has given up. */
+static void born_late(struct bhi_zygote *zygote, const struct bhi_msg_spawned *spawned, int pidfd) {
+    pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+    const struct bhi_message message = {.type = BHI_MSG_RELEASE, .release.worker = spawned->worker};
+    if (spawned->held) {
+        (void)bhi_fdpass_send_message(zygote->socket, &message, NULL, 0);
+    }
+}
+
 /* A message about a worker. Only this thread adds and removes workers. */
 static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message *message, int *fd) {
     const uint64_t id = message->type == BHI_MSG_SPAWNED        ? message->spawned.worker
@@ -202,8 +220,11 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
     bhi_context_lock(zygote->context);
     struct bhi_worker *worker = find_worker(zygote, id);
     bhi_context_unlock(zygote->context);
-    if (!worker) {
-        return true; /* given up already */
+    if (!worker) { /* given up already */
+        if (message->type == BHI_MSG_SPAWNED) {
+            born_late(zygote, &message->spawned, *fd);
+        }
+        return true;
     }
     if (message->type == BHI_MSG_SPAWNED) {
         if (worker->pidfd >= 0) {
@@ -237,30 +258,23 @@ static bool dispatch(struct bhi_zygote *zygote, const struct bhi_message *messag
     }
 }
 
-/* The next message brings a descriptor, and the host has none left. Received now, the message would
- * be lost, and with it the zygote and all work of its workers. A worker's pidfd has reserved room.
- */
-static bool short_of_descriptors(struct bhi_zygote *zygote) {
-    uint8_t bytes[BHI_WIRE_MAX];
-    struct bhi_message message;
-    ssize_t length = recv(zygote->socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-    if (length <= 0 ||
-        bhi_wire_decode(bytes, (size_t)length, BHI_Z2S, UINT32_MAX, &message, NULL, 0) != 0 ||
-        !bhi_message_info((uint32_t)message.type)->fds) {
-        return false; /* or no message at all: receiving it will show that */
-    }
-    struct bhi_worker *worker = NULL;
-    if (message.type == BHI_MSG_SPAWNED) {
+/* Peeks, so that a message whose descriptors have no room here stays in the socket: it is nobody's
+ * fault, and lost, it would cost the zygote and all work of its workers. A worker's pidfd has
+ * reserved room. Returns as bhi_fdpass_recv_message. */
+static int peek(struct bhi_zygote *zygote, struct bhi_message *out, int fds[BHI_FDPASS_MAX]) {
+    for (bool again = false;; again = true) {
+        const int result = bhi_fdpass_recv_message(zygote->socket, BHI_Z2S, out, fds,
+                                                   MSG_DONTWAIT | MSG_PEEK, NULL, 0);
+        if (result != -EMFILE || again || out->type != BHI_MSG_SPAWNED) {
+            return result;
+        }
         bhi_context_lock(zygote->context);
-        worker = find_worker(zygote, message.spawned.worker);
+        struct bhi_worker *worker = find_worker(zygote, out->spawned.worker);
         bhi_context_unlock(zygote->context);
+        if (worker) {
+            bhi_room_give(&worker->room);
+        }
     }
-    if (worker) {
-        bhi_room_give(&worker->room);
-    }
-    const uint32_t need = bhi_message_info((uint32_t)message.type)->fds;
-    BHI_AUTO_FD free = fcntl(zygote->socket, F_DUPFD_CLOEXEC, 0);
-    return free < 0 ? errno == EMFILE || errno == ENFILE : bhi_fd_count_free(need - 1) < need - 1;
 }
 
 bool bhi_zygote_listen(struct bhi_zygote *zygote) {
@@ -280,7 +294,10 @@ bool bhi_zygote_listen(struct bhi_zygote *zygote) {
 }
 
 bool bhi_zygote_receive(struct bhi_zygote *zygote) {
-    if (short_of_descriptors(zygote)) {
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
+    const int result = peek(zygote, &message, fds);
+    if (result == -EMFILE) {
         if (!zygote->deaf_since_ns) {
             zygote->deaf_since_ns = bhi_now_ns();
         }
@@ -289,20 +306,14 @@ bool bhi_zygote_receive(struct bhi_zygote *zygote) {
         return true;
     }
     zygote->deaf_since_ns = 0;
-    struct bhi_message message;
-    int fds[BHI_FDPASS_MAX];
-    char why[256] = "";
-    int result = bhi_fdpass_recv_message(zygote->socket, BHI_Z2S, &message, fds, MSG_DONTWAIT, why,
-                                         sizeof why);
     if (result == -EAGAIN || result == -EINTR) {
         return true;
     }
     if (result <= 0) {
         return false;
     }
-    for (size_t i = bhi_message_info(message.type)->fds; i < MOST_FDS; i++) {
-        fds[i] = -1;
-    }
+    char byte; /* the packet that was peeked at goes as a whole */
+    (void)!recv(zygote->socket, &byte, 0, MSG_DONTWAIT);
     const bool goes_on = dispatch(zygote, &message, fds);
     for (size_t i = 0; i < MOST_FDS; i++) {
         bhi_fd_close(&fds[i]);

@@ -42,11 +42,11 @@ struct bhi_zygote {
     bool held_by_loader; /* a loader that cannot be killed keeps it alive */
     bool gone;           /* it, or the warden before it was born, is dead */
     bool warden_gone;
-    bool socket_ignored;   /* not polled: the host has no descriptor free for what it sends */
-    uint64_t listen_at_ns; /* socket_ignored: not polled before */
-    uint64_t deaf_since_ns;
-    bool pidfd_unwatched; /* its death is only seen from its warden's */
-    uint64_t *leftovers;  /* dead workers whose cgroup was still busy */
+    bool socket_ignored;    /* not polled: the host has no descriptor free for what it sends */
+    uint64_t listen_at_ns;  /* socket_ignored: not polled before */
+    uint64_t deaf_since_ns; /* since when nothing was received for want of descriptors; 0: none */
+    bool pidfd_unwatched;   /* its death is only seen from its warden's */
+    uint64_t *leftovers;    /* dead workers whose cgroup was still busy */
     size_t leftover_count, leftover_capacity;
     uint64_t sweep_at_ns, sweep_pause_ns; /* 0: none is left over */
     uint64_t bury_by_ns;                  /* LOST: when its warden is killed if it still lives */

@@ -2,9 +2,11 @@
  * them. The supervisor holds open what they need, and more, until the moment before. */
 #include "scene.h"
 #include "supervisor/context/context.h"
+#include "supervisor/worker/worker_proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -113,11 +115,91 @@ static void pools_give_theirs_to_what_runs(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+static int taken[256];
+static size_t taken_count;
+
+/* The second worker was asked for, and all is taken: what was reserved for its birth, too. */
+static void all_goes_before_a_birth(void *object) {
+    struct bhi_worker *worker = object;
+    bht_at_step(NULL, 0, NULL);
+    bhi_room_give(&worker->room);
+    taken_count = take_all(taken, BHT_COUNT(taken));
+}
+
+/* The host cannot receive the descriptor of a worker until its start is overdue. That start has
+ * failed, and no other: what runs beside it goes on. */
+static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
+    BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    bh_context_options options = fx_options();
+    options.spares = 0;
+    options.start_timeout_ns = 3 * FX_SECONDS / 20;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *first = fx_stream(context, "first", BH_FOREVER), *second = NULL;
+    const pid_t pid = fx_ready(first), zygote = bht_parent_of(pid);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    bh_buffer *data = fx_words(context, 64, 0);
+    uint32_t *word = fx_pointer(data);
+    bh_event *running = fx_gate(first, gate, data);
+    fx_await_gate(data);
+    const size_t processes = bht_count_descendants(getpid());
+    bht_at_step("spawn_requested", 1, all_goes_before_a_birth);
+    BHT_EQ(bh_stream_create(context, NULL, &second, NULL), BH_OK);
+    /* The start has failed, and another one is refused. */
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(second, 3 * FX_SECONDS, &detail), BH_SYSTEM);
+    BHT_EQ(detail.sys_errno, EMFILE);
+    BHT_EQ(bh_event_query(running), BH_EVENT_PENDING);
+    BHT_EQ(bh_stream_worker_pid(first), pid);
+    while (taken_count > 0) {
+        close(taken[--taken_count]);
+    }
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    WAIT_UNTIL(bh_stream_wait_ready(second, 100 * FX_MS, &detail) == BH_OK, 60000);
+    BHT_EQ(bht_parent_of(fx_ready(second)), zygote);
+    /* The one that was born meanwhile is gone: there are those of |second| more, and no others. */
+    WAIT_UNTIL(bht_count_descendants(getpid()) == processes + PROCESSES_A_WORKER, 20000);
+    fx_open(word);
+    fx_expect(running, BH_OK);
+    bh_event_release(running);
+    bh_kernel_release(gate);
+    bh_buffer_release(data);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
+/* Nor does a zygote that cannot receive what a start needs end with all its workers. */
+static void a_zygote_without_descriptors_refuses_a_start(void) {
+    bh_context_options options = fx_options();
+    options.spares = 0;
+    options.restart_budget = 1;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *first = fx_stream(context, "first", FX_SECONDS), *second = NULL;
+    const pid_t pid = fx_ready(first), zygote = bht_parent_of(pid);
+    BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, NULL, &before), 0);
+    const struct rlimit none = {3, before.rlim_max};
+    BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &none, NULL), 0);
+    BHT_EQ(bh_stream_create(context, NULL, &second, NULL), BH_OK);
+    bh_detail detail;
+    BHT_EQ(bh_stream_wait_ready(second, 3 * FX_SECONDS, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, "could not fork: EMFILE");
+    fx_expect_healthy(context, first);
+    BHT_EQ(bh_stream_worker_pid(first), pid);
+    BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &before, NULL), 0);
+    BHT_EQ(bh_stream_reset(second, NULL), BH_OK);
+    BHT_EQ(bht_parent_of(fx_ready(second)), zygote);
+    bh_stream_release(first);
+    bh_stream_release(second);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(room_goes_when_libzmq_starts),
         BHT_TEST(room_goes_before_libzmq_starts),
         BHT_TEST(pools_give_theirs_to_what_runs),
+        BHT_TEST(a_birth_without_a_descriptor_costs_no_other_worker),
+        BHT_TEST(a_zygote_without_descriptors_refuses_a_start),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -125,6 +125,48 @@ static void test_too_many_descriptors(void) {
     BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, NULL, &count, 0), 4);
 }
 
+/* The receiver has no room for all of them: that is not the sender's fault. A packet that was only
+ * peeked at is whole when there is room. */
+static void test_no_room_for_descriptors(void) {
+    struct fixture *f = &fixture;
+    struct rlimit before, none;
+    BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    int free_number;
+    BHT_GE(free_number = dup(f->a), 0);
+    close(free_number);
+    for (int one = 0; one < 2; one++) { /* room for none, and for the first of two */
+        none.rlim_cur = (rlim_t)(free_number + one);
+        int fds[BHI_FDPASS_MAX];
+        char bytes[16];
+        size_t count = BHI_FDPASS_MAX;
+        send_raw(f->a, "two", 3, 2);
+        const int open_now = count_fds();
+        BHT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+        BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, MSG_PEEK), -EMFILE);
+        BHT_EQ(count, 0);
+        BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+        BHT_EQ(count_fds(), open_now);
+        count = BHI_FDPASS_MAX;
+        BHT_EQ(bhi_fdpass_recv(f->b, bytes, sizeof bytes, fds, &count, 0), 3);
+        BHT_EQ(count, 2);
+        close(fds[0]);
+        close(fds[1]);
+    }
+    /* What the message says is known without them. */
+    const struct bhi_message sent = {.type = BHI_MSG_SPAWNED, .spawned.worker = 77};
+    struct bhi_message out;
+    int fds[BHI_FDPASS_MAX];
+    BHT_EQ(bhi_fdpass_send_message(f->a, &sent, &f->a, 1), 0);
+    none.rlim_cur = (rlim_t)free_number;
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    BHT_EQ(bhi_fdpass_recv_message(f->b, BHI_Z2S, &out, fds, 0, NULL, 0), -EMFILE);
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    BHT_EQ(out.type, BHI_MSG_SPAWNED);
+    BHT_EQ(out.spawned.worker, 77);
+}
+
 static void test_packet_too_long(void) {
     struct fixture *f = &fixture;
     int fds[BHI_FDPASS_MAX];
@@ -304,12 +346,19 @@ static void test_too_many_of_the_user(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_pair_is_cloexec),    BHT_TEST(test_round_trip),
-        BHT_TEST(test_send_refuses),       BHT_TEST(test_too_many_descriptors),
-        BHT_TEST(test_packet_too_long),    BHT_TEST(test_would_block_and_full),
-        BHT_TEST(test_end_of_file),        BHT_TEST(test_last_words_behind_a_reset),
-        BHT_TEST(test_message_round_trip), BHT_TEST(test_message_wrong_count),
-        BHT_TEST(test_message_refused),    BHT_TEST(test_too_many_of_the_user),
+        BHT_TEST(test_pair_is_cloexec),
+        BHT_TEST(test_round_trip),
+        BHT_TEST(test_send_refuses),
+        BHT_TEST(test_too_many_descriptors),
+        BHT_TEST(test_no_room_for_descriptors),
+        BHT_TEST(test_packet_too_long),
+        BHT_TEST(test_would_block_and_full),
+        BHT_TEST(test_end_of_file),
+        BHT_TEST(test_last_words_behind_a_reset),
+        BHT_TEST(test_message_round_trip),
+        BHT_TEST(test_message_wrong_count),
+        BHT_TEST(test_message_refused),
+        BHT_TEST(test_too_many_of_the_user),
     };
     bht_around(set_up, tear_down);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

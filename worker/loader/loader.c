@@ -231,9 +231,8 @@ static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi
             continue;
         }
         if (file->fd < 0) {
-            /* EAGAIN: the file has gone from the socket, where the host saw it. EMSGSIZE: this
-             * process has no descriptor free for it. */
-            const int err = file->fd == -EMSGSIZE ? EMFILE : -file->fd;
+            const int err =
+                -file->fd; /* EAGAIN: it has gone from the socket, where the host saw it */
             fail(error, err, "the host did not hand over the open file: %s",
                  err == EAGAIN ? "its socket is empty" : strerror(err));
             return NULL;

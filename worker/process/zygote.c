@@ -231,6 +231,13 @@ static void be_late(int fd, uint64_t bytes) {
 }
 #endif
 
+static void not_spawned(uint64_t worker, int error) {
+    struct bhi_message message = {.type = BHI_MSG_SPAWN_FAILED};
+    message.spawn_failed.worker = worker;
+    message.spawn_failed.error = error;
+    tell(&message);
+}
+
 static void spawn(struct bhi_msg_spawn *request, const int *fds) {
     int pidfd = -1;
     bool held = false;
@@ -254,10 +261,7 @@ static void spawn(struct bhi_msg_spawn *request, const int *fds) {
         say(&message, &pidfd, 1);
         close(pidfd);
     } else {
-        message.type = BHI_MSG_SPAWN_FAILED;
-        message.spawn_failed.worker = request->worker;
-        message.spawn_failed.error = -r;
-        tell(&message);
+        not_spawned(request->worker, -r);
     }
 }
 
@@ -344,6 +348,10 @@ static void serve(void) {
     }
     if (r == 0) {
         leave(BHI_EXIT_OK);
+    }
+    if (r == -EMFILE && message.type == BHI_MSG_SPAWN) {
+        not_spawned(message.spawn.worker, EMFILE);
+        return;
     }
     if (r < 0) {
         _exit(BHI_EXIT_SUPERVISOR);
