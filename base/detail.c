@@ -8,19 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
-    if (!detail) {
-        return status;
-    }
-    detail->status = status;
-    detail->sys_errno = sys_errno;
-    detail->cause = BH_OK;
-    detail->signal = 0;
-    memset(detail->reserved, 0, sizeof detail->reserved);
-    va_list args;
-    va_start(args, format);
+static void fill(bh_detail *detail, bh_status status, int sys_errno, const char *format,
+                 va_list args) {
+    *detail = (bh_detail){.status = status, .sys_errno = sys_errno};
     int length = bhi_vformat(detail->message, sizeof detail->message, format, args);
-    va_end(args);
     if (sys_errno && length >= 0 && (size_t)length < sizeof detail->message) {
         char buffer[128], limit[BHI_LIMIT_TEXT];
         bhi_format(detail->message + length, sizeof detail->message - (size_t)length, ": %s%s",
@@ -29,6 +20,27 @@ bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const cha
     /* It may quote a path or a name of any bytes. */
     bhi_text_sanitise(detail->message, sizeof detail->message, detail->message,
                       sizeof detail->message);
+}
+
+bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
+    if (detail) {
+        va_list args;
+        va_start(args, format);
+        fill(detail, status, sys_errno, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+bh_status bhi_fail_for(bh_detail *detail, bh_status status, bh_reason reason, const char *format,
+                       ...) {
+    if (detail) {
+        va_list args;
+        va_start(args, format);
+        fill(detail, status, 0, format, args);
+        va_end(args);
+        detail->reason = reason;
+    }
     return status;
 }
 

@@ -7,6 +7,9 @@
 /* Returns |status|, so that a function can end with it. |detail| may be NULL. */
 bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same with a reason. */
+bh_status bhi_fail_for(bh_detail *detail, bh_status status, bh_reason reason, const char *format,
+                       ...) __attribute__((format(printf, 4, 5)));
 /* "SIGSEGV" for 11. */
 const char *bhi_signal_name(int signal);
 /* Returns true if a sandboxed process cannot end itself by |signal|: the filters let it send itself

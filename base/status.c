@@ -46,9 +46,35 @@ bh_status_class bh_status_classify(bh_status status) {
     return BH_STATUS_CLASS_NONE;
 }
 
+const char *bh_reason_name(bh_reason reason) {
+    switch (reason) {
+#define BH_REASON(NAME, value, text)                                                               \
+    case BH_REASON_##NAME:                                                                         \
+        return #NAME;
+#include "base/reason.def"
+#undef BH_REASON
+    }
+    return unknown;
+}
+
+const char *bh_reason_text(bh_reason reason) {
+    switch (reason) {
+#define BH_REASON(NAME, value, text)                                                               \
+    case BH_REASON_##NAME:                                                                         \
+        return text;
+#include "base/reason.def"
+#undef BH_REASON
+    }
+    return "an unknown reason: the library is newer than the program";
+}
+
 /* A worker may not report how a worker died, a cancellation, or the loss of other submissions: the
  * supervisor sees these itself. A passed deadline is the answer to an abort (lane.h); without an
  * abort it is a lie (core/worker.c). */
+bool bhi_reason_from_worker(uint32_t code) {
+    return code == BH_REASON_NONE || code == BH_REASON_ENTRY_POINT || code == BH_REASON_WORKGROUPS;
+}
+
 bool bhi_status_from_worker(uint32_t code) {
     switch (code) {
     case BH_OUT_OF_HOST_MEMORY:

@@ -131,11 +131,6 @@ static int fail(struct inspect *inspect) {
     bhi_kernel_file_name(inspect->file.path, name);
     const char *why = bhi_text_without_name(message, name);
     memmove(message, why, strlen(why) + 1);
-    size_t length = strlen(message);
-    if (strstr(message, "there is no entry point") && length < sizeof inspect->detail.message) {
-        snprintf(message + length, sizeof inspect->detail.message - length,
-                 "; --entry NAME chooses");
-    }
     return bhi_session_fail(command, inspect->file.path, inspect->status, &inspect->detail);
 }
 

@@ -13,6 +13,7 @@ void bhi_event_init(struct bh_event *event, struct bhi_core *core) {
     bhi_list_init(&event->observers);
     event->visit = 0;
     event->library = event->copy_failed = event->inherited = false;
+    event->words = 0;
     event->content_of = 0;
     event->origin_tick = 0;
     /* The texts in the verdict are long and rarely used: only their first bytes are cleared. */

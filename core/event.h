@@ -30,6 +30,7 @@ struct bh_event {
     bool library;         /* the library's own, which no caller sees: not a hop */
     bool copy_failed;     /* the poison began with a copy of the library's, and reached no other */
     bool inherited;       /* another event has doomed it */
+    uint16_t words;       /* where in the verdict's message those of its origin begin */
     uint64_t content_of;  /* of a copy: id of the event that wrote the content; 0: no caller's */
     uint64_t origin_tick; /* when the origin of the poison ended, in bhi_core.ticks (E7) */
     struct bh_verdict verdict; /* immutable once the state is not PENDING */

@@ -7,6 +7,7 @@
 #include "core/stream.h"
 #include "core/worker.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     struct bh_event *event = submission->event;
     struct bh_verdict *verdict = &event->verdict;
     verdict->status = outcome->status;
+    verdict->reason = outcome->reason;
     verdict->executed = outcome->executed;
     verdict->blame = submission->repeat == BHI_REPEAT_ALWAYS ? BH_BLAME_NONE : outcome->blame;
     verdict->signal = outcome->signal;
@@ -211,6 +213,7 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     memcpy(verdict->stream_name, submission->stream->name, sizeof verdict->stream_name);
     if (outcome->status != BH_OK) {
         event->copy_failed = event->library && submission->repeat == BHI_REPEAT_ALWAYS;
+        event->words = 0;
         event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
         bhi_format(verdict->message, sizeof verdict->message, "%s",
                    outcome->message && outcome->message[0] ? outcome->message
@@ -225,23 +228,22 @@ static uint64_t origin_for(const struct bh_event *event, const struct bh_event *
     return cause->library && cause->verdict.origin == cause->id ? event->id : cause->verdict.origin;
 }
 
-/* Writes the message of |event|, which |cause| dooms. Prefixes do not pile up: the origin's own
- * words follow the last prefix. */
-static void tell_cause(struct bh_event *event, const struct bh_event *cause) {
-    struct bh_verdict *verdict = &event->verdict;
-    const char *why = cause->verdict.message;
-    char origin[sizeof cause->verdict.message];
-    const char *prefix = cause->verdict.hops && cause->inherited ? strstr(why, ": ") : NULL;
-    bhi_format(origin, sizeof origin, "%s%.400s",
-               cause->copy_failed && !cause->inherited ? "a copy of the content failed: " : "",
-               prefix ? prefix + 2 : why);
-    if (!verdict->hops) {
-        memcpy(verdict->message, origin, sizeof origin);
-        return;
-    }
-    bhi_format(verdict->message, sizeof verdict->message,
-               "depends on event %llu (%u %s away): %.400s", (unsigned long long)verdict->origin,
-               verdict->hops, verdict->hops == 1 ? "hop" : "hops", origin);
+/* Writes how |event| was reached (may be empty), and the words of its origin, which |cause| has.
+ * What |cause| says of its own way is left out. */
+static void tell(struct bh_event *event, const struct bh_event *cause, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void tell(struct bh_event *event, const struct bh_event *cause, const char *format, ...) {
+    const char *copied =
+        cause->copy_failed && !cause->inherited ? "a copy of the content failed: " : "";
+    char *message = event->verdict.message;
+    const size_t size = sizeof event->verdict.message;
+    va_list arguments;
+    va_start(arguments, format);
+    event->words = (uint16_t)vsnprintf(message, size, format, arguments);
+    va_end(arguments);
+    bhi_format(message + event->words, size - event->words, "%s%.400s", copied,
+               cause->verdict.message + cause->words);
 }
 
 /* Writes the verdict of a submission that |cause| dooms. A submission that still runs gets its
@@ -267,8 +269,16 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
         event->verdict.status != BH_OUT_OF_DEVICE_MEMORY &&
         bh_status_classify(event->verdict.status) == BH_STATUS_CLASS_GUILTY) {
         event->verdict.status = BH_WORKER_LOST;
+        event->verdict.reason = BH_REASON_NONE;
     }
-    tell_cause(event, cause);
+    const uint32_t hops = event->verdict.hops;
+    if (hops) {
+        tell(event, cause,
+             "depends on event %llu (%u %s away): ", (unsigned long long)event->verdict.origin,
+             hops, hops == 1 ? "hop" : "hops");
+    } else {
+        tell(event, cause, "%s", "");
+    }
 }
 
 static void ripple(struct bhi_submission *submission) {
@@ -454,11 +464,10 @@ void bhi_submission_fail_strict(struct bhi_submission *submission, const struct 
         return;
     }
     doom(submission, failure);
-    struct bh_verdict *verdict = &submission->event->verdict;
-    verdict->status = BH_STREAM_FAILED;
-    bhi_format(verdict->message, sizeof verdict->message,
-               "the strict stream %s failed with event %llu: %.400s", submission->stream->name,
-               (unsigned long long)failure->id, failure->verdict.message);
+    submission->event->verdict.status = BH_STREAM_FAILED;
+    tell(submission->event, failure,
+         "the strict stream %s failed with event %llu: ", submission->stream->name,
+         (unsigned long long)failure->id);
     run_ripples(submission->stream->core);
 }
 

@@ -107,6 +107,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission);
 /* How a submission has ended, other than by poison that reached it. */
 struct bhi_outcome {
     bh_status status;
+    bh_reason reason;
     bh_executed executed;
     bh_blame blame;
     int32_t signal, exit_code, vk_result, sys_errno;

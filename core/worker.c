@@ -367,6 +367,7 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
     const uint64_t most_ns =
         submission->reports_device_time ? outcome->ended_ns - outcome->started_ns : 0;
     if (outcome->device_ns > most_ns) {
+        worker->kill_reason = BH_REASON_DEVICE_TIME;
         bhi_core_worker_violation(worker, "it claims more time on the device than has passed");
         return false;
     }

@@ -53,7 +53,8 @@ struct bhi_core_worker {
     bool kill_stopped;         /* somebody had stopped its process when it was killed */
     enum bhi_phase kill_phase; /* of |kill_event| when it was killed, as the worker says */
     enum bhi_kill kill;
-    uint64_t kill_event; /* the event whose deadline or cancel killed it */
+    uint64_t kill_event;   /* the event whose deadline or cancel killed it */
+    bh_reason kill_reason; /* why, where |kill| does not say it */
     char kill_text[256];
 };
 

@@ -95,7 +95,8 @@ struct bhi_result {
     uint32_t executed;   /* bh_executed of the failed submission */
     uint64_t device_ns;  /* BHI_RECORD_TIMED: how long the device was busy; 0: unknown */
     uint64_t bad_memory; /* BH_VULKAN: id of a buffer whose device memory is nothing to import */
-    uint64_t unused;     /* so that each is one cache line: of every other one two would be read */
+    uint32_t reason;     /* bh_reason of the failed submission */
+    uint32_t unused;     /* so that each is one cache line: of every other one two would be read */
 };
 
 /* The text of a failed submission, in errors[seq % BHI_ERROR_SLOTS]. */

@@ -32,9 +32,9 @@ static PyObject *message_of(bh_status status, const bh_detail *detail) {
 
 PyObject *bhi_py_fail(bh_status status, const bh_detail *detail) {
     const bh_detail *why = detail_of(status, detail);
-    return set_exception(PyObject_CallFunction(bhi_py.make_error, "iNiii", (int)status,
-                                               message_of(status, why), (int)why->sys_errno,
-                                               (int)why->cause, (int)why->signal));
+    return set_exception(PyObject_CallFunction(
+        bhi_py.make_error, "iNiiii", (int)status, message_of(status, why), (int)why->sys_errno,
+        (int)why->cause, (int)why->signal, (int)why->reason));
 }
 
 PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail) {
@@ -42,8 +42,9 @@ PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail) {
     if (status < BH_WORKER_SIGNAL) {
         return bhi_py_fail(status, detail);
     }
-    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "OiN", Py_None, (int)status,
-                                               message_of(status, detail_of(status, detail))));
+    const bh_detail *why = detail_of(status, detail);
+    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "OiNi", Py_None, (int)status,
+                                               message_of(status, why), (int)why->reason));
 }
 
 PyObject *bhi_py_refuse(bh_status status, const char *format, ...) {
@@ -53,7 +54,7 @@ PyObject *bhi_py_refuse(bh_status status, const char *format, ...) {
     va_end(arguments);
     if (message) {
         set_exception(
-            PyObject_CallFunction(bhi_py.make_error, "iOiii", (int)status, message, 0, 0, 0));
+            PyObject_CallFunction(bhi_py.make_error, "iOiiii", (int)status, message, 0, 0, 0, 0));
         Py_DECREF(message);
     }
     return NULL;
@@ -95,5 +96,5 @@ void bhi_py_add_log(PyObject *log) {
 }
 
 PyObject *bhi_py_fail_event(PyObject *event) {
-    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "Ois", event, 0, ""));
+    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "Oisi", event, 0, "", 0));
 }

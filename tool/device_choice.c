@@ -57,6 +57,7 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
     } else {
         bhi_format(detail->message, sizeof detail->message, "%.400s; see bulkhead devices",
                    complaint.text);
+        detail->reason = BH_REASON_SELECTOR;
     }
     bhi_device_list_free(&list);
     return status;
@@ -76,7 +77,7 @@ int bhi_device_choose(const char *command, bh_context *context, const char *devi
     if (status == BH_OK) {
         return BHI_EXIT_READY;
     }
-    if (!strstr(detail.message, "see bulkhead devices")) {
+    if (detail.reason != BH_REASON_SELECTOR) {
         return bhi_session_fail(command, "--device", status, &detail);
     }
     bhi_complain(command, "--device: %s", detail.message);

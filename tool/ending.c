@@ -28,11 +28,12 @@ void bhi_ending_answered(void) {
     }
 }
 
-void bhi_ending_note(bh_status status, const char *message) {
+void bhi_ending_note(bh_status status, bh_reason reason, const char *message) {
     if (!watched) {
         return;
     }
     watched->status = status;
+    watched->reason = reason;
     bhi_text_clean(watched->message, sizeof watched->message, message);
 }
 

@@ -9,6 +9,7 @@
 
 struct bhi_ending {
     bh_status status; /* BH_OK: none; the exit status tells the kind of error */
+    bh_reason reason;
     char message[1024];
     /* If a source was compiled: */
     char *log;      /* owned: what the compiler said; NULL: nothing */
@@ -25,7 +26,7 @@ void bhi_ending_fini(struct bhi_ending *ending);
 /* Records that the command has printed its object. */
 void bhi_ending_answered(void);
 /* Records a complaint. It replaces the one before. */
-void bhi_ending_note(bh_status status, const char *message);
+void bhi_ending_note(bh_status status, bh_reason reason, const char *message);
 /* Sets the status of the last complaint. */
 void bhi_ending_blame(bh_status status);
 /* The status of a command that ended with |exit_status| and without a verdict. */

@@ -31,6 +31,10 @@ json_t *bhi_json_blame(bh_blame blame) {
                                                      : "none");
 }
 
+json_t *bhi_json_reason(bh_reason reason) {
+    return reason == BH_REASON_NONE ? json_null() : json_string(bh_reason_name(reason));
+}
+
 void bhi_json_print(json_t *value) {
     bhi_ending_answered();
     json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));

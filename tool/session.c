@@ -87,13 +87,17 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
     snprintf(message, sizeof message, "%s",
              detail && detail->message[0] ? bhi_text_without_call(detail->message)
                                           : bh_status_text(status));
-    (void)bhi_text_name_compile_deadline(message, sizeof message, "--compile-deadline");
+    if (detail && detail->reason == BH_REASON_COMPILE_DEADLINE) {
+        bhi_text_append(message, sizeof message, "; --compile-deadline raises it");
+    } else if (detail && detail->reason == BH_REASON_ENTRY_POINT) {
+        bhi_text_append(message, sizeof message, "; --entry NAME chooses");
+    }
     what = is_about_machine(message) ? NULL : what;
     const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message);
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? advice_of(status, limit) : "");
     snprintf(line, sizeof line, "%s%s%s", what ? what : "", what ? ": " : "", message);
-    bhi_ending_note(status, line);
+    bhi_ending_note(status, detail ? detail->reason : BH_REASON_NONE, line);
     return exit_status;
 }

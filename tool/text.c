@@ -1,5 +1,6 @@
 #include "tool/text.h"
 
+#include "base/format.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -41,31 +42,9 @@ void bhi_text_name_includes(char *log, const char *option) {
     }
 }
 
-bool bhi_text_name_language(char *message, size_t capacity, const char *advice) {
-    char *at = strstr(message, "; bh_kernel_create_glsl compiles GLSL and HLSL");
-    if (!at) {
-        return false;
-    }
-    snprintf(at, capacity - (size_t)(at - message), "%s", advice);
-    return true;
-}
-
-bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *option) {
-    static const char words[] = "the compile deadline";
-    const size_t used = strlen(message), length = strlen(option), added = length + strlen(" ()");
-    char *at = strstr(message, "the compile deadline of ");
-    if (!at || used + added >= capacity) {
-        return false;
-    }
-    at += strlen(words);
-    memmove(at + added, at, strlen(at) + 1);
-    at[0] = ' ';
-    at[1] = '(';
-    for (size_t i = 0; i < length; i++) {
-        at[2 + i] = option[i];
-    }
-    at[added - 1] = ')';
-    return true;
+void bhi_text_append(char *message, size_t capacity, const char *more) {
+    const size_t used = strlen(message);
+    bhi_format(message + used, capacity - used, "%s", more);
 }
 
 bool bhi_text_coloured(FILE *stream) {

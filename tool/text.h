@@ -28,14 +28,8 @@ const char *bhi_text_without_name(const char *message, const char *name);
  * which is not longer, in each place. */
 void bhi_text_name_includes(char *log, const char *option);
 
-/* Of code that is text and no SPIR-V the library says which function compiles it. Replaces that at
- * the end of |message| by |advice|. Returns false if the message does not say it. */
-bool bhi_text_name_language(char *message, size_t capacity, const char *advice);
-
-/* Names the option behind the words "the compile deadline" in a message of the library, which does
- * not know it: "the compile deadline (--compile-deadline) of 5 s passed". Returns false if the
- * message does not have the words, or no room for |option|. */
-bool bhi_text_name_compile_deadline(char *message, size_t capacity, const char *option);
+/* Appends to a message what the library cannot know, such as the name of an option. */
+void bhi_text_append(char *message, size_t capacity, const char *more);
 
 /* Returns true if |stream| is a terminal, NO_COLOR is not set, and TERM is not dumb. */
 bool bhi_text_coloured(FILE *stream);

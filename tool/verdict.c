@@ -89,10 +89,10 @@ static void print_line(const char *label, const char *text) {
 /* What to do if the driver's compiler, which has no other work, did not come to its end. The guard
  * refuses kernels that need too much memory, and says which variable it is. */
 static const char *advice_on_compiling(const bh_verdict *verdict, bool trusted) {
-    if (strstr(verdict->message, "the compile deadline ")) {
-        return "raise the compile deadline, or simplify the kernel";
+    if (verdict->reason == BH_REASON_COMPILE_DEADLINE) {
+        return "raise the compile deadline (--compile-deadline), or simplify the kernel";
     }
-    if (strstr(verdict->message, "memory limit")) {
+    if (verdict->reason == BH_REASON_MEMORY_LIMIT) {
         return trusted
                    ? "keep large arrays in buffers, or raise the limit (--memory-limit); without "
                      "--trusted the guard names the array that is too large"
@@ -111,7 +111,7 @@ static bool is_from_outside(const bh_verdict *verdict) {
 /* A kernel that had not begun has no endless loop; one whose memory others used up need not be
  * wrong. */
 static const char *advice_of(const bh_verdict *verdict, bool trusted) {
-    if (strstr(verdict->message, "(raise ulimit -v)")) {
+    if (verdict->reason == BH_REASON_ADDRESS_SPACE) {
         return "raise the limit on the address space (ulimit -v)";
     }
     if (is_from_outside(verdict)) {
@@ -300,6 +300,8 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     json_t *object = json_object();
     set(object, "status", json_string(status_of(verdict, end)));
     set(object, "code", json_string(bh_status_name(code)));
+    const bh_reason reason = told ? verdict->reason : ending->reason;
+    set(object, "reason", bhi_json_reason(reason));
     set(object, "signal", bhi_json_known(verdict->signal));
     set(object, "kernel", bhi_json_text(end->kernel));
     set(object, "kernel_hash", end->kernel_hash ? json_string(hash) : json_null());
@@ -322,6 +324,7 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
     set(object, "times", times_json(outcome));
     set(object, "error",
-        end->exit_status == BHI_EXIT_READY ? json_null() : bhi_error_object(code, message, ending));
+        end->exit_status == BHI_EXIT_READY ? json_null()
+                                           : bhi_error_object(code, reason, message, ending));
     bhi_json_print(object);
 }

@@ -12,6 +12,7 @@
 
 struct bhi_error {
     bh_status status; /* BH_OK: none */
+    bh_reason reason;
     int32_t vk_result;
     int sys_errno;          /* 0: none */
     uint32_t command_index; /* BHI_NO_COMMAND: none */

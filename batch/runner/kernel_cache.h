@@ -21,6 +21,7 @@ struct bhi_kernel_entry {
     struct bhi_kernel_types *types; /* owned; NULL: it was not inspected */
     bh_status status;               /* if FAILED */
     int sys_errno;
+    bh_reason reason;
     int signal; /* that killed the compiler from outside; 0: none */
     char message[512];
     struct bhi_used files; /* the file and what it includes, as they were read */

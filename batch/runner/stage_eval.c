@@ -24,6 +24,7 @@ struct bhi_template_entry {
 /* Refuses the work with the user's expression and without the prefix "bh_template_prepare: ".
  * Returns false. */
 static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *detail) {
+    work->attempt.verdict.reason = detail->reason;
     bhi_work_refuse(
         work, status, detail->sys_errno, "'%.100s': %.380s", work->request->run.eval->expression,
         detail->message[0] ? bhi_text_without_call(detail->message) : bh_status_text(status));

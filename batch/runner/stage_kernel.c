@@ -107,6 +107,7 @@ static bh_status make_source(bh_context *context, const struct bhi_kernel_file *
     source.log_size = LOG_SIZE;
     bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
     entry->sys_errno = detail.sys_errno;
+    entry->reason = detail.reason;
     entry->signal = status == BH_WORKER_SIGNAL ? detail.signal : 0;
     bhi_text_name_includes(log, "(\"I\")");
     first_error(log, file->path, line, sizeof line);
@@ -145,6 +146,7 @@ static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
     }
     const bool own = status == BH_LIMIT_EXCEEDED || status == BH_COMPILE_FAILED;
     entry->sys_errno = detail.sys_errno;
+    entry->reason = detail.reason;
     bhi_format(entry->message, sizeof entry->message, "%s%.400s%s",
                own ? "its declared types cannot be determined: " : "",
                bhi_text_without_name(detail.message, name),
@@ -205,11 +207,12 @@ static bh_status make(const struct bhi_runner_options *runner,
             bh_kernel_create_spirv(context, code, file.size, &options, &entry->kernel, &detail);
         entry->sys_errno = detail.sys_errno;
         if (status != BH_OK) {
-            bhi_text_name_language(detail.message, sizeof detail.message,
-                                   "; a source needs \"language\", or a name that ends in .comp, "
-                                   ".glsl or .hlsl");
-            bhi_format(entry->message, sizeof entry->message, "%s",
-                       bhi_text_without_call(detail.message));
+            bhi_format(entry->message, sizeof entry->message, "%s%s",
+                       bhi_text_without_call(detail.message),
+                       detail.reason == BH_REASON_NOT_SPIRV
+                           ? "; a source needs \"language\", or a name that ends in .comp, .glsl "
+                             "or .hlsl"
+                           : "");
         }
     }
     free(code);
@@ -309,6 +312,7 @@ bool bhi_stage_kernel(struct bhi_work *work) {
         return true;
     }
     work->attempt.verdict.signal = entry->signal;
+    work->attempt.verdict.reason = entry->reason;
     bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",
                     work->request->run.kernel_path,
                     entry->message[0] ? entry->message : bh_status_text(entry->status));

@@ -140,11 +140,11 @@ void bhi_work_release(struct bhi_work *work) {
 
 /* The library knows neither the kernel's file nor the options of a batch. */
 static void explain(const struct bhi_work *work, bh_verdict *verdict) {
-    if (verdict->status == BH_COMPILE_FAILED) {
-        (void)bhi_text_name_compile_deadline(verdict->message, sizeof verdict->message,
-                                             work->attempt.started
-                                                 ? "--compile-deadline"
-                                                 : "\"compile_deadline\", --compile-deadline");
+    if (verdict->reason == BH_REASON_COMPILE_DEADLINE) {
+        bhi_text_append(verdict->message, sizeof verdict->message,
+                        work->attempt.started
+                            ? "; --compile-deadline raises it"
+                            : "; \"compile_deadline\" or --compile-deadline raises it");
     }
     if (verdict->status == BH_INVALID_KERNEL && work->attempt.started && work->request) {
         char why[sizeof verdict->message];

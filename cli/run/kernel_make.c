@@ -116,13 +116,10 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     }
     const char *why = bhi_text_without_call(detail.message);
     memmove(detail.message, why, strlen(why) + 1);
-    const size_t used = strlen(detail.message);
-    /* It is no SPIR-V, and perhaps was not meant to be. */
-    static const char advice[] = "; GLSL needs a name that ends in .comp or .glsl, HLSL one in "
-                                 ".hlsl, or --language";
-    if (!bhi_text_name_language(detail.message, sizeof detail.message, advice) &&
-        strstr(detail.message, "SPIR-V") && !bhi_language_is_spirv(file->code, file->size)) {
-        bhi_format(detail.message + used, sizeof detail.message - used, "%s", advice);
+    if (detail.reason == BH_REASON_NOT_SPIRV) { /* perhaps it was not meant to be */
+        bhi_text_append(detail.message, sizeof detail.message,
+                        "; GLSL needs a name that ends in .comp or .glsl, HLSL one in .hlsl, or "
+                        "--language");
     }
     return bhi_session_fail(command, file->path, status, &detail);
 }

@@ -50,30 +50,31 @@ static bool looks_like_tensor(const struct bhi_run_binding *binding) {
 }
 
 /* A loader is a worker: where none starts, the file is not to blame. */
-static bool is_about_workers(bh_status status, const char *message) {
-    return status == BH_NO_DEVICE || status == BH_UNAVAILABLE || status == BH_UNSUPPORTED ||
-           strstr(message, ": no worker was ready in time");
+static bool is_about_workers(const bh_detail *why) {
+    return why->status == BH_NO_DEVICE || why->status == BH_UNAVAILABLE ||
+           why->status == BH_UNSUPPORTED || why->reason == BH_REASON_NO_WORKER;
 }
 
 /* Complains, and returns the exit status. */
 static int complain(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
-                    bh_status status, const char *message) {
+                    const bh_detail *why) {
     char what[400];
-    bh_detail detail = {.status = status};
-    if (is_about_workers(status, message)) {
+    const char *message = why->message[0] ? why->message : bh_status_text(why->status);
+    bh_detail detail = {.status = why->status, .reason = why->reason};
+    if (is_about_workers(why)) {
         bhi_format(detail.message, sizeof detail.message, "%.480s",
                    without_prefix(message, binding->in_path, binding->tensor));
-        return bhi_session_fail(request->command, NULL, status, &detail);
+        return bhi_session_fail(request->command, NULL, why->status, &detail);
     }
     const char *hint =
-        strstr(message, "not a regular file") ? " (use - for a stream)"
+        why->reason == BH_REASON_NOT_REGULAR ? " (use - for a stream)"
         : !binding->tensor && looks_like_tensor(binding)
             ? " (to bind a tensor use --in with a file name that ends in .safetensors)"
             : "";
     bhi_format(detail.message, sizeof detail.message, "%.420s%s",
                without_prefix(message, binding->in_path, binding->tensor), hint);
     bhi_format(what, sizeof what, "--%s %.300s", binding->option, binding->text);
-    return bhi_session_fail(request->command, what, status, &detail);
+    return bhi_session_fail(request->command, what, why->status, &detail);
 }
 
 /* Calls bh_buffer_from_file, which waits for the file's header, on a thread of its own, so that a
@@ -132,7 +133,7 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     struct bhi_complaint complaint;
     struct bhi_load_opening *opening = start_opening(request, binding, context, stream);
     if (!opening) {
-        return complain(request, binding, BH_NO_MEMORY, bh_status_text(BH_NO_MEMORY));
+        return complain(request, binding, &(bh_detail){.status = BH_NO_MEMORY});
     }
     if (!bhi_task_await(opening->thread)) {
         request->opening = opening;
@@ -140,15 +141,18 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     }
     binding->buffer = opening->buffer;
     const bh_status status = opening->status;
-    const bh_detail detail = opening->detail;
+    bh_detail detail = opening->detail;
+    detail.status = status;
     free(opening);
     if (status != BH_OK) {
-        return complain(request, binding, status,
-                        detail.message[0] ? detail.message : bh_status_text(status));
+        return complain(request, binding, &detail);
     }
-    return bhi_run_take_array(binding, &complaint)
-               ? BHI_EXIT_READY
-               : complain(request, binding, BH_LOAD_FAILED, complaint.text);
+    if (!bhi_run_take_array(binding, &complaint)) {
+        detail.status = BH_LOAD_FAILED;
+        bhi_format(detail.message, sizeof detail.message, "%s", complaint.text);
+        return complain(request, binding, &detail);
+    }
+    return BHI_EXIT_READY;
 }
 
 int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context, bh_stream *stream) {
@@ -236,7 +240,9 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
     if (bhi_verdict_exit_status(out_verdict->status) == BHI_EXIT_POISONED) {
         return BHI_EXIT_POISONED;
     }
-    return complain(request, binding, out_verdict->status, out_verdict->message);
+    bh_detail detail = {.status = out_verdict->status, .reason = out_verdict->reason};
+    memcpy(detail.message, out_verdict->message, sizeof detail.message);
+    return complain(request, binding, &detail);
 }
 
 int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict) {

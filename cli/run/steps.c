@@ -187,16 +187,12 @@ static int conclude(struct bhi_run *run) {
     bh_verdict *verdict = &run->outcome.verdict;
     int exit_status = bhi_verdict_exit(verdict);
     if (exit_status == BHI_EXIT_POISONED) {
-        (void)bhi_text_name_compile_deadline(verdict->message, sizeof verdict->message,
-                                             "--compile-deadline");
         bhi_verdict_print(run->request.command, verdict, run->request.trusted);
     } else {
-        bh_detail detail = {.status = verdict->status};
-        bool entry = strstr(verdict->message, "there is no entry point");
-        bhi_format(detail.message, sizeof detail.message, "%.480s%s", verdict->message,
-                   entry ? "; --entry NAME chooses" : "");
+        bh_detail detail = {.status = verdict->status, .reason = verdict->reason};
+        bhi_format(detail.message, sizeof detail.message, "%.480s", verdict->message);
         /* The device's limit on workgroups concerns --groups and not the file. */
-        bool groups = verdict->status == BH_LIMIT_EXCEEDED && strstr(detail.message, "workgroups");
+        const bool groups = verdict->reason == BH_REASON_WORKGROUPS;
         bhi_session_fail(run->request.command, groups ? "--groups" : run->request.kernel_path,
                          verdict->status, &detail);
     }

@@ -19,7 +19,9 @@ typedef struct bh_detail {
                              cause: DEADLINE, OUT_OF_HOST_MEMORY, WORKER_SIGNAL, ...; otherwise
                              BH_OK */
     int32_t signal;       /* the signal that killed the compiler; 0: none */
-    uint64_t reserved[5]; /* 0 */
+    bh_reason reason;     /* why, where |status| alone does not say it */
+    uint32_t reserved_32; /* 0 */
+    uint64_t reserved[4]; /* 0 */
 } bh_detail;
 
 #ifdef __cplusplus

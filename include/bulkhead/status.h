@@ -1,5 +1,6 @@
-/* Status codes. One table, base/status.def, has the codes of the API, of the protocol and of
- * --json. The build generates bulkhead/status_codes.h from it. */
+/* Status codes and reasons. Two tables, base/status.def and base/reason.def, have those of the API,
+ * of the protocol and of --json. The build generates bulkhead/status_codes.h and
+ * bulkhead/reason_codes.h from them. */
 #ifndef BULKHEAD_STATUS_H
 #define BULKHEAD_STATUS_H
 
@@ -7,6 +8,7 @@
 extern "C" {
 #endif
 
+#include <bulkhead/reason_codes.h> /* typedef enum bh_reason { BH_REASON_NONE = 0, … } bh_reason; */
 #include <bulkhead/status_codes.h> /* typedef enum bh_status { BH_OK = 0, … } bh_status; */
 
 /* What kind of failure a status is: what to fix, and whether submitting again can help. */
@@ -40,6 +42,11 @@ BH_API const char *bh_status_advice(bh_status status);
 /* Returns the class of |status|; BH_STATUS_CLASS_NONE for an unknown code. For a verdict use
  * bh_verdict_classify: the verdict of a dependent is VICTIM, whatever its status. */
 BH_API bh_status_class bh_status_classify(bh_status status);
+
+/* Returns the name of |reason|, such as "COMPILE_DEADLINE": a constant string, never NULL. */
+BH_API const char *bh_reason_name(bh_reason reason);
+/* Returns what |reason| means in one phrase: a constant string, never NULL. */
+BH_API const char *bh_reason_text(bh_reason reason);
 
 #ifdef __cplusplus
 }

@@ -70,6 +70,7 @@ typedef struct bh_verdict {
     char device[48];         /* selector of the device of |worker_pid| ("nvidia:1", as in
                                 bh_device_info); empty: no worker was involved, or the worker was a
                                 loader, which has no device */
+    bh_reason reason;        /* why, where |status| alone does not say it */
 } bh_verdict;
 
 /* Returns the class of the failure, which says whether to change something or to submit again. A

@@ -88,8 +88,10 @@ static bool conclude(struct making *making, struct bhi_judge_outcome *outcome) {
     const char *why = bhi_text_without_name(bhi_text_without_name(outcome->message, out->name),
                                             making->file->path);
     memmove(outcome->message, why, strlen(why) + 1);
-    bhi_text_name_language(outcome->message, sizeof outcome->message,
-                           "; a source needs a name that ends in .comp, .glsl or .hlsl");
+    if (outcome->reason == BH_REASON_NOT_SPIRV) {
+        bhi_text_append(outcome->message, sizeof outcome->message,
+                        "; a source needs a name that ends in .comp, .glsl or .hlsl");
+    }
     return false;
 }
 

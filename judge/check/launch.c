@@ -88,6 +88,7 @@ static bool await(bh_event *event, bh_verdict *verdict, struct bhi_judge_outcome
     }
     if (verdict->status != BH_OK) {
         bhi_judge_outcome_fail(outcome, verdict->status, "%s", verdict->message);
+        outcome->reason = verdict->reason;
         outcome->blame = verdict->blame;
     }
     return verdict->status == BH_OK;

@@ -11,6 +11,7 @@ bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status,
                             ...) {
     va_list list;
     outcome->status = status;
+    outcome->reason = BH_REASON_NONE;
     outcome->blame = BH_BLAME_NONE;
     va_start(list, format);
     bhi_vformat(outcome->message, sizeof outcome->message, format, list);
@@ -22,7 +23,9 @@ bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
                             const bh_detail *detail) {
     const char *why = detail && detail->message[0] ? bhi_text_without_call(detail->message)
                                                    : bh_status_text(status);
-    return bhi_judge_outcome_fail(outcome, status, "%s", why);
+    bhi_judge_outcome_fail(outcome, status, "%s", why);
+    outcome->reason = detail ? detail->reason : BH_REASON_NONE;
+    return false;
 }
 
 bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome) {

@@ -7,7 +7,8 @@
 
 struct bhi_judge_outcome {
     bh_status status; /* BH_OK: well */
-    bh_blame blame;   /* how certain it is that the kernel is the cause */
+    bh_reason reason;
+    bh_blame blame; /* how certain it is that the kernel is the cause */
     char message[600];
 };
 

@@ -414,11 +414,6 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
 /* -- one candidate ------------------------------------------------------------------------------
  */
 
-/* Of a worker that claims more than has passed, the library itself says so. */
-static bool claims_too_much(const struct bhi_judge_outcome *outcome) {
-    return outcome->status == BH_PROTOCOL && strstr(outcome->message, "claims more time");
-}
-
 /* Makes the failure of a run the candidate's verdict, if it is its own. */
 static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
                          struct bhi_judge_outcome *outcome) {
@@ -429,7 +424,8 @@ static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
     if (!its_own || bhi_judge_outcome_is_elsewhere(outcome)) {
         return false;
     }
-    out->judgement = claims_too_much(outcome) ? BHI_JUDGED_FORGED : BHI_JUDGED_FAILED;
+    out->judgement =
+        outcome->reason == BH_REASON_DEVICE_TIME ? BHI_JUDGED_FORGED : BHI_JUDGED_FAILED;
     out->outcome = *outcome;
     out->trial = race->trial;
     return true;

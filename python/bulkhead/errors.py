@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from ._status import Status
+from ._status import Reason, Status
 from .verdict import Blame, Class, Executed, Verdict
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Error(Exception):
     """Every exception of this package."""
 
     status: Status = Status.OK
+    reason: Reason = Reason.NONE
+    """Why, where the status alone does not say it."""
 
     def __init__(self, message: str = "", *, status: Status | None = None) -> None:
         super().__init__(message)
@@ -188,7 +190,7 @@ class Poisoned(Error):
         return self.verdict.blame if self.verdict else Blame.NONE
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {name: value for name, value in vars(self).items() if name in ("log", "errno")}
+        kept = {name: value for name, value in vars(self).items() if name in ("log", "errno", "reason")}
         return _unpickle, (_type_of_poisoned(self), str(self), self.status, self.verdict), kept
 
 
@@ -247,16 +249,19 @@ def _unpickle(base: type[Error], message: str, status: Status, verdict: Verdict 
     return error
 
 
-def make_error(number: int, message: str, errno: int, cause: int, signal: int) -> Error:
+def make_error(
+    number: int, message: str, errno: int, cause: int, signal: int, reason: int
+) -> Error:
     """Make the exception of a call that failed."""
     status = Status(number)
     error = _type_of(status)(message, status=status)
+    error.reason = Reason(reason)
     if isinstance(error, (LoadFailed, SystemFailed)):
         error.errno = errno
     return error
 
 
-def make_poison(event: Event | None, number: int, message: str) -> Poisoned:
+def make_poison(event: Event | None, number: int, message: str, reason: int) -> Poisoned:
     """Make the exception of a poisoned event, or of the code of a verdict."""
     verdict = event.verdict if event is not None else None
     if verdict is None:
@@ -273,6 +278,7 @@ def make_poison(event: Event | None, number: int, message: str) -> Poisoned:
     if lost:
         base = VictimError
     error = _poisoned_type(base)(message, status=status)
+    error.reason = verdict.reason if verdict is not None else Reason(reason)
     error.verdict = verdict
     error.event = event
     if isinstance(error, CompileFailed) and event is not None:

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from ._status import Status
+from ._status import Reason, Status
 
 
 class Executed(enum.StrEnum):
@@ -101,6 +101,8 @@ class Verdict:
     """How long the device was busy with it (timed=True); 0: not known."""
     device: str
     """The device of the worker; '': no worker was involved."""
+    reason: Reason
+    """Why, where the status alone does not say it."""
 
     @property
     def code(self) -> str:
@@ -141,4 +143,5 @@ def from_fields(fields: tuple[Any, ...]) -> Verdict:
     # The message of a quarantine names the function of C.
     values[20] = fields[20].replace("bh_quarantine_release", "Context.quarantine_release()")
     values[21] = _BLAME[fields[21]]
+    values[24] = Reason(fields[24])
     return Verdict(*values)

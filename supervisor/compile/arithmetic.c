@@ -277,7 +277,7 @@ static bh_status try_groups(bh_context *context, bh_stream *stream, const struct
             judge(t, out);
         }
     } else if (status == BH_OK && !*out_lacks) {
-        status = bhi_fail(detail, verdict.status, 0, "%s", verdict.message);
+        status = bhi_fail_for(detail, verdict.status, verdict.reason, "%s", verdict.message);
     }
     bh_buffer_release(t->buffer);
     free(t);

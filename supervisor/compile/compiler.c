@@ -10,13 +10,14 @@ static bh_status say_end(const bh_verdict *verdict, const struct bhi_compiler_re
     char limit[BHI_TEXT_TIME];
     switch (verdict->status) {
     case BH_DEADLINE:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        "%s: %.200s: the compile deadline of %s passed before the compiler ended",
-                        call, subject, bhi_text_time(request->internal.deadline_ns, limit));
+        return bhi_fail_for(
+            detail, BH_COMPILE_FAILED, BH_REASON_COMPILE_DEADLINE,
+            "%s: %.200s: the compile deadline of %s passed before the compiler ended", call,
+            subject, bhi_text_time(request->internal.deadline_ns, limit));
     case BH_OUT_OF_HOST_MEMORY:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        "%s: %.200s: the compiler ran out of its memory of %llu MiB", call, subject,
-                        (unsigned long long)request->memory >> 20);
+        return bhi_fail_for(detail, BH_COMPILE_FAILED, verdict->reason,
+                            "%s: %.200s: the compiler ran out of its memory of %llu MiB", call,
+                            subject, (unsigned long long)request->memory >> 20);
     case BH_WORKER_SIGNAL:
         if (verdict->blame == BH_BLAME_NONE) {
             return bhi_fail(detail, BH_WORKER_SIGNAL, 0,
@@ -28,11 +29,11 @@ static bh_status say_end(const bh_verdict *verdict, const struct bhi_compiler_re
     case BH_COMPILE_FAILED:
     case BH_WORKER_EXIT:
     case BH_SECCOMP:
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: %.250s", call, subject,
-                        verdict->message);
+        return bhi_fail_for(detail, BH_COMPILE_FAILED, verdict->reason, "%s: %.200s: %.250s", call,
+                            subject, verdict->message);
     default:
-        return bhi_fail(detail, verdict->status, 0, "%s: %.200s: %.250s", call, subject,
-                        verdict->message);
+        return bhi_fail_for(detail, verdict->status, verdict->reason, "%s: %.200s: %.250s", call,
+                            subject, verdict->message);
     }
 }
 

@@ -175,18 +175,19 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
 bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
                            const char *what) {
     const struct bh_verdict *verdict = &event->verdict;
-    /* Many messages already contain the kernel's name. In a dependent's verdict the kernel is that
-     * of its origin, so it is named after the message, which is about the origin, too. */
-    bool named = !verdict->kernel_name[0] || strstr(verdict->message, verdict->kernel_name);
-    const char *kernel = named ? "" : verdict->kernel_name;
+    const bool named = verdict->kernel_name[0];
+    /* In a dependent's verdict the kernel is that of its origin, so it is named after the message,
+     * which is about the origin, too. */
     if (verdict->hops) {
-        return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s: %.250s%s%s%s", call,
-                        what, (unsigned long long)event->id, verdict->stream_name, verdict->message,
-                        named ? "" : " (kernel ", kernel, named ? "" : ")");
+        return bhi_fail_for(detail, verdict->status, verdict->reason,
+                            "%s: %s %llu of stream %s: %.250s%s%s%s", call, what,
+                            (unsigned long long)event->id, verdict->stream_name, verdict->message,
+                            named ? " (kernel " : "", verdict->kernel_name, named ? ")" : "");
     }
-    return bhi_fail(detail, verdict->status, 0, "%s: %s %llu of stream %s%s%s: %.250s", call, what,
-                    (unsigned long long)event->id, verdict->stream_name, named ? "" : ", kernel ",
-                    kernel, verdict->message);
+    return bhi_fail_for(detail, verdict->status, verdict->reason,
+                        "%s: %s %llu of stream %s%s%s: %.250s", call, what,
+                        (unsigned long long)event->id, verdict->stream_name,
+                        named ? ", kernel " : "", verdict->kernel_name, verdict->message);
 }
 
 /* Somebody has killed its worker, or had stopped it, and nobody is blamed for it. */

@@ -358,6 +358,7 @@ static bool take_result(struct bhi_worker *worker) {
     }
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
+    outcome.reason = result.status == BH_OK ? BH_REASON_NONE : (bh_reason)result.reason;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
     if (worker->kind == BHI_WORKER_DEVICE) {
         outcome.vk_result = result.vk_result;

@@ -94,7 +94,9 @@ static bh_status check_kind(const struct bhi_file *file, const struct bhi_msg_op
                        : S_ISREG(opened->mode)  ? NULL
                                                 : "it is a device, not a regular file";
     if (what) {
-        return refuse(file, call, 0, what, detail);
+        return bhi_fail_for(detail, BH_LOAD_FAILED,
+                            S_ISDIR(opened->mode) ? BH_REASON_NONE : BH_REASON_NOT_REGULAR,
+                            "%s: %s: %s", call, file->name, what);
     }
     for (size_t i = 0; i < sizeof made_up / sizeof made_up[0]; i++) {
         if (opened->system == (unsigned long)made_up[i]) {

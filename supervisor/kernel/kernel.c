@@ -120,10 +120,9 @@ static bh_status check_code(const void *code, size_t code_size, bh_detail *detai
         memcpy(&magic, code, sizeof magic);
     }
     if (magic != SPIRV_MAGIC && find_text(code, code_size, line)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: not SPIR-V, but text that begins \"%s\"; "
-                        "bh_kernel_create_glsl compiles GLSL and HLSL",
-                        line);
+        return bhi_fail_for(detail, BH_INVALID_ARGUMENT, BH_REASON_NOT_SPIRV,
+                            "bh_kernel_create_spirv: not SPIR-V, but text that begins \"%s\"",
+                            line);
     }
     if (magic == SPIRV_MAGIC && (code_size < MIN_CODE || code_size % 4)) {
         return bhi_fail(
@@ -133,16 +132,17 @@ static bh_status check_code(const void *code, size_t code_size, bh_detail *detai
             code_size, MIN_CODE);
     }
     if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4) {
-        return bhi_fail(
-            detail, BH_INVALID_ARGUMENT, 0,
+        return bhi_fail_for(
+            detail, BH_INVALID_ARGUMENT,
+            magic == SPIRV_MAGIC ? BH_REASON_NONE : BH_REASON_NOT_SPIRV,
             "bh_kernel_create_spirv: not a SPIR-V module: it has %zu bytes, and a module has %u to "
             "%u, a multiple of 4",
             code_size, MIN_CODE, MAX_CODE);
     }
     if (magic != SPIRV_MAGIC) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: magic number 0x%08x is not SPIR-V's 0x%08x", magic,
-                        SPIRV_MAGIC);
+        return bhi_fail_for(detail, BH_INVALID_ARGUMENT, BH_REASON_NOT_SPIRV,
+                            "bh_kernel_create_spirv: magic number 0x%08x is not SPIR-V's 0x%08x",
+                            magic, SPIRV_MAGIC);
     }
     return BH_OK;
 }

@@ -71,10 +71,10 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
         }
         bhi_context_pump_unlock(event->context);
         if (trouble.message[0]) {
-            return bhi_fail(detail, status, 0,
-                            "%s: %s: no worker was ready in time to parse its header; the last "
-                            "start failed: %.300s",
-                            call, file->name, trouble.message);
+            return bhi_fail_for(detail, status, BH_REASON_NO_WORKER,
+                                "%s: %s: no worker was ready in time to parse its header; the last "
+                                "start failed: %.300s",
+                                call, file->name, trouble.message);
         }
         return bhi_fail(detail, status, 0, "%s: %s: its header was not parsed in time", call,
                         file->name);
@@ -86,7 +86,8 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
         return bhi_fail(detail, BH_TIMEOUT, 0, "%s: %s: its header was not parsed in time", call,
                         file->name);
     }
-    return bhi_fail(detail, event->verdict.status, 0, "%s: %.400s", call, event->verdict.message);
+    return bhi_fail_for(detail, event->verdict.status, event->verdict.reason, "%s: %.400s", call,
+                        event->verdict.message);
 }
 
 /* -- what the loader says --------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ static void memory_limit(const struct bhi_worker *worker, struct bhi_outcome *ou
     const uint64_t space = bhi_limit_of_workers(RLIMIT_AS), limit = worker->memory_limit;
     const bool inherited = space != UINT64_MAX && (!limit || space < limit);
     outcome->limit = inherited ? space : limit;
+    outcome->reason = inherited ? BH_REASON_ADDRESS_SPACE : BH_REASON_MEMORY_LIMIT;
     bhi_format(message, size,
                inherited ? "worker %d exceeded the %llu MiB of address space that the host "
                            "leaves it (raise ulimit -v)"
@@ -109,6 +110,7 @@ static enum bhi_cause judge_cause(const struct bhi_worker *worker, struct bhi_ou
     const struct bhi_zygote_trace *trace = &worker->zygote->trace;
     if (worker->core.kill == BHI_KILL_PROTOCOL) {
         outcome->status = BH_PROTOCOL;
+        outcome->reason = worker->core.kill_reason;
         bhi_format(message, size, "worker %d broke the protocol: %s", pid, worker->core.kill_text);
     } else if (worker->core.kill == BHI_KILL_LOST) {
         outcome->status = BH_DEVICE_LOST;
@@ -118,6 +120,7 @@ static enum bhi_cause judge_cause(const struct bhi_worker *worker, struct bhi_ou
         bhi_format(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
     } else if (worker->core.kill == BHI_KILL_COMPILE && killed) {
         outcome->status = BH_COMPILE_FAILED;
+        outcome->reason = BH_REASON_COMPILE_DEADLINE;
         bhi_format(message, size, "%s; worker %d was killed", worker->core.kill_text, pid);
     } else if (worker->core.kill == BHI_KILL_CANCEL && killed) {
         outcome->status = BH_CANCELLED;

@@ -457,7 +457,7 @@ case_name="a job's own compile deadline, the grace and the tenant of all"
 cli batch limits.jsonl --json --grace 0s --tenant kim
 expect_status 1
 expect_stderr "source: failed, COMPILE_FAILED"
-expect_stderr 'endless.comp: the compile deadline ("compile_deadline", --compile-deadline) of 300 ms passed before the compiler ended'
+expect_stderr 'endless.comp: the compile deadline of 300 ms passed before the compiler ended; "compile_deadline" or --compile-deadline raises it'
 expect_json '[.failures[] | select(.id == "hang")][0].message | test("passed; the grace time is 0; worker [0-9]+ was killed")'
 refuses "--grace none: none is not allowed here: the run must end" batch limits.jsonl --resume --grace none
 refuses "longer than 63 bytes" batch limits.jsonl --resume --tenant "$(printf 'x%.0s' {1..64})"
@@ -497,7 +497,7 @@ expect_state load failed
 expect_state unbound failed
 expect_stderr "crash: quarantined, WORKER_SIGNAL"
 expect_stderr "hang: quarantined, DEADLINE"
-expect_stderr "glsl: failed, COMPILE_FAILED: kernel $PWD/bad.comp: it does not compile: error: #version"
+expect_stderr "glsl: failed, COMPILE_FAILED: kernel $PWD/bad.comp: it does not compile: line 1: error: there is no #version line"
 expect_json '.attempts == ([.failures[].attempts] | add) + .done and .refused > 0'
 expect_json '[.failures[] | select(.id == "glsl")][0].started == null'
 expect_stderr "load: failed, LOAD_FAILED"

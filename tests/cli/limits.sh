@@ -6,8 +6,8 @@
 
 # The place of the fault has to be reached before the deadline passes.
 ms() { echo $(($1 * slowness)) ms; }
-option='(--compile-deadline)'
-option_or_key='("compile_deadline", --compile-deadline)'
+option='; --compile-deadline raises it'
+option_or_key='; "compile_deadline" or --compile-deadline raises it'
 driver=(--compile-deadline $((310 * slowness))ms)
 source_=(--compile-deadline $((320 * slowness))ms)
 parser=(--compile-deadline $((330 * slowness))ms)
@@ -41,27 +41,27 @@ batch() { # JOBS
 code=COMPILE_FAILED
 # A driver that slept would have four times as long.
 busy='*:compile:*=spin' slow='*:compile:*=hang'
-says="the compile deadline $option of $(ms 310) passed; "
+says="the compile deadline of $(ms 310) passed; "
 message "run: the driver" "$busy" "${run[@]}" --reinterpret "${driver[@]}"
 # shellcheck disable=SC2046 # words
 message "batch: the driver" "$busy" $(batch bytes.jsonl) "${driver[@]}"
-says="the compile deadline $option of $(ms 320) passed before the compiler ended"
+says="the compile deadline of $(ms 320) passed before the compiler ended$option"
 message "run: a source" "$slow" run source.comp --groups 1 "${source_[@]}"
 message "eval: an expression" "$slow" "${eval_[@]}" "${source_[@]}"
-says="the compile deadline $option_or_key of $(ms 320) passed before the compiler ended"
+says="the compile deadline of $(ms 320) passed before the compiler ended$option_or_key"
 # shellcheck disable=SC2046
 message "batch: a source" "$slow" $(batch source.jsonl) "${source_[@]}"
 # shellcheck disable=SC2046
 message "batch: an expression" "$slow" $(batch eval.jsonl) "${source_[@]}"
 # What a kernel declares is asked of a compiler's worker, too.
-says="the compile deadline $option of $(ms 330) passed before the compiler ended"
+says="the compile deadline of $(ms 330) passed before the compiler ended"
 message "run: what it declares" '*:reflect:*=hang' "${run[@]}" "${parser[@]}"
-says="the compile deadline $option_or_key of $(ms 330) passed before the compiler ended"
+says="the compile deadline of $(ms 330) passed before the compiler ended"
 # shellcheck disable=SC2046
 message "batch: what it declares" '*:reflect:*=hang' $(batch kernel.jsonl) "${parser[@]}"
 
 case_name="inspect: what it declares"
-says="the compile deadline $option of $(ms 330) passed before the compiler ended"
+says="the compile deadline of $(ms 330) passed before the compiler ended$option"
 with_faults '*:reflect:*=hang' cli inspect "$SHADERS/square.spv" "${parser[@]}"
 expect_status 1
 expect_stderr "$says"

@@ -351,7 +351,7 @@ expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed
 case_name="a source that takes its compiler too long"
 cli run endless.comp --groups 1 --json --compile-deadline 300ms
 expect_status 1
-expect_stderr "endless.comp: the compile deadline (--compile-deadline) of 300 ms passed before the compiler ended"
+expect_stderr "endless.comp: the compile deadline of 300 ms passed before the compiler ended; --compile-deadline raises it"
 expect_object '.status == "POISONED" and .code == "COMPILE_FAILED" and .executed == "no" and .file == null'
 cli inspect endless.comp --compile-deadline 300ms
 expect_status 1

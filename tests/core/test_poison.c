@@ -1,6 +1,8 @@
 /* Poison in the core, by hand. */
 #include "stage.h"
 
+#include <stdio.h>
+
 /* E7: |middle| runs already when its producer is refused. Whoever waits for it and for something
  * that fails later still learns of the older origin. */
 static void test_the_earliest_origin_through_a_running_one(void) {
@@ -92,6 +94,37 @@ static void test_causes_are_origins(void) {
     BHT_EQ(two->verdict.other_causes, 1);
     struct bh_event *events[] = {first, left, right, both, later, two};
     for (int i = 0; i < 6; i++) {
+        bhi_event_unref(events[i]);
+    }
+    tear_down(&s);
+}
+
+/* However it was reached: what the origin says comes behind one prefix, whatever colons are in it and
+ * in the names of streams. */
+static void test_the_words_of_the_origin_are_passed_on_whole(void) {
+    struct stage s;
+    set_up(&s);
+    s.b.stream.strict = true;
+    snprintf(s.b.stream.name, sizeof s.b.stream.name, "s: t");
+    struct bh_event *origin = submit(&s, &s.a, NULL, NULL);
+    struct bh_event *waits = submit(&s, &s.b, origin, NULL);
+    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
+    outcome.status = BH_VULKAN;
+    outcome.message = "vkCall: it broke";
+    BHT_TRUE(bhi_core_worker_result(&s.a.worker, &outcome));
+    bhi_core_pump(&s.core);
+    struct bh_event *behind = submit(&s, &s.b, NULL, NULL);
+    struct bh_event *last = submit(&s, &s.c, behind, NULL);
+    BHT_STR_EQ(waits->verdict.message, "depends on event 1 (1 hop away): vkCall: it broke");
+    BHT_STR_EQ(behind->verdict.message,
+               "the strict stream s: t failed with event 2: vkCall: it broke");
+    BHT_EQ(behind->verdict.status, BH_STREAM_FAILED);
+    char expected[128];
+    snprintf(expected, sizeof expected, "depends on event 1 (%u hops away): vkCall: it broke",
+             last->verdict.hops);
+    BHT_STR_EQ(last->verdict.message, expected);
+    struct bh_event *events[] = {origin, waits, behind, last};
+    for (int i = 0; i < 4; i++) {
         bhi_event_unref(events[i]);
     }
     tear_down(&s);
@@ -495,6 +528,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_a_doomed_one_fails),
         BHT_TEST(test_a_doomed_one_is_withdrawn),
         BHT_TEST(test_causes_are_origins),
+        BHT_TEST(test_the_words_of_the_origin_are_passed_on_whole),
         BHT_TEST(test_reset_before_the_end),
         BHT_TEST(test_a_device_lost_late),
         BHT_TEST(test_a_late_loss_cannot_be_claimed),

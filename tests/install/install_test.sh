@@ -26,7 +26,7 @@ pc=$(find "$prefix" -name bulkhead.pc)
 [ -n "$pc" ] || die "bulkhead.pc is not installed"
 libdir=$(dirname "$(dirname "$pc")")
 for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/status.h" \
-    "$prefix/include/bulkhead/status_codes.h" "$prefix/include/bulkhead/sized.h" \
+    "$prefix/include/bulkhead/status_codes.h" "$prefix/include/bulkhead/reason_codes.h" "$prefix/include/bulkhead/sized.h" \
     "$libdir/libbulkhead-judge.so" "$libdir/libbulkhead-judge.so.0.2" "$libdir/pkgconfig/bulkhead-judge.pc" \
     "$libdir/libbulkhead.so" "$libdir/libbulkhead.so.0.2" "$libdir/libbulkhead.a" "$libdir/cmake/bulkhead/bulkhead-config.cmake"; do
     [ -e "$wanted" ] || die "$wanted is not installed"

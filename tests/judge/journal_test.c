@@ -131,7 +131,8 @@ static void make_three(void) {
     b.timings = &timing;
     b.timing_count = 1;
     c.judgement = BHI_JUDGED_FAILED;
-    c.outcome = (struct bhi_judge_outcome){BH_DEADLINE, BH_BLAME_CERTAIN, "the deadline passed"};
+    c.outcome = (struct bhi_judge_outcome){
+        .status = BH_DEADLINE, .blame = BH_BLAME_CERTAIN, .message = "the deadline passed"};
     open_it(false, BHI_JOURNAL_OK, NULL);
     begin(BHI_JOURNAL_OK, NULL);
     note(&a);

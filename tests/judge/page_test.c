@@ -53,10 +53,14 @@ static struct bhi_candidate candidates[] = {
     {.path = "fast.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .timings = fast},
     {.path = "hangs.comp",
      .judgement = BHI_JUDGED_FAILED,
-     .outcome = {BH_DEADLINE, BH_BLAME_CERTAIN, "the deadline passed"}},
+     .outcome = {.status = BH_DEADLINE,
+                 .blame = BH_BLAME_CERTAIN,
+                 .message = "the deadline passed"}},
     {.path = "broken.comp",
      .judgement = BHI_JUDGED_FAILED,
-     .outcome = {BH_COMPILE_FAILED, BH_BLAME_NONE, "it does not compile"}},
+     .outcome = {.status = BH_COMPILE_FAILED,
+                 .blame = BH_BLAME_NONE,
+                 .message = "it does not compile"}},
 };
 static const uint64_t hidden[] = {42};
 static struct bhi_judge_report report = {.task = &task,

@@ -380,6 +380,7 @@ static void the_host_limits_its_address_space(void) {
         const bh_verdict verdict = puppet_verdict(event);
         BHT_EQ(verdict.status, BH_OUT_OF_HOST_MEMORY);
         BHT_EQ(verdict.limit, inherited ? UINT64_C(3) << 40 : own[i]);
+        BHT_EQ(verdict.reason, inherited ? BH_REASON_ADDRESS_SPACE : BH_REASON_MEMORY_LIMIT);
         BHT_STR_HAS(verdict.message,
                     inherited ? "worker 4242 exceeded the 3145728 MiB of address space that the "
                                 "host leaves it (raise ulimit -v)"

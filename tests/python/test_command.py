@@ -115,6 +115,7 @@ def test_one_interpreter_only():
                     "Stream",
                     "Buffer",
                     "Kernel",
+                    "Module",
                     "Event",
                     "make_error",
                     "make_poison",

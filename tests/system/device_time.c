@@ -131,6 +131,7 @@ static void no_more_than_has_passed(void) {
                 BHT_FAIL("%s, %llu: %s: it is believed", lies[i], (unsigned long long)flags,
                          bh_status_name(verdict.status));
             }
+            BHT_EQ(verdict.reason, BH_REASON_DEVICE_TIME);
             BHT_STR_HAS(verdict.message, "it claims more time on the device than has passed");
             BHT_EQ(verdict.device_ns, 0);
             bh_event_release(event);

@@ -74,6 +74,7 @@ static void expect_refused(struct stage *s, const uint32_t groups[3], const char
     fx_expect(event, BH_LIMIT_EXCEEDED);
     const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_EQ(verdict.reason, BH_REASON_WORKGROUPS);
     BHT_STR_HAS(verdict.message, product);
     BHT_STR_HAS(verdict.message, "counts to 4294967295");
     BHT_EQ(bh_stream_worker_pid(s->stream), pid);

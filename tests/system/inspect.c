@@ -216,6 +216,7 @@ static void refusals(void) {
     bh_kernel *kernel = fx_kernel_entry(context, "square", "nothing");
     BHT_EQ(bh_kernel_inspect(kernel, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, &detail), BH_INVALID_KERNEL);
+    BHT_EQ(detail.reason, BH_REASON_ENTRY_POINT);
     BHT_STR_HAS(detail.message, "there is no entry point \"nothing\"; the module has \"main\"");
     bh_inspect_options options;
     bh_inspect_options_init(&options);

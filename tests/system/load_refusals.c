@@ -58,6 +58,9 @@ static void no_regular_file(void) {
             bh_file_source source =
                 source_of(cases[i].path, format, format == BH_FILE_SAFETENSORS ? "t" : NULL);
             bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "bh_buffer_from_file: ");
+            BHT_EQ(detail.reason, strstr(cases[i].words, ", not a regular file")
+                                      ? BH_REASON_NOT_REGULAR
+                                      : BH_REASON_NONE);
             BHT_STR_HAS(detail.message,
                         format == BH_FILE_SAFETENSORS ? ", tensor 't': " : cases[i].words);
             if (cases[i].error) {

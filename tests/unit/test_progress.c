@@ -242,6 +242,11 @@ static void test_read_refuses_lies(void) {
     expect_read(f, r, -EPROTO);
     r.executed = UINT32_MAX;
     expect_read(f, r, -EPROTO);
+    for (uint32_t reason = 0; reason < 300; reason++) {
+        r = good(3);
+        r.reason = reason;
+        expect_read(f, r, bhi_reason_from_worker(reason) ? 0 : -EPROTO);
+    }
     for (uint32_t status = 1; status < 300; status++) {
         r = good(3);
         r.status = status;

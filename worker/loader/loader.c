@@ -478,6 +478,7 @@ void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *rec
     }
     if (!good) {
         result->status = (uint32_t)error->status;
+        result->reason = (uint32_t)error->reason;
         result->vk_result = error->vk_result;
         result->command_index = error->command_index;
         result->executed = error->executed;

@@ -246,6 +246,7 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
             bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
                           "%u workgroups in %c, the device allows %u (maxComputeWorkGroupCount)",
                           groups[axis], "xyz"[axis], limits[axis]);
+            r->error->reason = BH_REASON_WORKGROUPS;
             return false;
         }
     }
@@ -259,6 +260,7 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
                       "only some of them: split the grid",
                       groups[0], groups[1], groups[2], product == UINT64_MAX ? "more than " : "",
                       (unsigned long long)product, UINT32_MAX);
+        r->error->reason = BH_REASON_WORKGROUPS;
         return false;
     }
     return true;

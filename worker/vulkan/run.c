@@ -58,6 +58,7 @@ static void fail(const struct answers *a, size_t place) {
     result->command_index = error->command_index;
     result->executed = error->executed;
     result->bad_memory = error->bad_memory;
+    result->reason = (uint32_t)error->reason;
 }
 
 /* Fills in the results of a lost batch. The markers tell which records had ended, which one ran,

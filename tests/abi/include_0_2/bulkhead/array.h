@@ -1,5 +1,6 @@
-/* Arrays: what the bytes of a buffer mean. The library and its workers never depend on it, except
- * for kernel templates (template.h). */
+/* Arrays: element types, shapes and strides. A buffer can carry a description of the array in it,
+ * for programs that pass the buffer on. The library itself reads it only for kernel templates
+ * (template.h). */
 #ifndef BULKHEAD_ARRAY_H
 #define BULKHEAD_ARRAY_H
 
@@ -14,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Most dimensions of an array. */
+/* The maximum number of dimensions. */
 #define BH_MAX_RANK 64
 
 /* The element type of an array in a file, or of a template's argument. */
@@ -31,10 +32,11 @@ typedef enum bh_dtype {
     BH_DTYPE_U32 = 9,      /* uint32_t */
     BH_DTYPE_I64 = 10,     /* int64_t */
     BH_DTYPE_U64 = 11,     /* uint64_t */
-    BH_DTYPE_BF16 = 12,    /* bfloat16; like the next ones in a .safetensors only */
+    BH_DTYPE_BF16 = 12,    /* bfloat16; in a .safetensors only */
     BH_DTYPE_BOOL = 13,    /* one byte */
-    BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa */
-    BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa */
+    BH_DTYPE_F8_E4M3 = 14, /* 8 bits: 4 of exponent, 3 of mantissa; in a .safetensors only */
+    BH_DTYPE_F8_E5M2 = 15, /* 8 bits: 5 of exponent, 2 of mantissa; in a .safetensors only */
+    BH_DTYPE_F8_E8M0 = 16, /* 8 bits of exponent, a power of two; in a .safetensors only */
 } bh_dtype;
 
 /* Kinds of numbers, with the values of DLPack's DLDataTypeCode. */
@@ -47,8 +49,7 @@ typedef enum bh_number_kind {
     BH_NUMBER_BOOL = 6,    /* 8 bits */
 } bh_number_kind;
 
-/* What a buffer's bytes are, for the programs that pass it around: DLPack's DLTensor without its
- * pointers. Call bh_description_init first. */
+/* An array in a buffer: DLPack's DLTensor without its pointers. Call bh_description_init first. */
 typedef struct bh_description {
     size_t struct_size;  /* set by bh_description_init */
     bh_number_kind kind; /* of one number */

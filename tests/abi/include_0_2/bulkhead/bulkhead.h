@@ -1,17 +1,20 @@
 /* The whole API of libbulkhead, and the rules that hold for every call.
  *
- * Bulkhead runs GPU compute kernels that may crash, hang or return wrong data, and keeps the
- * program that submits them alive. Each stream has a worker: a sandboxed process that owns a Vulkan
- * device. When a kernel or its worker fails, the event of its submission is poisoned. A poisoned
- * event has a final verdict. Poison spreads to the submissions that depend on the event, and to no
- * others. Rule numbers such as E1 and B1 refer to docs/semantics.md.
+ * Bulkhead runs GPU compute kernels that may crash or hang. The program that submits them stays
+ * alive. Bulkhead does not detect wrong results. Each stream has a worker: a sandboxed process that
+ * owns a Vulkan device. When a kernel or its worker fails, the event of its submission is poisoned.
+ * A poisoned event has a final verdict. Submissions that depend on a poisoned event are poisoned,
+ * too. No others are, except on a strict stream (bh_stream_options.strict). Rule numbers such as E1
+ * and B1 refer to docs/semantics.md.
  *
  * Units. Times are nanoseconds of CLOCK_MONOTONIC. Sizes and offsets are bytes.
  *
  * Timeouts. A timeout_ns argument is relative. 0 does not wait. BH_FOREVER waits without limit.
  *
- * Deadlines. A deadline limits how long a worker may take. It is a field of an options struct. 0 is
- * the default that the field's comment gives. BH_FOREVER is no deadline.
+ * Deadlines. A deadline limits how long a worker may take. It is a field of a struct, and its name
+ * ends in deadline_ns or timeout_ns. 0 selects the default, which the comment of the field names.
+ * BH_FOREVER removes the limit. Other fields in nanoseconds are not deadlines; their comments say
+ * what 0 means.
  *
  * Threads. Every function may be called from any thread. A function blocks only where its comment
  * says so. A completion callback must not block: a call that would have to wait there returns
@@ -19,29 +22,32 @@
  *
  * Errors. Most functions return bh_status. Every function may return BH_INVALID_ARGUMENT: a
  * required pointer is NULL, an object was released, or an argument is out of range. Comments list
- * only the other reasons. |detail| may be NULL. Otherwise the function fills it in when it does not
- * return BH_OK. A function without |detail| has no more to say than its status. When a function
- * that creates an object fails, *out_… is NULL.
+ * only the other reasons. |detail| may be NULL. Otherwise a function that does not return BH_OK
+ * fills it in; one that returns BH_OK leaves it unchanged. Functions whose status says everything
+ * have no |detail|. A function that fails to create an object sets *out_… to NULL.
  *
- * Ownership. Objects are reference-counted. Create returns one reference, retain adds one, release
- * drops one. Retain and release accept NULL. A submission keeps what it uses alive until it has
- * ended, whatever the caller releases meanwhile (B2). A call with an object that the caller has
- * released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed context, and does nothing
- * else. Use this to find mistakes only: later the same address may be another object of that type.
+ * Ownership. All objects except contexts are reference-counted. Create returns one reference,
+ * retain adds one, release drops one. Retain and release accept NULL. A submission keeps what it
+ * uses alive until it has ended, whatever the caller releases meanwhile (B2). A call with an object
+ * that the caller has released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed context,
+ * and does nothing. Do not rely on this result: a later object of the same type may get the same
+ * address.
  *
  * Fork. In the child of a fork() every call that would start or wait for something returns
- * BH_FORKED and does nothing. A release does nothing, too. Looking at what had ended before the
- * fork still works. The parent is not affected.
+ * BH_FORKED and does nothing. A release does nothing, too. Events that had ended before the fork
+ * can still be queried. The parent is not affected.
  *
  * Processes. The library installs no signal handlers, changes no process-wide state and prints
  * nothing. A context has a few threads with all signals blocked. A context with streams has one
- * child process, the warden. A context that has opened files has a second one. The program may reap
- * them. A loop that waits until it has no children ends only after bh_context_destroy.
+ * child process, the warden, which starts the worker processes and ends them when the program ends.
+ * A context that has opened files has a second child, the opener, which opens them. The program may
+ * reap both. A loop that waits until the program has no children ends only after
+ * bh_context_destroy.
  *
- * Versions. Structs grow at their end. A program that was built with an older 0.2 works with a
- * newer one: each call passes the sizes of its structs, which the inline functions and struct_size
- * do. A size that the library does not know, or a field of a newer header that is set, is
- * BH_INVALID_ARGUMENT (docs/abi.md). */
+ * Versions. New fields are added at the end of a struct. A program that was built with an older 0.2
+ * works with a newer library 0.2: the inline functions and struct_size pass the sizes of the
+ * program's structs to the library. A call returns BH_INVALID_ARGUMENT if the library does not know
+ * a size, or if the program sets a field that the library does not have (docs/abi.md). */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
 

@@ -32,39 +32,66 @@ typedef struct bh_context_options {
                                 set-uid program), then beside or below the library, then the
                                 installed one */
     const char *runtime_dir; /* where the context makes its private folder, mode 0700; NULL:
-                                $XDG_RUNTIME_DIR if it is ours alone, otherwise /tmp. The folder
-                                must belong to the effective user and not be writable by others,
-                                or be sticky and belong to the user or root: otherwise BH_SYSTEM
-                                with EPERM. Remains of killed hosts in it are removed */
-    uint32_t spares;         /* warm workers kept ready for new streams and restarts; default 1 */
-    uint32_t restart_budget; /* how many workers of one stream may die within restart_window_ns
-                                without completing anything, before the stream is UNAVAILABLE;
-                                default 16. A death while a submission runs is that submission's
-                                fault and does not count. From the second such death in a row on
-                                the next worker is delayed, by 10 ms at first, doubling to 1 s */
-    uint64_t restart_window_ns; /* in which a spent budget refills, evenly, and how long UNAVAILABLE
-                                   lasts; default 60 s */
-    uint64_t start_timeout_ns;  /* a worker that is not ready by then is killed; default 30 s */
-    uint64_t pool_limit;        /* bytes of memory of released buffers to keep for new ones, besides
-                                   what is in use; default a 16th of the machine's memory, at most
-                                   1 GiB; 0: none */
-    uint32_t kernel_limit;      /* kernels that a worker keeps, at least 1; default 1024. It forgets
-                                   the least recently used ones and gets them again when they are
-                                   used. What is in flight stays (docs/kernels.md) */
+                                $XDG_RUNTIME_DIR if no other user can write to it and its path is
+                                no longer than 56 bytes, otherwise /tmp.
+                                |runtime_dir| must be one of two: owned by the effective user and
+                                not writable by others; or sticky, and owned by that user or root.
+                                Otherwise bh_context_create returns BH_SYSTEM with EPERM. A path
+                                of more than 56 bytes, or that is not UTF-8 or has control
+                                characters, is INVALID_ARGUMENT.
+                                The library removes what killed programs left there */
+    uint32_t spares;         /* ready workers for each device and memory limit in use; default 1 */
+    uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a
+                                stream survives; one more makes it UNAVAILABLE. At least 1; default
+                                16. A death counts only if the worker had completed nothing and no
+                                submission is to blame. The second counted death in a row delays the
+                                next worker by 10 ms; each further one doubles the delay, to at most
+                                1 s */
+    uint64_t restart_window_ns;  /* the budget refills evenly, but not between failed starts in a
+                                    row; an empty one is full again after this time. A stream whose
+                                    budget is spent stays UNAVAILABLE for this time; default 60 s;
+                                    0: no death counts */
+    uint64_t start_timeout_ns;   /* a worker that is not ready after this time is killed; default
+                                    30 s */
+    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers: so many bytes
+                                   in the host, and so many in GPUs. Memory in use does not count;
+                                   default a 16th of the machine's memory, at most 1 GiB; 0: none */
+    uint32_t kernel_limit;       /* kernels that a worker keeps, at least 1; default 1024. It drops
+                                   the least recently used ones, and gets them again when they are
+                                   used again. Kernels in flight stay (docs/kernels.md) */
     uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
     uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
-                                    refused (quarantine.h); default 2; 0: never for that */
-    uint64_t quarantine_ns; /* how long a kernel stays quarantined after its last death, and how
-                               long one that crashed the driver's compiler is refused; default 10
-                               min; 0: neither is remembered */
-    const char *cache_dir;  /* folder for pipeline caches, so that another process need not compile
-                               again; NULL: none. Made with mode 0700 if it is missing. It has a file
-                               for each tenant, device and driver, sealed with a key that is made
-                               there. Do not share it with anyone whom you do not trust
-                               (docs/kernels.md) */
-    bh_log_callback log; /* receives each line that a worker or the library logs: a death, a failed
-                            start, a worker that is ready; NULL: lines are dropped */
-    void *log_user;      /* passed to |log| */
+                                    refused (quarantine.h); default 2; 0: never */
+    uint64_t quarantine_ns;  /* how long a kernel stays quarantined after its last death, and how
+                                long one whose compilation ended its worker is refused; default 10
+                                min; 0: no kernel is refused */
+    const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
+                                again; NULL: none. Created with mode 0700 if it is missing. It holds
+                                a file for each tenant, device, driver and kernel. A user who can
+                                write to the folder can change what kernels compute: it must belong
+                                to this user, and be writable by nobody else. Streams with an
+                                isolation use none (docs/kernels.md) */
+    bh_log_callback log;     /* receives each line that the library logs (a death, a failed start, a
+                                worker that is ready), and each line of a worker ("worker PID: …",
+                                such as how long a kernel took to compile); NULL: lines are
+                                dropped */
+    void *log_user;          /* passed to |log| */
+    uint64_t worker_idle_ns; /* default 0: a stream has a worker from its creation on. Otherwise a
+                                stream gets its worker with its first submission, or with
+                                bh_stream_wait_ready. A worker that is idle ends after this time or
+                                later, at most after twice this time. The next submission starts
+                                another one. So there may be many more streams than workers. At
+                                least 1 ms. BH_FOREVER: an idle worker stays */
+    uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
+                                (D6). What is kept there for new buffers counts, and makes room */
+    uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default 0:
+                                none. A spare (see |spares|) waits for a new stream or a restart,
+                                and compiles the kernels that one tenant uses most on its device;
+                                then it serves that tenant alone (docs/spares.md) */
+    uint64_t
+        quarantine_deadlines; /* a kernel whose last launches, this many of one tenant, have all
+                                      passed their deadline is refused (quarantine.h); default 0:
+                                      never */
 } bh_context_options;
 
 /* Fills in the defaults. */
@@ -72,7 +99,7 @@ BH_INLINE void bh_context_options_init(bh_context_options *options) {
     bh_context_options_init_sized(options, sizeof *options);
 }
 
-/* Creates a context: a reactor thread, a ZeroMQ context, a private folder. It starts no worker.
+/* Creates a context: its threads and its private folder. It starts no worker.
  * |options| may be NULL. Returns BH_OK;
  *   BH_SYSTEM       a system call failed. EMFILE: fewer than 40 descriptors are free, or the hard
  *                   limit is under 64 (docs/descriptors.md)
@@ -83,51 +110,63 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
                                                bh_context **out_context, bh_detail *detail);
 
 /* Ends everything. Pending events are poisoned CONTEXT_CLOSED, workers are killed and reaped, and
- * waiting threads wake up (their objects must be referenced, the context need not). Objects that
- * the caller still holds can be queried and released. Calls that would create or queue something
- * return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure, as before.
+ * waiting threads wake up. Each waiting thread must hold a reference to the object for which it
+ * waits. Objects that the caller still holds can be queried and released. Calls that would create
+ * or queue something return BH_CLOSED. bh_stream_synchronize returns the stream's earliest failure,
+ * as before.
  *
- * Blocks until no process, socket or file of the context is left, which takes a few milliseconds a
- * worker, and until all completion callbacks have returned. NULL is fine. Returns BH_OK; or, having
- * done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK (called from a
- * completion callback of any context, or from a log callback). */
+ * Blocks until no process, socket or file of the context is left, which takes a few milliseconds
+ * for each worker, and until all completion callbacks have returned. NULL is allowed. Returns
+ * BH_OK; or, having done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK
+ * (called from a completion callback of any context, or from a log callback). */
 BH_API bh_status bh_context_destroy(bh_context *context);
 
-/* Waits until all submissions made before the call have ended, on every stream, also on streams
- * that the caller has released. A worker's death ends its submissions, and so the wait. Blocks.
- * Returns BH_OK, BH_TIMEOUT (nothing changed), BH_IN_CALLBACK, or the code of the earliest poisoned
- * submission that no reset has forgotten. Looking does not clear it (E2). */
+/* Waits until all submissions made before the call have ended, on every stream, including streams
+ * that the caller has released. A death does not prolong the wait without limit: the worker's
+ * submissions end, or run on the next worker (E13). Blocks. Returns BH_OK, BH_TIMEOUT (nothing
+ * changed), BH_IN_CALLBACK, or the code of the earliest poisoned submission, except those that
+ * bh_stream_reset or bh_context_reset has forgotten. The call does not clear that code (E2). */
 BH_API BH_MUST_USE bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                                     bh_detail *detail);
-/* Makes bh_context_synchronize forget the failures of loads and of streams that are gone. For other
- * streams call bh_stream_reset. Verdicts of events stay. Returns BH_OK or BH_CLOSED. */
+/* Makes bh_context_synchronize forget two kinds of failures: of loads, and of streams that the
+ * caller has released. For other streams call bh_stream_reset. Verdicts of events stay. Returns
+ * BH_OK or BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *detail);
 
 /* Writes what the context is doing now, for a person or a log: a line for each stream (its worker,
  * what is in flight and queued, which kernel runs and for how long, what the oldest queued
- * submission waits for), each spare worker and each zygote. The wording may change. Writes at most
+ * submission waits for), each spare worker (how many kernels of which tenant it knows) and each
+ * zygote (the process that forks the workers of one driver). The wording may change. Writes at most
  * |size| bytes with a NUL; |text| may be NULL if |size| is 0. Returns the length of the whole text
  * without its NUL, like snprintf. Changes nothing. Blocks for at most a second; if it cannot look
  * at the context by then, the text says so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 
-/* What the context's memory pool keeps, and what it has done so far. */
+/* What the context's memory pools keep, and what they have done so far. Except where a field says
+ * so, this is about memory of the host. */
 typedef struct bh_pool_stats {
-    uint64_t bytes;        /* kept now, of released buffers */
-    uint64_t blocks;       /* kept now */
-    uint64_t hits;         /* buffers that were made of kept memory */
-    uint64_t misses;       /* buffers that the pool could have served, but had nothing for */
-    uint64_t evictions;    /* blocks given back to the machine: over pool_limit, or trimmed */
-    uint64_t zeroed_bytes; /* overwritten with zeros for reuse */
+    uint64_t bytes;         /* kept now, of released buffers */
+    uint64_t blocks;        /* kept now */
+    uint64_t hits;          /* buffers that were made of kept memory */
+    uint64_t misses;        /* buffers of a size that the pool serves, but had no memory for */
+    uint64_t evictions;     /* blocks given back to the machine: over pool_limit, or by a trim */
+    uint64_t zeroed_bytes;  /* overwritten with zeros for reuse */
+    uint64_t device_bytes;  /* kept now in the memory of GPUs, of released buffers there */
+    uint64_t device_blocks; /* kept now there */
+    uint64_t device_hits;   /* buffers that were made of kept memory there */
 } bh_pool_stats;
 
-/* Gives memory that the pool keeps back to the machine, least recently used first, until the pool
- * keeps at most |bytes|. Memory that a buffer or a submission uses is not in the pool (B3). With 0,
- * idle loaders of files end soon, too; the next load starts one again. The library trims by itself
- * when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or BH_FORKED. */
+/* Gives memory that the pools keep back to the machine, least recently used first, until the pool
+ * of host memory and that of device memory keep at most |bytes| each. Host memory is kept of
+ * released buffers, and of bh_buffer_write and bh_buffer_read on device memory: up to 8 MiB for
+ * each direction of a stream, and more if several threads call them at once. Memory that a buffer
+ * or a submission uses is in no pool (B3). |bytes| 0 also ends idle file loaders; the next load
+ * starts a new one. It also drops the modules that are kept for equal sources (glsl.h). The library
+ * trims by itself when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or
+ * BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
-/* Tells what the pool keeps. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then). */
+/* Fills in what the pools keep. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
 BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
                                                       bh_detail *detail) {
     return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);
@@ -135,15 +174,17 @@ BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_po
 
 /* What the context keeps of kernels, and what it has done so far. */
 typedef struct bh_kernel_stats {
-    uint64_t kernels;    /* different kernels now, however many handles they have */
+    uint64_t kernels;    /* distinct kernels now; several handles of one kernel count once */
     uint64_t bytes;      /* of SPIR-V in them */
-    uint64_t shared;     /* creations that found the same kernel there already */
-    uint64_t introduced; /* times a worker was given a kernel, which it compiles once */
-    uint64_t evicted; /* times a worker was told to forget a kernel, to make room (kernel_limit) */
+    uint64_t shared;     /* kernel creations that found an equal kernel */
+    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once;
+                            without those that |told| counts */
+    uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
+    uint64_t told;       /* times that a kernel was sent to a spare, before a launch needed it */
 } bh_kernel_stats;
 
-/* Tells what the context keeps of kernels. Returns BH_OK, BH_CLOSED or BH_FORKED (all zero then).
- */
+/* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is
+ * zero. */
 BH_INLINE BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
                                                         bh_kernel_stats *out_stats,
                                                         bh_detail *detail) {

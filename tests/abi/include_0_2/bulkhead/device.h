@@ -31,17 +31,26 @@ typedef struct bh_device_info {
     uint32_t max_push_bytes;        /* push constants */
     uint64_t max_storage_range;     /* bytes of one storage buffer binding */
     uint64_t max_uniform_range;     /* bytes of one uniform buffer binding */
-    uint32_t storage_alignment;     /* of offsets of storage buffer bindings */
-    uint32_t uniform_alignment;     /* of offsets of uniform buffer bindings */
-    uint64_t import_alignment;      /* of imported memory */
+    uint32_t storage_alignment;     /* alignment of the offset of a storage buffer binding */
+    uint32_t uniform_alignment;     /* alignment of the offset of a uniform buffer binding */
+    uint64_t import_alignment;      /* alignment of imported memory */
     uint32_t feature_count;         /* elements of |features| */
-    const char *features[64]; /* features that the device has and workers use: constant strings */
+    const char *features[64];       /* names of features that workers use, constant strings: names
+                                       of Vulkan features and extensions, shortened, and the
+                                       library's own: abortWord, wholeLoops, wholeGrids, sentinel
+                                       (docs/sandbox.md, docs/guard.md, docs/deadlines.md) */
+    uint64_t memory_total;          /* size of all device-local heaps */
+    uint64_t memory_free;           /* bytes of them that a new process could get, as the driver
+                                       says (VK_EXT_memory_budget); see |memory_known| */
+    uint32_t memory_known;          /* 0: |memory_free| is not known, as on a CPU driver */
+    char pci[20];                   /* PCI address, "0000:65:00.0"; empty: not known */
 } bh_device_info;
 
 /* Lists the devices of every supported driver, as a worker sees them. Starts and ends workers.
- * Fills in at most |capacity| elements; *out_count is how many devices there are. Blocks, at most
- * 30 s a driver. Not in a completion callback. Returns BH_OK, or why there are none: BH_NO_DEVICE,
- * BH_UNAVAILABLE, BH_SYSTEM. */
+ * bh_device_info.memory_free is what a process of this context read when it started; for a newer
+ * value create a new context. Fills in at most |capacity| elements; *out_count is how many devices
+ * there are. Blocks, at most 30 s a driver. Not in a completion callback. Returns BH_OK if there is
+ * a device; otherwise the reason: BH_NO_DEVICE, BH_UNAVAILABLE, BH_SYSTEM. */
 BH_INLINE BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
                                            size_t capacity, size_t *out_count, bh_detail *detail) {
     return bh_devices_sized(context, out_devices, capacity, sizeof *out_devices, out_count, detail);

@@ -1,5 +1,4 @@
-/* What this machine can do: layers of the sandbox, features of the kernel, guarantees of drivers.
- */
+/* What this machine can do: sandbox layers, kernel features, driver guarantees. */
 #ifndef BULKHEAD_DOCTOR_H
 #define BULKHEAD_DOCTOR_H
 
@@ -18,7 +17,7 @@ extern "C" {
 typedef enum bh_check_result {
     BH_CHECK_ABSENT, /* this machine does not have it */
     BH_CHECK_HOLDS,  /* proven by a probe */
-    BH_CHECK_BROKEN, /* applied, but the probe got through */
+    BH_CHECK_BROKEN, /* it should hold and does not: the probe got past it, or failed */
 } bh_check_result;
 
 /* One check and its result. */
@@ -28,14 +27,15 @@ typedef struct bh_check {
     bool required;          /* workers do not start without it */
     bh_check_result result; /* what the probe saw */
     char text[256];         /* what was tried and seen */
-    char advice[256];       /* what to install or enable; empty if it holds */
+    char advice[256];       /* what to install or enable, or what its absence means; empty if the
+                               check holds */
     uint64_t reserved;      /* 0 */
 } bh_check;
 
 /* Probes each sandbox layer, kernel feature and driver guarantee. Fills in at most |capacity|
  * elements; *out_count is how many checks there are. Blocks, at most 30 s a driver. Not in a
- * completion callback. Returns BH_OK if it could look, whatever it saw; BH_NO_MEMORY, BH_SYSTEM,
- * BH_CLOSED. */
+ * completion callback. Returns BH_OK if the probes ran, whatever they found; BH_NO_MEMORY,
+ * BH_SYSTEM, BH_CLOSED. */
 BH_INLINE BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks,
                                           size_t capacity, size_t *out_count, bh_detail *detail) {
     return bh_doctor_sized(context, out_checks, capacity, sizeof *out_checks, out_count, detail);

@@ -1,4 +1,4 @@
-/* Events: the ends of submissions. */
+/* Events: whether and how submissions have ended. */
 #ifndef BULKHEAD_EVENT_H
 #define BULKHEAD_EVENT_H
 
@@ -17,22 +17,23 @@ extern "C" {
 typedef enum bh_event_state {
     BH_EVENT_PENDING,  /* the submission has not ended */
     BH_EVENT_READY,    /* it ran to its end */
-    BH_EVENT_POISONED, /* it failed, or something that it depends on did: see bh_event_verdict */
+    BH_EVENT_POISONED, /* it failed, or what it depends on failed: see bh_event_verdict */
 } bh_event_state;
 
-/* Waits until |event| is READY or POISONED. When its worker dies, the wait ends within a few
- * milliseconds (E9). Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed), or the verdict's code:
- * the same answer every time and to every thread (E2). */
+/* Waits until |event| is READY or POISONED. If the worker dies while it runs the submission, the
+ * wait ends within a few milliseconds (E9). Blocks. Returns BH_OK, BH_TIMEOUT (nothing changed), or
+ * the verdict's code: the same answer every time and to every thread (E2). */
 BH_API BH_MUST_USE bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns);
-/* Waits until one of |events| has ended. *out_index is the first in the array that has. An event
- * may appear several times, and events may belong to several contexts. Blocks. Takes no reference.
- * Returns BH_OK however it ended (ask bh_event_wait(…, 0)), BH_TIMEOUT (nothing changed; *out_index
- * is |count|), BH_NO_MEMORY, or BH_INVALID_ARGUMENT (|count| is 0, or an event is NULL or
- * released). */
+/* Waits until one of |events| has ended. *out_index is the first in the array that has ended. An
+ * event may appear several times, and events may belong to several contexts. Blocks. Takes no
+ * reference. Returns BH_OK however it ended (bh_event_wait(…, 0) says how), BH_TIMEOUT (nothing
+ * changed; *out_index is |count|), BH_NO_MEMORY, or BH_INVALID_ARGUMENT (|count| is 0, or an event
+ * is NULL or released). */
 BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t count,
                                                uint64_t timeout_ns, size_t *out_index);
-/* Waits until all |events| have ended, well or badly. An event may appear several times, and events
- * may belong to several contexts. |out_index| may be NULL. Blocks. Takes no reference. Returns
+/* Waits until all |events| have ended, READY or POISONED. An event may appear several times, and
+ * events may belong to several contexts. |out_index| may be NULL. Blocks. Takes no reference.
+ * Returns
  *   BH_OK                all are READY, or |count| is 0; *out_index is |count|
  *   a verdict's code     all have ended; *out_index is the first in the array that is POISONED
  *   BH_TIMEOUT           nothing changed; *out_index is the first in the array that is pending
@@ -41,24 +42,32 @@ BH_API BH_MUST_USE bh_status bh_event_wait_all(bh_event *const *events, size_t c
                                                uint64_t timeout_ns, size_t *out_index);
 /* Returns a descriptor that becomes readable (poll, epoll, select, libuv) when |event| ends, and
  * stays readable: there is no need to read it. It is an eventfd, close-on-exec and non-blocking.
- * The caller closes it at any time. Each call returns a new one. It keeps neither event nor context
- * alive, and works after both are released; bh_context_destroy makes it readable. A forked child
- * that inherits it sees the same. While the event is pending the library holds a second descriptor.
- * Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE); *out_fd is -1 then. */
+ * The caller must close it, and may do so at any time. Each call returns a new one. It keeps
+ * neither event nor context alive, and works after both are released; bh_context_destroy makes it
+ * readable. It works in a forked child, too. While the event is pending the library holds a second
+ * descriptor. Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE); *out_fd is -1 then. */
 BH_API BH_MUST_USE bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail);
 
 /* Called when |event| has ended. The event is valid during the call. */
 typedef void (*bh_event_callback)(bh_event *event, void *user);
 /* Registers |callback| for the end of |event|. It is called exactly once for each registration that
- * returned BH_OK, before bh_context_destroy returns. A registration cannot be undone; cancel the
- * event. Where  In one thread of the context, which the first registration starts. All signals are
- * blocked. No lock of the library is held. Never inside this or another call. When   In the order
- * in which the events ended, those of one event in the order of registration. An event that has
- * ended already is due at once, behind those that are due. May    Submit, register, cancel, query,
- * release, and wait for what has ended (a timeout of 0). A call that would have to wait returns
- * BH_IN_CALLBACK; bh_kernel_reflect, bh_devices, bh_doctor and bh_context_destroy always do. A slow
- * callback delays the callbacks after it, and nothing else. Returns BH_OK, BH_NO_MEMORY, BH_SYSTEM
- * (no thread), or BH_CLOSED. */
+ * returned BH_OK, before bh_context_destroy returns. A registration cannot be undone. To get the
+ * callback early, cancel the event.
+ *
+ * Thread. Callbacks run in one thread of the context, which the first registration starts. All its
+ * signals are blocked. It holds no lock of the library. A callback never runs inside this or
+ * another call.
+ *
+ * Order. Callbacks run in the order in which their events ended; those of one event in the order of
+ * registration. If the event has ended already, the callback runs after those that are already
+ * waiting to run.
+ *
+ * What it may do. A callback may submit, register, cancel, query, release, and wait with a timeout
+ * of 0. A call that would have to wait returns BH_IN_CALLBACK. Functions whose comment says "Not in
+ * a completion callback" always do, and so do bh_kernel_reflect and bh_context_destroy. A slow
+ * callback delays only the callbacks after it.
+ *
+ * Returns BH_OK, BH_NO_MEMORY, BH_SYSTEM (no thread), or BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback callback,
                                              void *user, bh_detail *detail);
 /* Returns the state now. NULL and a released event are POISONED, so that no loop waits for them. */
@@ -67,10 +76,10 @@ BH_API bh_event_state bh_event_query(bh_event *event);
 BH_INLINE BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
     return bh_event_verdict_sized(event, out_verdict, sizeof *out_verdict);
 }
-/* Asks for the end of a submission. A queued one never runs (executed no). A running one is ended
- * as at its deadline (executed unknown): its worker goes on, or is killed. The event becomes
- * CANCELLED unless it ends otherwise first: wait for it. Returns BH_OK, also for an event that has
- * ended, or BH_FORKED. */
+/* Cancels a submission. A queued one never runs (executed no). A running one ends as at its
+ * deadline (executed unknown): it stops cooperatively, or its worker is killed. The call does not
+ * wait. The event ends CANCELLED, unless the submission ends in another way first. Returns BH_OK,
+ * also for an event that has ended, or BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
 /* Returns the event's id, unique in its context; 0 for NULL and for a released event. */
 BH_API uint64_t bh_event_id(const bh_event *event);

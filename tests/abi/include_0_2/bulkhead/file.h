@@ -24,15 +24,21 @@ typedef enum bh_file_format {
 typedef struct bh_file_source {
     size_t struct_size;    /* set by bh_file_source_init */
     const char *path;      /* opened for reading; links are followed; NULL (default): use |fd| */
-    int fd;                /* an open file; -1 (default): use |path|. It is opened anew, so its
-                              position does not move. The caller may close it after the call */
+    int fd;                /* an open file; -1 (default): use |path|. The library opens the file
+                              again, so the position of |fd| does not move. The caller may close it
+                              after the call */
     bh_file_format format; /* what to read */
     uint64_t offset;       /* RAW: of the first byte */
     uint64_t size;         /* RAW: bytes; BH_WHOLE_SIZE (default): to the end of the file */
     const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
-    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s; 0: the
-                                   default */
-    uint64_t deadline_ns; /* of the load, from its turn on; default 10 min; BH_FOREVER: none */
+    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
+    uint64_t deadline_ns;       /* how long the load (into device memory: each piece) may take, once
+                                   a loader begins it; default 10 min */
+    bh_stream *stream;          /* the stream for device memory, as in bh_buffer_options; default
+                                   NULL */
+    uint64_t memory;            /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
+    const char *tenant;         /* the tenant whose loader reads the file (T1). NULL (default): that
+                                   of |stream|, or ""; at most 63 bytes */
 } bh_file_source;
 
 /* Fills in the defaults. */
@@ -41,38 +47,50 @@ BH_INLINE void bh_file_source_init(bh_file_source *source) {
 }
 
 /* Creates a buffer whose content is loaded from a file (B7). The buffer has its size when the call
- * returns. Its content is PENDING until a loader has read it. A loader is a sandboxed worker that
- * gets the open file and nothing else. Submissions that bind the buffer wait for the load, and so
- * does mapping.
+ * returns. Its content is PENDING until a loader has read the file. A loader is a sandboxed worker
+ * that gets the open file and the memory of the buffer, and nothing else. Submissions that bind the
+ * buffer wait for the load, and so does bh_buffer_map.
  *
- * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has errno,
- * path, tensor and, if a read failed, the offset in the file. (Offsets in a .safetensors header
- * count from the beginning of the data.) A loader that dies poisons the buffer with its death. Once
- * the verdict can be seen, nothing writes into the buffer any more.
+ * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has
+ * sys_errno; its message names path, tensor and, if a read failed, the offset in the file. This
+ * offset counts from the beginning of the file, unlike the offsets in a .safetensors header. If the
+ * loader dies, the buffer is poisoned, and the verdict describes the loader's death. When the load
+ * has ended, nothing more is written into the buffer.
  *
- * The file must be a regular one, and not of /proc, /sys or the like. It must not change, and must
- * stay at its path, until the load has ended: a file that is written, truncated, replaced or
- * removed fails the load. Writes through a shared mapping leave no trace in its times and are not
- * noticed. An empty range or array is fine.
+ * A load into device memory is done in pieces of 16 MiB; more than 16 GiB are loaded in 1024 larger
+ * pieces. A loader reads a piece into host memory while the worker of |stream| copies the previous
+ * piece. So the load also waits for its turn on the stream, and at most two pieces are in host
+ * memory. The load's event belongs to the last piece, a submission of the stream: bh_stream_cancel
+ * cancels it, and a strict stream that has failed poisons it. A cancel poisons the content, but the
+ * other queued pieces still run.
+ *
+ * The file must be a regular one, and not in /proc, /sys or the like. Until the load has ended, the
+ * file must not change and must stay at its path: if it is written, truncated, replaced or removed,
+ * the load fails. Writes through a shared mapping need not change the file's times, and then they
+ * are not noticed. An empty range or array is allowed.
  *
  * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
- * MiB). A process of its own opens the file, with the rights, the root and the current folder of
- * the calling thread: a mount that does not answer costs header_timeout_ns at most. In a completion
- * callback only RAW works. Returns BH_OK; BH_LOAD_FAILED       the file cannot be opened, is no
- * regular file, has a bad header or no such tensor, or the range leaves it. The detail has errno,
- * if there is one, and names path, tensor and offset BH_TIMEOUT           the file was not opened,
- * or its header not parsed, in time BH_INVALID_ARGUMENT  a field that the format does not have, or
- * both path and fd a verdict's code     the loader died while it parsed the header BH_UNAVAILABLE,
- * ...  no loader can start, or no process can open the file or what bh_buffer_create returns. */
+ * MiB). The opener, a child process, opens the file with the rights, the root and the current
+ * folder of the calling thread. So a mount that does not answer delays the call by
+ * header_timeout_ns at most. In a completion callback only RAW works. Returns BH_OK, what
+ * bh_buffer_create returns, or
+ *   BH_LOAD_FAILED       the file cannot be opened, is not a regular one, has a bad header or no
+ *                        such tensor, or does not have the whole range. The detail has errno, if
+ *                        there is one, and names path, tensor and offset
+ *   BH_TIMEOUT           the file was not opened, or its header not parsed, in time
+ *   BH_INVALID_ARGUMENT  a field is set that the format does not use, or both path and fd
+ *   a verdict's code     the loader died while it parsed the header
+ *   BH_UNAVAILABLE       no loader can start, or no process can open the file; or another status of
+ *                        class ENVIRON */
 BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
                                                  bh_buffer **out_buffer, bh_detail *detail);
 /* Returns the event of the load, to wait for, to cancel, or to name among the waits of a
  * submission. The caller releases it. BH_INVALID_ARGUMENT: the buffer is not from a file. */
 BH_API BH_MUST_USE bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event,
                                                   bh_detail *detail);
-/* Tells how many bytes are loaded: *out_done of *out_total. Both are the buffer's size once the
- * load is READY; *out_done is 0 after a failure. The loader reports it, so use it for a display
- * only. BH_INVALID_ARGUMENT: the buffer is not from a file. */
+/* Returns how many bytes are loaded: *out_done of *out_total. Both are the buffer's size once the
+ * load is READY; *out_done is 0 after a failure. The loader reports the number, and it is not
+ * trusted: use it for a display only. BH_INVALID_ARGUMENT: the buffer is not from a file. */
 BH_API BH_MUST_USE bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done,
                                                      uint64_t *out_total, bh_detail *detail);
 
@@ -83,8 +101,8 @@ typedef struct bh_array_info {
     uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
 } bh_array_info;
 
-/* Tells what the file's header says of the array. BH_INVALID_ARGUMENT: the buffer is not from a
- * file. */
+/* Returns the type and shape that the file's header gives. BH_INVALID_ARGUMENT: the buffer is not
+ * from a file. */
 BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
                                                 bh_detail *detail) {
     return bh_buffer_array_sized(buffer, out_info, sizeof *out_info, detail);
@@ -92,14 +110,16 @@ BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_arra
 
 /* An array in a file. */
 typedef struct bh_file_tensor {
-    bh_dtype dtype;              /* NONE: not known here, and bh_buffer_from_file refuses it */
+    bh_dtype dtype;              /* of its elements; BH_DTYPE_NONE: the library does not know the
+                                    type, and bh_buffer_from_file refuses this array */
     uint32_t rank;               /* dimensions; 0: one element */
     uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
     uint64_t offset;             /* of its data, from the beginning of the file */
     uint64_t bytes;              /* of its data */
-    char type[16]; /* the dtype as the file calls it: "BF16"; of a .npy "f4", without byte order */
-    char name[1024]; /* empty of a .npy; cut if it is longer. "?" replaces characters that may not
-                        be shown; bh_buffer_from_file refuses such a name */
+    char type[16]; /* the type as the file writes it, such as "BF16", or in a .npy "f4" (without the
+                      byte order) */
+    char name[1024]; /* empty for a .npy; cut if it is longer. "?" replaces characters that are not
+                        printable; bh_buffer_from_file refuses such a name */
 } bh_file_tensor;
 
 /* Lists the arrays of a .npy (one) or .safetensors (all tensors, in the header's order) without

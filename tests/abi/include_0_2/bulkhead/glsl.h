@@ -20,8 +20,9 @@ typedef struct bh_glsl_define {
     const char *value; /* one line; NULL: nothing, as glslc's -DNAME */
 } bh_glsl_define;
 
-/* A file for #include "name" and #include <name>. Names are looked up relative to the including
- * file's name first, then as they are. */
+/* A file for #include "name" and #include <name>. #include "b" in the file "dir/a" takes the
+ * include named "dir/b"; if there is none, the one named "b". #include <b> takes the one named
+ * "b". */
 typedef struct bh_glsl_include {
     const char *name; /* with "/" between folders */
     const char *text; /* the file's content */
@@ -45,14 +46,18 @@ typedef struct bh_glsl_source {
     uint32_t define_count;         /* at most 256 */
     const bh_glsl_include *includes; /* all that #include finds */
     uint32_t include_count;          /* at most 1024 */
-    bool optimize; /* default true. Names and specialization constants stay. Buffers that only dead
-                      code uses are no longer bound; with false they are */
-    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s; BH_FOREVER: none */
-    char *log;            /* receives the compiler's errors and warnings, as lines of
-                             "NAME:LINE: error: ...", NUL-terminated; whole lines from the first on, if
-                             not all fit; empty if there are none; NULL (default): dropped */
-    size_t log_size;      /* of |log|; at most 32 KiB are used */
-    bh_language language; /* of |text|; default GLSL */
+    bool optimize; /* true (default): optimises, keeping names and specialization constants; buffers
+                      used only by dead code must not be bound. false: they must be */
+    uint64_t deadline_ns;  /* of the compile, from its turn on; default 60 s */
+    char *log;             /* receives the compiler's errors and warnings, NUL-terminated: lines
+                             such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
+                             there are none; NULL (default): they are dropped */
+    size_t log_size;       /* of |log|; at most 32 KiB are used */
+    bh_language language;  /* of |text|; default GLSL */
+    const char *entry;     /* HLSL: the entry point, as options->entry of bh_kernel_create_glsl,
+                              which has precedence; NULL: not named. GLSL: NULL or "main" */
+    const char *tenant;    /* for whom it is compiled, as bh_stream_options.tenant; NULL: "" */
+    uint64_t memory_limit; /* bytes that the compiler may use, at least 64 MiB; default 1 GiB */
 } bh_glsl_source;
 
 /* Fills in the defaults. */
@@ -60,30 +65,67 @@ BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
     bh_glsl_source_init_sized(source, sizeof *source);
 }
 
-/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The kernel's entry point is "main".
- * In GLSL it is main. In HLSL it is the function with [numthreads]; among several, the one that
- * options->entry names, otherwise main. An HLSL register's number is its binding, whatever its
- * letter, and its space is its set; two resources on one binding are an error.
+/* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The entry point of the module is
+ * always "main". In a GLSL source it is the function main. In an HLSL source it is the function
+ * with [numthreads]; if there are several, the one that options->entry names, otherwise main. The
+ * number of an HLSL register, whatever its letter, is the binding, and its space is the set. Two
+ * resources on one binding are an error.
  *
  * The compiler sees the source, its defines and its includes, and reads no file. It runs in a
- * sandboxed worker of its own, without a device, with 1 GiB of memory: a source that crashes it
- * does no further harm. The module that comes back is as untrusted as any other
- * (bh_kernel_create_spirv) and decides the kernel's identity; source and name do not count.
+ * sandboxed worker of its own, without a device. A source that crashes it harms nothing else, and
+ * is not compiled again for its tenant (quarantine.h). Equal sources of a tenant are compiled once:
+ * the context keeps the last 64 modules, of at most 32 MiB, until bh_context_trim. The module that
+ * it returns is as untrusted as any other (bh_kernel_create_spirv). Two sources that compile to the
+ * same module are the same kernel, if their options agree (K1).
  *
- * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv; a NULL |name|
- * is the source's, and |entry| of GLSL is NULL or "main".
+ * All texts together have at most 4 MiB. |options| is as for bh_kernel_create_spirv, with two
+ * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must
+ * be NULL or "main".
  *
- * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback.
- * Returns BH_OK;
+ * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback. Returns
+ * BH_OK, what bh_kernel_create_spirv returns, or
  *   BH_COMPILE_FAILED    the source has errors: the detail has the first, source->log all of them.
- * Or the compiler crashed, or ran out of memory or time: the detail says which BH_INVALID_ARGUMENT
- * a field, which the detail names BH_TOO_LARGE         the texts are too large BH_PROTOCOL the
- * compiler's answer makes no sense: it has been taken over BH_UNAVAILABLE, ...  no worker can start
- * or what bh_kernel_create_spirv returns. */
+ *                        Or the compiler crashed, or ran out of memory or time: the detail says
+ *                        which
+ *   BH_INVALID_ARGUMENT  a field is wrong, which the detail names
+ *   BH_TOO_LARGE         the texts have more than 4 MiB
+ *   BH_PROTOCOL          the answer of the compiler breaks the protocol: the source has taken over
+ *                        the compiler process
+ *   BH_UNAVAILABLE       no worker can start; or another status of class ENVIRON or VICTIM */
 BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
                                                    const bh_glsl_source *source,
                                                    const bh_kernel_options *options,
                                                    bh_kernel **out_kernel, bh_detail *detail);
+
+/* Starts to compile a source, as bh_kernel_create_glsl does, and does not wait for the end.
+ * |source| need not outlive the call; its log must be NULL. *out_event (may be NULL) is the
+ * compile's event. It ends
+ *   READY           the source has compiled: bh_module_kernel makes kernels of it
+ *   COMPILE_FAILED  the source has errors, and the message is the first one; or it was not compiled
+ *                   again (quarantine.h), and executed is no
+ *   WORKER_SIGNAL, WORKER_EXIT, OUT_OF_HOST_MEMORY, DEADLINE
+ *                   the compiler crashed, or ran out of memory or time
+ *   CANCELLED       bh_event_cancel: the compiler is killed
+ * or as any other event. If the context keeps the module of an equal source, the event is that of
+ * the earlier compile, and has ended. Two compiles of equal sources at the same time are two
+ * compiles, because each can be cancelled. Never blocks. Returns BH_OK, BH_TOO_LARGE, BH_NO_MEMORY,
+ * BH_CLOSED, or BH_SYSTEM. */
+BH_API BH_MUST_USE bh_status bh_module_compile(bh_context *context, const bh_glsl_source *source,
+                                               bh_module **out_module, bh_event **out_event,
+                                               bh_detail *detail);
+/* Creates a kernel of a compiled module, as bh_kernel_create_glsl does; options->entry must be NULL
+ * or "main". bh_kernel_code gives its SPIR-V. Never blocks. Returns what bh_kernel_create_glsl
+ * returns, or BH_PENDING: the compile has not ended. */
+BH_API BH_MUST_USE bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *options,
+                                              bh_kernel **out_kernel, bh_detail *detail);
+/* Copies the compiler's errors and warnings, as bh_glsl_source.log has them, into |size| bytes with
+ * a NUL; |text| may be NULL if |size| is 0. Returns the length of all of them without the NUL; 0
+ * while the compile is pending, and if the compiler crashed. */
+BH_API size_t bh_module_log(bh_module *module, char *text, size_t size);
+/* Adds a reference. */
+BH_API bh_status bh_module_retain(bh_module *module);
+/* Drops a reference. A compile that is pending goes on. */
+BH_API bh_status bh_module_release(bh_module *module);
 
 #ifdef __cplusplus
 }

@@ -2,11 +2,11 @@
  *
  * The functions here are in a library of their own, libbulkhead-judge, which uses libbulkhead as
  * any program does. So bulkhead.h does not include this header. The rules of bulkhead.h hold for
- * it, too. A judge owns a context of its own; what it does touches no other.
+ * it, too. A judge owns a context of its own, and does not affect other contexts.
  *
  * One judge serves one task, and any number of candidates: kernels that nobody trusts. A candidate
- * runs in a worker of its own, which runs no other kernel. If it crashes, hangs, or takes over its
- * worker, that is its judgement; the next candidate is not affected. */
+ * runs in a worker of its own, which runs no other kernel. If it crashes or hangs, that is its
+ * judgement. The next candidate is not affected, even if the worker was taken over. */
 #ifndef BULKHEAD_JUDGE_H
 #define BULKHEAD_JUDGE_H
 
@@ -27,7 +27,11 @@ extern "C" {
 /* The maximum number of a task's sizes. */
 #define BH_JUDGE_SIZES 64
 
-/* A task, its inputs, and what its reference has computed. */
+/* A task, its inputs, and what its reference has computed. Threads may share one: calls of
+ * bh_judge_prepare and bh_judge_run take turns, in no certain order, and block until their turn.
+ * All other functions but bh_judge_destroy are for any thread at any time, and wait for no turn. To
+ * judge at the same time, give each thread a judge of its own; timed runs disturb each other then.
+ */
 typedef struct bh_judge bh_judge;
 
 /* How to create a judge. Call bh_judge_options_init first. Give either |task_path| or
@@ -52,6 +56,9 @@ typedef struct bh_judge_options {
     uint32_t timed_runs;   /* timed runs of each size, from 5 to 100000; default 50 */
     double slower_than;    /* a candidate that surely takes more than so many times as long as the
                               reference is SLOWER; 0 (default): none is */
+    bool all_processors;   /* where the driver runs kernels on processors, timed runs use all of
+                              them; default false: all timed runs are on one, because ratios are
+                              more exact there */
 } bh_judge_options;
 
 /* Writes the defaults into |size| bytes. */
@@ -73,8 +80,9 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
 
 /* Makes the inputs, starts the context, and runs the reference twice for each size and seed. You
  * may leave it out: the first bh_judge_run does it. After a failure the next call tries again.
- * Blocks as long as the reference runs; bh_judge_cancel ends it early. Not in a completion
- * callback. Returns BH_OK, also if it was done before, or
+ * Thread: any. Blocks until calls of other threads have had their turn, and as long as the
+ * reference runs; bh_judge_cancel ends it early. Not in a completion callback. Returns BH_OK, also
+ * if it was done before, or
  *   BH_INVALID_ARGUMENT  the reference cannot judge: it fails, is not deterministic, or computes a
  *                        NaN of which the task says nothing. The detail says which, and where; its
  *                        cause is the status with which it failed
@@ -125,13 +133,16 @@ typedef struct bh_judge_timing {
     uint64_t runs;        /* timed runs of each */
     double median_ns;     /* of the candidate */
     double reference_ns;  /* median of the reference */
-    double ratio;         /* the first over the second; 0: not known, because the device did not
-                             keep its pace */
+    double ratio;         /* the first over the second, from groups of runs; 0: not known, and
+                             nothing confirms the times: the device changed its speed, the reference
+                             was slower beside the candidate, a claim exceeded a bound, or the
+                             machine was too busy */
     double low;           /* the ratio is between |low| and |high| with 95 % */
     double high;          /* see |low| */
     double noise;         /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;         /* relative, of the reference's median, between the halves of the runs */
-    double host_ns;       /* a run of the candidate by the host's clock, in warm batches; 0: too
+    double host_ns;       /* a run of the candidate by the host's clock, in warm batches; with
+                             bh_judgement.one_processor by the processor time of its worker; 0: too
                              short to be seen */
     double guard_ratio;   /* how many times as long it takes with the guard; 0: not measured */
     uint64_t reserved[3]; /* 0 */
@@ -164,6 +175,8 @@ typedef struct bh_judgement {
     uint64_t flushed_bytes;        /* that were written before each timed run; 0: none */
     uint64_t timing_count;         /* elements of |timings|; 0: it was not timed */
     bh_judge_timing timings[BH_JUDGE_SIZES]; /* in the order of the task's sizes */
+    bool one_processor; /* it was timed on one processor, because the driver runs kernels on
+                           processors; see bh_judge_options.all_processors */
 } bh_judgement;
 
 /* As bh_judge_run, with the sizes of the caller's structs. */
@@ -171,9 +184,9 @@ BH_API BH_MUST_USE bh_status bh_judge_run_sized(bh_judge *judge,
                                                 const bh_judge_candidate *candidate,
                                                 size_t candidate_size, bh_judgement *out_judgement,
                                                 size_t judgement_size, bh_detail *detail);
-/* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any; several threads may
- * judge at once, one after the other. Blocks until all runs have ended: each has the task's
- * deadline, and so has its compilation; bh_judge_cancel ends it early. Not in a completion
+/* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until
+ * candidates of other threads have had their turn, then until all runs have ended: each has the
+ * task's deadline, and so has its compilation; bh_judge_cancel ends both early. Not in a completion
  * callback.
  *
  * Returns BH_OK if the candidate was judged, whatever came of it. A file that cannot be read, a
@@ -194,6 +207,10 @@ BH_API BH_MUST_USE bh_status bh_judge_seeds(bh_judge *judge, uint64_t *out_seeds
                                             size_t *out_count);
 /* Returns the name of the task, "" if it has none. It lives as long as the judge. */
 BH_API const char *bh_judge_name(bh_judge *judge);
+/* Returns whether each run of a size has the same inputs, because all are files, or made by
+ * generators that know one value. Then a kernel that only stores the results is CORRECT, too
+ * (docs/judge.md). */
+BH_API bool bh_judge_fixed_inputs(bh_judge *judge);
 
 /* Writes the size with that index, such as "n=64, m=3": at most |size| bytes with a NUL; |text| may
  * be NULL if |size| is 0. Returns the length of the whole text without its NUL, like snprintf; 0 if

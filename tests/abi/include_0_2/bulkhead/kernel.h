@@ -24,12 +24,12 @@ typedef struct bh_specialization {
 typedef struct bh_kernel_options {
     size_t struct_size; /* set by bh_kernel_options_init */
     const char *name;   /* for verdicts; NULL: the entry point's name; cut after 63 bytes */
-    const char *entry;  /* entry point; NULL: "main" */
+    const char *entry;  /* entry point, UTF-8 without control characters; NULL: "main" */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
-    bool trusted; /* the driver gets the valid module unchanged: no guard (K4). Only the death of
-                     its worker ends a kernel that does not end by itself (docs/deadlines.md). Part
-                     of the kernel's identity. Default false */
+    bool trusted; /* true: the module is validated, but not guarded (docs/guard.md): the driver gets
+                     it unchanged. If the kernel does not end by itself, its worker must be killed
+                     (docs/deadlines.md). Part of the kernel's identity. Default false */
 } bh_kernel_options;
 
 /* Fills in the defaults. */
@@ -38,19 +38,24 @@ BH_INLINE void bh_kernel_options_init(bh_kernel_options *options) {
 }
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
- * bytes to 64 MiB; over 4 MiB only a trusted kernel compiles (docs/guard.md). The call checks only
- * the length and the magic number. A worker validates and compiles the module at first use; a bad
+ * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/guard.md). The call checks only the
+ * length and the magic number; the detail says so if |code| is source text, which
+ * bh_kernel_create_glsl compiles. A worker validates and compiles the module at first use; a bad
  * one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
  *
  * Identity is a cryptographic hash of module, entry point, constants and trust, not the name (K1).
  * Equal kernels share their code, and a worker compiles them once. Each keeps its name. |options|
- * may be NULL. Returns BH_OK, BH_NO_MEMORY, BH_CLOSED. */
+ * may be NULL. Returns BH_OK, BH_INVALID_ARGUMENT, BH_NO_MEMORY, BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_kernel_create_spirv(bh_context *context, const void *code,
                                                     size_t code_size,
                                                     const bh_kernel_options *options,
                                                     bh_kernel **out_kernel, bh_detail *detail);
 /* Writes the kernel's identity, a BLAKE2b-256 hash. */
 BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]);
+/* Copies the kernel's SPIR-V module, as it was given or compiled, into |size| bytes; |code| may be
+ * NULL if |size| is 0. *out_size is how many bytes there are. Returns BH_OK, or BH_SYSTEM. */
+BH_API BH_MUST_USE bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size,
+                                            size_t *out_size, bh_detail *detail);
 /* Returns the kernel's name, valid while a reference is held. */
 BH_API const char *bh_kernel_name(const bh_kernel *kernel);
 /* Adds a reference. */
@@ -64,12 +69,14 @@ typedef enum bh_binding_kind {
     BH_BINDING_UNIFORM_BUFFER = 2, /* VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER */
 } bh_binding_kind;
 
-/* Bits: what a command does with a buffer. Dependencies and poison follow from it. */
+/* What a command does with a buffer. The library derives dependencies and poison from it. Bits. */
 typedef enum bh_access {
     BH_ACCESS_DECLARED = 0,   /* in a bh_binding: what the kernel declares (bh_kernel_reflect) */
     BH_ACCESS_READ = 1,       /* only reads it */
-    BH_ACCESS_WRITE = 2,      /* overwrites all of the range, and reads none of it */
-    BH_ACCESS_READ_WRITE = 3, /* reads it, writes it, or overwrites a part */
+    BH_ACCESS_WRITE = 2,      /* overwrites the whole range, and reads none of it */
+    BH_ACCESS_READ_WRITE = 3, /* reads and writes it, or overwrites only a part */
+    BH_ACCESS_OPTIONAL = 4,   /* with one of the others in a bh_binding: the kernel need not declare
+                                 the binding */
 } bh_access;
 
 /* One binding of a kernel. */
@@ -92,16 +99,16 @@ typedef struct bh_kernel_info {
 } bh_kernel_info;
 
 /* Makes the stream's worker validate and compile the kernel, in order with the stream's
- * submissions. The event tells the result: READY, or INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL,
+ * submissions. The event has the result: READY, or INVALID_KERNEL, COMPILE_FAILED, WORKER_SIGNAL,
  * DEADLINE, …. Optional: the first submission that uses the kernel does the same. Never blocks.
  * Returns what bh_submit returns. */
 BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream,
                                                bh_event **out_event, bh_detail *detail);
-/* Prepares the kernel, and tells what it binds. Blocks, at most |timeout_ns|; after a timeout the
+/* Prepares the kernel, and returns what it binds. Blocks, at most |timeout_ns|; after a timeout the
  * compile continues until the stream's compile deadline. (Use bh_kernel_prepare to cancel.) The
- * first answer for a kernel defines BH_ACCESS_DECLARED on every stream: use a stream whose worker
- * has not run other people's kernels. Returns BH_OK, BH_TIMEOUT, BH_NO_MEMORY, BH_IN_CALLBACK, or
- * the verdict's code with its message in |detail|. */
+ * first answer for a kernel is the one that BH_ACCESS_DECLARED uses, on every stream. A worker can
+ * lie: call this on a stream whose worker has run no untrusted kernel. Returns BH_OK, BH_TIMEOUT,
+ * BH_NO_MEMORY, BH_IN_CALLBACK, or the verdict's code with its message in |detail|. */
 BH_INLINE BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
                                                   uint64_t timeout_ns, bh_kernel_info *out_info,
                                                   bh_detail *detail) {

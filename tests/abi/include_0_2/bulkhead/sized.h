@@ -1,17 +1,17 @@
-/* What the library exports where a caller's struct may be older or newer than the library: the
- * functions of bulkhead.h with the sizes of the structs that they are given. C and C++ programs
- * call the inline functions of the same names without _sized, which pass sizeof; bindings of other
- * languages call these, with the sizes of the structs as they declare them (docs/abi.md). Included
- * by the other headers, where each call is described.
+/* Functions that also take the sizes of the caller's structs, which may be older or newer than the
+ * library. bh_NAME_sized does what bh_NAME does. C and C++ programs call bh_NAME, an inline
+ * function of another header, which passes sizeof. Bindings of other languages call bh_NAME_sized,
+ * with the sizes of the structs as they declare them (docs/abi.md).
  *
- * A |…_size| is of one struct, or of one element of an array: the distance to the next. It is one
- * of the sizes that the struct has had since 0.2.0, or larger: then what lies past the library's
- * own size is zero in what is given to it, and is made zero in what it writes. Any other size, and
- * a byte there that is not zero, is BH_INVALID_ARGUMENT; the detail names struct and size.
+ * Sizes. A |…_size| is the size of one struct. For an array it is the distance from one element to
+ * the next. Allowed are the sizes that the struct has had since 0.2.0, and sizes up to 4 KiB above
+ * the library's own. In a larger struct the library uses the part that it knows. If it reads the
+ * struct, the rest must be zero; if it writes the struct, it sets the rest to zero. Any other size,
+ * or a byte in the rest that is not zero, is BH_INVALID_ARGUMENT; the detail names struct and size.
  *
- * bh_…_init_sized writes |size| bytes: the defaults of the fields that the struct has, zeros past
- * those that the library knows, and |size| as struct_size. A size that is none is noticed by the
- * call that is given the struct. Thread: any. Do not block. */
+ * Defaults. bh_…_init_sized writes exactly |size| bytes: the defaults of the fields that fit, zeros
+ * for the rest, and |size| as struct_size. It does not check |size|; the call that gets the struct
+ * does. */
 #ifndef BULKHEAD_SIZED_H
 #define BULKHEAD_SIZED_H
 
@@ -118,8 +118,8 @@ BH_API BH_MUST_USE bh_status bh_template_source_sized(bh_template *template_,
                                                       uint32_t argument_count, size_t argument_size,
                                                       char *text, size_t size, size_t *out_length,
                                                       bh_detail *detail);
-/* A bh_template_call is a command, BH_MAX_PARAMETERS bindings and 32 words, one behind the other.
- */
+/* A bh_template_call is a command, BH_MAX_PARAMETERS bindings and 32 words, laid out in this order
+ * without gaps. */
 BH_API BH_MUST_USE bh_status bh_template_prepare_sized(
     bh_template *template_, const bh_argument *arguments, uint32_t argument_count,
     size_t argument_size, const uint32_t *groups, bh_template_call *out_call, size_t command_size,

@@ -1,6 +1,6 @@
-/* Status codes. One table, base/status.def, serves the API, the wire and --json. The build
- * generates bulkhead/status_codes.h from it.
- */
+/* Status codes and reasons. Two tables, base/status.def and base/reason.def, have those of the API,
+ * of the protocol and of --json. The build generates bulkhead/status_codes.h and
+ * bulkhead/reason_codes.h from them. */
 #ifndef BULKHEAD_STATUS_H
 #define BULKHEAD_STATUS_H
 
@@ -8,25 +8,29 @@
 extern "C" {
 #endif
 
+#include <bulkhead/reason_codes.h> /* typedef enum bh_reason { BH_REASON_NONE = 0, … } bh_reason; */
 #include <bulkhead/status_codes.h> /* typedef enum bh_status { BH_OK = 0, … } bh_status; */
 
-/* Who has to act, and whether submitting again can help. */
+/* What kind of failure a status is: what to fix, and whether submitting again can help. */
 typedef enum bh_status_class {
     BH_STATUS_CLASS_NONE,    /* success, or nothing has happened yet */
     BH_STATUS_CLASS_CALLER,  /* an argument or a call is wrong: the same call fails again */
     BH_STATUS_CLASS_INPUT,   /* the kernel or the data was refused before it ran */
-    BH_STATUS_CLASS_GUILTY,  /* the submission did it: a crash, a hang, a limit */
-    BH_STATUS_CLASS_VICTIM,  /* lost with something else: submitting again is safe */
+    BH_STATUS_CLASS_GUILTY,  /* the submission is the cause: a crash, a hang, a limit */
+    BH_STATUS_CLASS_VICTIM,  /* cancelled, or lost by another failure: it can be submitted again */
     BH_STATUS_CLASS_ENVIRON, /* the machine cannot do it now */
 } bh_status_class;
 
 #if defined(__GNUC__)
+/* The compiler warns where the result is not used. */
 #define BH_MUST_USE __attribute__((warn_unused_result))
-#define BH_API      __attribute__((visibility("default")))
+/* The library exports the function. */
+#define BH_API __attribute__((visibility("default")))
 #else
 #define BH_MUST_USE
 #define BH_API
 #endif
+/* Marks a function that the header defines; it calls an exported one. */
 #define BH_INLINE static inline
 
 /* Returns the name of |status|, such as "DEADLINE": a constant string, never NULL. */
@@ -36,8 +40,13 @@ BH_API const char *bh_status_text(bh_status status);
 /* Returns what the caller should do: a constant string, never NULL. */
 BH_API const char *bh_status_advice(bh_status status);
 /* Returns the class of |status|; BH_STATUS_CLASS_NONE for an unknown code. For a verdict use
- * bh_verdict_classify, which knows of dependents. */
+ * bh_verdict_classify: the verdict of a dependent is VICTIM, whatever its status. */
 BH_API bh_status_class bh_status_classify(bh_status status);
+
+/* Returns the name of |reason|, such as "COMPILE_DEADLINE": a constant string, never NULL. */
+BH_API const char *bh_reason_name(bh_reason reason);
+/* Returns what |reason| means in one phrase: a constant string, never NULL. */
+BH_API const char *bh_reason_text(bh_reason reason);
 
 #ifdef __cplusplus
 }

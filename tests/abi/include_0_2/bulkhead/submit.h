@@ -16,45 +16,54 @@ extern "C" {
 
 /* A range of a buffer, bound to a kernel, and what the command may do with it.
  *
- * Dependencies and poison are of whole buffers (B5). Two streams cannot write halves of one buffer
- * at the same time. A submission that ends poisoned poisons every buffer that it was to write, also
- * if it never ran. A command, or a write by the host, that overwrites the whole buffer cleans it.
- * Two halves do not: each is READY, and the buffer stays poisoned.
+ * Dependencies and poison apply to whole buffers (B5), even if a binding covers only a range. Two
+ * streams cannot write halves of one buffer at the same time. A submission that ends poisoned
+ * poisons every buffer that it was to write, even if it never ran. A command, or a write by the
+ * host, that overwrites the whole buffer cleans it. Two commands that each overwrite one half end
+ * READY, but the buffer stays poisoned.
  *
- * |access| may be less than the kernel declares. A kernel that visibly stores into what it may only
- * read is BINDING_MISMATCH. A store that the validator misses cannot change the buffer: the worker
- * dies of SIGSEGV (WORKER_SIGNAL) or writes into a copy (READY).
+ * |access| may be less than the kernel declares. If the validator sees a store into a buffer that
+ * the kernel may only read, the submission is BINDING_MISMATCH. A store that the validator misses
+ * cannot change the buffer: the worker dies of SIGSEGV (WORKER_SIGNAL) or writes into a copy
+ * (READY).
  *
- * BH_ACCESS_WRITE promises that the command overwrites the range. A kernel that breaks the promise
- * leaves garbage that counts as CLEAN. On a binding that the module declares readonly it is
- * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise the submission
- * is INVALID_ARGUMENT. A module's writeonly promises nothing.
+ * BH_ACCESS_WRITE promises that the command overwrites the range. If the kernel does not overwrite
+ * the whole range, the old bytes that remain count as CLEAN. The decoration writeonly in a module
+ * does not make this promise. BH_ACCESS_WRITE on a binding that the module declares readonly is
+ * BINDING_MISMATCH. BH_ACCESS_DECLARED needs an earlier bh_kernel_reflect, otherwise bh_submit
+ * returns BH_INVALID_ARGUMENT.
  *
- * Ranges of one buffer may overlap in a command; the order of the kernel's reads and writes there
- * is the kernel's. */
+ * BH_ACCESS_OPTIONAL allows a kernel that does not declare the binding: an optimiser may have
+ * removed it. The kernel then runs without it. For dependencies and poison the command uses the
+ * buffer all the same, as |access| says; with BH_ACCESS_DECLARED it reads it. But unless an earlier
+ * bh_kernel_reflect has found the binding, it does not overwrite it: poisoned content stays so.
+ *
+ * Ranges of one buffer may overlap in a command; the kernel itself must order its reads and writes
+ * there. */
 typedef struct bh_binding {
     uint32_t set;      /* descriptor set */
     uint32_t binding;  /* in the set */
     bh_buffer *buffer; /* of the stream's context */
     uint64_t offset;   /* a multiple of bh_device_info.storage_alignment or uniform_alignment,
                           otherwise BINDING_MISMATCH */
-    uint64_t size;     /* BH_WHOLE_SIZE: the rest of the buffer, at least one byte; 0: for an empty
-                          buffer only */
-    bh_access access;  /* what the command may do */
-    uint32_t element;  /* of an array of buffers (bh_kernel_binding.count). Each element has a
-                          bh_binding of its own; a missing one is BINDING_MISMATCH. Otherwise 0 */
+    uint64_t size;     /* BH_WHOLE_SIZE: from |offset| to the end of the buffer, which must be at
+                          least one byte. 0: allowed only for an empty buffer */
+    bh_access access;  /* what the command may do; with BH_ACCESS_OPTIONAL: if it is bound */
+    uint32_t element;  /* index in an array of buffers (bh_kernel_binding.count); 0 if the binding
+                          is no array. Each element has a bh_binding of its own; a missing one is
+                          BINDING_MISMATCH */
 } bh_binding;
 
 /* What a command does. */
 typedef enum bh_command_type {
     BH_COMMAND_DISPATCH = 1, /* runs a kernel */
-    BH_COMMAND_COPY = 2,     /* copies |size| bytes of src to dst; ranges of one buffer must not
-                                overlap;     BH_WHOLE_SIZE is the rest of src */
+    BH_COMMAND_COPY = 2,     /* copies |size| bytes of src to dst; BH_WHOLE_SIZE is the rest of src;
+                                ranges of one buffer must not overlap */
     BH_COMMAND_FILL = 3,     /* writes |fill_value| into |size| bytes of dst; offset and size are
                                 multiples of 4; BH_WHOLE_SIZE is the rest of dst */
 } bh_command_type;
 
-/* One command. Fields of other types are ignored. */
+/* One command. Fields that belong to another command type are ignored. */
 typedef struct bh_command {
     bh_command_type type;       /* which fields count */
     bh_kernel *kernel;          /* dispatch: of the stream's context */
@@ -72,33 +81,50 @@ typedef struct bh_command {
     uint32_t fill_value;        /* fill: a 32-bit word */
 } bh_command;
 
+/* Bits of bh_submit_info.flags. */
+typedef enum bh_submit_flags {
+    /* bh_verdict.device_ns says how long the device was busy with the submission, from the start
+     * of its first command to the end of its last. device_ns is 0 (not known) if the device ran the
+     * submission neither to its end nor to its deadline, if the queue has no timestamps, or if the
+     * device's clock may have wrapped more than once. Costs two timestamps: about 0.1 ms on
+     * lavapipe. */
+    BH_SUBMIT_TIMED = 1,
+} bh_submit_flags;
+
 /* What to submit. {0} is a valid start. */
 typedef struct bh_submit_info {
     const bh_command *commands; /* run in order, with barriers where they depend on each other */
     uint32_t command_count;     /* 0: a join of |waits|, or a marker (E17) */
-    bh_event *const *waits;     /* it starts when all are READY; a poisoned one poisons it (E5) */
+    bh_event *const *waits;     /* if one is poisoned, this submission is poisoned, too (E5). It
+                                   starts when all waits on other streams are READY (E15). It may
+                                   start before a wait on its own stream has ended: if that one
+                                   fails, this submission is poisoned, but may have run
+                                   (bh_verdict.executed) */
     uint32_t wait_count;        /* elements of |waits| */
-    uint64_t deadline_ns;       /* from its turn on the worker; 0: the stream's; BH_FOREVER: none */
-    bool alone; /* it runs on a worker that has run no other submission, and that gets no other
-                   until it has ended: how it ends is its own doing (bh_verdict.blame). The stream's
-                   worker is replaced first if it has run something. Use it after a SUSPECTED
-                   verdict. For all submissions: bh_stream_options.isolation */
+    uint64_t deadline_ns;       /* counted as bh_stream_options.deadline_ns is, which is the
+                                   default */
+    bool alone;     /* true: the submission gets a worker that has run nothing else, and that runs
+                       nothing else until it has ended. So nothing else can change how it ends
+                       (bh_verdict.blame). If the stream's worker has run something, that worker is
+                       replaced first. Set the flag after a SUSPECTED verdict. For all submissions
+                       of a stream: bh_stream_options.isolation */
+    uint64_t flags; /* bh_submit_flags */
 } bh_submit_info;
 
-/* Queues a submission. It fails as a whole (E4). It depends on the events that it waits for, and on
- * the writers of the buffers that it reads, on any stream of the context. It runs after earlier
- * users of the buffers that it writes. There are no cycles, because the event does not exist before
- * the call.
+/* Queues a submission. If one command fails, the whole submission fails (E4). It depends on the
+ * events that it waits for, and on the writers of the buffers that it reads, on any stream of the
+ * context. It runs after earlier users of the buffers that it writes. Dependencies cannot form a
+ * cycle: a submission can wait only for events that exist already.
  *
  * A submission without commands is a join or a marker (E17). Its event is READY when everything
  * before it on the stream has ended and all |waits| are READY.
  *
- * Everything is copied or retained. |out_event| may be NULL. Otherwise it is written last, and may
- * be an element of |waits|; the caller releases the event. Never blocks, and never returns another
- * submission's error (E8). If the worker dies while the submission runs, the event is poisoned; if
- * the submission had not started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE
- * (over 512 KiB encoded), BH_NO_MEMORY, BH_CLOSED, or BH_INVALID_ARGUMENT (the detail names command
- * and field). */
+ * Everything is copied or retained. |out_event| may be NULL. It may point to an element of |waits|.
+ * The caller releases the event. Never blocks, and never returns another submission's error (E8).
+ * If the worker dies while the submission runs, the event is poisoned; if the submission had not
+ * started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE (over 512 KiB encoded),
+ * BH_NO_MEMORY, BH_CLOSED, BH_OUT_OF_DEVICE_MEMORY (a copy of another tenant's or device's buffer,
+ * see bh_buffer_create_with), or BH_INVALID_ARGUMENT (the detail names command and field). */
 BH_INLINE BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
                                           bh_event **out_event, bh_detail *detail) {
     return bh_submit_sized(stream, info, sizeof *info, sizeof(bh_command), sizeof(bh_binding),

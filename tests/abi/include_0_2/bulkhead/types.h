@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* No limit: of a timeout or a deadline. */
+/* As a timeout or a deadline: no limit. */
 #define BH_FOREVER UINT64_MAX
-/* From the offset to the end: of a range of a buffer or a file. */
+/* As the size of a range: from its offset to the end of the buffer or file. */
 #define BH_WHOLE_SIZE UINT64_MAX
 /* bh_verdict.command_index: the command is not known. */
 #define BH_NO_COMMAND UINT32_MAX
@@ -15,12 +15,14 @@
 typedef struct bh_context bh_context;
 /* An ordered queue of submissions with a worker of its own (stream.h). */
 typedef struct bh_stream bh_stream;
-/* The end of one submission: READY or POISONED (event.h). */
+/* How one submission ends: PENDING, then READY or POISONED (event.h). */
 typedef struct bh_event bh_event;
 /* Memory that the host and its workers share (buffer.h). */
 typedef struct bh_buffer bh_buffer;
 /* A SPIR-V module with an entry point and specialization constants (kernel.h). */
 typedef struct bh_kernel bh_kernel;
+/* A source that is compiled, or was (glsl.h). */
+typedef struct bh_module bh_module;
 /* A kernel whose types follow from its arguments (template.h). */
 typedef struct bh_template bh_template;
 

@@ -13,48 +13,69 @@ extern "C" {
 /* Whether a submission executed. */
 typedef enum bh_executed {
     BH_EXECUTED_NO,      /* it never started: no side effects */
-    BH_EXECUTED_UNKNOWN, /* it was running when it ended */
+    BH_EXECUTED_UNKNOWN, /* it had started, and did not finish */
     BH_EXECUTED_YES,     /* it ran to its end */
 } bh_executed;
 
-/* Whether a failure is certainly the submission's own (T2). A worker may be taken over by its first
- * kernel. How it dies later, and what it reports, may be that kernel's doing. */
+/* How certain it is that the submission caused the failure (T2). If its worker was given another
+ * kernel, that one may have taken over the worker and caused the failure (docs/trust.md). In the
+ * verdict of a dependent, the blame is that of the origin. */
 typedef enum bh_blame {
-    BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker */
-    BH_BLAME_SUSPECTED, /* its worker had been given another kernel (a loader: another file), which
-                           may be the cause. Submit it again with bh_submit_info.alone */
-    BH_BLAME_CERTAIN,   /* its worker had been given nothing else */
+    BH_BLAME_NONE,      /* it is READY, or the cause lies outside the submission and its worker:
+                           also if |signal| is one that no kernel can send its worker (SIGKILL), or
+                           if somebody had stopped the worker when its deadline passed */
+    BH_BLAME_SUSPECTED, /* its worker was given another kernel, too (a loader: another file), which
+                           may be the cause. Submit it again with bh_submit_info.alone. Or it lost
+                           a GPU after 3.5 s or longer: the driver may have ended it because other
+                           processes waited (docs/deadlines.md). Or its deadline passed before
+                           it began. Or Linux killed its worker because memory ran out, though the
+                           worker had not reached its own limit: others may have used the memory */
+    BH_BLAME_CERTAIN,   /* its worker was given nothing else */
 } bh_blame;
 
-/* What became of a submission. It is final (E1). In a dependent (hops is not 0) |executed|,
- * |event|, |stream_name|, the times and |other_causes| are its own. |message| tells of both. All
- * other fields are the origin's, except |status| if it is BH_STREAM_FAILED. */
+/* What became of a submission. It is final (E1). A dependent is a submission that is poisoned by
+ * another one, its origin (hops is not 0). In the verdict of a dependent these fields are its own:
+ * |executed|, |event|, |hops|, |other_causes|, |stream_name|, the times, and |status| if that is
+ * BH_STREAM_FAILED. |message| describes both. All other fields are those of the origin.
+ * Copies of the library's own are no hops. If they cannot copy content in device memory, the origin
+ * is the submission that wrote it, although that is READY, and the other fields are of the copy. */
 typedef struct bh_verdict {
-    bh_status status; /* BH_OK: READY; any other: poisoned. Under 32: it never reached a worker */
+    bh_status status;       /* BH_OK: READY; others: poisoned. A value below 32 means that the
+                               submission reached no worker */
     bh_executed executed;   /* whether it ran */
-    int32_t signal;         /* that killed the worker; 0: none, and always of CONTEXT_CLOSED */
+    int32_t signal;         /* that killed the worker; 0: none, or the status is CONTEXT_CLOSED */
     int32_t exit_code;      /* of the worker; -1: it did not exit */
     int32_t vk_result;      /* VkResult; 0: none */
     int32_t sys_errno;      /* errno; 0: none */
     uint64_t event;         /* this event's id */
     uint64_t origin;        /* id of the event where the poison began; |event| if it began here */
     uint32_t hops;          /* dependencies between origin and this event; 0: it began here */
-    uint32_t other_causes;  /* further origins among its dependencies, known when it ended (E7) */
-    uint32_t command_index; /* in its submission; BH_NO_COMMAND: not known */
+    uint32_t other_causes;  /* how many other origins were known among its dependencies when it
+                               ended (E7) */
+    uint32_t command_index; /* index of the command in its submission; BH_NO_COMMAND: not known */
     int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
     uint64_t limit;        /* the limit that was hit: deadline in ns, or memory in bytes; 0: none */
     uint64_t submitted_ns; /* CLOCK_MONOTONIC: when it was submitted */
     uint64_t started_ns;   /* when its turn came on the worker, compiling included; 0: never */
     uint64_t ended_ns;     /* when it ended */
-    char kernel_name[64];  /* of that command; empty: none */
-    uint8_t kernel_hash[32]; /* of that command */
-    char stream_name[64];    /* of its stream */
+    char kernel_name[64];  /* of the command |command_index|; empty: none */
+    uint8_t kernel_hash[32]; /* of the same command */
+    char stream_name[64];    /* of the submission's stream */
     char message[512];       /* one paragraph for a person */
-    bh_blame blame;          /* whether |status| is certainly the submission's own fault */
+    bh_blame blame;          /* how certain it is that the submission, or for a dependent its
+                                origin, is the cause */
+    uint64_t device_ns;      /* how long the device was busy with it (BH_SUBMIT_TIMED), by the
+                                device's clock; at most ended_ns - started_ns. 0: not known */
+    char device[48];         /* selector of the device of |worker_pid| ("nvidia:1", as in
+                                bh_device_info); empty: no worker was involved, or the worker was a
+                                loader, which has no device */
+    bh_reason reason;        /* why, where |status| alone does not say it */
 } bh_verdict;
 
-/* Returns who has to act: bh_status_classify of the status, but VICTIM for a dependent (hops is not
- * 0), which may succeed when it is submitted again. */
+/* Returns the class of the failure, which says whether to change something or to submit again. A
+ * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. So is a
+ * submission whose worker others have killed: |signal| is set, and |blame| is BH_BLAME_NONE.
+ * Otherwise this is bh_status_classify(status). */
 BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
     return bh_verdict_classify_sized(verdict, sizeof *verdict);
 }

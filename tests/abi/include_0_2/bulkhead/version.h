@@ -16,14 +16,13 @@ extern "C" {
 #define BH_VERSION_MINOR 2
 /* Patch version of these headers. */
 #define BH_VERSION_PATCH 0
-/* A version as a number. Numbers of versions compare as the versions do. */
+/* A version as a number. A later version has a larger number. */
 #define BH_VERSION_NUMBER(major, minor, patch)                                                     \
     ((uint32_t)(major) << 24 | (uint32_t)(minor) << 12 | (uint32_t)(patch))
 /* Version of these headers, as a number. */
 #define BH_VERSION BH_VERSION_NUMBER(BH_VERSION_MAJOR, BH_VERSION_MINOR, BH_VERSION_PATCH)
 
-/* Returns the version of the library that the program runs with, as BH_VERSION gives that of its
- * headers. */
+/* Returns the version of the library that the program runs with, as a number like BH_VERSION. */
 BH_API uint32_t bh_version(void);
 /* Returns the library's version as text, "MAJOR.MINOR.PATCH": a constant string. */
 BH_API const char *bh_version_string(void);
