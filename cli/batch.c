@@ -160,32 +160,15 @@ static int redo_changed(struct batch *batch) {
 
 /* What finished jobs have read may be other files now. */
 static int judge_changes(struct batch *batch) {
-    static const char *const ends[] = {
-        "--redo-changed runs these jobs again, --keep-changed keeps their results",
-        "the jobs run again (--redo-changed)", "the results are kept (--keep-changed)"};
-    enum { MOST = 20 };
-    char text[BHI_BATCH_CHANGE_TEXT];
-    const struct bhi_batch_changes *changes = &batch->changes;
-    const int end = batch->options.redo_changed ? 1 : batch->options.keep_changed ? 2 : 0;
-    bool unsure = false;
-    const int exit_status =
-        bhi_batch_changes_find(batch->queue, &batch->jobs.made, &batch->changes);
-    if (exit_status != BHI_EXIT_READY || !changes->count) {
-        return exit_status;
+    const struct bhi_batch_options *options = &batch->options;
+    int exit_status = bhi_batch_changes_find(batch->queue, &batch->jobs.made, &batch->changes);
+    if (exit_status == BHI_EXIT_READY) {
+        exit_status =
+            bhi_batch_changes_judge(&batch->changes, options->redo_changed, options->keep_changed);
     }
-    for (size_t i = 0; i < changes->count; i++) {
-        unsure |= changes->list[i].error != 0;
-        if (i < MOST) {
-            fprintf(stderr, "%s\n", bhi_batch_change_text(&changes->list[i], text));
-        }
-    }
-    if (changes->count > MOST) {
-        fprintf(stderr, "and %zu more files\n", changes->count - MOST);
-    }
-    bhi_complain("batch", "%zu file%s changed%s since jobs read %s: %s", changes->count,
-                 changes->count == 1 ? " has" : "s have", unsure ? ", or cannot be compared," : "",
-                 changes->count == 1 ? "it" : "them", ends[end]);
-    return end == 1 ? redo_changed(batch) : end == 2 ? BHI_EXIT_READY : BHI_EXIT_USAGE;
+    return exit_status == BHI_EXIT_READY && options->redo_changed && batch->changes.count
+               ? redo_changed(batch)
+               : exit_status;
 }
 
 /* A new batch is checked before its folder is made, so a refused one leaves no state. A resumed

@@ -139,6 +139,32 @@ const char *bhi_batch_change_text(const struct bhi_batch_change *change,
     return out;
 }
 
+int bhi_batch_changes_judge(const struct bhi_batch_changes *changes, bool redoes, bool keeps) {
+    enum { MOST = 20 };
+    char text[BHI_BATCH_CHANGE_TEXT];
+    bool unsure = false;
+    if (!changes->count) {
+        return BHI_EXIT_READY;
+    }
+    for (size_t i = 0; i < changes->count; i++) {
+        unsure |= changes->list[i].error != 0;
+        if (i < MOST) {
+            fprintf(stderr, "%s\n", bhi_batch_change_text(&changes->list[i], text));
+        }
+    }
+    if (changes->count > MOST) {
+        fprintf(stderr, "and %zu more files\n", changes->count - MOST);
+    }
+    bhi_complain("batch", "%zu file%s changed%s since jobs read %s: %s", changes->count,
+                 changes->count == 1 ? " has" : "s have", unsure ? ", or cannot be compared," : "",
+                 changes->count == 1 ? "it" : "them",
+                 redoes  ? "the jobs run again (--redo-changed)"
+                 : keeps ? "the results are kept (--keep-changed)"
+                         : "--redo-changed runs these jobs again, --keep-changed keeps their "
+                           "results");
+    return redoes || keeps ? BHI_EXIT_READY : BHI_EXIT_USAGE;
+}
+
 void bhi_batch_changes_free(struct bhi_batch_changes *changes) {
     for (size_t i = 0; i < changes->count; i++) {
         free(changes->list[i].path);

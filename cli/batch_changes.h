@@ -29,6 +29,9 @@ int bhi_batch_changes_find(struct bhi_queue *queue, const struct bhi_names *made
 enum { BHI_BATCH_CHANGE_TEXT = 1200 };
 const char *bhi_batch_change_text(const struct bhi_batch_change *change,
                                   char out[BHI_BATCH_CHANGE_TEXT]);
+/* Prints what has changed, and what becomes of it. Returns an exit status: |redoes| and |keeps| are
+ * the user's decision; without one, a change is refused. */
+int bhi_batch_changes_judge(const struct bhi_batch_changes *changes, bool redoes, bool keeps);
 void bhi_batch_changes_free(struct bhi_batch_changes *changes);
 
 #endif

@@ -199,6 +199,7 @@ static int watch_batch(struct bhi_slurm_batch *batch) {
                                                  .waits = on_wait},
                                       .poll_ns = batch->options->poll_ns,
                                       .retry_failed = batch->retry_failed,
+                                      .redo = batch->redo,
                                       .was_cancelled = batch->was_cancelled,
                                       .tell = on_tell,
                                       .progress = on_progress,
@@ -317,6 +318,8 @@ static int prepare(struct bhi_slurm_batch *batch) {
     }
     (void)((exit_status = compare(batch, &changed)) != BHI_EXIT_READY ||
            (exit_status = check_size(batch)) != BHI_EXIT_READY ||
+           (batch->has_array &&
+            (exit_status = bhi_batch_slurm_judge_changes(batch)) != BHI_EXIT_READY) ||
            (exit_status = batch->has_array ? BHI_EXIT_READY : bhi_batch_slurm_open_folder(batch)) !=
                BHI_EXIT_READY);
     if (exit_status != BHI_EXIT_READY) {
@@ -422,6 +425,7 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
     }
     bhi_shards_close(&batch.shards);
     bhi_watch_fini(&batch.watch);
+    free(batch.redo);
     bhi_array_free(&batch.array);
     bhi_cut_free(&batch.cut);
     bhi_batch_jobs_free(&batch.jobs);

@@ -24,6 +24,7 @@ struct bhi_slurm_batch {
     struct bhi_cut cut;
     struct bhi_slurm_array array;
     char jobs_hash[65], shape_hash[65];
+    bool *redo; /* owned; for each shard whether it has ended and goes on (--redo-changed) */
     uint64_t began_ns, shown_ns;
     struct bhi_watch watch;
     struct bhi_shards shards; /* what is read of them while they run, and for the report */
@@ -52,6 +53,9 @@ bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
                                   const struct bhi_places *places, struct bhi_complaint *complaint);
 /* Reads and checks the file of jobs, and hashes what is in it. Returns an exit status. */
 int bhi_batch_slurm_read_jobs(struct bhi_slurm_batch *batch, const char *cwd);
+/* Compares what finished jobs have read in shards that have ended, and sets |redo|. Returns an exit
+ * status. */
+int bhi_batch_slurm_judge_changes(struct bhi_slurm_batch *batch);
 /* Looks, with a probe, for what the jobs need on the cluster, stages what is not there, and sets
  * where tasks start. Returns an exit status. */
 int bhi_batch_slurm_probe(struct bhi_slurm_batch *batch, struct bhi_places *places);

@@ -57,6 +57,7 @@ static const char **sbatch_options(const struct bhi_watch *watch, const char *ar
     return options;
 }
 
+static const char redo_changed[] = "--redo-changed";
 static const char retry_failed[] = "--retry-failed"; /* an option of a task, and why it is tried */
 
 /* Submits a round that is recorded. |asks_first|: it may have been submitted already. */
@@ -322,11 +323,12 @@ static void judge(struct bhi_watch *watch, uint32_t number) {
     shard->status = decision.status;
     shard->cancelled = decision.cancelled;
     bhi_format(shard->why, sizeof shard->why, "%s", decision.why);
-    if (decision.action == BHI_SLURM_SHARD_ENDED && watch->retry_failed && shard->resumed &&
-        decision.status != 0) {
+    const bool retries = watch->retry_failed && decision.status != 0;
+    const bool redoes = watch->redo && watch->redo[number];
+    if (decision.action == BHI_SLURM_SHARD_ENDED && shard->resumed && (retries || redoes)) {
         shard->state = BHI_WATCH_DUE;
-        shard->again = true;
-        bhi_format(shard->why, sizeof shard->why, "%s", retry_failed);
+        shard->again = watch->retry_failed;
+        bhi_format(shard->why, sizeof shard->why, "%s", retries ? retry_failed : redo_changed);
     } else if (decision.action == BHI_SLURM_SHARD_ENDED) {
         shard->state = BHI_WATCH_ENDED;
     } else if (decision.action == BHI_SLURM_SHARD_STUCK && !shard->resumed) {

@@ -25,7 +25,7 @@ struct bhi_watch_shard {
     uint32_t fruitless;
     bool resumed;   /* an earlier submitter saw it last: it is not stuck, but again */
     bool cancelled; /* STUCK: by --cancel */
-    bool again;     /* --retry-failed: its batch has ended, and goes on */
+    bool again;     /* its task gets --retry-failed */
     enum bhi_slurm_state slurm;
     uint32_t missed;  /* looks in a row that did not find it */
     uint64_t lost_ns; /* since when its task is known to have ended; 0: it is not */
@@ -47,6 +47,7 @@ struct bhi_watch {
     struct bhi_slurm_client client;
     uint64_t poll_ns; /* between two looks at Slurm's queue */
     bool retry_failed;
+    const bool *redo; /* for each shard whether it goes on although it has ended; NULL: none does */
     bool was_cancelled; /* when the earlier submitter had it, or after that */
     /* Called with a line for people when something has happened, and from time to time. */
     void (*tell)(void *user, const char *line);

@@ -150,6 +150,28 @@ expect_status 0
 expect_stdout "2 jobs: 2 done, 0 failed"
 expect_rounds mixed.jsonl.state '(.rounds | length == 2) and .rounds[1].why == "--retry-failed" and (.rounds[1].shards | length == 1)'
 
+case_name="an input of shards that have ended has changed"
+cp x.npy read.npy
+for id in a b; do
+    echo "{\"id\":\"$id\",\"kernel\":\"$SHADERS/square.spv\",\"groups\":[4],\"in\":{\"0\":\"read.npy\"},\"out\":{\"1\":\"$id.npy:f32[256]\"}}"
+done > read.jsonl
+cli batch read.jsonl "${slurm[@]}" --shards 2
+expect_status 0
+"$NPY" make read.npy 'f32[256]' ramp 5 1
+cli batch read.jsonl "${slurm[@]}" --shards 2 --resume
+expect_status 2
+expect_stderr "read.npy has changed since 2 jobs read it"
+cli batch read.jsonl "${slurm[@]}" --shards 2 --resume --keep-changed
+expect_status 0
+expect_rounds read.jsonl.state '.rounds | length == 1'
+cli batch read.jsonl "${slurm[@]}" --shards 2 --resume --redo-changed
+expect_status 0
+expect_stdout "2 jobs: 2 done, 0 failed"
+expect_rounds read.jsonl.state '(.rounds | length == 2) and .rounds[1].why == "--redo-changed" and (.rounds[1].shards | length == 2)'
+cli run "$SHADERS/square.spv" --groups 4 --in 0=read.npy --out '1=squares.npy:f32[256]'
+expect_status 0
+cmp -s a.npy squares.npy && cmp -s b.npy squares.npy || fail "the results are those of the old input"
+
 has_failed() { [ "$(sql_all "$1" "SELECT count(*) FROM jobs WHERE state = 'failed'" 2> /dev/null | sum)" -eq 1 ]; } # STATE
 case_name="--retry-failed with another line, where the shard did not end in order"
 {
