@@ -9,6 +9,9 @@
 #include <string.h>
 
 static void fill(bh_detail *detail, bh_status status, int sys_errno, const char *format,
+                 va_list args) __attribute__((format(printf, 4, 0)));
+
+static void fill(bh_detail *detail, bh_status status, int sys_errno, const char *format,
                  va_list args) {
     *detail = (bh_detail){.status = status, .sys_errno = sys_errno};
     int length = bhi_vformat(detail->message, sizeof detail->message, format, args);
