@@ -447,6 +447,9 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
                                          uint64_t *out_reached) {
     uint32_t moved = snapshot->marker - (uint32_t)worker->harvested;
     *out_reached = worker->harvested + (moved <= BHI_MERGED_AT_MOST ? moved : 0);
+    if (*out_reached > snapshot->started) { /* or each further number would be worth a deadline */
+        *out_reached = snapshot->started;
+    }
     struct bhi_submission *running = head_of(worker);
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
@@ -462,14 +465,15 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
 }
 
 /* Returns true while the worker compiles |running|. The time to run begins when this first sees
- * that the compile has ended. */
+ * that the compile has ended. What the worker says of an earlier one than it was seen at counts no
+ * more: two that took turns would have no end. */
 static bool compiling(struct bhi_core_worker *worker, const struct bhi_submission *running,
                       const struct bhi_progress_snapshot *snapshot, uint64_t now_ns) {
-    if (snapshot->compiles != running->seq || worker->compiled == running->seq) {
+    if (snapshot->compiles != running->seq || worker->compiled >= running->seq) {
         return false;
     }
     if (!snapshot->compile_ended) {
-        if (worker->compiles != running->seq) {
+        if (worker->compiles < running->seq) {
             worker->compiles = running->seq;
             bhi_compile_begin(&worker->compile, worker->core->ops->cpu_ns(worker));
         }
@@ -593,7 +597,7 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     if (due > now_ns) {
         /* A submission that was neither seen to compile nor to have compiled may begin to compile
          * after this look. */
-        const bool open = !compiles && worker->compiled != running->seq;
+        const bool open = !compiles && worker->compiled < running->seq;
         return look_ns(worker, running, open ? early_ns(worker, running, now_ns) : due, now_ns);
     }
     if (!running->end_requested) {
