@@ -130,6 +130,12 @@ int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *
     return receive(socket, bytes, capacity, fds, inout_count, flags, &got);
 }
 
+void bhi_fdpass_drop(int socket) {
+    char byte; /* the packet goes as a whole, but not with ECONNRESET: see receive */
+    while (recv(socket, &byte, 0, MSG_DONTWAIT) < 0 && (errno == EINTR || errno == ECONNRESET))
+        ;
+}
+
 int bhi_fdpass_send_message(int socket, const struct bhi_message *message, const int *fds,
                             size_t fd_count) {
     uint8_t bytes[BHI_WIRE_MAX];

@@ -42,6 +42,8 @@ static inline bool bhi_fdpass_is_late(int error) {
  * MSG_DONTWAIT. */
 int bhi_fdpass_recv(int socket, void *bytes, size_t capacity, int *fds, size_t *inout_count,
                     int flags);
+/* Drops the packet that MSG_PEEK has left, with its descriptors. */
+void bhi_fdpass_drop(int socket);
 
 /* Encode and send, or receive and decode, one message. The number of descriptors must be that of
  * messages.def; otherwise returns -EPROTO and closes them. recv returns 1 for a message, 0 at the

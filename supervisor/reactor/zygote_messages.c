@@ -220,11 +220,12 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
     bhi_context_lock(zygote->context);
     struct bhi_worker *worker = find_worker(zygote, id);
     bhi_context_unlock(zygote->context);
-    if (!worker) { /* given up already */
-        if (message->type == BHI_MSG_SPAWNED) {
-            born_late(zygote, &message->spawned, *fd);
-        }
+    if (message->type == BHI_MSG_SPAWNED && (!worker || worker->exit_known)) {
+        born_late(zygote, &message->spawned, *fd);
         return true;
+    }
+    if (!worker) {
+        return true; /* given up already */
     }
     if (message->type == BHI_MSG_SPAWNED) {
         if (worker->pidfd >= 0) {
@@ -312,8 +313,7 @@ bool bhi_zygote_receive(struct bhi_zygote *zygote) {
     if (result <= 0) {
         return false;
     }
-    char byte; /* the packet that was peeked at goes as a whole */
-    (void)!recv(zygote->socket, &byte, 0, MSG_DONTWAIT);
+    bhi_fdpass_drop(zygote->socket);
     const bool goes_on = dispatch(zygote, &message, fds);
     for (size_t i = 0; i < MOST_FDS; i++) {
         bhi_fd_close(&fds[i]);

@@ -227,6 +227,24 @@ static void test_last_words_behind_a_reset(void) {
     (void)f;
 }
 
+/* The peer ends between the peek and the drop. The packet would be received twice. */
+static void test_a_drop_behind_a_reset(void) {
+    int pair[2];
+    char bytes[16];
+    size_t count = 0;
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    BHT_EQ(bhi_fdpass_send(pair[0], "unread", 6, NULL, 0), 0);
+    BHT_EQ(bhi_fdpass_send(pair[1], "last", 4, NULL, 0), 0);
+    BHT_EQ(bhi_fdpass_send(pair[1], "words", 5, NULL, 0), 0);
+    BHT_EQ(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, MSG_PEEK), 4);
+    close(pair[1]);
+    bhi_fdpass_drop(pair[0]);
+    BHT_EQ(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 5);
+    BHT_EQ(bhi_fdpass_recv(pair[0], bytes, sizeof bytes, NULL, &count, 0), 0);
+    bhi_fdpass_drop(pair[0]);
+    close(pair[0]);
+}
+
 /* -- messages ------------------------------------------------------------------------------ */
 
 static struct bhi_message spawned(void) {
@@ -355,6 +373,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_would_block_and_full),
         BHT_TEST(test_end_of_file),
         BHT_TEST(test_last_words_behind_a_reset),
+        BHT_TEST(test_a_drop_behind_a_reset),
         BHT_TEST(test_message_round_trip),
         BHT_TEST(test_message_wrong_count),
         BHT_TEST(test_message_refused),
