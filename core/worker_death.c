@@ -209,6 +209,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
                             : worker->kill_event,
                   culprit, outcome.message);
         outcome.status = BH_WORKER_LOST;
+        outcome.reason = BH_REASON_NONE; /* that was the worker's */
         outcome.origin = origin;
         outcome.tick = origin ? tick : 0; /* without a culprit each one is its own origin */
         outcome.message = message;

@@ -136,6 +136,26 @@ static void a_compile_in_a_stopped_worker_blames_nobody(void) {
                           "worker (SIGSTOP)");
 }
 
+/* What is lost with it has another status, and so not its reason: there is nothing to raise. */
+static void a_reason_is_the_culprits_alone(void) {
+    struct compile c;
+    begin(&c, 7 * MS, BH_FOREVER);
+    struct bh_event *lost = submit(&c.s, &c.s.a, NULL, NULL);
+    BHT_EQ(look(&c, LIMIT, LIMIT), BH_FOREVER);
+    c.snapshot.started = 2;
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = c.snapshot};
+    death.outcome.status = BH_COMPILE_FAILED;
+    death.outcome.reason = BH_REASON_COMPILE_DEADLINE;
+    death.outcome.message = c.s.a.worker.kill_text;
+    BHT_TRUE(bhi_core_worker_died(&c.s.a.worker, &death));
+    BHT_EQ(c.event->verdict.status, BH_COMPILE_FAILED);
+    BHT_EQ(c.event->verdict.reason, BH_REASON_COMPILE_DEADLINE);
+    BHT_EQ(lost->verdict.status, BH_WORKER_LOST);
+    BHT_EQ(lost->verdict.reason, BH_REASON_NONE);
+    bhi_event_unref(lost);
+    end(&c);
+}
+
 /* Processor time that the worker used before this compile is not the compile's. */
 static void a_second_compile_counts_from_its_own_beginning(void) {
     struct compile c;
@@ -217,6 +237,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_compile_that_sleeps_is_killed_at_four_deadlines),
         BHT_TEST(a_compile_whose_processor_time_is_unknown),
         BHT_TEST(a_compile_in_a_stopped_worker_blames_nobody),
+        BHT_TEST(a_reason_is_the_culprits_alone),
         BHT_TEST(a_second_compile_counts_from_its_own_beginning),
         BHT_TEST(a_cancelled_compile_is_killed_at_once),
         BHT_TEST(a_compile_is_looked_for_early),
