@@ -6,6 +6,7 @@
 
 #define BY_THE_CLOCK 4u               /* times the deadline */
 #define LOOK_NS      (5ull * 1000000) /* least time between two looks */
+#define LOOKS        64u              /* most in a deadline by the clock */
 #define MS           UINT64_C(1000000)
 
 void bhi_compile_begin(struct bhi_compile *compile, uint64_t cpu_ns) {
@@ -29,9 +30,10 @@ uint64_t bhi_compile_due(struct bhi_compile *compile, uint64_t since_ns, uint64_
     if (due_ns > now_ns || compile->used_ns >= limit_ns) {
         return due_ns;
     }
-    /* One busy thread uses what is missing in that time. */
+    /* One busy thread uses what is missing in that time. A worker can keep a little missing. */
     const uint64_t missing_ns = limit_ns - compile->used_ns;
-    const uint64_t look_ns = after_ns(now_ns, missing_ns > LOOK_NS ? missing_ns : LOOK_NS);
+    const uint64_t least_ns = limit_ns / LOOKS > LOOK_NS ? limit_ns / LOOKS : LOOK_NS;
+    const uint64_t look_ns = after_ns(now_ns, missing_ns > least_ns ? missing_ns : least_ns);
     const uint64_t last_ns = after_ns(since_ns, most_ns(limit_ns));
     return look_ns < last_ns ? look_ns : last_ns;
 }

@@ -219,6 +219,21 @@ static void a_compile_without_a_deadline_is_not_looked_for(void) {
     end_ready(&c);
 }
 
+/* A worker that keeps a little of its time is not looked at again and again: 64 times a deadline. */
+static void a_compile_that_saves_its_last_time(void) {
+    const uint64_t limit_ns = 64 * 1000 * MS;
+    struct bhi_compile compile;
+    bhi_compile_begin(&compile, 1);
+    uint64_t now_ns = 5 + limit_ns, looks = 0;
+    for (uint64_t due_ns;
+         (due_ns = bhi_compile_due(&compile, 5, limit_ns, limit_ns, now_ns)) > now_ns;
+         now_ns = due_ns) {
+        looks++;
+    }
+    BHT_EQ(now_ns, 5 + 4 * limit_ns);
+    BHT_EQ(looks, 3 * 64);
+}
+
 /* Limits whose multiples do not fit 64 bits. */
 static void a_compile_deadline_of_centuries(void) {
     const uint64_t limit_ns = BH_FOREVER / 2;
@@ -242,6 +257,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_cancelled_compile_is_killed_at_once),
         BHT_TEST(a_compile_is_looked_for_early),
         BHT_TEST(a_compile_without_a_deadline_is_not_looked_for),
+        BHT_TEST(a_compile_that_saves_its_last_time),
         BHT_TEST(a_compile_deadline_of_centuries),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
