@@ -168,7 +168,7 @@ static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
-/* Nor does a zygote that cannot receive what a start needs end with all its workers. */
+/* Nor does a zygote that cannot receive what a start, or a trace, needs end with all its workers. */
 static void a_zygote_without_descriptors_refuses_a_start(void) {
     bh_context_options options = fx_options();
     options.spares = 0;
@@ -183,6 +183,10 @@ static void a_zygote_without_descriptors_refuses_a_start(void) {
     bh_detail detail;
     BHT_EQ(bh_stream_wait_ready(second, 3 * FX_SECONDS, &detail), BH_UNAVAILABLE);
     BHT_STR_HAS(detail.message, "could not fork: EMFILE");
+    bh_trace trace;
+    size_t calls = 0;
+    BHT_EQ(bh_trace_driver(context, NULL, &trace, NULL, 0, &calls, &detail), BH_UNAVAILABLE);
+    BHT_STR_HAS(detail.message, "not traced");
     fx_expect_healthy(context, first);
     BHT_EQ(bh_stream_worker_pid(first), pid);
     BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &before, NULL), 0);

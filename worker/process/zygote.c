@@ -353,6 +353,10 @@ static void serve(void) {
         not_spawned(message.spawn.worker, EMFILE);
         return;
     }
+    if (r == -EMFILE && message.type == BHI_MSG_TRACE) {
+        refuse_trace("not traced", EMFILE);
+        return;
+    }
     if (r < 0) {
         _exit(BHI_EXIT_SUPERVISOR);
     }
