@@ -68,13 +68,15 @@ const char *bh_reason_text(bh_reason reason) {
     return "an unknown reason: the library is newer than the program";
 }
 
+bool bhi_reason_from_worker(uint32_t code, uint32_t status) {
+    return code == BH_REASON_NONE ||
+           (code == BH_REASON_ENTRY_POINT && status == BH_INVALID_KERNEL) ||
+           (code == BH_REASON_WORKGROUPS && status == BH_LIMIT_EXCEEDED);
+}
+
 /* A worker may not report how a worker died, a cancellation, or the loss of other submissions: the
  * supervisor sees these itself. A passed deadline is the answer to an abort (lane.h); without an
  * abort it is a lie (core/worker.c). */
-bool bhi_reason_from_worker(uint32_t code) {
-    return code == BH_REASON_NONE || code == BH_REASON_ENTRY_POINT || code == BH_REASON_WORKGROUPS;
-}
-
 bool bhi_status_from_worker(uint32_t code) {
     switch (code) {
     case BH_OUT_OF_HOST_MEMORY:

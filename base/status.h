@@ -10,8 +10,8 @@
 
 /* True for a code that a worker may put into a result: a verdict that it can know of. */
 bool bhi_status_from_worker(uint32_t code);
-/* True for a reason that a worker may put into a result. */
-bool bhi_reason_from_worker(uint32_t code);
+/* True for a reason that a worker may put into a result of |status|. */
+bool bhi_reason_from_worker(uint32_t code, uint32_t status);
 /* As bhi_status_from_worker, for a worker of |kind|: a worker with a device loads no files (T6). */
 bool bhi_status_from_kind(uint32_t code, enum bhi_worker_kind kind);
 

@@ -206,7 +206,7 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
     struct bhi_result r;
     text[0] = '\0';
     copy_once(&r, &view->results[seq & view->mask], sizeof r);
-    if (r.seq != seq || r.executed > 2 || !bhi_reason_from_worker(r.reason) ||
+    if (r.seq != seq || r.executed > 2 || !bhi_reason_from_worker(r.reason, r.status) ||
         (r.status != BH_OK && !bhi_status_from_worker(r.status)) ||
         (r.bad_memory && r.status != BH_VULKAN)) {
         return -EPROTO;

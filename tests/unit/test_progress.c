@@ -244,8 +244,12 @@ static void test_read_refuses_lies(void) {
     expect_read(f, r, -EPROTO);
     for (uint32_t reason = 0; reason < 300; reason++) {
         r = good(3);
-        r.reason = reason;
-        expect_read(f, r, bhi_reason_from_worker(reason) ? 0 : -EPROTO);
+        r.reason = reason; /* one that is READY has none, and each belongs to a status */
+        expect_read(f, r, reason == BH_REASON_NONE ? 0 : -EPROTO);
+        r.status = BH_INVALID_KERNEL;
+        r.executed = 0;
+        expect_read(f, r,
+                    reason == BH_REASON_NONE || reason == BH_REASON_ENTRY_POINT ? 0 : -EPROTO);
     }
     for (uint32_t status = 1; status < 300; status++) {
         r = good(3);

@@ -37,7 +37,7 @@ static void test_generated_codes(void) {
 #undef BH_STATUS
 }
 
-/* A worker gives the reasons that it alone knows. */
+/* A worker gives the reasons that it alone knows, each with its status. */
 static void reasons_are_those_of_the_table(void) {
     static const struct {
         const char *name, *text;
@@ -54,13 +54,17 @@ static void reasons_are_those_of_the_table(void) {
         BHT_EQ(reasons[i].value, i);
         BHT_STR_EQ(bh_reason_name((bh_reason)i), reasons[i].name);
         BHT_STR_EQ(bh_reason_text((bh_reason)i), reasons[i].text);
-        BHT_EQ(bhi_reason_from_worker(i),
-               i == BH_REASON_NONE || i == BH_REASON_ENTRY_POINT || i == BH_REASON_WORKGROUPS);
+        for (uint32_t status = 0; status < 300; status++) {
+            BHT_EQ(bhi_reason_from_worker(i, status),
+                   i == BH_REASON_NONE ||
+                       (i == BH_REASON_ENTRY_POINT && status == BH_INVALID_KERNEL) ||
+                       (i == BH_REASON_WORKGROUPS && status == BH_LIMIT_EXCEEDED));
+        }
     }
     const bh_reason beyond = (bh_reason)BHT_COUNT(reasons);
     BHT_STR_EQ(bh_reason_name(beyond), "UNKNOWN");
     BHT_STR_HAS(bh_reason_text(beyond), "unknown reason");
-    BHT_TRUE(!bhi_reason_from_worker(BHT_COUNT(reasons)));
+    BHT_TRUE(!bhi_reason_from_worker(BHT_COUNT(reasons), BH_INVALID_KERNEL));
 }
 
 static void test_values_are_distinct(void) {
