@@ -350,7 +350,7 @@ static bool has_ended(struct bhi_shards *shards, const struct bhi_slurm_array *a
     return bhi_shards_ended(shards) &&
            counts.of[BHI_JOB_DONE] + counts.of[BHI_JOB_FAILED] + counts.of[BHI_JOB_QUARANTINED] ==
                counts.total &&
-           (!array || !bhi_slurm_may_have(array->id));
+           (!array || !bhi_slurm_may_have(array->id, shards->path));
 }
 
 /* The file ends the processes that see it; scancel ends tasks that are not there yet. A full folder

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/owner.h"
 #include "batch/slurm/program.h"
+#include "batch/slurm/shard.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
@@ -460,13 +461,28 @@ bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_compla
     return bhi_slurm_cancel_comment(prefix, out_tasks, complaint);
 }
 
-bool bhi_slurm_may_have(const char *id) {
+struct unended {
+    const char *id, *state;
+    bool any;
+};
+
+static void take_unended(void *user, const struct bhi_slurm_task *task) {
+    struct unended *unended = user;
+    struct bhi_slurm_shard_ending ending = {.array = 0};
+    if (task->state == BHI_SLURM_RUNNING) {
+        bhi_slurm_shard_read_ending(unended->state, task->index, &ending);
+    }
+    /* Slurm notices the end of a task some time after the task has said it. */
+    const bool said = ending.array == task->array && !strcmp(ending.id, unended->id);
+    unended->any |= task->state < BHI_SLURM_ENDED && !said;
+}
+
+bool bhi_slurm_may_have(const char *id, const char *state) {
     struct bhi_complaint ignored;
-    struct live live = {0};
+    struct unended unended = {.id = id, .state = state};
     char prefix[BHI_ARRAY_COMMENT];
     snprintf(prefix, sizeof prefix, "bulkhead:%s:", id);
-    const bool asked = check_configuration(&ignored) &&
-                       bhi_slurm_tasks(prefix, take_live, &live, &ignored) == BHI_SLURM_DONE;
-    free(live.arrays);
-    return !asked || live.tasks > 0;
+    return !check_configuration(&ignored) ||
+           bhi_slurm_tasks(prefix, take_unended, &unended, &ignored) != BHI_SLURM_DONE ||
+           unended.any;
 }

@@ -68,8 +68,9 @@ bool bhi_slurm_cancel_all(const char *id, uint32_t *out_tasks, struct bhi_compla
 bool bhi_slurm_cancel_comment(const char *prefix, uint32_t *out_tasks,
                               struct bhi_complaint *complaint);
 
-/* May Slurm have a task of the batch |id| that waits or runs? */
-bool bhi_slurm_may_have(const char *id);
+/* May Slurm have a task of the batch |id| that waits, or that runs and has not said its end in the
+ * state folder? */
+bool bhi_slurm_may_have(const char *id, const char *state);
 
 /* Sleeps; returns false early if a signal asks for the end. */
 bool bhi_slurm_pause(uint64_t ns);

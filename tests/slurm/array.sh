@@ -103,6 +103,11 @@ cli batch --cancel jobs.jsonl.state
 expect_status 3
 expect_stderr "jobs.jsonl.state: all jobs have ended: there is nothing to cancel"
 [ ! -e jobs.jsonl.state/cancel ] || fail "the file cancel was made"
+case_name="--cancel of one that has ended, and Slurm has not noticed it"
+on squeue "echo '$(jq -r .rounds[0].job jobs.jsonl.state/array.json)|0|RUNNING||bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0|None'"
+PATH=$standins:$PATH cli batch --cancel jobs.jsonl.state
+expect_status 3
+expect_stderr "all jobs have ended: there is nothing to cancel"
 case_name="--cancel of one that has ended, and has a task in Slurm's queue again (--retry-failed)"
 on squeue "echo '17|0|PENDING||bulkhead:$(jq -r .id jobs.jsonl.state/array.json):0|None'"
 on scancel true
