@@ -89,7 +89,7 @@ static void the_stream_goes_on(void) {
     fx_expect(event, BH_OK);
     bh_event_release(event);
     const pid_t pid = hold(context, stream);
-    WAIT_UNTIL(fx_ready(stream) != pid, 20000);
+    fx_ready_after(stream, pid);
     event = fx_square(stream, square, x, y);
     fx_expect(event, BH_OK);
     bh_event_release(event);
@@ -122,7 +122,7 @@ static void what_is_alone_waits(void) {
     bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
     fx_expect_healthy(context, stream);
     const pid_t pid = hold(context, stream);
-    WAIT_UNTIL(fx_ready(stream) != pid, 20000);
+    fx_ready_after(stream, pid);
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
@@ -156,7 +156,7 @@ static void a_context_waits_for_the_dying(void) {
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     fx_expect_healthy(context, stream);
     const pid_t pid = hold(context, stream);
-    WAIT_UNTIL(fx_ready(stream) != pid, 20000);
+    fx_ready_after(stream, pid);
     held = -1; /* the context kills it once more */
     bh_stream_release(stream);
     BHT_EQ(bh_context_destroy(context), BH_OK);

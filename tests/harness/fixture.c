@@ -145,6 +145,11 @@ pid_t fx_ready(bh_stream *stream) {
     return pid;
 }
 
+pid_t fx_ready_after(bh_stream *stream, pid_t pid) {
+    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
+    return fx_ready(stream);
+}
+
 size_t fx_stopped(pid_t *out_pid) {
     pid_t pids[64];
     size_t stopped = 0, count = bht_descendants(getpid(), pids, BHT_COUNT(pids));

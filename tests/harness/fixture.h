@@ -32,6 +32,9 @@ bh_stream *fx_stream_on(bh_context *context, const char *device);
 void fx_describe(void);
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
+/* The same with another worker than |pid|, which may be dying now: between two looks at it, it is
+ * ready and then none. */
+pid_t fx_ready_after(bh_stream *stream, pid_t pid);
 /* Waits until no process of the context is starting: on a GPU its sentinel has all abort words. */
 void fx_settle(bh_context *context);
 /* Kills the stream's worker, and waits until it is buried and another one is there. A stream may go

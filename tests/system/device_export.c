@@ -295,7 +295,7 @@ static void it_answers_twice(void) {
     const bh_status status = bh_event_wait(event, FX_SECONDS);
     BHT_TRUE(status == BH_OK || status == BH_PROTOCOL);
     bh_event_release(event);
-    WAIT_UNTIL(fx_ready(a) != first, 20000);
+    fx_ready_after(a, first);
     device_expect_ready(device_copy(a, host, buffer));
     device_expect(buffer, fx_pointer(host), 256);
     bh_buffer_release(buffer);
@@ -327,7 +327,7 @@ static void it_hands_out_more(void) {
     const pid_t first = fx_ready(a);
     device_expect_ready(device_copy(a, host, buffer));
     WAIT_UNTIL(atomic_load(&was_told), 20000);
-    WAIT_UNTIL(fx_ready(a) != first, 20000);
+    fx_ready_after(a, first);
     device_expect(buffer, fx_pointer(host), 256);
     bh_buffer_release(buffer);
     bh_buffer_release(host);

@@ -259,7 +259,7 @@ static void tenants_are_kept_apart(void) {
     for (int i = 0; i < 3; i++) {
         square_ok(&s, s.stream);
         fx_kill(fx_ready(s.stream), SIGKILL);
-        WAIT_UNTIL(fx_ready(s.stream) != bobs, 20000);
+        fx_ready_after(s.stream, bobs);
         square_ok(&s, s.stream);
         BHT_TRUE(bh_stream_worker_pid(s.stream) != bobs);
     }
