@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/owner.h"
 #include "batch/slurm/shard.h"
 #include "cli/batch_changes.h"
 #include "cli/batch_slurm_parts.h"
@@ -42,17 +41,11 @@ static bool merge(struct bhi_batch_changes *all, struct bhi_batch_changes *from)
 
 /* Compares what the jobs of one shard have read. Returns an exit status. */
 static int compare(struct bhi_slurm_batch *batch, uint32_t shard, struct bhi_batch_changes *all) {
-    BHI_AUTO_FREE char *folder = bhi_slurm_shard_path(batch->folder.real, shard, "state");
     struct bhi_batch_changes changes;
     struct bhi_complaint complaint;
     struct bhi_queue *queue = NULL;
-    const struct bhi_queue_options options = {.folder = folder,
-                                              .jobs_path = "jobs.jsonl",
-                                              .resume = true,
-                                              .dry_run = true,
-                                              .silence_ns = 1}; /* its task has said its end */
-    if (!folder || bhi_queue_open(&options, &queue, &complaint) != BHI_QUEUE_OK) {
-        bhi_complain("batch", "%s", folder ? complaint.text : "out of memory");
+    if (bhi_slurm_shard_open(batch->folder.real, shard, &queue, &complaint) != BHI_QUEUE_OK) {
+        bhi_complain("batch", "%s", complaint.text);
         return BHI_EXIT_ENVIRON;
     }
     int exit_status = bhi_batch_changes_find(queue, &batch->jobs.made, &changes);

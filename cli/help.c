@@ -29,8 +29,7 @@ static const struct bhi_section environment[] = {
      "Parent of the private folder for sockets; ignored if others can write "
      "to it, or if its path is longer than 56 bytes or not UTF-8. Default: /tmp."},
     {"COLUMNS", "The width of text and progress for people. Default: the terminal's, or 80. Tables "
-                "in a file or "
-                "a pipe have whole lines."},
+                "in a file or a pipe have whole lines."},
     {"NO_COLOR", "Switches colours off, even on a terminal."},
 };
 

@@ -32,6 +32,11 @@ struct bhi_core_worker;
 struct bhi_outcome;
 struct bhi_submission;
 
+/* Returns the time |ns| after |since_ns|; BH_FOREVER if that is too late for a number. */
+static inline uint64_t bhi_after_ns(uint64_t since_ns, uint64_t ns) {
+    return ns == BH_FOREVER || since_ns + ns < since_ns ? BH_FOREVER : since_ns + ns;
+}
+
 /* Why a worker is killed. */
 enum bhi_kill {
     BHI_KILL_NONE,

@@ -46,17 +46,13 @@ static struct bhi_submission *head_of(const struct bhi_core_worker *worker) {
     return BHI_CONTAINER(worker->inflight.next, struct bhi_submission, link);
 }
 
-static uint64_t after_ns(uint64_t since_ns, uint64_t ns) {
-    return ns == BH_FOREVER || since_ns + ns < since_ns ? BH_FOREVER : since_ns + ns;
-}
-
 /* Returns when |running| must be stopped. |limit_ns|: how long it may take. */
 static uint64_t due_ns(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                        uint64_t limit_ns) {
     if (running->end_requested) {
-        return after_ns(worker->asked_ns, worker->stream->grace_ns);
+        return bhi_after_ns(worker->asked_ns, worker->stream->grace_ns);
     }
-    return running->cancel_requested ? 0 : after_ns(worker->running_since_ns, limit_ns);
+    return running->cancel_requested ? 0 : bhi_after_ns(worker->running_since_ns, limit_ns);
 }
 
 /* Returns the shorter of two limits: it is not known yet whether the submission compiles or runs.
@@ -76,7 +72,7 @@ static uint64_t early_ns(const struct bhi_core_worker *worker, const struct bhi_
     const uint64_t early =
         compile_ns == BH_FOREVER
             ? BH_FOREVER
-            : after_ns(now_ns, pause_ns > MARKER_LOOK_NS ? pause_ns : MARKER_LOOK_NS);
+            : bhi_after_ns(now_ns, pause_ns > MARKER_LOOK_NS ? pause_ns : MARKER_LOOK_NS);
     return early < due ? early : due;
 }
 
@@ -305,7 +301,7 @@ static void aborted(const struct bhi_core_worker *worker, const struct bhi_submi
                    worker->pid);
     } else {
         outcome->limit = submission->deadline_ns;
-        const uint64_t told_ns = after_ns(submission->turn_ns, submission->deadline_ns);
+        const uint64_t told_ns = bhi_after_ns(submission->turn_ns, submission->deadline_ns);
         if (outcome->ended_ns < told_ns) { /* its own clock */
             outcome->ended_ns = told_ns;
         }
@@ -611,5 +607,5 @@ uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_n
     running->end_requested = running->cancel_requested ? BHI_KILL_CANCEL : BHI_KILL_DEADLINE;
     worker->asked_ns = now_ns;
     worker->core->ops->abort(worker, running->seq);
-    return look_ns(worker, running, after_ns(now_ns, grace_ns), now_ns);
+    return look_ns(worker, running, bhi_after_ns(now_ns, grace_ns), now_ns);
 }

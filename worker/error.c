@@ -37,6 +37,15 @@ int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno
     return sys_errno != 0 ? -sys_errno : -EPROTO;
 }
 
+void bhi_error_result(const struct bhi_error *error, struct bhi_result *result) {
+    result->status = (uint32_t)error->status;
+    result->reason = (uint32_t)error->reason;
+    result->vk_result = error->vk_result;
+    result->command_index = error->command_index;
+    result->executed = error->executed;
+    result->bad_memory = error->bad_memory;
+}
+
 int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_errno,
                      const char *what) {
     struct bhi_refusal why;

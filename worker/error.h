@@ -28,6 +28,8 @@ void bhi_error_set(struct bhi_error *error, bh_status status, const char *format
  * -sys_errno, or -EPROTO for 0, so that a caller can `return bhi_error_set_errno(…)`. */
 int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Writes into |result| how a submission has failed, besides its number and times. */
+void bhi_error_result(const struct bhi_error *error, struct bhi_result *result);
 /* For a call that the sandbox needs and the system refuses. The error is BH_UNSUPPORTED and says
  * |what| failed, why the system refuses it, and what allows it (refusal.h). If |sys_errno| is not a
  * refusal, this is bhi_error_set_errno(). */

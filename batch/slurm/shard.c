@@ -209,24 +209,34 @@ static bool name_cut_off(void *user, const struct bhi_job_record *record) {
     return naming->used < naming->capacity;
 }
 
-void bhi_slurm_shard_look(const char *state, uint32_t shard,
-                          struct bhi_slurm_shard_look *out_look) {
-    struct bhi_complaint complaint;
-    struct bhi_queue *queue = NULL;
-    struct naming naming = {.out = out_look->cut_off, .capacity = sizeof out_look->cut_off};
+enum bhi_queue_result bhi_slurm_shard_open(const char *state, uint32_t shard,
+                                           struct bhi_queue **out_queue,
+                                           struct bhi_complaint *complaint) {
     BHI_AUTO_FREE char *folder = bhi_slurm_shard_path(state, shard, "state");
-    BHI_AUTO_FREE char *database = bhi_slurm_shard_path(state, shard, "state/batch.db");
-    *out_look = (struct bhi_slurm_shard_look){0};
-    if (!folder || !database || access(database, F_OK) != 0) {
-        return;
-    }
     const struct bhi_queue_options options = {
         .folder = folder,
         .jobs_path = "jobs.jsonl",
         .resume = true,
         .dry_run = true,
         .silence_ns = 1}; /* the task that had it is known to have ended */
-    if (bhi_queue_open(&options, &queue, &complaint) != BHI_QUEUE_OK) {
+    if (!folder) {
+        bhi_refuse(complaint, "out of memory");
+        return BHI_QUEUE_ENVIRON;
+    }
+    return bhi_queue_open(&options, out_queue, complaint);
+}
+
+void bhi_slurm_shard_look(const char *state, uint32_t shard,
+                          struct bhi_slurm_shard_look *out_look) {
+    struct bhi_complaint complaint;
+    struct bhi_queue *queue = NULL;
+    struct naming naming = {.out = out_look->cut_off, .capacity = sizeof out_look->cut_off};
+    BHI_AUTO_FREE char *database = bhi_slurm_shard_path(state, shard, "state/batch.db");
+    *out_look = (struct bhi_slurm_shard_look){0};
+    if (!database || access(database, F_OK) != 0) {
+        return;
+    }
+    if (bhi_slurm_shard_open(state, shard, &queue, &complaint) != BHI_QUEUE_OK) {
         out_look->busy = strstr(complaint.text, "in use");
         return;
     }

@@ -15,6 +15,8 @@
 #include "batch/slurm/array.h"
 #include "batch/slurm/parse.h"
 
+struct bhi_queue;
+
 /* The path of a file in a shard's folder ("": the folder). The caller owns it; NULL if memory ran
  * out. */
 char *bhi_slurm_shard_path(const char *state, uint32_t shard, const char *name);
@@ -50,6 +52,11 @@ bool bhi_slurm_shard_parse_log(const char *text);
  * Returns |out|. */
 const char *bhi_slurm_log_end(const char *path, char *out, size_t capacity);
 
+/* Opens a shard's journal as --dry-run does. Only after its task has ended. */
+enum bhi_queue_result bhi_slurm_shard_open(const char *state, uint32_t shard,
+                                           struct bhi_queue **out_queue,
+                                           struct bhi_complaint *complaint);
+
 /* What a shard's journal says. */
 struct bhi_slurm_shard_look {
     bool read; /* false: there is no journal yet, it is in use, or it cannot be read */
@@ -57,7 +64,7 @@ struct bhi_slurm_shard_look {
     struct bhi_queue_counts counts;
     char cut_off[200]; /* ids of jobs that the last task was running when it ended: "a, b"; or "" */
 };
-/* Opens the journal as --dry-run does. Not while a task uses it. */
+/* Reads it. Not while a task uses it. */
 void bhi_slurm_shard_look(const char *state, uint32_t shard, struct bhi_slurm_shard_look *out_look);
 /* Jobs that have ended for good. */
 uint64_t bhi_slurm_shard_ended_jobs(const struct bhi_slurm_shard_look *look);

@@ -181,26 +181,26 @@ static void exited(struct bhi_zygote *zygote, struct bhi_worker *worker,
     bhi_context_unlock(zygote->context);
 }
 
-static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int error) {
-    bhi_context_lock(zygote->context);
+/* The start of |worker| has failed, as if it had exited at once. Lock held. */
+static void fail_start(struct bhi_worker *worker, const char *what, int error, const char *limit) {
     worker->exit_known = true;
     worker->exit_code_kind = CLD_EXITED;
     worker->exit_status = 0;
-    char limit[BHI_LIMIT_TEXT];
-    snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
-             "the driver's process (zygote) could not fork: %s%s", name_of(error),
-             bhi_limit_named(error, limit));
+    snprintf(worker->core.kill_text, sizeof worker->core.kill_text, "%s: %s%s", what,
+             name_of(error), limit);
     worker->core.kill = BHI_KILL_START;
+}
+
+static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int error) {
+    char limit[BHI_LIMIT_TEXT];
+    bhi_context_lock(zygote->context);
+    fail_start(worker, "the driver's process (zygote) could not fork", error,
+               bhi_limit_named(error, limit));
     bhi_context_unlock(zygote->context);
 }
 
 void bhi_zygote_give_up(struct bhi_worker *worker) {
-    worker->exit_known = true;
-    worker->exit_code_kind = CLD_EXITED;
-    worker->exit_status = 0;
-    snprintf(worker->core.kill_text, sizeof worker->core.kill_text,
-             "no descriptor was left for the pidfd of the worker: %s", name_of(EMFILE));
-    worker->core.kill = BHI_KILL_START;
+    fail_start(worker, "no descriptor was left for the pidfd of the worker", EMFILE, "");
 }
 
 /* A worker was forked that bhi_zygote_give_up has given up. */

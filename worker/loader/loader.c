@@ -477,11 +477,7 @@ void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *rec
         command = bhi_record_next(record, command);
     }
     if (!good) {
-        result->status = (uint32_t)error->status;
-        result->reason = (uint32_t)error->reason;
-        result->vk_result = error->vk_result;
-        result->command_index = error->command_index;
-        result->executed = error->executed;
+        bhi_error_result(error, result);
     } else {
         result->executed = BH_EXECUTED_YES;
     }

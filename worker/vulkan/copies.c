@@ -384,19 +384,18 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
     if (job->error.status == BH_DEVICE_LOST) {
         bhi_vk_device_describe_loss(&b->device, &job->error);
     }
-    const bool failed = job->error.status != BH_OK;
     *error = job->error;
     *result = (struct bhi_result){
         .seq = seq,
         .started_ns = job->started_ns,
         .ended_ns = bhi_now_ns(),
-        .status = job->error.status,
-        .command_index = failed ? job->error.command_index : BHI_NO_COMMAND,
-        .reason = failed ? (uint32_t)job->error.reason : 0,
-        .vk_result = failed ? job->error.vk_result : 0,
-        .executed = failed ? job->error.executed : BH_EXECUTED_YES,
-        .bad_memory = failed ? job->error.bad_memory : 0,
+        .status = BH_OK,
+        .command_index = BHI_NO_COMMAND,
+        .executed = BH_EXECUTED_YES,
     };
+    if (error->status != BH_OK) {
+        bhi_error_result(error, result);
+    }
     c->first = (c->first + 1) % BHI_COPY_JOBS;
     c->count--;
     return !b->lost;

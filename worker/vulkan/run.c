@@ -51,14 +51,7 @@ static void succeed(const struct answers *a, size_t place, uint64_t now) {
 }
 
 static void fail(const struct answers *a, size_t place) {
-    const struct bhi_error *error = &a->errors[place];
-    struct bhi_result *result = &a->results[place];
-    result->status = error->status;
-    result->vk_result = error->vk_result;
-    result->command_index = error->command_index;
-    result->executed = error->executed;
-    result->bad_memory = error->bad_memory;
-    result->reason = (uint32_t)error->reason;
+    bhi_error_result(&a->errors[place], &a->results[place]);
 }
 
 /* Fills in the results of a lost batch. The markers tell which records had ended, which one ran,
