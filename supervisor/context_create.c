@@ -5,7 +5,6 @@
 #include "base/memfd.h"
 #include "ipc/lane.h"
 #include "ipc/refusal.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/replica.h"
 #include "supervisor/compile/compilation.h"
@@ -56,7 +55,7 @@ struct whole {
     struct bh_context context; /* first */
     struct bhi_callbacks callbacks;
     struct bhi_pool pool;
-    struct bhi_device_pool device_pool;
+    struct bhi_pool device_pool;
     struct bhi_kernel_table kernels;
     struct bhi_death_records death_records;
     struct bhi_compilations compilations;
@@ -170,8 +169,7 @@ static bh_context *make_context(const bh_context_options *options) {
     context->pipeline_cache = &whole->pipeline_cache;
     bhi_callbacks_init(context->callbacks);
     bhi_compilations_init(context->compilations);
-    bhi_pool_init(context->pool, options->pool_limit);
-    bhi_device_pool_init(context->device_pool, options->pool_limit);
+    bhi_pools_init(context, options->pool_limit);
     bhi_replicas_init(context);
     bhi_usages_init(context->usages);
     bhi_death_records_init(context->death_records, options->quarantine_deaths,
@@ -277,8 +275,8 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_compilations_drop(context);
     bhi_context_lock(context);
     context->drop_replicas(context, NULL, NULL);
-    bhi_pool_close(context);
-    bhi_device_pool_close(context);
+    bhi_pool_close(context->pool);
+    bhi_pool_close(context->device_pool);
     bhi_context_pump_unlock(context);
     bhi_context_unref(context);
     return BH_OK;
@@ -306,8 +304,8 @@ BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail 
         context->drop_replicas(context, NULL, NULL); /* into the pools */
         bhi_loaders_trim(context);
     }
-    bhi_pool_trim(context, bytes);
-    bhi_device_pool_trim(context, bytes);
+    bhi_pool_trim(context->pool, bytes);
+    bhi_pool_trim(context->device_pool, bytes);
     bhi_context_pump_unlock(context);
     return BH_OK;
 }

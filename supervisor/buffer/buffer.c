@@ -3,7 +3,6 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/memfd.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/memory.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
@@ -128,7 +127,7 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     if (!bhi_memory_available(buffer->mapped)) {
         trimmed = true;
         bhi_context_lock(context);
-        bhi_pool_trim(context, 0);
+        bhi_pool_trim(context->pool, 0);
         bhi_context_pump_unlock(context);
         if (!bhi_memory_available(buffer->mapped)) {
             return bhi_fail(detail, BH_NO_MEMORY, 0,
@@ -140,8 +139,8 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     int error = make_memory(buffer);
     if (lacks(error) && !trimmed) {
         bhi_context_lock(context);
-        bhi_pool_trim(context, 0);
-        bhi_device_pool_trim(context, 0); /* each of its blocks has a descriptor */
+        bhi_pool_trim(context->pool, 0);
+        bhi_pool_trim(context->device_pool, 0); /* each of its blocks has a descriptor */
         bhi_context_pump_unlock(context);
         error = make_memory(buffer);
     }
@@ -184,8 +183,9 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
         bool own;
         bhi_context_lock(context);
         struct bhi_worker *worker = worker_of(order);
-        struct bhi_block *block =
-            bhi_pool_take(context, size_class, worker, order->unwritten, &own);
+        const struct bhi_pool_need need = {
+            .worker = worker, .size_class = size_class, .unwritten = order->unwritten};
+        struct bhi_block *block = bhi_pool_take(context->pool, &need, &own);
         /* What others have left in it is nothing for a kernel, although its worker could see it. */
         const bool keeps = block && own && block->only == worker->id;
         const bool zero = block && !(keeps && order->flags & BH_BUFFER_UNINITIALIZED);
@@ -207,7 +207,7 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
         context->pool->stats.hits--;
         context->pool->stats.evictions++;
         context->pool->stats.zeroed_bytes -= zero ? block->bytes : 0;
-        bhi_pool_discard(context, block);
+        bhi_pool_discard(block);
         bhi_context_pump_unlock(context);
     }
 }
@@ -287,7 +287,7 @@ static void give_back(struct bh_buffer *buffer) {
     struct bhi_block *block = buffer->block;
     buffer->block = NULL;
     if (block) {
-        bhi_pool_give(buffer->context, block);
+        bhi_pool_give(block);
     }
 }
 
@@ -297,7 +297,7 @@ static void give_back(struct bh_buffer *buffer) {
 static void leave_device(struct bh_buffer *buffer) {
     bh_context *context = buffer->context;
     struct bhi_device_memory *memory = buffer->device;
-    struct bhi_device_block *block = memory->block;
+    struct bhi_block *block = memory->block;
     const bool asked = memory->make;
     context->drop_replicas(context, buffer, NULL);
     if (asked) {
@@ -311,9 +311,9 @@ static void leave_device(struct bh_buffer *buffer) {
     memory->block = NULL;
     memory->state = BHI_DEVICE_LEFT;
     if (block && asked) {
-        bhi_device_block_discard(context, block); /* the answer is about a buffer that is gone */
+        bhi_pool_discard(block); /* the answer is about a buffer that is gone */
     } else if (block) {
-        bhi_device_pool_give(context, block);
+        bhi_pool_give(block);
     }
 }
 

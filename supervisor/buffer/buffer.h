@@ -30,22 +30,22 @@ enum bhi_device_state {
     BHI_DEVICE_HOST, /* the driver runs on the processor: the bytes are host memory */
     BHI_DEVICE_UNMADE,
     BHI_DEVICE_MAKING,   /* a worker was asked to make it, and has not answered */
-    BHI_DEVICE_STALE,    /* it has what another buffer left behind (device_pool.h) */
+    BHI_DEVICE_STALE,    /* it has what another buffer left behind (pool.h) */
     BHI_DEVICE_CLEARING, /* a worker was asked to clear it, and has not answered */
     BHI_DEVICE_MADE,     /* there is a descriptor, and the content is the buffer's */
     BHI_DEVICE_LEFT, /* the content has moved (move.h), and the memory was given back; from any */
 };
 
-struct bhi_device_block;
+struct bhi_block;
 struct bhi_make;
 struct bhi_outgoing;
 struct bhi_worker;
 
 struct bhi_device_memory {
-    enum bhi_device_state state;    /* lock */
-    struct bhi_device_block *block; /* lock; owned; NULL: HOST, or it has LEFT */
-    struct bhi_make *make;          /* lock; MAKING, CLEARING */
-    struct bh_stream *stream;       /* referenced; its worker moves the bytes */
+    enum bhi_device_state state; /* lock */
+    struct bhi_block *block;     /* lock; owned; NULL: HOST, or it has LEFT */
+    struct bhi_make *make;       /* lock; MAKING, CLEARING */
+    struct bh_stream *stream;    /* referenced; its worker moves the bytes */
     bool bad; /* lock; MADE: it cannot be imported. What writes the buffer next has it made anew */
     uint64_t charged;    /* bytes that the limits count */
     uint64_t version;    /* lock: id of the newest submission that writes it; 0: none */

@@ -3,7 +3,7 @@
 #include "base/memfd.h"
 #include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
+#include "supervisor/buffer/pool.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
@@ -83,11 +83,13 @@ static bh_status charge(struct bh_stream *stream, uint64_t size, struct bhi_devi
                       context->device_memory_limit, detail);
     }
     const bool is_remote = size && !stream->runs_on.is_cpu;
-    memory->block =
-        is_remote ? bhi_device_pool_take(stream, size, bhi_stream_worker(stream)) : NULL;
+    const struct bhi_pool_need need = {
+        .worker = bhi_stream_worker(stream), .device_of = stream, .size = size};
+    bool own;
+    memory->block = is_remote ? bhi_pool_take(context->device_pool, &need, &own) : NULL;
     if (!memory->block) {
-        bhi_device_pool_make_room(context, bytes);
-        memory->block = is_remote ? bhi_device_block_new(stream, size) : NULL;
+        bhi_pool_make_room(context, bytes);
+        memory->block = is_remote ? bhi_pool_order(stream, size) : NULL;
     }
     if (is_remote && !memory->block) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
@@ -127,7 +129,7 @@ static void give_up(struct bhi_device_memory *memory) {
     stream->device_memory -= memory->charged;
     stream->context->device_memory -= memory->charged;
     if (memory->block) {
-        bhi_device_pool_give(stream->context, memory->block);
+        bhi_pool_give(memory->block);
     }
     bhi_context_pump_unlock(stream->context);
     bhi_stream_unref(stream);

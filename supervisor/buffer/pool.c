@@ -2,7 +2,9 @@
 #include "base/check.h"
 #include "base/detail.h"
 #include "base/fd.h"
+#include "base/memfd.h"
 #include "supervisor/context/layout.h"
+#include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -12,22 +14,30 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LIMIT_SHARE 16u          /* the limit is the machine's memory divided by this */
-#define LIMIT_MOST  (1ull << 30) /* but at most this */
-#define MOST_SHARE  8u           /* the most blocks: the process's descriptors divided by this */
-#define MOST_BLOCKS 1024u
-#define SMALL_PAGES 4u /* each number of pages up to this is a size class of its own */
+#define LIMIT_SHARE  16u          /* the limit is the machine's memory divided by this */
+#define LIMIT_MOST   (1ull << 30) /* but at most this */
+#define HOST_SHARE   8u           /* the most blocks: the process's descriptors divided by this */
+#define HOST_MOST    1024u
+#define DEVICE_SHARE 16u
+#define DEVICE_MOST  256u
+#define SMALL_PAGES  4u /* each number of pages up to this is a size class of its own */
 
-void bhi_pool_init(struct bhi_pool *pool, uint64_t limit) {
-    *pool = (struct bhi_pool){.limit = limit, .most = MOST_BLOCKS};
+static void init(bh_context *context, struct bhi_pool *pool, uint64_t limit, uint32_t most,
+                 uint32_t share) {
+    *pool = (struct bhi_pool){.context = context, .limit = limit, .most = most};
     struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / MOST_SHARE < MOST_BLOCKS) {
-        pool->most = (uint32_t)(files.rlim_cur / MOST_SHARE);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / share < most) {
+        pool->most = (uint32_t)(files.rlim_cur / share);
     }
     bhi_list_init(&pool->ages);
     for (uint32_t i = 0; i < BHI_POOL_CLASSES; i++) {
         bhi_list_init(&pool->shelves[i]);
     }
+}
+
+void bhi_pools_init(bh_context *context, uint64_t limit) {
+    init(context, context->pool, limit, HOST_MOST, HOST_SHARE);
+    init(context, context->device_pool, limit, DEVICE_MOST, DEVICE_SHARE);
 }
 
 uint64_t bhi_pool_default_limit(void) {
@@ -38,49 +48,84 @@ uint64_t bhi_pool_default_limit(void) {
 
 /* -- size classes ----------------------------------------------------------------------------- */
 
+/* The size class of |pages|; *out_rounded is how many its blocks of host memory have. */
+static uint32_t class_of(uint64_t pages, uint64_t *out_rounded) {
+    *out_rounded = pages;
+    if (pages <= SMALL_PAGES) {
+        return (uint32_t)(pages - 1);
+    }
+    /* The position and value of the three highest bits of |pages| - 1 select the class; the lower
+     * bits are rounded up. */
+    unsigned shift = 61 - (unsigned)__builtin_clzll(pages - 1);
+    uint64_t quarter = (pages - 1) >> shift;
+    *out_rounded = (quarter + 1) << shift;
+    return shift * 4 + (uint32_t)quarter;
+}
+
 uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *out_class) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t pages = size ? (size - 1) / page + 1 : 1, rounded = pages;
-    uint32_t size_class = (uint32_t)(pages - 1);
-    if (pages > SMALL_PAGES) {
-        /* The position and value of the three highest bits of |pages| - 1 select the class; the
-         * lower bits are rounded up. */
-        unsigned shift = 61 - (unsigned)__builtin_clzll(pages - 1);
-        uint64_t quarter = (pages - 1) >> shift;
-        rounded = (quarter + 1) << shift;
-        size_class = shift * 4 + (uint32_t)quarter;
-    }
+    uint64_t pages = size ? (size - 1) / page + 1 : 1, rounded;
+    uint32_t size_class = class_of(pages, &rounded);
     /* No worker uses the memory of a buffer of size 0, so there is nothing to gain. */
     bool kept = size && size_class < BHI_POOL_CLASSES && rounded * page <= pool->limit;
     *out_class = kept ? size_class : BHI_POOL_CLASSES;
     return (kept ? rounded : pages) * page;
 }
 
+/* The sizes of device memory are exact: classes only make the search short. */
+static uint32_t device_class(uint64_t size) {
+    uint64_t rounded;
+    uint32_t size_class = class_of(bhi_page_round(size) / bhi_page_round(1), &rounded);
+    return size_class < BHI_POOL_CLASSES ? size_class : BHI_POOL_CLASSES - 1;
+}
+
 /* -- blocks ----------------------------------------------------------------------------------- */
 
+/* Closing can give device memory back to the driver, which takes a while. */
 static void free_block(struct bhi_doomed *doomed) {
     struct bhi_block *block = BHI_CONTAINER(doomed, struct bhi_block, doomed);
-    munmap(block->pointer, block->bytes);
+    if (block->pointer) {
+        munmap(block->pointer, block->bytes);
+    }
     bhi_fd_close(&block->fd);
     free(block);
 }
 
+static struct bhi_block *new_block(struct bhi_pool *pool, int fd, uint64_t bytes) {
+    struct bhi_block *block = calloc(1, sizeof *block);
+    if (block) {
+        block->doomed.free = free_block;
+        block->pool = pool;
+        block->id = bhi_context_new_id(pool->context);
+        block->bytes = bytes;
+        block->fd = fd;
+        bhi_list_init(&block->age);
+        bhi_list_init(&block->shelf);
+        bhi_list_init(&block->exposures);
+        pool->stats.misses++;
+    }
+    return block;
+}
+
 struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int fd, void *pointer,
                                  uint64_t bytes) {
-    struct bhi_block *block = calloc(1, sizeof *block);
-    if (!block) {
-        return NULL;
+    struct bhi_block *block = new_block(context->pool, fd, bytes);
+    if (block) {
+        block->pointer = pointer;
+        block->size_class = size_class;
     }
-    block->doomed.free = free_block;
-    block->id = bhi_context_new_id(context);
-    block->bytes = bytes;
-    block->fd = fd;
-    block->pointer = pointer;
-    block->size_class = size_class;
-    bhi_list_init(&block->age);
-    bhi_list_init(&block->shelf);
-    bhi_list_init(&block->exposures);
-    context->pool->stats.misses++;
+    return block;
+}
+
+struct bhi_block *bhi_pool_order(const struct bh_stream *stream, uint64_t size) {
+    struct bhi_pool *pool = stream->context->device_pool;
+    struct bhi_block *block = new_block(pool, -1, bhi_page_round(size));
+    if (block) {
+        block->size = size;
+        block->size_class = device_class(size);
+        memcpy(block->tenant, stream->tenant, sizeof block->tenant);
+        memcpy(block->device, stream->runs_on.uuid, sizeof block->device);
+    }
     return block;
 }
 
@@ -92,6 +137,10 @@ static void drop_exposure(struct bhi_exposure *exposure) {
 
 static struct bhi_exposure *of_block(struct bhi_list *node) {
     return BHI_CONTAINER(node, struct bhi_exposure, of_block);
+}
+
+static struct bhi_block *of_age(struct bhi_list *node) {
+    return BHI_CONTAINER(node, struct bhi_block, age);
 }
 
 bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool writes) {
@@ -113,155 +162,216 @@ bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool wr
     return true;
 }
 
+bool bhi_pool_trusts(const struct bhi_worker *worker) {
+    return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
+           !worker->core.violated;
+}
+
+bool bhi_pool_is_safe(const struct bhi_block *block, const struct bhi_worker *worker) {
+    BHI_LIST_EACH(node, &block->exposures) {
+        const struct bhi_worker *other = of_block(node)->worker;
+        if (other != worker && !bhi_pool_trusts(other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_free(const struct bhi_block *block) {
     return !bhi_list_empty(&block->age);
 }
 
+/* Several workers that go on have it: nobody can take it before one of them is dead. */
 static bool is_shared(const struct bhi_block *block) {
-    return block->exposures.next->next != &block->exposures && !bhi_list_empty(&block->exposures);
+    uint32_t sound = 0;
+    BHI_LIST_EACH(node, &block->exposures)
+    sound += bhi_pool_trusts(of_block(node)->worker);
+    return sound > 1;
 }
 
-/* Puts a FREE block into the list of the buffers that may use it: the context's list if no worker
+/* Puts a FREE block into the list of the buffers that may use it: the pool's list if no worker
  * was given the block, the worker's list if only one was, else none. */
-static void shelve(bh_context *context, struct bhi_block *block) {
+static void shelve(struct bhi_block *block) {
+    struct bhi_list *shelves = block->pool->shelves, *first = block->exposures.next;
     bhi_list_remove(&block->shelf);
-    struct bhi_list *shelves = context->pool->shelves;
-    if (is_shared(block)) {
+    if (first->next != first && first->next != &block->exposures) {
         return;
     }
     if (!bhi_list_empty(&block->exposures)) {
-        const struct bhi_exposure *only = of_block(block->exposures.next);
-        shelves = only->writes ? only->worker->pool.shelves : only->worker->pool.unwritten;
+        struct bhi_pool_user *user = &of_block(first)->worker->pool;
+        shelves = of_block(first)->writes ? user->shelves : user->unwritten;
     }
     bhi_list_append(&shelves[block->size_class], &block->shelf);
 }
 
-static void unshelve(bh_context *context, struct bhi_block *block) {
+static void unshelve(struct bhi_block *block) {
     bhi_list_remove(&block->age);
     bhi_list_remove(&block->shelf);
-    context->pool->stats.bytes -= block->bytes;
-    context->pool->stats.blocks--;
+    block->pool->stats.bytes -= block->bytes;
+    block->pool->stats.blocks--;
+}
+
+/* Tells a worker to give the block up. One that does not obey does no harm: the memory is not used
+ * for others while it lives. Only mappings take address space. */
+static void forget(const struct bhi_exposure *exposure) {
+    const struct bhi_block *block = exposure->block;
+    bhi_worker_forget_buffer(exposure->worker, block->id, block->pointer ? block->bytes : 0);
+}
+
+static void take_from(struct bhi_block *block, const struct bhi_worker *but) {
+    BHI_LIST_EACH_SAFE(node, &block->exposures) {
+        struct bhi_exposure *exposure = of_block(node);
+        if (exposure->worker != but) {
+            forget(exposure);
+            drop_exposure(exposure);
+        }
+    }
+}
+
+void bhi_pool_renew(struct bhi_block *block, const struct bhi_worker *maker) {
+    take_from(block, maker);
+    struct bhi_block *old = block->fd < 0 ? NULL : calloc(1, sizeof *old);
+    if (old) {
+        old->doomed.free = free_block;
+        old->fd = bhi_fd_steal(&block->fd);
+        bhi_context_doom(block->pool->context, &old->doomed);
+    }
+    bhi_fd_close(&block->fd);
 }
 
 /* -- in and out ------------------------------------------------------------------------------- */
 
-/* The workers are told to unmap the block. A worker that does not obey does no harm, because the
- * memory is never used again. */
-void bhi_pool_discard(bh_context *context, struct bhi_block *block) {
-    BHI_LIST_EACH_SAFE(node, &block->exposures) {
-        struct bhi_exposure *exposure = of_block(node);
-        bhi_worker_forget_buffer(exposure->worker, block->id, block->bytes);
-        drop_exposure(exposure);
-    }
-    bhi_context_doom(context, &block->doomed);
+void bhi_pool_discard(struct bhi_block *block) {
+    take_from(block, NULL);
+    bhi_context_doom(block->pool->context, &block->doomed);
 }
 
-static void evict(bh_context *context, struct bhi_block *block) {
-    unshelve(context, block);
-    context->pool->stats.evictions++;
-    bhi_pool_discard(context, block);
+static void evict(struct bhi_block *block) {
+    unshelve(block);
+    block->pool->stats.evictions++;
+    bhi_pool_discard(block);
 }
 
 /* Blocks that workers were given cannot be reused for buffers without a stream while these workers
  * live. A loop that creates, binds and releases such buffers would therefore fill the pool with
  * memory that it cannot use. So each miss evicts the oldest block of the class that a worker was
  * given, unless there is only one. */
-static void make_room(bh_context *context, uint32_t size_class) {
+static void evict_unusable(const struct bhi_pool *pool, uint32_t size_class) {
     struct bhi_block *first = NULL;
-    BHI_LIST_EACH(node, &context->pool->ages) {
-        struct bhi_block *block = BHI_CONTAINER(node, struct bhi_block, age);
+    BHI_LIST_EACH(node, &pool->ages) {
+        struct bhi_block *block = of_age(node);
         if (block->size_class != size_class || bhi_list_empty(&block->exposures)) {
             continue;
         }
         if (first) {
-            evict(context, first);
+            evict(first);
             return;
         }
         first = block;
     }
 }
 
-bool bhi_pool_trusts(const struct bhi_worker *worker) {
-    return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
-           !worker->core.violated;
+/* Host memory fits each buffer of its class. */
+static bool fits(const struct bhi_block *block, const struct bhi_pool_need *need) {
+    const struct bh_stream *stream = need->device_of;
+    return !stream ? !block->size
+                   : block->size == need->size && strcmp(block->tenant, stream->tenant) == 0 &&
+                         memcmp(block->device, stream->runs_on.uuid, sizeof block->device) == 0;
 }
 
-/* A buffer that may be written leaves blocks that only were read for uploads, if it can. */
-static const struct bhi_list *own_shelf(const struct bhi_pool_user *user, uint32_t size_class,
-                                        bool unwritten) {
-    const struct bhi_list *written = &user->shelves[size_class];
-    return unwritten || bhi_list_empty(written) ? &user->unwritten[size_class] : written;
-}
-
-struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
-                                bool unwritten, bool *out_own) {
-    const struct bhi_list *shelf = worker && bhi_pool_trusts(worker)
-                                       ? own_shelf(&worker->pool, size_class, unwritten)
-                                       : &context->pool->shelves[size_class];
-    *out_own = shelf != &context->pool->shelves[size_class] && !bhi_list_empty(shelf);
-    if (!*out_own) {
-        shelf = &context->pool->shelves[size_class];
-    }
-    if (bhi_list_empty(shelf)) {
-        if (!worker) {
-            make_room(context, size_class);
+/* Takes the newest block that fits: it may still be in a cache. */
+static struct bhi_block *take_from_shelf(const struct bhi_list *shelf,
+                                         const struct bhi_pool_need *need) {
+    for (struct bhi_list *node = shelf->prev; node != shelf; node = node->prev) {
+        struct bhi_block *block = BHI_CONTAINER(node, struct bhi_block, shelf);
+        if (fits(block, need)) {
+            unshelve(block);
+            block->pool->stats.hits++;
+            return block;
         }
-        return NULL;
     }
-    /* The newest block: it may still be in a cache. */
-    struct bhi_block *block = BHI_CONTAINER(shelf->prev, struct bhi_block, shelf);
-    unshelve(context, block);
-    context->pool->stats.hits++;
+    return NULL;
+}
+
+struct bhi_block *bhi_pool_take(struct bhi_pool *pool, const struct bhi_pool_need *need,
+                                bool *out_own) {
+    struct bhi_worker *worker = need->worker;
+    struct bhi_block *block = NULL;
+    const uint32_t size_class = need->device_of ? device_class(need->size) : need->size_class;
+    if (worker && bhi_pool_trusts(worker)) {
+        /* A buffer that may be written leaves blocks that only were read for uploads, if it can. */
+        block = need->unwritten ? NULL : take_from_shelf(&worker->pool.shelves[size_class], need);
+        block = block ? block : take_from_shelf(&worker->pool.unwritten[size_class], need);
+    }
+    *out_own = block;
+    block = block ? block : take_from_shelf(&pool->shelves[size_class], need);
+    if (!block && !worker && !need->device_of) {
+        evict_unusable(pool, size_class);
+    }
     return block;
 }
 
-static struct bhi_block *oldest(bh_context *context) {
-    return BHI_CONTAINER(context->pool->ages.next, struct bhi_block, age);
-}
-
-void bhi_pool_trim(bh_context *context, uint64_t bytes) {
-    while (context->pool->stats.bytes > bytes) {
-        evict(context, oldest(context));
+void bhi_pool_trim(struct bhi_pool *pool, uint64_t bytes) {
+    while (pool->stats.bytes > bytes) {
+        evict(of_age(pool->ages.next));
     }
 }
 
-bool bhi_pool_shed(bh_context *context) {
-    const bool any = !bhi_list_empty(&context->pool->ages);
-    while (!bhi_list_empty(&context->pool->ages)) {
-        bhi_fd_close(&oldest(context)->fd); /* its pages stay until the mapping goes */
-        evict(context, oldest(context));
+void bhi_pool_make_room(bh_context *context, uint64_t bytes) {
+    const uint64_t limit = context->device_memory_limit;
+    const uint64_t used = context->device_memory + bytes;
+    if (limit) {
+        bhi_pool_trim(context->device_pool, used < limit ? limit - used : 0);
+    }
+}
+
+bool bhi_pool_give_up(bh_context *context, const uint8_t device[16]) {
+    bool any = false;
+    BHI_LIST_EACH_SAFE(node, &context->device_pool->ages) {
+        if (memcmp(of_age(node)->device, device, sizeof of_age(node)->device) == 0) {
+            evict(of_age(node));
+            any = true;
+        }
     }
     return any;
 }
 
-void bhi_pool_give(bh_context *context, struct bhi_block *block) {
-    struct bhi_pool *pool = context->pool;
-    if (pool->closed || !pool->most) {
-        bhi_pool_discard(context, block);
+bool bhi_pool_shed(struct bhi_pool *pool) {
+    const bool any = !bhi_list_empty(&pool->ages);
+    BHI_LIST_EACH_SAFE(node, &pool->ages) {
+        bhi_fd_close(&of_age(node)->fd); /* the pages of a mapping stay until that goes */
+        evict(of_age(node));
+    }
+    return any;
+}
+
+void bhi_pool_give(struct bhi_block *block) {
+    struct bhi_pool *pool = block->pool;
+    const bool on_host = pool == pool->context->pool, shared = is_shared(block);
+    if (pool->closed || !pool->most || block->bytes > pool->limit || block->fd < 0 ||
+        (shared && !on_host)) {
+        bhi_pool_discard(block);
         return;
     }
     if (block->spoilt) {
         /* A worker may have failed to map or import the block: then it must be introduced again. */
         block->spoilt = false;
         BHI_LIST_EACH(node, &block->exposures)
-        bhi_worker_forget_buffer(of_block(node)->worker, block->id, block->bytes);
+        forget(of_block(node));
     }
-    if (is_shared(block)) { /* no buffer can use it until workers die, so it is evicted first */
-        bhi_list_insert_before(pool->ages.next, &block->age);
-    } else {
-        bhi_list_append(&pool->ages, &block->age);
-    }
+    bhi_list_insert_before(shared ? pool->ages.next : &pool->ages, &block->age);
     pool->stats.bytes += block->bytes;
     pool->stats.blocks++;
-    shelve(context, block);
-    while (pool->stats.bytes > pool->limit || pool->stats.blocks > pool->most) {
-        evict(context, oldest(context));
+    shelve(block);
+    bhi_pool_trim(pool, pool->limit);
+    while (pool->stats.blocks > pool->most) {
+        evict(of_age(pool->ages.next));
     }
 }
 
-void bhi_pool_close(bh_context *context) {
-    context->pool->closed = true;
-    bhi_pool_trim(context, 0);
+void bhi_pool_close(struct bhi_pool *pool) {
+    pool->closed = true;
+    bhi_pool_trim(pool, 0);
 }
 
 void bhi_pool_worker_died(struct bhi_worker *worker) {
@@ -273,7 +383,7 @@ void bhi_pool_worker_died(struct bhi_worker *worker) {
         struct bhi_block *block = exposure->block;
         drop_exposure(exposure);
         if (is_free(block)) {
-            shelve(worker->context, block);
+            shelve(block);
         }
     }
 }
@@ -297,7 +407,11 @@ BH_API bh_status bh_context_pool_stats_sized(bh_context *context, bh_pool_stats 
         return status;
     }
     bhi_context_lock(context);
-    bhi_layout_give(out_stats, stats_size, &context->pool->stats, sizeof context->pool->stats);
+    bh_pool_stats stats = context->pool->stats;
+    stats.device_bytes = context->device_pool->stats.bytes;
+    stats.device_blocks = context->device_pool->stats.blocks;
+    stats.device_hits = context->device_pool->stats.hits;
+    bhi_layout_give(out_stats, stats_size, &stats, sizeof stats);
     bhi_context_unlock(context);
     return BH_OK;
 }

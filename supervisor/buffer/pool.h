@@ -1,10 +1,11 @@
-/* The pool: memory of freed buffers, kept mapped for new ones (B3). Each context has its own:
- * memory never passes from one context to another (B6). The reasons are in
- * docs/decisions/0009-pool.md.
+/* The pools: memory of freed buffers, kept for new ones (B3). Each context has two of its own, for
+ * host memory, which stays mapped, and for device memory, of which it keeps descriptors. Memory
+ * never passes from one context to another (B6). The reasons are in docs/decisions/0009-pool.md,
+ * 0055-device-pool.md and 0101-one-pool.md.
  *
- *   made ──▶ IN USE ──▶ FREE ──▶ discarded (the oldest first; trimmed; the context is destroyed)
- *              ▲          │
- *              └──────────┘ taken
+ *   made ──▶ IN USE ──▶ FREE ──▶ discarded (the oldest first; trimmed; the context is destroyed;
+ *              ▲          │                 the device is lost or full)
+ *              └──────────┘ taken; a worker has to clear device memory first (BHI_DEVICE_STALE)
  *
  * IN USE: a buffer owns it. Submissions that use the buffer and have not ended keep both (B2).
  * FREE: no buffer owns it; it is in |ages|.
@@ -12,14 +13,15 @@
  * A worker counts as compromised: it can read and write all memory that it was given until it is
  * confirmed dead. So a block remembers which living workers were given it, its *exposures*. A block
  * without exposures is reused for any buffer. One with a single exposure is reused only for buffers
- * of that worker's stream. One with several is not reused.
+ * of that worker's stream, while the worker is trusted. One with several is not reused. A block of
+ * device memory is for buffers of its tenant, on its device, of its size to the byte (D3).
  *
  * A worker that was only given a block to read cannot change it. What is uploaded
  * (submit/transfer.h) goes through such blocks alone: the copy may have to be done by the next
  * worker, and must have the host's bytes then.
  *
  * Workers know a block by its id, and keep it mapped and imported while it is FREE. So nothing is
- * sent when it is used again. */
+ * sent when host memory is used again. */
 #ifndef BHI_SUPERVISOR_BUFFER_POOL_H
 #define BHI_SUPERVISOR_BUFFER_POOL_H
 
@@ -30,11 +32,18 @@ struct bhi_worker;
 
 struct bhi_block {
     struct bhi_doomed doomed; /* first */
-    uint64_t id;              /* what workers call it */
-    uint64_t bytes;           /* of a size class */
-    int fd;
-    void *pointer;
+    struct bhi_pool *pool;
+    uint64_t id;    /* what workers call it */
+    uint64_t bytes; /* whole pages */
+    int fd; /* owned; device memory: guarded by the lock, -1: no worker has made the memory yet */
     uint32_t size_class;
+
+    void *pointer; /* host memory: its mapping; otherwise NULL */
+
+    uint64_t size; /* device memory: of its buffers, to the byte; otherwise 0 */
+    char tenant[BHI_TENANT];
+    uint8_t device[16]; /* UUID of the device of its maker */
+    int maker;          /* lock; pid; 0: none yet */
 
     /* Lock. */
     struct bhi_list age;       /* FREE: pool->ages */
@@ -55,15 +64,25 @@ struct bhi_exposure {
 };
 
 struct bhi_pool {
+    bh_context *context;
     uint64_t limit;       /* bytes of FREE blocks; set once, before others see it */
     uint32_t most;        /* blocks: each has a descriptor of this process */
     bool closed;          /* lock */
-    bh_pool_stats stats;  /* lock; device_pool.c counts in it, too */
+    bh_pool_stats stats;  /* lock; of this pool alone: its device fields are 0 */
     struct bhi_list ages; /* lock: bhi_block.age, FREE, the oldest first */
     struct bhi_list shelves[BHI_POOL_CLASSES]; /* lock: FREE, without exposures */
 };
 
-void bhi_pool_init(struct bhi_pool *pool, uint64_t limit);
+/* The memory that a buffer needs. */
+struct bhi_pool_need {
+    struct bhi_worker *worker;         /* serves the stream of the buffer; NULL: none does */
+    uint32_t size_class;               /* of host memory */
+    bool unwritten;                    /* host memory that no worker can write */
+    const struct bh_stream *device_of; /* device memory: the buffer's stream; NULL: host memory */
+    uint64_t size;                     /* of device memory */
+};
+
+void bhi_pools_init(bh_context *context, uint64_t limit);
 /* The limit if the options give none. */
 uint64_t bhi_pool_default_limit(void);
 
@@ -75,29 +94,43 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
 
 /* Returns true if the worker runs and is not about to be killed: only then it gets more memory. */
 bool bhi_pool_trusts(const struct bhi_worker *worker);
-/* Returns a block for a buffer, which was FREE and is IN USE now, or NULL. |worker| serves the
- * stream of the buffer; NULL: none does. |unwritten|: one that no worker can write. *out_own:
- * |worker| had the block before, and no other worker has it. */
-struct bhi_block *bhi_pool_take(bh_context *context, uint32_t size_class, struct bhi_worker *worker,
-                                bool unwritten, bool *out_own);
-/* Makes a block of new memory, IN USE; takes |fd| and |pointer| over. NULL: out of memory. */
+/* Returns true unless a worker that is about to be killed can write the block; |worker| does not
+ * count. */
+bool bhi_pool_is_safe(const struct bhi_block *block, const struct bhi_worker *worker);
+/* Returns a block for a buffer, which was FREE and is IN USE now, or NULL. *out_own: need->worker
+ * had the block before, and no other worker has it. */
+struct bhi_block *bhi_pool_take(struct bhi_pool *pool, const struct bhi_pool_need *need,
+                                bool *out_own);
+/* Makes a block of new host memory, IN USE; takes |fd| and |pointer| over. NULL: out of memory. */
 struct bhi_block *bhi_pool_adopt(bh_context *context, uint32_t size_class, int fd, void *pointer,
                                  uint64_t bytes);
+/* A block of device memory for a buffer of |stream|, which a worker has to make yet, IN USE. NULL:
+ * out of memory. */
+struct bhi_block *bhi_pool_order(const struct bh_stream *stream, uint64_t size);
+/* Gives the device memory of a block IN USE back, so that other memory can be made for it. |maker|
+ * will make that; NULL: nobody has been asked yet. */
+void bhi_pool_renew(struct bhi_block *block, const struct bhi_worker *maker);
 /* Notes that |worker| will be given the block, |writes|: to write it. Returns false if out of
  * memory; then do not give it. */
 bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool writes);
-/* The block is not used any more: it is FREE now, or discarded. */
-void bhi_pool_give(bh_context *context, struct bhi_block *block);
+/* The block is not used any more, and no limit counts it: it is FREE now, or discarded. */
+void bhi_pool_give(struct bhi_block *block);
 /* Discards a block that is IN USE. */
-void bhi_pool_discard(bh_context *context, struct bhi_block *block);
+void bhi_pool_discard(struct bhi_block *block);
 /* Discards the oldest until what is FREE has |bytes| at most. */
-void bhi_pool_trim(bh_context *context, uint64_t bytes);
+void bhi_pool_trim(struct bhi_pool *pool, uint64_t bytes);
+/* Discards the oldest of device memory until |bytes| more can be IN USE without exceeding the
+ * context's limit (D6). */
+void bhi_pool_make_room(bh_context *context, uint64_t bytes);
+/* Discards all that is FREE on a device. Returns true if there was any. */
+bool bhi_pool_give_up(bh_context *context, const uint8_t device[16]);
 /* Discards all that is FREE, and closes its descriptors before the lock is dropped: the host lacks
  * some. Returns true if there was any. */
-bool bhi_pool_shed(bh_context *context);
+bool bhi_pool_shed(struct bhi_pool *pool);
 /* No block is kept from now on. */
-void bhi_pool_close(bh_context *context);
-/* |worker| is confirmed dead: blocks that only it had can be reused for any buffer. */
+void bhi_pool_close(struct bhi_pool *pool);
+/* |worker| is confirmed dead: blocks that only it had can be reused for any buffer that they fit.
+ */
 void bhi_pool_worker_died(struct bhi_worker *worker);
 
 #endif

@@ -21,7 +21,6 @@ struct bhi_cache_queue;
 struct bhi_callbacks;
 struct bhi_compilations;
 struct bhi_death_records;
-struct bhi_device_pool;
 struct bhi_kernel_table;
 struct bhi_opener;
 struct bhi_pipeline_cache;
@@ -87,9 +86,9 @@ struct bh_context {
     /* State of the supervisor's other parts; each says what guards it. */
     struct bhi_callbacks *callbacks;
     struct bhi_compilations *compilations;
-    struct bhi_pool *pool;               /* memory of buffers that are gone */
-    struct bhi_device_pool *device_pool; /* the same in the memory of GPUs */
-    struct bhi_list replicas;            /* lock: bhi_replica.link (supervisor/buffer/replica.h) */
+    struct bhi_pool *pool;        /* memory of buffers that are gone */
+    struct bhi_pool *device_pool; /* the same in the memory of GPUs */
+    struct bhi_list replicas;     /* lock: bhi_replica.link (supervisor/buffer/replica.h) */
     /* Drops the replicas of |of| for |stream|; NULL: of all, for all. Lock held. */
     void (*drop_replicas)(bh_context *context, const struct bh_buffer *of,
                           const struct bh_stream *stream);

@@ -8,7 +8,6 @@
 #include "core/stream.h"
 #include "ipc/fdpass.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/kernel/kernel.h"
@@ -153,8 +152,7 @@ static void made(bh_context *context, struct bhi_make *make, enum bhi_device_sta
 /* Gives up what is kept in the memory of the worker's device. Returns true if there was any. */
 static bool give_up_pool(const struct bhi_worker *worker) {
     return worker->core.stream &&
-           bhi_device_pool_give_up(worker->context,
-                                   bhi_stream_of(worker->core.stream)->runs_on.uuid);
+           bhi_pool_give_up(worker->context, bhi_stream_of(worker->core.stream)->runs_on.uuid);
 }
 
 /* The device is full, or the worker cannot clear what another buffer has left behind. So what is
@@ -175,7 +173,7 @@ static void ask_again(struct bhi_worker *worker, struct bhi_make *make) {
         made(context, make, BHI_DEVICE_UNMADE, -1);
         return;
     }
-    bhi_device_block_renew(context, memory->block, worker);
+    bhi_pool_renew(memory->block, worker);
     memory->state = BHI_DEVICE_MAKING;
     second->message.buffer_make.buffer = make->buffer;
     second->message.buffer_make.size = make->size;
@@ -210,7 +208,7 @@ static const char *take_answer(struct bhi_worker *worker, struct bhi_make *make,
     const bool cleared = whole && make->clears && tag.type == BHI_MSG_BUFFER_CLEAR;
     if (short_of_room) {
         worker->make_descriptor_lost = true;
-        bhi_device_pool_trim(worker->context, 0); /* each of its blocks has a descriptor */
+        bhi_pool_trim(worker->context->device_pool, 0); /* each of its blocks has a descriptor */
         count = 0;
     } else if (!cleared && !(whole && tag.type == BHI_MSG_BUFFER_MAKE)) {
         if (length >= 0 && count) {

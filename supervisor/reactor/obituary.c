@@ -5,7 +5,6 @@
 #include "base/format.h"
 #include "base/futex.h"
 #include "base/limits.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/lessons.h"
@@ -296,7 +295,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     struct bh_stream *stream = bound ? bhi_stream_of(core->stream) : NULL;
     struct bh_stream *left_by = core->left_by ? bhi_stream_of(core->left_by) : NULL;
     if (stream && stream->runs_on.known && death.others_would_fail) {
-        bhi_device_pool_give_up(worker->context, stream->runs_on.uuid); /* the device has failed */
+        bhi_pool_give_up(worker->context, stream->runs_on.uuid); /* the device has failed */
     }
     if (bhi_lesson_died(worker, &death.outcome)) {
         bhi_fail(&death.why, BH_UNAVAILABLE, 0,
@@ -312,7 +311,6 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     bhi_list_remove(&worker->link);
     bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
-    bhi_device_pool_worker_died(worker);
     if (stream) {
         bhi_stream_ref(stream);
     }

@@ -3,7 +3,6 @@
 #include "base/step_point.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"
@@ -35,7 +34,7 @@ static uint64_t now_ns(struct bhi_core *core) {
 
 /* Each block that the pools keep has a descriptor. Returns true if there are more free ones now. */
 static bool shed_descriptors(struct bh_context *context) {
-    const bool host = bhi_pool_shed(context), device = bhi_device_pool_shed(context);
+    const bool host = bhi_pool_shed(context->pool), device = bhi_pool_shed(context->device_pool);
     return host || device;
 }
 

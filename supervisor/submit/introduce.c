@@ -4,7 +4,6 @@
 #include "base/memfd.h"
 #include "ipc/attach.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
 #include "supervisor/file/file.h"
@@ -110,7 +109,7 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
         if (!bhi_list_empty(&worker->core.inflight)) {
             return EAGAIN;
         }
-        bhi_device_block_renew(worker->context, memory->block, NULL);
+        bhi_pool_renew(memory->block, NULL);
         memory->state = BHI_DEVICE_UNMADE;
         memory->bad = false;
     }
@@ -119,8 +118,8 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
         const bool makes_it = memory->make->worker == worker && has_it;
         return makes_it ? 0 : await_maker(memory->make->worker);
     }
-    if (memory->state == BHI_DEVICE_STALE && !bhi_device_block_is_safe(memory->block, worker)) {
-        bhi_device_block_renew(worker->context, memory->block, NULL);
+    if (memory->state == BHI_DEVICE_STALE && !bhi_pool_is_safe(memory->block, worker)) {
+        bhi_pool_renew(memory->block, NULL);
         memory->state = BHI_DEVICE_UNMADE;
     }
     const bool made = memory->state == BHI_DEVICE_MADE;
@@ -129,7 +128,7 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
         return 0;
     }
     if (!bhi_idset_reserve(&worker->buffers, 1) || !bhi_idset_reserve(&worker->written, 1) ||
-        !bhi_device_block_expose(memory->block, worker)) {
+        !bhi_pool_expose(memory->block, worker, true)) {
         return ENOMEM;
     }
     struct bhi_outgoing *import = NULL;

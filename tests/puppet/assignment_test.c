@@ -114,28 +114,45 @@ static struct bhi_block *make_block(struct puppet *p, uint32_t *out_class) {
     return block;
 }
 
+/* A block of host memory or of device memory, and what gets it again. */
+static struct bhi_block *make_either(struct puppet *p, bool on_device,
+                                     struct bhi_pool_need *out_need) {
+    *out_need = (struct bhi_pool_need){0};
+    if (!on_device) {
+        return make_block(p, &out_need->size_class);
+    }
+    struct bhi_block *block = bhi_pool_order(p->stream, 64);
+    BHT_TRUE(block);
+    block->fd = bhi_memfd_create("puppet", 4096, 0);
+    BHT_GE(block->fd, 0);
+    out_need->device_of = p->stream;
+    out_need->size = 64;
+    return block;
+}
+
 enum trust { TRUSTED, LIED, KILLED, STARTING };
 
 /* |worker| has had a block, which is free: is a buffer for its stream given it? */
-static bool given_again(enum trust trust) {
+static bool given_again(enum trust trust, bool on_device) {
     struct puppet p;
+    struct bhi_pool_need need;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
-    uint32_t size_class;
     bhi_context_lock(p.context);
-    struct bhi_block *block = make_block(&p, &size_class);
+    struct bhi_block *block = make_either(&p, on_device, &need);
     BHT_TRUE(bhi_pool_expose(block, worker, true));
-    bhi_pool_give(p.context, block);
+    bhi_pool_give(block);
     worker->core.violated = trust == LIED;
     worker->core.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
     worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
+    need.worker = worker;
     bool own;
-    struct bhi_block *taken = bhi_pool_take(p.context, size_class, worker, false, &own);
+    struct bhi_block *taken = bhi_pool_take(block->pool, &need, &own);
     const bool given = taken;
     BHT_EQ(own, given);
     BHT_TRUE(!taken || taken == block);
     if (taken) {
-        bhi_pool_give(p.context, taken);
+        bhi_pool_give(taken);
     }
     bhi_context_pump_unlock(p.context);
     puppet_close(&p);
@@ -144,10 +161,44 @@ static bool given_again(enum trust trust) {
 
 /* One that lied, or is about to be killed, may do anything with what it still has mapped. */
 static void one_that_is_to_die_is_given_no_memory(void) {
-    BHT_TRUE(given_again(TRUSTED));
-    BHT_TRUE(!given_again(LIED));
-    BHT_TRUE(!given_again(KILLED));
-    BHT_TRUE(!given_again(STARTING));
+    for (int on_device = 0; on_device < 2; on_device++) {
+        BHT_TRUE(given_again(TRUSTED, on_device));
+        BHT_TRUE(!given_again(LIED, on_device));
+        BHT_TRUE(!given_again(KILLED, on_device));
+        BHT_TRUE(!given_again(STARTING, on_device));
+    }
+}
+
+/* Nobody could take it before one of them dies. The host waits for that, but gives it up first; a
+ * GPU has less to spare. */
+static void memory_that_two_workers_have_goes_first(void) {
+    for (int on_device = 0; on_device < 2; on_device++) {
+        struct puppet p;
+        struct bhi_pool_need need;
+        puppet_open(&p);
+        struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING),
+                          *other = puppet_worker(&p, BHI_RUNNING);
+        bhi_context_lock(p.context);
+        struct bhi_block *older = make_either(&p, on_device, &need),
+                         *shared = make_either(&p, on_device, &need);
+        const struct bhi_pool *pool = older->pool;
+        bhi_pool_give(older);
+        BHT_TRUE(bhi_pool_expose(shared, worker, true) && bhi_pool_expose(shared, other, true));
+        bhi_pool_give(shared);
+        BHT_EQ(pool->stats.blocks, on_device ? 1 : 2);
+        BHT_TRUE(on_device || pool->ages.next == &shared->age);
+        need.worker = worker;
+        bool own;
+        BHT_TRUE(bhi_pool_take(older->pool, &need, &own) == older);
+        BHT_TRUE(!own && !bhi_pool_take(older->pool, &need, &own));
+        bhi_pool_give(older);
+        bhi_pool_worker_died(other);
+        BHT_TRUE(bhi_pool_take(older->pool, &need, &own) == (on_device ? older : shared));
+        BHT_EQ(own, !on_device);
+        bhi_pool_give(on_device ? older : shared);
+        bhi_context_pump_unlock(p.context);
+        puppet_close(&p);
+    }
 }
 
 /* What an upload goes through, no worker can write: else one that was taken over could change what
@@ -161,30 +212,37 @@ static void uploads_get_what_no_worker_can_write(void) {
     bool own;
     bhi_context_lock(p.context);
     struct bhi_block *read = make_block(&p, &size_class), *written = make_block(&p, &size_class);
+    struct bhi_pool *pool = p.context->pool;
+    const struct bhi_pool_need uploads = {.worker = worker,
+                                          .size_class = size_class,
+                                          .unwritten = true},
+                               other = {.worker = worker, .size_class = size_class},
+                               later = {
+                                   .worker = next, .size_class = size_class, .unwritten = true};
     BHT_TRUE(bhi_pool_expose(written, worker, false));
     BHT_TRUE(bhi_pool_expose(written, worker, true));
     BHT_TRUE(bhi_pool_expose(written, worker, false)); /* it may still have the other mapping */
     BHT_TRUE(bhi_pool_expose(read, worker, false));
-    bhi_pool_give(p.context, read);
-    bhi_pool_give(p.context, written);
-    BHT_TRUE(bhi_pool_take(p.context, size_class, worker, true, &own) == read);
+    bhi_pool_give(read);
+    bhi_pool_give(written);
+    BHT_TRUE(bhi_pool_take(pool, &uploads, &own) == read);
     BHT_TRUE(own);
-    BHT_TRUE(!bhi_pool_take(p.context, size_class, worker, true, &own));
+    BHT_TRUE(!bhi_pool_take(pool, &uploads, &own));
     BHT_TRUE(!own);
-    bhi_pool_give(p.context, read);
+    bhi_pool_give(read);
     /* Another buffer gets the one that no upload can use, and the other one if it must. */
-    BHT_TRUE(bhi_pool_take(p.context, size_class, worker, false, &own) == written);
-    BHT_TRUE(bhi_pool_take(p.context, size_class, worker, false, &own) == read);
+    BHT_TRUE(bhi_pool_take(pool, &other, &own) == written);
+    BHT_TRUE(bhi_pool_take(pool, &other, &own) == read);
     BHT_TRUE(own);
-    bhi_pool_give(p.context, read);
-    bhi_pool_give(p.context, written);
+    bhi_pool_give(read);
+    bhi_pool_give(written);
     bhi_pool_worker_died(worker);
     for (int i = 0; i < 2; i++) { /* the host clears them first */
-        BHT_TRUE(bhi_pool_take(p.context, size_class, next, true, &own));
+        BHT_TRUE(bhi_pool_take(pool, &later, &own));
         BHT_TRUE(!own);
     }
-    bhi_pool_give(p.context, read);
-    bhi_pool_give(p.context, written);
+    bhi_pool_give(read);
+    bhi_pool_give(written);
     bhi_context_pump_unlock(p.context);
     puppet_close(&p);
 }
@@ -196,6 +254,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_pause_is_kept),
         BHT_TEST(the_death_of_a_zygote_is_nobodys_fault),
         BHT_TEST(one_that_is_to_die_is_given_no_memory),
+        BHT_TEST(memory_that_two_workers_have_goes_first),
         BHT_TEST(uploads_get_what_no_worker_can_write),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));

@@ -1,11 +1,11 @@
-/* The pool of device memory (supervisor/buffer/device_pool.h): who gets what a buffer has left
+/* The pool of device memory (supervisor/buffer/pool.h): who gets what a buffer has left
  * behind, what is in it, and what makes it go (B3, D3, D5, D6). Workers make and clear files that
  * stand for memory (memory_worker.h). */
 #include "base/memfd.h"
 #include "ipc/layers.h"
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
+#include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 
@@ -639,7 +639,7 @@ static void it_ends_with_the_context(void) {
     bh_buffer_release(other);
     BHT_EQ(stats(s).device_blocks, 1);
     bhi_context_lock(s->p.context);
-    bhi_device_pool_close(s->p.context);
+    bhi_pool_close(s->p.context->device_pool);
     bhi_context_pump_unlock(s->p.context);
     BHT_EQ(stats(s).device_blocks, 0);
     bh_buffer_release(buffer);

@@ -4,7 +4,6 @@
 #include "base/memfd.h"
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/reactor/assignment.h"
@@ -260,27 +259,30 @@ static void its_memory_waits_for_the_burial(void) {
     struct bhi_block *block = bhi_pool_adopt(p.context, size_class, fd, pointer, bytes);
     BHT_TRUE(block && bhi_pool_expose(block, worker, true));
     p.stream->runs_on.known = true;
-    struct bhi_device_block *device = bhi_device_block_new(p.stream, 64);
-    BHT_TRUE(device && bhi_device_block_expose(device, worker));
+    struct bhi_block *device = bhi_pool_order(p.stream, 64);
+    BHT_TRUE(device && bhi_pool_expose(device, worker, true));
     device->fd = bhi_memfd_create("puppet", 4096, 0);
-    bhi_pool_give(p.context, block);
-    bhi_device_pool_give(p.context, device);
+    bhi_pool_give(block);
+    bhi_pool_give(device);
     bhi_context_pump_unlock(p.context);
     let_leave(&p, worker);
     struct bhi_worker *next = puppet_serving(&p);
     bool own;
+    const struct bhi_pool_need of_next = {.worker = next, .size_class = size_class},
+                               of_worker = {.worker = worker, .size_class = size_class},
+                               on_device = {.worker = next, .device_of = p.stream, .size = 64};
     bhi_context_lock(p.context);
-    BHT_TRUE(!bhi_pool_take(p.context, size_class, next, false, &own));
-    BHT_TRUE(!bhi_pool_take(p.context, size_class, worker, false, &own));
-    BHT_TRUE(!bhi_device_pool_take(p.stream, 64, next));
-    BHT_TRUE(!bhi_device_block_is_safe(device, next));
+    BHT_TRUE(!bhi_pool_take(p.context->pool, &of_next, &own));
+    BHT_TRUE(!bhi_pool_take(p.context->pool, &of_worker, &own));
+    BHT_TRUE(!bhi_pool_take(p.context->device_pool, &on_device, &own));
+    BHT_TRUE(!bhi_pool_is_safe(device, next));
     bhi_context_pump_unlock(p.context);
     bury(worker, NULL);
     bhi_context_lock(p.context);
-    BHT_TRUE(bhi_pool_take(p.context, size_class, next, false, &own) == block);
-    BHT_TRUE(bhi_device_pool_take(p.stream, 64, next) == device);
-    bhi_pool_give(p.context, block);
-    bhi_device_pool_give(p.context, device);
+    BHT_TRUE(bhi_pool_take(p.context->pool, &of_next, &own) == block);
+    BHT_TRUE(bhi_pool_take(p.context->device_pool, &on_device, &own) == device);
+    bhi_pool_give(block);
+    bhi_pool_give(device);
     bhi_context_pump_unlock(p.context);
     puppet_close(&p);
 }

@@ -19,7 +19,6 @@
 #include "ipc/layers.h"
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 
@@ -467,7 +466,7 @@ static void end(struct world *w) {
         bh_stream_release(w->streams[s]);
     }
     BHT_EQ(w->puppet.context->device_memory, 0);
-    w->hits = w->puppet.context->pool->stats.device_hits;
+    w->hits = w->puppet.context->device_pool->stats.hits;
     puppet_close(&w->puppet);
 }
 

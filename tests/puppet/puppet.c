@@ -1,5 +1,4 @@
 #include "puppet.h"
-#include "supervisor/buffer/device_pool.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/callback.h"
@@ -55,8 +54,8 @@ void puppet_close(struct puppet *puppet) {
     bhi_opener_stop(context);
     bhi_pending_forget(context);
     bhi_context_lock(context);
-    bhi_pool_close(context);
-    bhi_device_pool_close(context);
+    bhi_pool_close(context->pool);
+    bhi_pool_close(context->device_pool);
     bhi_context_pump_unlock(context);
     bhi_context_unref(context);
 }
