@@ -1,8 +1,7 @@
 /* A host that gives the library one of each public struct that may grow, with a pattern behind it.
- * It is built with today's headers, with those that are frozen in include_0_2, and with ones in
- * which each struct has one more field (GROWN), and runs against a library that is older, as old,
- * or newer (CMakeLists.txt). What the library writes it writes within the struct. Usage: host
- * saxpy.spv */
+ * It is built with today's headers, and with ones in which each struct has one more field (GROWN),
+ * and runs against a library that is older, as old, or newer (CMakeLists.txt). What the library
+ * writes it writes within the struct. Usage: host saxpy.spv */
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,0 @@
-/* All public headers. */
-#include <bulkhead/bulkhead.h>
-#include <bulkhead/judge.h>
