@@ -135,6 +135,7 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
              "in %llu s) is spent; the last: %s",
              stream->name, stream->restart.budget,
              (unsigned long long)(stream->restart.window_ns / 1000000000), why->message);
+    trouble.reason = why->reason;
     bhi_stream_unavailable(stream, &trouble, true);
 }
 

@@ -436,27 +436,32 @@ void bhi_submission_end(struct bhi_submission *submission, const struct bhi_outc
     run_ripples(core);
 }
 
-static void end_unstarted(struct bhi_submission *submission, bh_status status, int32_t sys_errno,
-                          const char *message, const struct bhi_core_worker *worker) {
-    struct bhi_core *core = submission->stream->core;
+struct bhi_outcome bhi_outcome_unstarted(const bh_detail *why, uint64_t ended_ns) {
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    outcome.status = status;
+    outcome.status = why->status;
+    outcome.reason = why->reason;
+    outcome.sys_errno = why->sys_errno;
     outcome.executed = BH_EXECUTED_NO;
-    outcome.sys_errno = sys_errno;
-    outcome.worker_pid = worker ? worker->pid : 0;
-    outcome.device = worker ? worker->device : NULL;
-    outcome.ended_ns = core->ops->now_ns(core);
-    outcome.message = message;
-    bhi_submission_end(submission, &outcome);
+    outcome.ended_ns = ended_ns;
+    outcome.message = why->message;
+    return outcome;
 }
 
 void bhi_submission_end_unstarted(struct bhi_submission *submission, bh_status status,
                                   const char *message, const struct bhi_core_worker *worker) {
-    end_unstarted(submission, status, 0, message, worker);
+    struct bhi_core *core = submission->stream->core;
+    struct bhi_outcome outcome =
+        bhi_outcome_unstarted(&(bh_detail){.status = status}, core->ops->now_ns(core));
+    outcome.worker_pid = worker ? worker->pid : 0;
+    outcome.device = worker ? worker->device : NULL;
+    outcome.message = message;
+    bhi_submission_end(submission, &outcome);
 }
 
 void bhi_submission_end_unavailable(struct bhi_submission *submission, const bh_detail *why) {
-    end_unstarted(submission, why->status, why->sys_errno, why->message, NULL);
+    struct bhi_core *core = submission->stream->core;
+    const struct bhi_outcome outcome = bhi_outcome_unstarted(why, core->ops->now_ns(core));
+    bhi_submission_end(submission, &outcome);
 }
 
 void bhi_submission_fail_strict(struct bhi_submission *submission, const struct bh_event *failure) {

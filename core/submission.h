@@ -122,6 +122,8 @@ struct bhi_outcome {
     const char *message;
 };
 #define BHI_OUTCOME_INIT {.exit_code = -1, .command_index = BH_NO_COMMAND}
+/* How a submission that never started ends because of |why|, which has to outlive it. */
+struct bhi_outcome bhi_outcome_unstarted(const bh_detail *why, uint64_t ended_ns);
 
 /* Ends the submission: publishes its event, drops its buffers and edges, and takes it out of its
  * list. If it is poisoned, dooms everything that depends on it. */

@@ -204,10 +204,10 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     (void)cause_of_death(worker, &outcome, message, sizeof message);
     /* A library may abort, or report anything, where it cannot start a thread. */
     const bool threads = atomic_load(&header->refused_threads) > 0;
-    bhi_fail(why, BH_UNAVAILABLE, 0, "%s while starting (step %s)%s%s%s%s", message,
-             bhi_step_name(step), clean[0] ? ": " : "", clean,
-             threads ? "; it could not start a thread" : "",
-             threads ? bhi_limit_processes(limit) : "");
+    bhi_fail_for(why, BH_UNAVAILABLE, outcome.reason, "%s while starting (step %s)%s%s%s%s",
+                 message, bhi_step_name(step), clean[0] ? ": " : "", clean,
+                 threads ? "; it could not start a thread" : "",
+                 threads ? bhi_limit_processes(limit) : "");
 }
 
 /* Writes the line for the host's log: what happened, and what follows for the stream. */
@@ -280,7 +280,8 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     death.snapshot = snapshot;
     death.closing = worker->context->closed;
     if (was_running && !bhi_list_empty(&core->inflight)) {
-        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "%s", message); /* if nobody is blamed for it */
+        bhi_fail_for(&death.why, BH_UNAVAILABLE, death.outcome.reason, "%s",
+                     message); /* if nobody is blamed for it */
     } else if (was_running) {
         bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle: %s", core->pid,
                  core->kill_text[0] ? core->kill_text : message);

@@ -221,11 +221,7 @@ static bool is_charged(const struct bhi_submission *submission, struct bhi_outco
             ? NULL
             : bhi_tenant_trouble(stream->context, stream->tenant, NULL);
     if (trouble) {
-        *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
-        out->status = trouble->status;
-        out->executed = BH_EXECUTED_NO;
-        out->ended_ns = bhi_now_ns();
-        out->message = trouble->message;
+        *out = bhi_outcome_unstarted(trouble, bhi_now_ns());
     }
     return trouble;
 }

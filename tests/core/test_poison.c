@@ -521,6 +521,30 @@ static void test_lost_content_is_overwritten(void) {
     }
 }
 
+/* Both the submissions that an UNAVAILABLE stream has and those that it gets say why it is that. */
+static void an_unavailable_stream_gives_its_reason(void) {
+    static const bh_detail why = {.reason = BH_REASON_MEMORY_LIMIT, .message = "too much"};
+    struct stage s;
+    struct line lost;
+    set_up(&s);
+    bhi_stream_init(&lost.stream, &s.core, 1, 1000000);
+    struct bh_event *before = submit(&s, &lost, NULL, NULL);
+    while (lost.stream.state != BHI_STREAM_UNAVAILABLE) {
+        BHT_EQ(bhi_event_state(before), BH_EVENT_PENDING);
+        bhi_stream_lost_worker(&lost.stream, false, &why);
+    }
+    struct bh_event *after = submit(&s, &lost, NULL, NULL);
+    struct bh_event *events[] = {before, after};
+    for (int i = 0; i < 2; i++) {
+        BHT_EQ(events[i]->verdict.status, BH_UNAVAILABLE);
+        BHT_EQ(events[i]->verdict.reason, BH_REASON_MEMORY_LIMIT);
+        BHT_EQ(events[i]->verdict.executed, BH_EXECUTED_NO);
+        bhi_event_unref(events[i]);
+    }
+    bhi_stream_fini(&lost.stream);
+    tear_down(&s);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_the_earliest_origin_through_a_running_one),
@@ -539,6 +563,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_ended_at_its_deadline_from_its_turn_on),
         BHT_TEST(test_a_merged_deadline_is_not_late),
         BHT_TEST(test_lost_content_is_overwritten),
+        BHT_TEST(an_unavailable_stream_gives_its_reason),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
