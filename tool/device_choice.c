@@ -1,16 +1,11 @@
 #include "tool/device_choice.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/format.h"
 #include "tool/clock.h"
-#include "tool/complain.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
-#include "tool/verdict.h"
 
 static const uint64_t slice_ns = 50000000;
 static const uint64_t start_limit_ns = 60000000000u; /* for a worker to start */
@@ -36,7 +31,6 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
                           bh_detail *detail) {
     const bh_device_info *info;
     struct bhi_device_list list;
-    struct bhi_complaint complaint;
     bh_status status = try_selector(context, device, detail);
     if (bhi_interrupt_signal()) {
         return BH_TIMEOUT;
@@ -51,13 +45,9 @@ bh_status bhi_device_find(bh_context *context, const char *device, char out_sele
     if (status != BH_OK) {
         return status;
     }
-    status = detail->status = bhi_device_list_find(&list, device, &info, &complaint);
+    status = bhi_device_list_find(&list, device, &info, detail);
     if (status == BH_OK) {
         bhi_format(out_selector, BHI_SELECTOR, "%s", info->selector);
-    } else {
-        bhi_format(detail->message, sizeof detail->message, "%.400s; see bulkhead devices",
-                   complaint.text);
-        detail->reason = BH_REASON_SELECTOR;
     }
     bhi_device_list_free(&list);
     return status;
@@ -74,12 +64,6 @@ int bhi_device_choose(const char *command, bh_context *context, const char *devi
     if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
     }
-    if (status == BH_OK) {
-        return BHI_EXIT_READY;
-    }
-    if (detail.reason != BH_REASON_SELECTOR) {
-        return bhi_session_fail(command, "--device", status, &detail);
-    }
-    bhi_complain(command, "--device: %s", detail.message);
-    return bhi_verdict_exit_status(status);
+    return status == BH_OK ? BHI_EXIT_READY
+                           : bhi_session_fail(command, "--device", status, &detail);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/detail.h"
 #include "tool/session.h"
 #include "tool/task.h"
 
@@ -61,7 +62,7 @@ void bhi_device_list_free(struct bhi_device_list *list) {
 }
 
 bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *part,
-                               const bh_device_info **out_device, struct bhi_complaint *complaint) {
+                               const bh_device_info **out_device, bh_detail *detail) {
     char found[400] = "", all[400] = "";
     size_t matches = 0;
     /* A number is an index. It is not looked for in names, which contain versions: "llvmpipe (LLVM
@@ -81,11 +82,15 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
         matches++;
     }
     if (matches > 1) {
-        (void)bhi_refuse(complaint, "'%.100s' matches more than one device:%s", part, found);
-    } else if (matches == 0) {
-        (void)bhi_refuse(complaint, "no device matches '%.100s'; the devices are:%s", part, all);
+        return bhi_fail_for(detail, BH_INVALID_ARGUMENT, BH_REASON_SELECTOR,
+                            "'%.100s' matches more than one device:%s; see bulkhead devices", part,
+                            found);
     }
-    return matches == 1 ? BH_OK : matches ? BH_INVALID_ARGUMENT : BH_NO_DEVICE;
+    return matches ? BH_OK
+                   : bhi_fail_for(
+                         detail, BH_NO_DEVICE, BH_REASON_SELECTOR,
+                         "no device matches '%.100s'; the devices are:%s; see bulkhead devices",
+                         part, all);
 }
 
 static bool is_any(const char *device) {
@@ -95,7 +100,6 @@ static bool is_any(const char *device) {
 const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
                                              const char *device) {
     const bh_device_info *found = NULL;
-    struct bhi_complaint unused;
     if (!device || !*device || is_any(device)) {
         return list->count ? &list->devices[0] : NULL;
     }
@@ -108,7 +112,7 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
             return &list->devices[i];
         }
     }
-    return bhi_device_list_find(list, device, &found, &unused) == BH_OK ? found : NULL;
+    return bhi_device_list_find(list, device, &found, NULL) == BH_OK ? found : NULL;
 }
 
 /* Returns true for a device of the default driver, which is the driver of the first device. */

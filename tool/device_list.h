@@ -42,8 +42,8 @@ bool bhi_device_list_limits(const struct bhi_device_list *list, const char *devi
                             uint64_t *out_range, uint32_t *out_alignment);
 /* Finds the one device whose name or driver contains |part|; letter case does not count. A number
  * is compared with the selectors only. Returns BH_NO_DEVICE if none matches and BH_INVALID_ARGUMENT
- * if several do; the complaint lists their selectors. */
+ * if several do; the detail lists their selectors and has the reason SELECTOR. */
 bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *part,
-                               const bh_device_info **out_device, struct bhi_complaint *complaint);
+                               const bh_device_info **out_device, bh_detail *detail);
 
 #endif

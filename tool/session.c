@@ -93,7 +93,8 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
         bhi_text_append(message, sizeof message, "; --entry NAME chooses");
     }
     what = is_about_machine(message) ? NULL : what;
-    const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message);
+    const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message) &&
+                        (!detail || detail->reason != BH_REASON_SELECTOR);
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? advice_of(status, limit) : "");

@@ -85,29 +85,20 @@ static const char *refused_option(const struct bhi_run *run, bh_status status,
 /* The text is no selector: looks for devices whose name contains it. */
 static int resolve_device(struct bhi_run *run, bh_detail *detail) {
     const bh_device_info *device;
-    struct bhi_complaint complaint;
     struct bhi_device_list list;
 
     bh_stream_release(run->stream);
     run->stream = NULL;
     bh_status status = bhi_device_list_fetch(run->context, &list, detail);
-    if (status != BH_OK) {
-        return bhi_session_fail(run->request.command, "--device", status, detail);
-    }
-    status = bhi_device_list_find(&list, run->request.device, &device, &complaint);
-    if (status != BH_OK) {
-        bhi_device_list_free(&list);
-        bhi_complain(run->request.command, "--device: %s; see bulkhead devices", complaint.text);
-        bhi_ending_blame(status);
-        return bhi_verdict_exit_status(status);
-    }
-    status = make_stream(run, device->selector, detail);
-    bhi_device_list_free(&list);
     if (status == BH_OK) {
-        return BHI_EXIT_READY;
+        status = bhi_device_list_find(&list, run->request.device, &device, detail);
+        status = status == BH_OK ? make_stream(run, device->selector, detail) : status;
+        bhi_device_list_free(&list);
     }
-    return bhi_session_fail(run->request.command, refused_option(run, status, "--device"), status,
-                            detail);
+    return status == BH_OK
+               ? BHI_EXIT_READY
+               : bhi_session_fail(run->request.command, refused_option(run, status, "--device"),
+                                  status, detail);
 }
 
 static bool no_such_selector(bh_status status) {

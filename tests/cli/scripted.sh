@@ -410,12 +410,12 @@ rm -f loaded
 case_name="a device by a part of its name"
 cli "${good[@]}" --device "bad one" --json
 expect_status 3
-expect_object '.status == "REFUSED" and .code == "NO_DEVICE"'
+expect_object '.status == "REFUSED" and .code == "NO_DEVICE" and .reason == "SELECTOR"'
 expect_stderr "no device matches 'bad one'; the devices are: script:0 script:1 script:2"
 case_name="a part of the names of two devices"
 cli "${good[@]}" --device "not bad" --json
 expect_status 2
-expect_object '.status == "REFUSED" and .code == "INVALID_ARGUMENT"'
+expect_object '.status == "REFUSED" and .code == "INVALID_ARGUMENT" and .reason == "SELECTOR"'
 expect_stderr "'not bad' matches more than one device: script:0 script:2; see bulkhead devices"
 
 case_name="devices"
