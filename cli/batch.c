@@ -406,14 +406,14 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_STUCK:
         bhi_complain("batch", "%s; --resume tries again", complaint.text);
         return BHI_EXIT_ENVIRON;
+    case BHI_RUNNER_BROKEN:
+        bhi_complain("batch", "%s; --resume continues", complaint.text);
+        return BHI_EXIT_ENVIRON;
     case BHI_RUNNER_ENVIRON:
         break;
     }
-    /* A full disk of the state folder is reported already. */
-    const bool resumes = strstr(complaint.text, "--resume");
-    bhi_complain("batch", "%s%s%s", complaint.text,
-                 resumes || bhi_session_advises(complaint.text) ? "" : "; see bulkhead doctor",
-                 resumes ? "" : "; --resume continues");
+    bhi_complain("batch", "%s%s; --resume continues", complaint.text,
+                 bhi_session_advises(complaint.text) ? "" : "; see bulkhead doctor");
     return BHI_EXIT_ENVIRON;
 }
 
@@ -437,7 +437,7 @@ static int report(struct batch *batch, int exit_status) {
     };
     if (!bhi_queue_flush(batch->queue)) {
         if (exit_status != BHI_EXIT_ENVIRON && bhi_queue_broken(batch->queue, &complaint)) {
-            bhi_complain("batch", "%s", complaint.text);
+            bhi_complain("batch", "%s; --resume continues", complaint.text);
         }
         return BHI_EXIT_ENVIRON;
     }

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "batch/graph/names.h"
 #include "batch/job/file.h"
-#include "batch/job/object.h"
 #include "batch/runner/preflight.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -49,8 +48,7 @@ static void note_bad(struct bhi_batch_jobs *jobs, size_t line, const char *id, c
 /* A file that holds something else than jobs has thousands of lines that are not JSON. The first
  * few are listed, then their number is printed. */
 static bool complaint_repeats(struct bhi_batch_jobs *jobs, const struct bhi_complaint *complaint) {
-    return !strncmp(complaint->text, BHI_JOB_NOT_JSON, strlen(BHI_JOB_NOT_JSON)) &&
-           ++jobs->not_json > MOST_NOT_JSON;
+    return complaint->not_json && ++jobs->not_json > MOST_NOT_JSON;
 }
 
 /* Lines with one cause are one error; NULL: the line itself is the cause. */

@@ -9,5 +9,6 @@ bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...) {
     va_start(arguments, format);
     bhi_vformat(complaint->text, sizeof complaint->text, format, arguments);
     va_end(arguments);
+    complaint->not_json = false;
     return false;
 }

@@ -8,6 +8,7 @@
  * (base/text.h) before it is printed. */
 struct bhi_complaint {
     char text[1024];
+    bool not_json; /* the input is no JSON at all */
 };
 
 /* Fills in |complaint| and always returns false, so that a check can end with `return

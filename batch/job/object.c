@@ -206,8 +206,8 @@ json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complain
         if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory) {
             bhi_refuse(complaint, "out of memory");
         } else {
-            bhi_refuse(complaint, BHI_JOB_NOT_JSON "%s (read up to column %d)", error.text,
-                       error.column);
+            bhi_refuse(complaint, "not JSON: %s (read up to column %d)", error.text, error.column);
+            complaint->not_json = true;
         }
         return NULL;
     }

@@ -6,9 +6,6 @@
 
 #include "formats/complaint.h"
 
-/* The complaint about a line that is not JSON begins so. */
-#define BHI_JOB_NOT_JSON "not JSON: "
-
 /* Parses |text|, which must be one object with known keys of the right kinds. Returns NULL with a
  * complaint on failure. */
 json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complaint *complaint);

@@ -48,8 +48,8 @@ enum bhi_queue_result {
     BHI_QUEUE_OK,
     BHI_QUEUE_BAD_INPUT, /* for example: an id given twice, a cycle, another batch in the folder, a
                           * file as folder */
-    BHI_QUEUE_ENVIRON,   /* for example: in use by another process, another version, unreadable,
-                          * disk full */
+    BHI_QUEUE_BUSY,      /* another process has the folder */
+    BHI_QUEUE_ENVIRON,   /* for example: another version, unreadable, disk full */
 };
 
 /* How an attempt ended. */

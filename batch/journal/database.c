@@ -42,14 +42,12 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
     const int system_errno = journal->db ? sqlite3_system_errno(journal->db) : 0;
     char limit[BHI_LIMIT_TEXT];
     if (is_limited(rc, system_errno) && *bhi_limit_named(EFBIG, limit)) {
-        return bhi_refuse(complaint, "%.600s cannot be written: %s%s, then continue with --resume",
-                          path, strerror(EFBIG), limit);
+        return bhi_refuse(complaint, "%.600s cannot be written: %s%s", path, strerror(EFBIG),
+                          limit);
     }
     if (is_full(rc, system_errno)) {
         return bhi_refuse(complaint,
-                          "%.600s: the disk is full: free some space, then continue with --resume; "
-                          "the record is intact",
-                          path);
+                          "%.600s: the disk is full: free some space; the record is intact", path);
     }
     if ((rc & 0xff) == SQLITE_IOERR && bhi_lock_is_missing(system_errno)) {
         return bhi_lock_refuse_missing(journal->folder, system_errno, complaint);
@@ -71,10 +69,7 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
                           path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return bhi_refuse(
-            complaint,
-            "%.600s is locked by another program: end that program, then continue with --resume",
-            path);
+        return bhi_refuse(complaint, "%.600s is locked by another program: end that program", path);
     case SQLITE_NOMEM:
         return bhi_refuse(complaint, "%.600s: out of memory", path);
     default:
@@ -397,7 +392,10 @@ enum bhi_queue_result bhi_journal_open_database(struct bhi_journal *journal,
                       bhi_lock_take(&journal->lock, journal->state.fd, journal->folder,
                                     journal->path, complaint) &&
                       open_database(journal, options, out_batch, complaint);
-    return good ? BHI_QUEUE_OK : journal->state.is_none ? BHI_QUEUE_BAD_INPUT : BHI_QUEUE_ENVIRON;
+    return good                     ? BHI_QUEUE_OK
+           : journal->state.is_none ? BHI_QUEUE_BAD_INPUT
+           : journal->lock.busy     ? BHI_QUEUE_BUSY
+                                    : BHI_QUEUE_ENVIRON;
 }
 
 /* Gives the database the columns and tables that it lacks, and the version. */

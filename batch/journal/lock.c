@@ -52,14 +52,15 @@ struct bhi_lock_signature bhi_lock_read(int folder) {
     return signature;
 }
 
-static bool complain_held(int fd, const char *folder, struct bhi_complaint *complaint) {
-    const struct bhi_lock_signature signature = read_signature(fd);
+static bool complain_held(struct bhi_lock *lock, struct bhi_complaint *complaint) {
+    const struct bhi_lock_signature signature = read_signature(lock->fd);
     char here[BHI_HOST_NAME];
     const bool elsewhere = *signature.host && strcmp(signature.host, bhi_host_name(here)) != 0;
+    lock->busy = true;
     return bhi_refuse(complaint,
                       "%.600s is in use by another process%s%s%s%s: wait for its end, or give "
                       "another folder (--state)",
-                      folder, *signature.pid ? ", pid " : "", signature.pid,
+                      lock->path, *signature.pid ? ", pid " : "", signature.pid,
                       elsewhere ? " on " : "", elsewhere ? signature.host : "");
 }
 
@@ -127,7 +128,7 @@ static bool try_lock(struct bhi_lock *lock, const char *path, bool *out_again,
     }
     int error = flock(lock->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     if (error == EWOULDBLOCK) {
-        return complain_held(lock->fd, lock->path, complaint);
+        return complain_held(lock, complaint);
     }
     lock->made = made; /* so that a refused folder stays as it was */
     error = error ? error : try_records(lock->fd);
@@ -166,7 +167,7 @@ static bool read_touched(const struct bhi_lock *lock, struct timespec *out_time)
  * was not released by a process on another machine is taken only when the lock has not been touched
  * for a while: that process touches it more often (bhi_lock_beat). No clock is read: two times of
  * the same file are compared. */
-static bool await_silence(const struct bhi_lock *lock, struct bhi_complaint *complaint) {
+static bool await_silence(struct bhi_lock *lock, struct bhi_complaint *complaint) {
     const struct bhi_lock_signature signature = read_signature(lock->fd);
     const uint64_t until_ns = bhi_clock_ns() + lock->silence_ns;
     const uint64_t step_ns = lock->silence_ns / 20;
@@ -182,7 +183,7 @@ static bool await_silence(const struct bhi_lock *lock, struct bhi_complaint *com
         nanosleep(&step, NULL);
         if (read_touched(lock, &now) &&
             (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec)) {
-            return complain_held(lock->fd, lock->path, complaint);
+            return complain_held(lock, complaint);
         }
     }
     return !bhi_interrupt_signal() || bhi_refuse(complaint, "%.600s: cancelled", lock->path);

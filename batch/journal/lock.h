@@ -19,6 +19,7 @@ struct bhi_lock {
     int fd;                      /* -1: not held */
     bool made;                   /* it was made by us, and nothing has been accepted yet */
     bool has_signed;             /* we are in it */
+    bool busy;                   /* it could not be taken: another process has the folder */
     uint64_t silence_ns;         /* how long nobody on another machine must have touched it */
     int folder;                  /* the state folder; borrowed, as are: */
     const char *path, *database; /* its name and that of the database, for complaints */

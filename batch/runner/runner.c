@@ -568,7 +568,7 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
     if (result == BHI_RUNNER_ENVIRON) {
         *complaint = runner->why;
         /* With a broken journal the jobs only say that it is broken; the journal says why. */
-        (void)bhi_queue_broken(runner->queue, complaint);
+        result = bhi_queue_broken(runner->queue, complaint) ? BHI_RUNNER_BROKEN : result;
     }
     return result;
 }

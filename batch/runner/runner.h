@@ -17,7 +17,8 @@ enum bhi_runner_result {
     BHI_RUNNER_CANCELLED,   /* likewise, because options.cancelled said so */
     BHI_RUNNER_HALTED,      /* too many jobs have failed. Jobs that workers had have ended; the
                              * others are unchanged */
-    BHI_RUNNER_ENVIRON,     /* no worker can be started, or the queue is broken */
+    BHI_RUNNER_ENVIRON,     /* no worker can be started */
+    BHI_RUNNER_BROKEN,      /* the queue is broken; the complaint says what to do */
     BHI_RUNNER_STUCK,       /* all jobs have ended, except those whose complete outputs cannot be
                              * put in their places, and those that depend on them */
 };

@@ -236,8 +236,9 @@ void bhi_slurm_shard_look(const char *state, uint32_t shard,
     if (!database || access(database, F_OK) != 0) {
         return;
     }
-    if (bhi_slurm_shard_open(state, shard, &queue, &complaint) != BHI_QUEUE_OK) {
-        out_look->busy = strstr(complaint.text, "in use");
+    const enum bhi_queue_result result = bhi_slurm_shard_open(state, shard, &queue, &complaint);
+    out_look->busy = result == BHI_QUEUE_BUSY;
+    if (result != BHI_QUEUE_OK) {
         return;
     }
     bhi_queue_counts(queue, &out_look->counts);

@@ -359,7 +359,7 @@ static void test_another_machine_has_it(void) {
     path_of(&place, "lock", toucher.path);
     write_file(toucher.path, "used 4711 elsewhere\n", 20);
     BHT_EQ(pthread_create(&thread, NULL, touch, &toucher), 0);
-    BHT_EQ(open_after(&place, minute_ns, &queue, &complaint), BHI_QUEUE_ENVIRON);
+    BHT_EQ(open_after(&place, minute_ns, &queue, &complaint), BHI_QUEUE_BUSY);
     atomic_store(&toucher.stop, true);
     pthread_join(thread, NULL);
     BHT_STR_HAS(complaint.text, "is in use by another process, pid 4711 on elsewhere: wait");

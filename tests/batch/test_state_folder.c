@@ -28,8 +28,8 @@ static void test_one_process_at_a_time(void) {
     char c;
     BHT_EQ(read(ready[0], &c, 1), 1);
     sprintf(words, "is in use by another process, pid %ld", (long)child);
-    expect_no_open(&place, true, BHI_QUEUE_ENVIRON, words);
-    expect_no_open(&place, false, BHI_QUEUE_ENVIRON, words);
+    expect_no_open(&place, true, BHI_QUEUE_BUSY, words);
+    expect_no_open(&place, false, BHI_QUEUE_BUSY, words);
     close(done[1]);
     BHT_EQ(waitpid(child, NULL, 0), child);
     struct bhi_queue *queue = again(&place); /* however the other one ended */

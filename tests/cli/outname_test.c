@@ -20,7 +20,7 @@ static void accepted(void) {
         "tmp.AbC123XyZ0", "/tmp/tmp.aaaaaaaaaa", "z.a1B2c3", "z.jpegxx", "z.result",
         "z.safetensorsx", "z.2-final"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        struct bhi_complaint complaint = {""};
+        struct bhi_complaint complaint = {.text = ""};
         if (!bhi_outname_check(paths[i], "npy", &complaint)) {
             BHT_FAIL("'%s' is refused: %s", paths[i], complaint.text);
         }
@@ -62,7 +62,7 @@ static void refused(void) {
         {"z.sqlite3", "sqlite3"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct bhi_complaint complaint = {""};
+        struct bhi_complaint complaint = {.text = ""};
         char expected[200];
         snprintf(expected, sizeof expected,
                  "outputs are .npy files, and a name that ends in .%s may be taken for another "

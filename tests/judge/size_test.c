@@ -7,7 +7,7 @@ static const struct bhi_size_value values[] = {
     {"n", 100}, {"m", 7}, {"most", UINT64_MAX}, {"local_x", 64}};
 
 static void expect(const char *text, uint64_t expected) {
-    struct bhi_complaint complaint = {""};
+    struct bhi_complaint complaint = {.text = ""};
     uint64_t got = 0;
     if (!bhi_size_compute(text, values, BHT_COUNT(values), &got, &complaint)) {
         BHT_FAIL("%s: %s", text, complaint.text);
@@ -18,7 +18,7 @@ static void expect(const char *text, uint64_t expected) {
 }
 
 static void refuse(const char *text, const char *why) {
-    struct bhi_complaint complaint = {""};
+    struct bhi_complaint complaint = {.text = ""};
     uint64_t got = 0;
     if (bhi_size_compute(text, values, BHT_COUNT(values), &got, &complaint)) {
         BHT_FAIL("%s is %llu", text, (unsigned long long)got);

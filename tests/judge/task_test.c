@@ -33,14 +33,14 @@ static const char whole[] =
 static struct bhi_task task;
 
 static void parse(const char *text) {
-    struct bhi_complaint complaint = {""};
+    struct bhi_complaint complaint = {.text = ""};
     if (!bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
 }
 
 static void refuse_text(const char *text, const char *why) {
-    struct bhi_complaint complaint = {""};
+    struct bhi_complaint complaint = {.text = ""};
     if (bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
         BHT_FAIL("not refused: %s", why);
     }

@@ -281,7 +281,7 @@ static void test_sbatch_options(void) {
         {"-p", "--sbatch-option=--partition=VALUE"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        struct bhi_complaint complaint = {""};
+        struct bhi_complaint complaint = {.text = ""};
         const bool good = bhi_slurm_check_option(cases[i].option, &complaint);
         if (good != !cases[i].why || (!good && !strstr(complaint.text, cases[i].why))) {
             BHT_FAIL("%s: %d %s", cases[i].option, good, complaint.text);
@@ -391,7 +391,7 @@ static void test_a_probe_that_runs_on(void) {
     char folder[] = "/tmp/bulkhead-probe-XXXXXX", program[] = "/bin/true", here[] = "/";
     char *const none[] = {NULL};
     struct bhi_slurm_array array;
-    struct bhi_complaint complaint = {""};
+    struct bhi_complaint complaint = {.text = ""};
     BHT_NE(mkdtemp(folder), NULL);
     write_program(folder, "sbatch",
                   "for word; do case $word in --comment=*) echo \"${word#*=}\" > comment; esac; "

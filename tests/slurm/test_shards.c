@@ -294,6 +294,35 @@ static void test_logs(void) {
     BHT_TRUE(!bhi_slurm_shard_parse_log("slurmstepd: error: killed\nj2: oom_kill event"));
 }
 
+/* A shard is busy while a task has its folder, and not because its path says "in use". */
+static void a_shard_is_busy_while_a_task_has_its_folder(void) {
+    char root[] = "/tmp/bulkhead in use-XXXXXX", state[96], path[128];
+    struct bhi_complaint complaint;
+    struct bhi_slurm_shard_look look;
+    struct bhi_queue *queue;
+    BHT_NE(mkdtemp(root), NULL);
+    snprintf(path, sizeof path, "%s/shards", root);
+    BHT_EQ(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/shards/0000", root);
+    BHT_EQ(mkdir(path, 0700), 0);
+    snprintf(state, sizeof state, "%s/shards/0000/state", root);
+    const struct bhi_queue_options options = {.folder = state, .jobs_path = "jobs.jsonl"};
+    BHT_EQ(bhi_queue_open(&options, &queue, &complaint), BHI_QUEUE_OK);
+    bhi_slurm_shard_look(root, 0, &look);
+    BHT_TRUE(look.busy && !look.read);
+    BHT_TRUE(bhi_queue_close(queue));
+    bhi_slurm_shard_look(root, 0, &look);
+    BHT_TRUE(!look.busy && look.read);
+    snprintf(path, sizeof path, "%s/batch.db", state);
+    const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    BHT_EQ(write(fd, "not a database", 14), 14);
+    BHT_EQ(close(fd), 0);
+    bhi_slurm_shard_look(root, 0, &look);
+    BHT_TRUE(!look.busy && !look.read);
+    snprintf(path, sizeof path, "rm -r '%s'", root);
+    BHT_EQ(system(path), 0);
+}
+
 static void test_quotes(void) {
     static const struct {
         const char *text, *quoted;
@@ -383,7 +412,7 @@ static void test_devices(void) {
                                               .visible = cases[i].visible};
         const struct bhi_device_list list = {.devices = devices, .count = cases[i].devices};
         char selector[sizeof devices[0].selector];
-        struct bhi_complaint complaint = {""};
+        struct bhi_complaint complaint = {.text = ""};
         size_t unused;
         const bool good = bhi_slurm_device(&grant, &list, selector, &unused, &complaint);
         if (good != !!cases[i].selector || (good && strcmp(selector, cases[i].selector) != 0) ||
@@ -395,9 +424,16 @@ static void test_devices(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_cut),      BHT_TEST(test_cut_of_many), BHT_TEST(test_array),
-        BHT_TEST(test_comments), BHT_TEST(test_decisions),   BHT_TEST(test_endings),
-        BHT_TEST(test_quotes),   BHT_TEST(test_logs),        BHT_TEST(test_devices),
+        BHT_TEST(test_cut),
+        BHT_TEST(test_cut_of_many),
+        BHT_TEST(test_array),
+        BHT_TEST(test_comments),
+        BHT_TEST(test_decisions),
+        BHT_TEST(test_endings),
+        BHT_TEST(a_shard_is_busy_while_a_task_has_its_folder),
+        BHT_TEST(test_quotes),
+        BHT_TEST(test_logs),
+        BHT_TEST(test_devices),
         BHT_TEST(test_a_copy),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
