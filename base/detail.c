@@ -1,6 +1,7 @@
 #include "base/detail.h"
 #include "base/format.h"
 #include "base/limits.h"
+#include "base/status.h"
 #include "base/text.h"
 
 #include <signal.h>
@@ -8,43 +9,205 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fill(bh_detail *detail, bh_status status, int sys_errno, const char *format,
-                 va_list args) __attribute__((format(printf, 4, 0)));
+static const struct row {
+    bh_status status;
+    bh_subject subject;
+} rows[] = {
+#define BH_REASON(NAME, value, STATUS, FROM, SUBJECT, sentence, advice)                            \
+    [value] = {BH_##STATUS, BH_SUBJECT_##SUBJECT},
+#include "base/reason.def"
+#undef BH_REASON
+};
+_Static_assert(sizeof rows / sizeof rows[0] <= BHI_MOST_OF_REASON + 1, "it is sent as that");
 
-static void fill(bh_detail *detail, bh_status status, int sys_errno, const char *format,
-                 va_list args) {
-    *detail = (bh_detail){.status = status, .sys_errno = sys_errno};
-    int length = bhi_vformat(detail->message, sizeof detail->message, format, args);
-    if (sys_errno && length >= 0 && (size_t)length < sizeof detail->message) {
-        char buffer[128], limit[BHI_LIMIT_TEXT];
-        bhi_format(detail->message + length, sizeof detail->message - (size_t)length, ": %s%s",
-                   strerror_r(sys_errno, buffer, sizeof buffer), bhi_limit_named(sys_errno, limit));
+static const struct row *row_of(bh_reason reason) {
+    return &rows[(size_t)reason < sizeof rows / sizeof rows[0] ? reason : BH_REASON_NONE];
+}
+
+bh_status bhi_why_status(const struct bhi_why *why) {
+    return why->status ? why->status : row_of(why->reason)->status;
+}
+
+static const char *text_of(const char *text) {
+    return text ? text : "";
+}
+
+static int write_name(char *out, size_t capacity, const struct bhi_why *why) {
+    if (why->indexed) {
+        bhi_format(out, capacity, "%s[%llu]", text_of(why->name), (unsigned long long)why->index);
+    } else {
+        bhi_format(out, capacity, "%s", text_of(why->name));
+    }
+    bhi_text_line(out, capacity, out, strlen(out));
+    return (int)strlen(out);
+}
+
+/* Writes what stands for the placeholder that |at| begins with. Returns the length of that. */
+static int fill_in(char *out, size_t capacity, const char *at, const struct bhi_why *why,
+                   size_t *out_skip) {
+    char buffer[128];
+    const unsigned long long number = at[1] == 'v' ? why->value : why->limit;
+    *out_skip = strcspn(at, "}") + 1;
+    const char *unit = memchr(at, ':', *out_skip);
+    switch (unit ? unit[1] : at[1]) {
+    case 'n': /* {name} */
+        return write_name(out, capacity, why);
+    case 't': /* {text} */
+        return bhi_format(out, capacity, "%s", text_of(why->text));
+    case 'e': /* {error} */
+        return bhi_format(out, capacity, "%s", strerror_r(why->sys_errno, buffer, sizeof buffer));
+    case 'h': /* {value:hex} */
+        return bhi_format(out, capacity, "0x%llx", number);
+    case 'M': /* {limit:MiB} */
+        return bhi_format(out, capacity, "%llu", number >> 20);
+    case 'm': /* {limit:ms} */
+        return bhi_format(out, capacity, "%s", bhi_text_time(number, buffer));
+    default:
+        return bhi_format(out, capacity, "%llu", number);
+    }
+}
+
+size_t bhi_sentence(char *out, size_t capacity, const struct bhi_why *why) {
+    char error[128];
+    const char *at = bh_reason_text(why->reason);
+    int used = bhi_format(out, capacity, "%.200s%s%s", text_of(why->place), why->place ? ": " : "",
+                          text_of(why->said));
+    for (size_t skip; *at && !why->said; at += skip) {
+        const size_t left = capacity - (size_t)used;
+        skip = strcspn(at, "{[]");
+        if (skip) {
+            used += bhi_format(out + used, left, "%.*s", (int)skip, at);
+        } else if (*at == '{') {
+            used += fill_in(out + used, left, at, why, &skip);
+        } else { /* what stands in [] is for a text */
+            skip = *at == ']' || text_of(why->text)[0] ? 1 : strcspn(at, "]") + 1;
+        }
+    }
+    if (why->sys_errno && why->reason != BH_REASON_NONE && why->reason != BH_REASON_REFUSED &&
+        !why->said) {
+        used += bhi_format(out + used, capacity - (size_t)used, "%s%s", used ? ": " : "",
+                           strerror_r(why->sys_errno, error, sizeof error));
     }
     /* It may quote a path or a name of any bytes. */
-    bhi_text_sanitise(detail->message, sizeof detail->message, detail->message,
-                      sizeof detail->message);
+    bhi_text_sanitise(out, capacity, out, (size_t)used);
+    return strlen(out);
+}
+
+/* Appends what to do. It is not cut: the sentence is. */
+static void advise(bh_detail *detail, const char *joint, const char *advice) {
+    size_t used = (size_t)detail->sentence + detail->sentence_length;
+    const size_t size = sizeof detail->message, most = size - strlen(joint) - strlen(advice) - 1;
+    if (used > most) { /* between two characters */
+        for (used = most; ((uint8_t)detail->message[used] & 0xc0) == 0x80; used--) {
+        }
+        detail->sentence_length = (uint16_t)(used - detail->sentence);
+    }
+    bhi_format(detail->message + used, size - used, "%s%s", joint, advice);
+    detail->advice = (uint16_t)(used + strlen(joint));
+}
+
+static void fill(bh_detail *detail, const char *call, const struct bhi_why *why) {
+    char limit[BHI_LIMIT_TEXT], advice[BHI_REASON_ADVICE];
+    const bool special = *text_of(why->advice);
+    const char *given = special ? why->advice : bh_reason_advice(why->reason);
+    const bh_subject kind = why->subject ? why->subject : row_of(why->reason)->subject;
+    *detail = (bh_detail){.status = bhi_why_status(why),
+                          .reason = why->reason,
+                          .subject = why->name ? kind : BH_SUBJECT_NONE,
+                          .sys_errno = why->sys_errno,
+                          .vk_result = why->vk_result,
+                          .value = why->value,
+                          .limit = why->limit};
+    write_name(detail->subject_name, sizeof detail->subject_name, why);
+    const int begin = bhi_format(detail->message, 256, "%s%s", call, *call ? ": " : "");
+    detail->sentence = (uint16_t)begin;
+    detail->sentence_length = (uint16_t)bhi_sentence(detail->message + begin,
+                                                     sizeof detail->message - (size_t)begin, why);
+    if (*given) {
+        bhi_text_line(advice, sizeof advice, given, strlen(given));
+        const char *joint =
+            why->reason == BH_REASON_REFUSED ? "; to allow it: " : "; to correct it: ";
+        advise(detail, special ? joint : "; ", advice);
+    } else if (*bhi_limit_named(why->sys_errno, limit)) {
+        advise(detail, "; ", limit + strlen("; "));
+    }
+}
+
+/* Fails for |why|, which has something behind it. */
+static void fill_after(bh_detail *detail, const char *call, const struct bhi_why *why) {
+    const bh_detail after = *why->after; /* it may be |detail| */
+    const size_t end = (size_t)after.sentence + after.sentence_length;
+    char text[sizeof after.message], joint[32];
+    struct bhi_why whole = *why;
+    bhi_format(text, sizeof text, "%.*s", (int)after.sentence_length,
+               after.message + after.sentence);
+    whole.text = text;
+    fill(detail, call, &whole);
+    if (after.advice && !detail->advice) {
+        bhi_format(joint, sizeof joint, "%.*s", (int)(after.advice - end), after.message + end);
+        advise(detail, joint, after.message + after.advice);
+    }
+}
+
+bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why *why) {
+    const bh_status status = bhi_why_status(why);
+    if (detail && why->after) {
+        fill_after(detail, call, why);
+    } else if (detail) {
+        fill(detail, call, why);
+    }
+    return status;
 }
 
 bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
+    char message[sizeof detail->message], error[128];
     if (detail) {
         va_list args;
         va_start(args, format);
-        fill(detail, status, sys_errno, format, args);
+        const size_t length = (size_t)bhi_vformat(message, sizeof message, format, args);
         va_end(args);
+        if (sys_errno) {
+            bhi_format(message + length, sizeof message - length, ": %s",
+                       strerror_r(sys_errno, error, sizeof error));
+        }
+        fill(detail, "",
+             &(struct bhi_why){.text = message, .status = status, .sys_errno = sys_errno});
     }
     return status;
 }
 
-bh_status bhi_fail_for(bh_detail *detail, bh_status status, bh_reason reason, const char *format,
-                       ...) {
-    if (detail) {
-        va_list args;
-        va_start(args, format);
-        fill(detail, status, 0, format, args);
-        va_end(args);
-        detail->reason = reason;
+void bhi_tell(struct bhi_told *out, const struct bhi_why *why) {
+    *out = (struct bhi_told){.reason = why->reason,
+                             .subject = why->subject ? why->subject : row_of(why->reason)->subject,
+                             .sys_errno = why->sys_errno,
+                             .vk_result = why->vk_result,
+                             .value = why->value,
+                             .limit = why->limit};
+    write_name(out->name, sizeof out->name, why);
+    bhi_text_sanitise(out->text, sizeof out->text, text_of(why->text), strlen(text_of(why->text)));
+    bhi_text_line(out->advice, sizeof out->advice, text_of(why->advice),
+                  strlen(text_of(why->advice)));
+}
+
+bool bhi_told_read(struct bhi_told *told, uint32_t status, struct bhi_why *out) {
+    if (!bhi_reason_from_worker(told->reason, status) || !bhi_subject_exists(told->subject) ||
+        told->sys_errno < 0 || told->sys_errno > 4095) {
+        return false;
     }
-    return status;
+    bhi_text_line(told->name, sizeof told->name, told->name, sizeof told->name);
+    bhi_text_line(told->text, sizeof told->text, told->text, sizeof told->text);
+    bhi_text_line(told->advice, sizeof told->advice, told->advice, sizeof told->advice);
+    *out = (struct bhi_why){.reason = (bh_reason)told->reason,
+                            .subject = (bh_subject)told->subject,
+                            .status = (bh_status)status,
+                            .sys_errno = told->sys_errno,
+                            .vk_result = told->vk_result,
+                            .name = told->name[0] ? told->name : NULL,
+                            .value = told->value,
+                            .limit = told->limit,
+                            .text = told->text,
+                            .advice = told->advice};
+    return true;
 }
 
 const char *bhi_signal_name(int signal) {

@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include <stddef.h>
+
 static const char unknown[] = "UNKNOWN";
 
 const char *bh_status_name(bh_status status) {
@@ -46,32 +48,50 @@ bh_status_class bh_status_classify(bh_status status) {
     return BH_STATUS_CLASS_NONE;
 }
 
-const char *bh_reason_name(bh_reason reason) {
-    switch (reason) {
-#define BH_REASON(NAME, value, text)                                                               \
-    case BH_REASON_##NAME:                                                                         \
-        return #NAME;
+static const struct {
+    const char *name, *text, *advice;
+    bh_status from; /* the status with which a worker may give it; BH_OK: no worker may */
+} reasons[] = {
+#define FROM_HOST(STATUS)   BH_OK
+#define FROM_WORKER(STATUS) BH_##STATUS
+#define BH_REASON(NAME, value, STATUS, FROM, SUBJECT, sentence, advice)                            \
+    [value] = {#NAME, sentence, advice, FROM_##FROM(STATUS)},
 #include "base/reason.def"
 #undef BH_REASON
-    }
-    return unknown;
+};
+#define REASONS (sizeof reasons / sizeof reasons[0])
+
+static const char *const subjects[] = {
+#define BH_SUBJECT(NAME, value, text) [value] = #NAME,
+#include "base/subject.def"
+#undef BH_SUBJECT
+};
+#define SUBJECTS (sizeof subjects / sizeof subjects[0])
+
+const char *bh_reason_name(bh_reason reason) {
+    return (size_t)reason < REASONS ? reasons[reason].name : unknown;
 }
 
 const char *bh_reason_text(bh_reason reason) {
-    switch (reason) {
-#define BH_REASON(NAME, value, text)                                                               \
-    case BH_REASON_##NAME:                                                                         \
-        return text;
-#include "base/reason.def"
-#undef BH_REASON
-    }
-    return "an unknown reason: the library is newer than the program";
+    return (size_t)reason < REASONS ? reasons[reason].text
+                                    : "an unknown reason: the library is newer than the program";
+}
+
+const char *bh_reason_advice(bh_reason reason) {
+    return (size_t)reason < REASONS ? reasons[reason].advice : "";
+}
+
+const char *bh_subject_name(bh_subject subject) {
+    return bhi_subject_exists(subject) ? subjects[subject] : unknown;
+}
+
+bool bhi_subject_exists(uint32_t subject) {
+    return subject < SUBJECTS;
 }
 
 bool bhi_reason_from_worker(uint32_t code, uint32_t status) {
     return code == BH_REASON_NONE ||
-           (code == BH_REASON_ENTRY_POINT && status == BH_INVALID_KERNEL) ||
-           (code == BH_REASON_WORKGROUPS && status == BH_LIMIT_EXCEEDED);
+           (code < REASONS && reasons[code].from != BH_OK && reasons[code].from == status);
 }
 
 /* A worker may not report how a worker died, a cancellation, or the loss of other submissions: the

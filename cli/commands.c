@@ -55,6 +55,7 @@ static const struct bhi_section run_sections[] = {
      "...\n"
      "  reason       why, where code alone does not say it: \"MEMORY_LIMIT\", \"ENTRY_POINT\",\n"
      "               ... (bulkhead/reason_codes.h), or null\n"
+     "  subject      what the reason is about: {kind, name}, or null\n"
      "  signal       number of the signal that killed the worker, or null\n"
      "  kernel       name of the kernel: the name of its file\n"
      "  kernel_hash  64 hexadecimal digits: code, entry point, constants, --trusted\n"
@@ -79,8 +80,8 @@ static const struct bhi_section run_sections[] = {
      "  times        null, or with --time {device, host}, each {warm_up_ms, min_ms,\n"
      "               median_ms, p99_ms}, or null if it is not known; the last three are null\n"
      "               without --repeat\n"
-     "  error        null if READY, otherwise {code, reason, message, file, line, log}, the key\n"
-     "               that each command prints when it fails"},
+     "  error        null if READY, otherwise {code, reason, subject, message, file, line,\n"
+     "               log}, the key that each command prints when it fails"},
 };
 
 static const struct bhi_example run_examples[] = {
@@ -149,8 +150,8 @@ static const struct bhi_section inspect_sections[] = {
      "  spirv_version  \"1.3\"\n"
      "  guard          null, or with --guarded {set, binding, loops, left_alone,\n"
      "                 covered, lowered, polled, clamps, zeroed, disassembly}\n\n"
-     "If the command fails, the object has the one key error: {code, reason, message, file, line, "
-     "log}. "
+     "If the command fails, the object has the one key error: {code, reason, subject, message, "
+     "file, line, log}. "
      "code is the name of a status, such as \"COMPILE_FAILED\". file, line and log are those of "
      "bulkhead run --json. No object is printed if the command line cannot be parsed."},
     {"JSON of arrays",
@@ -353,7 +354,7 @@ static const struct bhi_section judge_sections[] = {
      "flushed_bytes: "
      "null without --time, otherwise what is written before each timed run. If no candidate is "
      "judged, an object "
-     "{error: {code, reason, message, file, line, log}} as of bulkhead inspect --json."},
+     "{error: {code, reason, subject, message, file, line, log}} as of bulkhead inspect --json."},
 };
 
 static const struct bhi_example judge_examples[] = {
@@ -420,7 +421,7 @@ static const struct bhi_section devices_sections[] = {
      "(null: the driver does not say), pci (null: the same), max_groups, max_group_invocations, "
      "max_shared_bytes, max_push_bytes, max_storage_range, max_uniform_range, storage_alignment, "
      "uniform_alignment, import_alignment, features. If the command fails, an object "
-     "{error: {code, reason, message, file, line, log}} as of bulkhead inspect --json."},
+     "{error: {code, reason, subject, message, file, line, log}} as of bulkhead inspect --json."},
 };
 
 static const struct bhi_example devices_examples[] = {
@@ -452,7 +453,7 @@ static const struct bhi_section doctor_sections[] = {
      "One object per check: group (kernel, sandbox, driver), name, required, result (holds, "
      "absent, broken), text, advice. device_memory has the numbers behind the checks of that name "
      "(docs/devices.md). If the checks or the trace cannot run, an object "
-     "{error: {code, reason, message, file, line, log}} as of bulkhead inspect --json.\n\n"
+     "{error: {code, reason, subject, message, file, line, log}} as of bulkhead inspect --json.\n\n"
      "With --trace-driver one object: driver, version, made_for (glob patterns), known_version, "
      "tried, complete, unknown, dropped (numbers of calls), failure, left_out, calls; each call "
      "has phase, "

@@ -190,6 +190,8 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     struct bh_verdict *verdict = &event->verdict;
     verdict->status = outcome->status;
     verdict->reason = outcome->reason;
+    verdict->subject = outcome->subject;
+    verdict->value = outcome->value;
     verdict->executed = outcome->executed;
     verdict->blame = submission->repeat == BHI_REPEAT_ALWAYS ? BH_BLAME_NONE : outcome->blame;
     verdict->signal = outcome->signal;
@@ -214,6 +216,8 @@ static void judge(struct bhi_submission *submission, const struct bhi_outcome *o
     if (outcome->status != BH_OK) {
         event->copy_failed = event->library && submission->repeat == BHI_REPEAT_ALWAYS;
         event->words = 0;
+        copy_text(verdict->subject_name, sizeof verdict->subject_name,
+                  outcome->subject_name ? outcome->subject_name : "");
         event->origin_tick = outcome->tick ? outcome->tick : ++core->ticks;
         bhi_format(verdict->message, sizeof verdict->message, "%s",
                    outcome->message && outcome->message[0] ? outcome->message
@@ -270,6 +274,8 @@ static void inherit(struct bhi_submission *submission, const struct bh_event *ca
         bh_status_classify(event->verdict.status) == BH_STATUS_CLASS_GUILTY) {
         event->verdict.status = BH_WORKER_LOST;
         event->verdict.reason = BH_REASON_NONE;
+        event->verdict.subject = BH_SUBJECT_NONE;
+        event->verdict.subject_name[0] = '\0';
     }
     const uint32_t hops = event->verdict.hops;
     if (hops) {

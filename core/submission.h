@@ -108,6 +108,9 @@ void bhi_submission_enqueue(struct bhi_submission *submission);
 struct bhi_outcome {
     bh_status status;
     bh_reason reason;
+    bh_subject subject;
+    const char *subject_name; /* NULL: none */
+    uint64_t value;
     bh_executed executed;
     bh_blame blame;
     int32_t signal, exit_code, vk_result, sys_errno;

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PROGRESS_VERSION 4u
+#define PROGRESS_VERSION 5u
 #define MAX_RESULTS      (1u << 20)
 
 _Static_assert(sizeof(struct bhi_progress_header) <= 4096, "the header is one page");
@@ -86,14 +86,14 @@ void bhi_progress_unmap(struct bhi_progress *progress) {
 }
 
 void bhi_progress_result(struct bhi_progress *progress, const struct bhi_result *result,
-                         const char *text) {
+                         const struct bhi_why *why) {
     progress->results[result->seq & progress->mask] = *result;
-    if (!text) {
+    if (!why) {
         return;
     }
     struct bhi_error_slot *slot = &progress->errors[result->seq % BHI_ERROR_SLOTS];
     slot->seq = result->seq;
-    bhi_text_sanitise(slot->text, sizeof slot->text, text, strlen(text));
+    bhi_tell(&slot->told, why);
 }
 
 void bhi_progress_publish(struct bhi_progress *progress, uint64_t seq, uint64_t tail) {
@@ -111,12 +111,9 @@ void bhi_progress_step(struct bhi_progress *progress, enum bhi_step step) {
     atomic_store_explicit(&progress->header->step, (uint32_t)step, memory_order_release);
 }
 
-void bhi_progress_step_failed(struct bhi_progress *progress, uint32_t status, int error,
-                              const char *text) {
-    struct bhi_progress_header *h = progress->header;
-    h->step_status = status;
-    h->step_error = error;
-    bhi_text_sanitise(h->step_text, sizeof h->step_text, text, strlen(text));
+void bhi_progress_step_failed(struct bhi_progress *progress, const struct bhi_why *why) {
+    bhi_tell(&progress->header->step_told, why);
+    progress->header->step_status = (uint32_t)bhi_why_status(why);
 }
 
 /* -- supervisor ---------------------------------------------------------------------------- */
@@ -202,11 +199,12 @@ static void copy_once(void *out, const void *from, size_t bytes) {
 }
 
 int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
-                      char text[BHI_ERROR_TEXT]) {
+                      struct bhi_told *out_told, char text[BHI_ERROR_TEXT]) {
     struct bhi_result r;
+    *out_told = (struct bhi_told){0};
     text[0] = '\0';
     copy_once(&r, &view->results[seq & view->mask], sizeof r);
-    if (r.seq != seq || r.executed > 2 || !bhi_reason_from_worker(r.reason, r.status) ||
+    if (r.seq != seq || r.executed > 2 ||
         (r.status != BH_OK && !bhi_status_from_worker(r.status)) ||
         (r.bad_memory && r.status != BH_VULKAN)) {
         return -EPROTO;
@@ -221,8 +219,13 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
     if (r.status != BH_OK) {
         struct bhi_error_slot slot;
         copy_once(&slot, &view->errors[seq % BHI_ERROR_SLOTS], sizeof slot);
+        struct bhi_why why;
         if (slot.seq == seq) {
-            bhi_text_line(text, BHI_ERROR_TEXT, slot.text, sizeof slot.text);
+            if (!bhi_told_read(&slot.told, r.status, &why)) {
+                return -EPROTO;
+            }
+            bhi_sentence(text, BHI_ERROR_TEXT, &why);
+            *out_told = slot.told;
         }
     }
     *out = r;

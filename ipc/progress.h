@@ -12,6 +12,8 @@
 #ifndef BHI_IPC_PROGRESS_H
 #define BHI_IPC_PROGRESS_H
 
+#include "base/detail.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +22,7 @@
 #define BHI_PROGRESS_MAGIC   0x4250524fu /* "BPRO" */
 #define BHI_PROGRESS_RESULTS 4096u       /* submissions in flight in one lane, at most */
 #define BHI_ERROR_SLOTS      64u
-#define BHI_ERROR_TEXT       512u
+#define BHI_ERROR_TEXT       BHI_REASON_TEXT
 #define BHI_NO_COMMAND       UINT32_MAX
 /* A worker keeps the pipelines of this many kernels. A kernel that has run is not compiled again
  * before so many others have run. */
@@ -59,11 +61,10 @@ struct bhi_progress_header {
     _Atomic uint64_t load_seq;
     _Atomic uint64_t load_bytes;
     /* The current step of the start (BHI_STEP_*), for the message about a worker that dies while it
-     * starts. If the start fails, errno and a text are written before the worker exits. */
+     * starts. If the start fails, the reason is written before the worker exits. */
     _Atomic uint32_t step;
-    int32_t step_error;
     uint32_t step_status; /* bh_status, 0: none */
-    char step_text[BHI_ERROR_TEXT];
+    struct bhi_told step_told;
 };
 
 /* Start-up steps, in order; names in progress.c. */
@@ -95,14 +96,13 @@ struct bhi_result {
     uint32_t executed;   /* bh_executed of the failed submission */
     uint64_t device_ns;  /* BHI_RECORD_TIMED: how long the device was busy; 0: unknown */
     uint64_t bad_memory; /* BH_VULKAN: id of a buffer whose device memory is nothing to import */
-    uint32_t reason;     /* bh_reason of the failed submission */
-    uint32_t unused;     /* so that each is one cache line: of every other one two would be read */
+    uint64_t unused;     /* so that each is one cache line: of every other one two would be read */
 };
 
-/* The text of a failed submission, in errors[seq % BHI_ERROR_SLOTS]. */
+/* Why a submission failed, in errors[seq % BHI_ERROR_SLOTS]. */
 struct bhi_error_slot {
     uint64_t seq;
-    char text[BHI_ERROR_TEXT];
+    struct bhi_told told;
 };
 
 /* Bytes of a progress memfd with |results| entries. */
@@ -121,17 +121,16 @@ struct bhi_progress {
 /* Verifies seals and size, maps read-write. Returns 0 or -errno. */
 int bhi_progress_map(struct bhi_progress *progress, int fd, uint64_t bytes);
 void bhi_progress_unmap(struct bhi_progress *progress);
-/* Writes the result of result->seq and, unless |text| is NULL, its error slot. Call
+/* Writes the result of result->seq and, unless |why| is NULL, its error slot. Call
  * bhi_progress_publish afterwards. */
 void bhi_progress_result(struct bhi_progress *progress, const struct bhi_result *result,
-                         const char *text);
+                         const struct bhi_why *why);
 /* Publishes everything up to |seq|: tail, completed_seq, completed_word (each with release). Then
  * the caller fences, and calls bhi_progress_wake() if lane.waiters is not 0. */
 void bhi_progress_publish(struct bhi_progress *progress, uint64_t seq, uint64_t tail);
 void bhi_progress_wake(struct bhi_progress *progress);
 void bhi_progress_step(struct bhi_progress *progress, enum bhi_step step);
-void bhi_progress_step_failed(struct bhi_progress *progress, uint32_t status, int error,
-                              const char *text);
+void bhi_progress_step_failed(struct bhi_progress *progress, const struct bhi_why *why);
 
 /* -- supervisor side ------------------------------------------------------------------------ */
 struct bhi_progress_view {
@@ -155,10 +154,11 @@ void bhi_progress_destroy(struct bhi_progress_view *view);
 int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64_t head,
                       uint64_t *out_completed, uint64_t *out_tail);
 /* Copies the result of |seq|, which must be completed, and checks it: seq matches, status is BH_OK
- * or a code that a worker may report, executed is in range. Times in the future are clamped. |text|
- * gets the error's text (sanitised, NUL-terminated) or "". Returns 0 or -EPROTO. */
+ * or a code that a worker may report, executed is in range, the reason is one that it may give with
+ * that status. Times in the future are clamped. |out_told| gets the reason, with clean texts, or
+ * zeros; |text| its sentence, or "". Returns 0 or -EPROTO. */
 int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
-                      char text[BHI_ERROR_TEXT]);
+                      struct bhi_told *out_told, char text[BHI_ERROR_TEXT]);
 /* After a death: the newest submission that may have started, from |completed| (none) to
  * |published|. */
 uint64_t bhi_progress_started(const struct bhi_progress_view *view, uint64_t completed,

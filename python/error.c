@@ -30,11 +30,18 @@ static PyObject *message_of(bh_status status, const bh_detail *detail) {
     return bhi_py_text(detail->message[0] ? detail->message : bh_status_text(status));
 }
 
+/* (reason, subject, its name, value, limit) */
+static PyObject *reason_of(const bh_detail *why) {
+    return Py_BuildValue("(iiNKK)", (int)why->reason, (int)why->subject,
+                         bhi_py_text(why->subject_name), (unsigned long long)why->value,
+                         (unsigned long long)why->limit);
+}
+
 PyObject *bhi_py_fail(bh_status status, const bh_detail *detail) {
     const bh_detail *why = detail_of(status, detail);
-    return set_exception(PyObject_CallFunction(
-        bhi_py.make_error, "iNiiii", (int)status, message_of(status, why), (int)why->sys_errno,
-        (int)why->cause, (int)why->signal, (int)why->reason));
+    return set_exception(PyObject_CallFunction(bhi_py.make_error, "iNiiiN", (int)status,
+                                               message_of(status, why), (int)why->sys_errno,
+                                               (int)why->cause, (int)why->signal, reason_of(why)));
 }
 
 PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail) {
@@ -43,8 +50,8 @@ PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail) {
         return bhi_py_fail(status, detail);
     }
     const bh_detail *why = detail_of(status, detail);
-    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "OiNi", Py_None, (int)status,
-                                               message_of(status, why), (int)why->reason));
+    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "OiNN", Py_None, (int)status,
+                                               message_of(status, why), reason_of(why)));
 }
 
 PyObject *bhi_py_refuse(bh_status status, const char *format, ...) {
@@ -54,7 +61,7 @@ PyObject *bhi_py_refuse(bh_status status, const char *format, ...) {
     va_end(arguments);
     if (message) {
         set_exception(
-            PyObject_CallFunction(bhi_py.make_error, "iOiiii", (int)status, message, 0, 0, 0, 0));
+            PyObject_CallFunction(bhi_py.make_error, "iOiii()", (int)status, message, 0, 0, 0));
         Py_DECREF(message);
     }
     return NULL;
@@ -96,5 +103,5 @@ void bhi_py_add_log(PyObject *log) {
 }
 
 PyObject *bhi_py_fail_event(PyObject *event) {
-    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "Oisi", event, 0, "", 0));
+    return set_exception(PyObject_CallFunction(bhi_py.make_poison, "Ois()", event, 0, ""));
 }

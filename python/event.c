@@ -126,14 +126,15 @@ static PyObject *event_verdict(PyObject *self, PyObject *unused) {
         return bhi_py_fail(status, NULL);
     }
     return Py_BuildValue(
-        "(iiiiiiiKKIIIiKKKKNy#NNiKNi)", (int)v.status, (int)bh_verdict_classify(&v),
+        "(iiiiiiiKKIIIiKKKKNy#NNiKNiiNK)", (int)v.status, (int)bh_verdict_classify(&v),
         (int)v.executed, (int)v.signal, (int)v.exit_code, (int)v.vk_result, (int)v.sys_errno,
         (unsigned long long)v.event, (unsigned long long)v.origin, v.hops, v.other_causes,
         v.command_index, (int)v.worker_pid, (unsigned long long)v.limit,
         (unsigned long long)v.submitted_ns, (unsigned long long)v.started_ns,
         (unsigned long long)v.ended_ns, bhi_py_text(v.kernel_name), (const char *)v.kernel_hash,
         (Py_ssize_t)sizeof v.kernel_hash, bhi_py_text(v.stream_name), bhi_py_text(v.message),
-        (int)v.blame, (unsigned long long)v.device_ns, bhi_py_text(v.device), (int)v.reason);
+        (int)v.blame, (unsigned long long)v.device_ns, bhi_py_text(v.device), (int)v.reason,
+        (int)v.subject, bhi_py_text(v.subject_name), (unsigned long long)v.value);
 }
 
 static PyObject *get_id(PyObject *self, void *unused) {

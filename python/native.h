@@ -32,8 +32,8 @@ struct bhi_py_module {
     PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log;
     PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_module,
         *new_event;            /* the Python classes */
-    PyObject *make_error;      /* (status, message, errno, cause, signal, reason) -> exception */
-    PyObject *make_poison;     /* (event or None, status, message, reason) -> exception */
+    PyObject *make_error;      /* (status, message, errno, cause, signal, why) -> exception */
+    PyObject *make_poison;     /* (event or None, status, message, why) -> exception */
     PyObject *make_view_error; /* (message) -> exception */
     PyObject *make_type_error; /* (message) -> exception */
     PyObject *explain_name;    /* (kernel, name) -> text */

@@ -22,7 +22,7 @@ void bhi_complain(const char *command, const char *format, ...) {
     bhi_vformat(raw, sizeof raw, format, arguments);
     va_end(arguments);
     bhi_text_clean(line, sizeof line, raw);
-    bhi_ending_note(BH_OK, BH_REASON_NONE, line);
+    bhi_ending_note(BH_OK, NULL, line);
     if (command) {
         fprintf(stderr, "bulkhead %s: %s\n", command, line);
     } else {

@@ -82,15 +82,9 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
         matches++;
     }
     if (matches > 1) {
-        return bhi_fail_for(detail, BH_INVALID_ARGUMENT, BH_REASON_SELECTOR,
-                            "'%.100s' matches more than one device:%s; see bulkhead devices", part,
-                            found);
+        return BHI_FAIL(detail, "", BH_REASON_SELECTOR_SEVERAL, part, .text = found);
     }
-    return matches ? BH_OK
-                   : bhi_fail_for(
-                         detail, BH_NO_DEVICE, BH_REASON_SELECTOR,
-                         "no device matches '%.100s'; the devices are:%s; see bulkhead devices",
-                         part, all);
+    return matches ? BH_OK : BHI_FAIL(detail, "", BH_REASON_SELECTOR, part, .text = all);
 }
 
 static bool is_any(const char *device) {

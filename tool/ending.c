@@ -28,12 +28,16 @@ void bhi_ending_answered(void) {
     }
 }
 
-void bhi_ending_note(bh_status status, bh_reason reason, const char *message) {
+void bhi_ending_note(bh_status status, const bh_detail *detail, const char *message) {
+    static const bh_detail none;
     if (!watched) {
         return;
     }
+    detail = detail ? detail : &none;
     watched->status = status;
-    watched->reason = reason;
+    watched->reason = detail->reason;
+    watched->subject = detail->subject;
+    memcpy(watched->subject_name, detail->subject_name, sizeof watched->subject_name);
     bhi_text_clean(watched->message, sizeof watched->message, message);
 }
 

@@ -3,13 +3,15 @@
 #ifndef BHI_TOOL_ENDING_H
 #define BHI_TOOL_ENDING_H
 
-#include <bulkhead/status.h>
+#include <bulkhead/detail.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct bhi_ending {
     bh_status status; /* BH_OK: none; the exit status tells the kind of error */
     bh_reason reason;
+    bh_subject subject;
+    char subject_name[64];
     char message[1024];
     /* If a source was compiled: */
     char *log;      /* owned: what the compiler said; NULL: nothing */
@@ -25,8 +27,8 @@ void bhi_ending_fini(struct bhi_ending *ending);
 
 /* Records that the command has printed its object. */
 void bhi_ending_answered(void);
-/* Records a complaint. It replaces the one before. */
-void bhi_ending_note(bh_status status, bh_reason reason, const char *message);
+/* Records a complaint. It replaces the one before. |detail|: what the library says; may be NULL. */
+void bhi_ending_note(bh_status status, const bh_detail *detail, const char *message);
 /* Sets the status of the last complaint. */
 void bhi_ending_blame(bh_status status);
 /* The status of a command that ended with |exit_status| and without a verdict. */

@@ -7,11 +7,11 @@ static json_t *text_or_null(const char *text) {
     return text && *text ? bhi_json_text(text) : json_null();
 }
 
-json_t *bhi_error_object(bh_status code, bh_reason reason, const char *message,
-                         const struct bhi_ending *ending) {
+json_t *bhi_error_object(bh_status code, bh_reason reason, bh_subject subject, const char *name,
+                         const char *message, const struct bhi_ending *ending) {
     json_t *error = json_object();
     json_object_set_new(error, "code", json_string(bh_status_name(code)));
-    json_object_set_new(error, "reason", bhi_json_reason(reason));
+    bhi_json_why(error, reason, subject, name);
     json_object_set_new(error, "message", bhi_json_text(message));
     json_object_set_new(error, "file", text_or_null(ending->file));
     json_object_set_new(error, "line", bhi_json_known(ending->line));
@@ -28,7 +28,8 @@ int bhi_error_json(bool wanted, int (*work)(const struct bhi_args *args),
         /* One line: bulkhead chaos prints its object on the last one. */
         json_t *object = json_pack("{s:o}", "error",
                                    bhi_error_object(bhi_ending_code(&ending, exit_status),
-                                                    ending.reason, ending.message, &ending));
+                                                    ending.reason, ending.subject,
+                                                    ending.subject_name, ending.message, &ending));
         json_dumpf(object, stdout, JSON_COMPACT);
         fputc('\n', stdout);
         json_decref(object);

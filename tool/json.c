@@ -31,8 +31,15 @@ json_t *bhi_json_blame(bh_blame blame) {
                                                      : "none");
 }
 
-json_t *bhi_json_reason(bh_reason reason) {
-    return reason == BH_REASON_NONE ? json_null() : json_string(bh_reason_name(reason));
+void bhi_json_why(json_t *object, bh_reason reason, bh_subject subject, const char *name) {
+    json_object_set_new(object, "reason",
+                        reason == BH_REASON_NONE ? json_null()
+                                                 : json_string(bh_reason_name(reason)));
+    json_object_set_new(object, "subject",
+                        subject == BH_SUBJECT_NONE
+                            ? json_null()
+                            : json_pack("{s:s,s:o}", "kind", bh_subject_name(subject), "name",
+                                        bhi_json_text(name)));
 }
 
 void bhi_json_print(json_t *value) {

@@ -16,8 +16,8 @@ json_t *bhi_json_digits(uint64_t number);
 json_t *bhi_json_ms(uint64_t ns);
 /* "none", "suspected" or "certain". */
 json_t *bhi_json_blame(bh_blame blame);
-/* The name of |reason|, or null if there is none. */
-json_t *bhi_json_reason(bh_reason reason);
+/* Sets the keys reason, a name or null, and subject, {kind, name} or null. */
+void bhi_json_why(json_t *object, bh_reason reason, bh_subject subject, const char *name);
 /* Prints |value| and a line end. Frees |value|. */
 void bhi_json_print(json_t *value);
 

@@ -99,6 +99,6 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? advice_of(status, limit) : "");
     snprintf(line, sizeof line, "%s%s%s", what ? what : "", what ? ": " : "", message);
-    bhi_ending_note(status, detail ? detail->reason : BH_REASON_NONE, line);
+    bhi_ending_note(status, detail, line);
     return exit_status;
 }

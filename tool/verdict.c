@@ -301,7 +301,9 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "status", json_string(status_of(verdict, end)));
     set(object, "code", json_string(bh_status_name(code)));
     const bh_reason reason = told ? verdict->reason : ending->reason;
-    set(object, "reason", bhi_json_reason(reason));
+    const bh_subject subject = told ? verdict->subject : ending->subject;
+    const char *name = told ? verdict->subject_name : ending->subject_name;
+    bhi_json_why(object, reason, subject, name);
     set(object, "signal", bhi_json_known(verdict->signal));
     set(object, "kernel", bhi_json_text(end->kernel));
     set(object, "kernel_hash", end->kernel_hash ? json_string(hash) : json_null());
@@ -324,7 +326,8 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
     set(object, "median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
     set(object, "times", times_json(outcome));
     set(object, "error",
-        end->exit_status == BHI_EXIT_READY ? json_null()
-                                           : bhi_error_object(code, reason, message, ending));
+        end->exit_status == BHI_EXIT_READY
+            ? json_null()
+            : bhi_error_object(code, reason, subject, name, message, ending));
     bhi_json_print(object);
 }

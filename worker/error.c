@@ -1,5 +1,6 @@
 #include "worker/error.h"
 #include "base/format.h"
+#include "base/text.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
@@ -12,6 +13,51 @@ static void begin(struct bhi_error *error, bh_status status) {
     error->status = status;
     error->command_index = BHI_NO_COMMAND;
     error->executed = BH_EXECUTED_NO;
+}
+
+int bhi_error_why(struct bhi_error *error, const struct bhi_why *why) {
+    struct bhi_told told;
+    begin(error, bhi_why_status(why));
+    bhi_tell(&told, why);
+    error->reason = why->reason;
+    error->subject = (bh_subject)told.subject;
+    error->sys_errno = why->sys_errno;
+    error->vk_result = why->vk_result;
+    error->value = why->value;
+    error->limit = why->limit;
+    memcpy(error->name, told.name, sizeof error->name);
+    memcpy(error->text, told.text, sizeof error->text);
+    memcpy(error->advice, told.advice, sizeof error->advice);
+    return why->sys_errno ? -why->sys_errno : -EPROTO;
+}
+
+struct bhi_why bhi_error_as_why(const struct bhi_error *error) {
+    return (struct bhi_why){.reason = error->reason,
+                            .subject = error->subject,
+                            .status = error->status,
+                            .sys_errno = error->sys_errno,
+                            .vk_result = error->vk_result,
+                            .name = error->name[0] ? error->name : NULL,
+                            .value = error->value,
+                            .limit = error->limit,
+                            .text = error->text,
+                            .advice = error->advice};
+}
+
+void bhi_error_message(const struct bhi_error *error, struct bhi_message *out) {
+    *out = (struct bhi_message){.type = BHI_MSG_ZYGOTE_FAILED};
+    out->zygote_failed.status = (uint32_t)error->status;
+    out->zygote_failed.error = error->sys_errno;
+    out->zygote_failed.reason = error->reason;
+    out->zygote_failed.subject = error->subject;
+    out->zygote_failed.value = error->value;
+    out->zygote_failed.limit = error->limit;
+    bhi_text_line(out->zygote_failed.name, sizeof out->zygote_failed.name, error->name,
+                  strlen(error->name));
+    bhi_text_line(out->zygote_failed.text, sizeof out->zygote_failed.text, error->text,
+                  strlen(error->text));
+    bhi_text_line(out->zygote_failed.advice, sizeof out->zygote_failed.advice, error->advice,
+                  strlen(error->advice));
 }
 
 void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...) {
@@ -39,7 +85,6 @@ int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno
 
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result) {
     result->status = (uint32_t)error->status;
-    result->reason = (uint32_t)error->reason;
     result->vk_result = error->vk_result;
     result->command_index = error->command_index;
     result->executed = error->executed;
@@ -55,8 +100,6 @@ int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_
         return bhi_error_set_errno(error, BH_UNSUPPORTED, sys_errno, "%s", what);
     }
     bhi_refusal_find(refused, sys_errno, "", &why);
-    bhi_error_set_errno(error, BH_UNSUPPORTED, 0, "%s (%s): %s" BHI_REMEDY "%s", what,
-                        strerror(sys_errno), why.cause, why.setting);
-    error->sys_errno = sys_errno;
-    return -sys_errno;
+    return BHI_ERROR(error, BH_REASON_REFUSED, what, .text = why.cause, .advice = why.setting,
+                     .sys_errno = sys_errno);
 }

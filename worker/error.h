@@ -6,22 +6,35 @@
 
 #include "ipc/progress.h"
 #include "ipc/refusal.h"
+#include "ipc/wire.h"
 
 #include <bulkhead/status.h>
 #include <stdint.h>
 
 struct bhi_error {
     bh_status status; /* BH_OK: none */
-    bh_reason reason;
+    bh_reason reason; /* with what its sentence needs (base/detail.h): the host makes it */
+    bh_subject subject;
     int32_t vk_result;
-    int sys_errno;          /* 0: none */
+    int sys_errno; /* 0: none */
+    uint64_t value, limit;
     uint32_t command_index; /* BHI_NO_COMMAND: none */
     uint32_t executed;      /* bh_executed: 0 no, 1 unknown, 2 yes */
     uint64_t bad_memory;    /* as in bhi_result */
-    char text[BHI_ERROR_TEXT];
+    char name[BHI_SUBJECT_NAME];
+    char text[BHI_ERROR_TEXT]; /* without a reason: the whole sentence */
+    char advice[BHI_REASON_ADVICE];
 };
 
-/* Overwrites *error. Sets no command and executed NO; callers refine these. */
+/* Writes the message zygote_failed. */
+void bhi_error_message(const struct bhi_error *error, struct bhi_message *out);
+/* Overwrites *error with a reason: BHI_ERROR(error, BH_REASON_WORKGROUPS, "y", .value = y, .limit =
+ * most). Returns -sys_errno, or -EPROTO without one. */
+#define BHI_ERROR(error, ...) bhi_error_why(error, &(struct bhi_why){.reason = __VA_ARGS__})
+int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
+/* The error as what bhi_tell takes; it points into |error|. */
+struct bhi_why bhi_error_as_why(const struct bhi_error *error);
+/* The same with a sentence, for what has no reason yet. Sets no command and executed NO; callers refine these. */
 void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same for a step of starting. Appends the text of |sys_errno| unless it is 0. Returns
@@ -30,8 +43,8 @@ int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Writes into |result| how a submission has failed, besides its number and times. */
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result);
-/* For a call that the sandbox needs and the system refuses. The error is BH_UNSUPPORTED and says
- * |what| failed, why the system refuses it, and what allows it (refusal.h). If |sys_errno| is not a
+/* For a call that the sandbox needs and the system refuses. The error is REFUSED: that |what|
+ * failed, why the system refuses it, and what allows it (refusal.h). If |sys_errno| is not a
  * refusal, this is bhi_error_set_errno(). */
 int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_errno,
                      const char *what);

@@ -1,6 +1,6 @@
-/* Status codes and reasons. Two tables, base/status.def and base/reason.def, have those of the API,
- * of the protocol and of --json. The build generates bulkhead/status_codes.h and
- * bulkhead/reason_codes.h from them. */
+/* Status codes, reasons and their subjects. Three tables, base/status.def, base/reason.def and
+ * base/subject.def, have those of the API, of the protocol and of --json. The build generates
+ * bulkhead/status_codes.h and bulkhead/reason_codes.h from them. */
 #ifndef BULKHEAD_STATUS_H
 #define BULKHEAD_STATUS_H
 
@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-#include <bulkhead/reason_codes.h> /* typedef enum bh_reason { BH_REASON_NONE = 0, … } bh_reason; */
+#include <bulkhead/reason_codes.h> /* typedef enum bh_reason { BH_REASON_NONE = 0, … } bh_reason;
+                                      typedef enum bh_subject { … } bh_subject; */
 #include <bulkhead/status_codes.h> /* typedef enum bh_status { BH_OK = 0, … } bh_status; */
 
 /* What kind of failure a status is: what to fix, and whether submitting again can help. */
@@ -45,8 +46,14 @@ BH_API bh_status_class bh_status_classify(bh_status status);
 
 /* Returns the name of |reason|, such as "COMPILE_DEADLINE": a constant string, never NULL. */
 BH_API const char *bh_reason_name(bh_reason reason);
-/* Returns what |reason| means in one phrase: a constant string, never NULL. */
+/* Returns what |reason| means: the sentence that messages have for it, with {name}, {value},
+ * {limit} and {text} where these stand. A constant string, never NULL. */
 BH_API const char *bh_reason_text(bh_reason reason);
+/* Returns what the caller should do about |reason|: a constant string, never NULL; empty: what the
+ * message says, or else the advice of the status. */
+BH_API const char *bh_reason_advice(bh_reason reason);
+/* Returns the name of |subject|, such as "ARGUMENT": a constant string, never NULL. */
+BH_API const char *bh_subject_name(bh_subject subject);
 
 #ifdef __cplusplus
 }

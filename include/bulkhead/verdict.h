@@ -41,25 +41,26 @@ typedef enum bh_blame {
  * Copies of the library's own are no hops. If they cannot copy content in device memory, the origin
  * is the submission that wrote it, although that is READY, and the other fields are of the copy. */
 typedef struct bh_verdict {
-    bh_status status;       /* BH_OK: READY; others: poisoned. A value below 32 means that the
+    bh_status status;        /* BH_OK: READY; others: poisoned. A value below 32 means that the
                                submission reached no worker */
-    bh_executed executed;   /* whether it ran */
-    int32_t signal;         /* that killed the worker; 0: none, or the status is CONTEXT_CLOSED */
-    int32_t exit_code;      /* of the worker; -1: it did not exit */
-    int32_t vk_result;      /* VkResult; 0: none */
-    int32_t sys_errno;      /* errno; 0: none */
-    uint64_t event;         /* this event's id */
-    uint64_t origin;        /* id of the event where the poison began; |event| if it began here */
-    uint32_t hops;          /* dependencies between origin and this event; 0: it began here */
-    uint32_t other_causes;  /* how many other origins were known among its dependencies when it
+    bh_executed executed;    /* whether it ran */
+    int32_t signal;          /* that killed the worker; 0: none, or the status is CONTEXT_CLOSED */
+    int32_t exit_code;       /* of the worker; -1: it did not exit */
+    int32_t vk_result;       /* VkResult; 0: none */
+    int32_t sys_errno;       /* errno; 0: none */
+    uint64_t event;          /* this event's id */
+    uint64_t origin;         /* id of the event where the poison began; |event| if it began here */
+    uint32_t hops;           /* dependencies between origin and this event; 0: it began here */
+    uint32_t other_causes;   /* how many other origins were known among its dependencies when it
                                ended (E7) */
-    uint32_t command_index; /* index of the command in its submission; BH_NO_COMMAND: not known */
-    int32_t worker_pid;     /* of the origin; 0: it never reached a worker */
-    uint64_t limit;        /* the limit that was hit: deadline in ns, or memory in bytes; 0: none */
-    uint64_t submitted_ns; /* CLOCK_MONOTONIC: when it was submitted */
-    uint64_t started_ns;   /* when its turn came on the worker, compiling included; 0: never */
-    uint64_t ended_ns;     /* when it ended */
-    char kernel_name[64];  /* of the command |command_index|; empty: none */
+    uint32_t command_index;  /* index of the command in its submission; BH_NO_COMMAND: not known */
+    int32_t worker_pid;      /* of the origin; 0: it never reached a worker */
+    uint64_t limit;          /* the limit that was hit: deadline in ns, memory in bytes, or that of
+                              |reason|; 0: none */
+    uint64_t submitted_ns;   /* CLOCK_MONOTONIC: when it was submitted */
+    uint64_t started_ns;     /* when its turn came on the worker, compiling included; 0: never */
+    uint64_t ended_ns;       /* when it ended */
+    char kernel_name[64];    /* of the command |command_index|; empty: none */
     uint8_t kernel_hash[32]; /* of the same command */
     char stream_name[64];    /* of the submission's stream */
     char message[512];       /* one paragraph for a person */
@@ -71,6 +72,9 @@ typedef struct bh_verdict {
                                 bh_device_info); empty: no worker was involved, or the worker was a
                                 loader, which has no device */
     bh_reason reason;        /* why, where |status| alone does not say it */
+    bh_subject subject;      /* what |subject_name| names */
+    char subject_name[64];   /* what |reason| is about, such as an entry point; empty: none */
+    uint64_t value;          /* what was asked for, where |reason| has a number for it */
 } bh_verdict;
 
 /* Returns the class of the failure, which says whether to change something or to submit again. A

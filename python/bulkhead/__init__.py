@@ -19,7 +19,7 @@ docs/python.md is a tutorial.
 from __future__ import annotations
 
 from . import _install, _native
-from ._status import Reason, Status
+from ._status import Reason, Status, Subject
 from .buffer import Buffer, copy, fill, out, read
 from .completion import as_completed
 from .context import Context, Quarantined, Tensor
@@ -96,6 +96,7 @@ __all__ = [
     "Report",
     "Status",
     "Stream",
+    "Subject",
     "SystemFailed",
     "Tensor",
     "Timeout",

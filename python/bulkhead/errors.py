@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from ._status import Reason, Status
+from ._status import Reason, Status, Subject
 from .verdict import Blame, Class, Executed, Verdict
 
 if TYPE_CHECKING:
@@ -41,6 +41,14 @@ class Error(Exception):
     status: Status = Status.OK
     reason: Reason = Reason.NONE
     """Why, where the status alone does not say it."""
+    subject: Subject = Subject.NONE
+    """What subject_name names."""
+    subject_name: str = ""
+    """Such as 'options.spares', or a file; '': nothing is named."""
+    value: int = 0
+    """What was asked for or found, if the reason has a number for it."""
+    limit: int = 0
+    """Its limit."""
 
     def __init__(self, message: str = "", *, status: Status | None = None) -> None:
         super().__init__(message)
@@ -190,7 +198,7 @@ class Poisoned(Error):
         return self.verdict.blame if self.verdict else Blame.NONE
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {name: value for name, value in vars(self).items() if name in ("log", "errno", "reason")}
+        kept = {name: value for name, value in vars(self).items() if name in ("log", "errno", *_WHY)}
         return _unpickle, (_type_of_poisoned(self), str(self), self.status, self.verdict), kept
 
 
@@ -220,6 +228,7 @@ _BY_STATUS: dict[Status, type[Error]] = {
     Status.COMPILE_FAILED: CompileFailed,
     Status.CANCELLED: Cancelled,
 }
+_WHY = ("reason", "subject", "subject_name", "value", "limit")
 _poisoned: dict[type[Error], type[Poisoned]] = {}
 
 
@@ -249,19 +258,25 @@ def _unpickle(base: type[Error], message: str, status: Status, verdict: Verdict 
     return error
 
 
+def _explain(error: Error, why: tuple[Any, ...]) -> None:
+    """Set the reason, its subject and its numbers. `why` has all of them, or none."""
+    for name, kind, value in zip(_WHY, (Reason, Subject, str, int, int), why):
+        setattr(error, name, kind(value))
+
+
 def make_error(
-    number: int, message: str, errno: int, cause: int, signal: int, reason: int
+    number: int, message: str, errno: int, cause: int, signal: int, why: tuple[Any, ...]
 ) -> Error:
     """Make the exception of a call that failed."""
     status = Status(number)
     error = _type_of(status)(message, status=status)
-    error.reason = Reason(reason)
+    _explain(error, why)
     if isinstance(error, (LoadFailed, SystemFailed)):
         error.errno = errno
     return error
 
 
-def make_poison(event: Event | None, number: int, message: str, reason: int) -> Poisoned:
+def make_poison(event: Event | None, number: int, message: str, why: tuple[Any, ...]) -> Poisoned:
     """Make the exception of a poisoned event, or of the code of a verdict."""
     verdict = event.verdict if event is not None else None
     if verdict is None:
@@ -278,7 +293,7 @@ def make_poison(event: Event | None, number: int, message: str, reason: int) -> 
     if lost:
         base = VictimError
     error = _poisoned_type(base)(message, status=status)
-    error.reason = verdict.reason if verdict is not None else Reason(reason)
+    _explain(error, tuple(getattr(verdict, name) for name in _WHY) if verdict is not None else why)
     error.verdict = verdict
     error.event = event
     if isinstance(error, CompileFailed) and event is not None:

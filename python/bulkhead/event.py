@@ -45,7 +45,7 @@ class Event(_native.Event):
 
     def exception(self, timeout: float | str | None = None) -> errors.Poisoned | None:
         """Wait, and return the exception that `wait` raises; None if the event is READY."""
-        return None if self._join(timeout) else errors.make_poison(self, 0, "", 0)
+        return None if self._join(timeout) else errors.make_poison(self, 0, "", ())
 
     def add_done_callback(self, function: Callable[[Event], object]) -> None:
         """Call `function` with the event when it has ended.

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from ._status import Reason, Status
+from ._status import Reason, Status, Subject
 
 
 class Executed(enum.StrEnum):
@@ -103,6 +103,12 @@ class Verdict:
     """The device of the worker; '': no worker was involved."""
     reason: Reason
     """Why, where the status alone does not say it."""
+    subject: Subject
+    """What subject_name names."""
+    subject_name: str
+    """What the reason is about; '': nothing."""
+    value: int
+    """What was asked for, where the reason has a number for it."""
 
     @property
     def code(self) -> str:
@@ -144,4 +150,5 @@ def from_fields(fields: tuple[Any, ...]) -> Verdict:
     values[20] = fields[20].replace("bh_quarantine_release", "Context.quarantine_release()")
     values[21] = _BLAME[fields[21]]
     values[24] = Reason(fields[24])
+    values[25] = Subject(fields[25])
     return Verdict(*values)

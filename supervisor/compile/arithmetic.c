@@ -277,7 +277,8 @@ static bh_status try_groups(bh_context *context, bh_stream *stream, const struct
             judge(t, out);
         }
     } else if (status == BH_OK && !*out_lacks) {
-        status = bhi_fail_for(detail, verdict.status, verdict.reason, "%s", verdict.message);
+        status =
+            BHI_FAIL(detail, "", verdict.reason, .status = verdict.status, .said = verdict.message);
     }
     bh_buffer_release(t->buffer);
     free(t);

@@ -1,40 +1,33 @@
 #include "supervisor/compile/compiler.h"
 #include "base/detail.h"
-#include "base/text.h"
 #include "supervisor/event/event.h"
 #include "supervisor/stream/stream.h"
 
 static bh_status say_end(const bh_verdict *verdict, const struct bhi_compiler_request *request,
                          bh_detail *detail) {
-    const char *call = request->internal.call, *subject = request->subject;
-    char limit[BHI_TEXT_TIME];
-    switch (verdict->status) {
-    case BH_DEADLINE:
-        return bhi_fail_for(
-            detail, BH_COMPILE_FAILED, BH_REASON_COMPILE_DEADLINE,
-            "%s: %.200s: the compile deadline of %s passed before the compiler ended", call,
-            subject, bhi_text_time(request->internal.deadline_ns, limit));
-    case BH_OUT_OF_HOST_MEMORY:
-        return bhi_fail_for(detail, BH_COMPILE_FAILED, verdict->reason,
-                            "%s: %.200s: the compiler ran out of its memory of %llu MiB", call,
-                            subject, (unsigned long long)request->memory >> 20);
-    case BH_WORKER_SIGNAL:
-        if (verdict->blame == BH_BLAME_NONE) {
-            return bhi_fail(detail, BH_WORKER_SIGNAL, 0,
-                            "%s: %.200s: the compiler was killed from outside (%s): call again",
-                            call, subject, bhi_signal_name(verdict->signal));
-        }
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.200s: the compiler crashed (%s)", call,
-                        subject, bhi_signal_name(verdict->signal));
-    case BH_COMPILE_FAILED:
-    case BH_WORKER_EXIT:
-    case BH_SECCOMP:
-        return bhi_fail_for(detail, BH_COMPILE_FAILED, verdict->reason, "%s: %.200s: %.250s", call,
-                            subject, verdict->message);
-    default:
-        return bhi_fail_for(detail, verdict->status, verdict->reason, "%s: %.200s: %.250s", call,
-                            subject, verdict->message);
+    struct bhi_why why = {.name = request->subject,
+                          .subject = BH_SUBJECT_KERNEL,
+                          .place = request->subject,
+                          .reason = verdict->reason,
+                          .status = BH_COMPILE_FAILED,
+                          .text = bhi_signal_name(verdict->signal)};
+    if (verdict->status == BH_DEADLINE) {
+        why.reason = BH_REASON_COMPILE_DEADLINE;
+        why.limit = request->internal.deadline_ns;
+    } else if (verdict->status == BH_OUT_OF_HOST_MEMORY) {
+        why.limit = request->memory;
+    } else if (verdict->status == BH_WORKER_SIGNAL && verdict->blame == BH_BLAME_NONE) {
+        why.reason = BH_REASON_COMPILER_KILLED;
+        why.status = BH_WORKER_SIGNAL;
+    } else if (verdict->status == BH_WORKER_SIGNAL) {
+        why.reason = BH_REASON_COMPILER_CRASHED;
+    } else {
+        why.said = verdict->message;
+        why.status = verdict->status == BH_WORKER_EXIT || verdict->status == BH_SECCOMP
+                         ? BH_COMPILE_FAILED
+                         : verdict->status;
     }
+    return bhi_fail_why(detail, request->internal.call, &why);
 }
 
 bh_status bhi_compiler_report(const struct bh_event *event,

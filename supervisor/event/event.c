@@ -1,5 +1,6 @@
 #include "supervisor/event/event.h"
 #include "base/detail.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/step_point.h"
 #include "core/submission.h"
@@ -176,18 +177,19 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
                            const char *what) {
     const struct bh_verdict *verdict = &event->verdict;
     const bool named = verdict->kernel_name[0];
+    char said[sizeof verdict->message + 200];
     /* In a dependent's verdict the kernel is that of its origin, so it is named after the message,
      * which is about the origin, too. */
-    if (verdict->hops) {
-        return bhi_fail_for(detail, verdict->status, verdict->reason,
-                            "%s: %s %llu of stream %s: %.250s%s%s%s", call, what,
-                            (unsigned long long)event->id, verdict->stream_name, verdict->message,
-                            named ? " (kernel " : "", verdict->kernel_name, named ? ")" : "");
-    }
-    return bhi_fail_for(detail, verdict->status, verdict->reason,
-                        "%s: %s %llu of stream %s%s%s: %.250s", call, what,
-                        (unsigned long long)event->id, verdict->stream_name,
-                        named ? ", kernel " : "", verdict->kernel_name, verdict->message);
+    bhi_format(said, sizeof said, "%s %llu of stream %s%s%s: %.250s%s%s%s", what,
+               (unsigned long long)event->id, verdict->stream_name,
+               named && !verdict->hops ? ", kernel " : "",
+               verdict->hops ? "" : verdict->kernel_name, verdict->message,
+               named && verdict->hops ? " (kernel " : "", verdict->hops ? verdict->kernel_name : "",
+               named && verdict->hops ? ")" : "");
+    return BHI_FAIL(
+        detail, call, verdict->reason, verdict->subject_name[0] ? verdict->subject_name : NULL,
+        .subject = verdict->subject, .status = verdict->status, .said = said,
+        .value = verdict->value, .limit = verdict->limit, .vk_result = verdict->vk_result);
 }
 
 /* Somebody has killed its worker, or had stopped it, and nobody is blamed for it. */

@@ -320,8 +320,10 @@ static void note_time(const struct bhi_worker *worker, const struct bhi_outcome 
  * broke the protocol. */
 static bool take_result(struct bhi_worker *worker) {
     struct bhi_result result;
+    struct bhi_told told;
     char text[BHI_ERROR_TEXT];
-    if (bhi_progress_read(&worker->progress, worker->core.harvested + 1, &result, text) != 0) {
+    if (bhi_progress_read(&worker->progress, worker->core.harvested + 1, &result, &told, text) !=
+        0) {
         bhi_core_worker_violation(&worker->core, "it wrote a malformed result");
         return false;
     }
@@ -356,7 +358,11 @@ static bool take_result(struct bhi_worker *worker) {
     }
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = (bh_status)result.status;
-    outcome.reason = result.status == BH_OK ? BH_REASON_NONE : (bh_reason)result.reason;
+    outcome.reason = (bh_reason)told.reason;
+    outcome.subject = (bh_subject)told.subject;
+    outcome.subject_name = told.name;
+    outcome.value = told.value;
+    outcome.limit = told.limit;
     outcome.executed = result.status == BH_OK ? BH_EXECUTED_YES : (bh_executed)result.executed;
     if (worker->kind == BHI_WORKER_DEVICE) {
         outcome.vk_result = result.vk_result;

@@ -82,8 +82,7 @@ static void give_name(struct bhi_file *file, const bh_file_source *source) {
 
 static bh_status refuse(const struct bhi_file *file, const char *call, int error, const char *why,
                         bh_detail *detail) {
-    return bhi_fail(detail, BH_LOAD_FAILED, error, "%s: %s%s%s", call, file->name, why ? ": " : "",
-                    why ? why : "");
+    return BHI_FAIL(detail, call, BH_REASON_FILE, file->name, .text = why, .sys_errno = error);
 }
 
 static bh_status check_kind(const struct bhi_file *file, const struct bhi_msg_opened *opened,
@@ -94,9 +93,9 @@ static bh_status check_kind(const struct bhi_file *file, const struct bhi_msg_op
                        : S_ISREG(opened->mode)  ? NULL
                                                 : "it is a device, not a regular file";
     if (what) {
-        return bhi_fail_for(detail, BH_LOAD_FAILED,
-                            S_ISDIR(opened->mode) ? BH_REASON_NONE : BH_REASON_NOT_REGULAR,
-                            "%s: %s: %s", call, file->name, what);
+        return BHI_FAIL(detail, call,
+                        S_ISDIR(opened->mode) ? BH_REASON_FILE : BH_REASON_NOT_REGULAR, file->name,
+                        .text = what);
     }
     for (size_t i = 0; i < sizeof made_up / sizeof made_up[0]; i++) {
         if (opened->system == (unsigned long)made_up[i]) {

@@ -110,39 +110,29 @@ static bool find_text(const void *code, size_t size, char out_line[LINE]) {
     return length >= LEAST_TEXT && end > begin && others < length / 4;
 }
 
+#define CREATE "bh_kernel_create_spirv"
+
 static bh_status check_code(const void *code, size_t code_size, bh_detail *detail) {
     char line[LINE];
     if (!code) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_kernel_create_spirv: code is NULL");
+        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "code");
     }
     uint32_t magic = 0;
     if (code_size >= sizeof magic) {
         memcpy(&magic, code, sizeof magic);
     }
-    if (magic != SPIRV_MAGIC && find_text(code, code_size, line)) {
-        return bhi_fail_for(detail, BH_INVALID_ARGUMENT, BH_REASON_NOT_SPIRV,
-                            "bh_kernel_create_spirv: not SPIR-V, but text that begins \"%s\"",
-                            line);
-    }
-    if (magic == SPIRV_MAGIC && (code_size < MIN_CODE || code_size % 4)) {
-        return bhi_fail(
-            detail, BH_INVALID_ARGUMENT, 0,
-            "bh_kernel_create_spirv: not a whole SPIR-V module: it has %zu bytes, and a "
-            "module has at least %u, a multiple of 4; it was probably cut short",
-            code_size, MIN_CODE);
-    }
-    if (code_size < MIN_CODE || code_size > MAX_CODE || code_size % 4) {
-        return bhi_fail_for(
-            detail, BH_INVALID_ARGUMENT,
-            magic == SPIRV_MAGIC ? BH_REASON_NONE : BH_REASON_NOT_SPIRV,
-            "bh_kernel_create_spirv: not a SPIR-V module: it has %zu bytes, and a module has %u to "
-            "%u, a multiple of 4",
-            code_size, MIN_CODE, MAX_CODE);
-    }
+    const bool sized = code_size >= MIN_CODE && code_size <= MAX_CODE && code_size % 4 == 0;
     if (magic != SPIRV_MAGIC) {
-        return bhi_fail_for(detail, BH_INVALID_ARGUMENT, BH_REASON_NOT_SPIRV,
-                            "bh_kernel_create_spirv: magic number 0x%08x is not SPIR-V's 0x%08x",
-                            magic, SPIRV_MAGIC);
+        return BHI_FAIL(detail, CREATE, BH_REASON_NOT_SPIRV, "code", .value = code_size,
+                        .text = find_text(code, code_size, line) ? line : NULL);
+    }
+    if (!sized && code_size > MAX_CODE) {
+        return BHI_FAIL(detail, CREATE, BH_REASON_OVER, "code_size", .value = code_size,
+                        .limit = MAX_CODE);
+    }
+    if (!sized) {
+        return BHI_FAIL(detail, CREATE, BH_REASON_CUT_SHORT, "code", .value = code_size,
+                        .limit = MIN_CODE);
     }
     return BH_OK;
 }
@@ -152,16 +142,15 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
                                         bh_detail *detail) {
     bh_kernel_options options;
     if (!out_kernel) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_kernel_create_spirv: out_kernel is NULL");
+        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_kernel");
     }
     *out_kernel = NULL;
-    bh_status status = bhi_context_check(context, "bh_kernel_create_spirv", detail);
+    bh_status status = bhi_context_check(context, CREATE, detail);
     if (status == BH_OK) {
         status = check_code(code, code_size, detail);
     }
     if (status == BH_OK) {
-        status = bhi_kernel_take_options(given, "bh_kernel_create_spirv", &options, detail);
+        status = bhi_kernel_take_options(given, CREATE, &options, detail);
     }
     if (status != BH_OK) {
         return status;
@@ -176,7 +165,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
         bhi_context_lock(context);
         bhi_kernel_body_unref_locked(body);
         bhi_context_settle_unlock(context);
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_create_spirv");
+        return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
     *kernel = (struct bh_kernel){0};
     atomic_init(&kernel->refs, 1);

@@ -70,24 +70,19 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
             bhi_submission_cancel(event->submission);
         }
         bhi_context_pump_unlock(event->context);
-        if (trouble.message[0]) {
-            return bhi_fail_for(detail, status, BH_REASON_NO_WORKER,
-                                "%s: %s: no worker was ready in time to parse its header; the last "
-                                "start failed: %.300s",
-                                call, file->name, trouble.message);
-        }
-        return bhi_fail(detail, status, 0, "%s: %s: its header was not parsed in time", call,
-                        file->name);
+        return BHI_FAIL(detail, call,
+                        trouble.message[0] ? BH_REASON_NO_WORKER : BH_REASON_HEADER_LATE,
+                        file->name, .subject = BH_SUBJECT_FILE, .place = file->name,
+                        .status = status, .after = &trouble);
     }
     if (event->verdict.status == BH_OK) {
         return BH_OK;
     }
     if (event->verdict.status == BH_DEADLINE) {
-        return bhi_fail(detail, BH_TIMEOUT, 0, "%s: %s: its header was not parsed in time", call,
-                        file->name);
+        return BHI_FAIL(detail, call, BH_REASON_HEADER_LATE, file->name, .place = file->name);
     }
-    return bhi_fail_for(detail, event->verdict.status, event->verdict.reason, "%s: %.400s", call,
-                        event->verdict.message);
+    return BHI_FAIL(detail, call, event->verdict.reason, .status = event->verdict.status,
+                    .said = event->verdict.message);
 }
 
 /* -- what the loader says --------------------------------------------------------------------- */

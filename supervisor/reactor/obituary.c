@@ -172,20 +172,18 @@ static enum bhi_cause cause_of_death(const struct bhi_worker *worker, struct bhi
 /* Describes why the worker never became ready. */
 static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     const struct bhi_progress_header *header = worker->progress.header;
-    char message[256], text[BHI_ERROR_TEXT], limit[BHI_LIMIT_TEXT];
+    char message[256], said[512], clean[384] = "";
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    uint32_t status = header->step_status; /* copied once; may be any number */
-    int error = header->step_error;
-    uint32_t step = atomic_load(&header->step);
-    memcpy(text, header->step_text, sizeof text);
-    text[sizeof text - 1] = 0;
-    char clean[384];
-    bhi_text_line(clean, sizeof clean, text, strlen(text));
+    struct bhi_told told = header->step_told;    /* copied once, as what follows is; it may be */
+    const uint32_t status = header->step_status; /* anything */
+    const uint32_t step = atomic_load(&header->step);
+    struct bhi_why reason;
+    if (bhi_told_read(&told, status, &reason)) {
+        bhi_sentence(clean, sizeof clean, &reason);
+    }
     if (worker->exit_known && worker->exit_code_kind == CLD_EXITED && clean[0] &&
         bh_status_classify((bh_status)status) == BH_STATUS_CLASS_ENVIRON) {
-        bhi_fail(why, (bh_status)status, 0, "%s%s", clean, /* the errno is in its text */
-                 error == EAGAIN ? bhi_limit_processes(limit) : "");
-        why->sys_errno = error > 0 && error < 4096 ? error : 0;
+        bhi_fail_why(why, "", &reason);
         return;
     }
     if (worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
@@ -204,10 +202,10 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     (void)cause_of_death(worker, &outcome, message, sizeof message);
     /* A library may abort, or report anything, where it cannot start a thread. */
     const bool threads = atomic_load(&header->refused_threads) > 0;
-    bhi_fail_for(why, BH_UNAVAILABLE, outcome.reason, "%s while starting (step %s)%s%s%s%s",
-                 message, bhi_step_name(step), clean[0] ? ": " : "", clean,
-                 threads ? "; it could not start a thread" : "",
-                 threads ? bhi_limit_processes(limit) : "");
+    bhi_format(said, sizeof said, "%s while starting (step %s)%s%s%s", message, bhi_step_name(step),
+               clean[0] ? ": " : "", clean, threads ? "; it could not start a thread" : "");
+    BHI_FAIL(why, "", outcome.reason, .status = BH_UNAVAILABLE, .said = said,
+             .sys_errno = threads ? EAGAIN : 0);
 }
 
 /* Writes the line for the host's log: what happened, and what follows for the stream. */
@@ -280,8 +278,8 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     death.snapshot = snapshot;
     death.closing = worker->context->closed;
     if (was_running && !bhi_list_empty(&core->inflight)) {
-        bhi_fail_for(&death.why, BH_UNAVAILABLE, death.outcome.reason, "%s",
-                     message); /* if nobody is blamed for it */
+        BHI_FAIL(&death.why, "", death.outcome.reason, .status = BH_UNAVAILABLE,
+                 .said = message); /* if nobody is blamed for it */
     } else if (was_running) {
         bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle: %s", core->pid,
                  core->kill_text[0] ? core->kill_text : message);

@@ -126,15 +126,23 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
 }
 
 static void failed(struct bhi_zygote *zygote, const struct bhi_msg_zygote_failed *failed) {
-    bh_status status = (bh_status)failed->status;
-    if (bh_status_classify(status) != BH_STATUS_CLASS_ENVIRON) {
-        status = BH_UNAVAILABLE;
-    }
+    const bool known = bh_status_classify((bh_status)failed->status) == BH_STATUS_CLASS_ENVIRON;
+    struct bhi_told told = {.reason = failed->reason,
+                            .subject = failed->subject,
+                            .sys_errno = failed->error,
+                            .value = failed->value,
+                            .limit = failed->limit};
+    struct bhi_why why;
+    memcpy(told.name, failed->name, sizeof told.name);
+    memcpy(told.text, failed->text, sizeof told.text);
+    memcpy(told.advice, failed->advice, sizeof told.advice);
     bhi_context_lock(zygote->context);
-    char limit[BHI_LIMIT_TEXT];
-    bhi_fail(&zygote->failure, status, 0, "%s%s", failed->text, /* the errno is in its text */
-             failed->error == EAGAIN ? bhi_limit_processes(limit) : "");
-    zygote->failure.sys_errno = failed->error;
+    if (bhi_told_read(&told, known ? failed->status : BH_UNAVAILABLE, &why)) {
+        bhi_fail_why(&zygote->failure, "", &why);
+    } else {
+        BHI_FAIL(&zygote->failure, "", BH_REASON_NONE, .status = BH_UNAVAILABLE,
+                 .text = "the driver's process (zygote) gave an impossible reason");
+    }
     bhi_context_unlock(zygote->context);
 }
 

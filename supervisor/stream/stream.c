@@ -220,9 +220,7 @@ static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, const char 
             return BH_IN_CALLBACK;
         }
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT) {
-            return bhi_fail_for(
-                detail, BH_TIMEOUT, BH_REASON_NO_WORKER, "%s: no worker was ready in time%s%s",
-                call, trouble.message[0] ? "; the last start failed: " : "", trouble.message);
+            return BHI_FAIL(detail, call, BH_REASON_NO_WORKER, .after = &trouble);
         }
     }
 }

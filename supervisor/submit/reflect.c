@@ -59,7 +59,8 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
     }
     status = event->verdict.status;
     if (status != BH_OK) {
-        bhi_fail_for(detail, status, event->verdict.reason, "%s", event->verdict.message);
+        BHI_FAIL(detail, "", event->verdict.reason, .status = status,
+                 .said = event->verdict.message);
     }
     bh_event_release(event);
     uint64_t grace_ns = bhi_deadline_ns(REFLECTION_GRACE_NS);

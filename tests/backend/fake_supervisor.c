@@ -233,10 +233,11 @@ void fake_wait(struct fake *fake, uint64_t seq) {
 }
 
 void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_ERROR_TEXT]) {
+    struct bhi_told told;
     uint64_t completed, tail;
     poll_progress(fake, &completed, &tail);
     BHT_GT(completed, fake->harvested);
-    BHT_EQ(bhi_progress_read(&fake->view, fake->harvested + 1, out, text), 0);
+    BHT_EQ(bhi_progress_read(&fake->view, fake->harvested + 1, out, &told, text), 0);
     fake->harvested++;
     atomic_store(&fake->lane.header->harvested, fake->harvested);
 }

@@ -160,7 +160,7 @@ refuses_json() {
 
 # All keys are there, and a jq expression is true of the object.
 keys='["blame","code","device","elapsed_ms","error","event","executed","file","kernel","kernel_hash","line","log",
-    "median_ms","message","min_ms","origin","reason","signal","status","submissions",
+    "median_ms","message","min_ms","origin","reason","signal","status","subject","submissions",
     "times","worker_pid"]'
 expect_object() {
     expect_json "keys == $keys and ($1)"

@@ -24,7 +24,7 @@ expect_json '.status == "READY" and .code == "OK" and .signal == null and .kerne
     and .kernel_hash == ("ab" * 32) and .executed == "yes" and .origin == 41 and .event == 41
     and .worker_pid == 4321 and .device == "script:0" and .elapsed_ms == 1.5 and .message == ""
     and .submissions == 1
-    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 22'
+    and (.min_ms | type) == "number" and (.median_ms | type) == "number" and (keys | length) == 23'
 rm -f out.npy
 
 case_name="repeat"
@@ -144,7 +144,7 @@ expect_status 0
 expect_stdout "as scripted"
 [ ! -e z.npy ] || fail "it ran"
 cli "${eval_[@]}" --json
-expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 22'
+expect_json '.status == "READY" and .kernel == "eval" and (keys | length) == 23'
 rm -f z.npy
 fingerprint > .before
 for call in TEMPLATE OUTPUT SOURCE FILE KERNEL STREAM PREPARE EVENT LOAD MAP; do
@@ -415,7 +415,7 @@ expect_stderr "no device matches 'bad one'; the devices are: script:0 script:1 s
 case_name="a part of the names of two devices"
 cli "${good[@]}" --device "not bad" --json
 expect_status 2
-expect_object '.status == "REFUSED" and .code == "INVALID_ARGUMENT" and .reason == "SELECTOR"'
+expect_object '.status == "REFUSED" and .code == "INVALID_ARGUMENT" and .reason == "SELECTOR_SEVERAL"'
 expect_stderr "'not bad' matches more than one device: script:0 script:2; see bulkhead devices"
 
 case_name="devices"
@@ -437,7 +437,7 @@ expect_json '(.devices | length) == 3 and .devices[0].selector == "script:0"
     and .devices[0].uuid == "0000000000000000000000000000000f" and (.devices[0] | length) == 24'
 SCRIPT_DEVICES=NO_DEVICE cli devices --json
 expect_status 3
-expect_json '. == {"error": {"code": "NO_DEVICE", "reason": null, "message": "as scripted", "file": null, "line": null, "log": null}}'
+expect_json '. == {"error": {"code": "NO_DEVICE", "reason": null, "subject": null, "message": "as scripted", "file": null, "line": null, "log": null}}'
 SCRIPT_DEVICES=NO_DEVICE cli devices
 expect_status 3
 expect_empty .stdout

@@ -31,10 +31,11 @@ static void expect(const struct bhi_run_outcome *outcome, const struct bhi_end *
     stdout = real;
     json_t *printed = json_loads(text, 0, NULL), *wanted = json_loads(expected, 0, NULL);
     BHT_TRUE(printed && wanted);
-    json_object_update_missing_new(wanted, json_pack("{s:n}", "reason"));
-    BHT_EQ(json_object_size(wanted), 21);
+    json_object_update_missing_new(wanted, json_pack("{s:n,s:n}", "reason", "subject"));
+    BHT_EQ(json_object_size(wanted), 22);
     json_t *error = end->exit_status == BHI_EXIT_READY ? json_null() : json_object();
-    static const char *const keys[] = {"code", "reason", "message", "file", "line", "log"};
+    static const char *const keys[] = {"code", "reason", "subject", "message",
+                                       "file", "line",   "log"};
     for (size_t i = 0; i < BHT_COUNT(keys) && json_is_object(error); i++) {
         json_object_set(error, keys[i], json_object_get(wanted, keys[i]));
     }

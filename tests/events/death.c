@@ -524,7 +524,7 @@ static void case_49_stopped_in_mid_batch(void) {
  * it is there: the first |stores| of them. */
 static void record_in_part(struct bhi_progress *progress, int stores) {
     const struct bhi_result whole = {.seq = 1, .status = BH_OK, .executed = BH_EXECUTED_YES};
-    bhi_progress_result(progress, &whole, "half of a text");
+    bhi_progress_result(progress, &whole, &(struct bhi_why){.text = "half of a text"});
     if (stores > 1) {
         atomic_store(&progress->header->tail, 8);
     }
@@ -567,7 +567,7 @@ static void case_49_a_torn_record_is_no_data(void) {
     fx_kill(s.pid, SIGSTOP);
     WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
     struct bhi_result torn = {.seq = 1, .status = 0x00FF00FF, .executed = 0x7F};
-    bhi_progress_result(&progress, &torn, "\x1b[31m torn \xff");
+    bhi_progress_result(&progress, &torn, &(struct bhi_why){.text = "\x1b[31m torn \xff"});
     bhi_progress_publish(&progress, 1, atomic_load(&progress.header->tail));
     bhi_progress_wake(&progress);
     bh_verdict verdict = ev_poisoned(s.bad, BH_PROTOCOL, s.bad, 0, BH_EXECUTED_UNKNOWN);

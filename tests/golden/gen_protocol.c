@@ -171,8 +171,14 @@ static void progress(void) {
         "\n## Progress\n"
         "Shared memory that the worker writes: a page with counters, a page with markers that "
         "the device writes,\n"
-        "results (%u submissions in flight at most), and %u slots with texts of %u bytes for "
-        "submissions that failed.\n"
+        "results (%u submissions in flight at most), and %u slots of %zu bytes for submissions "
+        "that "
+        "failed: reason and subject\n"
+        "(u32), errno and VkResult (i32), value and limit (u64), and the texts name, text and "
+        "advice. "
+        "The supervisor makes\n"
+        "the sentence. A reason that does not belong to the status of the result is a protocol "
+        "violation.\n"
         "A submission is complete once its result is written and `completed_seq` has reached "
         "it: from then on its\n"
         "verdict stands, whatever becomes of the worker.\n"
@@ -187,7 +193,7 @@ static void progress(void) {
         "a protocol violation.\n"
         "\n"
         "Start-up steps, in order: ",
-        BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, BHI_ERROR_TEXT);
+        BHI_PROGRESS_RESULTS, BHI_ERROR_SLOTS, sizeof(struct bhi_error_slot));
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         printf("%s%s", i ? ", " : "", bhi_step_name(i));
     }

@@ -127,7 +127,7 @@ static void a_lost_device_is_no_bad_memory(void) {
                                        .executed = BH_EXECUTED_UNKNOWN,
                                        .bad_memory = device->id};
         atomic_store(&w.progress.header->started_seq, 2);
-        bhi_progress_result(&w.progress, &lie, "as the test says");
+        bhi_progress_result(&w.progress, &lie, &(struct bhi_why){.text = "as the test says"});
         bhi_progress_publish(&w.progress, 2, w.worker->lane.head);
         memory_worker_harvest(&w);
         BHT_TRUE(w.worker->core.violated);

@@ -325,7 +325,8 @@ static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_sta
                                       .executed = status == BH_OK ? BH_EXECUTED_YES
                                                   : unstarted     ? BH_EXECUTED_NO
                                                                   : BH_EXECUTED_UNKNOWN};
-    bhi_progress_result(&w->progress, &result, status == BH_OK ? NULL : "as the test says");
+    const struct bhi_why why = {.text = "as the test says"};
+    bhi_progress_result(&w->progress, &result, status == BH_OK ? NULL : &why);
     w->tail += size;
     w->done = seq;
     bhi_progress_publish(&w->progress, seq, w->tail);

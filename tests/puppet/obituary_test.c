@@ -577,9 +577,8 @@ static const struct start {
      .step_status = BH_UNSUPPORTED,
      .error = -7, /* no errno */
      .text = "landlock: not there",
-     .why = BH_UNSUPPORTED,
-     .final = true,
-     .words = "landlock: not there"},
+     .why = BH_UNAVAILABLE,
+     .words = "exited with code 3 while starting (step sandbox)"},
     /* A status that no start ends with, or that says nothing of the machine. */
     {.code_kind = CLD_EXITED,
      .status = 3,
@@ -630,7 +629,9 @@ static void a_death_while_it_starts(void) {
         struct bhi_progress side = puppet_side(worker);
         bhi_progress_step(&side, (enum bhi_step)start->step);
         if (start->text) {
-            bhi_progress_step_failed(&side, start->step_status, start->error, start->text);
+            bhi_progress_step_failed(&side, &(struct bhi_why){.status = start->step_status,
+                                                              .sys_errno = start->error,
+                                                              .text = start->text});
         }
         bhi_progress_unmap(&side);
         bhi_context_lock(p.context);

@@ -39,29 +39,32 @@ def test_every_status_has_a_class():
     for status in bh.Status:
         if status.kind == bh.Class.NONE:
             continue
-        error = bh.errors.make_error(status, "m", 2, 0, 0, bh.Reason.NO_WORKER)
-        poison = bh.errors.make_poison(None, status, "m", bh.Reason.NO_WORKER)
+        why = (bh.Reason.NO_WORKER, bh.Subject.STREAM, "s", 7, 9)
+        error = bh.errors.make_error(status, "m", 2, 0, 0, why)
+        poison = bh.errors.make_poison(None, status, "m", why)
         for one in (error, poison):
             assert isinstance(one, bases[status.kind]) and isinstance(one, bh.Error)
             assert one.status == status and one.code == status.name and one.advice == status.advice
-            assert str(one) == "m" and one.reason is bh.Reason.NO_WORKER
             again = pickle.loads(pickle.dumps(one))
-            assert type(again) is type(one) and str(again) == "m" and again.status == status
-            assert again.reason is bh.Reason.NO_WORKER
+            assert type(again) is type(one) and again.status == status
+            for each in (one, again):
+                assert str(each) == "m" and each.reason is bh.Reason.NO_WORKER
+                assert each.subject is bh.Subject.STREAM and each.subject_name == "s"
+                assert (each.value, each.limit) == (7, 9)
         assert isinstance(poison, bh.Poisoned) and not isinstance(error, bh.Poisoned)
         assert poison.executed == "unknown" and poison.blame == "none"
     assert issubclass(bh.NoMemory, MemoryError) and issubclass(bh.SystemFailed, OSError)
     assert issubclass(bh.InvalidArgument, ValueError) and issubclass(bh.InvalidType, TypeError)
     assert issubclass(bh.ViewError, BufferError) and issubclass(bh.Timeout, TimeoutError)
     assert issubclass(bh.InputError, bh.KernelError) and issubclass(bh.GuiltyError, bh.KernelError)
-    assert bh.errors.make_error(bh.Status.SYSTEM, "m", 24, 0, 0, 0).errno == 24
+    assert bh.errors.make_error(bh.Status.SYSTEM, "m", 24, 0, 0, ()).errno == 24
 
 
 def test_the_errno_of_a_poisoned_load(stream, ctx):
     verdict = stream.fill(ctx.empty(1)).result(BOUND)
     for status in (bh.Status.LOAD_FAILED, bh.Status.SYSTEM):
         failed = dataclasses.replace(verdict, status=status, kind=status.kind, errno=5)
-        error = bh.errors.make_poison(SimpleNamespace(verdict=failed, _lost=None), 0, "", 0)
+        error = bh.errors.make_poison(SimpleNamespace(verdict=failed, _lost=None), 0, "", ())
         assert isinstance(error, bh.Poisoned) and error.errno == 5
         assert pickle.loads(pickle.dumps(error)).errno == 5
 

@@ -256,7 +256,7 @@ static void next_message(struct client *client, struct guest *guest, uint32_t st
         return;
     }
     const char *step = bhi_step_name(guest->progress.header->step);
-    const char *text = guest->progress.header->step_text;
+    const char *text = guest->progress.header->step_told.text;
     if (ended) {
         client_expect(client, BHI_MSG_EXITED, out);
         BHT_FAIL("the worker has ended (code %d, status %d) in step %s: %s", out->exited.code,

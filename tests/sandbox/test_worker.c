@@ -188,7 +188,7 @@ static void expect_refusal(struct client *client, struct guest *guest,
                            struct refusal refusal) {
     guest_spawn(client, guest, request, fds);
     guest_expect_exit(client, guest, CLD_EXITED, START_FAILED);
-    BHT_STR_HAS(guest->progress.header->step_text, refusal.text);
+    BHT_STR_HAS(guest->progress.header->step_told.text, refusal.text);
     BHT_EQ(guest->progress.header->step, refusal.step);
     BHT_NE(guest->progress.header->step_status, BH_OK);
     guest_close(guest);

@@ -348,10 +348,10 @@ static void text_in_place_of_a_module(void) {
         {hostile, sizeof hostile - 1,
          IS_TEXT("// ? evil ? of a line that is longer than what is shown of it, ")},
         {glsl, 9, IS_TEXT("#version ")},
-        {glsl, 7, "not a SPIR-V module: it has 7 bytes"},
-        {"        \n\n\n\n\n\n\n\n\n\n\n\n", 20, "magic number 0x20202020"},
-        {binary, sizeof binary - 1, "not a SPIR-V module: it has "},
-        {high, 28, "magic number 0xf4f3f2f1"},
+        {glsl, 7, "not SPIR-V (7 bytes)"},
+        {"        \n\n\n\n\n\n\n\n\n\n\n\n", 20, "not SPIR-V (20 bytes)"},
+        {binary, sizeof binary - 1, "not SPIR-V ("},
+        {high, 28, "not SPIR-V (28 bytes)"},
     };
     open_all();
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
@@ -382,7 +382,7 @@ static void kernels(void) {
     module[0] = 0x03022307;
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &kernel, &detail),
            BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "0x03022307");
+    BHT_EQ(detail.reason, BH_REASON_NOT_SPIRV);
     module[0] = 0x07230203;
     const bh_specialization bad_size[] = {{.constant_id = 5, .size = 3}};
     const bh_specialization twice[] = {{5, 4, 1}, {5, 4, 2}};

@@ -61,7 +61,8 @@ static void producer_step(struct world *w) {
         for (uint64_t seq = before + 1; seq <= w->completed; seq++) {
             struct bhi_result result;
             char text[BHI_ERROR_TEXT];
-            check(w, bhi_progress_read(&w->seen, seq, &result, text) == 0,
+            struct bhi_told told;
+            check(w, bhi_progress_read(&w->seen, seq, &result, &told, text) == 0,
                   "a completed submission has no result");
         }
         if (w->next_seq > SUBMISSIONS) {

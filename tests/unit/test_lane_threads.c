@@ -102,7 +102,8 @@ static void check_results(struct lane_pair *p, uint64_t *inout_checked, uint64_t
     while (*inout_checked < completed) {
         struct bhi_result result;
         char text[BHI_ERROR_TEXT];
-        BHT_EQ(bhi_progress_read(&p->seen, ++*inout_checked, &result, text), 0);
+        struct bhi_told told;
+        BHT_EQ(bhi_progress_read(&p->seen, ++*inout_checked, &result, &told, text), 0);
         BHT_EQ(result.seq, *inout_checked);
     }
 }

@@ -129,13 +129,14 @@ static void test_publish_and_poll(void) {
     for (uint64_t seq = 1; seq <= 3 * RESULTS; seq++) {
         struct bhi_result r = good(seq), got;
         char text[BHI_ERROR_TEXT];
+        struct bhi_told told;
         bhi_progress_result(&f->worker, &r, NULL);
         bhi_progress_publish(&f->worker, seq, seq * 24);
         BHT_EQ(f->view.header->completed_word, (uint32_t)seq);
         BHT_EQ(bhi_progress_poll(&f->view, seq, seq * 24, &completed, &tail), 0);
         BHT_EQ(completed, seq);
         BHT_EQ(tail, seq * 24);
-        BHT_EQ(bhi_progress_read(&f->view, seq, &got, text), 0);
+        BHT_EQ(bhi_progress_read(&f->view, seq, &got, &told, text), 0);
         BHT_MEM_EQ(&got, &r, sizeof r);
         BHT_STR_EQ(text, "");
     }
@@ -220,11 +221,14 @@ static void test_poll_refuses_lies(void) {
     }
 }
 
+#define SAY(words) (&(struct bhi_why){.text = (words)})
+
 static void expect_read(struct fixture *f, struct bhi_result r, int expected) {
     struct bhi_result got;
     char text[BHI_ERROR_TEXT];
+    struct bhi_told told;
     f->worker.results[3] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), expected);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), expected);
 }
 
 static void test_read_refuses_lies(void) {
@@ -242,15 +246,6 @@ static void test_read_refuses_lies(void) {
     expect_read(f, r, -EPROTO);
     r.executed = UINT32_MAX;
     expect_read(f, r, -EPROTO);
-    for (uint32_t reason = 0; reason < 300; reason++) {
-        r = good(3);
-        r.reason = reason; /* one that is READY has none, and each belongs to a status */
-        expect_read(f, r, reason == BH_REASON_NONE ? 0 : -EPROTO);
-        r.status = BH_INVALID_KERNEL;
-        r.executed = 0;
-        expect_read(f, r,
-                    reason == BH_REASON_NONE || reason == BH_REASON_ENTRY_POINT ? 0 : -EPROTO);
-    }
     for (uint32_t status = 1; status < 300; status++) {
         r = good(3);
         r.status = status;
@@ -266,19 +261,65 @@ static void test_read_refuses_lies(void) {
     expect_read(f, r, -EPROTO);
 }
 
+/* Each word of a slot that a worker may have filled with anything is checked, and each text made fit
+ * to be shown. */
+static void test_reads_a_reason(void) {
+    struct fixture *f = &fixture;
+    struct bhi_result r = good(3), got;
+    struct bhi_told told, *theirs = &f->worker.errors[3].told;
+    char text[BHI_ERROR_TEXT];
+    r.status = BH_LIMIT_EXCEEDED;
+    r.executed = 0;
+    bhi_progress_result(&f->worker, &r,
+                        &(struct bhi_why){.reason = BH_REASON_WORKGROUPS,
+                                          .name = "x\x1b",
+                                          .value = 7,
+                                          .limit = 5,
+                                          .text = "so the device says"});
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
+    BHT_STR_EQ(text, "7 workgroups in x?, the device allows 5 (so the device says)");
+    BHT_EQ(told.reason, BH_REASON_WORKGROUPS);
+    BHT_EQ(told.subject, BH_SUBJECT_DEVICE);
+    BHT_STR_EQ(told.name, "x?");
+    BHT_TRUE(told.value == 7 && told.limit == 5);
+    memset(theirs->name, 0x07, sizeof theirs->name);
+    memset(theirs->advice, 0x07, sizeof theirs->advice);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
+    BHT_EQ(strlen(told.name), sizeof told.name - 1);
+    BHT_EQ(strspn(told.advice, "?"), sizeof told.advice - 1);
+    for (uint32_t subject = 0; subject < 300; subject++) {
+        theirs->subject = subject;
+        expect_read(f, r, subject <= BH_SUBJECT_PROCESS ? 0 : -EPROTO);
+    }
+    theirs->subject = 0;
+    for (uint32_t reason = 0; reason < 300; reason++) {
+        theirs->reason = reason;
+        expect_read(f, r, bhi_reason_from_worker(reason, BH_LIMIT_EXCEEDED) ? 0 : -EPROTO);
+    }
+    theirs->reason = 0;
+    theirs->sys_errno = -1;
+    expect_read(f, r, -EPROTO);
+    theirs->sys_errno = 4096;
+    expect_read(f, r, -EPROTO);
+    *theirs = (struct bhi_told){.reason = UINT32_MAX};
+    expect_read(f, good(3), 0); /* one that is READY has no reason */
+    *theirs = (struct bhi_told){0};
+}
+
 static void test_read_clamps_times(void) {
     struct fixture *f = &fixture;
     struct bhi_result r = good(3), got;
     char text[BHI_ERROR_TEXT];
+    struct bhi_told told;
     r.started_ns = UINT64_MAX;
     r.ended_ns = UINT64_MAX;
     f->worker.results[3] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), 0);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
     BHT_LE(got.ended_ns, bhi_now_ns());
     BHT_LE(got.started_ns, got.ended_ns);
     r.ended_ns = 5; /* ended before it started */
     f->worker.results[3] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, text), 0);
+    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
     BHT_EQ(got.started_ns, 5);
     BHT_EQ(got.ended_ns, 5);
 }
@@ -286,35 +327,36 @@ static void test_read_clamps_times(void) {
 static void test_fault_text(void) {
     struct fixture *f = &fixture;
     char text[BHI_ERROR_TEXT];
+    struct bhi_told told;
     struct bhi_result r = good(70), got;
     r.status = BH_INVALID_KERNEL;
-    bhi_progress_result(&f->worker, &r, "line 3: \x1b[2Jbad");
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    bhi_progress_result(&f->worker, &r, SAY("line 3: \x1b[2Jbad"));
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
     BHT_STR_EQ(text, "line 3: ?[2Jbad");
     /* What a worker writes past us into the slot is made fit to be shown, and ended. */
     struct bhi_error_slot *slot = &f->worker.errors[70 % BHI_ERROR_SLOTS];
-    memset(slot->text, 0x07, sizeof slot->text);
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    memset(slot->told.text, 0x07, sizeof slot->told.text);
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
     BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
     for (size_t i = 0; i < BHI_ERROR_TEXT - 1; i++) {
         BHT_EQ(text[i], '?');
     }
     /* Another submission's text is not this one's, and success has none. */
     slot->seq = 70 - BHI_ERROR_SLOTS;
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
     BHT_STR_EQ(text, "");
     slot->seq = 70;
     r.status = BH_OK;
     f->worker.results[70 % RESULTS] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
     BHT_STR_EQ(text, "");
     /* A text that is too long is cut. */
     char big[2 * BHI_ERROR_TEXT];
     memset(big, 'b', sizeof big);
     big[sizeof big - 1] = '\0';
     r.status = BH_VULKAN;
-    bhi_progress_result(&f->worker, &r, big);
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, text), 0);
+    bhi_progress_result(&f->worker, &r, SAY(big));
+    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
     BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
 }
 
@@ -358,10 +400,12 @@ static void test_steps(void) {
     }
     BHT_STR_EQ(bhi_step_name(BHI_STEP_COUNT), "unknown");
     BHT_STR_EQ(bhi_step_name(UINT32_MAX), "unknown");
-    bhi_progress_step_failed(&f->worker, BH_UNSUPPORTED, ENOSYS, "landlock:\x07 no");
+    bhi_progress_step_failed(&f->worker, &(struct bhi_why){.status = BH_UNSUPPORTED,
+                                                           .sys_errno = ENOSYS,
+                                                           .text = "landlock:\x07 no"});
     BHT_EQ(f->view.header->step_status, BH_UNSUPPORTED);
-    BHT_EQ(f->view.header->step_error, ENOSYS);
-    BHT_STR_EQ(f->view.header->step_text, "landlock:? no");
+    BHT_EQ(f->view.header->step_told.sys_errno, ENOSYS);
+    BHT_STR_EQ(f->view.header->step_told.text, "landlock:? no");
 }
 
 struct overwriter {
@@ -386,7 +430,7 @@ static void *overwrite(void *argument) {
         for (size_t w = 0; w < sizeof truth / 8; w++) {
             __atomic_store_n(&words[w], from[i % 2][w], __ATOMIC_RELAXED);
         }
-        uint64_t *text = (uint64_t *)l->worker->errors[3].text;
+        uint64_t *text = (uint64_t *)l->worker->errors[3].told.text;
         __atomic_store_n(&text[i % 64], i % 3 ? 0x4141414141414141ull : 0x0707070707070707ull,
                          __ATOMIC_RELAXED);
     }
@@ -404,7 +448,8 @@ static void test_copied_once(void) {
     while ((accepted < 2000 || refused < 2000) && bhi_now_ns() < end) {
         struct bhi_result got;
         char text[BHI_ERROR_TEXT];
-        if (bhi_progress_read(&f->view, 3, &got, text)) {
+        struct bhi_told told;
+        if (bhi_progress_read(&f->view, 3, &got, &told, text)) {
             refused++;
             continue;
         }
@@ -423,12 +468,19 @@ static void test_copied_once(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
-        BHT_TEST(test_mappings),          BHT_TEST(test_map_refuses),
-        BHT_TEST(test_every_size),        BHT_TEST(test_publish_and_poll),
-        BHT_TEST(test_poll_refuses_lies), BHT_TEST(test_read_refuses_lies),
-        BHT_TEST(test_read_clamps_times), BHT_TEST(test_fault_text),
-        BHT_TEST(test_started),           BHT_TEST(test_steps),
-        BHT_TEST(test_copied_once),       BHT_TEST(test_published_in_order),
+        BHT_TEST(test_mappings),
+        BHT_TEST(test_map_refuses),
+        BHT_TEST(test_every_size),
+        BHT_TEST(test_publish_and_poll),
+        BHT_TEST(test_poll_refuses_lies),
+        BHT_TEST(test_read_refuses_lies),
+        BHT_TEST(test_reads_a_reason),
+        BHT_TEST(test_read_clamps_times),
+        BHT_TEST(test_fault_text),
+        BHT_TEST(test_started),
+        BHT_TEST(test_steps),
+        BHT_TEST(test_copied_once),
+        BHT_TEST(test_published_in_order),
     };
     bht_around(set_up, tear_down);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -37,36 +37,6 @@ static void test_generated_codes(void) {
 #undef BH_STATUS
 }
 
-/* A worker gives the reasons that it alone knows, each with its status. */
-static void reasons_are_those_of_the_table(void) {
-    static const struct {
-        const char *name, *text;
-        uint32_t value;
-    } reasons[] = {
-#define BH_REASON(NAME, value, text) {#NAME, text, value},
-#include "base/reason.def"
-#undef BH_REASON
-    };
-#define BH_REASON(NAME, value, text) BHT_EQ(BH_REASON_##NAME, value);
-#include "base/reason.def"
-#undef BH_REASON
-    for (uint32_t i = 0; i < BHT_COUNT(reasons); i++) {
-        BHT_EQ(reasons[i].value, i);
-        BHT_STR_EQ(bh_reason_name((bh_reason)i), reasons[i].name);
-        BHT_STR_EQ(bh_reason_text((bh_reason)i), reasons[i].text);
-        for (uint32_t status = 0; status < 300; status++) {
-            BHT_EQ(bhi_reason_from_worker(i, status),
-                   i == BH_REASON_NONE ||
-                       (i == BH_REASON_ENTRY_POINT && status == BH_INVALID_KERNEL) ||
-                       (i == BH_REASON_WORKGROUPS && status == BH_LIMIT_EXCEEDED));
-        }
-    }
-    const bh_reason beyond = (bh_reason)BHT_COUNT(reasons);
-    BHT_STR_EQ(bh_reason_name(beyond), "UNKNOWN");
-    BHT_STR_HAS(bh_reason_text(beyond), "unknown reason");
-    BHT_TRUE(!bhi_reason_from_worker(BHT_COUNT(reasons), BH_INVALID_KERNEL));
-}
-
 static void test_values_are_distinct(void) {
     for (size_t i = 0; i < ROWS; i++) {
         for (size_t j = 0; j < i; j++) {
@@ -166,7 +136,6 @@ int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_every_row),
         BHT_TEST(test_generated_codes),
-        BHT_TEST(reasons_are_those_of_the_table),
         BHT_TEST(test_values_are_distinct),
         BHT_TEST(test_values_are_fixed),
         BHT_TEST(test_unknown),

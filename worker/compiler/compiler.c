@@ -338,7 +338,6 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
         }
     }
     result->status = (uint32_t)error->status;
-    result->reason = (uint32_t)error->reason;
     result->executed = good ? BH_EXECUTED_YES : BH_EXECUTED_UNKNOWN;
     result->ended_ns = bhi_now_ns();
 }

@@ -369,7 +369,7 @@ static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
     struct bhi_file_list list = {.count = count};
     if (wrong) {
         list = (struct bhi_file_list){.refused = 1, .error = wrong->vk_result};
-        snprintf(list.text, sizeof list.text, "%s", wrong->text);
+        bhi_format(list.text, sizeof list.text, "%s", wrong->text);
     }
 #if BHI_FAULTS
     lie_of_all(&list, out);
@@ -381,7 +381,7 @@ static bool give_answer(int out, struct bhi_file_answer *answer, const struct bh
                         struct bhi_error *error) {
     if (wrong) {
         *answer = (struct bhi_file_answer){.refused = 1, .error = wrong->vk_result};
-        snprintf(answer->text, sizeof answer->text, "%s", wrong->text);
+        bhi_format(answer->text, sizeof answer->text, "%s", wrong->text);
     }
 #if BHI_FAULTS
     lie(answer);

@@ -69,11 +69,8 @@ static int clean_environment(void) {
 /* -- the conversation ----------------------------------------------------------------------- */
 
 static int answer(const struct bhi_error *failure) {
-    struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
-    message.zygote_failed.status = (uint32_t)failure->status;
-    message.zygote_failed.error = failure->sys_errno;
-    bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
-                      strlen(failure->text));
+    struct bhi_message message;
+    bhi_error_message(failure, &message);
     struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLOUT};
     if (poll(&ready, 1, ANSWER_TIMEOUT_MS) == 1) {
         (void)bhi_fdpass_send_message(BHI_HOST_SOCKET, &message, NULL, 0);

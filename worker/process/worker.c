@@ -182,8 +182,8 @@ static void run_step(struct worker *worker, enum bhi_step step,
     struct bhi_error failure = {.status = BH_OK};
     bhi_progress_step(&worker->progress, step);
     if (call(worker, &failure) != 0) {
-        bhi_progress_step_failed(&worker->progress, (uint32_t)failure.status, failure.sys_errno,
-                                 failure.text);
+        const struct bhi_why why = bhi_error_as_why(&failure);
+        bhi_progress_step_failed(&worker->progress, &why);
         _exit(BHI_EXIT_START_FAILED);
     }
 }

@@ -81,11 +81,8 @@ static void tell(const struct bhi_message *message) {
 }
 
 static _Noreturn void fail(const struct bhi_error *failure) {
-    struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
-    message.zygote_failed.status = (uint32_t)failure->status;
-    message.zygote_failed.error = failure->sys_errno;
-    bhi_text_sanitise(message.zygote_failed.text, sizeof message.zygote_failed.text, failure->text,
-                      strlen(failure->text));
+    struct bhi_message message;
+    bhi_error_message(failure, &message);
     atomic_store(&zygote.config->stage->answered, 1);
     tell(&message);
     _exit(BHI_EXIT_START_FAILED);

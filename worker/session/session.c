@@ -116,7 +116,8 @@ static struct bhi_session *start_other(struct bhi_session *s) {
     if (s->loader || s->compiler || s->sentinel) {
         return s;
     }
-    bhi_progress_step_failed(s->config.progress, error.status, 0, error.text);
+    const struct bhi_why why = bhi_error_as_why(&error);
+    bhi_progress_step_failed(s->config.progress, &why);
     bhi_session_destroy(s);
     return NULL;
 }
@@ -126,7 +127,8 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     bhi_progress_step(progress, BHI_STEP_DEVICE);
     struct bhi_session *s = calloc(1, sizeof *s);
     if (!s) {
-        bhi_progress_step_failed(progress, BH_OUT_OF_HOST_MEMORY, 0, "no memory for a session");
+        bhi_progress_step_failed(progress, &(struct bhi_why){.status = BH_OUT_OF_HOST_MEMORY,
+                                                             .text = "no memory for a session"});
         return NULL;
     }
     s->config = *config;
@@ -139,11 +141,9 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     struct bhi_error error = {.status = BH_VULKAN, .text = "vkCreateDevice: injected fault"};
     s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &error);
     int sent = send_devices(s, &backend);
-    if (!s->backend) {
-        bhi_progress_step_failed(progress, error.status, 0, error.text);
-    } else if (sent != 0 || bhi_session_announce_words(s) != 0) {
-        bhi_progress_step_failed(progress, BH_SYSTEM, 0, "the devices could not be reported");
-    } else {
+    if (s->backend && (sent != 0 || bhi_session_announce_words(s) != 0)) {
+        bhi_error_set(&error, BH_SYSTEM, "the devices could not be reported");
+    } else if (s->backend) {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
         error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: injected fault"};
         if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &error)) {
@@ -152,8 +152,9 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
             }
             return s;
         }
-        bhi_progress_step_failed(progress, error.status, 0, error.text);
     }
+    const struct bhi_why why = bhi_error_as_why(&error);
+    bhi_progress_step_failed(progress, &why);
     bhi_session_destroy(s);
     return NULL;
 }
@@ -280,7 +281,9 @@ static bool run_first(struct bhi_session *s) {
     return true;
 }
 
-static void write_result(struct bhi_session *s, const struct bhi_result *result, const char *text) {
+/* |error|: NULL unless it is poisoned. */
+static void write_result(struct bhi_session *s, const struct bhi_result *result,
+                         const struct bhi_error *error) {
 #if BHI_FAULTS
     /* The second half is written first, so a torn result has no seq. */
     struct bhi_result *slot = &s->config.progress->results[result->seq & s->config.progress->mask];
@@ -290,7 +293,8 @@ static void write_result(struct bhi_session *s, const struct bhi_result *result,
         return;
     }
 #endif
-    bhi_progress_result(s->config.progress, result, text);
+    const struct bhi_why why = error ? bhi_error_as_why(error) : (struct bhi_why){.text = NULL};
+    bhi_progress_result(s->config.progress, result, error ? &why : NULL);
 }
 
 /* Tells the watchdog, which exits when the host has gone and nothing runs. */
@@ -366,7 +370,7 @@ static int conclude(struct bhi_session *s, size_t count, bool alive) {
             }
             wait_for_slot(s, first + i);
         }
-        write_result(s, &s->results[i], poisoned ? s->errors[i].text : NULL);
+        write_result(s, &s->results[i], poisoned ? &s->errors[i] : NULL);
         s->config.lane->tail += s->records[i]->size;
         s->ahead_bytes -= s->records[i]->size;
         failed |= poisoned;

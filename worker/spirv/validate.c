@@ -144,9 +144,7 @@ void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct 
                                      used > 0 ? ", " : "", name);
         }
     }
-    bhi_error_set(error, BH_INVALID_KERNEL, "there is no entry point \"%s\"; the module has %s",
-                  entry, used > 0 ? names : "none for compute");
-    error->reason = BH_REASON_ENTRY_POINT;
+    BHI_ERROR(error, BH_REASON_ENTRY_POINT, entry, .text = used > 0 ? names : "none for compute");
 }
 
 static bool capability_allowed(const struct bhi_spirv_target *target, uint32_t capability) {

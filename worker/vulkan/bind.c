@@ -243,10 +243,9 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
     const uint32_t *limits = r->backend->device.limits.maxComputeWorkGroupCount;
     for (int axis = 0; axis < 3; axis++) {
         if (groups[axis] > limits[axis]) {
-            bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
-                          "%u workgroups in %c, the device allows %u (maxComputeWorkGroupCount)",
-                          groups[axis], "xyz"[axis], limits[axis]);
-            r->error->reason = BH_REASON_WORKGROUPS;
+            const char name[] = {"xyz"[axis], '\0'};
+            BHI_ERROR(r->error, BH_REASON_WORKGROUPS, name, .value = groups[axis],
+                      .limit = limits[axis], .text = "maxComputeWorkGroupCount");
             return false;
         }
     }
@@ -255,12 +254,8 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
         product = UINT64_MAX;
     }
     if (product > UINT32_MAX && !r->backend->device.whole_grids) {
-        bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
-                      "%u x %u x %u workgroups are %s%llu; this driver counts to %u, and would run "
-                      "only some of them: split the grid",
-                      groups[0], groups[1], groups[2], product == UINT64_MAX ? "more than " : "",
-                      (unsigned long long)product, UINT32_MAX);
-        r->error->reason = BH_REASON_WORKGROUPS;
+        BHI_ERROR(r->error, BH_REASON_WORKGROUPS, "a grid", .value = product, .limit = UINT32_MAX,
+                  .text = "its driver counts them in 32 bits, and would run only some: split it");
         return false;
     }
     return true;

@@ -1,4 +1,4 @@
-/* What the environment says; the statuses, which are those of the library. */
+/* What the environment says. */
 #include "script.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,39 +10,13 @@ bool script_closed;
 
 static const struct {
     bh_status status;
-    const char *name, *text, *advice;
-    bh_status_class class_;
+    const char *name;
 } statuses[] = {
 #define BH_STATUS(name, value, class_, text, advice)                                               \
-    {BH_##name, #name, text, advice, BH_STATUS_CLASS_##class_},
+    {BH_##name, #name},
 #include "base/status.def"
 #undef BH_STATUS
 };
-
-static size_t find(bh_status status) {
-    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-        if (statuses[i].status == status) {
-            return i;
-        }
-    }
-    abort();
-}
-
-const char *bh_status_name(bh_status status) {
-    return statuses[find(status)].name;
-}
-
-const char *bh_status_text(bh_status status) {
-    return statuses[find(status)].text;
-}
-
-const char *bh_status_advice(bh_status status) {
-    return statuses[find(status)].advice;
-}
-
-bh_status_class bh_status_classify(bh_status status) {
-    return statuses[find(status)].class_;
-}
 
 const char *script_message(void) {
     const char *text = getenv("SCRIPT_MESSAGE");

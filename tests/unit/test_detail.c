@@ -1,0 +1,166 @@
+/* The one place where sentences are made: of each reason, and what else a message has. */
+#include "base/detail.h"
+#include "base/status.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* NAME, 7, 5000000 and TEXT stand for what a call would give. */
+static const char *const sentences[] = {
+    [BH_REASON_NONE] = "TEXT",
+    [BH_REASON_ENTRY_POINT] = "there is no entry point \"NAME\"; the module has TEXT",
+    [BH_REASON_WORKGROUPS] = "7 workgroups in NAME, the device allows 5000000 (TEXT)",
+    [BH_REASON_COMPILE_DEADLINE] = "the compile deadline of 5 ms passed before the compiler ended",
+    [BH_REASON_MEMORY_LIMIT] = "the compiler ran out of its memory of 4 MiB",
+    [BH_REASON_ADDRESS_SPACE] =
+        "the worker reached the host's limit on the address space (ulimit -v)",
+    [BH_REASON_DEVICE_TIME] = "the worker claimed more time on the device than had passed",
+    [BH_REASON_NO_WORKER] = "no worker was ready in time; the last start failed: TEXT",
+    [BH_REASON_NOT_REGULAR] = "NAME: TEXT",
+    [BH_REASON_NOT_SPIRV] = "not SPIR-V, but text that begins \"TEXT\" (7 bytes)",
+    [BH_REASON_SELECTOR] = "no device matches 'NAME'; the devices are:TEXT",
+    [BH_REASON_SELECTOR_SEVERAL] = "'NAME' matches more than one device:TEXT",
+    [BH_REASON_NULL] = "NAME is NULL",
+    [BH_REASON_RELEASED] = "NAME is NULL or was released",
+    [BH_REASON_OTHER_CONTEXT] = "NAME belongs to another context",
+    [BH_REASON_FORKED] = "the context belongs to the parent process",
+    [BH_REASON_DESTROYED] = "the context was destroyed",
+    [BH_REASON_CALLBACK] = "a callback must not block",
+    [BH_REASON_MEMORY] = "out of memory",
+    [BH_REASON_SYSTEM_CALL] = "NAME",
+    [BH_REASON_OVER] = "NAME is 7, over 5000000",
+    [BH_REASON_ZERO] = "NAME is 0",
+    [BH_REASON_UNKNOWN_BIT] = "NAME 0x7 has an unknown bit",
+    [BH_REASON_UNKNOWN_VALUE] = "NAME 7 is not a TEXT",
+    [BH_REASON_CUT_SHORT] = "NAME is not a whole SPIR-V module: it has 7 bytes, and a module has "
+                            "at least 5000000, a multiple of 4; it was probably cut short",
+    [BH_REASON_COMPILER_KILLED] = "the compiler was killed from outside (TEXT)",
+    [BH_REASON_COMPILER_CRASHED] = "the compiler crashed (TEXT)",
+    [BH_REASON_FILE] = "NAME: TEXT",
+    [BH_REASON_HEADER_LATE] = "its header was not parsed in time",
+    [BH_REASON_REFUSED] = "NAME (Success): TEXT",
+};
+#define REASONS BHT_COUNT(sentences)
+
+static const char *const names[] = {
+#define BH_REASON(NAME, value, STATUS, FROM, SUBJECT, sentence, advice) [value] = #NAME,
+#include "base/reason.def"
+#undef BH_REASON
+};
+
+static void each_reason_has_its_sentence(void) {
+    BHT_EQ(BHT_COUNT(names), REASONS);
+    for (uint32_t i = 0; i < REASONS; i++) {
+        bh_detail detail;
+        const bh_reason reason = (bh_reason)i;
+        const bh_status status = BHI_FAIL(&detail, "bh_call", reason, "NAME", .value = 7,
+                                          .limit = 5000000, .text = "TEXT");
+        BHT_STR_EQ(bh_reason_name(reason), names[i]);
+        BHT_EQ(strncmp(detail.message, "bh_call: ", 9), 0);
+        BHT_EQ(detail.sentence, 9);
+        detail.message[detail.sentence + detail.sentence_length] = '\0';
+        BHT_STR_EQ(detail.message + detail.sentence, sentences[i]);
+        BHT_EQ(detail.advice != 0, bh_reason_advice(reason)[0] != '\0');
+        if (detail.advice) {
+            BHT_STR_EQ(detail.message + detail.advice, bh_reason_advice(reason));
+        }
+        BHT_EQ(detail.status, status);
+        BHT_EQ(detail.reason, reason);
+        BHT_STR_EQ(detail.subject_name, "NAME");
+        BHT_TRUE(detail.value == 7 && detail.limit == 5000000 && detail.sys_errno == 0);
+        BHT_TRUE(reason == BH_REASON_NONE || status != BH_OK);
+        BHT_EQ(BHI_FAIL(NULL, "bh_call", reason), status);
+    }
+}
+
+static void an_unknown_reason_is_named_so(void) {
+    const bh_reason beyond = (bh_reason)REASONS;
+    BHT_STR_EQ(bh_reason_name(beyond), "UNKNOWN");
+    BHT_STR_HAS(bh_reason_text(beyond), "unknown reason");
+    BHT_STR_EQ(bh_reason_advice(beyond), "");
+    BHT_STR_EQ(bh_subject_name((bh_subject)999), "UNKNOWN");
+    BHT_STR_EQ(bh_subject_name(BH_SUBJECT_FILE), "FILE");
+}
+
+/* A worker gives the reasons that it alone knows, each with its status. */
+static void a_worker_gives_few_reasons(void) {
+    for (uint32_t i = 0; i < REASONS + 2; i++) {
+        for (uint32_t status = 0; status < 300; status++) {
+            BHT_EQ(bhi_reason_from_worker(i, status),
+                   i == BH_REASON_NONE ||
+                       (i == BH_REASON_ENTRY_POINT && status == BH_INVALID_KERNEL) ||
+                       (i == BH_REASON_WORKGROUPS && status == BH_LIMIT_EXCEEDED) ||
+                       (i == BH_REASON_REFUSED && status == BH_UNSUPPORTED));
+        }
+    }
+}
+
+static void a_call_says_more(void) {
+    bh_detail detail;
+    BHI_FAIL(&detail, "bh_call", BH_REASON_RELEASED, "waits", .indexed = true, .index = 3);
+    BHT_STR_EQ(detail.message, "bh_call: waits[3] is NULL or was released");
+    BHT_STR_EQ(detail.subject_name, "waits[3]");
+    BHT_EQ(detail.subject, BH_SUBJECT_ARGUMENT);
+    BHI_FAIL(&detail, "", BH_REASON_MEMORY, .sys_errno = ENOENT);
+    BHT_STR_EQ(detail.message, "out of memory: No such file or directory");
+    BHT_EQ(detail.subject, BH_SUBJECT_NONE);
+    BHT_EQ(BHI_FAIL(&detail, "c", BH_REASON_FILE, "f\x1b", .subject = BH_SUBJECT_KERNEL,
+                    .status = BH_SYSTEM, .place = "p"),
+           BH_SYSTEM);
+    BHT_STR_EQ(detail.message, "c: p: f?");
+    BHT_EQ(detail.subject, BH_SUBJECT_KERNEL);
+    BHI_FAIL(&detail, "c", BH_REASON_NO_WORKER, .said = "what it said", .vk_result = -4);
+    BHT_STR_EQ(detail.message, "c: what it said");
+    BHT_EQ(detail.vk_result, -4);
+}
+
+/* A message is cut so that what to do stays whole. */
+static void advice_is_not_cut(void) {
+    bh_detail detail;
+    char long_text[600];
+    memset(long_text, 'x', sizeof long_text);
+    memcpy(long_text + 400, "\xc3\xa4\xc3\xa4", 4);
+    long_text[sizeof long_text - 1] = '\0';
+    for (int length = 1; length < 150; length++) {
+        char advice[200];
+        memset(advice, 'a', (size_t)length);
+        advice[length] = '\0';
+        BHI_FAIL(&detail, "bh_call", BH_REASON_FILE, "f", .text = long_text, .advice = advice);
+        BHT_STR_EQ(detail.message + detail.advice, advice);
+        BHT_LE(strlen(detail.message), sizeof detail.message - 1);
+        BHT_EQ(detail.message[detail.sentence + detail.sentence_length], ';');
+        BHT_EQ(strcspn(detail.message, "?"), strlen(detail.message)); /* whole characters */
+    }
+}
+
+/* What is behind a failure is its text; the advice stays data. */
+static void a_failure_follows_from_another(void) {
+    bh_detail detail;
+    BHI_FAIL(&detail, "bh_inner", BH_REASON_REFUSED, "clone", .text = "it is forbidden",
+             .advice = "allow it", .sys_errno = EPERM);
+    BHT_STR_EQ(detail.message,
+               "bh_inner: clone (Operation not permitted): it is forbidden; to allow it: allow it");
+    BHT_EQ(BHI_FAIL(&detail, "bh_outer", BH_REASON_NO_WORKER, .after = &detail), BH_TIMEOUT);
+    BHT_STR_EQ(detail.message,
+               "bh_outer: no worker was ready in time; the last start failed: "
+               "clone (Operation not permitted): it is forbidden; to allow it: allow it");
+    BHT_STR_EQ(detail.message + detail.advice, "allow it");
+    BHT_EQ(detail.reason, BH_REASON_NO_WORKER);
+    const bh_detail none = {0};
+    BHI_FAIL(&detail, "bh_outer", BH_REASON_NO_WORKER, .after = &none);
+    BHT_STR_EQ(detail.message, "bh_outer: no worker was ready in time");
+    BHT_EQ(detail.advice, 0);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(each_reason_has_its_sentence),
+        BHT_TEST(an_unknown_reason_is_named_so),
+        BHT_TEST(a_worker_gives_few_reasons),
+        BHT_TEST(a_call_says_more),
+        BHT_TEST(advice_is_not_cut),
+        BHT_TEST(a_failure_follows_from_another),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+}
