@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sort.h"
 #include "batch/runner/runner.h"
 #include "common.h"
 #include "tool/clock.h"
@@ -223,15 +224,10 @@ static double run(bh_context *context, const struct options *options, unsigned b
 /* -- the numbers --------------------------------------------------------------------------------
  */
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(const double *values, unsigned count) {
     double sorted[MOST_ROUNDS];
     memcpy(sorted, values, count * sizeof *values);
-    qsort(sorted, count, sizeof *sorted, compare);
+    bhi_sort_doubles(sorted, count);
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 

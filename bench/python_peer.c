@@ -1,16 +1,12 @@
 /* The C host beside bench/python: it launches a kernel and waits, as often as a line of standard
  * input says, and prints the median in nanoseconds. Usage: bench-python-peer SAXPY.SPV */
+#include "base/sort.h"
 #include "bench/common.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { ELEMENTS = 64, MAX_CODE = 1 << 20, MAX_ROUNDS = 1000000 };
-
-static int compare(const void *left, const void *right) {
-    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
 
 int main(int argc, char **argv) {
     static const char usage[] = "usage: bench-python-peer SAXPY.SPV\n"
@@ -60,7 +56,7 @@ int main(int argc, char **argv) {
             bh_event_release(event);
             times[i] = bench_now_ns() - began_ns;
         }
-        qsort(times, rounds, sizeof *times, compare);
+        bhi_sort_u64(times, rounds);
         printf("%llu\n", (unsigned long long)times[rounds / 2]);
         fflush(stdout);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "formats/foreign.h"
 
 static const struct {
@@ -182,13 +183,7 @@ struct extent {
     uint64_t begin, end;
 };
 
-static int compare_extents(const void *a, const void *b) {
-    const struct extent *x = a, *y = b;
-    if (x->begin != y->begin) {
-        return x->begin < y->begin ? -1 : 1;
-    }
-    return (x->end > y->end) - (x->end < y->end);
-}
+BHI_ORDER_2(compare_extents, struct extent, begin, end)
 
 /* In the order of their offsets, each tensor must begin where the one before it ends. So each byte
  * of the data belongs to exactly one tensor. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/sort.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
 #include "tool/error_json.h"
@@ -182,11 +183,6 @@ void bhi_verdict_print(const char *command, const bh_verdict *verdict, bool trus
     print_line("what to do", advice_of(verdict, trusted));
 }
 
-static int compare_times(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 struct bhi_spread bhi_spread_of(uint64_t *times, uint64_t count) {
     struct bhi_spread spread = {.known = count > 0};
     if (count == 0) {
@@ -195,7 +191,7 @@ struct bhi_spread bhi_spread_of(uint64_t *times, uint64_t count) {
     spread.warm_up_ns = times[0];
     const uint64_t n = spread.count = count - 1;
     if (n > 0) {
-        qsort(++times, n, sizeof *times, compare_times);
+        bhi_sort_u64(++times, n);
         spread.min_ns = times[0];
         spread.median_ns = n % 2 ? times[n / 2] : (times[n / 2 - 1] + times[n / 2]) / 2;
         spread.p99_ns = times[n - n / 100 - 1];

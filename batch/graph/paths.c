@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/sort.h"
 
 #define NO_ACCESS UINT32_MAX
 
@@ -271,11 +272,7 @@ struct visit {
     bool writes;
 };
 
-static int by_rank(const void *a, const void *b) {
-    const struct bhi_job_node *x = ((const struct visit *)a)->node;
-    const struct bhi_job_node *y = ((const struct visit *)b)->node;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+BHI_ORDER(by_rank, struct visit, node->rank)
 
 /* The first few nodes are searched one by one, which is fast for near nodes. For more it is faster
  * to find once all nodes that the writer reaches, or is reached from. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "batch/job/object.h"
 #include "batch/job/request.h"
 
@@ -53,12 +54,8 @@ static bool take_number(const json_t *object, const char *key, long long least, 
     return true;
 }
 
-static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool check_dependencies(const struct bhi_job_spec *spec, struct bhi_complaint *complaint) {
-    char **sorted = calloc(spec->depends_count + 1, sizeof *sorted);
+    const char **sorted = calloc(spec->depends_count + 1, sizeof *sorted);
     bool good = sorted || bhi_refuse(complaint, "out of memory");
     for (size_t i = 0; good && i < spec->depends_count; i++) {
         sorted[i] = spec->depends_on[i];
@@ -67,7 +64,7 @@ static bool check_dependencies(const struct bhi_job_spec *spec, struct bhi_compl
                 bhi_refuse(complaint, "\"depends_on\": it depends on itself"));
     }
     if (good) {
-        qsort(sorted, spec->depends_count, sizeof *sorted, by_bytes);
+        bhi_sort_texts(sorted, spec->depends_count);
     }
     for (size_t i = 1; good && i < spec->depends_count; i++) {
         if (!strcmp(sorted[i - 1], sorted[i])) {

@@ -1,4 +1,5 @@
 #include "batch/job/short.h"
+#include "base/sort.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -142,10 +143,6 @@ static bool print_named(FILE *out, const char *name, const json_t *value,
            (!first || bhi_refuse(complaint, "\"push\" \"%.40s\": no value", name));
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Returns "NAME=VALUE,…" for an object, sorted by name, because the order of keys means nothing;
  * NULL if refused. */
 static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
@@ -161,7 +158,7 @@ static json_t *push_of_names(json_t *object, struct bhi_complaint *complaint) {
         }
     }
     if (names) {
-        qsort(names, count, sizeof *names, compare_names);
+        bhi_sort_texts(names, count);
     }
     for (size_t i = 0; i < count && good; i++) {
         if (i > 0) {

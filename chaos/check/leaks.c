@@ -4,6 +4,7 @@
  * memory, the median of the slopes between all pairs of samples counts, and the thirds must show
  * the growth, too: between two samples in a row a small fluctuation is a steep slope. So one odd
  * sample is no leak and hides none. */
+#include "base/sort.h"
 #include "chaos/check/rules.h"
 
 #include <stdlib.h>
@@ -36,11 +37,6 @@ static double value_of(const struct bhi_record *record, enum what what) {
                                : record->sample.files;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* Computes the median of the |count| samples from |first| on. Returns false if out of memory. */
 static bool middle_of(const struct samples *samples, size_t first, size_t count, enum what what,
                       double *out_middle) {
@@ -51,7 +47,7 @@ static bool middle_of(const struct samples *samples, size_t first, size_t count,
     for (size_t i = 0; i < count; i++) {
         values[i] = value_of(samples->idle[first + i], what);
     }
-    qsort(values, count, sizeof *values, by_size);
+    bhi_sort_doubles(values, count);
     *out_middle = values[count / 2];
     free(values);
     return true;
@@ -96,7 +92,7 @@ static bool slope_of(const struct samples *samples, double *out_slope) {
             }
         }
     }
-    qsort(slopes, count, sizeof *slopes, by_size);
+    bhi_sort_doubles(slopes, count);
     *out_slope = count ? slopes[count / 2] : 0;
     free(slopes);
     return true;

@@ -1,4 +1,5 @@
 #include "chaos/check/ledger.h"
+#include "base/sort.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,13 +23,7 @@ doubt(const struct builder *builder, const struct bhi_record *record, const char
 /* -- looking up ---------------------------------------------------------------------------------
  */
 
-static int by_number(const void *a, const void *b) {
-    const struct bhi_ledger_op *x = a, *y = b;
-    if (x->number != y->number) {
-        return x->number < y->number ? -1 : 1;
-    }
-    return x->submit < y->submit ? -1 : x->submit > y->submit;
-}
+BHI_ORDER_2(by_number, struct bhi_ledger_op, number, submit)
 
 static struct bhi_ledger_op *find(const struct bhi_ledger *ledger, uint64_t number) {
     /* Nearly always all numbers are present, from 1 on. */
@@ -53,11 +48,7 @@ const struct bhi_ledger_op *bhi_ledger_find(const struct bhi_ledger *ledger, uin
     return find(ledger, number);
 }
 
-static int by_event(const void *a, const void *b) {
-    const struct bhi_ledger_op *const *x = a, *const *y = b;
-    uint64_t p = (*x)->submit->submit.event, q = (*y)->submit->submit.event;
-    return p < q ? -1 : p > q;
-}
+BHI_ORDER_AT(by_event, struct bhi_ledger_op, submit->submit.event)
 
 const struct bhi_ledger_op *bhi_ledger_find_event(const struct bhi_ledger *ledger, uint64_t event) {
     for (size_t low = 0, high = ledger->op_count; low < high;) {
@@ -75,13 +66,7 @@ const struct bhi_ledger_op *bhi_ledger_find_event(const struct bhi_ledger *ledge
     return NULL;
 }
 
-static int by_pid(const void *a, const void *b) {
-    const struct bhi_ledger_hit *x = a, *y = b;
-    if (x->pid != y->pid) {
-        return x->pid < y->pid ? -1 : 1;
-    }
-    return x->fault < y->fault ? -1 : x->fault > y->fault;
-}
+BHI_ORDER_2(by_pid, struct bhi_ledger_hit, pid, fault)
 
 const struct bhi_ledger_hit *bhi_ledger_hits(const struct bhi_ledger *ledger, int32_t pid,
                                              size_t *out_count) {
@@ -102,13 +87,7 @@ const struct bhi_ledger_hit *bhi_ledger_hits(const struct bhi_ledger *ledger, in
     return ledger->hits ? ledger->hits + low : NULL;
 }
 
-static int by_worker(const void *a, const void *b) {
-    const struct bhi_ledger_worker *x = a, *y = b;
-    if (x->pid != y->pid) {
-        return x->pid < y->pid ? -1 : 1;
-    }
-    return x->stream < y->stream ? -1 : x->stream > y->stream;
-}
+BHI_ORDER_2(by_worker, struct bhi_ledger_worker, pid, stream)
 
 bool bhi_ledger_hit_stream(const struct bhi_ledger *ledger, const struct bhi_ledger_fault *fault,
                            uint32_t stream) {
@@ -195,10 +174,7 @@ uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, ui
     return stalled_ns > starved_ns ? stalled_ns : starved_ns;
 }
 
-static int by_moment(const void *a, const void *b) {
-    const struct bhi_record *const *x = a, *const *y = b;
-    return (*x)->at_ns<(*y)->at_ns ? -1 : (*x)->at_ns>(*y)->at_ns;
-}
+BHI_ORDER_AT(by_moment, struct bhi_record, at_ns)
 
 /* -- building -----------------------------------------------------------------------------------
  */
@@ -234,22 +210,9 @@ static bool is_bait(const struct bhi_record *fault) {
     return bhi_fault_is_bait(fault->fault.kind);
 }
 
-static int by_time(const void *a, const void *b) {
-    const struct bhi_ledger_fault *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns) {
-        return x->begin_ns < y->begin_ns ? -1 : 1;
-    }
-    return x->record < y->record ? -1 : x->record > y->record;
-}
+BHI_ORDER_2(by_time, struct bhi_ledger_fault, begin_ns, record)
 
-static int by_fault_number(const void *a, const void *b) {
-    const struct bhi_ledger_fault *x = a, *y = b;
-    uint64_t p = x->record->fault.number, q = y->record->fault.number;
-    if (p != q) {
-        return p < q ? -1 : 1;
-    }
-    return x->record < y->record ? -1 : x->record > y->record;
-}
+BHI_ORDER_2(by_fault_number, struct bhi_ledger_fault, record->fault.number, record)
 
 /* Ends a fault. All faults are still in the order of their numbers. */
 static void heal(const struct builder *builder, const struct bhi_record *record) {

@@ -1,6 +1,7 @@
 /* Recovery: after each fault, each stream that it hit must have a READY result within the bound.
  * Its operation must have begun after the fault, on a worker that the fault did not end. If another
  * fault hits the stream earlier, the bound counts from that fault. */
+#include "base/sort.h"
 #include "chaos/check/rules.h"
 
 #include <stdlib.h>
@@ -51,16 +52,9 @@ static bool blow_of(const struct bhi_check *check, const struct bhi_ledger_fault
     return true;
 }
 
-static int by_begin(const void *a, const void *b) {
-    const struct bhi_record *const *x = a, *const *y = b;
-    uint64_t p = (*x)->end.started_ns, q = (*y)->end.started_ns;
-    return p < q ? -1 : p > q;
-}
+BHI_ORDER_AT(by_begin, struct bhi_record, end.started_ns)
 
-static int by_time(const void *a, const void *b) {
-    const struct blow *x = a, *y = b;
-    return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
-}
+BHI_ORDER(by_time, struct blow, at_ns)
 
 static bool collect_ready(const struct bhi_check *check, struct lane *lane, uint32_t stream) {
     const struct bhi_ledger *ledger = &check->ledger;
@@ -191,14 +185,9 @@ static void check_lane(struct bhi_check *check, struct recoveries *recoveries, u
 /* -- the histogram ------------------------------------------------------------------------------
  */
 
-static int by_size(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 static void summarise(struct bhi_chaos_result *result, struct recoveries *recoveries) {
     size_t count = recoveries->count;
-    qsort(recoveries->times_ns, count, sizeof *recoveries->times_ns, by_size);
+    bhi_sort_u64(recoveries->times_ns, count);
     for (size_t i = 0; i < count; i++) {
         uint32_t bucket = 0;
         for (uint64_t hundreds = recoveries->times_ns[i] / 100000; hundreds > 1; hundreds /= 2) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/runtime_parent.h"
+#include "base/sort.h"
 #include "chaos/check/power.h"
 #include "chaos/engine/kernels.h"
 #include "chaos/engine/run.h"
@@ -505,13 +506,7 @@ struct place {
     size_t index;
 };
 
-static int compare_places(const void *a, const void *b) {
-    const struct place *x = a, *y = b;
-    if (x->at_ns != y->at_ns) {
-        return x->at_ns < y->at_ns ? -1 : 1;
-    }
-    return x->index < y->index ? -1 : 1;
-}
+BHI_ORDER_2(compare_places, struct place, at_ns, index)
 
 /* END records are written after the second look, and FAULT records after the injection. This sorts
  * all records by their times. */

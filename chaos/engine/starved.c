@@ -1,5 +1,6 @@
 #include "chaos/engine/starved.h"
 
+#include "base/sort.h"
 #include "tool/clock.h"
 #include "tool/process_tree.h"
 
@@ -9,10 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-static int by_tid(const void *a, const void *b) {
-    const struct bhi_starved_thread *x = a, *y = b;
-    return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
+BHI_ORDER(by_tid, struct bhi_starved_thread, tid)
 
 /* Reads the second number of schedstat: nanoseconds spent on a run queue. */
 static int read_wait(pid_t pid, int32_t tid, uint64_t *out_waited_ns) {

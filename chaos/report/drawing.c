@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "tool/quantity.h"
 #include "tool/report/timeline.h"
 
@@ -33,10 +34,7 @@ struct places {
     size_t count;
 };
 
-static int compare_places(const void *a, const void *b) {
-    const struct place *x = a, *y = b;
-    return (x->op > y->op) - (x->op < y->op);
-}
+BHI_ORDER(compare_places, struct place, op)
 
 static bool find_places(const struct bhi_history *history, struct places *places) {
     *places = (struct places){.all = calloc(history->count + 1, sizeof *places->all)};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "judge/data/group.h"
 
 enum { WALSH_MOST = BHI_RATIO_GROUPS_MOST * (BHI_RATIO_GROUPS_MOST + 1) / 2 };
@@ -14,18 +15,8 @@ static const double tail = 0.025;
  * them with 93.75 %; if they are by so much farther from the middle, with 95 %. */
 static const double widening_of_five = 1.1;
 
-static int compare_times(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int compare_numbers(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double bhi_median_of(uint64_t *times, size_t count) {
-    qsort(times, count, sizeof *times, compare_times);
+    bhi_sort_u64(times, count);
     const size_t middle = count / 2;
     return count % 2 ? (double)times[middle]
                      : ((double)times[middle - 1] + (double)times[middle]) / 2;
@@ -80,7 +71,7 @@ static void conclude(const double *logarithms, size_t groups, struct bhi_ratio *
             means[count++] = (logarithms[i] + logarithms[k]) / 2;
         }
     }
-    qsort(means, count, sizeof *means, compare_numbers);
+    bhi_sort_doubles(means, count);
     const double middle = (means[(count - 1) / 2] + means[count / 2]) / 2;
     const double wider = groups == BHI_RATIO_GROUPS_LEAST ? widening_of_five : 1;
     const size_t out_of_it = outside(groups);

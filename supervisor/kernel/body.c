@@ -3,6 +3,7 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/memfd.h"
+#include "base/sort.h"
 #include "base/step_point.h"
 #include "supervisor/kernel/usage.h"
 #include "supervisor/worker/outbox.h"
@@ -59,11 +60,7 @@ static void hash_body(struct bhi_kernel_body *body, const void *code) {
     crypto_generichash_final(&state, body->hash, sizeof body->hash);
 }
 
-static int by_id(const void *a, const void *b) {
-    uint32_t x = ((const bh_specialization *)a)->constant_id;
-    uint32_t y = ((const bh_specialization *)b)->constant_id;
-    return (x > y) - (x < y);
-}
+BHI_ORDER(by_id, bh_specialization, constant_id)
 
 static bool copy_constants(struct bhi_kernel_body *body, const bh_kernel_options *options) {
     if (!options || !options->specialization_count) {

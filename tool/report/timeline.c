@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "tool/text.h"
 
 enum {
@@ -67,10 +68,7 @@ struct span {
     uint64_t from, to;
 };
 
-static int compare_spans(const void *a, const void *b) {
-    const struct span *x = a, *y = b;
-    return (x->from > y->from) - (x->from < y->from);
-}
+BHI_ORDER(compare_spans, struct span, from)
 
 /* Merges overlapping spans in place. Returns how many are left; *out_busy is the sum of their
  * lengths. */

@@ -1,6 +1,7 @@
 #include "worker/compiler/inspect.h"
 
 #include "base/owner.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "worker/compiler/inspect_types.h"
 #include "worker/error.h"
@@ -145,10 +146,7 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
     return true;
 }
 
-static int by_constant_id(const void *left, const void *right) {
-    const struct bhi_inspected_constant *a = left, *b = right;
-    return (a->constant_id > b->constant_id) - (a->constant_id < b->constant_id);
-}
+BHI_ORDER(by_constant_id, struct bhi_inspected_constant, constant_id)
 
 static bool take_constants(struct bhi_inspection *out, const struct bhi_module *module,
                            struct bhi_error *error) {

@@ -1,5 +1,6 @@
 #include "worker/spirv/reflect.h"
 
+#include "base/sort.h"
 #include "worker/error.h"
 #include "worker/spirv/catching.h"
 #include "worker/spirv/module.h"
@@ -266,13 +267,7 @@ static bool add_push_constants(struct reflector *r, spvc_resources all, spvc_res
     return true;
 }
 
-static int by_place(const void *left, const void *right) {
-    const struct bhi_reflected_binding *a = left, *b = right;
-    if (a->set != b->set) {
-        return a->set < b->set ? -1 : 1;
-    }
-    return a->binding < b->binding ? -1 : a->binding > b->binding;
-}
+BHI_ORDER_2(by_place, struct bhi_reflected_binding, set, binding)
 
 static bool reflect_resources(struct reflector *r) {
     spvc_parsed_ir ir = NULL;
