@@ -392,8 +392,7 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_FINISHED:
         return count_exit_status(batch);
     case BHI_RUNNER_INTERRUPTED:
-        bhi_complain("batch", "cancelled by SIG%s; --resume continues",
-                     sigabbrev_np(bhi_interrupt_signal()));
+        bhi_complain_cancelled("batch", bhi_interrupt_exit_status(), "; --resume continues");
         return bhi_interrupt_exit_status();
     case BHI_RUNNER_CANCELLED:
         bhi_complain("batch", "cancelled by %s; --resume continues", batch->shared.cancel_file);

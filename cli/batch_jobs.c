@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sort.h"
 #include "batch/graph/names.h"
 #include "batch/job/file.h"
 #include "batch/runner/preflight.h"
@@ -87,17 +88,10 @@ static void tell(struct bhi_batch_jobs *jobs, size_t line, const char *id, const
     jobs->bad_line = line;
 }
 
-static int by_line(const void *a, const void *b) {
-    const struct bhi_batch_fault *x = a, *y = b;
-    return x->line != y->line ? (x->line > y->line) - (x->line < y->line)
-                              : (x->order > y->order) - (x->order < y->order);
-}
+BHI_ORDER_2(by_line, struct bhi_batch_fault, line, order)
 
 /* A line is in |bads| once. */
-static int by_bad_line(const void *a, const void *b) {
-    const struct bhi_report_bad *x = a, *y = b;
-    return (x->line > y->line) - (x->line < y->line);
-}
+BHI_ORDER(by_bad_line, struct bhi_report_bad, line)
 
 /* Prints the errors, which are sorted, as many as fit, and frees them. */
 static void print_faults(struct bhi_batch_jobs *jobs, const char *name) {
@@ -178,7 +172,7 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     int error;
     const bool read = bhi_job_file_read(path, take_line, jobs, &error, &complaint);
     if (bhi_interrupt_signal()) {
-        bhi_complain("batch", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+        bhi_complain_cancelled("batch", bhi_interrupt_exit_status(), "");
         return bhi_interrupt_exit_status();
     }
     if (!read && error != ENOMEM) {

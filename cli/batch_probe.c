@@ -137,7 +137,7 @@ static bool follow(const char *state) {
             free(last);
             last = line;
         }
-        (void)bhi_slurm_pause(SECOND / 5);
+        (void)bhi_interrupt_pause(SECOND / 5);
     }
     return true;
 }

@@ -86,7 +86,6 @@ static bool check(const struct bhi_args *args, int request) {
 
 /* Reads what comes until every shard has ended, with the progress on standard error. */
 static bool follow(struct bhi_shards *shards, struct bhi_complaint *complaint) {
-    static const struct timespec pause = {.tv_sec = 1};
     struct bhi_batch_progress progress;
     struct bhi_queue_counts counts;
     bool more, good = true;
@@ -99,7 +98,7 @@ static bool follow(struct bhi_shards *shards, struct bhi_complaint *complaint) {
             break;
         }
         if (!more) {
-            nanosleep(&pause, NULL);
+            (void)bhi_interrupt_pause(1000000000u);
         }
     }
     bhi_progress_end(&progress, &counts);

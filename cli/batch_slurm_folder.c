@@ -19,6 +19,7 @@
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
+#include "tool/interrupt.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -61,7 +62,7 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
         const ssize_t size = pread(batch->lock, holder, sizeof holder - 1, 0);
         holder[size > 0 ? size : 0] = '\0';
         const bool waits = bhi_batch_slurm_holder_is_gone(holder) && bhi_clock_ns() <= end;
-        if (waits && !bhi_slurm_pause(SECOND / 10)) {
+        if (waits && !bhi_interrupt_pause(SECOND / 10)) {
             if (bhi_batch_slurm_has_file(batch->given_state, BHI_ARRAY_FILE)) {
                 (void)bhi_batch_slurm_load_array(batch, &complaint);
             }

@@ -63,7 +63,7 @@ static bool read_all(struct bhi_slurm_report *report, struct bhi_complaint *comp
         }
         report->open = well ? find_open(report, &report->ended) : report->count;
     } while (report->open < report->count && bhi_clock_ns() < end &&
-             bhi_slurm_pause(BHI_WATCH_TICK_NS));
+             bhi_interrupt_pause(BHI_WATCH_TICK_NS));
     return true;
 }
 

@@ -312,7 +312,7 @@ static int check_html(const struct chaos *chaos, const char *history_path) {
 }
 
 static int tell_cancelled(void) {
-    bhi_complain("chaos", "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
+    bhi_complain_cancelled("chaos", bhi_interrupt_exit_status(), "");
     return bhi_interrupt_exit_status();
 }
 
@@ -475,8 +475,8 @@ static int judge(struct chaos *chaos) {
         return BHI_EXIT_ENVIRON;
     }
     /* A run that was cut short is checked all the same. */
-    int exit_status = chaos->ran && bhi_interrupt_signal() ? bhi_interrupt_exit_status()
-                                                           : exit_statuses[result->verdict];
+    const int verdict = exit_statuses[result->verdict];
+    int exit_status = chaos->ran ? bhi_interrupt_or(verdict) : verdict;
     const char *path = save(chaos, result->verdict != BHI_CHAOS_VALID, &exit_status);
     if (chaos->html && !bhi_chaos_report_html(chaos->html, &chaos->history, result, &complaint)) {
         bhi_complain("chaos", "--html %s: %s", chaos->html, complaint.text);

@@ -224,9 +224,7 @@ int bhi_inspect_tensors(const struct bhi_args *args) {
             print(&listing);
         }
     }
-    if (exit_status > BHI_EXIT_SIGNALLED) {
-        bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
-    }
+    bhi_complain_cancelled(command, exit_status, "");
     bh_context_destroy(listing.context);
     free(listing.tensors);
     return exit_status;

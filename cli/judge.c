@@ -562,10 +562,7 @@ static int work(const struct bhi_args *args) {
            (exit_status = judge_all(judge)) != BHI_EXIT_READY ||
            (exit_status = time_all(judge)) != BHI_EXIT_READY ||
            (exit_status = report(judge)) != BHI_EXIT_READY);
-    if (exit_status > BHI_EXIT_SIGNALLED) {
-        bhi_complain("judge", "cancelled by SIG%s%s", sigabbrev_np(bhi_interrupt_signal()),
-                     judge->state ? "; --resume continues" : "");
-    }
+    bhi_complain_cancelled("judge", exit_status, judge->state ? "; --resume continues" : "");
     (void)bh_context_destroy(judge->court.context);
     if (judge->state) {
         bhi_judge_journal_close(&judge->journal);

@@ -55,3 +55,10 @@ int bhi_text_flush(const char *command, int exit_status) {
     }
     return exit_status == BHI_EXIT_READY ? BHI_EXIT_ENVIRON : exit_status;
 }
+
+void bhi_complain_cancelled(const char *command, int exit_status, const char *more) {
+    if (exit_status > BHI_EXIT_SIGNALLED) {
+        bhi_complain(command, "cancelled by SIG%s%s",
+                     sigabbrev_np(exit_status - BHI_EXIT_SIGNALLED), more);
+    }
+}

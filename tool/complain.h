@@ -12,4 +12,8 @@ void bhi_complain(const char *command, const char *format, ...)
  * failure keeps its status. */
 int bhi_text_flush(const char *command, int exit_status);
 
+/* If |exit_status| is that of a signal, says that it has cancelled |command|; |more| ends the line.
+ */
+void bhi_complain_cancelled(const char *command, int exit_status, const char *more);
+
 #endif

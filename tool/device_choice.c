@@ -6,22 +6,17 @@
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
-
-static const uint64_t slice_ns = 50000000;
-static const uint64_t start_limit_ns = 60000000000u; /* for a worker to start */
+#include "tool/wait.h"
 
 /* Creates a stream with |device| as its selector and waits until a worker is ready. */
 static bh_status try_selector(bh_context *context, const char *device, bh_detail *detail) {
     bh_stream_options options;
     bh_stream *stream = NULL;
-    const uint64_t end = bhi_clock_ns() + start_limit_ns;
     bh_stream_options_init(&options);
     options.device = device;
     bh_status status = bh_stream_create(context, &options, &stream, detail);
     if (status == BH_OK) {
-        do {
-            status = bh_stream_wait_ready(stream, slice_ns, detail);
-        } while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
+        status = bhi_wait_ready(stream, detail);
     }
     bh_stream_release(stream);
     return status;

@@ -77,6 +77,20 @@ int bhi_interrupt_exit_status(void) {
     return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
 }
 
+int bhi_interrupt_or(int exit_status) {
+    return asked ? bhi_interrupt_exit_status() : exit_status;
+}
+
+bool bhi_interrupt_pause(uint64_t ns) {
+    struct pollfd signals = {.fd = asked_fd, .events = POLLIN};
+    const uint64_t end = bhi_clock_ns() + ns;
+    for (uint64_t now; !asked && (now = bhi_clock_ns()) < end;) {
+        const struct timespec left = bhi_clock_until(end - now);
+        (void)ppoll(&signals, 1, &left, NULL);
+    }
+    return !asked;
+}
+
 /* Waits with poll before it reads: a signal that came just before a plain read() would not end it,
  * and data may never come. */
 ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size) {

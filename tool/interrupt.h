@@ -9,7 +9,9 @@
 #ifndef BHI_TOOL_INTERRUPT_H
 #define BHI_TOOL_INTERRUPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -23,6 +25,10 @@ void bhi_interrupt_pipe(void);
 int bhi_interrupt_signal(void);
 /* The exit status for that signal. bhi_run_main prints the message at the end. */
 int bhi_interrupt_exit_status(void);
+/* Returns the exit status for that signal if there was one, else |exit_status|. */
+int bhi_interrupt_or(int exit_status);
+/* Waits for |ns|. Returns false as soon as a signal has asked for the end, also before the call. */
+bool bhi_interrupt_pause(uint64_t ns);
 /* Calls read(2) once. Unless |fd| is a regular file, fails with EINTR if a signal has asked for the
  * end, before the call or during it. */
 ssize_t bhi_interrupt_read(int fd, void *bytes, size_t size);

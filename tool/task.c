@@ -10,8 +10,7 @@
 #include "tool/ending.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
-
-static const uint64_t slice_ns = 50000000; /* how often signals are checked */
+#include "tool/wait.h"
 
 struct task {
     void (*call)(void *);
@@ -26,7 +25,7 @@ static void *run(void *argument) {
 
 bool bhi_task_await(pthread_t thread) {
     for (;;) {
-        const struct timespec until = bhi_clock_until(bhi_clock_ns() + slice_ns);
+        const struct timespec until = bhi_clock_until(bhi_clock_ns() + BHI_WAIT_SLICE_NS);
         if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0) {
             return true;
         }

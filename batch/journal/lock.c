@@ -170,17 +170,13 @@ static bool read_touched(const struct bhi_lock *lock, struct timespec *out_time)
 static bool await_silence(struct bhi_lock *lock, struct bhi_complaint *complaint) {
     const struct bhi_lock_signature signature = read_signature(lock->fd);
     const uint64_t until_ns = bhi_clock_ns() + lock->silence_ns;
-    const uint64_t step_ns = lock->silence_ns / 20;
-    const struct timespec step = {.tv_sec = (time_t)(step_ns / 1000000000u),
-                                  .tv_nsec = (long)(step_ns % 1000000000u)};
     char here[BHI_HOST_NAME];
     struct timespec before, now;
     if (!*signature.host || !strcmp(signature.host, bhi_host_name(here)) ||
         !read_touched(lock, &before)) {
         return true;
     }
-    while (bhi_clock_ns() < until_ns && !bhi_interrupt_signal()) {
-        nanosleep(&step, NULL);
+    while (bhi_clock_ns() < until_ns && bhi_interrupt_pause(lock->silence_ns / 20)) {
         if (read_touched(lock, &now) &&
             (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec)) {
             return complain_held(lock, complaint);

@@ -24,19 +24,8 @@
 #define END_LIMIT (5 * SECOND)
 /* How long the request of an sbatch whose answer did not come may be on its way. */
 #define ARRIVES (5 * SECOND)
-/* A signal that comes just before a pause is seen this much later. */
-#define SLICE (SECOND / 10)
 
 enum { LEAST_MAJOR = 20, LEAST_MINOR = 11, WHY = 512 };
-
-bool bhi_slurm_pause(uint64_t ns) {
-    const uint64_t end = bhi_clock_ns() + ns;
-    for (uint64_t now; !bhi_interrupt_signal() && (now = bhi_clock_ns()) < end;) {
-        const uint64_t slice = end - now < SLICE ? end - now : SLICE;
-        nanosleep(&(struct timespec){.tv_nsec = (long)slice}, NULL);
-    }
-    return !bhi_interrupt_signal();
-}
 
 /* Runs a program that changes nothing that a later call could not change. A signal to our process
  * group also ends a program that is just being started and has no group of its own yet; then it is
@@ -337,7 +326,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
             const uint64_t now = bhi_clock_ns();
             if (looked == BHI_SLURM_DONE && now < arrives_ns) {
                 bad_ns = 0;
-                (void)bhi_slurm_pause(arrives_ns - now);
+                (void)bhi_interrupt_pause(arrives_ns - now);
                 continue;
             }
             if (looked != BHI_SLURM_DONE) {
@@ -368,7 +357,7 @@ enum bhi_slurm_result bhi_slurm_submit(const struct bhi_slurm_client *client,
         if (client->waits) {
             client->waits(client->user, why);
         }
-        (void)bhi_slurm_pause(pause);
+        (void)bhi_interrupt_pause(pause);
         pause = pause * 2 < MOST_PAUSE ? pause * 2 : MOST_PAUSE;
     }
     bhi_refuse(complaint, "interrupted");

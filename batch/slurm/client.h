@@ -72,7 +72,4 @@ bool bhi_slurm_cancel_comment(const char *prefix, uint32_t *out_tasks,
  * state folder? */
 bool bhi_slurm_may_have(const char *id, const char *state);
 
-/* Sleeps; returns false early if a signal asks for the end. */
-bool bhi_slurm_pause(uint64_t ns);
-
 #endif

@@ -19,6 +19,7 @@
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
 #include "tool/content_hash.h"
+#include "tool/interrupt.h"
 
 #define SECOND UINT64_C(1000000000)
 /* Pauses between two looks for the answer: an eighth of the time that has passed, within these. */
@@ -454,9 +455,9 @@ static enum bhi_slurm_probe_result await(struct bhi_probe *probe, const char *co
             }
         }
         const uint64_t tick_ns = (bhi_clock_ns() - began_ns) / 8;
-        if (!bhi_slurm_pause(tick_ns < LEAST_TICK  ? LEAST_TICK
-                             : tick_ns > MOST_TICK ? MOST_TICK
-                                                   : tick_ns)) {
+        if (!bhi_interrupt_pause(tick_ns < LEAST_TICK  ? LEAST_TICK
+                                 : tick_ns > MOST_TICK ? MOST_TICK
+                                                       : tick_ns)) {
             return end(probe, BHI_PROBE_INTERRUPTED, complaint);
         }
     }

@@ -547,7 +547,7 @@ enum bhi_watch_result bhi_watch_run(struct bhi_watch *watch, bool is_resumed,
             look_ns = bhi_clock_ns() + watch->poll_ns;
         }
         show(watch);
-        if (!bhi_slurm_pause(pause_ns)) {
+        if (!bhi_interrupt_pause(pause_ns)) {
             bhi_refuse(complaint, "interrupted");
             return BHI_WATCH_INTERRUPTED;
         }

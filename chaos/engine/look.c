@@ -168,7 +168,6 @@ static bool is_clean(const struct bhi_look *look, const struct seen *seen) {
 }
 
 void bhi_look_last(const struct bhi_look *look, struct bhi_history *history) {
-    const struct timespec pause = {.tv_nsec = (long)pause_ns};
     const uint64_t begun_ns = bhi_clock_ns();
     struct seen *seen = look->count ? malloc(sizeof *seen) : NULL;
     uint64_t waited_ns;
@@ -178,11 +177,10 @@ void bhi_look_last(const struct bhi_look *look, struct bhi_history *history) {
     for (int looks = 1;; looks++) {
         look_once(look, seen);
         waited_ns = bhi_clock_ns() - begun_ns;
-        if (is_clean(look, seen) || bhi_interrupt_signal() ||
-            (waited_ns >= BHI_CHAOS_DEVICE_NS && looks >= LEAST_LOOKS)) {
+        if (is_clean(look, seen) || (waited_ns >= BHI_CHAOS_DEVICE_NS && looks >= LEAST_LOOKS) ||
+            !bhi_interrupt_pause(pause_ns)) {
             break;
         }
-        nanosleep(&pause, NULL);
     }
     for (uint32_t i = 0; i < look->count; i++) {
         struct bhi_record record = find(seen, &look->first[i]);

@@ -64,7 +64,6 @@ static bool has_more(const struct bhi_chaos_run *run, const struct bhi_record *s
 
 /* Waits until the remains of dead workers have gone and spare workers have come. */
 static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
-    const struct timespec pause = {.tv_nsec = (long)look_ns};
     const uint64_t begun_ns = bhi_run_now(run);
     const uint64_t end_ns = begun_ns + settle_limit_ns * run->slowness;
     const uint64_t burial_end_ns = begun_ns + burial_limit_ns * run->slowness;
@@ -82,7 +81,7 @@ static bool settle(struct bhi_chaos_run *run, struct bhi_record *out_sample) {
         }
         times = same(&before, out_sample) ? times + 1 : 0;
         before = *out_sample;
-        nanosleep(&pause, NULL);
+        (void)bhi_interrupt_pause(look_ns);
         const uint64_t now_ns = bhi_run_now(run);
         settled = times >= SETTLED || now_ns >= end_ns;
         more = has_more(run, out_sample) && now_ns < burial_end_ns;

@@ -148,10 +148,8 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
 int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context, bh_stream *stream) {
     int exit_status = check_memory(request);
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
-        exit_status = fill_buffer(request, &request->bindings[i], context, stream);
-        if (bhi_interrupt_signal()) {
-            exit_status = BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
-        }
+        exit_status =
+            bhi_interrupt_or(fill_buffer(request, &request->bindings[i], context, stream));
     }
     return exit_status;
 }
@@ -162,10 +160,7 @@ int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context, b
 static int fail_output(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
                        const struct bhi_complaint *complaint) {
     bhi_complain(request->command, "--%s %s: %s", binding->option, binding->text, complaint->text);
-    if (bhi_interrupt_signal()) {
-        return BHI_EXIT_SIGNALLED + bhi_interrupt_signal();
-    }
-    return BHI_EXIT_ENVIRON;
+    return bhi_interrupt_or(BHI_EXIT_ENVIRON);
 }
 
 static int write_output(const struct bhi_run_request *request, struct bhi_run_binding *binding) {

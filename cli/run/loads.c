@@ -16,12 +16,11 @@
 #include "tool/task.h"
 #include "tool/text.h"
 #include "tool/verdict.h"
+#include "tool/wait.h"
 
 enum { BAR = 40 };
 
-static const uint64_t slice_ns = 50000000;
 static const uint64_t patience_ns = 1000000000; /* before a progress bar is shown */
-static const uint64_t cancel_limit_ns = 10000000000u;
 
 /* -- making them --------------------------------------------------------------------------------
  */
@@ -162,9 +161,7 @@ int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context, bh
         if (binding->in_path && !bhi_run_is_stdin(binding)) {
             exit_status = load(request, binding, context, stream);
         }
-        if (bhi_interrupt_signal()) {
-            exit_status = bhi_interrupt_exit_status();
-        }
+        exit_status = bhi_interrupt_or(exit_status);
     }
     return exit_status;
 }
@@ -176,9 +173,12 @@ struct bar {
     bool wanted; /* standard error is a terminal */
     bool shown;
     uint64_t began_ns;
+    const struct bhi_run_request *request;
 };
 
-static void draw(struct bar *bar, const struct bhi_run_request *request) {
+static void draw(void *user) {
+    struct bar *bar = user;
+    const struct bhi_run_request *request = bar->request;
     uint64_t done = 0, total = 0;
     if (!bar->wanted || bhi_clock_ns() - bar->began_ns < patience_ns) {
         return;
@@ -214,21 +214,10 @@ static void erase(struct bar *bar) {
 static int await(struct bhi_run_binding *binding, const struct bhi_run_request *request,
                  struct bar *bar, bh_verdict *out_verdict) {
     bh_event *event = NULL;
-    uint64_t give_up = UINT64_MAX;
     if (bh_buffer_load_event(binding->buffer, &event, NULL) != BH_OK) {
         return BHI_EXIT_READY; /* it is not from a file */
     }
-    bh_status status;
-    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
-        if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
-            (void)!bh_event_cancel(event);
-            give_up = bhi_clock_ns() + cancel_limit_ns;
-        }
-        draw(bar, request);
-    }
-    if (status != BH_TIMEOUT) {
-        status = bh_event_verdict(event, out_verdict);
-    }
+    const bh_status status = bhi_wait_event(event, out_verdict, draw, bar);
     bh_event_release(event);
     if (status == BH_OK && out_verdict->status == BH_OK && !bhi_interrupt_signal()) {
         return BHI_EXIT_READY;
@@ -246,7 +235,8 @@ static int await(struct bhi_run_binding *binding, const struct bhi_run_request *
 }
 
 int bhi_run_await_inputs(struct bhi_run_request *request, bh_verdict *out_verdict) {
-    struct bar bar = {.wanted = isatty(STDERR_FILENO) == 1, .began_ns = bhi_clock_ns()};
+    struct bar bar = {
+        .wanted = isatty(STDERR_FILENO) == 1, .began_ns = bhi_clock_ns(), .request = request};
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         if (request->bindings[i].buffer) {

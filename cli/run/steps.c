@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/sort.h"
 #include "cli/run/files.h"
 #include "cli/run/loads.h"
 #include "request/launch.h"
@@ -18,12 +19,7 @@
 #include "tool/quantity.h"
 #include "tool/session.h"
 #include "tool/text.h"
-
-/* How long one wait in the library lasts before signals are checked. A wait also ends when its
- * event happens. */
-static const uint64_t slice_ns = 50000000;
-static const uint64_t start_limit_ns = 60000000000u;  /* for a worker to be ready */
-static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
+#include "tool/wait.h"
 
 int bhi_run_refused(const struct bhi_run *run, bh_status status,
                     const struct bhi_complaint *complaint) {
@@ -63,15 +59,6 @@ static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail 
         options.memory_limit = run->request.memory_limit;
     }
     return bh_stream_create(run->context, &options, &run->stream, detail);
-}
-
-static bh_status wait_ready(struct bhi_run *run, bh_detail *detail) {
-    uint64_t end = bhi_clock_ns() + start_limit_ns;
-    bh_status status;
-    do {
-        status = bh_stream_wait_ready(run->stream, slice_ns, detail);
-    } while (status == BH_TIMEOUT && !bhi_interrupt_signal() && bhi_clock_ns() < end);
-    return status;
 }
 
 /* Returns the argument to blame if the stream cannot be made; |otherwise|, unless it is the memory
@@ -120,13 +107,13 @@ int bhi_run_start_worker(struct bhi_run *run) {
 
 int bhi_run_await_worker(struct bhi_run *run) {
     bh_detail detail = {0};
-    bh_status status = wait_ready(run, &detail);
+    bh_status status = bhi_wait_ready(run->stream, &detail);
     if (run->request.device && no_such_selector(status)) {
         int exit_status = resolve_device(run, &detail);
         if (exit_status != BHI_EXIT_READY) {
             return exit_status;
         }
-        status = wait_ready(run, &detail);
+        status = bhi_wait_ready(run->stream, &detail);
     }
     if (bhi_interrupt_signal()) {
         return bhi_interrupt_exit_status();
@@ -187,20 +174,7 @@ static int conclude(struct bhi_run *run) {
         bhi_session_fail(run->request.command, groups ? "--groups" : run->request.kernel_path,
                          verdict->status, &detail);
     }
-    return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : exit_status;
-}
-
-/* Waits for the end of one submission. A signal cancels it. */
-static bh_status await_event(bh_event *event) {
-    bh_status status;
-    uint64_t give_up = UINT64_MAX;
-    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
-        if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
-            (void)!bh_event_cancel(event);
-            give_up = bhi_clock_ns() + cancel_limit_ns;
-        }
-    }
-    return status;
+    return bhi_interrupt_or(exit_status);
 }
 
 /* The result of the compile is in run->outcome.verdict. */
@@ -211,10 +185,7 @@ int bhi_run_compile(struct bhi_run *run) {
     if (status != BH_OK) {
         return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
     }
-    status = await_event(event);
-    if (status != BH_TIMEOUT) {
-        status = bh_event_verdict(event, &run->outcome.verdict);
-    }
+    status = bhi_wait_event(event, &run->outcome.verdict, NULL, NULL);
     bh_event_release(event);
     if (status != BH_OK || bhi_interrupt_signal()) { /* possible only after a signal */
         return bhi_interrupt_exit_status();
@@ -225,11 +196,6 @@ int bhi_run_compile(struct bhi_run *run) {
 
 /* -- the submissions ----------------------------------------------------------------------------
  */
-
-static int compare_times(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* The times of all rounds, sorted. */
 struct times {
@@ -249,7 +215,7 @@ static void measure(struct bhi_run *run, struct times *times, uint64_t n) {
         memcpy(device, times->host, n * sizeof *device);
         outcome->host = bhi_spread_of(device, n);
     }
-    qsort(times->host, n, sizeof *times->host, compare_times);
+    bhi_sort_u64(times->host, n);
     outcome->min_ns = times->host[0];
     outcome->median_ns =
         n % 2 ? times->host[n / 2] : (times->host[n / 2 - 1] + times->host[n / 2]) / 2;
@@ -265,11 +231,8 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
         return bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
     }
     run->outcome.submissions++;
-    status = await_event(event);
+    status = bhi_wait_event(event, &run->outcome.verdict, NULL, NULL);
     *out_ns += bhi_clock_ns() - begin;
-    if (status != BH_TIMEOUT) {
-        status = bh_event_verdict(event, &run->outcome.verdict);
-    }
     bh_event_release(event);
     if (status != BH_OK) { /* a signal came, and it does not end */
         return bhi_interrupt_exit_status();
@@ -279,7 +242,7 @@ static int submit_one(struct bhi_run *run, const bh_submit_info *info, uint64_t 
         return conclude(run);
     }
     run->outcome.ready++;
-    return bhi_interrupt_signal() ? bhi_interrupt_exit_status() : BHI_EXIT_READY;
+    return bhi_interrupt_or(BHI_EXIT_READY);
 }
 
 int bhi_run_submit_apart(struct bhi_run *run, const bh_submit_info *info) {
@@ -433,9 +396,8 @@ int bhi_run_misused(struct bhi_run *run, const struct bhi_complaint *complaint) 
 int bhi_run_end(struct bhi_run *run, int exit_status) {
     if (exit_status == BHI_EXIT_READY) {
         print_success(run);
-    } else if (exit_status > BHI_EXIT_SIGNALLED) {
-        bhi_complain(run->request.command, "cancelled by SIG%s",
-                     sigabbrev_np(bhi_interrupt_signal()));
+    } else {
+        bhi_complain_cancelled(run->request.command, exit_status, "");
     }
     if (run->request.json) {
         print_json(run, exit_status);

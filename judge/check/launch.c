@@ -4,9 +4,7 @@
 
 #include "tool/clock.h"
 #include "tool/interrupt.h"
-
-static const uint64_t slice_ns = 50000000;            /* how often signals are checked */
-static const uint64_t cancel_limit_ns = 10000000000u; /* for a cancelled submission to end */
+#include "tool/wait.h"
 
 static void fill_options(const struct bhi_court *court, bh_stream_options *out) {
     const struct bhi_task *task = court->task;
@@ -71,18 +69,10 @@ bool bhi_stream_is_on_processor(bh_stream *stream, bool *out, struct bhi_judge_o
 
 /* Waits for the end of a submission; a signal cancels it. Fills in |outcome| if it is poisoned. */
 static bool await(bh_event *event, bh_verdict *verdict, struct bhi_judge_outcome *outcome) {
-    uint64_t give_up = UINT64_MAX;
-    bh_status status;
-    while ((status = bh_event_wait(event, slice_ns)) == BH_TIMEOUT && bhi_clock_ns() < give_up) {
-        if (give_up == UINT64_MAX && bhi_interrupt_signal()) {
-            (void)!bh_event_cancel(event);
-            give_up = bhi_clock_ns() + cancel_limit_ns;
-        }
-    }
+    const bh_status status = bhi_wait_event(event, verdict, NULL, NULL);
     if (status == BH_TIMEOUT || bhi_interrupt_signal()) {
         return bhi_judge_outcome_fail(outcome, BH_CANCELLED, "cancelled");
     }
-    status = bh_event_verdict(event, verdict);
     if (status != BH_OK) {
         return bhi_judge_outcome_fail(outcome, status, "%s", bh_status_text(status));
     }
