@@ -129,3 +129,12 @@ const char *bhi_text_time(uint64_t ns, char out[BHI_TEXT_TIME]) {
              whole_ms ? "ms" : "ns");
     return out;
 }
+
+const char *bhi_text_first_error(const char *log, size_t bytes, size_t *out_length) {
+    const char *end = log + bytes, *error = memmem(log, bytes, "error:", 6);
+    const char *before = error ? memrchr(log, '\n', (size_t)(error - log)) : NULL;
+    const char *line = before ? before + 1 : log;
+    const char *stop = memchr(line, '\n', (size_t)(end - line));
+    *out_length = (size_t)((stop ? stop : end) - line);
+    return line;
+}

@@ -29,4 +29,8 @@ enum { BHI_TEXT_TIME = 32 };
  * |out|. */
 const char *bhi_text_time(uint64_t ns, char out[BHI_TEXT_TIME]);
 
+/* Returns the first line of a compiler's log with an error; the first line if there is none.
+ * *out_length is its length without \n. */
+const char *bhi_text_first_error(const char *log, size_t bytes, size_t *out_length);
+
 #endif

@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/mains.h"
-#include "request/code.h"
-#include "request/kernel_file.h"
+#include "request/kernel_maker.h"
 #include "request/outname.h"
 #include "tool/args.h"
 #include "tool/complain.h"
@@ -72,17 +71,11 @@ static int take_arguments(struct compile *compile, const struct bhi_args *args) 
         }
     }
     compile->file.path = args->operands[0];
-    if (!bhi_code_read(compile->file.path, &compile->source, &compile->file.size, &error,
-                       &complaint)) {
+    if (bhi_kernel_file_read(&compile->file, &compile->source, &error, &complaint) != BH_OK) {
         return bhi_interrupt_signal() ? bhi_interrupt_exit_status()
                                       : refuse_source(compile, complaint.text);
     }
-    compile->file.code = compile->source;
-    const enum bhi_language language = bhi_kernel_file_language(&compile->file);
-    if (!bhi_language_compiles(language, &complaint)) {
-        return refuse_source(compile, complaint.text);
-    }
-    if (language == BHI_LANGUAGE_SPIRV) {
+    if (!bhi_kernel_file_is_source(&compile->file)) {
         return refuse_source(compile,
                              bhi_language_is_spirv(compile->file.code, compile->file.size)
                                  ? "it is SPIR-V already"
@@ -161,9 +154,7 @@ int bhi_compile_main(const struct bhi_args *args) {
     if (exit_status == BHI_EXIT_READY) {
         exit_status = run(&compile, bhi_args_has(args, BHI_COMPILE_VERBOSE));
     }
-    if (exit_status > BHI_EXIT_SIGNALLED) {
-        bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
-    }
+    bhi_complain_cancelled(command, exit_status, "");
     bhi_outfile_abandon(&compile.out);
     (void)bh_kernel_release(compile.kernel);
     bh_context_destroy(compile.context);

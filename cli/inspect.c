@@ -6,8 +6,7 @@
 #include "cli/inspect_print.h"
 #include "cli/inspect_tensors.h"
 #include "cli/mains.h"
-#include "request/code.h"
-#include "request/kernel_file.h"
+#include "request/kernel_maker.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/ending.h"
@@ -86,22 +85,17 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
         return BHI_EXIT_USAGE;
     }
     inspect->file.path = args->operands[0];
-    if (!bhi_code_read(inspect->file.path, &inspect->code, &inspect->file.size, &error,
-                       &complaint)) {
-        if (bhi_interrupt_signal()) {
-            return bhi_interrupt_exit_status();
-        }
-        bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
-        bhi_ending_blame(BH_LOAD_FAILED);
-        return BHI_EXIT_USAGE;
+    const bh_status status =
+        bhi_kernel_file_read(&inspect->file, &inspect->code, &error, &complaint);
+    if (status == BH_OK) {
+        return BHI_EXIT_READY;
     }
-    inspect->file.code = inspect->code;
-    if (!bhi_language_compiles(bhi_kernel_file_language(&inspect->file), &complaint)) {
-        bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
-        bhi_ending_blame(BH_INVALID_KERNEL);
-        return BHI_EXIT_USAGE;
+    if (bhi_interrupt_signal()) {
+        return bhi_interrupt_exit_status();
     }
-    return BHI_EXIT_READY;
+    bhi_complain(command, "FILE %s: %s", inspect->file.path, complaint.text);
+    bhi_ending_blame(status);
+    return BHI_EXIT_USAGE;
 }
 
 static void ask(void *argument) {
@@ -171,7 +165,7 @@ static int make_kernel(struct inspect *inspect, const char *name) {
 
 static void print(const struct inspect *inspect, const char *name, bool json) {
     /* A compiled module's entry point is main, whatever its name in the source. */
-    const bool compiled = bhi_kernel_file_language(&inspect->file) != BHI_LANGUAGE_SPIRV;
+    const bool compiled = bhi_kernel_file_is_source(&inspect->file);
     struct bhi_inspected inspected = {.name = name,
                                       .entry =
                                           inspect->entry && !compiled ? inspect->entry : "main",
@@ -208,9 +202,7 @@ static int inspect_any(const struct bhi_args *args) {
         (exit_status = ask_all(inspect)) == BHI_EXIT_READY) {
         print(inspect, name, bhi_args_has(args, BHI_INSPECT_JSON));
     }
-    if (exit_status > BHI_EXIT_SIGNALLED) {
-        bhi_complain(command, "cancelled by SIG%s", sigabbrev_np(bhi_interrupt_signal()));
-    }
+    bhi_complain_cancelled(command, exit_status, "");
     (void)bh_kernel_release(inspect->kernel);
     bh_context_destroy(inspect->context);
     bhi_source_free(&inspect->file.source);

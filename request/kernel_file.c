@@ -1,14 +1,10 @@
 #include "request/kernel_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "tool/interrupt.h"
+#include "request/code.h"
 #include "tool/text.h"
 
 void bhi_kernel_file_name(const char *path, char out[64]) {
@@ -44,4 +40,22 @@ enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
         language = is_stdin ? BHI_LANGUAGE_GLSL : BHI_LANGUAGE_SPIRV;
     }
     return language;
+}
+
+bool bhi_kernel_file_is_source(const struct bhi_kernel_file *file) {
+    const enum bhi_language language = bhi_kernel_file_language(file);
+    return language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL;
+}
+
+bh_status bhi_kernel_file_read(struct bhi_kernel_file *file, void **out_code, int *out_errno,
+                               struct bhi_complaint *complaint) {
+    *out_code = NULL;
+    if (!file->code) {
+        if (!bhi_code_read(file->path, out_code, &file->size, out_errno, complaint)) {
+            return *out_errno == ENOMEM ? BH_NO_MEMORY : BH_LOAD_FAILED;
+        }
+        file->code = *out_code;
+    }
+    return bhi_language_compiles(bhi_kernel_file_language(file), complaint) ? BH_OK
+                                                                            : BH_INVALID_KERNEL;
 }

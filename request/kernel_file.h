@@ -21,11 +21,13 @@ void bhi_kernel_file_name(const char *path, char out[64]);
  * content, if |code| is there. If that does not decide: GLSL for standard input, SPIR-V for a
  * file. */
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file);
-/* Makes the kernel. Prints the compiler's messages to standard error. A signal ends the wait and
- * destroys the context: then *context is NULL. Returns an exit status, after it has reported what
- * went wrong. */
-int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,
-                         bh_context **context, const bh_kernel_options *options,
-                         bh_kernel **out_kernel);
+/* Is it compiled, and no module yet? */
+bool bhi_kernel_file_is_source(const struct bhi_kernel_file *file);
+/* Reads the file, also standard input, unless it has its code; the caller frees *out_code. Returns
+ * BH_OK, LOAD_FAILED, NO_MEMORY, or INVALID_KERNEL for a language that nothing here compiles; then
+ * there is file->code, too. *out_errno is 0 if no system call was the reason. Blocks; a signal
+ * ends it. */
+bh_status bhi_kernel_file_read(struct bhi_kernel_file *file, void **out_code, int *out_errno,
+                               struct bhi_complaint *complaint);
 
 #endif

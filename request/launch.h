@@ -2,14 +2,11 @@
 #ifndef BHI_REQUEST_LAUNCH_H
 #define BHI_REQUEST_LAUNCH_H
 
-#include "request/kernel_file.h"
 #include "request/run.h"
 
 /* Fills in what a launch binds; the buffers must exist. |out_bindings| has room for
  * BHI_MAX_BINDINGS. */
 void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding *out_bindings);
-/* Fills in the source for the library, without its log. */
-void bhi_kernel_file_source(const struct bhi_kernel_file *file, bh_glsl_source *out_source);
 /* Fills in the options of the kernel. */
 void bhi_run_request_kernel_options(const struct bhi_run_request *request,
                                     bh_kernel_options *out_options);

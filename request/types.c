@@ -20,6 +20,7 @@ struct bhi_kernel_types *bhi_kernel_types_take(const bh_inspection *inspection) 
     }
     if (types) {
         types->push_size = inspection->push_size;
+        memcpy(types->local_size, inspection->local_size, sizeof types->local_size);
     }
     for (uint32_t i = 0; types && i < inspection->member_count && i < BHI_MAX_MEMBERS; i++) {
         const bh_inspected_member *from = &inspection->members[i];

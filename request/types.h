@@ -26,6 +26,7 @@ enum { BHI_MAX_MEMBERS = 64 };
 
 /* What a kernel declares at all bindings. */
 struct bhi_kernel_types {
+    uint32_t local_size[3]; /* of its workgroup */
     uint32_t push_size;
     uint32_t member_count; /* only the first BHI_MAX_MEMBERS are listed */
     struct bhi_kernel_member members[BHI_MAX_MEMBERS];

@@ -33,15 +33,6 @@ const char *bhi_text_without_name(const char *message, const char *name) {
     return !strncmp(why, name, length) && !strncmp(why + length, ": ", 2) ? why + length + 2 : why;
 }
 
-void bhi_text_name_includes(char *log, const char *option) {
-    static const char words[] = "(-I, source.includes)";
-    const size_t length = strlen(option);
-    for (char *at = log; (at = strstr(at, words)); at += length) {
-        memmove(at + length, at + strlen(words), strlen(at + strlen(words)) + 1);
-        memcpy(at, option, length);
-    }
-}
-
 void bhi_text_append(char *message, size_t capacity, const char *more) {
     const size_t used = strlen(message);
     bhi_format(message + used, capacity - used, "%s", more);

@@ -24,10 +24,6 @@ const char *bhi_text_without_call(const char *message);
 /* |message| without the "NAME: " at its start, for output that has shown NAME already. */
 const char *bhi_text_without_name(const char *message, const char *name);
 
-/* Replaces the library's words for where includes come from, "(-I, source.includes)", by |option|,
- * which is not longer, in each place. */
-void bhi_text_name_includes(char *log, const char *option);
-
 /* Appends to a message what the library cannot know, such as the name of an option. */
 void bhi_text_append(char *message, size_t capacity, const char *more);
 

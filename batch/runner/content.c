@@ -39,14 +39,8 @@ bool bhi_content_kernel(const char *path, enum bhi_language given,
     struct bhi_kernel_file file = {.path = path, .language = given};
     void *code = NULL;
     int error;
-    if (!bhi_code_read(path, &code, &file.size, &error, complaint)) {
-        return false;
-    }
-    file.code = code;
-    const enum bhi_language language = bhi_kernel_file_language(&file);
-    bool good = bhi_language_compiles(language, complaint);
-    if (good && language == BHI_LANGUAGE_SPIRV &&
-        bhi_language_of_code(code, file.size) != BHI_LANGUAGE_SPIRV) {
+    bool good = bhi_kernel_file_read(&file, &code, &error, complaint) == BH_OK;
+    if (good && !bhi_kernel_file_is_source(&file) && !bhi_language_is_spirv(code, file.size)) {
         good = bhi_refuse(complaint, "it is not a SPIR-V module, and its name does not end as that "
                                      "of a source (.comp, .glsl, .hlsl)");
     }

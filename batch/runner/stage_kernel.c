@@ -12,14 +12,11 @@
 #include "batch/runner/reads.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
-#include "request/code.h"
-#include "request/kernel_file.h"
+#include "request/kernel_maker.h"
 #include "request/launch.h"
 #include "request/names.h"
 #include "request/types.h"
 #include "tool/text.h"
-
-enum { LOG_SIZE = 33 << 10 };
 
 /* -- which one it is ----------------------------------------------------------------------------
  */
@@ -73,80 +70,20 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
 /* -- making one ---------------------------------------------------------------------------------
  */
 
-/* Writes the first line of the compiler's log with an error, or the first line. "PATH:4: …"
- * becomes "line 4: …" for the file itself, because the reader knows which file it is. */
-static void first_error(const char *log, const char *path, char *out, size_t capacity) {
-    const char *error = strstr(log, "error:");
-    const char *line = log;
-    for (const char *at = log; error && at < error; at++) {
-        if (*at == '\n') {
-            line = at + 1;
-        }
-    }
-    const size_t named = strlen(path);
-    const bool own = !strncmp(line, path, named) && line[named] == ':';
-    line += own ? named + 1 : 0;
-    line += own ? strspn(line, " ") : 0;
-    const bool numbered = own && *line >= '0' && *line <= '9';
-    const size_t length = strcspn(line, "\n");
-    bhi_format(out, capacity, "%s%.*s", numbered ? "line " : "", (int)(length < 512 ? length : 512),
-               line);
-}
-
-static bh_status make_source(bh_context *context, const struct bhi_kernel_file *file,
-                             const bh_kernel_options *options, struct bhi_kernel_entry *entry) {
-    bh_glsl_source source;
-    bh_detail detail = {0};
-    char line[400];
-    char *log = calloc(1, LOG_SIZE);
-    if (!log) {
-        return BH_NO_MEMORY;
-    }
-    bhi_kernel_file_source(file, &source);
-    source.log = log;
-    source.log_size = LOG_SIZE;
-    bh_status status = bh_kernel_create_glsl(context, &source, options, &entry->kernel, &detail);
-    entry->sys_errno = detail.sys_errno;
-    entry->reason = detail.reason;
-    entry->signal = status == BH_WORKER_SIGNAL ? detail.signal : 0;
-    bhi_text_name_includes(log, "(\"I\")");
-    first_error(log, file->path, line, sizeof line);
-    if (status == BH_COMPILE_FAILED && line[0]) {
-        bhi_format(entry->message, sizeof entry->message, "it does not compile: %s", line);
-    } else if (status != BH_OK) {
-        bhi_format(entry->message, sizeof entry->message, "%s",
-                   bhi_text_without_name(detail.message, source.name));
-    }
-    free(log);
-    return status;
-}
-
 /* Reads what the kernel declares, and so finds out whether it is valid. */
 static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
                             uint64_t deadline_ns) {
-    bh_inspect_options options;
     bh_detail detail = {0};
-    bh_inspection *said = calloc(1, sizeof *said);
-    bh_inspect_options_init(&options);
-    if (deadline_ns) {
-        options.deadline_ns = deadline_ns;
-    }
-    bh_status status =
-        said ? bh_kernel_inspect(entry->kernel, &options, said, &detail) : BH_NO_MEMORY;
-    if (status == BH_OK && !(entry->types = bhi_kernel_types_take(said))) {
-        status = BH_NO_MEMORY;
-    }
-    free(said);
-    if (status == BH_INVALID_KERNEL) {
-        bhi_format(entry->message, sizeof entry->message, "%.400s",
-                   bhi_text_without_name(detail.message, name));
-    }
-    if (status == BH_OK || status == BH_INVALID_KERNEL) {
+    const bh_status status =
+        bhi_kernel_types_ask(entry->kernel, deadline_ns, &entry->types, &detail);
+    if (status == BH_OK) {
         return status;
     }
     const bool own = status == BH_LIMIT_EXCEEDED || status == BH_COMPILE_FAILED;
-    entry->sys_errno = detail.sys_errno;
-    entry->reason = detail.reason;
+    if (status != BH_INVALID_KERNEL) {
+        entry->sys_errno = detail.sys_errno;
+        entry->reason = detail.reason;
+    }
     bhi_format(entry->message, sizeof entry->message, "%s%.400s%s",
                own ? "its declared types cannot be determined: " : "",
                bhi_text_without_name(detail.message, name),
@@ -154,21 +91,12 @@ static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
     return status;
 }
 
-/* The library names the field of its options; here it is a key of the job. */
-static bool refuse_entry(const struct bhi_run_request *request, enum bhi_language language,
-                         struct bhi_kernel_entry *entry) {
-    if (language != BHI_LANGUAGE_GLSL || !request->entry || !strcmp(request->entry, "main")) {
-        return false;
-    }
-    bhi_format(entry->message, sizeof entry->message,
-               "\"entry\" is \"%.100s\": the entry point of GLSL is main; leave \"entry\" out",
-               request->entry);
-    return true;
-}
-
 static bh_status make(const struct bhi_runner_options *runner,
                       const struct bhi_run_request *request, struct bhi_kernel_entry *entry) {
-    bh_context *context = runner->context;
+    static const struct bhi_kernel_words words = {.entry = "\"entry\"",
+                                                  .source = "D and I",
+                                                  .otherwise = ", or \"language\"",
+                                                  .log = BHI_LOG_IS_QUOTED_HERE};
     struct bhi_kernel_file file = {.path = request->kernel_path,
                                    .language = request->language,
                                    .source = request->source,
@@ -177,44 +105,37 @@ static bh_status make(const struct bhi_runner_options *runner,
                                                       : runner->compile_deadline_ns};
     struct bhi_complaint complaint;
     bh_kernel_options options;
-    bh_detail detail = {0};
-    void *code = NULL;
-
-    if (!bhi_code_read(request->kernel_path, &code, &file.size, &entry->sys_errno, &complaint)) {
-        bhi_format(entry->message, sizeof entry->message, "%.500s", complaint.text);
-        return bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
+    void *code;
+    bh_status status = bhi_kernel_file_read(&file, &code, &entry->sys_errno, &complaint);
+    if (file.code &&
+        !bhi_reads_add_code(&entry->files, request->kernel_path, code, file.size, &file.source)) {
+        free(code);
+        return BH_NO_MEMORY;
     }
-    file.code = code;
-    if (!bhi_reads_add_code(&entry->files, request->kernel_path, code, file.size, &file.source)) {
+    if (status != BH_OK) {
+        free(code);
+        bhi_format(entry->message, sizeof entry->message, "%.500s", complaint.text);
+        return file.code ? status : bhi_work_blame(entry->sys_errno, BH_LOAD_FAILED);
+    }
+    struct bhi_kernel_make *make = calloc(1, sizeof *make);
+    if (!make) {
         free(code);
         return BH_NO_MEMORY;
     }
     bhi_run_request_kernel_options(request, &options);
-    bh_status status = BH_INVALID_ARGUMENT;
-    const enum bhi_language language = bhi_kernel_file_language(&file);
-    if (!bhi_language_compiles(language, &complaint)) {
-        bhi_format(entry->message, sizeof entry->message, "%.500s", complaint.text);
-        status = BH_INVALID_KERNEL;
-    } else if (refuse_entry(request, language, entry)) {
-        status = BH_INVALID_ARGUMENT;
-    } else if (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL) {
-        status = make_source(context, &file, &options, entry);
-    } else if (file.source.given) {
-        snprintf(entry->message, sizeof entry->message,
-                 "it is SPIR-V: D and I are for GLSL (.comp, .glsl) and HLSL");
-    } else {
-        status =
-            bh_kernel_create_spirv(context, code, file.size, &options, &entry->kernel, &detail);
-        entry->sys_errno = detail.sys_errno;
-        if (status != BH_OK) {
-            bhi_format(entry->message, sizeof entry->message, "%s%s",
-                       bhi_text_without_call(detail.message),
-                       detail.reason == BH_REASON_NOT_SPIRV
-                           ? "; a source needs \"language\", or a name that ends in .comp, .glsl "
-                             "or .hlsl"
-                           : "");
-        }
-    }
+    make->words = &words;
+    make->context = runner->context;
+    make->file = &file;
+    make->options = &options;
+    bhi_kernel_make(make);
+    status = make->status;
+    entry->kernel = make->kernel;
+    entry->sys_errno = make->detail.sys_errno;
+    entry->reason = make->detail.reason;
+    entry->signal = status == BH_WORKER_SIGNAL ? make->detail.signal : 0;
+    bhi_format(entry->message, sizeof entry->message, "%s",
+               status == BH_OK ? "" : make->detail.message);
+    free(make);
     free(code);
     if (status == BH_OK && is_inspected(request)) {
         status = take_types(entry, request->kernel_name, file.deadline_ns);
@@ -261,7 +182,6 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
     struct bhi_runner *runner = work->runner;
     const struct bhi_kernel_file file = {.path = work->request->run.kernel_path,
                                          .language = work->request->run.language};
-    const enum bhi_language language = bhi_kernel_file_language(&file);
     struct bhi_kernel_entry *entry = bhi_kernel_cache_find(runner, key);
     const bool found = entry;
     *out_make = false;
@@ -276,7 +196,7 @@ static bool look_up(struct bhi_work *work, const uint8_t key[32], bool *out_make
         bhi_work_push(&entry->parked, work);
         return false;
     }
-    if (!found && (language == BHI_LANGUAGE_GLSL || language == BHI_LANGUAGE_HLSL)) {
+    if (!found && bhi_kernel_file_is_source(&file)) {
         bhi_work_enter(work, BHI_WORK_PARKED);
         bhi_work_push(&runner->to_compile, work);
         pthread_cond_signal(&runner->compile_wake);

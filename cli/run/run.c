@@ -15,9 +15,8 @@
 #include "cli/run/match.h"
 #include "cli/run/run.h"
 #include "cli/run/steps.h"
-#include "request/code.h"
 #include "request/command_line.h"
-#include "request/kernel_file.h"
+#include "request/kernel_maker.h"
 #include "request/launch.h"
 #include "request/like.h"
 #include "request/names.h"
@@ -49,39 +48,30 @@ static int make_kernel(struct bhi_run *run) {
 
 struct inspecting {
     bh_kernel *kernel;
-    bh_inspect_options options;
+    uint64_t deadline_ns;
+    struct bhi_kernel_types *types; /* owned */
     bh_status status;
     bh_detail detail;
-    bh_inspection said;
 };
 
 static void inspect(void *argument) {
     struct inspecting *inspecting = argument;
-    inspecting->status = bh_kernel_inspect(inspecting->kernel, &inspecting->options,
-                                           &inspecting->said, &inspecting->detail);
+    inspecting->status = bhi_kernel_types_ask(inspecting->kernel, inspecting->deadline_ns,
+                                              &inspecting->types, &inspecting->detail);
 }
 
 /* Resolves names, and compares the inspected types with the arrays. */
-static int match_types(struct bhi_run *run, const bh_inspection *said) {
+static int match_types(struct bhi_run *run, const struct bhi_kernel_types *types) {
     struct bhi_complaint why, complaint;
-    struct bhi_kernel_types *types = bhi_kernel_types_take(said);
-    if (!types) {
-        return bhi_run_out_of_memory(run);
-    }
-    if (!bhi_run_resolve_names(&run->request, types, "--", &complaint)) {
-        free(types);
-        return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
-    }
-    if (!run->request.reinterpret &&
-        !bhi_run_match_order(&run->request, types, "--", "--reinterpret", &complaint)) {
-        free(types);
+    if (!bhi_run_resolve_names(&run->request, types, "--", &complaint) ||
+        (!run->request.reinterpret &&
+         !bhi_run_match_order(&run->request, types, "--", "--reinterpret", &complaint))) {
         return bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
     }
     const struct bhi_run_binding *given =
         run->request.reinterpret
             ? NULL
             : bhi_run_find_mismatch(&run->request, types, "--reinterpret", &why);
-    free(types);
     if (!given) {
         return BHI_EXIT_READY;
     }
@@ -111,23 +101,16 @@ static int check_types(struct bhi_run *run) {
         !bhi_run_has_names(&run->request)) {
         return BHI_EXIT_READY;
     }
-    struct inspecting *inspecting = calloc(1, sizeof *inspecting);
-    if (!inspecting) {
-        return bhi_run_out_of_memory(run);
-    }
-    inspecting->kernel = run->kernel;
-    bh_inspect_options_init(&inspecting->options);
-    if (run->request.compile_deadline_ns) {
-        inspecting->options.deadline_ns = run->request.compile_deadline_ns;
-    }
-    if (bhi_task_run(run->request.command, &run->context, inspect, inspecting, &exit_status)) {
-        if (inspecting->status == BH_OK) {
-            exit_status = match_types(run, &inspecting->said);
-        } else if (inspecting->status != BH_INVALID_KERNEL) { /* the device's worker reports it */
-            exit_status = refuse_unknown_types(run, inspecting);
+    struct inspecting inspecting = {.kernel = run->kernel,
+                                    .deadline_ns = run->request.compile_deadline_ns};
+    if (bhi_task_run(run->request.command, &run->context, inspect, &inspecting, &exit_status)) {
+        if (inspecting.status == BH_OK) {
+            exit_status = match_types(run, inspecting.types);
+        } else if (inspecting.status != BH_INVALID_KERNEL) { /* the device's worker reports it */
+            exit_status = refuse_unknown_types(run, &inspecting);
         }
     }
-    free(inspecting);
+    free(inspecting.types);
     return exit_status;
 }
 
@@ -162,17 +145,13 @@ static int check_files(struct bhi_run *run) {
     struct bhi_complaint complaint;
     struct bhi_complaint inner;
     int error;
-    if (!bhi_code_read(run->request.kernel_path, &run->code, &run->code_size, &error, &inner)) {
+    struct bhi_kernel_file file = {.path = run->request.kernel_path,
+                                   .language = run->request.language};
+    const bh_status status = bhi_kernel_file_read(&file, &run->code, &error, &inner);
+    run->code_size = file.size;
+    if (status != BH_OK) {
         bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
-        return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);
-    }
-    const struct bhi_kernel_file file = {.path = run->request.kernel_path,
-                                         .code = run->code,
-                                         .size = run->code_size,
-                                         .language = run->request.language};
-    if (!bhi_language_compiles(bhi_kernel_file_language(&file), &inner)) {
-        bhi_refuse(&complaint, "KERNEL %.300s: %.600s", run->request.kernel_path, inner.text);
-        return bhi_run_refused(run, BH_INVALID_KERNEL, &complaint);
+        return bhi_run_refused(run, status, &complaint);
     }
     if (!bhi_run_open_stdin(&run->request, &complaint)) {
         return bhi_run_refused(run, BH_LOAD_FAILED, &complaint);

@@ -11,7 +11,6 @@ struct bhi_judged_kernel {
     char name[64];
     bh_kernel *kernel;              /* owned */
     struct bhi_kernel_types *types; /* owned */
-    uint32_t local_size[3];         /* of its workgroup */
     bool has_content;               /* the file could be read, also if it is no kernel */
     uint8_t content[BHI_CONTENT_HASH];
 };

@@ -209,11 +209,12 @@ bool bhi_setup_make(struct bhi_court *court, bh_stream *near,
     struct bhi_complaint complaint;
     uint32_t counts[3];
     *out_setup = NULL;
-    if (!bhi_task_groups_for(court->task, trial->size, groups, kernel->local_size, counts,
+    if (!bhi_task_groups_for(court->task, trial->size, groups, kernel->types->local_size, counts,
                              &complaint)) {
-        return bhi_judge_outcome_fail(
-            outcome, BH_BINDING_MISMATCH, "groups: %.500s, and a workgroup of %ux%ux%u",
-            complaint.text, kernel->local_size[0], kernel->local_size[1], kernel->local_size[2]);
+        return bhi_judge_outcome_fail(outcome, BH_BINDING_MISMATCH,
+                                      "groups: %.500s, and a workgroup of %ux%ux%u", complaint.text,
+                                      kernel->types->local_size[0], kernel->types->local_size[1],
+                                      kernel->types->local_size[2]);
     }
     struct bhi_setup *setup = prepare(court, kernel, trial, outcome);
     if (!setup) {

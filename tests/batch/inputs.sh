@@ -426,7 +426,7 @@ head -c 100 "$SHADERS/square.spv" > cut.spv
 cli batch entry.jsonl --json
 expect_status 1
 expect_json '[.failures[].code] == ["INVALID_ARGUMENT", "INVALID_KERNEL", "INVALID_KERNEL"]'
-expect_json '.failures[0].message | endswith("entry.comp: \"entry\" is \"other\": the entry point of GLSL is main; leave \"entry\" out")'
+expect_json '.failures[0].message | endswith("entry.comp: \"entry\" is other: the entry point of GLSL is main; leave \"entry\" out")'
 expect_json '.failures[1].message | endswith("square.spv: there is no entry point \"nix\"; the module has \"main\"")'
 expect_json '.failures[2].message | test("^kernel .*/cut.spv: not valid SPIR-V: its 25 words end with.*: it was probably cut short")'
 rm -r entry.comp cut.spv entry.jsonl entry.jsonl.state

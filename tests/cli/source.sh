@@ -79,17 +79,17 @@ ready
 rm y.npy
 does_not_compile "use.comp:5: error: '#error' : there is no flag" run use.comp "${use[@]}" -D 'OP=*'
 # What is not found is named, with its place, where it was looked for, and what there is.
-does_not_compile "use.comp:2: error: '#include' : no file named 'deep/first.glsl' was given for #include (-I); none was given" \
+does_not_compile "use.comp:2: error: '#include' : no file named 'deep/first.glsl' was given for #include; none was given" \
     run use.comp "${square[@]}"
-does_not_compile "deep/first.glsl:1: error: '#include' : no file named 'second.glsl' was given for #include (-I); looked for 'deep/second.glsl', then for 'second.glsl'; given: 'deep/first.glsl'" \
+does_not_compile "deep/first.glsl:1: error: '#include' : no file named 'second.glsl' was given for #include; looked for 'deep/second.glsl', then for 'second.glsl'; given: 'deep/first.glsl'" \
     run use.comp "${square[@]}" -I only
-does_not_compile "use.comp:3: error: '#include' : no file named 'single.h' was given for #include (-I); given: 'deep/first.glsl', 'deep/second.glsl'" \
+does_not_compile "use.comp:3: error: '#include' : no file named 'single.h' was given for #include; given: 'deep/first.glsl', 'deep/second.glsl'" \
     run use.comp "${square[@]}" -I include
 sed 's/"single.h"/<..\/single.h>/' use.comp > leads.comp
-does_not_compile "leads.comp:3: error: '#include' : no file named '../single.h' was given for #include (-I); it leads out of the files that were given; given: 'deep/first.glsl'" \
+does_not_compile "leads.comp:3: error: '#include' : no file named '../single.h' was given for #include; it leads out of the files that were given; given: 'deep/first.glsl'" \
     run leads.comp "${square[@]}" -I include
 rm -r only leads.comp
-refuses "k.spv is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
+refuses "k.spv: it is SPIR-V: -D and -I are for GLSL" run "$(cp "$SHADERS/square.spv" k.spv; echo k.spv)" \
     "${square[@]}" -D A
 refuses "-D 1A: '1A' is not a name: write letters, digits and _, and no digit first" run use.comp "${use[@]}" -D 1A
 refuses "the value is more than one line" run use.comp "${use[@]}" -D $'A=1\n2'
@@ -262,7 +262,7 @@ INPUT=pointer.comp refuses "--in 0=-: it is a Git LFS pointer, not a .npy file: 
 rm pointer.comp
 printf 'what is this?\n' > noname
 text='not SPIR-V, but text that begins'
-needs='; GLSL needs a name that ends in .comp or .glsl, HLSL one in .hlsl, or --language'
+needs='; a source needs a name that ends in .comp, .glsl or .hlsl, or --language'
 refuses "noname: $text \"what is this?\"$needs (INVALID_ARGUMENT)" run noname --groups 1
 cp use.comp use.spv
 refuses "use.spv: $text \"$(head -n 1 use.comp)\"$needs (INVALID_ARGUMENT)" run use.spv --groups 1
@@ -368,7 +368,7 @@ if grep -q '^bulkhead run: all is well' .stderr; then fail "a forged line"; else
 does_not_compile "error" run empty.comp --groups 1
 head -c 5000 /dev/urandom > noise.comp
 does_not_compile "noise.comp" run noise.comp --groups 1
-refuses "--entry other: the entry point of GLSL is main; leave --entry out" run square.comp "${square[@]}" --entry other
+refuses "square.comp: --entry is other: the entry point of GLSL is main; leave --entry out" run square.comp "${square[@]}" --entry other
 head -c 5000000 /dev/zero | tr '\0' ' ' > big.comp
 refuses "over 4194304 (TOO_LARGE)" run big.comp --groups 1
 # -- compile ---------------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ for name in a.npy a.comp a.glsl a.safetensors; do
         compile square.comp -o "$name"
 done
 refuses "SOURCE nowhere.comp: No such file or directory" compile nowhere.comp -o a.spv
-refuses "--entry other: the entry point of GLSL is main; leave --entry out" compile square.comp --entry other -o a.spv
+refuses "square.comp: --entry is other: the entry point of GLSL is main; leave --entry out" compile square.comp --entry other -o a.spv
 case_name="a warning does not stop it"
 cli run warned.comp "${square[@]}"
 expect_status 0

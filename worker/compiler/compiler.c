@@ -169,27 +169,10 @@ static bool read_request(const struct buffer *buffer, struct bhi_glsl_pair *pair
 
 /* -- commands --------------------------------------------------------------------------------- */
 
-/* Returns the first line of the log with an error; the first line if there is none. */
-static const char *first_error(const char *log, size_t bytes, size_t *out_length) {
-    const char *end = log + bytes, *line = log;
-    for (const char *at = log; at < end;) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        const size_t length = (size_t)((stop ? stop : end) - at);
-        if (memmem(at, length, "error: ", 7)) {
-            line = at;
-            break;
-        }
-        at += length + 1;
-    }
-    const char *stop = memchr(line, '\n', (size_t)(end - line));
-    *out_length = (size_t)((stop ? stop : end) - line);
-    return line;
-}
-
 /* The source has errors: the first is the submission's. */
 static void refuse(const struct bhi_compile_answer *answer, struct bhi_error *error) {
     size_t length;
-    const char *line = first_error(
+    const char *line = bhi_text_first_error(
         answer->log,
         answer->log_bytes < sizeof answer->log ? answer->log_bytes : sizeof answer->log, &length);
     bhi_error_set(error, BH_COMPILE_FAILED, "%.*s", (int)length, line);

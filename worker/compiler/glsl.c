@@ -131,7 +131,7 @@ static void refuse(struct inclusions *inclusions, const char *from, const char *
     }
     const bool below = beside[0], inside = resolve("", name, plain);
     text[0] = 0;
-    append(text, "no file named '", name, "' was given for #include (-I, source.includes)");
+    append(text, "no file named '", name, "' was given for #include");
     if (glsl->include_count == 0) {
         append(text, "; none was given", "", "");
     } else if (!below && !inside) {
