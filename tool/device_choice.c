@@ -1,7 +1,6 @@
 #include "tool/device_choice.h"
 
 #include "base/format.h"
-#include "tool/clock.h"
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"

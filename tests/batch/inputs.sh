@@ -441,7 +441,7 @@ expect_status 1
 expect_json '[.failures[].attempts] == [0, 0, 0]'
 expect_json '.failures[0] | .code == "BINDING_MISMATCH" and (.message | contains("read and written), which are missing: give them in \"in\", \"out\" or \"inout\"; push is missing, too: 8 bytes"))'
 expect_json '.failures[1].message | test("binds 0.1 .*, which is missing: give it in ")'
-expect_json '.failures[2].message | contains("line 2: error: ") and contains("no file named '"'no.glsl'"' was given for #include (\"I\"); none was given")'
+expect_json '.failures[2].message | contains("line 2: error: ") and contains("no file named '"'no.glsl'"' was given for #include; none was given")'
 rm -r include.comp lacks.jsonl lacks.jsonl.state
 
 # -- limits of time --------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 #include "support.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,11 +130,66 @@ static void test_none_is_forgotten(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
+enum { HOUR = 3600 };
+static pid_t waits; /* the child that pauses */
+
+/* Ends the pause of its parent, once that is in it. */
+static void *interrupt_it(void *unused) {
+    char path[64];
+    int call = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", waits);
+    while (call != SYS_ppoll) {
+        FILE *file = fopen(path, "r");
+        call = file && fscanf(file, "%d", &call) == 1 ? call : 0;
+        if (file) {
+            fclose(file);
+        }
+    }
+    /* To this thread: the pause is not interrupted by it, but by what it makes readable. */
+    pthread_kill(pthread_self(), SIGTERM);
+    return unused;
+}
+
+static void pause_afterwards(void) {
+    raise(SIGTERM);
+    if (bhi_interrupt_pause(HOUR * UINT64_C(1000000000))) {
+        _exit(6);
+    }
+}
+
+static void pause_meanwhile(void) {
+    pthread_t thread;
+    waits = gettid();
+    if (pthread_create(&thread, NULL, interrupt_it, NULL) != 0 ||
+        bhi_interrupt_pause(HOUR * UINT64_C(1000000000))) {
+        _exit(7);
+    }
+    pthread_join(thread, NULL);
+}
+
+static void pause_in_peace(void) {
+    if (!bhi_interrupt_pause(1)) {
+        _exit(8);
+    }
+}
+
+/* The test ends, however long the pause would last. */
+static void test_a_signal_ends_a_pause(void) {
+    void (*const children[])(void) = {pause_afterwards, pause_meanwhile, pause_in_peace};
+    static const int ends[] = {143, 143, 0};
+    for (size_t i = 0; i < BHT_COUNT(children); i++) {
+        const int status = end_of(children[i]);
+        BHT_TRUE(WIFEXITED(status));
+        BHT_EQ(WEXITSTATUS(status), ends[i]);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_none_is_forgotten),
         BHT_TEST(test_a_second_one_at_once_is_the_first),
         BHT_TEST(test_a_later_one_kills),
+        BHT_TEST(test_a_signal_ends_a_pause),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

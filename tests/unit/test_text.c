@@ -198,11 +198,32 @@ static void test_sanitise_random(void) {
     }
 }
 
+static void test_first_error(void) {
+    static const struct {
+        const char *log, *line;
+    } cases[] = {
+        {"", ""},
+        {"k.comp: warning: odd\n", "k.comp: warning: odd"},
+        {"k.comp:4: error: 'x'", "k.comp:4: error: 'x'"},
+        {"k.comp: warning: odd\nk.comp:4: error: 'x'\nk.comp:5: error: 'y'\n",
+         "k.comp:4: error: 'x'"},
+        {"\n\nerror: late\n", "error: late"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        size_t length, whole = strlen(cases[i].log);
+        char *log = memcpy(malloc(whole + 1), cases[i].log, whole); /* no NUL is behind it */
+        const char *line = bhi_text_first_error(log, whole, &length);
+        BHT_EQ(length, strlen(cases[i].line));
+        BHT_EQ(memcmp(line, cases[i].line, length), 0);
+        free(log);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(test_every_code_point), BHT_TEST(test_ill_formed),
         BHT_TEST(test_sanitise),         BHT_TEST(test_line),
-        BHT_TEST(test_sanitise_random),
+        BHT_TEST(test_sanitise_random),  BHT_TEST(test_first_error),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
