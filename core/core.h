@@ -13,7 +13,8 @@
  *   restart.h      the restart budget of a stream
  *   compile.h      how long a worker may compile
  *   past.h         which code a worker was given before, and what its results prove (T2, T3)
- *   worker.h       a worker: its lane, its deadlines, its death (E11-E13)
+ *   worker.h       a worker: its lane, its deadlines, what its death means (E11-E13)
+ *   life.h         its life: the states from its start to its burial
  *
  * Call every function with the caller's lock held. An op must not call back into the core, unless
  * its comment allows it.
@@ -22,6 +23,7 @@
 #define BHI_CORE_CORE_H
 
 #include "base/list.h"
+#include "core/life.h"
 #include "core/past.h"
 #include <bulkhead/bulkhead.h>
 
@@ -36,19 +38,6 @@ struct bhi_submission;
 static inline uint64_t bhi_after_ns(uint64_t since_ns, uint64_t ns) {
     return ns == BH_FOREVER || since_ns + ns < since_ns ? BH_FOREVER : since_ns + ns;
 }
-
-/* Why a worker is killed. */
-enum bhi_kill {
-    BHI_KILL_NONE,
-    BHI_KILL_DEADLINE,
-    BHI_KILL_CANCEL,
-    BHI_KILL_COMPILE, /* compiling took too long */
-    BHI_KILL_PROTOCOL,
-    BHI_KILL_START,   /* too slow to start, or not isolated as required */
-    BHI_KILL_RETIRED, /* no longer needed, or the next submission needs another worker */
-    BHI_KILL_LOST,    /* its device was lost */
-    BHI_KILL_LEFT,    /* it was dying, and its stream has gone on without it */
-};
 
 enum bhi_publish { BHI_PUBLISHED, BHI_LANE_FULL };
 

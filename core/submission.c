@@ -563,7 +563,7 @@ bool bhi_submission_again(const struct bhi_submission *submission, bool victim) 
 }
 
 void bhi_submission_let_go(struct bhi_submission *submission) {
-    if (!cancel_unstarted(submission) && submission->worker->kill != BHI_KILL_NONE) {
+    if (!cancel_unstarted(submission) && submission->worker->life.kill != BHI_KILL_NONE) {
         submission->cancel_requested = true; /* so that it does not run again */
     }
 }

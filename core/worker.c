@@ -15,6 +15,7 @@
 void bhi_core_worker_init(struct bhi_core_worker *worker, struct bhi_core *core) {
     *worker = (struct bhi_core_worker){.core = core};
     bhi_list_init(&worker->inflight);
+    bhi_life_init(&worker->life, BH_FOREVER, false);
 }
 
 void bhi_core_worker_fini(struct bhi_core_worker *worker) {
@@ -24,19 +25,22 @@ void bhi_core_worker_fini(struct bhi_core_worker *worker) {
 
 void bhi_core_worker_kill(struct bhi_core_worker *worker, enum bhi_kill reason, uint64_t event,
                           const char *format, ...) {
-    if (worker->kill == BHI_KILL_NONE) {
-        worker->kill = reason;
-        worker->kill_event = event;
+    if (worker->life.kill == BHI_KILL_NONE) {
+        worker->life.kill = reason;
+        worker->life.kill_event = event;
         va_list args;
         va_start(args, format);
-        bhi_vformat(worker->kill_text, sizeof worker->kill_text, format, args);
+        bhi_vformat(worker->life.kill_text, sizeof worker->life.kill_text, format, args);
         va_end(args);
     }
-    worker->core->ops->kill(worker);
+    const uint64_t now_ns = worker->core->ops->now_ns(worker->core);
+    if (bhi_life_step(&worker->life, BHI_LIFE_KILL, now_ns) == BHI_DO_KILL) {
+        worker->core->ops->kill(worker);
+    }
 }
 
 void bhi_core_worker_violation(struct bhi_core_worker *worker, const char *what) {
-    worker->violated = true;
+    worker->life.violated = true;
     bhi_core_worker_kill(worker, BHI_KILL_PROTOCOL, 0, "%s", what);
 }
 
@@ -194,7 +198,7 @@ static void make_way(struct bhi_core_worker *worker) {
 void bhi_core_worker_fill(struct bhi_core_stream *stream) {
     struct bhi_core_worker *worker = stream->worker;
     const struct bhi_core_ops *ops = stream->core->ops;
-    if (stream->state != BHI_STREAM_SERVED || worker->kill != BHI_KILL_NONE) {
+    if (stream->state != BHI_STREAM_SERVED || worker->life.kill != BHI_KILL_NONE) {
         return;
     }
     ops->ref_stream(stream);
@@ -237,8 +241,9 @@ void bhi_core_worker_fill(struct bhi_core_stream *stream) {
 }
 
 bool bhi_core_worker_withdraw(struct bhi_core_worker *worker, struct bhi_submission *submission) {
-    if (worker->dead || worker->violated || worker->kill != BHI_KILL_NONE ||
-        submission->skip_requested || !bhi_idset_reserve(&worker->withdrawn, 1)) {
+    if (worker->life.state == BHI_BURIED || worker->life.violated ||
+        worker->life.kill != BHI_KILL_NONE || submission->skip_requested ||
+        !bhi_idset_reserve(&worker->withdrawn, 1)) {
         return false;
     }
     submission->skip_requested = true;
@@ -363,12 +368,12 @@ bool bhi_core_worker_result(struct bhi_core_worker *worker, struct bhi_outcome *
     const uint64_t most_ns =
         submission->reports_device_time ? outcome->ended_ns - outcome->started_ns : 0;
     if (outcome->device_ns > most_ns) {
-        worker->kill_reason = BH_REASON_DEVICE_TIME;
+        worker->life.kill_reason = BH_REASON_DEVICE_TIME;
         bhi_core_worker_violation(worker, "it claims more time on the device than has passed");
         return false;
     }
     if (outcome->status == BH_DEVICE_LOST && bhi_submission_again(submission, false)) {
-        worker->lost = true; /* the next worker runs the copy */
+        worker->life.loss = BHI_LOSS_FINAL; /* the next worker runs the copy */
         bhi_core_worker_kill(worker, BHI_KILL_LOST, 0, "its device was lost");
         return false;
     }
@@ -413,7 +418,7 @@ void bhi_core_worker_settle(struct bhi_core_worker *worker) {
     /* The worker is replaced now, not with the next submission: the new one starts earlier, and the
      * old one does not stay idle. */
     if (worker->stream && worker->stream->apart == BHI_APART_ALL && worker->past.used &&
-        bhi_list_empty(&worker->inflight) && worker->kill == BHI_KILL_NONE) {
+        bhi_list_empty(&worker->inflight) && worker->life.kill == BHI_KILL_NONE) {
         make_way(worker);
     }
 }
@@ -504,7 +509,7 @@ static const char *why_not_stopped(const struct bhi_core_worker *worker,
 /* Writes why the worker is killed for |running|, which has come to |phase|. */
 static void say_kill(const struct bhi_core_worker *worker, const struct bhi_submission *running,
                      enum bhi_kill reason, enum bhi_phase phase,
-                     char out[sizeof((struct bhi_core_worker *)NULL)->kill_text]) {
+                     char out[sizeof((struct bhi_core_worker *)NULL)->life.kill_text]) {
     static const char *const cancelled[] = {
         [BHI_PHASE_UNBEGUN] = "cancelled before it began",
         [BHI_PHASE_COMPILES] = "cancelled while it was compiled",
@@ -517,7 +522,7 @@ static void say_kill(const struct bhi_core_worker *worker, const struct bhi_subm
         [BHI_PHASE_RUNS] = "",
         [BHI_PHASE_BEGINS] = "; the submission began as its worker was killed",
     };
-    const size_t size = sizeof worker->kill_text;
+    const size_t size = sizeof worker->life.kill_text;
     const uint64_t limit_ns =
         reason == BHI_KILL_COMPILE ? worker->stream->compile_deadline_ns : running->deadline_ns;
     char limit[BHI_TEXT_TIME], grace[BHI_TEXT_TIME], stop[BHI_COMPILE_TEXT] = "";
@@ -529,7 +534,8 @@ static void say_kill(const struct bhi_core_worker *worker, const struct bhi_subm
     } else if (phase == BHI_PHASE_RUNS) {
         bhi_format(stop, sizeof stop, "%s", why_not_stopped(worker, running));
     }
-    const char *stopped = worker->kill_stopped ? "; somebody had stopped the worker (SIGSTOP)" : "";
+    const char *stopped =
+        worker->life.kill_stopped ? "; somebody had stopped the worker (SIGSTOP)" : "";
     if (reason == BHI_KILL_CANCEL) {
         bhi_format(out, size, "%s%s%s", cancelled[phase], stop, stopped);
     } else {
@@ -546,12 +552,12 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
                            : compiles                  ? BHI_KILL_COMPILE
                                                        : BHI_KILL_DEADLINE;
     const bool unbegun = !running->end_requested && running->seq > started;
-    char text[sizeof worker->kill_text];
-    worker->kill_stopped = worker->core->ops->stopped(worker);
-    worker->kill_phase = unbegun    ? BHI_PHASE_UNBEGUN
-                         : compiles ? BHI_PHASE_COMPILES
-                                    : BHI_PHASE_RUNS;
-    say_kill(worker, running, reason, worker->kill_phase, text);
+    char text[sizeof worker->life.kill_text];
+    worker->life.kill_stopped = worker->core->ops->stopped(worker);
+    worker->life.kill_phase = unbegun    ? BHI_PHASE_UNBEGUN
+                              : compiles ? BHI_PHASE_COMPILES
+                                         : BHI_PHASE_RUNS;
+    say_kill(worker, running, reason, worker->life.kill_phase, text);
     bhi_core_worker_kill(worker, reason, running->event->id, "%s", text);
 }
 
@@ -559,20 +565,20 @@ void bhi_core_worker_mend_text(struct bhi_core_worker *worker,
                                const struct bhi_progress_snapshot *last) {
     BHI_LIST_EACH(node, &worker->inflight) {
         const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-        if (s->event->id != worker->kill_event || worker->violated || s->end_requested) {
+        if (s->event->id != worker->life.kill_event || worker->life.violated || s->end_requested) {
             continue;
         }
         const bool compiles = last->compiles == s->seq && !last->compile_ended;
-        if ((worker->kill_phase == BHI_PHASE_UNBEGUN && s->seq <= last->started) ||
-            (worker->kill_phase == BHI_PHASE_COMPILES && !compiles)) {
-            say_kill(worker, s, worker->kill, BHI_PHASE_BEGINS, worker->kill_text);
+        if ((worker->life.kill_phase == BHI_PHASE_UNBEGUN && s->seq <= last->started) ||
+            (worker->life.kill_phase == BHI_PHASE_COMPILES && !compiles)) {
+            say_kill(worker, s, worker->life.kill, BHI_PHASE_BEGINS, worker->life.kill_text);
         }
     }
 }
 
 uint64_t bhi_core_worker_deadline(struct bhi_core_worker *worker, uint64_t now_ns,
                                   const struct bhi_progress_snapshot *snapshot) {
-    if (worker->kill != BHI_KILL_NONE) {
+    if (worker->life.kill != BHI_KILL_NONE) {
         return BH_FOREVER;
     }
     if (bhi_list_empty(&worker->inflight)) {

@@ -16,16 +16,9 @@
 
 #define BHI_MERGED_AT_MOST 64u /* submissions that one vkQueueSubmit can hold */
 
-/* How far the submission that a worker is killed for has come. */
-enum bhi_phase {
-    BHI_PHASE_RUNS,
-    BHI_PHASE_UNBEGUN,
-    BHI_PHASE_COMPILES,
-    BHI_PHASE_BEGINS, /* it began while its worker was killed */
-};
-
 struct bhi_core_worker {
     struct bhi_core *core;
+    struct bhi_life life;            /* its process: why it was killed, how it ended */
     struct bhi_core_stream *stream;  /* NULL: a spare; not referenced; cleared when it ends */
     struct bhi_core_stream *left_by; /* whose |dying| it is; not referenced; cleared likewise */
     int32_t pid;                     /* for verdicts */
@@ -46,16 +39,7 @@ struct bhi_core_worker {
     uint64_t compiled; /* seq of the newest submission whose compile was seen to have ended */
     struct bhi_compile compile; /* of |compiles|, or what a spare compiles ahead of use */
     uint64_t marker_seen;       /* the device's progress when the deadline was last checked */
-    _Atomic bool violated;      /* nothing that it writes counts any more; set under the lock */
     uint32_t cancels;           /* number of submissions in flight that are cancelled and may run */
-    bool dead;                  /* bhi_core_worker_died was called */
-    bool lost; /* a copy that runs again has lost the device: the worker's results end there */
-    bool kill_stopped;         /* somebody had stopped its process when it was killed */
-    enum bhi_phase kill_phase; /* of |kill_event| when it was killed, as the worker says */
-    enum bhi_kill kill;
-    uint64_t kill_event;   /* the event whose deadline or cancel killed it */
-    bh_reason kill_reason; /* why, where |kill| does not say it */
-    char kill_text[256];
 };
 
 void bhi_core_worker_init(struct bhi_core_worker *worker, struct bhi_core *core);

@@ -81,17 +81,17 @@ static void put_back(struct bhi_core_worker *worker, const struct bhi_death *dea
 static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t started,
                            uint32_t marker) {
     uint64_t first = oldest(worker)->seq;
-    if (worker->kill_event) {
+    if (worker->life.kill_event) {
         const struct bhi_submission *target = NULL;
         BHI_LIST_EACH(node, &worker->inflight) {
             const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
-            if (s->event->id == worker->kill_event) {
+            if (s->event->id == worker->life.kill_event) {
                 target = s;
             }
         }
         return target ? target->seq : 0;
     }
-    if (worker->violated || worker->lost) {
+    if (worker->life.violated || worker->life.loss == BHI_LOSS_FINAL) {
         return first;
     }
     uint32_t moved = marker - (uint32_t)worker->harvested;
@@ -127,7 +127,7 @@ static bool count_death(const struct bhi_core_worker *worker, uint64_t culprit, 
     BHI_LIST_EACH(node, &worker->inflight) {
         struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
         if (s->seq == culprit && culprit <= started && s->repeat != BHI_REPEAT_NEVER) {
-            s->deaths += worker->kill == BHI_KILL_DEADLINE ? DEADLINE_COSTS : 1;
+            s->deaths += worker->life.kill == BHI_KILL_DEADLINE ? DEADLINE_COSTS : 1;
             return true;
         }
     }
@@ -150,27 +150,28 @@ static void tell_loss(char message[512], uint64_t event, bool own, const char *h
 /* Compiling runs no part of the kernel. */
 static bool compiled(const struct bhi_core_worker *worker, const struct bhi_death *death,
                      uint64_t seq) {
-    return !worker->violated && death->snapshot.compiles == seq && !death->snapshot.compile_ended;
+    return !worker->life.violated && death->snapshot.compiles == seq &&
+           !death->snapshot.compile_ended;
 }
 
 /* Has it begun to run? If not, its worker was killed because of its time, or of a cancel. */
 static bool has_begun(const struct bhi_core_worker *worker, const struct bhi_death *death,
                       const struct bhi_submission *submission) {
     return submission->runs_kernel && !compiled(worker, death, submission->seq) &&
-           (worker->violated || submission->end_requested ||
+           (worker->life.violated || submission->end_requested ||
             submission->seq <= death->snapshot.started);
 }
 
 static bh_blame blame_of(const struct bhi_core_worker *worker, const struct bhi_death *death,
                          const struct bhi_submission *submission, bh_status status) {
     const bool timed = status == BH_DEADLINE || status == BH_COMPILE_FAILED;
-    if (death->cause == BHI_CAUSE_OUTSIDE || (timed && worker->kill_stopped)) {
+    if (death->cause == BHI_CAUSE_OUTSIDE || (timed && worker->life.kill_stopped)) {
         return BH_BLAME_NONE;
     }
     bh_blame blame = bhi_past_blame(&worker->past, submission, status);
     /* A worker killed before the submission began imported buffers or stood still. */
     const bool unbegun =
-        worker->kill == BHI_KILL_DEADLINE && worker->kill_phase == BHI_PHASE_UNBEGUN;
+        worker->life.kill == BHI_KILL_DEADLINE && worker->life.kill_phase == BHI_PHASE_UNBEGUN;
     /* A compile past its deadline: the machine may have been busy, or the driver at fault. */
     const bool late = death->outcome.status == BH_COMPILE_FAILED;
     if ((status == BH_DEADLINE && unbegun) || late || death->cause == BHI_CAUSE_DOUBTFUL) {
@@ -206,7 +207,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
         tell_loss(message,
                   origin    ? origin
                   : culprit ? 0
-                            : worker->kill_event,
+                            : worker->life.kill_event,
                   culprit, outcome.message);
         outcome.status = BH_WORKER_LOST;
         outcome.reason = BH_REASON_NONE; /* that was the worker's */
@@ -254,8 +255,8 @@ static void end_rest(struct bhi_core_worker *worker) {
 bool bhi_core_worker_may_leave(const struct bhi_core_worker *worker) {
     const struct bhi_core_stream *stream = worker->stream;
     return stream && stream->state == BHI_STREAM_SERVED && stream->apart == BHI_APART_NOT &&
-           !stream->dying && stream->restart.productive && worker->kill == BHI_KILL_NONE &&
-           !worker->violated && bhi_list_empty(&worker->inflight) &&
+           !stream->dying && stream->restart.productive && worker->life.kill == BHI_KILL_NONE &&
+           !worker->life.violated && bhi_list_empty(&worker->inflight) &&
            worker->harvested == worker->published;
 }
 
@@ -271,7 +272,7 @@ void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why)
 
 bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death *death) {
     struct bhi_core_stream *stream = worker->stream;
-    worker->dead = true;
+    (void)bhi_life_step(&worker->life, BHI_LIFE_BURY, worker->core->ops->now_ns(worker->core));
     if (worker->left_by) {
         worker->left_by->dying = NULL;
         bhi_stream_wants_pump(worker->left_by);
@@ -288,10 +289,11 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
         /* After a protocol violation the worker may have run anything in its lane: it counts as
          * begun. */
         uint64_t started =
-            worker->violated ? worker->published : begun(worker, death->snapshot.started);
+            worker->life.violated ? worker->published : begun(worker, death->snapshot.started);
         uint64_t culprit = culprit_of(worker, started, death->snapshot.marker);
-        if (worker->kill == BHI_KILL_DEADLINE || worker->kill == BHI_KILL_CANCEL ||
-            worker->kill == BHI_KILL_COMPILE || worker->kill == BHI_KILL_PROTOCOL || worker->lost) {
+        if (worker->life.kill == BHI_KILL_DEADLINE || worker->life.kill == BHI_KILL_CANCEL ||
+            worker->life.kill == BHI_KILL_COMPILE || worker->life.kill == BHI_KILL_PROTOCOL ||
+            worker->life.loss == BHI_LOSS_FINAL) {
             started = started < culprit ? culprit : started;
         } else if (death->cause == BHI_CAUSE_OUTSIDE && started == culprit &&
                    !has_begun(worker, death, submission_of(worker, culprit))) {
@@ -307,7 +309,7 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
         end_rest(worker);
     }
     worker->stream = NULL;
-    bhi_stream_lost_worker(stream, blame || death->excused || worker->kill == BHI_KILL_RETIRED,
+    bhi_stream_lost_worker(stream, blame || death->excused || worker->life.kill == BHI_KILL_RETIRED,
                            &death->why);
     if (death->others_would_fail && stream->state == BHI_STREAM_WANTING) {
         bhi_stream_unavailable(stream, &death->why, false);

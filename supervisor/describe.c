@@ -86,20 +86,6 @@ static void say_count(struct out *out, size_t count, const char *what) {
     say(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
-static const char *worker_state_name(enum bhi_worker_state state) {
-    switch (state) {
-    case BHI_SPAWNING:
-        return "being forked";
-    case BHI_HELD:
-        return "starting";
-    case BHI_RUNNING:
-        return "ready";
-    case BHI_DEAD:
-        return "dead";
-    }
-    return "?";
-}
-
 static const char *stream_state_name(enum bhi_stream_state state) {
     switch (state) {
     case BHI_STREAM_WANTING:
@@ -125,14 +111,17 @@ static const char *zygote_state_name(enum bhi_zygote_state state) {
 }
 
 static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
-    bool going = worker->core.kill != BHI_KILL_NONE || worker->reap_deadline_ns;
+    static const char *const names[] = {
+        [BHI_SPAWNING] = "being forked", [BHI_HELD] = "starting", [BHI_RUNNING] = "ready"};
+    const struct bhi_life *life = &worker->core.life;
+    bool going = !bhi_life_is_alive(life);
     bool spare = !worker->core.stream && !going;
     say(out, "%s %d",
         worker->kind == BHI_WORKER_SENTINEL ? "sentinel"
         : spare                             ? "spare worker"
                                             : "worker",
         (int)worker->core.pid);
-    say(out, ", %s", worker_state_name(worker->state));
+    say(out, ", %s", names[life->came_to]);
     if (spare && worker->lessons.adopted) {
         say(out, ", for tenant \"%s\"", worker->lessons.tenant);
         say_count(out, bhi_lessons_known(worker), "known kernel");
@@ -141,23 +130,23 @@ static void describe_worker(struct out *out, const struct bhi_worker *worker, ui
         say(out, ", compiles kernel \"%s\" for %llu ms", worker->lessons.name,
             ms(now_ns - worker->lessons.since_ns));
     }
-    if (worker->state != BHI_RUNNING) {
+    if (!bhi_worker_served(worker)) {
         say(out, " (step %s", bhi_step_name(atomic_load(&worker->progress.header->step)));
-        say_left(out, "; must be ready ", "", worker->start_deadline_ns, now_ns);
+        say_left(out, "; must be ready ", "", life->start_by_ns, now_ns);
         say(out, ")");
     }
     if (worker->core.left_by) {
         say(out, ", dying; stream \"%s\" has gone on without it", worker->core.left_by->name);
-    } else if (worker->core.kill != BHI_KILL_NONE) {
-        say(out, ", killed: %s", worker->core.kill_text);
+    } else if (life->kill != BHI_KILL_NONE) {
+        say(out, ", killed: %s", life->kill_text);
     }
-    if (worker->reap_deadline_ns || worker->exit_known) {
+    if (life->state >= BHI_EXITED) {
         say(out, ", has ended%s",
-            worker->exit_known ? ""
-            : worker->held     ? ", its device is not released yet"
-                               : ", its exit status is not known yet");
+            life->state >= BHI_CONFIRMED ? ""
+            : life->state == BHI_EXITED  ? ", its exit status is not known yet"
+                                         : ", its device is not released yet");
     }
-    if (worker->core.violated) {
+    if (life->violated) {
         say(out, ", broke the protocol");
     }
     if (worker->words.state == BHI_WORDS_REFUSED) {
@@ -227,7 +216,7 @@ static void describe_oldest(struct out *out, const struct bh_stream *stream, uin
             stream_of(held_by));
     } else if (stream->core.state != BHI_STREAM_SERVED) {
         say(out, ", waits for a worker");
-    } else if (worker && worker->core.kill != BHI_KILL_NONE) {
+    } else if (worker && worker->core.life.kill != BHI_KILL_NONE) {
         say(out, ", waits for the worker to end");
     } else if (worker && worker->core.queue_waits) {
         say(out, ", waits for room in the queue of the worker");

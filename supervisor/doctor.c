@@ -438,7 +438,7 @@ static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
             char name[48];
             snprintf(name, sizeof name, "%s:%u", zygote->driver, s->device_index);
             if (strcmp(name, device->selector) == 0) {
-                pid = s->process && s->process->state == BHI_RUNNING ? s->process->core.pid : 0;
+                pid = s->process && bhi_worker_served(s->process) ? s->process->core.pid : 0;
                 *out_given_up = !pid && s->budget_spent;
             }
         }

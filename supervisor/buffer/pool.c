@@ -163,8 +163,8 @@ bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool wr
 }
 
 bool bhi_pool_trusts(const struct bhi_worker *worker) {
-    return worker->state == BHI_RUNNING && worker->core.kill == BHI_KILL_NONE &&
-           !worker->core.violated;
+    return bhi_life_served(&worker->core.life) && worker->core.life.kill == BHI_KILL_NONE &&
+           !worker->core.life.violated;
 }
 
 bool bhi_pool_is_safe(const struct bhi_block *block, const struct bhi_worker *worker) {
@@ -377,7 +377,7 @@ void bhi_pool_close(struct bhi_pool *pool) {
 void bhi_pool_worker_died(struct bhi_worker *worker) {
     /* A worker that SIGKILL did not end may still finish a write. Only a loader is buried in that
      * state, and loaders never get memory of the pool (bhi_buffer_make). */
-    BHI_CHECK(!worker->kill_failed || bhi_list_empty(&worker->pool.exposures));
+    BHI_CHECK(!worker->core.life.given_up || bhi_list_empty(&worker->pool.exposures));
     BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
         struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
         struct bhi_block *block = exposure->block;

@@ -394,14 +394,17 @@ static bool take_result(struct bhi_worker *worker) {
     if (outcome.status == BH_OUT_OF_DEVICE_MEMORY || outcome.status == BH_DEVICE_LOST) {
         (void)give_up_pool(worker);
     }
-    worker->reported_loss |= outcome.status == BH_DEVICE_LOST;
+    if (outcome.status == BH_DEVICE_LOST && worker->core.life.loss == BHI_LOSS_NONE) {
+        worker->core.life.loss = BHI_LOSS_REPORTED;
+    }
     note_time(worker, &outcome);
     return bhi_core_worker_result(&worker->core, &outcome);
 }
 
 void bhi_worker_harvest(struct bhi_worker *worker) {
     struct bhi_core_worker *core = &worker->core;
-    if (core->violated || core->lost || worker->state == BHI_DEAD || !take_made(worker, false, 0) ||
+    if (core->life.violated || core->life.loss == BHI_LOSS_FINAL ||
+        core->life.state == BHI_BURIED || !take_made(worker, false, 0) ||
         core->harvested == core->published) {
         return;
     }
@@ -476,7 +479,7 @@ struct bhi_progress_snapshot bhi_worker_progress_snapshot(const struct bhi_worke
 static uint64_t check_makes(struct bhi_worker *worker, uint64_t now_ns) {
     const struct bhi_core_worker *core = &worker->core;
     if (bhi_list_empty(&worker->makes) || !bhi_list_empty(&core->inflight) ||
-        core->kill != BHI_KILL_NONE) {
+        core->life.kill != BHI_KILL_NONE) {
         return BH_FOREVER;
     }
     const uint64_t idle_ns = core->running_since_ns;
@@ -491,7 +494,7 @@ static uint64_t check_makes(struct bhi_worker *worker, uint64_t now_ns) {
 
 uint64_t bhi_worker_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     bhi_worker_harvest(worker);
-    if (worker->reap_deadline_ns) {
+    if (worker->core.life.exited_ns) {
         return BH_FOREVER; /* the worker has ended, so there is nothing to stop */
     }
     const struct bhi_progress_snapshot snapshot = bhi_worker_progress_snapshot(worker);

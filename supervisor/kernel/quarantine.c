@@ -110,15 +110,14 @@ static bool ended_its_worker(const struct bhi_submission *submission, const bh_v
     if (!core) {
         return false;
     }
-    if (verdict->status == BH_DEVICE_LOST && !core->dead) {
+    if (verdict->status == BH_DEVICE_LOST && core->life.state != BHI_BURIED) {
         /* A worker whose device is lost reports that as a result before it ends, so it is not dead
          * yet. If several submissions end DEVICE_LOST, the first is the culprit. */
-        struct bhi_worker *worker = bhi_worker_of(core);
-        bool first = !worker->device_lost;
-        worker->device_lost = true;
+        const bool first = core->life.loss < BHI_LOSS_BLAMED;
+        core->life.loss = first ? BHI_LOSS_BLAMED : core->life.loss;
         return first;
     }
-    return core->dead &&
+    return core->life.state == BHI_BURIED &&
            (verdict->status == BH_WORKER_SIGNAL || verdict->status == BH_WORKER_EXIT ||
             verdict->status == BH_SECCOMP || verdict->status == BH_DEADLINE ||
             verdict->status == BH_OUT_OF_HOST_MEMORY || verdict->status == BH_COMPILE_FAILED);
@@ -145,7 +144,7 @@ bool bhi_quarantine_tries(const struct bhi_submission *submission) {
  * kernels has completed it. */
 static bool ends_trial(const struct bhi_submission *submission) {
     const struct bhi_core_worker *core = submission->worker;
-    return core && !core->dead && submission->runs_kernel &&
+    return core && core->life.state != BHI_BURIED && submission->runs_kernel &&
            bhi_past_clean(&core->past, submission);
 }
 

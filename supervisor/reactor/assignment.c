@@ -104,7 +104,7 @@ static void bind_worker(struct bh_stream *stream, struct bhi_worker *worker) {
     bhi_stream_bind(&stream->core, &worker->core);
     bhi_worker_retain(worker);
     bhi_worker_serve(worker, stream->core.name);
-    if (worker->state == BHI_RUNNING) {
+    if (bhi_worker_served(worker)) {
         bhi_stream_learn_device(stream, worker);
         bhi_stream_served(&stream->core);
     }
@@ -157,7 +157,7 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
             continue; /* a worker that is starting will report the devices */
         }
         struct bhi_worker *unbound = bhi_spares_choose(context, stream);
-        const bool ready = unbound && unbound->state == BHI_RUNNING;
+        const bool ready = unbound && bhi_worker_served(unbound);
         const uint64_t patience_ns = ready ? 0 : bhi_spares_patience(context, stream);
         if (patience_ns > now_ns) {
             *look_again = patience_ns < *look_again ? patience_ns : *look_again;

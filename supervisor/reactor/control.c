@@ -11,7 +11,7 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/lessons.h"
 #include "supervisor/reactor/sentinel.h"
-#include "supervisor/reactor/side_channel.h"
+#include "supervisor/reactor/watch.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/introduce.h"
@@ -33,10 +33,9 @@
 #define DEVICE_TYPE_CPU 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 
 static uint32_t state_bit(const struct bhi_worker *worker) {
-    return worker->state == BHI_SPAWNING  ? BHI_WS_SPAWNING
-           : worker->state == BHI_HELD    ? BHI_WS_HELD
-           : worker->state == BHI_RUNNING ? BHI_WS_RUNNING
-                                          : 0;
+    static const uint32_t bits[] = {
+        [BHI_SPAWNING] = BHI_WS_SPAWNING, [BHI_HELD] = BHI_WS_HELD, [BHI_RUNNING] = BHI_WS_RUNNING};
+    return bits[worker->core.life.came_to];
 }
 
 static void violation(struct bhi_worker *worker, const char *what) {
@@ -55,7 +54,7 @@ static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hell
     /* The token is good for one hello. */
     sodium_memzero(worker->token, sizeof worker->token);
     bhi_context_lock(worker->context);
-    worker->state = BHI_HELD;
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_HELLO, bhi_now_ns());
     bhi_context_unlock(worker->context);
 }
 
@@ -152,8 +151,8 @@ void bhi_control_ready(struct bhi_worker *worker) {
                              "its isolation could not be checked: %s", strerrorname_np(-error));
     } else if (error) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it is not isolated: %s", why);
-    } else if (worker->core.kill == BHI_KILL_NONE) {
-        worker->state = BHI_RUNNING;
+    } else if (worker->core.life.kill == BHI_KILL_NONE) {
+        (void)bhi_life_step(&worker->core.life, BHI_LIFE_READY, bhi_now_ns());
         worker->context->spares_due = true;
         bhi_placement_learn(worker);
         if (worker->core.stream) {
@@ -167,10 +166,10 @@ void bhi_control_ready(struct bhi_worker *worker) {
     if (worker->core.stream) {
         memcpy(name, worker->core.stream->name, sizeof name);
     }
-    bool runs = worker->state == BHI_RUNNING;
+    bool runs = bhi_worker_served(worker);
     bhi_context_pump_unlock(worker->context);
     if (runs && worker->kind == BHI_WORKER_DEVICE && is_on_gpu(worker)) {
-        bhi_side_channel_watch(worker);
+        bhi_watch_side_channel(worker);
         keep_off_interrupts(worker);
     }
     if (runs) {
@@ -190,7 +189,7 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
     /* This can arrive before the zygote's `spawned`, which brings the pidfd. Then spawned() makes
      * the call below. */
     worker->ready_logged = true;
-    if (worker->pidfd >= 0) {
+    if (worker->core.life.born) {
         bhi_control_ready(worker);
     }
 }
@@ -382,7 +381,7 @@ static bool floods(struct bhi_worker *worker) {
 
 static bool is_lost(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
-    bool lost = worker->core.violated || worker->state == BHI_DEAD;
+    bool lost = worker->core.life.violated || worker->core.life.state == BHI_BURIED;
     bhi_context_unlock(worker->context);
     return lost;
 }
@@ -469,9 +468,7 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
 
 static void hung_up(struct bhi_worker *worker) {
     bhi_context_lock(worker->context);
-    if (!worker->hung_up_ns) {
-        worker->hung_up_ns = bhi_now_ns();
-    }
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_HANG_UP, bhi_now_ns());
     bhi_context_unlock(worker->context);
 }
 
@@ -482,7 +479,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
     struct bhi_list outbox;
     bhi_list_init(&outbox);
     bhi_list_splice(&outbox, &worker->outbox);
-    bool alive = worker->core.kill == BHI_KILL_NONE && worker->state == BHI_RUNNING;
+    bool alive = worker->core.life.kill == BHI_KILL_NONE && bhi_worker_served(worker);
     uint32_t control_sent = worker->control_sent;
     bhi_context_unlock(context);
     while (alive && !bhi_list_empty(&outbox)) {
@@ -505,7 +502,7 @@ bool bhi_control_send(struct bhi_worker *worker) {
     /* What is left goes back to the front, before anything that was queued meanwhile. */
     bhi_list_splice(&outbox, &worker->outbox);
     bhi_list_splice(&worker->outbox, &outbox);
-    if (sent && worker->state == BHI_RUNNING) {
+    if (sent && bhi_worker_served(worker)) {
         bhi_lane_control(&worker->lane, control_sent);
     }
     bhi_context_unlock(context);

@@ -128,7 +128,7 @@ const char *bhi_lesson_learned(struct bhi_worker *worker, const struct bhi_msg_l
 
 uint64_t bhi_lesson_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
     const struct bhi_lessons *lessons = &worker->lessons;
-    if (!lessons->kernel || worker->core.kill != BHI_KILL_NONE) {
+    if (!lessons->kernel || worker->core.life.kill != BHI_KILL_NONE) {
         return BH_FOREVER;
     }
     struct bhi_core_worker *core = &worker->core;
@@ -139,7 +139,7 @@ uint64_t bhi_lesson_check_deadline(struct bhi_worker *worker, uint64_t now_ns) {
         return due_ns;
     }
     char used[BHI_COMPILE_TEXT];
-    core->kill_stopped = bhi_proc_is_stopped(&worker->place);
+    core->life.kill_stopped = bhi_proc_is_stopped(&worker->place);
     bhi_core_worker_kill(core, BHI_KILL_COMPILE, 0,
                          "compiling kernel \"%s\" before it is needed did not end within %llu ms%s",
                          lessons->name, (unsigned long long)(limit_ns / 1000000),
@@ -155,12 +155,12 @@ bool bhi_lesson_died(struct bhi_worker *worker, const struct bhi_outcome *outcom
         return false;
     }
     end_lesson(worker);
-    const bool nobodys = worker->core.kill == BHI_KILL_RETIRED || context->closed ||
-                         !worker->exit_known || worker->zygote->state == BHI_ZYGOTE_LOST;
+    const bool nobodys = worker->core.life.kill == BHI_KILL_RETIRED || context->closed ||
+                         !worker->core.life.exit_kind || worker->zygote->state == BHI_ZYGOTE_LOST;
     if (nobodys) {
         return true;
     }
-    const bool late = outcome->status == BH_COMPILE_FAILED && !worker->core.kill_stopped &&
+    const bool late = outcome->status == BH_COMPILE_FAILED && !worker->core.life.kill_stopped &&
                       lessons->until_ns - lessons->since_ns < MOST_LEARN_NS;
     const bool crash = late || bhi_outcome_is_crash(outcome);
     /* A kill from outside proves nothing, and neither does a broken protocol. */

@@ -98,7 +98,7 @@ static void serve_load(bh_context *context, struct bhi_cache_job *job, bool trus
     struct bhi_worker *worker = job->worker;
     uint64_t bytes = 0;
     bhi_context_lock(context);
-    bool dead = worker->state == BHI_DEAD;
+    bool dead = worker->core.life.state == BHI_BURIED;
     bhi_context_unlock(context);
     if (dead) {
         return;
@@ -111,7 +111,7 @@ static void serve_load(bh_context *context, struct bhi_cache_job *job, bool trus
     worker->cache.state = BHI_CACHE_NONE;
     /* If the folder does not answer, nothing could be stored later. And the opener may still be
      * writing into the area. */
-    if (job->area >= 0 && *answers && worker->state != BHI_DEAD &&
+    if (job->area >= 0 && *answers && worker->core.life.state != BHI_BURIED &&
         attach(worker, job->area, BHI_CACHE_ROOM)) {
         worker->cache.state = BHI_CACHE_READY;
         worker->cache.area = job->area;

@@ -7,16 +7,11 @@
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/assignment.h"
+#include "supervisor/reactor/burial.h"
 #include "supervisor/reactor/control.h"
-#include "supervisor/reactor/doorbell.h"
-#include "supervisor/reactor/leave.h"
-#include "supervisor/reactor/lessons.h"
-#include "supervisor/reactor/look.h"
-#include "supervisor/reactor/obituary.h"
-#include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
-#include "supervisor/reactor/side_channel.h"
 #include "supervisor/reactor/spares.h"
+#include "supervisor/reactor/watch.h"
 #include "supervisor/reactor/zygote_messages.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/proc_status.h"
@@ -35,9 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS        64
-#define RETRY_NS      (2ull * 1000000)    /* pause before a full socket is tried again */
-#define REAP_GRACE_NS (2000ull * 1000000) /* for the exit status: a busy machine delays it */
+#define EVENTS   64
+#define RETRY_NS (2ull * 1000000) /* pause before a full socket is tried again */
 /* Time for the warden to end after its zygote, which ends after all its workers. On a busy machine
  * a killed worker ends only when it gets a processor: 5 s are for that, and are half of
  * CLOSE_GRACE_NS. If the warden is killed before it has reaped the zygote, the process that reaps
@@ -49,10 +43,7 @@
 #define SWEEP_NS        (20ull * 1000000)
 #define SWEEP_MOST_NS   (2000ull * 1000000)
 #define CLOSE_GRACE_NS  (10000ull * 1000000) /* for all processes to end when the context closes */
-#define HOLD_NS         (30ull * 1000000000) /* how long an obituary waits for a trace */
-#define HELD_NS         (20ull * 1000000)    /* how long a device is held for who took over */
-#define WORDS_NS        (500ull * 1000000)  /* for sentinels to set words when the context closes */
-#define PATIENCE_NS     (3000ull * 1000000) /* for a killed loader to end */
+#define WORDS_NS        (500ull * 1000000) /* for sentinels to set words when the context closes */
 
 struct bhi_reactor {
     pthread_t thread;
@@ -60,174 +51,6 @@ struct bhi_reactor {
     uint64_t close_by_ns; /* reactor thread */
     uint64_t look_ns;     /* reactor thread: the next look at idle workers; 0: there is no worker */
 };
-
-/* -- the dead -------------------------------------------------------------------------------- */
-
-/* A zygote is pid 1 of its namespace, and cannot end before every process in the namespace. If one
- * of its loaders was given up, the zygote counts as gone once it was killed. */
-static bool is_gone(const struct bhi_zygote *zygote) {
-    return zygote->gone || (zygote->held_by_loader && zygote->state == BHI_ZYGOTE_LOST);
-}
-
-static bool confirmed_dead(const struct bhi_worker *worker, uint64_t now_ns) {
-    if (worker->exit_known) {
-        return true;
-    }
-    if (!worker->reap_deadline_ns) {
-        return worker->pidfd < 0 && is_gone(worker->zygote); /* never born */
-    }
-    if (worker->held) { /* what it ran may run until its device is released */
-        const struct bhi_zygote *zygote = worker->zygote;
-        return zygote->gone || (is_gone(zygote) && zygote->bury_by_ns <= now_ns);
-    }
-    return worker->zygote->state == BHI_ZYGOTE_LOST || worker->reap_deadline_ns <= now_ns;
-}
-
-/* A worker has ended, and its zygote holds its device until it is told. The worker that took over
- * its stream would wait for the release; nobody else gains by waiting. Returns when to look
- * again. */
-static uint64_t release_device(struct bhi_worker *worker, uint64_t now_ns) {
-    if (!worker->held || worker->released || !worker->reap_deadline_ns ||
-        worker->zygote->state != BHI_ZYGOTE_READY) {
-        return BH_FOREVER;
-    }
-    const bool hold = worker->core.left_by && !worker->context->closed;
-    if (hold && now_ns < worker->ended_ns + HELD_NS) {
-        return worker->ended_ns + HELD_NS;
-    }
-    struct bhi_message message = {.type = BHI_MSG_RELEASE};
-    message.release.worker = worker->id;
-    if (bhi_fdpass_send_message(worker->zygote->socket, &message, NULL, 0) == -EAGAIN) {
-        return now_ns + RETRY_NS;
-    }
-    worker->released = true;
-    return BH_FOREVER;
-}
-
-/* A loader can hang in a system call on a file, where not even SIGKILL ends it. So it is given up
- * after a while: its deadline, a cancel, and the loads behind it do not wait for its end. All that
- * it can still do is to complete that call. A worker with a device is never given up, because the
- * device may go on writing. */
-static uint64_t patience_ends_ns(const struct bhi_worker *worker) {
-    return worker->kind == BHI_WORKER_LOADER && worker->killed_ns ? worker->killed_ns + PATIENCE_NS
-                                                                  : BH_FOREVER;
-}
-
-/* The worker died of SIGSYS while it started: its obituary waits for the trace that names the
- * system call, until *out_until_ns at the latest. */
-static bool awaits_trace(const struct bhi_worker *worker, uint64_t now_ns, uint64_t *out_until_ns) {
-    const struct bhi_zygote *zygote = worker->zygote;
-    const bool of_call = worker->exit_known && worker->exit_code_kind != CLD_EXITED &&
-                         worker->exit_status == SIGSYS && worker->kind == BHI_WORKER_DEVICE &&
-                         worker->state != BHI_RUNNING;
-    *out_until_ns = zygote->trace.deadline_ns - BHI_TRACE_NS + HOLD_NS;
-    return of_call && !worker->context->closed && zygote->state == BHI_ZYGOTE_READY &&
-           zygote->trace.state == BHI_TRACE_PENDING && now_ns < *out_until_ns;
-}
-
-static void bury_worker(struct bhi_worker *worker) {
-    bh_context *context = worker->context;
-    BHI_STEP_POINT("worker_due", worker);
-    /* Its last messages may say why it could not start. */
-    bhi_control_receive(worker);
-    bhi_side_channel_end(worker);
-    bhi_context_lock(context);
-    bhi_sentinel_worker_gone(worker);
-    bhi_spares_worker_gone(worker, bhi_now_ns());
-    struct bh_stream *stream = worker->core.stream ? bhi_stream_of(worker->core.stream) : NULL;
-    if (stream && worker->state != BHI_RUNNING && worker->device_count) {
-        free(stream->seen_devices);
-        stream->seen_devices = worker->devices;
-        stream->seen_device_count = worker->device_count;
-        worker->devices = NULL;
-        worker->device_count = 0;
-    }
-    struct bhi_obituary obituary;
-    bhi_worker_died(worker, &obituary);
-    const struct bhi_core_worker *core = &worker->core;
-    bool told = core->kill == BHI_KILL_RETIRED || core->kill == BHI_KILL_DEADLINE ||
-                core->kill == BHI_KILL_CANCEL;
-    bool killed = worker->exit_known ? worker->exit_status == SIGKILL
-                                     : worker->reap_deadline_ns != 0; /* it ended with its zygote */
-    bhi_pipeline_cache_buried(worker, told && killed && !core->violated);
-    bhi_context_pump_unlock(context);
-    if (obituary.line[0]) {
-        bhi_context_log(context, obituary.level, "%s", obituary.line);
-    }
-    bhi_poller_unwatch(&context->poller, worker->pidfd);
-    bhi_poller_unwatch(&context->poller, worker->doorbell);
-    bhi_poller_unwatch(&context->poller, worker->channel.fd);
-    bhi_channel_close(&worker->channel);
-    if (worker->memory_limit) {
-        bhi_zygote_remove_cgroup(worker->zygote, worker->id);
-    }
-    bhi_worker_release(worker);
-}
-
-/* Returns when to look again. All events of the last epoll_pwait2 have been handled, so none points
- * at what is freed here. */
-static uint64_t bury_workers(bh_context *context) {
-    for (;;) {
-        uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
-        struct bhi_worker *dead = NULL;
-        bhi_context_lock(context);
-        BHI_LIST_EACH(node, &context->workers) {
-            struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-            uint64_t until_ns;
-            bool confirmed = confirmed_dead(worker, now_ns);
-            if (confirmed && awaits_trace(worker, now_ns, &until_ns)) {
-                look_again = bhi_earlier_ns(look_again, until_ns);
-                continue;
-            }
-            if (confirmed || patience_ends_ns(worker) <= now_ns) {
-                worker->kill_failed = !confirmed && !worker->reap_deadline_ns;
-                worker->zygote->held_by_loader =
-                    worker->zygote->held_by_loader || worker->kill_failed;
-                dead = worker;
-                break;
-            }
-            if (worker->reap_deadline_ns && !worker->held) {
-                look_again = bhi_earlier_ns(look_again, worker->reap_deadline_ns);
-            }
-            look_again = bhi_earlier_ns(look_again, release_device(worker, now_ns));
-            look_again = bhi_earlier_ns(look_again, patience_ends_ns(worker));
-        }
-        bhi_context_unlock(context);
-        if (!dead) {
-            return look_again;
-        }
-        bury_worker(dead);
-    }
-}
-
-static bool has_workers(bh_context *context, const struct bhi_zygote *zygote) {
-    bool found = false;
-    bhi_context_lock(context);
-    BHI_LIST_EACH(node, &context->workers)
-    found = found || BHI_CONTAINER(node, struct bhi_worker, link)->zygote == zygote;
-    bhi_context_unlock(context);
-    return found;
-}
-
-static void bury_zygotes(bh_context *context) {
-    /* Only this thread changes the list. */
-    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        /* The warden reaps its zygote, then ends. */
-        bool over = zygote->warden_pidfd < 0 || (is_gone(zygote) && zygote->warden_gone);
-        if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote)) {
-            continue;
-        }
-        bhi_poller_unwatch(&context->poller, zygote->socket);
-        bhi_poller_unwatch(&context->poller, zygote->pidfd);
-        bhi_poller_unwatch(&context->poller, zygote->warden_pidfd);
-        bhi_zygote_bury(zygote);
-        bhi_context_lock(context);
-        bhi_list_remove(&zygote->link);
-        bhi_context_unlock(context);
-        bhi_zygote_release(zygote);
-    }
-}
 
 static void lose_zygote(struct bhi_zygote *zygote) {
     bh_context *context = zygote->context;
@@ -255,21 +78,6 @@ static void lose_zygote(struct bhi_zygote *zygote) {
 
 /* -- what epoll reports ------------------------------------------------------------------------ */
 
-static void on_worker_pidfd(struct bhi_worker *worker) {
-    bhi_poller_unwatch(&worker->context->poller, worker->pidfd);
-    bhi_context_lock(worker->context);
-    worker->ended_ns = bhi_now_ns();
-    worker->limited_ns = bhi_proc_limited_ns(worker->core.pid);
-    if (!worker->reap_deadline_ns) {
-        worker->reap_deadline_ns = worker->ended_ns + REAP_GRACE_NS;
-    }
-    const bool served = worker->state == BHI_RUNNING;
-    bhi_context_unlock(worker->context);
-    if (served) { /* while its device is held, so that closing what it has of it takes no time */
-        bhi_side_channel_end(worker);
-    }
-}
-
 static void on_event(bh_context *context, const struct bhi_control_source *source) {
     struct bhi_zygote *zygote = source->object;
     struct bhi_worker *worker = source->object;
@@ -281,13 +89,13 @@ static void on_event(bh_context *context, const struct bhi_control_source *sourc
         break;
     }
     case BHI_SOURCE_WORKER_PIDFD:
-        on_worker_pidfd(worker);
+        bhi_burial_exit(worker);
         break;
     case BHI_SOURCE_WORKER_DOORBELL:
-        bhi_doorbell_rung(worker);
+        bhi_watch_rung(worker);
         break;
     case BHI_SOURCE_WORKER_FDPASS:
-        if (bhi_side_channel_event(worker) && worker->words.state != BHI_WORDS_NONE) {
+        if (bhi_watch_side_channel_event(worker) && worker->words.state != BHI_WORDS_NONE) {
             bhi_sentinel_hung_up(worker);
         }
         break;
@@ -337,30 +145,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
     }
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        if (looks) {
-            bhi_look_at_conduct(worker, now_ns);
-        }
-        if (worker->harvest_requested) {
-            worker->harvest_requested = false;
-            bhi_worker_harvest(worker);
-        }
-        uint64_t due = BH_FOREVER;
-        if (worker->state == BHI_RUNNING) {
-            due = bhi_worker_check_deadline(worker, now_ns);
-            due = bhi_earlier_ns(due, bhi_lesson_check_deadline(worker, now_ns));
-            due = bhi_earlier_ns(due, bhi_look_at_idle(worker, now_ns));
-        } else if (worker->start_deadline_ns <= now_ns && worker->core.kill == BHI_KILL_NONE) {
-            bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0,
-                                 "worker %d was not ready in time (step %s)", worker->core.pid,
-                                 bhi_step_name(atomic_load(&worker->progress.header->step)));
-        } else if (worker->core.kill == BHI_KILL_NONE) {
-            due = worker->start_deadline_ns;
-        }
-        due = bhi_earlier_ns(due, bhi_look_at_hung_up(worker, now_ns));
-        if (worker->messages_left) {
-            due = 0;
-        }
-        due = bhi_earlier_ns(due, bhi_doorbell_look(worker, now_ns));
+        const uint64_t due = bhi_watch_look(worker, looks, now_ns);
         if (due < look_again) {
             look_again = due;
         }
@@ -392,8 +177,8 @@ static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint6
     bhi_context_lock(context);
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
-        const bool overdue = worker->zygote == zygote && worker->pidfd < 0 && !worker->exit_known &&
-                             worker->start_deadline_ns <= now_ns;
+        const bool overdue =
+            worker->zygote == zygote && bhi_life_is_overdue(&worker->core.life, now_ns);
         if (overdue && zygote->deaf_since_ns) {
             bhi_zygote_give_up(worker);
             context->wake_reactor = true;
@@ -511,19 +296,6 @@ static uint64_t end_zygotes(bh_context *context) {
     return BH_FOREVER;
 }
 
-/* A process has not ended in time, although it was killed. Its submissions end nevertheless (E9),
- * and its sockets are closed. Only the kernel can end the process. */
-static void give_up(bh_context *context) {
-    while (!bhi_list_empty(&context->workers)) {
-        bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
-    }
-    BHI_LIST_EACH(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        zygote->held_by_loader = zygote->warden_gone = true;
-    }
-    bury_zygotes(context);
-}
-
 static void *run(void *argument) {
     bh_context *context = argument;
     struct bhi_reactor *reactor = context->reactor;
@@ -542,7 +314,7 @@ static void *run(void *argument) {
             (void)look_at_channels(context);
             wake_ns = bhi_earlier_ns(wake_ns, end_zygotes(context));
             if (wake_ns <= bhi_now_ns()) {
-                give_up(context);
+                bhi_burial_give_up(context);
                 return NULL;
             }
         } else {
@@ -555,8 +327,8 @@ static void *run(void *argument) {
             wake_ns = bhi_earlier_ns(wake_ns, bhi_assignment_turn(context));
         }
         wake_ns = bhi_earlier_ns(wake_ns, look_at_channels(context));
-        wake_ns = bhi_earlier_ns(wake_ns, bury_workers(context));
-        bury_zygotes(context);
+        wake_ns = bhi_earlier_ns(wake_ns, bhi_burial_turn(context));
+        bhi_burial_zygotes(context);
         bhi_context_log_said(context);
         uint64_t now_ns = bhi_now_ns();
         wake_ns = bhi_earlier_ns(wake_ns, look_at_zygotes(context, now_ns));

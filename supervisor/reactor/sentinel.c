@@ -4,8 +4,8 @@
 #include "base/futex.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
-#include "supervisor/reactor/side_channel.h"
 #include "supervisor/reactor/spawn.h"
+#include "supervisor/reactor/watch.h"
 #include "supervisor/worker/exported.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
@@ -62,7 +62,7 @@ const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_
     worker->words = (struct bhi_words){.state = BHI_WORDS_KEPT, .fd = fd, .bytes = words->bytes};
     context->wake_reactor = true;
     bhi_context_settle_unlock(context);
-    bhi_side_channel_watch(worker);
+    bhi_watch_side_channel(worker);
     BHI_STEP_POINT("words_kept", worker);
     return NULL;
 }
@@ -72,13 +72,11 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
     bhi_poller_unwatch(&context->poller, worker->fdpass);
     const bool exiting = bhi_is_exiting(&worker->place);
     bhi_context_lock(context);
-    if (!worker->hung_up_ns) {
-        worker->hung_up_ns = bhi_now_ns();
-    }
-    worker->exiting = exiting;
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_HANG_UP, bhi_now_ns());
     /* The words of a worker that lives on are not set: it could report as complete what they
      * stop. */
     if (exiting) {
+        (void)bhi_life_step(&worker->core.life, BHI_LIFE_SEEN, bhi_now_ns());
         bhi_worker_end_words(worker);
     }
     bhi_context_say(context, BH_LOG_DEBUG, "worker %d has hung up%s", worker->core.pid,
@@ -114,10 +112,8 @@ static struct bhi_sentinel *find_or_make(const struct bhi_worker *worker) {
 static struct bhi_worker *process_of(const struct bhi_worker *worker) {
     const struct bhi_sentinel *sentinel = find(worker);
     struct bhi_worker *process = sentinel ? sentinel->process : NULL;
-    return process && process->state == BHI_RUNNING && process->core.kill == BHI_KILL_NONE &&
-                   !process->reap_deadline_ns
-               ? process
-               : NULL;
+    return process && bhi_worker_served(process) && bhi_life_is_alive(&process->core.life) ? process
+                                                                                           : NULL;
 }
 
 static bool has_words(const struct bhi_worker *worker) {
@@ -256,10 +252,10 @@ static void process_gone(struct bhi_worker *process) {
         return;
     }
     sentinel->process = NULL;
-    const bool killed = process->core.kill != BHI_KILL_NONE ||
+    const bool killed = process->core.life.kill != BHI_KILL_NONE ||
                         process->zygote->state == BHI_ZYGOTE_LOST || context->closed;
     struct bhi_worker *culprit =
-        killed && process->core.kill != BHI_KILL_PROTOCOL ? NULL : culprit_of(process);
+        killed && process->core.life.kill != BHI_KILL_PROTOCOL ? NULL : culprit_of(process);
     if (culprit) {
         culprit->words.state = BHI_WORDS_REFUSED;
         bhi_context_say(context, BH_LOG_WARNING,

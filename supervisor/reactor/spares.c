@@ -20,8 +20,8 @@
 /* -- which worker is a spare, and for whom ----------------------------------------------------- */
 
 bool bhi_spare_is_free(const struct bhi_worker *worker) {
-    return !worker->core.stream && worker->core.kill == BHI_KILL_NONE && !worker->exit_known &&
-           !worker->reap_deadline_ns && worker->kind != BHI_WORKER_SENTINEL;
+    return !worker->core.stream && bhi_life_is_alive(&worker->core.life) &&
+           worker->kind != BHI_WORKER_SENTINEL;
 }
 
 /* What a worker was started with, and what a stream wants its workers to be started with. */
@@ -65,7 +65,7 @@ static bool is_tenants(const struct bhi_worker *worker, const char *tenant) {
 
 /* Can it be told a kernel, or run one, now? */
 static bool is_at_rest(const struct bhi_worker *worker) {
-    return worker->state == BHI_RUNNING && !worker->lessons.kernel;
+    return bhi_worker_served(worker) && !worker->lessons.kernel;
 }
 
 static bool may_serve(const struct bhi_worker *worker, const struct bh_stream *stream) {
@@ -113,7 +113,7 @@ struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream
         if (!may_serve(worker, stream) || worker->lessons.kernel) {
             continue;
         }
-        const int rank = is_at_rest(worker) ? 2 : worker->state == BHI_RUNNING;
+        const int rank = is_at_rest(worker) ? 2 : bhi_worker_served(worker);
         const uint64_t its_worth = worth(worker, stream);
         if (rank > best_rank || (rank == best_rank && its_worth > best_worth)) {
             best = worker;
@@ -187,7 +187,7 @@ static void give_up_unused(bh_context *context, const struct kinds *kinds) {
     BHI_LIST_EACH(node, &context->workers) {
         struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         bool used = worker->kind != BHI_WORKER_DEVICE || !bhi_spare_is_free(worker) ||
-                    worker->state != BHI_RUNNING;
+                    !bhi_worker_served(worker);
         for (uint32_t i = 0; i < kinds->count; i++) {
             used = used || bhi_spare_is_like(worker, kinds->newest[i]);
         }
@@ -227,10 +227,10 @@ void bhi_spares_make_way(bh_context *context, uint64_t now_ns) {
 
 void bhi_spares_worker_gone(struct bhi_worker *worker, uint64_t now_ns) {
     const struct bhi_core_worker *core = &worker->core;
-    if (core->stream && worker->state == BHI_RUNNING && worker->kind == BHI_WORKER_DEVICE &&
+    if (core->stream && bhi_worker_served(worker) && worker->kind == BHI_WORKER_DEVICE &&
         core->stream->apart == BHI_APART_NOT) {
         bhi_spares_make_way(worker->context, now_ns);
-    } else if (!core->stream && worker->state != BHI_RUNNING && !core->kill &&
+    } else if (!core->stream && !bhi_worker_served(worker) && !core->life.kill &&
                worker->kind != BHI_WORKER_SENTINEL) {
         worker->context->spare_at_ns = now_ns + FAILED_NS;
     }

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/step_point.h"
 #include "ipc/fdpass.h"
-#include "supervisor/reactor/doorbell.h"
+#include "supervisor/reactor/watch.h"
 #include "supervisor/worker/zygote.h"
 
 #include <errno.h>
@@ -103,8 +103,9 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     atomic_init(&worker->stream_spin.budget_ns, FIRST_SPIN_NS);
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->lane.fd = worker->progress.fd = worker->cache.area = worker->words.fd = -1;
-    worker->state = BHI_SPAWNING;
     bhi_core_worker_init(&worker->core, &context->core);
+    bhi_life_init(&worker->core.life, bhi_deadline_ns(context->settings.start_timeout_ns),
+                  kind == BHI_WORKER_LOADER);
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
     bhi_list_init(&worker->makes);
@@ -119,12 +120,11 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_context_lock(context);
     worker->id = bhi_context_new_id(context);
     bhi_context_unlock(context);
-    worker->start_deadline_ns = bhi_deadline_ns(context->settings.start_timeout_ns);
 
     int worker_end = -1, listener = -1;
     int error = make_parts(worker, &worker_end, &listener);
     if (!error) {
-        error = bhi_doorbell_watch(worker);
+        error = bhi_watch_doorbell(worker);
     }
     if (!error) {
         error = bhi_poller_watch(&context->poller, worker->channel.fd, &worker->channel_source);
@@ -145,7 +145,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
         if (worker->channel.socket) {
             bhi_channel_close(&worker->channel);
         }
-        worker->state = BHI_DEAD;
+        (void)bhi_life_step(&worker->core.life, BHI_LIFE_BURY, bhi_now_ns());
         bhi_worker_release(worker);
         return NULL;
     }

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define MOST_FDS      2                  /* that come with a message of the zygote */
-#define UNWATCHED_NS  (200ull * 1000000) /* for the end of a worker whose pidfd is missing */
 #define DEAF_START_NS (200ull * 1000000) /* for a descriptor, while the zygote starts */
 
 /* Of an errno that the zygote reports. */
@@ -51,8 +50,8 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
     bhi_context_lock(context);
     worker->pidfd = pidfd;
-    worker->held = held;
     worker->core.pid = pid > 0 ? pid : 0;
+    const enum bhi_life_act act = bhi_life_born(&worker->core.life, held, bhi_now_ns());
     const bool inside = zygote->proc_error == 0;
     worker->place = (struct bhi_proc_place){zygote->proc, inside, bhi_pidfd_pid_in(pidfd, inside)};
     BHI_STEP_POINT("spawn_answered", worker);
@@ -61,17 +60,17 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
                              pid < 0 ? "its pid could not be read"
                                      : "it could not be put into its memory cgroup",
                              strerrorname_np(-error));
-    } else if (worker->core.kill != BHI_KILL_NONE) {
-        bhi_core_worker_kill(&worker->core, worker->core.kill, 0, "late");
+    } else if (act == BHI_DO_KILL) {
+        context->core.ops->kill(&worker->core);
     }
     bhi_context_pump_unlock(context);
     if ((error = bhi_poller_watch(&context->poller, pidfd, &worker->pidfd_source)) != 0) {
-        /* Its end would go unnoticed. So it is killed now, and buried after UNWATCHED_NS, whether
-         * or not it has been reaped. */
+        /* Its end would go unnoticed. So it is killed now, and buried soon, whether or not it has
+         * been reaped. */
         bhi_context_lock(context);
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "its pidfd could not be watched: %s",
                              strerrorname_np(-error));
-        worker->reap_deadline_ns = bhi_deadline_ns(UNWATCHED_NS);
+        (void)bhi_life_step(&worker->core.life, BHI_LIFE_UNWATCHED, bhi_now_ns());
         bhi_context_pump_unlock(context);
     }
     bhi_room_hold(&worker->room, pidfd);
@@ -176,14 +175,11 @@ static void traced(struct bhi_zygote *zygote, const struct bhi_msg_traced *trace
 static void exited(struct bhi_zygote *zygote, struct bhi_worker *worker,
                    const struct bhi_msg_exited *exited) {
     bhi_context_lock(zygote->context);
-    worker->exit_known = true;
-    worker->exit_code_kind = exited->code;
-    worker->exit_status = exited->status;
+    bhi_life_status(&worker->core.life, exited->code, exited->status, bhi_now_ns());
     /* A worker was killed by SIGSYS. The zygote traces a start of the driver, which runs trusted
      * work only, to find the system call. */
-    if (worker->exit_status == SIGSYS && worker->exit_code_kind != CLD_EXITED &&
-        worker->kind == BHI_WORKER_DEVICE && zygote->trace.state == BHI_TRACE_NONE &&
-        zygote->state == BHI_ZYGOTE_READY) {
+    if (bhi_life_signal(&worker->core.life) == SIGSYS && worker->kind == BHI_WORKER_DEVICE &&
+        zygote->trace.state == BHI_TRACE_NONE && zygote->state == BHI_ZYGOTE_READY) {
         (void)bhi_trace_begin(&zygote->trace, zygote->socket, worker->device_index);
     }
     bhi_context_unlock(zygote->context);
@@ -191,12 +187,9 @@ static void exited(struct bhi_zygote *zygote, struct bhi_worker *worker,
 
 /* The start of |worker| has failed, as if it had exited at once. Lock held. */
 static void fail_start(struct bhi_worker *worker, const char *what, int error, const char *limit) {
-    worker->exit_known = true;
-    worker->exit_code_kind = CLD_EXITED;
-    worker->exit_status = 0;
-    snprintf(worker->core.kill_text, sizeof worker->core.kill_text, "%s: %s%s", what,
+    bhi_life_unborn(&worker->core.life, bhi_now_ns());
+    snprintf(worker->core.life.kill_text, sizeof worker->core.life.kill_text, "%s: %s%s", what,
              name_of(error), limit);
-    worker->core.kill = BHI_KILL_START;
 }
 
 static void not_spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int error) {
@@ -228,7 +221,7 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
     bhi_context_lock(zygote->context);
     struct bhi_worker *worker = find_worker(zygote, id);
     bhi_context_unlock(zygote->context);
-    if (message->type == BHI_MSG_SPAWNED && (!worker || worker->exit_known)) {
+    if (message->type == BHI_MSG_SPAWNED && (!worker || worker->core.life.state >= BHI_CONFIRMED)) {
         born_late(zygote, &message->spawned, *fd);
         return true;
     }
@@ -236,12 +229,14 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
         return true; /* given up already */
     }
     if (message->type == BHI_MSG_SPAWNED) {
-        if (worker->pidfd >= 0) {
+        if (worker->core.life.born) {
             return false;
         }
         spawned(zygote, worker, bhi_fd_steal(fd), message->spawned.held != 0);
     } else if (message->type == BHI_MSG_EXITED) {
         exited(zygote, worker, &message->exited);
+    } else if (worker->core.life.born) {
+        return false;
     } else {
         not_spawned(zygote, worker, message->spawn_failed.error);
     }

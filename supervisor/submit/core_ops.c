@@ -107,18 +107,15 @@ static uint64_t cpu_ns(const struct bhi_core_worker *core) {
 static void kill_worker(struct bhi_core_worker *core) {
     struct bhi_worker *worker = BHI_CONTAINER(core, struct bhi_worker, core);
     /* Without a pidfd the process is not known yet. The reactor kills it when it gets the pidfd. */
-    if (worker->pidfd < 0) {
+    if (!core->life.born) {
         return;
     }
     /* SIGKILL is sent before the abort words are set. Otherwise the worker could report as its own
      * results what the words stop. */
     pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
     bhi_worker_end_words(worker);
-    if (!worker->killed_ns) {
-        worker->killed_ns = bhi_now_ns();
-        if (worker->kind == BHI_WORKER_LOADER) {
-            worker->context->wake_reactor = true; /* the grace time begins */
-        }
+    if (worker->kind == BHI_WORKER_LOADER) {
+        worker->context->wake_reactor = true; /* its time to end begins */
     }
 }
 

@@ -32,7 +32,7 @@ void bhi_worker_release(struct bhi_worker *worker) {
     if (!worker || atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    BHI_CHECK(worker->state == BHI_DEAD && bhi_list_empty(&worker->pool.exposures));
+    BHI_CHECK(worker->core.life.state == BHI_BURIED && bhi_list_empty(&worker->pool.exposures));
     bh_context *context = worker->context;
     bhi_room_give(&worker->room);
     drop_outbox(worker);

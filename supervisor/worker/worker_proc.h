@@ -1,13 +1,7 @@
-/* A worker process as the supervisor sees it.
- *
- *   SPAWNING ──▶ HELD ──▶ RUNNING ──▶ DEAD
- *       │          │                    ▲      spawned  hello+token  ready + /proc checked
- *       └──────────┴────────────────────┘
- *
- * RUNNING without a stream is a spare, which may learn kernels before a stream takes it
- * (supervisor/reactor/spares.h). A kill does not change the state: what the worker completed
- * before it is confirmed dead still counts (E11). Each process has its own object, so a late
- * message of a dead one cannot reach the next (E12).
+/* A worker process as the supervisor sees it: what it has, and what it was told. Its states, and all
+ * that is known of its death, are core.life (core/life.h). One that runs without a stream is a
+ * spare, which may learn kernels before a stream takes it (supervisor/reactor/spares.h). Each
+ * process has its own object, so a late message of a dead one cannot reach the next (E12).
  */
 #ifndef BHI_SUPERVISOR_WORKER_WORKER_PROC_H
 #define BHI_SUPERVISOR_WORKER_WORKER_PROC_H
@@ -30,8 +24,6 @@
 #include "supervisor/worker/words.h"
 
 struct bhi_zygote;
-
-enum bhi_worker_state { BHI_SPAWNING, BHI_HELD, BHI_RUNNING, BHI_DEAD };
 
 /* A control message on its way to a worker. */
 struct bhi_outgoing {
@@ -74,7 +66,7 @@ struct bhi_lessons {
 };
 
 struct bhi_worker {
-    struct bhi_core_worker core; /* lock: its lane, its stream, why it was killed */
+    struct bhi_core_worker core; /* lock: its lane, its stream, its life */
     _Atomic uint32_t refs;
     bh_context *context;
     struct bhi_zygote *zygote; /* referenced */
@@ -106,14 +98,11 @@ struct bhi_worker {
 
     /* Lock. */
     struct bhi_list link; /* context->workers */
-    enum bhi_worker_state state;
     struct bhi_lane lane;
     struct bhi_progress_view progress;
     struct bhi_worker_cache cache;
     struct bhi_words words;
     struct bhi_lessons lessons;
-    bool device_lost;       /* it has reported its loss for a kernel, and is about to end */
-    bool reported_loss;     /* the same, for whatever it ran */
     bool harvest_requested; /* the reactor must harvest */
     uint64_t refused_seen;  /* progress.refused_allocations at the last harvest */
     struct bhi_address_space space;
@@ -130,20 +119,8 @@ struct bhi_worker {
     struct bhi_list outbox;            /* bhi_outgoing.link */
     uint32_t control_sent;             /* queued so far, modulo 2^32 */
     int pidfd;
-    bool held;     /* its device outlives it until the zygote is told (decision 67) */
-    bool released; /* the zygote has been told */
-    bool exit_known;
-    int exit_code_kind, exit_status; /* si_code, si_status */
-    uint64_t idle_since_ns;          /* since when checks have found no work; 0: no check yet */
-    uint64_t idle_published;         /* the newest in its lane then */
-    uint64_t start_deadline_ns;
-    uint64_t reap_deadline_ns; /* the pidfd fired; the exit status is due by then */
-    uint64_t ended_ns;         /* when the pidfd fired; 0: it has not */
-    uint64_t limited_ns;       /* its processor time then, as RLIMIT_CPU counts; 0: reaped before */
-    uint64_t killed_ns;        /* when SIGKILL was first sent; 0: it was not */
-    bool kill_failed;          /* SIGKILL has not ended it in time: given up */
-    uint64_t hung_up_ns;       /* when it had closed a socket: it must end soon; 0: it has not */
-    bool exiting;              /* the kernel has been seen to end it; its device may take a while */
+    uint64_t idle_since_ns;  /* since when checks have found no work; 0: no check yet */
+    uint64_t idle_published; /* the newest in its lane then */
     struct bhi_msg_device *devices;
     uint32_t device_count, device_capacity;
     struct bhi_list reflections; /* bhi_reflection.link */
@@ -160,6 +137,10 @@ bool bhi_worker_has_cgroup(const struct bhi_worker *worker);
 /* The worker is killed, or dies: requests that its sentinel stops what runs. Lock held. */
 void bhi_worker_end_words(struct bhi_worker *worker);
 
+/* Returns true if it has been ready. */
+static inline bool bhi_worker_served(const struct bhi_worker *worker) {
+    return bhi_life_served(&worker->core.life);
+}
 static inline struct bhi_worker *bhi_worker_of(const struct bhi_core_worker *core) {
     return BHI_CONTAINER(core, struct bhi_worker, core);
 }

@@ -51,11 +51,11 @@ static void end_ready(struct compile *c) {
 /* Its worker was killed for it, which is only suspected (T2). |words|: what the verdict says. */
 static void end_killed(struct compile *c, const char *words) {
     BHT_EQ(fake.kills, 1);
-    BHT_EQ(c->s.a.worker.kill, BHI_KILL_COMPILE);
-    BHT_EQ(c->s.a.worker.kill_event, c->event->id);
+    BHT_EQ(c->s.a.worker.life.kill, BHI_KILL_COMPILE);
+    BHT_EQ(c->s.a.worker.life.kill_event, c->event->id);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = c->snapshot};
     death.outcome.status = BH_COMPILE_FAILED;
-    death.outcome.message = c->s.a.worker.kill_text;
+    death.outcome.message = c->s.a.worker.life.kill_text;
     BHT_TRUE(bhi_core_worker_died(&c->s.a.worker, &death));
     BHT_EQ(c->event->verdict.status, BH_COMPILE_FAILED);
     BHT_EQ(c->event->verdict.executed, BH_EXECUTED_NO);
@@ -146,7 +146,7 @@ static void a_reason_is_the_culprits_alone(void) {
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = c.snapshot};
     death.outcome.status = BH_COMPILE_FAILED;
     death.outcome.reason = BH_REASON_COMPILE_DEADLINE;
-    death.outcome.message = c.s.a.worker.kill_text;
+    death.outcome.message = c.s.a.worker.life.kill_text;
     BHT_TRUE(bhi_core_worker_died(&c.s.a.worker, &death));
     BHT_EQ(c.event->verdict.status, BH_COMPILE_FAILED);
     BHT_EQ(c.event->verdict.reason, BH_REASON_COMPILE_DEADLINE);
@@ -183,10 +183,10 @@ static void a_cancelled_compile_is_killed_at_once(void) {
     fake.late = true; /* the worker has begun it */
     bhi_submission_cancel(c.event->submission);
     BHT_EQ(look(&c, 2 * LIMIT + 1, 0), BH_FOREVER);
-    BHT_EQ(c.s.a.worker.kill, BHI_KILL_CANCEL);
+    BHT_EQ(c.s.a.worker.life.kill, BHI_KILL_CANCEL);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = c.snapshot};
     death.outcome.status = BH_CANCELLED;
-    death.outcome.message = c.s.a.worker.kill_text;
+    death.outcome.message = c.s.a.worker.life.kill_text;
     BHT_TRUE(bhi_core_worker_died(&c.s.a.worker, &death));
     BHT_STR_EQ(c.event->verdict.message, "cancelled while it was compiled");
     end(&c);

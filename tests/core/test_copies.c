@@ -236,7 +236,7 @@ static void test_a_copy_loses_the_device(void) {
         struct bhi_outcome outcome = BHI_OUTCOME_INIT;
         outcome.status = BH_DEVICE_LOST;
         BHT_TRUE(!bhi_core_worker_result(&s.a.worker, &outcome));
-        BHT_EQ(s.a.worker.kill, BHI_KILL_LOST);
+        BHT_EQ(s.a.worker.life.kill, BHI_KILL_LOST);
         BHT_EQ(fake.kills, losses + 1);
         die(&s, &s.a, 0, NULL);
     }

@@ -32,7 +32,7 @@ static void look(struct lane *lane, uint64_t after_ns, uint32_t marker) {
 
 static void end_killed(struct lane *lane, enum bhi_kill why) {
     BHT_EQ(fake.kills, 1);
-    BHT_EQ(lane->s.a.worker.kill, why);
+    BHT_EQ(lane->s.a.worker.life.kill, why);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = lane->snapshot};
     death.outcome.status = why == BHI_KILL_COMPILE ? BH_COMPILE_FAILED : BH_DEADLINE;
     (void)bhi_core_worker_died(&lane->s.a.worker, &death);

@@ -244,7 +244,7 @@ static void test_skipping(void) {
     BHT_EQ(fake.kills, 0);
     BHT_TRUE(!bhi_core_worker_result(&s.a.worker, &outcome));
     BHT_EQ(fake.kills, 1);
-    BHT_EQ(s.a.worker.kill, BHI_KILL_PROTOCOL);
+    BHT_EQ(s.a.worker.life.kill, BHI_KILL_PROTOCOL);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot.started = 2};
     death.outcome.status = BH_PROTOCOL;
     death.outcome.message = "it lied";
@@ -290,7 +290,7 @@ static void test_looked_for_behind_one_without_a_deadline(void) {
     BHT_EQ(fake.kills, 0);
     BHT_EQ(look(&s, due_ns, 1, 1), BH_FOREVER);
     BHT_EQ(fake.kills, 1);
-    BHT_EQ(s.a.worker.kill_event, behind->id);
+    BHT_EQ(s.a.worker.life.kill_event, behind->id);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = 1, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
@@ -368,7 +368,7 @@ static uint64_t killed_after(uint64_t deadline_ns, int late) {
         }
     }
     const uint64_t took_ns = fake.now_ns - begun_ns;
-    BHT_EQ(s.a.worker.kill_event, second->id);
+    BHT_EQ(s.a.worker.life.kill_event, second->id);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = {.started = 2, .marker = 1}};
     death.outcome.status = BH_DEADLINE;
     death.outcome.message = "its deadline passed";
@@ -407,7 +407,7 @@ static void cancelled_together(bool first_ends) {
     bhi_submission_cancel(second->submission);
     look(&s, ++fake.now_ns, 3, 0);
     BHT_EQ(fake.kills, 1);
-    BHT_EQ(s.a.worker.kill_event, first->id);
+    BHT_EQ(s.a.worker.life.kill_event, first->id);
     if (first_ends) {
         result(&s, &s.a, BH_OK);
     }
@@ -480,7 +480,7 @@ static void killed_early(bool compiles, bool begins, bool stopped) {
     bhi_core_worker_mend_text(&s.a.worker, &snapshot);
     struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = snapshot};
     death.outcome.status = compiles ? BH_COMPILE_FAILED : BH_DEADLINE;
-    death.outcome.message = s.a.worker.kill_text;
+    death.outcome.message = s.a.worker.life.kill_text;
     bhi_core_worker_died(&s.a.worker, &death);
     const char *unbegun = strstr(event->verdict.message, "; the submission had not begun");
     const char *began = strstr(event->verdict.message, "; the submission began as its worker was");

@@ -53,7 +53,9 @@ static pid_t hold(bh_context *context, bh_stream *stream) {
     bhi_context_lock(context);
     struct bhi_worker *worker = bhi_stream_worker(stream);
     held = worker->pidfd;
-    worker->exiting = true;
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_HANG_UP, bhi_now_ns());
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_SEEN, bhi_now_ns());
+    worker->core.life.due_ns = BH_FOREVER; /* its process lives */
     context->wake_reactor = true;
     bhi_context_pump_unlock(context);
     return pid;

@@ -312,7 +312,8 @@ static void at_the_first_burial(void *object) {
     BHI_LIST_EACH(node, &context->workers) {
         const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
         buried++;
-        sentenced += worker->killed_ns != 0 && worker->core.kill == BHI_KILL_RETIRED;
+        sentenced +=
+            worker->core.life.state >= BHI_KILLED && worker->core.life.kill == BHI_KILL_RETIRED;
     }
     bhi_context_unlock(context);
 }

@@ -2,12 +2,14 @@
 #include "losses.h"
 #include "trust.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Did somebody else kill it? In the model, SIGKILL comes from outside if nobody here has sent it. */
 static bool was_killed_by_others(const struct worker *worker) {
-    return worker->death.signal == 9 && worker->core.kill == BHI_KILL_NONE && !worker->zygote_lost;
+    return worker->death.signal == 9 && worker->core.life.kill == BHI_KILL_NONE &&
+           !worker->zygote_lost;
 }
 
 /* Compiling runs no part of a kernel. */
@@ -31,7 +33,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
             continue;
         }
         first = first ? first : seq;
-        if (core_worker->kill_event && world->lives[work].id == core_worker->kill_event) {
+        if (core_worker->life.kill_event && world->lives[work].id == core_worker->life.kill_event) {
             target = seq;
         }
         if (seq == running && seq <= started) {
@@ -42,7 +44,7 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
         return false;
     }
     /* Who it was killed for is to blame, unless that has ended before the signal came. */
-    if (core_worker->kill_event) {
+    if (core_worker->life.kill_event) {
         culprit = target;
     } else if (!culprit || worker->caught) {
         culprit = first;
@@ -50,8 +52,9 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
     /* After a protocol violation it may have run anything in its lane. */
     if (worker->caught) {
         started = worker->published;
-    } else if (core_worker->kill == BHI_KILL_DEADLINE || core_worker->kill == BHI_KILL_CANCEL ||
-               core_worker->kill == BHI_KILL_COMPILE) {
+    } else if (core_worker->life.kill == BHI_KILL_DEADLINE ||
+               core_worker->life.kill == BHI_KILL_CANCEL ||
+               core_worker->life.kill == BHI_KILL_COMPILE) {
         started = started < culprit ? culprit : started;
     } else if (was_killed_by_others(worker) && started == culprit &&
                (is_compiling(worker, culprit) ||
@@ -125,15 +128,15 @@ static bool judge(struct world *world, const struct worker *worker, bool closing
 static void cause_of_death(struct world *world, struct worker *worker, char text[64]) {
     struct bhi_outcome *death = &worker->death;
     bool killed = death->signal == 9 || worker->zygote_lost;
-    death->status = worker->caught                                     ? BH_PROTOCOL
-                    : worker->core.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
-                    : worker->core.kill == BHI_KILL_COMPILE && killed  ? BH_COMPILE_FAILED
-                    : worker->core.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
-                    : world->closed                                    ? BH_CONTEXT_CLOSED
-                    : worker->zygote_lost                              ? BH_ZYGOTE_LOST
-                    : death->signal == 31                              ? BH_SECCOMP
-                    : death->signal                                    ? BH_WORKER_SIGNAL
-                                                                       : BH_WORKER_EXIT;
+    death->status = worker->caught                                          ? BH_PROTOCOL
+                    : worker->core.life.kill == BHI_KILL_DEADLINE && killed ? BH_DEADLINE
+                    : worker->core.life.kill == BHI_KILL_COMPILE && killed  ? BH_COMPILE_FAILED
+                    : worker->core.life.kill == BHI_KILL_CANCEL && killed   ? BH_CANCELLED
+                    : world->closed                                         ? BH_CONTEXT_CLOSED
+                    : worker->zygote_lost                                   ? BH_ZYGOTE_LOST
+                    : death->signal == 31                                   ? BH_SECCOMP
+                    : death->signal                                         ? BH_WORKER_SIGNAL
+                                                                            : BH_WORKER_EXIT;
     snprintf(text, 64, "worker %d died", worker->core.pid);
     death->message = text;
     death->worker_pid = worker->core.pid;
@@ -154,8 +157,34 @@ static void count_death(const struct world *world, const struct worker *worker, 
     if (worker->current && worker->phase == PHASE_HALF) {
         tally(TALLY_HALF_WRITTEN);
     }
-    if (worker->core.kill_event && world->lives[world->work_of_id[worker->core.kill_event]].ended) {
+    if (worker->core.life.kill_event &&
+        world->lives[world->work_of_id[worker->core.life.kill_event]].ended) {
         tally(TALLY_OUTLIVED_KILL);
+    }
+}
+
+/* The supervisor learns that it is dead: from its zygote, or from the end of both. */
+static void confirm(struct world *world, struct worker *worker) {
+    struct bhi_life *life = &worker->core.life;
+    const struct bhi_life_around around = {.zygote_lost = worker->zygote_lost,
+                                           .zygote_gone = worker->zygote_lost};
+    const bool alive = bhi_life_is_alive(life), killed = life->kill != BHI_KILL_NONE;
+    if (alive == killed) {
+        world_fail(world, "E11", "worker %d is in state %d", worker->core.pid, (int)life->state);
+    }
+    if (life->born) {
+        bhi_life_exit(life, 0, world->now_ns);
+    }
+    if (!worker->zygote_lost) {
+        bhi_life_status(life, CLD_KILLED, worker->death.signal, world->now_ns);
+    } else {
+        uint64_t again_ns;
+        const enum bhi_life_event event = bhi_life_due(life, &around, world->now_ns, &again_ns);
+        if (event != BHI_LIFE_ORPHANED) {
+            world_fail(world, "E9", "worker %d waits for its zygote", worker->core.pid);
+            return;
+        }
+        (void)bhi_life_step(life, event, world->now_ns);
     }
 }
 
@@ -192,8 +221,9 @@ bool burial_bury(struct world *world, struct worker *worker) {
     world_trace(world, "  worker %d is dead: status %d, started %llu, marker %u", core_worker->pid,
                 death.outcome.status, (unsigned long long)death.snapshot.started,
                 death.snapshot.marker);
+    confirm(world, worker);
     bool lost = judge(world, worker, world->closed);
-    const bool planned = core_worker->kill == BHI_KILL_RETIRED && index != NOBODY;
+    const bool planned = core_worker->life.kill == BHI_KILL_RETIRED && index != NOBODY;
     bool productive = lost || death.excused || planned || worker->productive;
     if (planned) {
         tally(TALLY_REPLACED);
@@ -213,6 +243,9 @@ bool burial_bury(struct world *world, struct worker *worker) {
     if (bhi_core_worker_died(core_worker, &death) != lost) {
         world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions",
                    core_worker->pid, lost ? "not " : "");
+    }
+    if (core_worker->life.state != BHI_BURIED) {
+        world_fail(world, "E12", "worker %d is not buried", core_worker->pid);
     }
     if (index != NOBODY && !world->failed) {
         uint64_t cost_ns =

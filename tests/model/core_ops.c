@@ -57,7 +57,7 @@ static int publish(struct bhi_core_worker *core_worker, struct bhi_submission *s
     int work = work_of_submission(submission), obstacle;
     struct life *life = &world->lives[work];
     int stream = worker->stream;
-    if (stream == NOBODY || !worker->ready || worker->core.kill != BHI_KILL_NONE) {
+    if (stream == NOBODY || !worker->ready || worker->core.life.kill != BHI_KILL_NONE) {
         world_fail(world, "E16", "#%d is given to a worker that takes nothing", work);
         return BHI_LANE_FULL;
     }
@@ -278,12 +278,13 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
     worker->kill_requested = true;
     worker->kill_ns = world->now_ns;
     worker->kill_started = worker_started(worker);
-    world_trace(world, "  worker %d is killed: %s", core_worker->pid, core_worker->kill_text);
-    const int work = core_worker->kill_event ? world->work_of_id[core_worker->kill_event] : NOBODY;
-    switch (core_worker->kill) {
+    world_trace(world, "  worker %d is killed: %s", core_worker->pid, core_worker->life.kill_text);
+    const int work =
+        core_worker->life.kill_event ? world->work_of_id[core_worker->life.kill_event] : NOBODY;
+    switch (core_worker->life.kill) {
     case BHI_KILL_DEADLINE:
         tally(TALLY_KILLED_DEADLINE);
-        if (!core_worker->kill_event) {
+        if (!core_worker->life.kill_event) {
             check_idle(world, worker);
             break;
         }

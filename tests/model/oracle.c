@@ -392,7 +392,7 @@ static void check_left(struct world *world, int work) {
     const char *why = opinion->doomed ? "doomed" : "cancelled";
     if (!worker) {
         world_fail(world, "E9", "#%d is %s and queued, and has not ended", work, why);
-    } else if (worker->core.kill == BHI_KILL_NONE && life->seq > worker->started &&
+    } else if (worker->core.life.kill == BHI_KILL_NONE && life->seq > worker->started &&
                !worker->records[life->seq].withdrawn) {
         world_fail(world, "E9", "#%d is %s and not started, and is left in its lane", work, why);
     }

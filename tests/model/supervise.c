@@ -81,11 +81,11 @@ static bool take_result(struct world *world, struct worker *worker) {
 
 bool supervise_harvest(struct world *world, struct worker *worker) {
     struct bhi_core_worker *core_worker = &worker->core;
-    if (core_worker->violated != worker->caught) {
+    if (core_worker->life.violated != worker->caught) {
         world_fail(world, "E12", "the protocol violation of worker %d is %s", core_worker->pid,
                    worker->caught ? "forgotten" : "made up");
     }
-    if (core_worker->violated || core_worker->harvested == core_worker->published) {
+    if (core_worker->life.violated || core_worker->harvested == core_worker->published) {
         return false;
     }
     if (worker->lie_pending) {
@@ -151,8 +151,8 @@ static void check_unheard(struct world *world, const struct worker *worker) {
 
 /* What runs has been over its deadline at this look, and was at an earlier one seen to run. */
 static void check_overdue(struct world *world, const struct worker *worker) {
-    if (worker->core.kill != BHI_KILL_NONE || !worker->current || worker->phase == PHASE_BEFORE ||
-        worker->current <= worker->core.harvested) {
+    if (worker->core.life.kill != BHI_KILL_NONE || !worker->current ||
+        worker->phase == PHASE_BEFORE || worker->current <= worker->core.harvested) {
         return;
     }
     const struct record *record = &worker->records[worker->current];
@@ -269,11 +269,14 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
 bool supervise_ready(struct world *world, uint32_t index) {
     struct worker *worker = world->serving[index];
     if (!worker || worker->ready || worker->dead || worker->stopped ||
-        worker->core.kill != BHI_KILL_NONE) {
+        worker->core.life.kill != BHI_KILL_NONE) {
         return false;
     }
     worker->ready = true;
     worker->ready_ns = world->now_ns;
+    (void)bhi_life_born(&worker->core.life, false, world->now_ns);
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_HELLO, world->now_ns);
+    (void)bhi_life_step(&worker->core.life, BHI_LIFE_READY, world->now_ns);
     world_trace(world, "  worker %d is ready", worker->core.pid);
     world->streams[index]->row = 0;
     bhi_stream_served(&world->streams[index]->core);

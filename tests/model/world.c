@@ -110,7 +110,7 @@ static void check_streams(struct world *world) {
                        found ? work_of_submission(found) : NOBODY, oldest);
         }
         const struct worker *worker = world->serving[s];
-        if (!worker || !worker->ready || worker->core.kill != BHI_KILL_NONE ||
+        if (!worker || !worker->ready || worker->core.life.kill != BHI_KILL_NONE ||
             worker->published - worker->core.harvested >= world->program->lane) {
             continue;
         }

@@ -38,7 +38,7 @@ static void a_spare_of_another_kind_is_left(void) {
     bhi_core_worker_kill(&doomed->core, BHI_KILL_RETIRED, 0, "it is to go");
     bhi_context_pump_unlock(p.context);
     struct bhi_worker *dead = puppet_worker(&p, BHI_RUNNING);
-    dead->exit_known = true;
+    puppet_end_process(dead, CLD_EXITED, 0);
     BHT_EQ(bhi_assignment_turn(p.context), BH_FOREVER);
     BHT_TRUE(!p.stream->core.worker);
     BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
@@ -67,7 +67,7 @@ static void a_pause_is_kept(void) {
 /* -- what a death costs ------------------------------------------------------------------------ */
 
 /* A worker that serves, with nothing in its lane, dies. True: its stream is charged for it. */
-static bool charged(enum bhi_worker_state state, enum bhi_zygote_state zygote) {
+static bool charged(enum bhi_life_state state, enum bhi_zygote_state zygote) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, state);
@@ -79,9 +79,9 @@ static bool charged(enum bhi_worker_state state, enum bhi_zygote_state zygote) {
     }
     bhi_context_pump_unlock(p.context);
     p.zygote->state = zygote;
-    worker->exit_known = zygote != BHI_ZYGOTE_LOST; /* which would have told */
-    worker->exit_code_kind = CLD_KILLED;
-    worker->exit_status = SIGKILL;
+    if (zygote != BHI_ZYGOTE_LOST) { /* which would not tell */
+        puppet_end_process(worker, CLD_KILLED, SIGKILL);
+    }
     const struct bhi_restart *restart = &p.stream->core.restart;
     const uint64_t credit_ns = restart->credit_ns;
     puppet_bury(worker, NULL);
@@ -142,9 +142,9 @@ static bool given_again(enum trust trust, bool on_device) {
     struct bhi_block *block = make_either(&p, on_device, &need);
     BHT_TRUE(bhi_pool_expose(block, worker, true));
     bhi_pool_give(block);
-    worker->core.violated = trust == LIED;
-    worker->core.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
-    worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
+    worker->core.life.violated = trust == LIED;
+    worker->core.life.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
+    puppet_has_come_to(worker, trust == STARTING ? BHI_HELD : BHI_RUNNING);
     need.worker = worker;
     bool own;
     struct bhi_block *taken = bhi_pool_take(block->pool, &need, &own);

@@ -128,9 +128,7 @@ static void case_46_late_words_of_a_dead_generation(void) {
     BHT_EQ(heard.lines, 1);
     BHT_STR_HAS(heard.last, "worker 4242: alive");
 
-    old.worker->exit_known = true;
-    old.worker->exit_code_kind = CLD_KILLED;
-    old.worker->exit_status = SIGKILL;
+    puppet_end_process(old.worker, CLD_KILLED, SIGKILL);
     struct bhi_progress side = puppet_side(old.worker);
     atomic_store(&side.header->started_seq, 1);
     bhi_progress_unmap(&side);
@@ -154,7 +152,7 @@ static void case_46_late_words_of_a_dead_generation(void) {
     BHT_EQ(heard.lines, 1);
     BHT_EQ(local_size_of(old.worker), 0);
     BHT_EQ(local_size_of(next.worker), 0);
-    BHT_EQ(old.worker->core.kill, BHI_KILL_NONE);
+    BHT_EQ(old.worker->core.life.kill, BHI_KILL_NONE);
     BHT_TRUE(has_come(&old.worker->channel)); /* not even read */
 
     /* The next one's words are its own. */
@@ -164,7 +162,7 @@ static void case_46_late_words_of_a_dead_generation(void) {
     BHT_STR_HAS(heard.last, "worker 4343: mine");
     BHT_EQ(local_size_of(next.worker), 64);
     BHT_EQ(local_size_of(old.worker), 0);
-    BHT_EQ(next.worker->core.kill, BHI_KILL_NONE);
+    BHT_EQ(next.worker->core.life.kill, BHI_KILL_NONE);
     BHT_TRUE(s.p.stream->core.worker == &next.worker->core);
     puppet_complete(next.worker, 1);
     BHT_EQ(bh_event_query(waits), BH_EVENT_READY);
@@ -180,12 +178,10 @@ static void case_46_late_words_of_a_dead_generation(void) {
  * budget was used up is held against it. */
 static void expect_flood(struct scene *s, struct peer *peer, bh_event *event, uint32_t count) {
     BHT_GT(count, bhi_conduct_limits.messages);
-    BHT_TRUE(peer->worker->core.violated);
-    BHT_EQ(peer->worker->core.kill, BHI_KILL_PROTOCOL);
-    BHT_STR_EQ(peer->worker->core.kill_text, "it sent too many control messages");
-    peer->worker->exit_known = true;
-    peer->worker->exit_code_kind = CLD_KILLED;
-    peer->worker->exit_status = SIGKILL;
+    BHT_TRUE(peer->worker->core.life.violated);
+    BHT_EQ(peer->worker->core.life.kill, BHI_KILL_PROTOCOL);
+    BHT_STR_EQ(peer->worker->core.life.kill_text, "it sent too many control messages");
+    puppet_end_process(peer->worker, CLD_KILLED, SIGKILL);
     puppet_bury(peer->worker, NULL);
     const bh_verdict verdict = puppet_verdict(event);
     BHT_EQ(verdict.status, BH_PROTOCOL);
@@ -206,7 +202,7 @@ static void messages_without_end(void) {
     puppet_complete(peer.worker, 1);
     const struct bhi_message message = kernel_info(64);
     uint32_t sent = 0;
-    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.violated;) {
+    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.life.violated;) {
         BHT_LT(bht_now_ns(), end);
         sent += bhi_channel_send(&peer.far, &message) == 0;
         bhi_control_receive(peer.worker);
@@ -225,7 +221,7 @@ static void wake_ups_without_a_message(void) {
     bhi_worker_retain(peer.worker);
     bh_event *event = puppet_submit(&s.p);
     uint32_t woken = 0;
-    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.violated; woken++) {
+    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.life.violated; woken++) {
         BHT_LT(bht_now_ns(), end);
         bhi_control_woken(peer.worker);
     }
@@ -317,17 +313,17 @@ static void says_of_memory(struct bhi_message message, const char *why) {
     struct peer peer = connect_peer(&s, 4242);
     bhi_worker_retain(peer.worker);
     bhi_context_lock(s.p.context);
-    peer.worker->state = BHI_HELD;
+    puppet_has_come_to(peer.worker, BHI_HELD);
     bhi_context_unlock(s.p.context);
     send_it(&peer, message);
-    WAIT_UNTIL(
-        (bhi_control_receive(peer.worker), peer.worker->core.violated || peer.worker->device_count),
-        20000);
-    BHT_EQ(peer.worker->core.violated, !!why);
+    WAIT_UNTIL((bhi_control_receive(peer.worker),
+                peer.worker->core.life.violated || peer.worker->device_count),
+               20000);
+    BHT_EQ(peer.worker->core.life.violated, !!why);
     BHT_EQ(peer.worker->device_count, why ? 0 : 1);
     if (why) {
-        BHT_EQ(peer.worker->core.kill, BHI_KILL_PROTOCOL);
-        BHT_STR_EQ(peer.worker->core.kill_text, why);
+        BHT_EQ(peer.worker->core.life.kill, BHI_KILL_PROTOCOL);
+        BHT_STR_EQ(peer.worker->core.life.kill_text, why);
     }
     puppet_bury(peer.worker, NULL);
     disconnect(&peer);
@@ -353,8 +349,8 @@ int __wrap_bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, 
     (void)place, (void)pidfd, (void)why, (void)why_size;
     return 0;
 }
-void __wrap_bhi_side_channel_watch(struct bhi_worker *worker);
-void __wrap_bhi_side_channel_watch(struct bhi_worker *worker) {
+void __wrap_bhi_watch_side_channel(struct bhi_worker *worker);
+void __wrap_bhi_watch_side_channel(struct bhi_worker *worker) {
     (void)worker;
 }
 static struct {
@@ -385,11 +381,11 @@ static void becomes_ready(uint32_t type, bool known, const char *address) {
     BHT_TRUE(peer.worker->devices);
     peer.worker->devices[0] = message.device;
     peer.worker->device_count = peer.worker->device_capacity = 1;
-    peer.worker->state = BHI_HELD;
+    puppet_has_come_to(peer.worker, BHI_HELD);
     peer.worker->core.stream->state = BHI_STREAM_WANTING;
     kept_off.pid = 0;
     bhi_control_ready(peer.worker);
-    BHT_EQ(peer.worker->state, BHI_RUNNING);
+    BHT_EQ(peer.worker->core.life.state, BHI_RUNNING);
     BHT_EQ(kept_off.pid, address ? 4242 : 0);
     BHT_TRUE(!address || strcmp(kept_off.address, address) == 0);
     puppet_bury(peer.worker, NULL);

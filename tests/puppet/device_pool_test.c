@@ -273,9 +273,9 @@ enum trust { TRUSTED, LIED, KILLED, STARTING };
 static void distrust(struct scene *s, int i, enum trust trust) {
     struct bhi_worker *worker = s->workers[i].worker;
     bhi_context_lock(s->p.context);
-    worker->core.violated = trust == LIED;
-    worker->core.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
-    worker->state = trust == STARTING ? BHI_HELD : BHI_RUNNING;
+    worker->core.life.violated = trust == LIED;
+    worker->core.life.kill = trust == KILLED ? BHI_KILL_DEADLINE : BHI_KILL_NONE;
+    puppet_has_come_to(worker, trust == STARTING ? BHI_HELD : BHI_RUNNING);
     bhi_context_unlock(s->p.context);
 }
 
@@ -620,9 +620,9 @@ static void e9_one_that_does_not_answer(void) {
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     bhi_context_lock(s->p.context);
     const uint64_t due_ns = bhi_worker_check_deadline(worker, bhi_now_ns());
-    BHT_TRUE(due_ns != BH_FOREVER && worker->core.kill == BHI_KILL_NONE);
+    BHT_TRUE(due_ns != BH_FOREVER && worker->core.life.kill == BHI_KILL_NONE);
     BHT_TRUE(bhi_worker_check_deadline(worker, due_ns) == BH_FOREVER);
-    BHT_EQ(worker->core.kill, BHI_KILL_PROTOCOL);
+    BHT_EQ(worker->core.life.kill, BHI_KILL_PROTOCOL);
     bhi_context_pump_unlock(s->p.context);
     bury(s, A);
     run(s, A2);

@@ -130,7 +130,7 @@ static void a_lost_device_is_no_bad_memory(void) {
         bhi_progress_result(&w.progress, &lie, &(struct bhi_why){.text = "as the test says"});
         bhi_progress_publish(&w.progress, 2, w.worker->lane.head);
         memory_worker_harvest(&w);
-        BHT_TRUE(w.worker->core.violated);
+        BHT_TRUE(w.worker->core.life.violated);
         BHT_TRUE(!device->device->bad);
         memory_worker_die(&w);
         memory_worker_bury(&w);

@@ -15,8 +15,8 @@ static void die_late(struct puppet *p, uint64_t ms) {
     atomic_store(&side.header->started_seq, 1);
     bhi_progress_unmap(&side);
     puppet_end_process(worker, CLD_KILLED, SIGKILL);
-    worker->ended_ns = bhi_now_ns();
-    worker->words.set_ns = worker->ended_ns - ms * 1000000;
+    bhi_life_exit(&worker->core.life, 0, bhi_now_ns());
+    worker->words.set_ns = worker->core.life.exited_ns - ms * 1000000;
     puppet_bury(worker, NULL);
     bh_event_release(event);
 }

@@ -7,7 +7,7 @@
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/reactor/assignment.h"
-#include "supervisor/reactor/leave.h"
+#include "supervisor/reactor/burial.h"
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/spares.h"
 
@@ -36,7 +36,7 @@ static void turn(struct puppet *p) {
 
 /* It dies, which has not been confirmed, and leaves. */
 static void let_leave(struct puppet *p, struct bhi_worker *worker) {
-    worker->exiting = true;
+    puppet_dies(worker);
     (void)bhi_leave_turn(p->context);
     BHT_TRUE(p->stream->core.dying == &worker->core);
 }
@@ -52,10 +52,10 @@ static void a_spare_takes_over_before_the_burial(void) {
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &worker->core); /* it is well */
-    worker->exiting = true;
+    puppet_dies(worker);
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &spare->core);
-    BHT_EQ(worker->core.kill, BHI_KILL_LEFT);
+    BHT_EQ(worker->core.life.kill, BHI_KILL_LEFT);
     bh_event *event = puppet_submit(&p);
     puppet_complete(spare, 1);
     BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
@@ -106,7 +106,7 @@ static void its_exit_status_is_not_awaited(void) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
-    worker->reap_deadline_ns = bhi_now_ns() + PUPPET_SECONDS;
+    bhi_life_exit(&worker->core.life, 0, bhi_now_ns());
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &spare->core);
     bury(worker, NULL);
@@ -122,7 +122,7 @@ static void what_it_recorded_counts(void) {
     bh_event *event = puppet_submit(&p);
     puppet_complete(worker, 1);
     BHT_LT(worker->core.harvested, worker->core.published);
-    worker->exiting = true;
+    puppet_dies(worker);
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &spare->core);
     BHT_EQ(puppet_verdict(event).status, BH_OK);
@@ -155,7 +155,9 @@ static void begin(struct puppet *p, struct bhi_worker *worker, enum reason reaso
     worker->fdpass = ends[0];
     *far = ends[1];
     bhi_context_lock(p->context);
-    worker->exiting = reason != HEALTHY;
+    if (reason != HEALTHY) {
+        puppet_dies(worker);
+    }
     p->stream->core.restart.productive = reason != UNPROVEN;
     if (reason == SENTENCED) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "it is to go");
@@ -169,7 +171,7 @@ static void begin(struct puppet *p, struct bhi_worker *worker, enum reason reaso
         bhi_list_append(&worker->makes, &make->link);
     }
     p->stream->core.apart = reason == APART ? BHI_APART_CODE : BHI_APART_NOT;
-    worker->reported_loss = reason == LOST;
+    worker->core.life.loss = reason == LOST ? BHI_LOSS_REPORTED : BHI_LOSS_NONE;
     p->zygote->state = reason == ORPHANED ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
     worker->kind = reason == LOADING ? BHI_WORKER_LOADER : BHI_WORKER_DEVICE;
     bhi_context_pump_unlock(p->context);
@@ -206,7 +208,7 @@ static void it_leaves_one_behind_at_a_time(void) {
     struct bhi_worker *first = idle_worker(&p);
     let_leave(&p, first);
     struct bhi_worker *second = idle_worker(&p);
-    second->exiting = true;
+    puppet_dies(second);
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &second->core);
     bury(first, NULL);
@@ -232,7 +234,7 @@ static void what_is_to_be_alone_waits_for_the_burial(void) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
-    worker->exiting = true;
+    puppet_dies(worker);
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &spare->core);
     bh_event *event = submit_alone(&p);

@@ -411,9 +411,7 @@ void memory_worker_harvest(struct memory_worker *w) {
 }
 
 void memory_worker_bury(struct memory_worker *w) {
-    w->worker->exit_known = true;
-    w->worker->exit_code_kind = CLD_KILLED;
-    w->worker->exit_status = SIGKILL;
+    puppet_end_process(w->worker, CLD_KILLED, SIGKILL);
     puppet_bury(w->worker, NULL);
     while (w->hold_count) {
         drop(w, w->holds[0].buffer);

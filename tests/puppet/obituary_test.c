@@ -282,7 +282,7 @@ static void play(const struct row *row, size_t number) {
             bhi_list_remove(&exposure->of_worker);
             free(exposure);
         }
-        worker->kill_failed = true;
+        worker->core.life.given_up = true;
     }
     puppet_end_process(worker, row->code_kind, row->status);
     p.zygote->state = row->zygote == LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
@@ -437,7 +437,7 @@ static void what_was_let_go_does_not_run_again(void) {
     bhi_submission_let_go(second->submission);
     bhi_context_pump_unlock(p.context);
     BHT_EQ(bh_event_query(second), BH_EVENT_PENDING);
-    BHT_EQ(worker->core.kill, BHI_KILL_NONE);
+    BHT_EQ(worker->core.life.kill, BHI_KILL_NONE);
     atomic_store(&side.header->started_seq, 1);
     bhi_progress_unmap(&side);
     puppet_end_process(worker, CLD_KILLED, SIGSEGV);

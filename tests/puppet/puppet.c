@@ -74,7 +74,7 @@ struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state stat
     return zygote;
 }
 
-struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state state) {
+struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_life_state state) {
     struct bhi_worker *worker = calloc(1, sizeof *worker);
     BHT_TRUE(worker);
     atomic_init(&worker->refs, 1);
@@ -86,10 +86,10 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     worker->memory_limit = puppet->stream->memory_limit;
     worker->kind = puppet->stream->kind;
     worker->oom_kills = bhi_oom_kills();
-    worker->state = state;
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->cache.area = worker->words.fd = -1;
     bhi_core_worker_init(&worker->core, &puppet->context->core);
+    puppet_has_come_to(worker, state);
     worker->core.pid = 4242;
     bhi_list_init(&worker->link);
     bhi_list_init(&worker->outbox);
@@ -104,6 +104,17 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state st
     bhi_list_append(&puppet->context->workers, &worker->link);
     bhi_context_pump_unlock(puppet->context);
     return worker;
+}
+
+void puppet_has_come_to(struct bhi_worker *worker, enum bhi_life_state state) {
+    BHT_LE(state, BHI_RUNNING);
+    worker->core.life.state = worker->core.life.came_to = state;
+}
+
+void puppet_dies(struct bhi_worker *worker) {
+    struct bhi_life *life = &worker->core.life;
+    (void)bhi_life_step(life, BHI_LIFE_HANG_UP, bhi_now_ns());
+    (void)bhi_life_step(life, BHI_LIFE_SEEN, bhi_now_ns());
 }
 
 struct bhi_worker *puppet_serving(struct puppet *puppet) {
@@ -171,7 +182,7 @@ bh_verdict puppet_verdict(bh_event *event) {
 }
 
 void puppet_end_process(struct bhi_worker *worker, int code_kind, int status) {
-    worker->exit_known = code_kind != 0;
-    worker->exit_code_kind = code_kind;
-    worker->exit_status = status;
+    if (code_kind) {
+        bhi_life_status(&worker->core.life, code_kind, status, bhi_now_ns());
+    }
 }

@@ -7,7 +7,7 @@
 #include "base/futex.h"
 #include "harness.h"
 #include "supervisor/context/context.h"
-#include "supervisor/reactor/obituary.h"
+#include "supervisor/reactor/burial.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
@@ -28,8 +28,12 @@ void puppet_close(struct puppet *puppet);
 /* Its requested driver is that of all streams. It is never used: it cannot start a worker. */
 struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state state);
 /* One that could serve |puppet->stream|, in the context and bound to no stream. */
-struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_worker_state state);
-/* The same, and bound to it. */
+struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_life_state state);
+/* Its start has come so far. */
+void puppet_has_come_to(struct bhi_worker *worker, enum bhi_life_state state);
+/* The kernel is seen to end it. */
+void puppet_dies(struct bhi_worker *worker);
+/* The same as puppet_worker, and bound to it. */
 struct bhi_worker *puppet_serving(struct puppet *puppet);
 /* Fills |puppet->buffer|. */
 bh_event *puppet_submit(struct puppet *puppet);

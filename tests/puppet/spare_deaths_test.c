@@ -101,7 +101,7 @@ static void a_late_compile_is_suspected(void) {
         spare->core.compile.used_ns = 5;
         spare->lessons.until_ns = spare->lessons.since_ns + 5; /* its stream's compile deadline */
         BHT_EQ(bhi_lesson_check_deadline(spare, spare->lessons.until_ns), BH_FOREVER);
-        spare->core.kill_stopped = stopped;
+        spare->core.life.kill_stopped = stopped;
         bhi_context_pump_unlock(spares.p.context);
         puppet_end_process(spare, CLD_KILLED, SIGKILL);
         puppet_bury(spare, &obituary);

@@ -219,11 +219,11 @@ static void a_lesson_has_a_deadline(void) {
     bhi_context_lock(spares.p.context);
     spare->core.pid = 0; /* the processor time is unknown, and stays what it is */
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns - 1), until_ns);
-    BHT_EQ(spare->core.kill, BHI_KILL_NONE);
+    BHT_EQ(spare->core.life.kill, BHI_KILL_NONE);
     spare->core.compile.used_ns = until_ns - spare->lessons.since_ns;
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns), BH_FOREVER);
-    BHT_EQ(spare->core.kill, BHI_KILL_COMPILE);
-    BHT_TRUE(!spare->core.kill_stopped);
+    BHT_EQ(spare->core.life.kill, BHI_KILL_COMPILE);
+    BHT_TRUE(!spare->core.life.kill_stopped);
     bhi_context_pump_unlock(spares.p.context);
     spares_close();
 }
@@ -240,9 +240,9 @@ static void a_lesson_on_a_busy_machine_has_four_deadlines(void) {
     spare->core.compile.used_ns = limit_ns / 2;
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns), until_ns + limit_ns - limit_ns / 2);
     BHT_EQ(bhi_lesson_check_deadline(spare, since_ns + 4 * limit_ns - 1), since_ns + 4 * limit_ns);
-    BHT_EQ(spare->core.kill, BHI_KILL_NONE);
+    BHT_EQ(spare->core.life.kill, BHI_KILL_NONE);
     BHT_EQ(bhi_lesson_check_deadline(spare, since_ns + 4 * limit_ns), BH_FOREVER);
-    BHT_EQ(spare->core.kill, BHI_KILL_COMPILE);
+    BHT_EQ(spare->core.life.kill, BHI_KILL_COMPILE);
     bhi_context_pump_unlock(spares.p.context);
     spares_close();
 }
@@ -258,11 +258,11 @@ static void the_one_that_knows_most_is_taken(void) {
     bhi_context_lock(spares.p.context);
     bhi_worker_forget_kernel(little, spares_id_of(1));
     bhi_context_pump_unlock(spares.p.context);
-    little->state = BHI_HELD; /* it is told nothing meanwhile */
+    puppet_has_come_to(little, BHI_HELD); /* it is told nothing meanwhile */
     struct bhi_worker *much = puppet_worker(&spares.p, BHI_RUNNING);
     learn_all(much);
     BHT_TRUE(knows(much, 0) && knows(much, 1) && knows(little, 0));
-    little->state = BHI_RUNNING;
+    puppet_has_come_to(little, BHI_RUNNING);
     struct bhi_worker *untold = puppet_worker(&spares.p, BHI_RUNNING);
     bh_stream *stream = add_stream("", BH_ISOLATION_STREAM);
     BHT_TRUE(choose(stream) == much);
@@ -271,12 +271,12 @@ static void the_one_that_knows_most_is_taken(void) {
     BHT_TRUE(choose(stream) == little);
     little->lessons.kernel = spares_id_of(0);
     BHT_TRUE(choose(stream) == untold);
-    untold->state = BHI_HELD;
+    puppet_has_come_to(untold, BHI_HELD);
     BHT_TRUE(choose(stream) == untold);
     little->lessons.kernel = 0;
     BHT_TRUE(choose(stream) == little);
     /* What waits in the queue counts more than what the tenant uses. */
-    untold->state = BHI_RUNNING;
+    puppet_has_come_to(untold, BHI_RUNNING);
     much->lessons.kernel = little->lessons.kernel = 0;
     bhi_context_lock(spares.p.context);
     bhi_worker_forget_kernel(much, spares_id_of(0));
@@ -376,7 +376,7 @@ static void a_lesson_is_waited_for(void) {
     BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
     bh_event_release(event);
     /* The patience is over. */
-    starting->state = BHI_RUNNING;
+    puppet_has_come_to(starting, BHI_RUNNING);
     spares_turn_due();
     BHT_TRUE(starting->lessons.kernel);
     struct bhi_worker *next = puppet_worker(&spares.p, BHI_HELD);
@@ -403,7 +403,7 @@ static void one_stays_untold(void) {
     learn_all(one);
     BHT_TRUE(one->lessons.adopted);
     BHT_STR_HAS(one->lessons.tenant, "bob"); /* it uses its kernels most */
-    two->state = BHI_RUNNING;
+    puppet_has_come_to(two, BHI_RUNNING);
     spares_turn_due();
     BHT_TRUE(!two->lessons.adopted);
     struct bhi_worker *three = puppet_worker(&spares.p, BHI_RUNNING);
@@ -452,7 +452,7 @@ static void a_second_tenant_gets_room(void) {
     spares_turn_due();
     BHT_EQ(bhi_spare_is_free(one) + bhi_spare_is_free(two), 1);
     const struct bhi_worker *gone = bhi_spare_is_free(one) ? two : one;
-    BHT_EQ(gone->core.kill, BHI_KILL_RETIRED);
+    BHT_EQ(gone->core.life.kill, BHI_KILL_RETIRED);
     bh_stream_release(other);
     spares_close();
 }
@@ -473,7 +473,7 @@ static void a_spare_of_a_tenant_that_has_gone_makes_place(void) {
     BHT_TRUE(bhi_spare_is_free(bobs));
     bh_stream_release(other);
     spares_turn_due();
-    BHT_EQ(bobs->core.kill, BHI_KILL_RETIRED);
+    BHT_EQ(bobs->core.life.kill, BHI_KILL_RETIRED);
     spares_close();
 }
 
@@ -510,7 +510,7 @@ static void each_device_and_memory_limit_has_spares(void) {
     BHT_TRUE(bhi_spare_is_free(second));
     puppet_bury(spare, NULL);
     BHT_TRUE(wanted() == spares.p.stream);
-    BHT_EQ(second->core.kill, BHI_KILL_RETIRED);
+    BHT_EQ(second->core.life.kill, BHI_KILL_RETIRED);
     spares_close();
 }
 
