@@ -1,5 +1,5 @@
 /* Where /proc shows a process. A worker's zygote mounts a proc of its own pid namespace, because
- * the host's may hide the worker (hidepid=2), or be that of another pid namespace. */
+ * the host's may be that of another pid namespace. */
 #ifndef BHI_BASE_PROC_PLACE_H
 #define BHI_BASE_PROC_PLACE_H
 

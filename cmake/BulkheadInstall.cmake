@@ -1,4 +1,4 @@
-# What a host gets: shared and static library, headers, the worker, kernels, and two ways to find
+# What a host gets: shared and static library, headers, warden and worker, kernels, and two ways to find
 # them, find_package(bulkhead) and pkg-config bulkhead. The components are the packages of
 # cmake/BulkheadPackages.cmake: runtime, judge, development, command, python; reference and apparmor
 # are in none.
@@ -53,16 +53,16 @@ install(TARGETS bulkhead_judge
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT judge NAMELINK_COMPONENT development
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS bulkhead-worker
+install(TARGETS bulkhead-warden bulkhead-worker
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
-# An AppArmor profile for the worker: docs/containers.md. The program that makes it lies beside the
-# worker. The profile itself is installed on request: cmake --install BUILD --component apparmor.
+# An AppArmor profile for the warden: docs/containers.md. The program that makes it lies beside the
+# warden. The profile itself is installed on request: cmake --install BUILD --component apparmor.
 set(apparmor_profile ${PROJECT_SOURCE_DIR}/containers/apparmor-profile)
 install(PROGRAMS ${apparmor_profile}
     DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/bulkhead COMPONENT runtime)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/install_apparmor.cmake @ONLY CONTENT [[
 execute_process(COMMAND "@apparmor_profile@"
-    "${CMAKE_INSTALL_PREFIX}/@CMAKE_INSTALL_LIBEXECDIR@/bulkhead/bulkhead-worker"
+    "${CMAKE_INSTALL_PREFIX}/@CMAKE_INSTALL_LIBEXECDIR@/bulkhead/bulkhead-warden"
     OUTPUT_VARIABLE profile COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "\nprofile ([^ ]+)" found "${profile}")
 set(file "/etc/apparmor.d/${CMAKE_MATCH_1}")

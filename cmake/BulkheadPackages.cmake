@@ -29,14 +29,14 @@ if(EXISTS /etc/os-release)
     string(APPEND release +${system})
 endif()
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
-# An AppArmor profile for the worker, where AppArmor knows the rule: from version 4 on.
+# An AppArmor profile for the warden, where AppArmor knows the rule: from version 4 on.
 string(REGEX MATCH "[0-9]+" number "${system}")
 set(has_apparmor_4 OFF)
 if((system MATCHES "^deb" AND (number STREQUAL "" OR number GREATER_EQUAL 13)) OR
         (system MATCHES "^ubuntu" AND number GREATER_EQUAL 24))
     set(has_apparmor_4 ON)
 endif()
-option(BULKHEAD_PACKAGE_APPARMOR "Package an AppArmor profile for the worker" ${has_apparmor_4})
+option(BULKHEAD_PACKAGE_APPARMOR "Package an AppArmor profile for the warden" ${has_apparmor_4})
 set(CPACK_BULKHEAD_APPARMOR ${BULKHEAD_PACKAGE_APPARMOR})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
@@ -63,21 +63,21 @@ the program goes on, and so does all other work.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${library})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
-# The worker has the same path in each version: two of them cannot be installed at once.
+# Its programs have the same paths in each version: two of them cannot be installed at once.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_PROVIDES bulkhead-worker)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONFLICTS bulkhead-worker)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_REPLACES bulkhead-worker)
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "fault-isolating executor for GPU compute kernels - library
 ${about}
-This package has the shared library, and the program that its worker
-processes run.")
+This package has the shared library, and the programs that its warden and
+worker processes run.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
     ${control}/runtime/shlibs ${control}/runtime/symbols ${control}/runtime/triggers)
 if(BULKHEAD_PACKAGE_APPARMOR)
     list(APPEND CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${control}/runtime/conffiles
         ${PROJECT_SOURCE_DIR}/packaging/runtime/postinst ${PROJECT_SOURCE_DIR}/packaging/runtime/prerm)
     file(CONFIGURE OUTPUT ${control}/runtime/conffiles
-        CONTENT "/etc/apparmor.d/usr.libexec.bulkhead.bulkhead-worker\n")
+        CONTENT "/etc/apparmor.d/usr.libexec.bulkhead.bulkhead-warden\n")
 endif()
 file(CONFIGURE OUTPUT ${control}/runtime/shlibs
     CONTENT "libbulkhead ${soversion} ${library} (>= ${PROJECT_VERSION})\n")

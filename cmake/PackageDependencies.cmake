@@ -5,7 +5,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own, which this
 set(work ${CPACK_BULKHEAD_CONTROL}/work) # dpkg's programs expect a source package
 file(WRITE ${work}/debian/control
     "Source: bulkhead\n\nPackage: ${CPACK_BULKHEAD_LIBRARY}\nArchitecture: any\n")
-set(runtime_files lib/libbulkhead.so bin/bulkhead-worker)
+set(runtime_files lib/libbulkhead.so bin/bulkhead-warden bin/bulkhead-worker)
 set(judge_files lib/libbulkhead-judge.so)
 set(command_files bin/bulkhead)
 set(python_files python/bulkhead/_native.abi3.so)

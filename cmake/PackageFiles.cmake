@@ -24,8 +24,8 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
             set(profiles ${CPACK_TEMPORARY_DIRECTORY}/${component}/etc/apparmor.d)
             file(MAKE_DIRECTORY ${profiles})
             execute_process(COMMAND ${CPACK_BULKHEAD_SOURCE}/containers/apparmor-profile
-                    /usr/libexec/bulkhead/bulkhead-worker
-                OUTPUT_FILE ${profiles}/usr.libexec.bulkhead.bulkhead-worker
+                    /usr/libexec/bulkhead/bulkhead-warden
+                OUTPUT_FILE ${profiles}/usr.libexec.bulkhead.bulkhead-warden
                 COMMAND_ERROR_IS_FATAL ANY)
         endif()
         # What the worker is linked with statically has licenses of its own.

@@ -132,10 +132,10 @@ static enum bhi_apparmor find_profile(const char *root, const char *name) {
     return found ? BHI_APPARMOR_LOADED : BHI_APPARMOR_MISSING;
 }
 
-enum bhi_apparmor bhi_refusal_apparmor(const char *root, int process, const char *worker,
+enum bhi_apparmor bhi_refusal_apparmor(const char *root, int process, const char *program,
                                        char name[BHI_APPARMOR_NAME]) {
     char path[64], label[FILE_BYTES];
-    snprintf(name, BHI_APPARMOR_NAME, "%s", worker + strspn(worker, "/"));
+    snprintf(name, BHI_APPARMOR_NAME, "%s", program + strspn(program, "/"));
     for (char *c = name; *c; c++) {
         *c = *c == '/' ? '.' : *c == ' ' ? '_' : *c;
     }
@@ -232,7 +232,7 @@ static bool misses_proc(const char *root, enum bhi_refused refused, int error,
 
 static const char restrict_setting[] =
     "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile with 'userns,' "
-    "for bulkhead-worker (docs/containers.md)";
+    "for bulkhead-warden (docs/containers.md)";
 
 void bhi_refusal_find(enum bhi_refused refused, int error, const char *root,
                       struct bhi_refusal *out) {

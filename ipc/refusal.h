@@ -25,16 +25,16 @@ const char *bhi_refusal_container(const char *root);
 
 enum bhi_apparmor {
     BHI_APPARMOR_FREE,    /* it does not restrict user namespaces */
-    BHI_APPARMOR_LOADED,  /* it does, and the worker has a profile */
+    BHI_APPARMOR_LOADED,  /* it does, and the program has a profile */
     BHI_APPARMOR_MISSING, /* it has none */
     BHI_APPARMOR_UNKNOWN, /* only root may see which profiles are loaded */
 };
 #define BHI_APPARMOR_NAME 200
 
-/* Whether AppArmor lets |worker|, a path, make user namespaces. |process| runs it; 0: none does.
+/* Whether AppArmor lets |program|, a path, make user namespaces. |process| runs it; 0: none does.
  * Writes the name of its profile, or the name that it would have (containers/apparmor-profile).
  * |root| as above. */
-enum bhi_apparmor bhi_refusal_apparmor(const char *root, int process, const char *worker,
+enum bhi_apparmor bhi_refusal_apparmor(const char *root, int process, const char *program,
                                        char name[BHI_APPARMOR_NAME]);
 
 /* Separates the cause and the remedy in a message: of what a system refuses, and of what the user

@@ -195,9 +195,7 @@ static bh_context *make_context(const bh_context_options *options) {
 
 /* Starts its threads. */
 static bh_status start(bh_context *context, const bh_context_options *options, bh_detail *detail) {
-    bh_status status =
-        bhi_spawn_paths(options, &context->settings.worker_path, &context->settings.worker_remedy,
-                        &context->settings.runtime_parent, detail);
+    bh_status status = bhi_spawn_paths(options, &context->settings, detail);
     if (status == BH_OK) {
         int error = bhi_reactor_start(context);
         if (error) {

@@ -142,19 +142,20 @@ static void check_cgroup(struct report *report, const struct bhi_zygote *zygote)
 static void check_apparmor(struct report *report, const bh_context *context,
                            const struct bhi_zygote *zygote) {
     static const char restricts[] = "AppArmor restricts user namespaces";
-    char name[BHI_APPARMOR_NAME], worker[PATH_MAX];
+    char name[BHI_APPARMOR_NAME], program[PATH_MAX];
     const pid_t warden = zygote ? bhi_pidfd_pid(zygote->warden_pidfd) : 0;
-    if (!realpath(context->settings.worker_path, worker)) {
+    if (!realpath(context->settings.warden_path, program)) {
         return;
     }
-    const enum bhi_apparmor found = bhi_refusal_apparmor("", warden > 0 ? warden : 0, worker, name);
+    const enum bhi_apparmor found =
+        bhi_refusal_apparmor("", warden > 0 ? warden : 0, program, name);
     const bool loaded = found == BHI_APPARMOR_LOADED;
     if (found != BHI_APPARMOR_FREE) {
         add(report, "sandbox", "apparmor", false, loaded ? BH_CHECK_HOLDS : BH_CHECK_ABSENT,
-            "as root: apparmor-profile --install, a program beside the worker "
+            "as root: apparmor-profile --install, a program beside the warden "
             "(docs/containers.md); a host with root's rights needs no profile",
-            loaded                          ? "%s; the worker has the profile %.120s"
-            : found == BHI_APPARMOR_MISSING ? "%s; no profile %.120s is loaded for the worker"
+            loaded                          ? "%s; the warden has the profile %.120s"
+            : found == BHI_APPARMOR_MISSING ? "%s; no profile %.120s is loaded for the warden"
                                             : "%s; only root can see whether %.120s is loaded",
             restricts, name);
     }

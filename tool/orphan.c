@@ -5,7 +5,9 @@
 
 #include "base/text.h"
 
-#define PROGRAM "bulkhead-worker"
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
 
 /* Reads a file of /proc, and returns its length. */
 static size_t read_file(pid_t pid, const char *name, char *out, size_t size) {
@@ -25,8 +27,9 @@ bool bhi_process_title(pid_t pid, char out[BHI_PROCESS_TITLE], bool *out_ours) {
     const size_t length = read_file(pid, "cmdline", text, sizeof text);
     const char *slash = strrchr(text, '/');
     const char *role = text + strlen(text) + 1;
-    *out_ours =
-        strncmp(slash ? slash + 1 : text, PROGRAM, strlen(PROGRAM)) == 0 && role < text + length;
+    const char *program = slash ? slash + 1 : text;
+    *out_ours = (begins(program, "bulkhead-warden") || begins(program, "bulkhead-worker")) &&
+                role < text + length;
     if (*out_ours) {
         bhi_text_line(out, BHI_PROCESS_TITLE, role, strlen(role));
         return true;
@@ -34,10 +37,6 @@ bool bhi_process_title(pid_t pid, char out[BHI_PROCESS_TITLE], bool *out_ours) {
     const size_t name = read_file(pid, "comm", text, sizeof text);
     bhi_text_line(out, BHI_PROCESS_TITLE, text, name ? name - 1 : 0); /* without the newline */
     return name > 0;
-}
-
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
 }
 
 bool bhi_process_is_orphan(const struct bhi_process_tree *all, pid_t pid) {

@@ -41,11 +41,6 @@ bool bhi_process_read(pid_t pid, struct bhi_process *out_process) {
     return true;
 }
 
-bool bhi_process_is_hidden(pid_t pid) {
-    struct bhi_process process;
-    return !bhi_process_read(pid, &process) && (kill(pid, 0) == 0 || errno == EPERM);
-}
-
 static bool add(struct bhi_process_tree *tree, size_t *capacity, const struct bhi_process *one) {
     if (!BHI_ARRAY_RESERVE(tree->processes, *capacity, tree->count + 1)) {
         return false;

@@ -27,8 +27,6 @@ void bhi_process_tree_free(struct bhi_process_tree *tree);
 const struct bhi_process *bhi_process_tree_find(const struct bhi_process_tree *tree, pid_t pid);
 /* Reads one process; false if there is none. */
 bool bhi_process_read(pid_t pid, struct bhi_process *out_process);
-/* Returns true if the process lives and /proc does not show it (hidepid, ProtectProc=). */
-bool bhi_process_is_hidden(pid_t pid);
 /* The first process of another pid namespace is a zygote. */
 static inline bool bhi_process_is_zygote(const struct bhi_process *process) {
     return process->levels > 1 && process->innermost == 1;

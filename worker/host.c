@@ -1,14 +1,13 @@
 #include "worker/host.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STACK        ((rlim_t)8 << 20) /* Linux's own default */
-#define THREAD_STACK ((size_t)2 << 20) /* what glibc takes where there is no limit */
+#define STACK ((rlim_t)8 << 20) /* Linux's own default */
 
 /* Signal dispositions, signal mask, process group, folder and limit are the host's, and are all
  * reset. An ignored SIGCHLD, for example, would make the kernel reap the zygote before the warden
@@ -48,16 +47,6 @@ static void raise_limits(void) {
             (void)setrlimit((__rlimit_resource_t)resource, &limit);
         }
     }
-    /* glibc took the size of a thread's stack from the limit when the process began. */
-    pthread_attr_t defaults;
-    size_t stack;
-    if (pthread_getattr_default_np(&defaults) == 0) {
-        if (pthread_attr_getstacksize(&defaults, &stack) == 0 && stack < THREAD_STACK &&
-            pthread_attr_setstacksize(&defaults, THREAD_STACK) == 0) {
-            (void)pthread_setattr_default_np(&defaults);
-        }
-        pthread_attr_destroy(&defaults);
-    }
 }
 
 /* A host may have closed its standard streams. Files that we open must not get these numbers: the
@@ -79,4 +68,26 @@ bool bhi_host_forget(void) {
     return close_range(BHI_HOST_SOCKET + 1, ~0u, 0) == 0 &&
            fcntl(BHI_HOST_SOCKET, F_SETFL, O_NONBLOCK) == 0 &&
            fcntl(BHI_HOST_SOCKET, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+int bhi_host_drop_streams(struct bhi_error *failure) {
+#if BHI_SANITIZED
+    const int last = 1;
+#else
+    const int last = 2;
+#endif
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) {
+        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot open /dev/null");
+    }
+    for (int fd = 0; fd <= last; fd++) {
+        if (null != fd && dup2(null, fd) < 0) {
+            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot replace descriptor %d",
+                                       fd);
+        }
+    }
+    if (null > 2) {
+        close(null);
+    }
+    return 0;
 }

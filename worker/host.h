@@ -3,6 +3,7 @@
 #ifndef BHI_WORKER_HOST_H
 #define BHI_WORKER_HOST_H
 
+#include "worker/error.h"
 #include <stdbool.h>
 
 /* The descriptor of the socket to the host. */
@@ -12,5 +13,8 @@
  * descriptors but the standard streams and the socket. Returns false if descriptor 3 is no socket;
  * then nobody can be told. */
 bool bhi_host_forget(void);
+/* Opens /dev/null as 0, 1 and (except in sanitizer builds, which report there) 2. Returns 0, or -errno
+ * and fills |failure|. */
+int bhi_host_drop_streams(struct bhi_error *failure);
 
 #endif

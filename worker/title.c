@@ -34,3 +34,14 @@ void bhi_title_set(const char *name, const char *line) {
         bhi_text_line(room.at, room.bytes, line, strlen(line));
     }
 }
+
+#if BHI_SANITIZED && defined(__SANITIZE_ADDRESS__)
+/* In the sandbox a sanitizer has no files, no /proc and no exec, and a crash must show as its own
+ * signal. Leaks do not matter, because the process ends with _exit(). */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void) {
+    return "detect_leaks=0:symbolize=0:handle_segv=0:handle_sigbus=0:handle_abort=0:"
+           "handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:abort_on_error=1:"
+           "allocator_may_return_null=1";
+}
+#endif

@@ -1,5 +1,5 @@
 /* What ps and top call this process. Its short name (comm, 15 bytes) begins with "bh"; its command
- * line is that of bulkhead-worker, followed by what it is:
+ * line is that of bulkhead-warden or bulkhead-worker, followed by what it is:
  *   bh-warden, bh-opener, bh-zygote, bh-prober, bh-tracer, bh-loader, bh-compiler
  *   bh-spare    a worker that serves no stream yet
  *   bh:NAME     the worker of the stream of that name

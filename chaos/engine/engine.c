@@ -153,21 +153,6 @@ static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *compl
     return true;
 }
 
-/* Workers are found in /proc, those to be hit and those that are left. */
-static bool see_workers(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
-    for (uint32_t i = 0; i < run->stream_count; i++) {
-        const pid_t pid = bh_stream_worker_pid(run->streams[i].stream);
-        if (pid > 0 && bhi_process_is_hidden(pid)) {
-            return bhi_refuse(complaint,
-                              "/proc hides worker %d (hidepid, or systemd's ProtectProc=), so that "
-                              "nothing can be done to it: run as root, or mount /proc without "
-                              "hidepid (ProtectProc=default)",
-                              (int)pid);
-        }
-    }
-    return true;
-}
-
 /* Returns 1 if a thread gets half a processor or more: the run's own threads take that much from
  * each other. */
 static uint64_t slowness_of_machine(void) {
@@ -226,8 +211,7 @@ static bool begin(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     }
     look_first(run);
     if (!make_context(run, complaint) || !make_streams(run, complaint) ||
-        !make_kernels(run, complaint) || !await_streams(run, complaint) ||
-        !see_workers(run, complaint)) {
+        !make_kernels(run, complaint) || !await_streams(run, complaint)) {
         return false;
     }
     return start_threads(run, complaint);

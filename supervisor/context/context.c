@@ -229,5 +229,6 @@ void bhi_context_fini(bh_context *context) {
     munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
     drop_lines(&context->lines);
     free(context->settings.worker_path);
+    free(context->settings.warden_path);
     free(context->settings.runtime_parent);
 }

@@ -29,9 +29,9 @@ struct bhi_reactor;
 struct bhi_usages;
 
 struct bhi_context_settings {
-    char *worker_path;
-    const char *worker_remedy; /* what to do if worker_path is no worker (bhi_spawn_paths) */
-    char *runtime_parent;      /* private folders are made in it, one for each zygote */
+    char *worker_path, *warden_path; /* the two programs (launch.h) */
+    const char *worker_remedy;       /* what to do if worker_path is no worker */
+    char *runtime_parent;            /* private folders are made in it, one for each zygote */
     uint32_t spares;
     uint32_t spare_kernels; /* that a spare learns, at most; 0: none */
     uint32_t restart_budget;

@@ -105,7 +105,7 @@ static void drop(struct bhi_opener **opener) {
 }
 #define AUTO_OPENER __attribute__((cleanup(drop))) struct bhi_opener
 
-/* Starts an opener. Returns 0 or -errno. *out_no_program: the worker executable cannot be run. */
+/* Starts an opener. Returns 0 or -errno. *out_no_program: the program cannot be run. */
 static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_no_program) {
     AUTO_OPENER *opener = calloc(1, sizeof *opener);
     if (!opener) {
@@ -126,7 +126,7 @@ static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_
     if (flags < 0 || fcntl(opener->socket, F_SETFL, flags | O_NONBLOCK) != 0) {
         return -errno;
     }
-    opener->pidfd = bhi_spawn(context->settings.worker_path, "opener", theirs, &pid);
+    opener->pidfd = bhi_spawn(context->settings.warden_path, "opener", theirs, &pid);
     if (opener->pidfd < 0) {
         *out_no_program = bhi_spawn_is_of_file(-opener->pidfd);
         return opener->pidfd;
@@ -142,14 +142,14 @@ static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_
 }
 
 /* Reports that the opener has ended without an answer. If no opener has ever answered, the
- * executable may not be a worker: then the message also says what to do. */
+ * program may not be a warden: then the message also says what to do. */
 static bh_status fail_mute(bh_context *context, const char *call, const char *what,
                            bh_detail *detail) {
     const bool remedy = !atomic_load(&context->opener_answered);
     return bhi_fail(detail, BH_UNAVAILABLE, 0,
-                    "%.200s: the process that opens files (the worker executable %.160s) %s%s%s",
-                    call, context->settings.worker_path, what, remedy ? BHI_CORRECTION : "",
-                    remedy ? context->settings.worker_remedy : "");
+                    "%.200s: the process that opens files (%.160s) %s%s%s", call,
+                    context->settings.warden_path, what, remedy ? BHI_CORRECTION : "",
+                    remedy ? BHI_WARDEN_REMEDY : "");
 }
 
 /* Returns the context's opener with a reference. Starts one if there is none, or if its rights are
@@ -177,12 +177,12 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         } else if (no_program) {
             char prefix[160];
             bhi_format(prefix, sizeof prefix, "%.100s: the process that opens files: ", call);
-            status = bhi_spawn_fail(detail, prefix, context->settings.worker_path,
-                                    context->settings.worker_remedy, -error);
+            status = bhi_spawn_fail(detail, prefix, context->settings.warden_path,
+                                    BHI_WARDEN_REMEDY, -error);
         } else if (error) {
             status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,
                               "%s: the process that opens files (%s) cannot be started", call,
-                              context->settings.worker_path);
+                              context->settings.warden_path);
         }
     }
     if (status == BH_OK) {

@@ -79,40 +79,16 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     }
 }
 
-/* Returns true if /proc does not show the zygote, although it lives: nor would it show a worker,
- * which then could not be checked. */
-static bool is_hidden(const struct bhi_zygote *zygote, int pidfd) {
-    const bool inside = zygote->proc_error == 0;
-    const struct bhi_proc_place place = {zygote->proc, inside, bhi_pidfd_pid_in(pidfd, inside)};
-    DIR *threads = place.pid > 0 ? bhi_proc_place_threads(&place) : NULL;
-    if (threads) {
-        closedir(threads);
-        return false;
-    }
-    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-    const bool unseen = errno == ENOENT || errno == EPERM || errno == EACCES;
-    return place.pid > 0 && unseen && poll(&ended, 1, 0) == 0;
-}
-
-/* Returns false if the zygote's pidfd cannot be watched, or its workers not be checked: then the
- * zygote is lost. */
+/* Returns false if the zygote's pidfd cannot be watched: then the zygote is lost. */
 static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *message, int pidfd,
                   int proc) {
     int error = bhi_poller_watch(&zygote->context->poller, pidfd, &zygote->pidfd_source);
     zygote->proc = proc;
     zygote->proc_error = (int)message->proc_error;
-    const bool hidden = is_hidden(zygote, pidfd);
     bhi_context_lock(zygote->context);
     zygote->pidfd = pidfd;
     snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
-    if (hidden) {
-        bhi_fail(&zygote->failure, BH_UNSUPPORTED, 0,
-                 "the workers cannot be checked (%s): /proc hides them (hidepid, or systemd's "
-                 "ProtectProc=), and the kernel refuses them one of their own" BHI_REMEDY
-                 "mount /proc without hidepid (ProtectProc=default), or cover no part of it "
-                 "(ProtectKernelTunables=no, ProtectKernelLogs=no)",
-                 name_of(zygote->proc_error));
-    } else if (error) {
+    if (error) {
         bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error,
                  "the driver's process (zygote) cannot be watched");
     } else {
@@ -121,7 +97,7 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
     }
     bhi_context_unlock(zygote->context);
     zygote->pidfd_unwatched = error != 0;
-    return !error && !hidden;
+    return !error;
 }
 
 static void failed(struct bhi_zygote *zygote, const struct bhi_msg_zygote_failed *failed) {
@@ -136,9 +112,12 @@ static void failed(struct bhi_zygote *zygote, const struct bhi_msg_zygote_failed
     memcpy(told.text, failed->text, sizeof told.text);
     memcpy(told.advice, failed->advice, sizeof told.advice);
     bhi_context_lock(zygote->context);
-    if (bhi_told_read(&told, known ? failed->status : BH_UNAVAILABLE, &why)) {
+    /* The warden says UNAVAILABLE if it cannot execute the program: then |failure| is complete. */
+    const bool program =
+        failed->status == BH_UNAVAILABLE && bhi_zygote_lacks_program(zygote, true, failed->error);
+    if (!program && bhi_told_read(&told, known ? failed->status : BH_UNAVAILABLE, &why)) {
         bhi_fail_why(&zygote->failure, "", &why);
-    } else {
+    } else if (!program) {
         BHI_FAIL(&zygote->failure, "", BH_REASON_NONE, .status = BH_UNAVAILABLE,
                  .text = "the driver's process (zygote) gave an impossible reason");
     }

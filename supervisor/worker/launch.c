@@ -42,6 +42,20 @@ static bool own_folder(char folder[PATH_MAX]) {
     return true;
 }
 
+/* Looks for |program| in the folders around the library's. Malloced; NULL: there is none. */
+static char *find_near(const char *program) {
+    static const char *const places[] = {"", "/../bin", "/../libexec/bulkhead",
+                                         "/../../libexec/bulkhead"};
+    char folder[PATH_MAX], path[PATH_MAX + 64];
+    for (size_t i = 0; own_folder(folder) && i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s%s/%s", folder, places[i], program);
+        if (access(path, X_OK) == 0) {
+            return strdup(path);
+        }
+    }
+    return NULL;
+}
+
 /* *out_chosen: the option or variable that names the worker and has to be corrected if the worker
  * cannot be run; NULL: none does. */
 static char *find_worker(const char *given, const char **out_chosen) {
@@ -55,23 +69,29 @@ static char *find_worker(const char *given, const char **out_chosen) {
         return strdup(variable);
     }
     *out_chosen = NULL;
-    char folder[PATH_MAX];
-    if (own_folder(folder)) {
-        static const char *const places[] = {"%s/bulkhead-worker", "%s/../bin/bulkhead-worker",
-                                             "%s/../libexec/bulkhead/bulkhead-worker",
-                                             "%s/../../libexec/bulkhead/bulkhead-worker"};
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-            char path[PATH_MAX + 64];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-            snprintf(path, sizeof path, places[i], folder);
-#pragma GCC diagnostic pop
-            if (access(path, X_OK) == 0) {
-                return strdup(path);
-            }
-        }
+    char *near = find_near("bulkhead-worker");
+    return near ? near : strdup(BHI_INSTALLED_WORKER);
+}
+
+/* The path of |worker| with "warden" for "worker" in the file's name. Malloced; NULL: the name has none. */
+static char *beside(const char *worker) {
+    const char *slash = strrchr(worker, '/');
+    const char *at = strstr(slash ? slash : worker, "worker");
+    char *path = at ? strdup(worker) : NULL;
+    if (path) {
+        memcpy(path + (at - worker), "warden", strlen("warden"));
     }
-    return strdup(BHI_INSTALLED_WORKER);
+    return path;
+}
+
+static char *find_warden(const char *worker) {
+    char *path = beside(worker);
+    if (path && access(path, X_OK) == 0) {
+        return path;
+    }
+    free(path);
+    path = find_near("bulkhead-warden");
+    return path ? path : beside(BHI_INSTALLED_WORKER);
 }
 
 /* access() also calls a folder executable. If this returns false, errno says what is wrong. */
@@ -92,9 +112,8 @@ bool bhi_spawn_is_of_file(int error) {
 bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
                          const char *remedy, int error) {
     bh_status status =
-        bhi_fail(detail, BH_UNAVAILABLE, 0,
-                 "%.150sthe worker executable %.200s cannot be run: %s" BHI_CORRECTION "%s", prefix,
-                 path, strerror(error), remedy);
+        bhi_fail(detail, BH_UNAVAILABLE, 0, "%.150s%.200s cannot be run: %s" BHI_CORRECTION "%s",
+                 prefix, path, strerror(error), remedy);
     if (detail) {
         detail->sys_errno = error;
     }
@@ -137,31 +156,37 @@ static bh_status check_parent(const char *parent, bh_detail *detail) {
     return BH_OK;
 }
 
-bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
-                          const char **out_remedy, char **out_parent, bh_detail *detail) {
+bh_status bhi_spawn_paths(const bh_context_options *options, struct bhi_context_settings *out,
+                          bh_detail *detail) {
     const char *chosen;
-    *out_worker = find_worker(options->worker_path, &chosen);
-    *out_remedy = !chosen ? "install this library's bulkhead-worker there, or name it by "
-                            "options.worker_path or BULKHEAD_WORKER"
-                  : options->worker_path
-                      ? "set options.worker_path to this library's bulkhead-worker, or to NULL"
-                      : "set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it";
-    const char *parent = options->runtime_dir ? options->runtime_dir : bhi_runtime_parent();
-    *out_parent = strdup(parent);
-    if (!*out_worker || !*out_parent) {
+    out->worker_path = find_worker(options->worker_path, &chosen);
+    out->warden_path = out->worker_path ? find_warden(out->worker_path) : NULL;
+    out->worker_remedy =
+        !chosen ? "install this library's bulkhead-worker there, or name it by "
+                  "options.worker_path or BULKHEAD_WORKER"
+        : options->worker_path
+            ? "set options.worker_path to this library's bulkhead-worker, or to NULL"
+            : "set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it";
+    out->runtime_parent =
+        strdup(options->runtime_dir ? options->runtime_dir : bhi_runtime_parent());
+    if (!out->worker_path || !out->warden_path || !out->runtime_parent) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
     }
-    if (access(*out_worker, X_OK) != 0 || !is_file(*out_worker)) {
+    if (access(out->worker_path, X_OK) != 0 || !is_file(out->worker_path)) {
         return chosen ? bhi_fail(detail, BH_UNAVAILABLE, errno,
                                  "bh_context_create: the worker executable %s cannot be run (%s "
                                  "names it: correct or unset it)",
-                                 *out_worker, chosen)
+                                 out->worker_path, chosen)
                       : bhi_fail(detail, BH_UNAVAILABLE, errno,
                                  "bh_context_create: the worker executable %s cannot be run (set "
                                  "options.worker_path or BULKHEAD_WORKER)",
-                                 *out_worker);
+                                 out->worker_path);
     }
-    return check_parent(*out_parent, detail);
+    if (access(out->warden_path, X_OK) != 0 || !is_file(out->warden_path)) {
+        return bhi_spawn_fail(detail, "bh_context_create: ", out->warden_path, BHI_WARDEN_REMEDY,
+                              errno);
+    }
+    return check_parent(out->runtime_parent, detail);
 }
 
 /* Only the variables that drivers need are passed on. A value that does not fit is left out. */

@@ -1,20 +1,25 @@
-/* Finds and starts the worker executable. */
+/* Finds the two programs, bulkhead-warden and bulkhead-worker, and starts the first; that one executes
+ * the other. */
 #ifndef BHI_SUPERVISOR_WORKER_LAUNCH_H
 #define BHI_SUPERVISOR_WORKER_LAUNCH_H
 
+#include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Resolves the executable and the parent of the runtime folders. Both are malloced. *out_remedy is
- * static: what to do if the executable turns out to be no worker, after BHI_CORRECTION. */
-bh_status bhi_spawn_paths(const bh_context_options *options, char **out_worker,
-                          const char **out_remedy, char **out_parent, bh_detail *detail);
+#define BHI_WARDEN_REMEDY "install this library's bulkhead-warden beside its bulkhead-worker"
+
+/* Fills in the paths of |out|, malloced, and worker_remedy. The warden is the one beside the worker, else
+ * the one near the library. */
+bh_status bhi_spawn_paths(const bh_context_options *options, struct bhi_context_settings *out,
+                          bh_detail *detail);
 /* Starts `<path> <mode>` (warden or opener) in a process group of its own, with |socket| as its
  * descriptor 3, default signals and a clean environment. Returns its pidfd (the pid cannot have
  * been reused: it waits for its first message) or -errno. */
 int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid);
-/* Writes into |detail| that the file at |path| cannot be run, because of |error|. */
+/* Writes into |detail| that the file at |path|, which |prefix| introduces, cannot be run, because of
+ * |error|, and what to do. */
 bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
                          const char *remedy, int error);
 /* Returns true if this error of execve is about the file, not about missing resources. */

@@ -102,7 +102,18 @@ static void sweep(struct bhi_zygote *zygote) {
     }
 }
 
-static int send_start(struct bhi_zygote *zygote) {
+bool bhi_zygote_lacks_program(struct bhi_zygote *zygote, bool worker, int error) {
+    const struct bhi_context_settings *settings = &zygote->context->settings;
+    if (bhi_spawn_is_of_file(error)) {
+        zygote->no_program = true;
+        bhi_spawn_fail(&zygote->failure, worker ? "the worker executable " : "",
+                       worker ? settings->worker_path : settings->warden_path,
+                       worker ? settings->worker_remedy : BHI_WARDEN_REMEDY, error);
+    }
+    return zygote->no_program;
+}
+
+static int send_start(struct bhi_zygote *zygote, int program) {
     BHI_AUTO_FD self = pidfd_open(getpid(), 0);
     /* Opened again: a copy would share the lock, which says that we live. */
     BHI_AUTO_FD folder = openat(zygote->runtime_lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -115,7 +126,7 @@ static int send_start(struct bhi_zygote *zygote) {
     snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s",
              zygote->runtime_dir);
     snprintf(message.start.cgroup_dir, sizeof message.start.cgroup_dir, "%s", zygote->cgroup.dir);
-    return bhi_fdpass_send_message(zygote->socket, &message, (int[]){self, folder}, 2);
+    return bhi_fdpass_send_message(zygote->socket, &message, (int[]){self, folder, program}, 3);
 }
 
 /* Moves |fd| to a high number. If this process dies, the kernel closes the highest first, and so
@@ -158,13 +169,18 @@ static int launch(struct bhi_zygote *zygote) {
     if (flags < 0 || fcntl(zygote->socket, F_SETFL, flags | O_NONBLOCK) != 0) {
         return -errno;
     }
+    BHI_AUTO_FD program = open(context->settings.worker_path, O_PATH | O_CLOEXEC);
+    if (program < 0) {
+        error = -errno;
+        (void)bhi_zygote_lacks_program(zygote, true, -error);
+        return error;
+    }
     pid_t pid;
-    zygote->warden_pidfd = bhi_spawn(context->settings.worker_path, "warden", theirs, &pid);
+    zygote->warden_pidfd = bhi_spawn(context->settings.warden_path, "warden", theirs, &pid);
     bhi_fd_close(&theirs);
     if (zygote->warden_pidfd < 0) {
-        error = zygote->warden_pidfd;
-        zygote->warden_pidfd = -1;
-        zygote->no_program = bhi_spawn_is_of_file(-error);
+        error = bhi_fd_steal(&zygote->warden_pidfd);
+        (void)bhi_zygote_lacks_program(zygote, false, -error);
         return error;
     }
     BHI_STEP_POINT("warden_started", zygote);
@@ -176,7 +192,7 @@ static int launch(struct bhi_zygote *zygote) {
         zygote->warden_pidfd = -1;
         return error;
     }
-    if ((error = send_start(zygote)) != 0) {
+    if ((error = send_start(zygote, program)) != 0) {
         return error;
     }
     BHI_STEP_POINT("zygote_told", zygote);
@@ -207,12 +223,9 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
                        &zygote->failure) != BH_OK) {
         zygote->state = BHI_ZYGOTE_LOST;
     } else if ((error = launch(zygote)) != 0) {
-        if (zygote->no_program) {
-            bhi_spawn_fail(&zygote->failure, "", context->settings.worker_path,
-                           context->settings.worker_remedy, -error);
-        } else {
+        if (!zygote->no_program) {
             bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "starting %s",
-                     context->settings.worker_path);
+                     context->settings.warden_path);
         }
         zygote->mute = error == -EPIPE || error == -ECONNRESET;
         zygote->state = BHI_ZYGOTE_LOST;

@@ -60,7 +60,7 @@ struct bhi_zygote {
     char driver[32];
     bh_detail failure; /* LOST before it was READY: why */
     bool mute;         /* it ended before a message could be sent to it */
-    bool no_program;   /* its file cannot be executed */
+    bool no_program;   /* a file cannot be executed */
     struct bhi_probe_answer probes[BHI_LAYER_COUNT];
     struct bhi_zygote_trace trace;
     _Atomic uint32_t probe_word; /* futex word: changes with each answer */
@@ -69,6 +69,9 @@ struct bhi_zygote {
 /* Starts warden and zygote. On failure the object exists, LOST, with |failure| filled in. NULL:
  * out of memory. */
 struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver);
+/* Returns true if |error|, an errno, is about the file of the worker's program, or of the warden's:
+ * then |failure| says that it cannot be run. Lock held, or the zygote is in no list yet. */
+bool bhi_zygote_lacks_program(struct bhi_zygote *zygote, bool worker, int error);
 void bhi_zygote_retain(struct bhi_zygote *zygote);
 void bhi_zygote_release(struct bhi_zygote *zygote);
 /* Sends SIGKILL to the zygote, and the kernel kills its workers, too. A zygote that is not born yet

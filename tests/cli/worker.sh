@@ -20,26 +20,26 @@ says() {
     done
 }
 
-# wrong FILE WHAT WHAT_OF_RUN ADVICE: by devices, run (whose inputs are opened first, by a process that is
-# made of the same file) and doctor (which says it among its checks). It may be started three times by
-# each part of a command, of which doctor has two, and twice to open a file.
+# wrong FILE WHAT ADVICE [WHAT_OF_RUN]: by devices, run (whose inputs are opened first, by the warden's
+# program) and doctor (which says it among its checks). It may be started three times by each part of a
+# command, of which doctor has two, and twice to open a file.
 wrong() {
     local command starts what
     for command in devices run doctor; do
-        case_name="$command: a worker that is $2"
+        case_name="$command: a program that is $2"
         rm -f starts
         local words=("$command")
         [ $command != run ] || words=("${run[@]}")
-        BULKHEAD_WORKER=$1 cli "${words[@]}"
+        BULKHEAD_WORKER=${worker:-$1} cli "${words[@]}"
         [ $command != doctor ] || cat .stdout >> .stderr
         expect_status 3
         tr -s ' \n' '  ' < .stderr > .words
         mv .words .stderr
         what=$2
-        [ $command != run ] || what=$3
+        [ $command != run ] || what=${4:-$2}
         expect_stderr "$1"
         expect_stderr "$what"
-        says $command "$4"
+        says $command "$3"
         starts=0
         [ ! -e starts ] || starts=$(wc -l < starts)
         [ "$starts" -le 9 ] || fail "it was started $starts times"
@@ -57,16 +57,24 @@ chmod +x format ends dies interpreter
 # The context refuses what is not there to be run.
 named="(BULKHEAD_WORKER names it: correct or unset it)"
 for what in "none No such file or directory" "plain Permission denied" "folder Is a directory"; do
-    wrong "$folder/${what%% *}" "${what#* }" "${what#* }" "$named"
+    wrong "$folder/${what%% *}" "${what#* }" "$named"
 done
 to_set="set BULKHEAD_WORKER to this library's bulkhead-worker, or unset it"
 for what in "format Exec format error" "interpreter No such file or directory"; do
-    wrong "$folder/${what%% *}" "${what#* }" "${what#* }" "$to_set"
+    wrong "$folder/${what%% *}" "${what#* }" "$to_set"
 done
 # It runs, and is no worker.
 for file in "$folder/ends" "$folder/dies" /bin/true; do
-    wrong "$file" "was started 3 times and ended each time without a message" "the process that opens files" "$to_set"
+    wrong "$file" "was started 3 times and ended each time without a message" "$to_set"
 done
+# The warden is the program beside the worker. If that is wrong, what is said of the worker is not.
+mkdir pair
+worker=$folder/pair/bulkhead-worker
+ln -s "$(dirname "$BULKHEAD")/bulkhead-worker" pair/bulkhead-worker
+to_install="install this library's bulkhead-warden beside its bulkhead-worker"
+cp format pair/bulkhead-warden
+wrong pair/bulkhead-warden "Exec format error" "$to_install"
+worker=
 for command in eval inspect chaos; do
     case_name="$command: a worker that ends"
     case $command in

@@ -32,9 +32,10 @@ for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/st
     [ -e "$wanted" ] || die "$wanted is not installed"
 done
 [ -x "$prefix/libexec/bulkhead/bulkhead-worker" ] || die "the worker is not installed"
+[ -x "$prefix/libexec/bulkhead/bulkhead-warden" ] || die "the warden is not installed"
 "$prefix/libexec/bulkhead/apparmor-profile" |
-    grep -qF "\"$prefix/libexec/bulkhead/bulkhead-worker\" flags=(unconfined)" ||
-    die "apparmor-profile does not name the worker beside it"
+    grep -qF "\"$prefix/libexec/bulkhead/bulkhead-warden\" flags=(unconfined)" ||
+    die "apparmor-profile does not name the warden beside it"
 [ -x "$prefix/bin/bulkhead" ] || die "the program bulkhead is not installed"
 ls "$prefix"/share/bulkhead/shaders/*.spv > /dev/null || die "no kernel is installed"
 docs=$prefix/share/doc/bulkhead
@@ -63,10 +64,10 @@ step "the profile, on request"
 [ ! -e "$work/root" ] || die "there is a root before"
 DESTDIR=$work/root "$cmake" --install "$build_dir" --prefix /opt/x --component apparmor > "$work/apparmor.log"
 (cd "$work/root" && find . -type f) > "$work/files"
-[ "$(cat "$work/files")" = ./etc/apparmor.d/opt.x.libexec.bulkhead.bulkhead-worker ] ||
+[ "$(cat "$work/files")" = ./etc/apparmor.d/opt.x.libexec.bulkhead.bulkhead-warden ] ||
     die "the component apparmor has $(cat "$work/files")"
-"$source_dir/containers/apparmor-profile" /opt/x/libexec/bulkhead/bulkhead-worker |
-    cmp - "$work/root/etc/apparmor.d/opt.x.libexec.bulkhead.bulkhead-worker" || die "the profile is another"
+"$source_dir/containers/apparmor-profile" /opt/x/libexec/bulkhead/bulkhead-warden |
+    cmp - "$work/root/etc/apparmor.d/opt.x.libexec.bulkhead.bulkhead-warden" || die "the profile is another"
 
 step "only bh_* is exported"
 others=$(nm -D --defined-only "$libdir/libbulkhead.so" | awk '$2 != "A" { print $3 }' |

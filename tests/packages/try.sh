@@ -78,7 +78,7 @@ man -P cat 3 bh_judge_run 2> /dev/null | grep 'bh_judgement' > said || die "man 
 man -P cat 3 bh_submit 2> /dev/null | grep 'bh_submit_info' > said || die "man bh_submit"
 
 step "AppArmor"
-profile=/etc/apparmor.d/usr.libexec.bulkhead.bulkhead-worker
+profile=/etc/apparmor.d/usr.libexec.bulkhead.bulkhead-warden
 if [ -e "$profile" ]; then # where AppArmor knows user namespaces
     /usr/libexec/bulkhead/apparmor-profile | cmp - "$profile" || die "$profile is another"
     grep -qx "$profile" /var/lib/dpkg/info/libbulkhead0.2.conffiles || die "$profile is no conffile"
@@ -92,7 +92,7 @@ compgen -G '/usr/lib/python3/dist-packages/bulkhead/__pycache__/*.pyc' > said ||
 
 step "what they are linked with"
 for file in /usr/bin/bulkhead /usr/lib/libbulkhead.so.0.2 /usr/lib/libbulkhead-judge.so.0.2 \
-    /usr/libexec/bulkhead/bulkhead-worker \
+    /usr/libexec/bulkhead/bulkhead-warden /usr/libexec/bulkhead/bulkhead-worker \
     /usr/lib/python3/dist-packages/bulkhead/_native.abi3.so; do
     ! ldd "$file" | grep 'not found' || die "$file"
     ! readelf -d "$file" | grep -E 'R(UN)?PATH' || die "$file remembers a folder"

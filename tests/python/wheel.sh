@@ -46,9 +46,9 @@ run "$folder/venv/bin/python" -m bulkhead inspect "$package/share/saxpy.spv" |
     grep -q 'storage read  ' || die "the command inspects nothing"
 # What the files need is in the wheel, or on every Linux with that glibc.
 "$package/lib/apparmor-profile" > said
-grep -qF "\"$(realpath "$package/lib/bulkhead-worker")\" flags=(unconfined)" said ||
-    die "apparmor-profile does not name the wheel's worker"
-for file in "$package"/{_native.abi3.so,lib/*.so*,lib/bulkhead-worker,bin/bulkhead}; do
+grep -qF "\"$(realpath "$package/lib/bulkhead-warden")\" flags=(unconfined)" said ||
+    die "apparmor-profile does not name the wheel's warden"
+for file in "$package"/{_native.abi3.so,lib/*.so*,lib/bulkhead-{warden,worker},bin/bulkhead}; do
     run ldd "$file" > said
     ! grep 'not found' said || die "$file: not found"
     while read -r name _ path _; do

@@ -20,6 +20,13 @@
 #define RESULTS 64
 #define RING    65536
 
+static const char *warden_program(const struct client *client) {
+    if (client->starter) {
+        return client->starter;
+    }
+    return client->faults ? BHT_WARDEN_FAULTY : BHT_WARDEN;
+}
+
 static const char *worker_program(const struct client *client) {
     if (client->program) {
         return client->program;
@@ -60,7 +67,7 @@ void client_launch(struct client *client) {
         snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", library_path);
         environment[count++] = libraries;
     }
-    char *argv[] = {(char *)(uintptr_t)worker_program(client), "warden", NULL};
+    char *argv[] = {(char *)(uintptr_t)warden_program(client), "warden", NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
@@ -123,12 +130,13 @@ void client_start_message(struct client *client, struct bhi_message *out) {
 }
 
 void client_send_start(struct client *client, const struct bhi_message *message) {
-    int fds[] = {pidfd_open(getpid(), 0), open(client->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    BHT_GE(fds[0], 0);
-    BHT_GE(fds[1], 0);
-    client_send(client, message, fds, 2);
-    close(fds[0]);
-    close(fds[1]);
+    int fds[] = {pidfd_open(getpid(), 0), open(client->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                 open(worker_program(client), O_PATH | O_CLOEXEC)};
+    BHT_TRUE(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
+    client_send(client, message, fds, 3);
+    for (size_t i = 0; i < BHT_COUNT(fds); i++) {
+        close(fds[i]);
+    }
 }
 
 void client_open(struct client *client) {

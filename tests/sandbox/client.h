@@ -1,5 +1,5 @@
 /* A small supervisor for the tests of warden, zygote and sandbox: it speaks S2Z and Z2S to a real
- * bulkhead-worker. Every wait is bounded; what goes wrong ends the test. */
+ * bulkhead-warden and bulkhead-worker. Every wait is bounded; what goes wrong ends the test. */
 #ifndef BHT_CLIENT_H
 #define BHT_CLIENT_H
 
@@ -19,6 +19,7 @@ struct client {
     int socket;
     char dir[64];          /* runtime folder */
     char cgroup[256];      /* or "" */
+    const char *starter;   /* NULL: bulkhead-warden */
     const char *program;   /* NULL: bulkhead-worker */
     const char *faults;    /* BULKHEAD_TEST_FAULTS, or NULL */
     const char *manifest;  /* VK_DRIVER_FILES, or NULL: the machine's */

@@ -97,8 +97,9 @@ static void a_bad_choice_is_named(void) {
 /* -- an ordinary user ----------------------------------------------------------------------- */
 
 /* The build may lie where only root can look. */
-static void copy_worker(const char *to) {
-    int in = open(BHT_WORKER, O_RDONLY | O_CLOEXEC);
+static void copy(const char *from, const char *to) {
+    unlink(to);
+    int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
     struct stat st;
     BHT_TRUE(in >= 0 && out >= 0 && fstat(in, &st) == 0 && fchmod(out, 0755) == 0);
@@ -111,11 +112,11 @@ static void copy_worker(const char *to) {
     close(out);
 }
 
-static void be_ordinary(const char *program) {
+static void be_ordinary(const char *warden, const char *program) {
     BHT_EQ(setgroups(0, NULL), 0);
     BHT_EQ(setresgid(SOMEBODY, SOMEBODY, SOMEBODY), 0);
     BHT_EQ(setresuid(SOMEBODY, SOMEBODY, SOMEBODY), 0);
-    struct client client = {.program = program, .worker_id = "54321"};
+    struct client client = {.starter = warden, .program = program, .worker_id = "54321"};
     expect_serves(&client, SOMEBODY, SOMEBODY);
 }
 
@@ -126,19 +127,33 @@ static void users_workers_are_their_own(void) {
         expect_serves(&client, geteuid(), getegid());
         return;
     }
-    char program[64];
+    char warden[64], program[64];
+    snprintf(warden, sizeof warden, "/tmp/bulkhead-test-warden-%d", (int)getpid());
     snprintf(program, sizeof program, "/tmp/bulkhead-test-worker-%d", (int)getpid());
-    unlink(program);
-    copy_worker(program);
+    copy(BHT_WARDEN, warden);
+    copy(BHT_WORKER, program);
     pid_t pid = fork();
     if (pid == 0) {
-        be_ordinary(program);
+        be_ordinary(warden, program);
         _exit(0);
     }
     int status = 0;
     BHT_EQ(waitpid(pid, &status, 0), pid);
     BHT_EQ(status, 0);
+    BHT_EQ(unlink(warden), 0);
     BHT_EQ(unlink(program), 0);
+}
+
+/* A set-uid program of root's. Before Linux 6.16, an exec takes the zygote's capabilities if its real id
+ * is another one than its effective one. */
+static void a_set_uid_hosts_workers_are_as_roots(void) {
+    if (geteuid() == 0) {
+        struct client client = {.worker_id = "54321"};
+        BHT_EQ(setresgid(SOMEBODY, 0, 0), 0);
+        BHT_EQ(setgroups(0, NULL), 0);
+        BHT_EQ(setresuid(SOMEBODY, 0, 0), 0);
+        expect_serves(&client, 54321, 54321);
+    }
 }
 
 /* -- root of a container -------------------------------------------------------------------- */
@@ -210,8 +225,11 @@ static void few_ids_are_mapped(void) {
 
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
-        BHT_TEST(roots_worker_owns_nothing), BHT_TEST(root_may_choose),
-        BHT_TEST(a_bad_choice_is_named),     BHT_TEST(users_workers_are_their_own),
+        BHT_TEST(roots_worker_owns_nothing),
+        BHT_TEST(root_may_choose),
+        BHT_TEST(a_bad_choice_is_named),
+        BHT_TEST(users_workers_are_their_own),
+        BHT_TEST(a_set_uid_hosts_workers_are_as_roots),
         BHT_TEST(few_ids_are_mapped),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));

@@ -1,14 +1,18 @@
 /* The warden: what it refuses, and that nothing outlives its host, however that dies. */
+#include "base/memfd.h"
 #include "client.h"
 #include "faults.h"
 #include "harness.h"
+#include "worker/warden/zygote_start.h"
 
 #include <bulkhead/status.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -485,21 +489,199 @@ static void host_ignores_sigchld(void) {
     client_close(&client);
 }
 
+/* -- what is in which process ---------------------------------------------------------------- */
+
+/* Where |pid| has mapped the first bytes of the file |name|, or of one whose name begins with it; 0:
+ * nowhere. Each file that it has mapped is given to |each|. */
+static unsigned long mapped_at(pid_t pid, const char *name, void (*each)(const char *file)) {
+    char path[64], line[4400], file[4096];
+    unsigned long start = 0, found = 0, offset = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    BHT_TRUE(maps != NULL);
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%*x %*s %lx %*s %*u %4095[^\n]", &start, &offset, file) != 3 ||
+            file[0] != '/') {
+            continue;
+        }
+        const char *base = strrchr(file, '/') + 1;
+        if (found == 0 && offset == 0 && strncmp(base, name, strlen(name)) == 0) {
+            found = start;
+        }
+        if (each) {
+            each(base);
+        }
+    }
+    fclose(maps);
+    return found;
+}
+
+/* What it needs: the C library, capabilities, a hash for pipeline caches, and the page that it shares
+ * with the zygote. */
+static void expect_of_a_warden(const char *file) {
+    static const char *const allowed[] = {
+        "bulkhead-warden", "ld-linux",  "libc.so",      "libc-",
+        "libpthread",      "libcap.so", "libsodium.so", "memfd:bulkhead zygote"};
+    for (size_t i = 0; i < BHT_COUNT(allowed); i++) {
+        if (strncmp(file, allowed[i], strlen(allowed[i])) == 0) {
+            return;
+        }
+    }
+    BHT_FAIL("it has mapped %s", file);
+}
+
+static pid_t start_opener(int *out_socket) {
+    int pair[2];
+    pid_t pid;
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
+    char program[] = BHT_WARDEN, mode[] = "opener";
+    char *argv[] = {program, mode, NULL};
+    BHT_EQ(posix_spawn(&pid, program, &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pair[1]);
+    *out_socket = pair[0];
+    return pid;
+}
+
+static bool is_called(pid_t pid, const char *name) {
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    const bool is =
+        file && fgets(text, sizeof text, file) && strncmp(text, name, strlen(name)) == 0;
+    if (file) {
+        fclose(file);
+    }
+    return is;
+}
+
+/* No driver, no compiler, and not the C++ library that these need. The bound is for the file with its
+ * debug information; the worker's has 15 MiB. */
+static void the_wardens_program_is_small(void) {
+#if !BHI_SANITIZED
+    struct client client = {0};
+    struct stat st;
+    int socket;
+    BHT_EQ(stat(BHT_WARDEN, &st), 0);
+    BHT_LT(st.st_size, 1 << 20);
+    client_open(&client);
+    BHT_TRUE(mapped_at(client.warden, "bulkhead-warden", expect_of_a_warden) != 0);
+    client_close(&client);
+    const pid_t opener = start_opener(&socket);
+    WAIT_UNTIL(is_called(opener, "bh-opener"), CLIENT_WAIT_MS); /* its libraries are loaded */
+    BHT_TRUE(mapped_at(opener, "bulkhead-warden", expect_of_a_warden) != 0);
+    close(socket);
+    BHT_EQ(waitpid(opener, NULL, 0), opener);
+#endif
+}
+
+/* A fork would have the warden's program, and its libraries at the same addresses. */
+static void a_worker_knows_no_address_of_the_warden(void) {
+    struct client client = {0};
+    struct guest guest = {0};
+    client_open(&client);
+    guest_open(&client, &guest, 1);
+    const pid_t processes[] = {client.zygote_pid, pid_of_pidfd(guest.pidfd)};
+    const unsigned long libc = mapped_at(client.warden, "libc", NULL);
+    for (size_t i = 0; i < BHT_COUNT(processes); i++) {
+        BHT_EQ(mapped_at(processes[i], "bulkhead-warden", NULL), 0);
+        BHT_TRUE(mapped_at(processes[i], "bulkhead-worker", NULL) != 0);
+        BHT_TRUE(mapped_at(processes[i], "libc", NULL) != libc);
+    }
+    guest_close(&guest);
+    client_close(&client);
+}
+
+/* -- a program that is no worker -------------------------------------------------------------- */
+
+static void start_program(struct client *client, const char *program) {
+    client->program = program;
+    start_with(client, "");
+}
+
+static void a_program_that_ends_says_nothing(void) {
+    struct client client = {0};
+    start_program(&client, "/bin/true");
+    client_expect_end(&client);
+    BHT_EQ(client_wait_warden(&client), START_FAILED);
+    client_close(&client);
+}
+
+static void a_program_that_cannot_run_is_named(void) {
+    struct client client = {0};
+    struct bhi_message message;
+    start_program(&client, "/dev/null");
+    client_expect(&client, BHI_MSG_ZYGOTE_FAILED, &message);
+    BHT_EQ(message.zygote_failed.status, BH_UNAVAILABLE);
+    BHT_EQ(message.zygote_failed.error, EACCES);
+    client_expect_end(&client);
+    BHT_EQ(client_wait_warden(&client), START_FAILED);
+    client_close(&client);
+}
+
+/* Runs the worker program as a warden would that has ended, with a page of |bytes|. Returns how far it
+ * has come. */
+static uint32_t stage_with(uint32_t bytes) {
+    int go[2];
+    BHT_EQ(pipe2(go, O_CLOEXEC), 0);
+    const int page = bhi_memfd_create("page", sizeof(struct bhi_zygote_start), 0);
+    struct bhi_zygote_start *start =
+        mmap(NULL, sizeof *start, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+    BHT_TRUE(page >= 0 && start != MAP_FAILED);
+    start->bytes = bytes;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        char program[] = BHT_WORKER, mode[] = "zygote";
+        char *argv[] = {program, mode, NULL};
+        const int high = fcntl(page, F_DUPFD_CLOEXEC, 10),
+                  read_end = fcntl(go[0], F_DUPFD_CLOEXEC, 10);
+        close(go[1]);
+        if (dup2(read_end, BHI_ZYGOTE_GO) < 0 || dup2(high, BHI_ZYGOTE_PAGE) < 0) {
+            _exit(1);
+        }
+        execv(program, argv);
+        _exit(1);
+    }
+    close(go[0]);
+    close(go[1]);
+    int status;
+    BHT_EQ(waitpid(pid, &status, 0), pid);
+    BHT_EQ(WEXITSTATUS(status), START_FAILED);
+    const uint32_t stage = atomic_load(&start->stage);
+    munmap(start, sizeof *start);
+    close(page);
+    return stage;
+}
+
+static void a_page_of_another_build_is_refused(void) {
+    BHT_EQ(stage_with(sizeof(struct bhi_zygote_start)), BHI_ZYGOTE_BEGUN);
+    BHT_EQ(stage_with(sizeof(struct bhi_zygote_start) - 8), BHI_ZYGOTE_CLONED);
+}
+
 /* -- the command line ----------------------------------------------------------------------- */
 
-static void command_line(void) {
-    char out[2048];
-    const char *const help[] = {BHT_WORKER, "--help", NULL};
-    const char *const version[] = {BHT_WORKER, "--version", NULL};
-    const char *const nothing[] = {BHT_WORKER, NULL};
-    const char *const unknown[] = {BHT_WORKER, "warden", "more", NULL};
+static void expect_command_line(const char *program, const char *name, const char *mode) {
+    char out[2048], words[64];
+    const char *const help[] = {program, "--help", NULL};
+    const char *const version[] = {program, "--version", NULL};
+    const char *const nothing[] = {program, NULL};
+    const char *const unknown[] = {program, mode, "more", NULL};
     BHT_EQ(bht_run(help, out, sizeof out), 0);
-    BHT_STR_HAS(out, "bulkhead-worker warden");
+    snprintf(words, sizeof words, "%s %s", name, mode);
+    BHT_STR_HAS(out, words);
     BHT_EQ(bht_run(version, out, sizeof out), 0);
-    BHT_STR_HAS(out, "bulkhead-worker ");
+    BHT_STR_HAS(out, name);
     BHT_EQ(bht_run(nothing, out, sizeof out), 2);
     BHT_STR_HAS(out, "--help");
     BHT_EQ(bht_run(unknown, out, sizeof out), 2);
+}
+
+static void command_line(void) {
+    expect_command_line(BHT_WARDEN, "bulkhead-warden", "warden");
+    expect_command_line(BHT_WORKER, "bulkhead-worker", "zygote");
 }
 
 int main(int argc, char **argv) {
@@ -527,6 +709,11 @@ int main(int argc, char **argv) {
         BHT_TEST(warden_killed),
         BHT_TEST(zygote_killed),
         BHT_TEST(host_ignores_sigchld),
+        BHT_TEST(the_wardens_program_is_small),
+        BHT_TEST(a_worker_knows_no_address_of_the_warden),
+        BHT_TEST(a_program_that_ends_says_nothing),
+        BHT_TEST(a_program_that_cannot_run_is_named),
+        BHT_TEST(a_page_of_another_build_is_refused),
         BHT_TEST(command_line),
     };
     return bht_main(argc, argv, tests, BHT_COUNT(tests));

@@ -27,7 +27,7 @@ for file in __init__.py _native.abi3.so _status.py; do
     ! would_make "python/bulkhead/$file" bulkhead_python_native bulkhead-cli ||
         die "bulkhead_python_native makes $file alone"
 done
-for file in bin/example_saxpy bin/bulkhead-worker python/bulkhead/__init__.py; do
+for file in bin/example_saxpy bin/bulkhead-warden bin/bulkhead-worker python/bulkhead/__init__.py; do
     # shellcheck disable=SC2046 # words are wanted
     would_make "$file" $(sed -n 's/^targets=(\(.*\))$/\1/p' "$source/scripts/demo") ||
         die "scripts/demo does not build $file"

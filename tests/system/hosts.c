@@ -510,6 +510,35 @@ static void out_of_descriptors_while_another_runs(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
+static bool describes(bh_context *context, const char *words) {
+    char text[4096];
+    bh_context_describe(context, text, sizeof text);
+    return strstr(text, words) != NULL;
+}
+
+/* An upgrade while a context runs: the worker's file is missing when a zygote has to be started. A worker
+ * has run before, so it is tried again, and the warden executes the new file. */
+static void a_worker_program_that_is_missing_for_a_moment(void) {
+    char folder[] = "/tmp/bulkhead-upgrade-XXXXXX", path[64];
+    BHT_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/worker", folder);
+    BHT_EQ(symlink(BHT_WORKER, path), 0);
+    bh_context_options options = fx_options();
+    options.worker_path = path;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
+    const pid_t worker = fx_ready(stream);
+    BHT_EQ(unlink(path), 0);
+    fx_kill(fx_parent(worker), SIGKILL);
+    WAIT_UNTIL(describes(context, "cannot be run: No such file"), 20000);
+    BHT_EQ(symlink(BHT_WORKER, path), 0);
+    fx_ready_after(stream, worker);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
+    BHT_EQ(unlink(path), 0);
+    BHT_EQ(rmdir(folder), 0);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(a_host_that_reaps_every_child),
@@ -525,6 +554,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_host_whose_first_thread_has_ended),
         BHT_TEST(files_in_the_hosts_own_folder_of_proc),
         BHT_TEST(a_host_without_standard_streams),
+        BHT_TEST(a_worker_program_that_is_missing_for_a_moment),
         BHT_TEST(a_log_function_that_calls_back),
         BHT_TEST(a_verdict_keeps_no_descriptor),
         BHT_TEST(a_host_out_of_descriptors),

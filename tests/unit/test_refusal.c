@@ -219,10 +219,10 @@ static void test_causes(void) {
 }
 
 #define RESTRICTS "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n"
-#define WORKER    "/usr/libexec/bulkhead/bulkhead-worker"
-#define NAME      "usr.libexec.bulkhead.bulkhead-worker"
+#define WARDEN    "/usr/libexec/bulkhead/bulkhead-warden"
+#define NAME      "usr.libexec.bulkhead.bulkhead-warden"
 
-/* Whether the worker has a profile of AppArmor: what its process says counts, else the list of
+/* Whether the warden has a profile of AppArmor: what its process says counts, else the list of
  * loaded profiles, which ordinary users cannot read. */
 static void test_profiles(void) {
     static const struct {
@@ -263,7 +263,7 @@ static void test_profiles(void) {
         for (size_t k = 0; k < 8 && cases[i].files[k]; k += 2) {
             put(root, cases[i].files[k], cases[i].files[k + 1]);
         }
-        BHT_EQ(bhi_refusal_apparmor(root, cases[i].process, WORKER, name), cases[i].found);
+        BHT_EQ(bhi_refusal_apparmor(root, cases[i].process, WARDEN, name), cases[i].found);
         BHT_STR_EQ(name, cases[i].name);
         snprintf(command, sizeof command, "rm -r %s", root);
         BHT_EQ(system(command), 0);

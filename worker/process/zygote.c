@@ -17,10 +17,12 @@
 #include "worker/session/watchdog.h"
 #include "worker/title.h"
 #include "worker/trace/run.h"
+#include "worker/warden/zygote_start.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,10 +39,12 @@
 
 #define MAX_PROBES   8
 #define SAY_PAUSE_NS 1000000
+#define THREAD_STACK ((size_t)2 << 20) /* what glibc takes where there is no limit */
 #define NICER        1 /* one nice level: four fifths of the host's share of a busy processor */
 
 static struct zygote {
-    struct bhi_zygote_config *config;
+    struct bhi_zygote_start *start; /* the page; workers do not have it */
+    struct bhi_driver driver;
     struct bhi_probe_context probes;
     struct bhi_scouted scouted;
     unsigned spawned, sentinels;
@@ -60,12 +64,12 @@ static void say(const struct bhi_message *message, const int *fds, size_t fd_cou
     for (;;) {
         int r = BHI_FAULT_FAILS("say")
                     ? -EPIPE
-                    : bhi_fdpass_send_message(zygote.config->socket, message, fds, fd_count);
+                    : bhi_fdpass_send_message(BHI_ZYGOTE_SOCKET, message, fds, fd_count);
         if (r == 0 || zygote.leaving) {
             return;
         }
-        struct pollfd ready[2] = {{.fd = zygote.config->socket, .events = POLLOUT},
-                                  {.fd = zygote.config->go, .events = POLLIN}};
+        struct pollfd ready[2] = {{.fd = BHI_ZYGOTE_SOCKET, .events = POLLOUT},
+                                  {.fd = BHI_ZYGOTE_GO, .events = POLLIN}};
         if (!bhi_fdpass_is_late(r) || (poll(ready, 2, -1) < 0 && errno != EINTR) ||
             ready[1].revents != 0) {
             leave(BHI_EXIT_SUPERVISOR);
@@ -83,7 +87,7 @@ static void tell(const struct bhi_message *message) {
 static _Noreturn void fail(const struct bhi_error *failure) {
     struct bhi_message message;
     bhi_error_message(failure, &message);
-    atomic_store(&zygote.config->stage->answered, 1);
+    atomic_store(&zygote.start->answered, 1);
     tell(&message);
     _exit(BHI_EXIT_START_FAILED);
 }
@@ -92,7 +96,7 @@ static _Noreturn void fail(const struct bhi_error *failure) {
 
 static unsigned patience_ms(void) {
 #if BHI_FAULTS
-    if (atomic_load(&zygote.config->stage->patient) != 0) {
+    if (atomic_load(&zygote.start->patient) != 0) {
         return BHI_PROBE_TIMEOUT_NS / 1000000u;
     }
 #endif
@@ -102,7 +106,7 @@ static unsigned patience_ms(void) {
 /* Passes on what has come through the warden's pipe: the byte of a warden whose host has gone, or
  * its hang-up. */
 static void pass_on_farewell(void) {
-    struct pollfd go = {.fd = zygote.config->go, .events = POLLIN};
+    struct pollfd go = {.fd = BHI_ZYGOTE_GO, .events = POLLIN};
     if (!zygote.farewell_said && poll(&go, 1, 0) == 1) {
         zygote.farewell_said = true;
         bhi_children_say_farewell(&zygote.children, (go.revents & POLLIN) != 0);
@@ -116,9 +120,8 @@ static _Noreturn void leave(int code) {
     zygote.leaving = true;
     pass_on_farewell();
     for (uint64_t now; bhi_children_let_go(&zygote.children) && (now = bhi_now_ns()) < end_ns;) {
-        struct pollfd fds[] = {
-            {.fd = zygote.children.signals, .events = POLLIN},
-            {.fd = zygote.farewell_said ? -1 : zygote.config->go, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = zygote.children.signals, .events = POLLIN},
+                               {.fd = zygote.farewell_said ? -1 : BHI_ZYGOTE_GO, .events = POLLIN}};
         if (poll(fds, 2, (int)((end_ns - now) / 1000000u) + 1) < 0 && errno != EINTR) {
             break;
         }
@@ -134,7 +137,7 @@ static _Noreturn void leave(int code) {
 /* Returns the holder's pid; 0: this worker has none. *out_socket is the worker's end. */
 static pid_t start_device_holder(const struct bhi_msg_spawn *spawn, int *out_socket) {
     int pair[2];
-    if (!zygote.config->driver.info->lingers || spawn->kind != BHI_WORKER_DEVICE ||
+    if (!zygote.driver.info->lingers || spawn->kind != BHI_WORKER_DEVICE ||
         bhi_fdpass_pair(pair) != 0) {
         return 0;
     }
@@ -157,7 +160,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         return -EEXIST;
     }
     int holder[2] = {-1, -1};
-    if (zygote.config->driver.info->holder && spawn->kind == BHI_WORKER_DEVICE &&
+    if (zygote.driver.info->holder && spawn->kind == BHI_WORKER_DEVICE &&
         pipe2(holder, O_CLOEXEC) != 0) {
         return -errno;
     }
@@ -172,7 +175,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     struct bhi_worker_config config = {.holder = read_end,
                                        .device_holder = device_socket,
                                        .farewell = farewell_read,
-                                       .driver = &zygote.config->driver,
+                                       .driver = &zygote.driver,
                                        .scouted = &zygote.scouted,
                                        .layers = zygote.probes.layers,
                                        .ordinal = spawn->kind == BHI_WORKER_SENTINEL
@@ -338,8 +341,8 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
 static void serve(void) {
     static struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
-    int r = bhi_fdpass_recv_message(zygote.config->socket, BHI_S2Z, &message, fds, MSG_DONTWAIT,
-                                    NULL, 0);
+    int r =
+        bhi_fdpass_recv_message(BHI_ZYGOTE_SOCKET, BHI_S2Z, &message, fds, MSG_DONTWAIT, NULL, 0);
     if (r == -EAGAIN) {
         return;
     }
@@ -378,48 +381,59 @@ static void serve(void) {
 /* -- starting ------------------------------------------------------------------------------- */
 
 /* Asks for SIGKILL when the warden dies. If it has died before, its end of the pipe is closed. */
-static void follow_warden(int go) {
-    struct pollfd end = {.fd = go, .events = 0};
+static void follow_warden(void) {
+    struct pollfd end = {.fd = BHI_ZYGOTE_GO, .events = 0};
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || poll(&end, 1, 0) != 0) {
         _exit(BHI_EXIT_START_FAILED);
     }
 }
 
-/* Waits until the warden has mapped our ids: before that, our processes and files have no owner. */
-static void await_warden(int go) {
-    char byte;
-    ssize_t n;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+/* The stack of a thread is as large as the limit of the stack, which may be too small for a compile. */
+static void enlarge_thread_stacks(void) {
+    pthread_attr_t defaults;
+    size_t stack;
+    if (pthread_getattr_default_np(&defaults) == 0) {
+        if (pthread_attr_getstacksize(&defaults, &stack) == 0 && stack < THREAD_STACK &&
+            pthread_attr_setstacksize(&defaults, THREAD_STACK) == 0) {
+            (void)pthread_setattr_default_np(&defaults);
+        }
+        pthread_attr_destroy(&defaults);
+    }
+}
+
+/* Maps what the warden has written. Nobody can be told of a page that is another build's. */
+static void take_page(void) {
+    struct bhi_zygote_start *page = MAP_FAILED;
+    if (bhi_memfd_verify(BHI_ZYGOTE_PAGE, sizeof *page, 0) == 0) {
+        page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, BHI_ZYGOTE_PAGE, 0);
+    }
+    if (page == MAP_FAILED || page->bytes != sizeof *page ||
+        close_range(BHI_ZYGOTE_PAGE, ~0u, 0) != 0) {
         _exit(BHI_EXIT_START_FAILED);
     }
-    do {
-        n = read(go, &byte, 1);
-    } while (n < 0 && errno == EINTR);
-    if (n != 1) {
-        _exit(BHI_EXIT_START_FAILED);
-    }
-    follow_warden(go);
+    zygote.start = page;
+    atomic_store(&page->stage, BHI_ZYGOTE_BEGUN);
 }
 
 /* Makes the root and takes its ids. The driver's library is loaded and the runtime folder entered
  * with the host's rights; after that only what the new ids can reach is put into the root. */
 static int settle(struct bhi_error *failure) {
-    struct bhi_zygote_config *config = zygote.config;
+    struct bhi_zygote_start *start = zygote.start;
     int tree = -1;
-    int r = bhi_sandbox_root_begin(config->start.runtime_dir, &tree, failure);
-    if (r != 0 || (r = bhi_sandbox_ids_take(&config->ids, failure)) != 0) {
+    int r = bhi_sandbox_root_begin(start->start.runtime_dir, &tree, failure);
+    if (r != 0 || (r = bhi_sandbox_ids_take(&start->ids, failure)) != 0) {
         return r;
     }
-    follow_warden(config->go); /* because taking the ids clears the death signal */
+    follow_warden(); /* because taking the ids clears the death signal */
     if ((r = bhi_sandbox_proc(&zygote.proc, &zygote.proc_error, failure)) != 0 ||
-        (r = bhi_sandbox_root(&config->driver, tree, failure)) != 0) {
+        (r = bhi_sandbox_root(&zygote.driver, tree, failure)) != 0) {
         return r;
     }
     return bhi_sandbox_not_dumpable(failure);
 }
 
 static int begin(struct bhi_error *failure) {
-    struct bhi_zygote_config *config = zygote.config;
+    struct bhi_zygote_start *start = zygote.start;
     struct utsname host;
     int r;
     uname(&host); /* reads the host's name before ours is set */
@@ -430,37 +444,41 @@ static int begin(struct bhi_error *failure) {
     bhi_oom_score_open(&zygote.oom_score);
 #if BHI_FAULTS
     bhi_faults_init();
-    atomic_store(&config->stage->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);
+    atomic_store(&start->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);
 #endif
     /* The library comes first, because it cannot be found in the emptied root. */
-    atomic_store(&config->stage->stage, BHI_ZYGOTE_LOADING);
-    if ((r = bhi_driver_load(&config->driver, failure)) != 0) {
+    if ((r = bhi_driver_pick(&zygote.driver, start->start.driver, failure)) != 0) {
+        return r;
+    }
+    snprintf(start->library, sizeof start->library, "%s", zygote.driver.library);
+    atomic_store(&start->stage, BHI_ZYGOTE_LOADING);
+    if ((r = bhi_driver_load(&zygote.driver, failure)) != 0) {
         return r;
     }
     bhi_namespaces_read(&zygote.probes.inside);
-    atomic_store(&config->stage->stage, BHI_ZYGOTE_ROOTING);
+    atomic_store(&start->stage, BHI_ZYGOTE_ROOTING);
     if ((r = settle(failure)) != 0) {
         return r;
     }
     /* Otherwise a worker could write into the page, and the warden would read that. */
-    if (madvise(config->stage, sizeof *config->stage, MADV_DONTFORK) != 0) {
+    if (madvise(start, sizeof *start, MADV_DONTFORK) != 0) {
         return bhi_error_set_errno(failure, BH_SYSTEM, errno,
                                    "cannot keep a page from the workers");
     }
-    zygote.probes.driver = &config->driver;
-    zygote.probes.layers = config->layers | BHI_LAYER_BIT(ROOT);
-    zygote.probes.outside = config->outside;
-    zygote.probes.warden = config->warden;
-    zygote.probes.user = config->ids.user;
+    zygote.probes.driver = &zygote.driver;
+    zygote.probes.layers = start->layers | BHI_LAYER_BIT(ROOT);
+    zygote.probes.outside = start->outside;
+    zygote.probes.warden = start->warden;
+    zygote.probes.user = start->ids.user;
     zygote.probes.nodes = &zygote.scouted.nodes;
-    atomic_store(&config->stage->stage, BHI_ZYGOTE_SCOUTING);
+    atomic_store(&start->stage, BHI_ZYGOTE_SCOUTING);
     bhi_scout(&zygote.probes, &zygote.scouted);
     r = bhi_children_init(&zygote.children, tell, failure);
-    return r != 0 ? r : bhi_orphan_prepare(config->go, 2 * patience_ms(), failure);
+    return r != 0 ? r : bhi_orphan_prepare(BHI_ZYGOTE_GO, 2 * patience_ms(), failure);
 }
 
 static void announce(void) {
-    const struct bhi_driver *driver = &zygote.config->driver;
+    const struct bhi_driver *driver = &zygote.driver;
     struct bhi_message message = {.type = BHI_MSG_ZYGOTE_READY};
     message.zygote_ready.layers = zygote.probes.layers;
     message.zygote_ready.proc_error = (uint32_t)zygote.proc_error;
@@ -474,19 +492,19 @@ static void announce(void) {
         bhi_error_set_errno(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
         fail(&failure);
     }
-    atomic_store(&zygote.config->stage->stage, BHI_ZYGOTE_SERVING);
-    atomic_store(&zygote.config->stage->answered, 1);
+    atomic_store(&zygote.start->stage, BHI_ZYGOTE_SERVING);
+    atomic_store(&zygote.start->answered, 1);
     say(&message, fds, 2);
     close(fds[0]);
     close(fds[1]);
 }
 
-_Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
+_Noreturn void bhi_zygote_run(void) {
     struct bhi_error failure = {.status = BH_OK};
-    zygote.config = config;
-    bhi_title_set("bh-zygote", "zygote");
+    take_page();
+    follow_warden();
+    enlarge_thread_stacks();
     (void)bhi_spin_prepare(); /* for its workers: a filter of theirs may forbid it */
-    await_warden(config->go);
     /* Workers inherit the nice level and cannot lower it. At 19 no level below the host is left. */
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
     if (begin(&failure) != 0) {
@@ -496,9 +514,9 @@ _Noreturn void bhi_zygote_run(struct bhi_zygote_config *config) {
     for (;;) {
         enum { HOST, CHILDREN, WARDEN, WATCHED };
         struct pollfd fds[WATCHED] = {
-            [HOST] = {.fd = config->socket, .events = POLLIN},
+            [HOST] = {.fd = BHI_ZYGOTE_SOCKET, .events = POLLIN},
             [CHILDREN] = {.fd = zygote.children.signals, .events = POLLIN},
-            [WARDEN] = {.fd = config->go, .events = POLLIN}};
+            [WARDEN] = {.fd = BHI_ZYGOTE_GO, .events = POLLIN}};
         if (poll(fds, WATCHED, bhi_children_timeout(&zygote.children)) < 0 && errno != EINTR) {
             _exit(BHI_EXIT_START_FAILED);
         }

@@ -14,41 +14,8 @@
 #ifndef BHI_WORKER_PROCESS_ZYGOTE_H
 #define BHI_WORKER_PROCESS_ZYGOTE_H
 
-#include "ipc/wire.h"
-#include "worker/sandbox/driver.h"
-#include "worker/sandbox/sandbox.h"
-#include <stdint.h>
-
-/* Shared by warden and zygote; the zygote writes it. It tells the warden at which step of the start
- * the zygote died, for example in a driver's constructor. */
-struct bhi_zygote_stage {
-    _Atomic uint32_t answered; /* zygote_ready or zygote_failed was sent, or is about to be */
-    _Atomic uint32_t stage;    /* enum bhi_zygote_stages */
-#if BHI_FAULTS
-    _Atomic uint32_t patient; /* for a test: workers are not killed while they end by themselves */
-#endif
-};
-enum bhi_zygote_stages {
-    BHI_ZYGOTE_CLONED,
-    BHI_ZYGOTE_LOADING,
-    BHI_ZYGOTE_ROOTING,
-    BHI_ZYGOTE_SCOUTING,
-    BHI_ZYGOTE_SERVING,
-};
-
-struct bhi_zygote_config {
-    int socket;      /* the socket to the host */
-    int go;          /* pipe: a byte once the ids are mapped; hung up when the host has gone */
-    pid_t warden;    /* its pid outside, for probes */
-    uint64_t layers; /* the namespaces' bits */
-    struct bhi_driver driver;
-    struct bhi_namespaces outside;
-    struct bhi_sandbox_ids ids;
-    struct bhi_zygote_stage *stage;
-    struct bhi_msg_start start;
-};
-
-/* Never returns. */
-_Noreturn void bhi_zygote_run(struct bhi_zygote_config *config);
+/* Its descriptors are those of enum bhi_zygote_descriptors. Never returns; a process that no warden has
+ * executed ends at once. */
+_Noreturn void bhi_zygote_run(void);
 
 #endif

@@ -31,25 +31,3 @@ int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure) {
     }
     return 0;
 }
-
-int bhi_sandbox_standard_streams(struct bhi_error *failure) {
-#if BHI_SANITIZED
-    const int last = 1;
-#else
-    const int last = 2;
-#endif
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot open /dev/null");
-    }
-    for (int fd = 0; fd <= last; fd++) {
-        if (null != fd && dup2(null, fd) < 0) {
-            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot replace descriptor %d",
-                                       fd);
-        }
-    }
-    if (null > 2) {
-        close(null);
-    }
-    return 0;
-}

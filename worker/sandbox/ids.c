@@ -6,7 +6,7 @@
  *
  * Root's own id would work inside the sandbox. But a worker that escapes from the mount namespace
  * would then own root's files. */
-#include "worker/sandbox/sandbox.h"
+#include "worker/sandbox/namespaces.h"
 
 #include <errno.h>
 #include <grp.h>

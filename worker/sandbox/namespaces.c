@@ -1,5 +1,5 @@
 /* Namespaces: user, pid, network, System V IPC, host name, mounts, cgroups, all at once. */
-#include "worker/sandbox/sandbox.h"
+#include "worker/sandbox/namespaces.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -94,6 +96,24 @@ int bhi_sandbox_map_ids(pid_t pid, const struct bhi_sandbox_ids *ids, struct bhi
         }
     }
     return 0;
+}
+
+/* An exec leaves a process without root's id the capabilities of its ambient set alone. Those must be
+ * in the inheritable set, too. */
+int bhi_sandbox_keep_capabilities(void) {
+    cap_t sets = cap_get_proc();
+    int r = sets && cap_fill(sets, CAP_INHERITABLE, CAP_PERMITTED) == 0 && cap_set_proc(sets) == 0
+                ? 0
+                : -errno;
+    for (cap_value_t cap = 0; cap < cap_max_bits() && r == 0; cap++) {
+        cap_flag_value_t has = CAP_CLEAR;
+        if (cap_get_flag(sets, cap, CAP_PERMITTED, &has) == 0 && has == CAP_SET &&
+            prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) != 0) {
+            r = -errno;
+        }
+    }
+    cap_free(sets);
+    return r;
 }
 
 int bhi_sandbox_namespaces_fini(struct bhi_error *failure) {

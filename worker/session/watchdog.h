@@ -16,10 +16,6 @@
 #include "worker/error.h"
 #include "worker/sentinel.h"
 
-/* How long workers have to end by themselves after the host has gone. Then the zygote ends, and its
- * workers with it. A guarded kernel on a GPU ends in about 20 ms. */
-#define BHI_FAREWELL_MS 100
-
 struct bhi_watchdog {
     const struct bhi_lane_header *lane;
     int farewell;                                 /* read end of the zygote's pipe; -1: none */
