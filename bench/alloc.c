@@ -47,7 +47,7 @@ static void touch(const struct bench *bench, volatile char *bytes, uint64_t size
 static void run_job(bh_stream *stream, bh_buffer *buffer) {
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 0x5a5a5a5a};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event;
     bh_detail detail;
     bench_must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
@@ -71,8 +71,7 @@ static void one(const struct bench *bench, enum side side, uint64_t size) {
     }
     bool fresh = side == FRESH || side == FRESH_JOB, job = side == FRESH_JOB || side == HOT_JOB;
     bh_stream *stream = fresh ? bench->fresh_stream : bench->pooled_stream;
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     if (side == HOT || side == HOT_JOB) {
         options.stream = stream;
         options.flags = BH_BUFFER_UNINITIALIZED;
@@ -118,11 +117,10 @@ static void measure(const struct bench *bench, enum side side, uint64_t size, si
 
 static void open_side(const char *worker, uint64_t limit, bh_context **context,
                       bh_stream **stream) {
-    bh_context_options options;
-    bh_context_options_init(&options);
+    bh_context_options options = {.struct_size = sizeof options};
     options.worker_path = worker;
-    options.spares = 0;
-    options.pool_limit = limit;
+    options.spares = BH_OFF;
+    options.pool_limit = limit ? limit : BH_OFF;
     bh_detail detail;
     bench_must(bh_context_create(&options, context, &detail), "bh_context_create", &detail);
     bench_must(bh_stream_create(*context, NULL, stream, &detail), "bh_stream_create", &detail);

@@ -85,7 +85,7 @@ static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
         bh_event *event;
-        bh_verdict verdict;
+        bh_verdict verdict = {.struct_size = sizeof verdict};
         bh_detail detail;
         if (bh_launch(stream, kernel, groups, &binding, 1, push, sizeof push, &event, &detail) !=
             BH_OK) {
@@ -110,7 +110,7 @@ static uint32_t calibrate(bh_context *context, const struct options *options, ui
     bh_kernel *kernel;
     bh_buffer *buffer;
     bh_detail detail;
-    bh_stream_options_init(&stream_options);
+    stream_options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     stream_options.device = options->device;
     if (bh_stream_create(context, &stream_options, &stream, &detail) != BH_OK ||
         bh_kernel_create_spirv(context, code, sizeof code, NULL, &kernel, &detail) != BH_OK ||

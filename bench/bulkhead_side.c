@@ -23,6 +23,7 @@ static void finish(bh_event *event) {
     bh_status status = bh_event_wait(event, TIMEOUT_NS);
     if (status != BH_OK) {
         bh_verdict verdict = {.message = "still pending"};
+        verdict.struct_size = sizeof verdict;
         (void)!bh_event_verdict(event, &verdict);
         bench_die("an event is not READY: %s: %s", bh_status_name(status), verdict.message);
     }
@@ -68,7 +69,8 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
     if (count > side->batch_count) {
         bench_die("a batch of %zu, made for %zu", count, side->batch_count);
     }
-    const bh_submit_info info = {.commands = side->batch, .command_count = (uint32_t)count};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = side->batch, .command_count = (uint32_t)count};
     bh_detail detail;
     uint64_t start = bench_now_ns();
     /* What recording is to the other side: a host writes its list each time. */
@@ -127,7 +129,7 @@ static bh_buffer *make_near(struct bulkhead_side *side, size_t bytes) {
     bh_buffer_options options;
     bh_buffer *buffer;
     bh_detail detail;
-    bh_buffer_options_init(&options);
+    options = (bh_buffer_options){.struct_size = sizeof(bh_buffer_options)};
     options.stream = side->stream;
     options.memory = BH_MEMORY_AUTO;
     bench_must(bh_buffer_create_with(side->context, bytes, &options, &buffer, &detail),
@@ -222,8 +224,7 @@ int bench_bulkhead_worker_pid(const struct bench_side *side) {
 }
 
 static bh_context *make_context(const struct bench_options *options) {
-    bh_context_options context_options;
-    bh_context_options_init(&context_options);
+    bh_context_options context_options = {.struct_size = sizeof context_options};
     context_options.worker_path = options->worker;
     bh_context *context;
     bh_detail detail;
@@ -240,6 +241,7 @@ void bench_bulkhead_choose(struct bench_options *options, struct bench_machine *
     if (!devices) {
         bench_die("out of memory");
     }
+    devices->struct_size = sizeof *devices;
     bench_must(bh_devices(context, devices, 64, &count, &detail), "bh_devices", &detail);
     size_t chosen = 0;
     while (options->device && chosen < count && chosen < 64 &&
@@ -266,8 +268,7 @@ void bench_bulkhead_side(const struct bench_options *options, struct bench_side 
     }
     side->batch_count = options->batch;
     side->context = make_context(options);
-    bh_stream_options stream_options;
-    bh_stream_options_init(&stream_options);
+    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
     stream_options.name = "bench";
     stream_options.device = options->device;
     stream_options.deadline_ns = TIMEOUT_NS;
@@ -276,8 +277,7 @@ void bench_bulkhead_side(const struct bench_options *options, struct bench_side 
     bench_must(bh_stream_wait_ready(side->stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
                &detail);
     for (size_t i = 0; i < BENCH_KERNELS; i++) {
-        bh_kernel_options kernel_options;
-        bh_kernel_options_init(&kernel_options);
+        bh_kernel_options kernel_options = {.struct_size = sizeof kernel_options};
         kernel_options.name = BENCH_CODE[i].name;
         bench_must(bh_kernel_create_spirv(side->context, BENCH_CODE[i].words, BENCH_CODE[i].bytes,
                                           &kernel_options, &side->kernels[i], &detail),

@@ -59,8 +59,7 @@ void bench_must(bh_status status, const char *call, const bh_detail *detail) {
 }
 
 bh_buffer *bench_buffer(bh_context *context, bh_stream *stream, uint64_t memory, uint64_t bytes) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = stream;
     options.memory = memory;
     bh_buffer *buffer = NULL;
@@ -71,7 +70,7 @@ bh_buffer *bench_buffer(bh_context *context, bh_stream *stream, uint64_t memory,
 }
 
 void bench_finish(bh_event *event) {
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     if (bh_event_wait(event, 60ull * 1000 * 1000 * 1000) != BH_OK) {
         bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
                                                 ? verdict.message

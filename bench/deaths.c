@@ -72,7 +72,7 @@ static void *wait_for_poison(void *argument) {
     struct waiter *waiter = argument;
     bh_status status = bh_event_wait(waiter->event, TIMEOUT_NS);
     waiter->poisoned_ns = bench_now_ns();
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     if (status != BH_WORKER_SIGNAL || bh_event_verdict(waiter->event, &verdict) != BH_OK ||
         verdict.signal != SIGKILL) {
         bench_die("a killed worker's event says %s", bh_status_name(status));
@@ -140,8 +140,7 @@ static void die_in_job(struct deaths *deaths, uint64_t *out_pidfd, uint64_t *out
 }
 
 static bh_kernel *make_kernel(bh_context *context, const struct bench_code *code) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = code->name;
     bh_kernel *kernel;
     bh_detail detail;
@@ -153,15 +152,13 @@ static bh_kernel *make_kernel(bh_context *context, const struct bench_code *code
 
 static void open_deaths(struct deaths *deaths, const struct bench_options *options) {
     bh_detail detail;
-    bh_context_options context_options;
-    bh_context_options_init(&context_options);
+    bh_context_options context_options = {.struct_size = sizeof context_options};
     context_options.worker_path = options->worker;
     context_options.restart_budget = 1000 * 1000; /* deaths are the point here */
-    context_options.quarantine_deaths = 0;
+    context_options.quarantine_deaths = BH_OFF;
     bench_must(bh_context_create(&context_options, &deaths->context, &detail), "bh_context_create",
                &detail);
-    bh_stream_options stream_options;
-    bh_stream_options_init(&stream_options);
+    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
     stream_options.device = options->device;
     stream_options.deadline_ns = BH_FOREVER;
     bench_must(bh_stream_create(deaths->context, &stream_options, &deaths->stream, &detail),

@@ -36,7 +36,7 @@ static uint64_t turn_ns(const struct side *side, uint64_t bytes) {
     bh_buffer *buffer = make(side, bytes);
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 0x5a5a5a5a};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event;
     bh_detail detail;
     bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
@@ -62,14 +62,12 @@ static void check(const struct side *side, uint64_t bytes) {
 
 static void open_side(struct side *side, const char *device, const char *worker, uint64_t limit) {
     bh_detail detail;
-    bh_context_options context;
-    bh_context_options_init(&context);
+    bh_context_options context = {.struct_size = sizeof context};
     context.worker_path = worker;
-    context.spares = 0;
-    context.pool_limit = limit;
+    context.spares = BH_OFF;
+    context.pool_limit = limit ? limit : BH_OFF;
     bench_must(bh_context_create(&context, &side->context, &detail), "bh_context_create", &detail);
-    bh_stream_options stream;
-    bh_stream_options_init(&stream);
+    bh_stream_options stream = {.struct_size = sizeof stream};
     stream.device = device;
     stream.deadline_ns = TIMEOUT_NS;
     bench_must(bh_stream_create(side->context, &stream, &side->stream, &detail), "bh_stream_create",
@@ -132,7 +130,7 @@ int main(int argc, char **argv) {
         printf("%u MiB, %-16s p50 %10.1f us, at most %10.1f us\n", mib, sides[i].name, us[i],
                (double)sides[i].worst / 1e3);
     }
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     bench_must(bh_context_pool_stats(sides[0].context, &stats, NULL), "bh_context_pool_stats",
                NULL);
     printf("fresh / out of the pool: %.2f (%llu buffers got kept device memory, %llu kept host "

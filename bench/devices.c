@@ -79,9 +79,9 @@ static bh_context *open_context(const struct options *options) {
     bh_context_options with;
     bh_context *context;
     bh_detail detail;
-    bh_context_options_init(&with);
+    with = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     with.worker_path = options->worker;
-    with.spares = 0;
+    with.spares = BH_OFF;
     bench_must(bh_context_create(&with, &context, &detail), "bh_context_create", &detail);
     return context;
 }
@@ -90,7 +90,7 @@ static bh_stream *open_stream(bh_context *context, const char *device) {
     bh_stream_options with;
     bh_stream *stream;
     bh_detail detail;
-    bh_stream_options_init(&with);
+    with = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     with.device = device;
     bench_must(bh_stream_create(context, &with, &stream, &detail), "bh_stream_create", &detail);
     return stream;
@@ -98,7 +98,7 @@ static bh_stream *open_stream(bh_context *context, const char *device) {
 
 /* Those of the default driver: any is chosen among them. The first one is the default device. */
 static void find_devices(const struct options *options, struct devices *out) {
-    static bh_device_info infos[64];
+    static bh_device_info infos[64] = {{.struct_size = sizeof infos[0]}};
     bh_context *context = open_context(options);
     bh_stream *stream = open_stream(context, NULL);
     char first[48];
@@ -192,7 +192,8 @@ static void launch(struct side *side, unsigned at, uint64_t flags) {
                                 .binding_count = 1,
                                 .push = push,
                                 .push_size = sizeof push};
-    const bh_submit_info info = {.commands = &command, .command_count = 1, .flags = flags};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1, .flags = flags};
     bh_detail detail;
     bench_must(bh_submit(side->streams[at / DEPTH], &info, &slot->event, &detail), "bh_submit",
                &detail);
@@ -224,7 +225,7 @@ static void finish(struct slot *slot) {
 /* A job of |loop| alone on the first stream, by the device's clock where it tells. */
 static uint64_t alone_ns(struct side *side) {
     struct slot *slot = &side->slots[0];
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     launch(side, 0, BH_SUBMIT_TIMED);
     bench_must(bh_event_wait(slot->event, TIMEOUT_NS), "a job", NULL);
     bench_must(bh_event_verdict(slot->event, &verdict), "bh_event_verdict", NULL);

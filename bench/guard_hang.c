@@ -26,8 +26,10 @@ static bh_event *launch(struct side *side, bh_kernel *kernel, bh_buffer *data, u
                                 .groups = {x, y, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event;
     bh_detail detail;
     bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
@@ -49,14 +51,12 @@ static struct side open_side(bh_context *context, const char *device, const char
                              bool trusted) {
     struct side side;
     bh_detail detail;
-    bh_stream_options stream;
-    bh_stream_options_init(&stream);
+    bh_stream_options stream = {.struct_size = sizeof stream};
     stream.name = name;
     stream.device = device;
     bench_must(bh_stream_create(context, &stream, &side.stream, &detail), "bh_stream_create",
                &detail);
-    bh_kernel_options kernel;
-    bh_kernel_options_init(&kernel);
+    bh_kernel_options kernel = {.struct_size = sizeof kernel};
     kernel.name = "hang";
     kernel.trusted = trusted;
     bench_must(bh_kernel_create_spirv(context, HANG, sizeof HANG, &kernel, &side.kernel, &detail),
@@ -103,8 +103,7 @@ static void *count_on(void *argument) {
 struct guard_hang guard_hang_measure(const struct bench_options *options, bool trusted) {
     struct guard_hang out;
     bh_detail detail;
-    bh_context_options context_options;
-    bh_context_options_init(&context_options);
+    bh_context_options context_options = {.struct_size = sizeof context_options};
     context_options.worker_path = options->worker;
     bh_context *context;
     bench_must(bh_context_create(&context_options, &context, &detail), "bh_context_create",

@@ -35,8 +35,10 @@ static bh_event *launch(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
                                 .groups = {groups, 1, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     bench_must(bh_submit(stream, &info, &event, &why), "bh_submit", &why);
     return event;
@@ -72,8 +74,7 @@ int main(int argc, char **argv) {
     bh_context *context = NULL;
     bh_stream *hog = NULL, *neighbour = NULL;
     bh_buffer *a = NULL, *b = NULL, *c = NULL;
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.device = argc > 3 ? argv[3] : NULL;
     bench_must(bh_context_create(NULL, &context, &why), "bh_context_create", &why);
     bench_must(bh_stream_create(context, &options, &hog, &why), "bh_stream_create", &why);

@@ -30,8 +30,11 @@ struct side {
 static bh_event *launch(const struct side *side, bh_stream *stream, bh_event *after) {
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH, .kernel = side->kernel, .groups = {1, 1, 1}};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .waits = &after, .wait_count = after ? 1 : 0};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .waits = &after,
+                                 .wait_count = after ? 1 : 0};
     bh_event *event;
     bh_detail detail;
     bench_must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
@@ -80,13 +83,11 @@ static uint64_t sample(const struct side *side, enum row row) {
 static struct side open_side(const char *device, const char *worker) {
     struct side side;
     bh_detail detail;
-    bh_context_options context;
-    bh_context_options_init(&context);
+    bh_context_options context = {.struct_size = sizeof context};
     context.worker_path = worker;
     bench_must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
     for (int i = 0; i < 2; i++) {
-        bh_stream_options stream;
-        bh_stream_options_init(&stream);
+        bh_stream_options stream = {.struct_size = sizeof stream};
         stream.device = device;
         bench_must(bh_stream_create(side.context, &stream, &side.streams[i], &detail),
                    "bh_stream_create", &detail);

@@ -73,19 +73,16 @@ static struct side open_side(const struct options *options, const char *name, co
                              size_t bytes, bool trusted) {
     struct side side;
     bh_detail detail;
-    bh_context_options context;
-    bh_context_options_init(&context);
+    bh_context_options context = {.struct_size = sizeof context};
     context.worker_path = options->worker;
     context.log = options->each ? print_line : NULL;
     bench_must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
-    bh_stream_options stream;
-    bh_stream_options_init(&stream);
+    bh_stream_options stream = {.struct_size = sizeof stream};
     stream.name = name;
     stream.device = options->device;
     bench_must(bh_stream_create(side.context, &stream, &side.stream, &detail), "bh_stream_create",
                &detail);
-    bh_kernel_options kernel;
-    bh_kernel_options_init(&kernel);
+    bh_kernel_options kernel = {.struct_size = sizeof kernel};
     kernel.name = name;
     kernel.trusted = trusted;
     bench_must(bh_kernel_create_spirv(side.context, code, bytes, &kernel, &side.kernel, &detail),
@@ -105,8 +102,10 @@ static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
                                 .groups = {x, y, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = BH_FOREVER};
     bh_event *event;
     bh_detail detail;
     bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);

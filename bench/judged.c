@@ -157,7 +157,7 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
              " \"out\": {\"2\": {\"dtype\": \"f32\", \"shape\": [\"n\"]}},"
              " \"reference\": {\"kernel\": \"%s\"}}",
              FLOATS, settings->iterations, settings->iterations, path);
-    bh_judge_options_init(&options);
+    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.task_text = text;
     options.device = settings->device.device;
     options.timed = options.warm = options.guard_cost = true;
@@ -170,8 +170,9 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
 
 /* One judgement: the medians of the kernel as it is, and with the guard. */
 static void round_judged(bh_judge *judge, uint64_t *out_trusted, uint64_t *out_guarded) {
-    const bh_judge_candidate candidate = {.name = "judged.spv", .code = CODE, .size = sizeof CODE};
-    bh_judgement judgement;
+    const bh_judge_candidate candidate = {
+        .struct_size = sizeof candidate, .name = "judged.spv", .code = CODE, .size = sizeof CODE};
+    bh_judgement judgement = {.struct_size = sizeof judgement};
     bh_detail detail;
     bench_must(bh_judge_run(judge, &candidate, &judgement, &detail), "bh_judge_run", &detail);
     const bh_judge_timing *timing = &judgement.timings[0];

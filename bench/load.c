@@ -74,7 +74,7 @@ static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
     bh_detail detail;
-    bh_file_source_init(&source);
+    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.path = path;
     source.format = BH_FILE_SAFETENSORS;
     source.tensor = "w";

@@ -36,7 +36,8 @@ static uint64_t kernel_ours(const struct ours *side) {
     bh_binding bindings[2];
     bh_command commands[LAUNCHES];
     bench_saxpy_launches(&side->saxpy, side->x, side->y, &PUSH, bindings, commands, LAUNCHES);
-    const bh_submit_info info = {.commands = commands, .command_count = LAUNCHES};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = LAUNCHES};
     uint64_t best = UINT64_MAX;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         bh_event *event;

@@ -51,7 +51,8 @@ static void open_ours(struct ours *side, const char *worker, uint32_t launches, 
 }
 
 static bh_event *start_ours(const struct ours *side, const bh_command *commands, uint32_t count) {
-    const bh_submit_info info = {.commands = commands, .command_count = count};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = count};
     bh_event *event;
     bh_detail detail;
     bench_must(bh_submit(side->saxpy.stream, &info, &event, &detail), "bh_submit", &detail);

@@ -11,19 +11,16 @@ static const uint32_t GROUPS =
 /* -- the library ------------------------------------------------------------------------------ */
 
 void bench_saxpy_open_ours(struct bench_saxpy_ours *side, const char *worker) {
-    bh_context_options context_options;
-    bh_context_options_init(&context_options);
+    bh_context_options context_options = {.struct_size = sizeof context_options};
     context_options.worker_path = worker;
     bh_detail detail;
     bench_must(bh_context_create(&context_options, &side->context, &detail), "bh_context_create",
                &detail);
-    bh_stream_options stream_options;
-    bh_stream_options_init(&stream_options);
+    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
     stream_options.deadline_ns = TIMEOUT_NS;
     bench_must(bh_stream_create(side->context, &stream_options, &side->stream, &detail),
                "bh_stream_create", &detail);
-    bh_kernel_options kernel_options;
-    bh_kernel_options_init(&kernel_options);
+    bh_kernel_options kernel_options = {.struct_size = sizeof kernel_options};
     bench_must(bh_kernel_create_spirv(side->context, BENCH_CODE[BENCH_SAXPY].words,
                                       BENCH_CODE[BENCH_SAXPY].bytes, &kernel_options, &side->kernel,
                                       &detail),

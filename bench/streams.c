@@ -38,10 +38,9 @@ struct options {
 /* -- contexts ---------------------------------------------------------------------------------- */
 
 static bh_context_options context_options(const struct options *options) {
-    bh_context_options with;
-    bh_context_options_init(&with);
+    bh_context_options with = {.struct_size = sizeof with};
     with.worker_path = options->worker;
-    with.spares = 0;
+    with.spares = BH_OFF;
     return with;
 }
 
@@ -55,8 +54,7 @@ static bh_context *open_context(const bh_context_options *options) {
 static bh_stream *open_stream(const struct options *options, bh_context *context) {
     bh_stream *stream;
     bh_detail detail;
-    bh_stream_options with;
-    bh_stream_options_init(&with);
+    bh_stream_options with = {.struct_size = sizeof with};
     with.device = options->device;
     bench_must(bh_stream_create(context, &with, &stream, &detail), "bh_stream_create", &detail);
     return stream;

@@ -266,8 +266,8 @@ static int open_context(struct batch *batch) {
     if (!bhi_descriptors_make_room("batch", "a batch", least_descriptors)) {
         return BHI_EXIT_ENVIRON;
     }
-    bh_context_options_init(&options);
-    options.quarantine_deaths = 0; /* the batch quarantines jobs, not kernels */
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
+    options.quarantine_deaths = BH_OFF; /* the batch quarantines jobs, not kernels */
     options.cache_dir = batch->options.cache_dir;
     batch->context = bhi_session_open_with("batch", batch->options.verbose, &options, &exit_status);
     return exit_status;

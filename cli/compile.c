@@ -138,8 +138,7 @@ static int run(struct compile *compile, bool verbose) {
     if (!compile->context) {
         return exit_status;
     }
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     bhi_kernel_file_name(compile->file.path, name);
     options.name = name;
     options.entry = compile->entry;
@@ -156,7 +155,7 @@ int bhi_compile_main(const struct bhi_args *args) {
     }
     bhi_complain_cancelled(command, exit_status, "");
     bhi_outfile_abandon(&compile.out);
-    (void)bh_kernel_release(compile.kernel);
+    bh_kernel_release(compile.kernel);
     bh_context_destroy(compile.context);
     bhi_source_free(&compile.file.source);
     free(compile.source);

@@ -151,6 +151,7 @@ struct examination {
 
 static void look(void *argument) {
     struct examination *e = argument;
+    e->checks->struct_size = sizeof *e->checks;
     e->status = bh_doctor(e->context, e->checks, CAPACITY, &e->count, &e->detail);
     e->count = e->count < CAPACITY ? e->count : CAPACITY;
     if (e->status == BH_OK && has_worker(e->checks, e->count)) {

@@ -71,7 +71,8 @@ static void use_worker(bh_context *context, bh_stream *stream) {
     if (bh_stream_wait_ready(stream, ready_ns, NULL) == BH_OK &&
         bh_buffer_create(context, sizeof(uint32_t), &buffer, NULL) == BH_OK) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
-        const bh_submit_info info = {.commands = &fill, .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = &fill, .command_count = 1};
         if (bh_submit(stream, &info, &event, NULL) == BH_OK) {
             (void)!bh_event_wait(event, ready_ns);
         }
@@ -86,7 +87,7 @@ static void look(bh_context *context, const struct bhi_nvml *nvml, const struct 
     bh_stream_options options;
     bh_stream *stream = NULL;
     struct bhi_process_tree own = {0};
-    bh_stream_options_init(&options);
+    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.name = "doctor";
     options.device = view->device->selector;
     if (bh_stream_create(context, &options, &stream, NULL) == BH_OK) {

@@ -129,6 +129,8 @@ struct tracing {
 
 static void run(void *argument) {
     struct tracing *t = argument;
+    t->trace.struct_size = sizeof t->trace;
+    t->calls->struct_size = sizeof *t->calls;
     t->status = bh_trace_driver(t->context, t->device, &t->trace, t->calls, CAPACITY, &t->count,
                                 &t->detail);
 }

@@ -254,8 +254,10 @@ static int attach_all(struct eval *eval) {
                 ? (bh_command){.type = BH_COMMAND_COPY, .src = buffer, .dst = scratch, .size = 4}
                 : (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
     }
-    const bh_submit_info info = {
-        .commands = commands, .command_count = count, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
+                                 .command_count = count,
+                                 .deadline_ns = BH_FOREVER};
     const int exit_status = count ? bhi_run_submit_apart(run, &info) : BHI_EXIT_READY;
     bh_buffer_release(scratch);
     return exit_status;
@@ -306,7 +308,7 @@ int bhi_eval_main(const struct bhi_args *args) {
     if (parse_request(eval, args, &complaint)) {
         exit_status = run_steps(eval);
         bhi_pieces_free(&eval->pieces);
-        (void)bh_template_release(eval->template_);
+        bh_template_release(eval->template_);
         exit_status = bhi_run_end(run, exit_status);
     } else {
         run->request.json = bhi_args_has(args, BHI_EVAL_JSON);

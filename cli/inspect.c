@@ -100,14 +100,14 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
 
 static void ask(void *argument) {
     struct inspect *inspect = argument;
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     if (inspect->file.deadline_ns) {
         options.deadline_ns = inspect->file.deadline_ns;
     }
     options.guarded = inspect->guarded;
     options.text = inspect->text;
     options.text_size = inspect->text_size;
+    inspect->said.struct_size = sizeof inspect->said;
     inspect->status =
         bh_kernel_inspect(inspect->kernel, &options, &inspect->said, &inspect->detail);
 }
@@ -153,8 +153,7 @@ static int ask_all(struct inspect *inspect) {
 }
 
 static int make_kernel(struct inspect *inspect, const char *name) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = name;
     options.entry = inspect->entry;
     options.specializations = inspect->specs;
@@ -203,7 +202,7 @@ static int inspect_any(const struct bhi_args *args) {
         print(inspect, name, bhi_args_has(args, BHI_INSPECT_JSON));
     }
     bhi_complain_cancelled(command, exit_status, "");
-    (void)bh_kernel_release(inspect->kernel);
+    bh_kernel_release(inspect->kernel);
     bh_context_destroy(inspect->context);
     bhi_source_free(&inspect->file.source);
     free(inspect->code);

@@ -63,6 +63,7 @@ bool bhi_inspect_is_array(const char *path) {
 
 static void ask(void *argument) {
     struct listing *listing = argument;
+    listing->tensors->struct_size = sizeof *listing->tensors;
     listing->status = bh_file_tensors(listing->context, &listing->source, listing->tensors,
                                       listing->room, &listing->count, &listing->detail);
 }
@@ -211,7 +212,7 @@ int bhi_inspect_tensors(const struct bhi_args *args) {
     }
     int exit_status = BHI_EXIT_READY;
     struct listing listing = {0};
-    bh_file_source_init(&listing.source);
+    listing.source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     listing.source.path = args->operands[0];
     listing.source.format = kind->format;
     listing.source.header_timeout_ns = BH_FOREVER; /* only a signal ends the wait */

@@ -269,8 +269,8 @@ static int open_context(struct judge *judge) {
         return refused(BH_INVALID_ARGUMENT, &complaint);
     }
     int exit_status = BHI_EXIT_READY;
-    bh_context_options_init(&options);
-    options.quarantine_deaths = 0; /* one candidate may be given twice */
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
+    options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
     judge->court.context = bhi_session_open_with(
         "judge", bhi_args_has(judge->args, BHI_JUDGE_VERBOSE), &options, &exit_status);
     if (!judge->court.context) {

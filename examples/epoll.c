@@ -110,8 +110,7 @@ int main(int argc, char **argv) {
     bh_detail why;
 
     must(bh_context_create(NULL, &context, &why), &why);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.deadline_ns = 300000000; /* 300 ms */
     must(bh_stream_create(context, &options, &guest, &why), &why);
     must(bh_stream_create(context, NULL, &host, &why), &why);

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     bh_judge *judge = NULL;
     bh_judge_options options;
     bh_detail why = {0};
-    bh_judge_options_init(&options);
+    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.task_text = task;
     options.seeds = &seed;
     options.seed_count = 1;
@@ -43,8 +43,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     for (int i = 0; i < count; i++) {
-        const bh_judge_candidate file = {.path = argv[i + 1]};
-        bh_judgement judgement;
+        const bh_judge_candidate file = {.struct_size = sizeof file, .path = argv[i + 1]};
+        bh_judgement judgement = {.struct_size = sizeof judgement};
         if (bh_judge_run(judge, argc > 1 ? &file : &own[i], &judgement, &why)) {
             fprintf(stderr, "%s\n", why.message); /* the machine has failed: nothing is known */
             break;

@@ -25,7 +25,7 @@ static bh_status await(bh_buffer *buffer) {
                     (unsigned long long)total);
         }
     }
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     if (status != BH_OK && bh_event_verdict(event, &verdict) == BH_OK) {
         memcpy(why.message, verdict.message, sizeof why.message);
     }
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     void *squares = NULL;
     FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
     size_t size = file ? fread(code, 1, sizeof code, file) : 0;
-    bh_file_source_init(&source);
+    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.path = argc > 2 ? argv[2] : "";
     source.format = argc > 3 ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     source.tensor = argc > 3 ? argv[3] : NULL;
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
         return failed("starting");
     }
     /* Its size and what it is are known when the call returns; its bytes are on their way. */
-    bh_description_init(&array);
+    array = (bh_description){.struct_size = sizeof(bh_description)};
     if (bh_buffer_from_file(context, &source, &in, &why) ||
         bh_buffer_description(in, &array, &why) ||
         bh_buffer_create(context, bh_buffer_size(in), &out, &why)) {

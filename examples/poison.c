@@ -26,8 +26,7 @@ static bh_kernel *load(bh_context *context, const char *folder, const char *name
     if (file) {
         fclose(file);
     }
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = name;
     bh_kernel *kernel = NULL;
     must(bh_kernel_create_spirv(context, code, size, &options, &kernel, &why));
@@ -35,7 +34,7 @@ static bh_kernel *load(bh_context *context, const char *folder, const char *name
 }
 
 static void print(const char *name, bh_event *event) {
-    bh_verdict v;
+    bh_verdict v = {.struct_size = sizeof v};
     must(bh_event_verdict(event, &v));
     static const char *const executed[] = {"never ran", "started and did not finish",
                                            "ran to its end"};
@@ -58,8 +57,7 @@ int main(int argc, char **argv) {
     const uint32_t groups[3] = {1, 1, 1}, many[3] = {65535, 64, 1};
 
     must(bh_context_create(NULL, &context, &why));
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = "guest";
     options.deadline_ns = 1000000000; /* 1 s */
     must(bh_stream_create(context, &options, &guest, &why));

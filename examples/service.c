@@ -106,8 +106,7 @@ static bh_status compile(struct service *service, struct job *job, bh_detail *wh
     if (size <= 0) {
         return BH_LOAD_FAILED;
     }
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = text;
     source.length = (size_t)size;
     source.name = job->file;
@@ -145,7 +144,7 @@ static bh_status launch(struct service *service, struct job *job, bh_detail *why
 
 static void event_ended(struct service *service, struct job *job) {
     bh_detail why = {0};
-    bh_verdict verdict = {0};
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     bh_status status = bh_event_wait(job->event, 0); /* it has ended: this only looks */
     if (status != BH_OK && bh_event_verdict(job->event, &verdict) == BH_OK) {
         end_job(service, job, status, verdict.message);
@@ -170,8 +169,7 @@ static struct tenant *find_tenant(struct service *service, const char *name, bh_
     }
     struct tenant *tenant = &service->tenants[service->tenant_count];
     snprintf(tenant->name, sizeof tenant->name, "%s", name);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = options.tenant = tenant->name;
     options.deadline_ns = NS_PER_S / 2;
     options.compile_deadline_ns = 10 * NS_PER_S;
@@ -238,7 +236,7 @@ int main(void) {
     struct service service = {.loop = epoll_create1(EPOLL_CLOEXEC)};
     bh_context_options options;
     bh_detail why;
-    bh_context_options_init(&options);
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.worker_idle_ns = 30 * NS_PER_S; /* a tenant that asks for nothing has no worker */
     options.quarantine_deadlines = 3;
     if (bh_context_create(&options, &service.context, &why) != BH_OK) {

@@ -12,8 +12,7 @@ static int failed(const char *what) {
 /* Eight numbers of 32 bits, described. */
 static bh_buffer *make(bh_context *context, bh_number_kind kind, const void *values) {
     bh_buffer *buffer = NULL;
-    bh_description eight;
-    bh_description_init(&eight);
+    bh_description eight = {.struct_size = sizeof eight};
     eight.kind = kind;
     eight.bits = 32;
     eight.rank = 1;
@@ -38,9 +37,7 @@ int main(void) {
     bh_context *context = NULL;
     bh_stream *stream = NULL;
     bh_template *leaky = NULL, *norm = NULL;
-    bh_template_options options;
-
-    bh_template_options_init(&options);
+    bh_template_options options = {.struct_size = sizeof options};
     options.name = "leaky";
     options.parameters = leaky_parameters;
     options.parameter_count = 3;
@@ -49,7 +46,7 @@ int main(void) {
         bh_template_create(context, &options, &leaky, &why)) {
         return failed("starting");
     }
-    bh_template_options_init(&options);
+    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = "norm";
     options.parameters = norm_parameters;
     options.parameter_count = 3;

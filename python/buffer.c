@@ -264,7 +264,7 @@ static PyObject *get_event(PyObject *object, void *unused) {
     if (!bhi_py_context_forked(context)) {
         pthread_mutex_lock(&context->views_lock);
         writer = storage->writer;
-        (void)bh_event_retain(writer);
+        bh_event_retain(writer);
         pthread_mutex_unlock(&context->views_lock);
     }
     PyObject *event = writer ? bhi_py_event_new(context, writer) : Py_NewRef(Py_None);

@@ -32,15 +32,15 @@ static const struct bhi_py_field fields[] = {
     {"worker_path", offsetof(bh_context_options, worker_path), BHI_PY_TEXT},
     {"runtime_dir", offsetof(bh_context_options, runtime_dir), BHI_PY_TEXT},
     {"cache_dir", offsetof(bh_context_options, cache_dir), BHI_PY_TEXT},
-    {"spares", offsetof(bh_context_options, spares), BHI_PY_U32},
+    {"spares", offsetof(bh_context_options, spares), BHI_PY_LIMIT},
     {"restart_budget", offsetof(bh_context_options, restart_budget), BHI_PY_U32},
-    {"restart_window", offsetof(bh_context_options, restart_window_ns), BHI_PY_U64},
+    {"restart_window", offsetof(bh_context_options, restart_window_ns), BHI_PY_LIMIT},
     {"start_timeout", offsetof(bh_context_options, start_timeout_ns), BHI_PY_U64},
-    {"pool_limit", offsetof(bh_context_options, pool_limit), BHI_PY_U64},
+    {"pool_limit", offsetof(bh_context_options, pool_limit), BHI_PY_LIMIT},
     {"kernel_limit", offsetof(bh_context_options, kernel_limit), BHI_PY_U32},
     {"kernel_limit_bytes", offsetof(bh_context_options, kernel_limit_bytes), BHI_PY_U64},
-    {"quarantine_deaths", offsetof(bh_context_options, quarantine_deaths), BHI_PY_U32},
-    {"quarantine", offsetof(bh_context_options, quarantine_ns), BHI_PY_U64},
+    {"quarantine_deaths", offsetof(bh_context_options, quarantine_deaths), BHI_PY_LIMIT},
+    {"quarantine", offsetof(bh_context_options, quarantine_ns), BHI_PY_LIMIT},
     {"worker_idle", offsetof(bh_context_options, worker_idle_ns), BHI_PY_U64},
     {"device_memory", offsetof(bh_context_options, device_memory), BHI_PY_U64},
     {"spare_kernels", offsetof(bh_context_options, spare_kernels), BHI_PY_U64},
@@ -54,7 +54,7 @@ static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     bh_detail detail;
     bh_status status;
     (void)kwargs;
-    bh_context_options_init(&options);
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     if (self->made) {
         PyErr_SetString(PyExc_RuntimeError, "the context is initialised already");
         return -1;
@@ -187,7 +187,7 @@ static PyObject *context_describe(PyObject *object, PyObject *unused) {
 
 static PyObject *context_pool_stats(PyObject *object, PyObject *unused) {
     struct bhi_py_context *self = (struct bhi_py_context *)object;
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     bh_detail detail;
     (void)unused;
     if (!bhi_py_context_check(self)) {
@@ -204,7 +204,7 @@ static PyObject *context_pool_stats(PyObject *object, PyObject *unused) {
 
 static PyObject *context_kernel_stats(PyObject *object, PyObject *unused) {
     struct bhi_py_context *self = (struct bhi_py_context *)object;
-    bh_kernel_stats stats;
+    bh_kernel_stats stats = {.struct_size = sizeof stats};
     bh_detail detail;
     (void)unused;
     if (!bhi_py_context_check(self)) {
@@ -251,6 +251,7 @@ struct devices {
 
 static void run_devices(struct bhi_py_task *task) {
     struct devices *devices = (struct devices *)task;
+    devices->devices->struct_size = sizeof *devices->devices;
     devices->status = bh_devices(devices->context, devices->devices, MAX_DEVICES, &devices->count,
                                  &devices->detail);
 }
@@ -340,6 +341,7 @@ static PyObject *context_quarantined(PyObject *object, PyObject *unused) {
         if (!entries) {
             return PyErr_NoMemory();
         }
+        entries->struct_size = sizeof *entries;
         status = bh_quarantine_list(self->context, entries, room, &count, &detail);
     }
     PyObject *list = status == BH_OK ? PyList_New(0) : bhi_py_fail(status, &detail);

@@ -117,7 +117,7 @@ static PyObject *event_fd(PyObject *self, PyObject *unused) {
 /* All fields of the verdict, in their order; None while the event is pending. */
 static PyObject *event_verdict(PyObject *self, PyObject *unused) {
     (void)unused;
-    bh_verdict v;
+    bh_verdict v = {.struct_size = sizeof v};
     const bh_status status = bh_event_verdict(event_of(self), &v);
     if (status == BH_PENDING || status == BH_FORKED) {
         Py_RETURN_NONE; /* a child does not learn how its parent's submissions end */

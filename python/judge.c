@@ -125,7 +125,7 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_RuntimeError, "Judge: __init__ was called before");
         return -1;
     }
-    bh_judge_options_init(&options);
+    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     if (!PyArg_ParseTuple(args, "O!O!:Judge", &PyDict_Type, &values, &PyList_Type, &seeds) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "judge") ||
         !take_seeds(seeds, &numbers, &options.seed_count)) {
@@ -163,6 +163,7 @@ static void run_call(struct bhi_py_task *task) {
         call->status = bh_judge_prepare(call->judge, &call->detail);
         return;
     }
+    call->judgement.struct_size = sizeof call->judgement;
     call->status = bh_judge_run(call->judge, &call->candidate, &call->judgement, &call->detail);
     for (size_t i = 0; call->status == BH_OK && i < call->judgement.timing_count; i++) {
         (void)bh_judge_size(call->judge, call->judgement.timings[i].size_index, call->sizes[i],
@@ -207,7 +208,7 @@ static struct call *make_call(struct judge *self, const bh_judge_candidate *cand
 }
 
 static PyObject *judge_prepare(PyObject *object, PyObject *unused) {
-    const bh_judge_candidate none = {0};
+    const bh_judge_candidate none = {.struct_size = sizeof none};
     (void)unused;
     struct call *call = make_call((struct judge *)object, &none);
     if (!call) {
@@ -267,7 +268,7 @@ static PyObject *tell(const struct call *call) {
 
 /* (name, path or None, code or None, language) -> what tell() makes. Texts are bytes. */
 static PyObject *judge_run(PyObject *object, PyObject *args) {
-    bh_judge_candidate candidate = {0};
+    bh_judge_candidate candidate = {.struct_size = sizeof candidate};
     Py_ssize_t size = 0, path_size = 0;
     int language;
     if (!PyArg_ParseTuple(args, "yz#z#i:run", &candidate.name, &candidate.path, &path_size,

@@ -50,8 +50,7 @@ struct creation {
 static void run_creation(struct bhi_py_task *task) {
     struct creation *creation = (struct creation *)task;
     const struct bhi_py_source *source = &creation->source;
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = source->name;
     options.entry = source->entry;
     options.trusted = creation->trusted;

@@ -35,7 +35,7 @@ static PyObject *submit(struct bhi_py_stream *stream, struct bhi_py_dispatch *di
         return NULL;
     }
     const bh_command command = bhi_py_dispatch_command(dispatch);
-    bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_submit_info info = {.struct_size = sizeof info, .commands = &command, .command_count = 1};
     bhi_py_manner_apply(&dispatch->manner, &info);
     PyObject *event = bhi_py_submit(stream, &info, dispatch->uses, kernel->buffer_count, "launch",
                                     bhi_py_dispatch_name, dispatch);
@@ -321,7 +321,8 @@ PyObject *bhi_py_stream_submit(PyObject *object, PyObject *args, PyObject *kwarg
         }
     }
     if (good) {
-        bh_submit_info info = {.commands = list.commands,
+        bh_submit_info info = {.struct_size = sizeof info,
+                               .commands = list.commands,
                                .command_count = (uint32_t)list.command_count};
         bhi_py_manner_apply(&manner, &info);
         event = bhi_py_submit(stream, &info, list.uses, list.use_count, "submit", name_use, NULL);

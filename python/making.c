@@ -121,11 +121,11 @@ static PyObject *buffer_create(PyObject *module, PyObject *args) {
         free(creation);
         return NULL;
     }
-    (void)bh_stream_retain(creation->stream);
+    bh_stream_retain(creation->stream);
     leave_stream(stream);
     creation->context = context->context;
     creation->bytes = bytes;
-    bh_buffer_options_init(&creation->options);
+    creation->options = (bh_buffer_options){.struct_size = sizeof(bh_buffer_options)};
     creation->options.stream = creation->stream;
     creation->options.memory = (uint64_t)memory;
     creation->options.flags = uninitialized ? BH_BUFFER_UNINITIALIZED : 0;
@@ -195,6 +195,7 @@ struct opening {
 static void run_opening(struct bhi_py_task *task) {
     struct opening *opening = (struct opening *)task;
     if (opening->tensors) {
+        opening->tensors->struct_size = sizeof *opening->tensors;
         opening->status = bh_file_tensors(opening->context, &opening->source, opening->tensors,
                                           opening->room, &opening->count, &opening->detail);
     } else {
@@ -235,13 +236,13 @@ static struct opening *new_opening(struct bhi_py_context *context, PyObject *val
     bh_file_source *source = &opening->source;
     opening->task = (struct bhi_py_task){.run = run_opening, .drop = drop_opening};
     opening->context = context->context;
-    bh_file_source_init(source);
+    *source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     if (!bhi_py_set_fields(source, fields, BHI_PY_COUNT(fields), values, "load") ||
         !enter_stream(stream, &opening->stream)) {
         free(opening);
         return NULL;
     }
-    (void)bh_stream_retain(opening->stream);
+    bh_stream_retain(opening->stream);
     leave_stream(stream);
     source->stream = opening->stream;
     const char **texts[] = {&source->path, &source->tensor, &source->tenant};
@@ -268,7 +269,7 @@ static PyObject *buffer_load(PyObject *module, PyObject *args) {
         return NULL;
     }
     if (bhi_py_task_run(&opening->task)) {
-        bh_array_info info;
+        bh_array_info info = {.struct_size = sizeof info};
         bh_event *event = NULL;
         bh_buffer *buffer = opening->buffer;
         if (opening->status == BH_OK) {

@@ -64,7 +64,7 @@ static PyObject *module_kernel(PyObject *object, PyObject *args) {
     bh_kernel *kernel = NULL;
     bh_detail detail;
     int trusted;
-    bh_kernel_options_init(&options);
+    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     if (!PyArg_ParseTuple(args, "OpO!:_kernel", &name, &trusted, &PyList_Type, &list) ||
         !bhi_py_context_check(self->context) ||
         (name != Py_None && !(options.name = bhi_py_utf8_text(name, "kernel", "name")))) {

@@ -167,7 +167,15 @@ void bhi_py_log_end(struct bhi_py_log *log);
 /* -- options ------------------------------------------------------------------------------------
  */
 
-enum bhi_py_field_type { BHI_PY_U32, BHI_PY_U64, BHI_PY_INT, BHI_PY_F64, BHI_PY_BOOL, BHI_PY_TEXT };
+enum bhi_py_field_type {
+    BHI_PY_U32,
+    BHI_PY_U64,
+    BHI_PY_LIMIT,
+    BHI_PY_INT,
+    BHI_PY_F64,
+    BHI_PY_BOOL,
+    BHI_PY_TEXT
+};
 /* A field of a struct of options. */
 struct bhi_py_field {
     const char *name;

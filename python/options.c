@@ -54,9 +54,8 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
         bhi_py_refuse_type("%s: %s: an integer, not %R", what, field->name, value);
         return false;
     }
-    uint64_t most = field->type == BHI_PY_U64   ? UINT64_MAX
-                    : field->type == BHI_PY_U32 ? UINT32_MAX
-                                                : INT32_MAX;
+    const bool wide = field->type == BHI_PY_U64 || field->type == BHI_PY_LIMIT;
+    const uint64_t most = wide ? UINT64_MAX : field->type == BHI_PY_U32 ? UINT32_MAX : INT32_MAX;
     const unsigned long long bits = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
     if (PyErr_Occurred() || bits > most) {
@@ -65,9 +64,9 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
                       value, (unsigned long long)most);
         return false;
     }
-    if (field->type == BHI_PY_U64) {
-        const uint64_t wide = bits;
-        memcpy(at, &wide, sizeof wide);
+    if (wide) {
+        const uint64_t all = field->type == BHI_PY_LIMIT && !bits ? BH_OFF : bits;
+        memcpy(at, &all, sizeof all);
     } else {
         const uint32_t narrow = (uint32_t)bits;
         memcpy(at, &narrow, sizeof narrow);

@@ -14,6 +14,7 @@ struct inspection {
 
 static void run_inspection(struct bhi_py_task *task) {
     struct inspection *inspection = (struct inspection *)task;
+    inspection->result.struct_size = sizeof inspection->result;
     inspection->status = bh_kernel_inspect(inspection->kernel, &inspection->options,
                                            &inspection->result, &inspection->detail);
 }
@@ -90,8 +91,8 @@ PyObject *bhi_py_kernel_inspect(PyObject *object, PyObject *unused) {
     if (inspection) {
         inspection->task = (struct bhi_py_task){.run = run_inspection, .drop = drop_inspection};
         inspection->kernel = self->kernel;
-        (void)bh_kernel_retain(self->kernel);
-        bh_inspect_options_init(&inspection->options);
+        bh_kernel_retain(self->kernel);
+        inspection->options = (bh_inspect_options){.struct_size = sizeof(bh_inspect_options)};
     }
     bhi_py_kernel_leave(self);
     if (!inspection) {

@@ -125,8 +125,7 @@ void bhi_py_source_fini(struct bhi_py_source *source) {
 }
 
 bh_glsl_source bhi_py_source_glsl(const struct bhi_py_source *source) {
-    bh_glsl_source glsl;
-    bh_glsl_source_init(&glsl);
+    bh_glsl_source glsl = {.struct_size = sizeof glsl};
     glsl.text = source->text;
     glsl.length = source->size;
     glsl.name = source->name;
@@ -134,7 +133,7 @@ bh_glsl_source bhi_py_source_glsl(const struct bhi_py_source *source) {
     glsl.define_count = source->define_count;
     glsl.includes = source->includes;
     glsl.include_count = source->include_count;
-    glsl.optimize = source->optimize;
+    glsl.unoptimized = !source->optimize;
     glsl.deadline_ns = source->deadline_ns;
     glsl.memory_limit = source->memory_limit;
     glsl.tenant = source->tenant;

@@ -42,7 +42,7 @@ void bhi_py_storage_unref(struct bhi_py_storage *storage) {
 
 void bhi_py_storage_written(struct bhi_py_storage *storage, bh_event *event) {
     bh_event *before = storage->writer;
-    (void)bh_event_retain(event);
+    bh_event_retain(event);
     storage->writer = event;
     bh_event_release(before);
 }
@@ -57,7 +57,7 @@ PyObject *bhi_py_fail_content(struct bhi_py_storage *storage, bh_status status,
         if (storage->writer && status != BH_TIMEOUT &&
             bh_event_wait(storage->writer, 0) == status) {
             writer = storage->writer;
-            (void)bh_event_retain(writer);
+            bh_event_retain(writer);
         }
         pthread_mutex_unlock(&context->views_lock);
     }

@@ -27,8 +27,8 @@ static const struct bhi_py_field fields[] = {
     {"tenant", offsetof(bh_stream_options, tenant), BHI_PY_TEXT},
     {"deadline", offsetof(bh_stream_options, deadline_ns), BHI_PY_U64},
     {"compile_deadline", offsetof(bh_stream_options, compile_deadline_ns), BHI_PY_U64},
-    {"grace", offsetof(bh_stream_options, grace_ns), BHI_PY_U64},
-    {"memory", offsetof(bh_stream_options, memory_limit), BHI_PY_U64},
+    {"grace", offsetof(bh_stream_options, grace_ns), BHI_PY_LIMIT},
+    {"memory", offsetof(bh_stream_options, memory_limit), BHI_PY_LIMIT},
     {"device_memory", offsetof(bh_stream_options, device_memory), BHI_PY_U64},
     {"strict", offsetof(bh_stream_options, strict), BHI_PY_BOOL},
     {"isolation", offsetof(bh_stream_options, isolation), BHI_PY_INT},
@@ -47,7 +47,7 @@ static PyObject *stream_create(PyObject *module, PyObject *args) {
     }
     bh_stream_options options;
     bh_detail detail;
-    bh_stream_options_init(&options);
+    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     if (!bhi_py_context_check(context) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "stream")) {
         return NULL;

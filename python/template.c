@@ -61,7 +61,7 @@ static void drop_uses(struct call *call) {
  * can show the same memory as something else. */
 static void describe(const struct bhi_py_buffer *buffer, bh_description *out) {
     const struct bhi_py_dtype *type = &bhi_py_dtypes[buffer->dtype];
-    bh_description_init(out);
+    *out = (bh_description){.struct_size = sizeof(bh_description)};
     out->kind =
         type->dlpack_code <= BH_NUMBER_BOOL ? (bh_number_kind)type->dlpack_code : BH_NUMBER_FLOAT;
     out->bits = type->dlpack_bits;
@@ -119,7 +119,7 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
     call->uses[call->use_count++] =
         (struct bhi_py_use){.storage = storage, .writes = writes, .reads = !writes};
     call->buffers[call->buffer_count++] = storage->buffer;
-    (void)bh_buffer_retain(storage->buffer);
+    bh_buffer_retain(storage->buffer);
     argument->buffer = storage->buffer;
     if (storage->context->context != context) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: %s: the buffer belongs to another context", name);
@@ -138,7 +138,7 @@ static struct call *new_call(struct template *self, PyObject *list) {
     }
     call->task = (struct bhi_py_task){.run = run_call, .drop = drop_call};
     call->template_ = self->template_;
-    (void)bh_template_retain(call->template_);
+    bh_template_retain(call->template_);
     const Py_ssize_t count = PyList_Size(list);
     bool good = count <= BH_MAX_PARAMETERS;
     if (!good) {
@@ -173,7 +173,7 @@ static PyObject *template_output(PyObject *object, PyObject *args) {
     if (!call) {
         return NULL;
     }
-    bh_description_init(&description);
+    description = (bh_description){.struct_size = sizeof(bh_description)};
     const bh_status status = bh_template_output(self->template_, call->arguments, call->count, name,
                                                 &description, &detail);
     drop_uses(call);
@@ -252,7 +252,8 @@ static PyObject *template_launch(PyObject *object, PyObject *args) {
         if (call->status != BH_OK) {
             bhi_py_fail(call->status, &call->detail);
         } else {
-            bh_submit_info info = {.commands = call->pieces.commands,
+            bh_submit_info info = {.struct_size = sizeof info,
+                                   .commands = call->pieces.commands,
                                    .command_count = call->pieces.count};
             bhi_py_manner_apply(&manner, &info);
             if (call->pieces.count > 1) {
@@ -296,7 +297,7 @@ static PyObject *template_create(PyObject *module, PyObject *args) {
         }
         parameters[i].role = (bh_parameter_role)role;
     }
-    bh_template_options_init(&options);
+    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = name;
     options.expression = expression;
     options.parameters = parameters;

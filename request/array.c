@@ -3,7 +3,7 @@
 #include <string.h>
 
 bool bhi_run_take_array(struct bhi_run_binding *binding, struct bhi_complaint *complaint) {
-    bh_array_info info;
+    bh_array_info info = {.struct_size = sizeof info};
     struct bhi_array *array = &binding->array;
     if (bh_buffer_array(binding->buffer, &info, NULL) != BH_OK) {
         return bhi_refuse(complaint, "no array");

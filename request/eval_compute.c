@@ -7,8 +7,7 @@
 bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *context,
                             uint64_t compile_deadline_ns, bh_template **out_template,
                             bh_detail *detail) {
-    bh_template_options options;
-    bh_template_options_init(&options);
+    bh_template_options options = {.struct_size = sizeof options};
     options.name = "eval";
     if (compile_deadline_ns) {
         options.compile_deadline_ns = compile_deadline_ns;
@@ -22,8 +21,7 @@ bh_status bhi_eval_template(const struct bhi_eval_request *eval, bh_context *con
 /* Describes the content of a buffer that no loader has filled. */
 static bh_status describe(const struct bhi_run_binding *binding, bh_detail *detail) {
     const struct bhi_array *array = &binding->array;
-    bh_description description;
-    bh_description_init(&description);
+    bh_description description = {.struct_size = sizeof description};
     description.kind = bhi_dtype_number(array->dtype);
     description.bits = 8 * bhi_dtype_size(array->dtype);
     description.rank = array->dimensions;
@@ -35,7 +33,7 @@ bh_status bhi_eval_take_inputs(struct bhi_eval_request *eval, struct bhi_run_req
                                const struct bhi_run_binding **out_bad, bh_detail *detail) {
     for (uint32_t i = 0; i < eval->inputs; i++) {
         const struct bhi_run_binding *binding = *out_bad = &request->bindings[i];
-        bh_array_info info = {0};
+        bh_array_info info = {.struct_size = sizeof info};
         const bool loaded = bh_buffer_array(binding->buffer, &info, NULL) == BH_OK;
         const bh_status status = loaded ? BH_OK : describe(binding, detail);
         if (status != BH_OK) {
@@ -51,8 +49,7 @@ bh_status bhi_eval_infer_outputs(struct bhi_eval_request *eval, struct bhi_run_r
     struct bhi_complaint complaint;
     for (uint32_t i = eval->inputs; i < eval->inputs + eval->outputs; i++) {
         struct bhi_array *array = &request->bindings[i].array;
-        bh_description d;
-        bh_description_init(&d);
+        bh_description d = {.struct_size = sizeof d};
         const bh_status status = bh_template_output(template_, eval->arguments, eval->count,
                                                     eval->parameters[i].name, &d, detail);
         if (status != BH_OK) {

@@ -22,7 +22,7 @@ static bh_status look(struct arrays *arrays, const bh_argument *arguments, uint3
     *arrays = (struct arrays){.count = count};
     for (uint32_t i = 0; i < count; i++) {
         struct array *array = &arrays->of[i];
-        bh_description_init(&array->whole);
+        array->whole = (bh_description){.struct_size = sizeof(bh_description)};
         if (arguments[i].description) {
             array->whole = *arguments[i].description;
         } else {

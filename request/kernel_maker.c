@@ -10,8 +10,7 @@
 
 static void compile(struct bhi_kernel_make *make) {
     const struct bhi_kernel_file *file = make->file;
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = file->code;
     source.length = file->size;
     source.name = strcmp(file->path, "-") ? file->path : "stdin";
@@ -106,14 +105,14 @@ void bhi_kernel_make(struct bhi_kernel_make *make) {
 
 bh_status bhi_kernel_types_ask(bh_kernel *kernel, uint64_t deadline_ns,
                                struct bhi_kernel_types **out_types, bh_detail *detail) {
-    bh_inspect_options options;
+    const bh_inspect_options options = {.struct_size = sizeof options, .deadline_ns = deadline_ns};
     bh_inspection *said = calloc(1, sizeof *said);
+    bh_status status = BH_NO_MEMORY;
     *out_types = NULL;
-    bh_inspect_options_init(&options);
-    if (deadline_ns) {
-        options.deadline_ns = deadline_ns;
+    if (said) {
+        said->struct_size = sizeof *said;
+        status = bh_kernel_inspect(kernel, &options, said, detail);
     }
-    bh_status status = said ? bh_kernel_inspect(kernel, &options, said, detail) : BH_NO_MEMORY;
     if (status == BH_OK && !(*out_types = bhi_kernel_types_take(said))) {
         status = BH_NO_MEMORY;
     }

@@ -14,7 +14,7 @@ void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding 
 
 void bhi_run_request_kernel_options(const struct bhi_run_request *request,
                                     bh_kernel_options *out_options) {
-    bh_kernel_options_init(out_options);
+    *out_options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     out_options->name = request->kernel_name;
     out_options->entry = request->entry;
     out_options->specializations = request->specs;

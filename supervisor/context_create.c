@@ -30,24 +30,27 @@
 #include <errno.h>
 #include <sodium.h>
 
-#define DEFAULT_KERNELS      1024u
-#define DEFAULT_KERNEL_BYTES (64ull << 20)
-#define START_TIMEOUT_NS     (30ull * 1000000000)
-#define LEAST_IDLE_NS        (1ull * 1000000) /* the reactor wakes so often for an idle worker */
+#define LEAST_IDLE_NS (1ull * 1000000) /* the reactor wakes so often for an idle worker */
 
-BH_API void bh_context_options_init_sized(bh_context_options *options, size_t size) {
-    const bh_context_options defaults = {
-        .spares = 1,
-        .restart_budget = 16,
-        .restart_window_ns = 60ull * 1000000000,
-        .start_timeout_ns = START_TIMEOUT_NS,
-        .pool_limit = bhi_pool_default_limit(),
-        .kernel_limit = DEFAULT_KERNELS,
-        .quarantine_deaths = 2,
-        .quarantine_ns = 600ull * 1000000000,
-        .kernel_limit_bytes = DEFAULT_KERNEL_BYTES,
-    };
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
+/* Replaces BH_DEFAULT by the defaults, and BH_OFF by 0. */
+static void fill_in(bh_context_options *options) {
+    options->spares = bhi_given(options->spares, 1);
+    options->restart_budget = options->restart_budget ? options->restart_budget : 16;
+    options->restart_window_ns = bhi_given(options->restart_window_ns, 60ull * 1000000000);
+    options->start_timeout_ns =
+        options->start_timeout_ns ? options->start_timeout_ns : 30ull * 1000000000;
+    options->pool_limit = bhi_given(options->pool_limit, bhi_pool_default_limit());
+    options->kernel_limit = options->kernel_limit ? options->kernel_limit : 1024;
+    options->kernel_limit_bytes =
+        options->kernel_limit_bytes ? options->kernel_limit_bytes : 64ull << 20;
+    options->quarantine_deaths = bhi_given(options->quarantine_deaths, 2);
+    if (options->quarantine_deaths > UINT32_MAX) {
+        options->quarantine_deaths = UINT32_MAX;
+    }
+    options->quarantine_ns = bhi_given(options->quarantine_ns, 600ull * 1000000000);
+    options->spare_kernels = bhi_given(options->spare_kernels, 0);
+    options->quarantine_deadlines = bhi_given(options->quarantine_deadlines, 0);
+    options->device_memory = bhi_given(options->device_memory, 0);
 }
 
 /* A context and what each room keeps for it. */
@@ -102,13 +105,10 @@ static bh_status check_kernel(bh_detail *detail) {
 }
 
 static bh_status check_options(const bh_context_options *options, bh_detail *detail) {
-    if (!options->restart_budget) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.restart_budget is 0");
-    }
     if (options->spares > 64) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.spares is %u, over 64", options->spares);
+                        "bh_context_create: options.spares is %llu, over 64",
+                        (unsigned long long)options->spares);
     }
     if (options->spare_kernels > BHI_USAGE_KERNELS) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -120,10 +120,6 @@ static bh_status check_options(const bh_context_options *options, bh_detail *det
             detail, BH_INVALID_ARGUMENT, 0,
             "bh_context_create: options.worker_idle_ns is %llu: it must be 0, or at least 1 ms",
             (unsigned long long)options->worker_idle_ns);
-    }
-    if (!options->kernel_limit) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.kernel_limit is 0");
     }
     return BH_OK;
 }
@@ -172,17 +168,16 @@ static bh_context *make_context(const bh_context_options *options) {
     bhi_pools_init(context, options->pool_limit);
     bhi_replicas_init(context);
     bhi_usages_init(context->usages);
-    bhi_death_records_init(context->death_records, options->quarantine_deaths,
+    bhi_death_records_init(context->death_records, (uint32_t)options->quarantine_deaths,
                            options->quarantine_ns);
     context->death_records->most_deadlines = options->quarantine_deadlines;
     context->device_memory_limit = options->device_memory;
     context->settings = (struct bhi_context_settings){
-        .spares = options->spares,
+        .spares = (uint32_t)options->spares,
         .spare_kernels = (uint32_t)options->spare_kernels,
         .restart_budget = options->restart_budget,
         .restart_window_ns = options->restart_window_ns,
-        .start_timeout_ns =
-            options->start_timeout_ns ? options->start_timeout_ns : START_TIMEOUT_NS,
+        .start_timeout_ns = options->start_timeout_ns,
         .worker_idle_ns = options->worker_idle_ns,
         .kernel_limit = options->kernel_limit,
         .kernel_limit_bytes = options->kernel_limit_bytes,
@@ -220,12 +215,9 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     }
     *out_context = NULL;
     bh_context_options options;
-    bh_context_options_init(&options);
-    bh_status status = BH_OK;
-    if (given) {
-        status = bhi_layout_take_options(BHI_OURS(bh_context_options), &options, given,
-                                         "bh_context_create", "options", detail);
-    }
+    bh_status status = bhi_layout_take(BHI_OURS(bh_context_options), &options, given,
+                                       "bh_context_create", "options", detail);
+    fill_in(&options);
     if (status != BH_OK || (status = check_options(&options, detail)) != BH_OK ||
         (status = check_host(detail)) != BH_OK) {
         return status;

@@ -83,7 +83,7 @@ static void describe(const struct bhi_msg_device *device, const char *driver, bh
 
 /* Lock held. Appends the devices that the stream's worker has reported; also if that could not
  * start and is gone. |out| has elements of |size| bytes. */
-static void collect(const struct bh_stream *stream, const char *driver, uint8_t *out, size_t size,
+static void collect(const struct bh_stream *stream, const char *driver, void *out, size_t size,
                     size_t capacity, size_t *count) {
     const struct bhi_worker *worker = bhi_stream_worker(stream);
     const struct bhi_msg_device *devices = worker ? worker->devices : stream->seen_devices;
@@ -92,9 +92,9 @@ static void collect(const struct bh_stream *stream, const char *driver, uint8_t 
         if (*count >= capacity) {
             continue;
         }
-        bh_device_info info;
+        bh_device_info info = {.struct_size = sizeof info};
         describe(&devices[i], driver, &info);
-        bhi_layout_give(out + *count * size, size, &info, sizeof info);
+        bhi_layout_put(out, *count, size, &info, sizeof info);
     }
 }
 
@@ -121,20 +121,21 @@ static bool note_absent(struct absent *absent, const char *message) {
     return true;
 }
 
-BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
-                                  size_t device_size, size_t *out_count, bh_detail *detail) {
+BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
+                            size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_devices)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_devices: %s is NULL",
                         out_count ? "out_devices" : "out_count");
     }
     *out_count = 0;
+    size_t size;
     bh_status status = bhi_context_check(context, "bh_devices", detail);
     if (status == BH_OK) {
         status = bhi_callback_check("bh_devices", detail);
     }
     if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_device_info), device_size, "bh_devices",
-                                  "out_devices", detail);
+        status = bhi_layout_stride(BHI_OURS(bh_device_info), out_devices, capacity, "bh_devices",
+                                   "out_devices", &size, detail);
     }
     if (status != BH_OK) {
         return status;
@@ -142,8 +143,7 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
     bh_detail last = {.status = BH_NO_DEVICE};
     struct absent absent = {.names = ""};
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-        bh_stream_options options;
-        bh_stream_options_init(&options);
+        bh_stream_options options = {.struct_size = sizeof options};
         options.device = drivers[i];
         options.name = "devices";
         bh_stream *stream;
@@ -154,7 +154,7 @@ BH_API bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devic
         bh_detail why = {0};
         status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
         bhi_context_lock(context);
-        collect(stream, drivers[i], (uint8_t *)out_devices, device_size, capacity, out_count);
+        collect(stream, drivers[i], out_devices, size, capacity, out_count);
         bhi_context_unlock(context);
         /* A driver that is there and does not start says more than those that are not. */
         if (status != BH_OK && !note_absent(&absent, why.message)) {

@@ -39,7 +39,7 @@
 #define DEVICE_TYPE_CPU  4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */
 
 struct report {
-    uint8_t *checks; /* of |size| bytes each */
+    bh_check *checks; /* of |size| bytes each */
     size_t size;
     size_t capacity;
     size_t count;
@@ -60,8 +60,7 @@ static void __attribute__((format(printf, 7, 8))) add(struct report *report, con
         if (result != BH_CHECK_HOLDS) {
             snprintf(check.advice, sizeof check.advice, "%s", advice);
         }
-        bhi_layout_give(report->checks + report->count * report->size, report->size, &check,
-                        sizeof check);
+        bhi_layout_put(report->checks, report->count, report->size, &check, sizeof check);
     }
     report->count++;
 }
@@ -284,7 +283,7 @@ static void report_driver(struct report *report, const bh_device_info *device) {
 static void report_table(struct report *report, bh_context *context, const char *driver) {
     static const char advice[] =
         "report it, with the output of 'bulkhead doctor --trace-driver' and the distribution";
-    bh_trace trace;
+    bh_trace trace = {.struct_size = sizeof trace};
     bh_detail why = {0};
     size_t count = 0;
     if (bh_trace_driver(context, driver, &trace, NULL, 0, &count, &why) != BH_OK) {
@@ -347,7 +346,7 @@ static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks
     bh_kernel *kernel = NULL;
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    bh_glsl_source_init(&source);
+    source = (bh_glsl_source){.struct_size = sizeof(bh_glsl_source)};
     source.text = grid_source;
     source.length = sizeof grid_source - 1;
     source.name = "grid";
@@ -379,7 +378,7 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     static const char name[] = "wholeGrids";
     static const char advice[] = "a grid of more workgroups than 32 bits count ends LIMIT_EXCEEDED "
                                  "and does not run: split it";
-    bh_verdict verdict = {0};
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     uint32_t marks[2] = {0};
     bh_detail why = *refusal;
     const bh_status status =
@@ -492,7 +491,7 @@ static void report_stream(struct report *report, bh_context *context,
     bh_stream_options options;
     bh_stream *stream = NULL;
     bh_detail refusal = {0};
-    bh_stream_options_init(&options);
+    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.name = "doctor";
     options.device = device->selector;
     options.deadline_ns = GRID_NS;
@@ -516,8 +515,7 @@ static bh_status give(bh_detail *detail, const bh_detail *why) {
  * stream cannot be made. */
 static bh_status report_worker(struct report *report, bh_context *context, bool *out_started,
                                bool *out_remedied, bh_detail *detail) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = "doctor";
     bh_stream *stream;
     bh_status status = bh_stream_create(context, &options, &stream, detail);
@@ -559,7 +557,7 @@ static bh_status report_worker(struct report *report, bh_context *context, bool 
 /* The checks of each device. |started| and |remedied| are report_worker's. */
 static bh_status report_devices(struct report *report, bh_context *context, bool started,
                                 bool remedied, bh_detail *detail) {
-    bh_device_info devices[8];
+    bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     bh_detail why = {0};
     size_t count = 0;
     int length;
@@ -586,20 +584,21 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
     return BH_OK;
 }
 
-BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
-                                 size_t check_size, size_t *out_count, bh_detail *detail) {
+BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
+                           size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_checks)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_doctor: %s is NULL",
                         out_count ? "out_checks" : "out_count");
     }
     *out_count = 0;
+    struct report report = {.checks = out_checks, .capacity = capacity};
     bh_status status = bhi_context_check(context, "bh_doctor", detail);
     if (status == BH_OK) {
         status = bhi_callback_check("bh_doctor", detail);
     }
     if (status == BH_OK) {
-        status =
-            bhi_layout_check(BHI_OURS(bh_check), check_size, "bh_doctor", "out_checks", detail);
+        status = bhi_layout_stride(BHI_OURS(bh_check), out_checks, capacity, "bh_doctor",
+                                   "out_checks", &report.size, detail);
     }
     if (status != BH_OK) {
         return status;
@@ -610,8 +609,6 @@ BH_API bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size
     if (status != BH_OK) {
         return status;
     }
-    struct report report = {
-        .checks = (uint8_t *)out_checks, .size = check_size, .capacity = capacity};
     check_futex(&report);
     check_memfd(&report);
     check_lane(&report);

@@ -31,8 +31,7 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
  * zygote is ready, even if no worker can be started. */
 static bh_status start_zygote(bh_context *context, const char *device, const char *driver,
                               struct bhi_zygote **out_zygote, bh_detail *detail) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.device = device;
     options.name = "trace";
     bh_stream *stream;
@@ -89,26 +88,27 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
     }
 }
 
-BH_API bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trace *out_trace,
-                                       size_t trace_size, bh_traced_call *out_calls,
-                                       size_t capacity, size_t call_size, size_t *out_count,
-                                       bh_detail *detail) {
+BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
+                                 bh_traced_call *out_calls, size_t capacity, size_t *out_count,
+                                 bh_detail *detail) {
     if (!out_trace || !out_count || (capacity && !out_calls)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_trace_driver: %s is NULL",
                         !out_trace   ? "out_trace"
                         : !out_count ? "out_count"
                                      : "out_calls");
     }
+    size_t size;
     bh_status status =
-        bhi_layout_check(BHI_OURS(bh_trace), trace_size, "bh_trace_driver", "out_trace", detail);
+        bhi_layout_check(BHI_OURS(bh_trace), out_trace, "bh_trace_driver", "out_trace", detail);
     if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_traced_call), call_size, "bh_trace_driver",
-                                  "out_calls", detail);
+        status = bhi_layout_stride(BHI_OURS(bh_traced_call), out_calls, capacity, "bh_trace_driver",
+                                   "out_calls", &size, detail);
     }
     if (status != BH_OK) {
         return status;
     }
-    memset(out_trace, 0, trace_size);
+    bh_trace trace = {.struct_size = sizeof trace};
+    bhi_layout_give(out_trace, &trace, sizeof trace);
     *out_count = 0;
     status = bhi_context_check(context, "bh_trace_driver", detail);
     if (status == BH_OK) {
@@ -131,18 +131,16 @@ BH_API bh_status bh_trace_driver_sized(bh_context *context, const char *device, 
         bhi_context_lock(context);
         const struct bhi_trace_page *page = zygote->trace.page;
         if (zygote->trace.state == BHI_TRACE_DONE) {
-            bh_trace trace = {0};
             bhi_trace_read(page, &trace);
             bhi_trace_unknown(page, trace.first_unknown, sizeof trace.first_unknown);
-            bhi_layout_give(out_trace, trace_size, &trace, sizeof trace);
+            bhi_layout_give(out_trace, &trace, sizeof trace);
             for (uint32_t i = 0; i < bhi_trace_call_count(page); i++) {
-                bh_traced_call call;
+                bh_traced_call call = {.struct_size = sizeof call};
                 if (!bhi_trace_call_read(page, i, &call)) {
                     continue;
                 }
                 if (*out_count < capacity) {
-                    bhi_layout_give((uint8_t *)out_calls + *out_count * call_size, call_size, &call,
-                                    sizeof call);
+                    bhi_layout_put(out_calls, *out_count, size, &call, sizeof call);
                 }
                 ++*out_count;
             }

@@ -17,6 +17,7 @@ bh_status bhi_device_list_fetch(bh_context *context, struct bhi_device_list *out
     if (!devices) {
         return BH_NO_MEMORY;
     }
+    devices->struct_size = sizeof *devices;
     bh_status status = bh_devices(context, devices, CAPACITY, &count, detail);
     if (status == BH_OK && count == 0) {
         status = BH_NO_DEVICE;

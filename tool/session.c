@@ -50,9 +50,8 @@ bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_
 
 bh_context *bhi_session_open(const char *command, bool verbose, const char *cache_dir,
                              int *out_exit) {
-    bh_context_options options;
-    bh_context_options_init(&options);
-    options.spares = 0; /* one job runs: a spare worker would only cost time */
+    bh_context_options options = {.struct_size = sizeof options};
+    options.spares = BH_OFF; /* one job runs: a spare worker would only cost time */
     options.cache_dir = cache_dir;
     return bhi_session_open_with(command, verbose, &options, out_exit);
 }

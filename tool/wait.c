@@ -21,6 +21,7 @@ bh_status bhi_wait_event(bh_event *event, bh_verdict *out_verdict, void (*look)(
             look(user);
         }
     }
+    out_verdict->struct_size = sizeof *out_verdict;
     return bh_event_verdict(event, out_verdict);
 }
 

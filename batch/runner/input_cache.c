@@ -133,13 +133,14 @@ void bhi_input_cache_keep(struct bhi_work *work, uint32_t index,
     entry->identity = *identity;
     entry->users = 1;
     entry->bytes = bh_buffer_size(binding->buffer);
-    if (!entry->path || !entry->tensor || bh_buffer_retain(binding->buffer) != BH_OK) {
+    if (!entry->path || !entry->tensor) {
         free(entry->path);
         free(entry->tensor);
         free(entry);
         return;
     }
     entry->buffer = binding->buffer;
+    bh_buffer_retain(entry->buffer);
     pthread_mutex_lock(&runner->lock);
     const bool known = find(runner, binding->in_path, binding->tensor, identity);
     if (!known) {
@@ -164,7 +165,8 @@ bool bhi_input_cache_use(struct bhi_work *work, uint32_t index,
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
     pthread_mutex_lock(&runner->lock);
     struct bhi_input_entry *entry = find(runner, binding->in_path, binding->tensor, identity);
-    if (entry && bh_buffer_retain(entry->buffer) == BH_OK) {
+    if (entry) {
+        bh_buffer_retain(entry->buffer);
         entry->users++;
         entry->used = ++runner->ticks;
         work->inputs[index] = entry;

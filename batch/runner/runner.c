@@ -35,6 +35,7 @@ static void on_end(bh_event *event, void *user) {
     struct bhi_work *work = user;
     struct bhi_runner *runner = work->runner;
     const bool is_ready = bh_event_query(event) == BH_EVENT_READY;
+    work->attempt.verdict.struct_size = sizeof work->attempt.verdict;
     if (bh_event_verdict(event, &work->attempt.verdict) != BH_OK) {
         abort(); /* impossible: the event has ended */
     }
@@ -66,6 +67,7 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
         .push_size = request->push.size,
     };
     const bh_submit_info info = {
+        .struct_size = sizeof info,
         .commands = work->pieces.count ? work->pieces.commands : &dispatch,
         .command_count = work->pieces.count ? work->pieces.count : 1,
         .deadline_ns = bhi_work_deadline(work),
@@ -96,8 +98,7 @@ static void launch(struct bhi_work *work) {
     work->attempt.started = true;
     work->attempt.deadline_ns = bhi_work_deadline(work);
     if (!work->attempt.deadline_ns) {
-        bh_stream_options defaults;
-        bh_stream_options_init(&defaults);
+        bh_stream_options defaults = {.struct_size = sizeof defaults};
         work->attempt.deadline_ns = defaults.deadline_ns;
     }
     bhi_queue_started(runner->queue, work->job, work->stream);

@@ -61,7 +61,7 @@ static struct bhi_template_entry *entry_of(struct bhi_list *node) {
 }
 
 static void free_entry(struct bhi_template_entry *entry) {
-    (void)bh_template_release(entry->template_);
+    bh_template_release(entry->template_);
     free(entry->key);
     free(entry);
 }
@@ -71,9 +71,10 @@ static bool find(struct bhi_work *work, const char *key) {
     struct bhi_runner *runner = work->runner;
     BHI_LIST_EACH(node, &runner->templates) {
         struct bhi_template_entry *entry = entry_of(node);
-        if (strcmp(entry->key, key) != 0 || bh_template_retain(entry->template_) != BH_OK) {
+        if (strcmp(entry->key, key) != 0) {
             continue;
         }
+        bh_template_retain(entry->template_);
         entry->used = ++runner->ticks;
         work->template_ = entry->template_;
         return true;
@@ -86,8 +87,7 @@ static bool find(struct bhi_work *work, const char *key) {
 static void keep(struct bhi_work *work, char *key) {
     struct bhi_runner *runner = work->runner;
     struct bhi_template_entry *entry = calloc(1, sizeof *entry);
-    if (!entry || bh_template_retain(work->template_) != BH_OK) {
-        free(entry);
+    if (!entry) {
         free(key);
         return;
     }
@@ -102,6 +102,7 @@ static void keep(struct bhi_work *work, char *key) {
     }
     entry->key = key;
     entry->used = ++runner->ticks;
+    bh_template_retain(work->template_);
     entry->template_ = work->template_;
     bhi_list_append(&runner->templates, &entry->node);
     runner->template_count++;

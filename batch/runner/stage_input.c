@@ -117,7 +117,7 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
         work->reads[index] = mark_of(&before);
         return take_array(work, binding);
     }
-    bh_file_source_init(&source);
+    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.path = binding->in_path;
     source.tensor = binding->tensor;
     source.stream = work->runner->streams[work->stream].stream; /* its tenant is also the file's */

@@ -36,7 +36,7 @@ static bh_status make_stream(struct bhi_runner *runner, uint32_t index, const ch
     const struct bhi_runner_options *given = runner->options;
     bh_stream_options options;
     char name[64];
-    bh_stream_options_init(&options);
+    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     snprintf(name, sizeof name, "batch-%u", index);
     options.name = name;
     options.device = device;
@@ -46,10 +46,10 @@ static bh_status make_stream(struct bhi_runner *runner, uint32_t index, const ch
         options.compile_deadline_ns = given->compile_deadline_ns;
     }
     if (given->limits_grace) {
-        options.grace_ns = given->grace_ns;
+        options.grace_ns = given->grace_ns ? given->grace_ns : BH_OFF;
     }
     if (kind->limits_memory) {
-        options.memory_limit = kind->memory_limit;
+        options.memory_limit = kind->memory_limit ? kind->memory_limit : BH_OFF;
     }
     bhi_work_list_init(&runner->streams[index].staged);
     return bh_stream_create(given->context, &options, &runner->streams[index].stream, detail);

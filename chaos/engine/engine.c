@@ -62,13 +62,13 @@ static bool refuse(struct bhi_complaint *complaint, const char *what, bh_status 
 static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     bh_context_options options;
     bh_detail detail = {0};
-    bh_context_options_init(&options);
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.spares = 1;
     /* The run checks how every event ends, not how many deaths of workers a stream may have. So the
      * budget never makes a stream UNAVAILABLE, and no kernel is quarantined for the deaths. */
     options.restart_budget = 1000000;
-    options.quarantine_deaths = 0;
-    options.quarantine_ns = 0;
+    options.quarantine_deaths = BH_OFF;
+    options.quarantine_ns = BH_OFF;
     options.start_timeout_ns = worker_start_ns * run->slowness;
     options.pool_limit = pool_bytes; /* a growing pool would look like a leak */
     options.runtime_dir = run->runtime_parent;
@@ -86,7 +86,7 @@ static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *compla
         bh_stream_options options;
         bh_detail detail = {0};
         struct bhi_run_stream *stream = &run->streams[i];
-        bh_stream_options_init(&options);
+        options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
         snprintf(name, sizeof name, "chaos-%u", i);
         options.name = name;
         options.device = run->options->device;
@@ -111,7 +111,7 @@ static bool make_kernel(struct bhi_chaos_run *run, const char *name, bool truste
                         struct bhi_complaint *complaint) {
     bh_kernel_options options;
     bh_detail detail = {0};
-    bh_kernel_options_init(&options);
+    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.name = name;
     options.trusted = trusted;
     const bh_status status =
@@ -139,7 +139,7 @@ static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *compla
  * make something fail. */
 static bool await_streams(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < run->stream_count; i++) {
-        bh_kernel_info info;
+        bh_kernel_info info = {.struct_size = sizeof info};
         bh_detail detail = {0};
         const uint64_t end_ns = bhi_run_now(run) + start_limit_ns * run->slowness;
         bh_status status;

@@ -22,12 +22,13 @@ static size_t list_devices(const struct bhi_look *look, bh_device_info out[BHI_L
     bh_context_options options;
     bh_context *context = NULL;
     size_t count = 0;
-    bh_context_options_init(&options);
-    options.spares = 0; /* a spare one would be on the device */
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
+    options.spares = BH_OFF; /* a spare one would be on the device */
     options.runtime_dir = look->runtime_parent;
     if (bh_context_create(&options, &context, NULL) != BH_OK) {
         return 0;
     }
+    out->struct_size = sizeof *out;
     if (bh_devices(context, out, BHI_LOOK_DEVICES, &count, NULL) != BH_OK) {
         count = 0;
     }

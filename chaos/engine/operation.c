@@ -81,6 +81,7 @@ void bhi_operation_read(struct bhi_operation *operation, uint64_t patience_ns, u
 
 void bhi_operation_await(struct bhi_operation *operation, uint64_t patience_ns, uint64_t start_ns) {
     const bh_status status = bh_event_wait(operation->event, patience_ns);
+    operation->first_look.struct_size = sizeof operation->first_look;
     operation->lost =
         status == BH_TIMEOUT || bh_event_verdict(operation->event, &operation->first_look) != BH_OK;
     operation->first_look.message[0] = 0;
@@ -92,7 +93,7 @@ void bhi_operation_await(struct bhi_operation *operation, uint64_t patience_ns, 
 /* Looks again at state, wait and verdict. Returns true if an answer differs. */
 static bool looks_different(const struct bhi_operation *operation) {
     const bh_verdict *a = &operation->first_look;
-    bh_verdict again;
+    bh_verdict again = {.struct_size = sizeof again};
     if (bh_event_query(operation->event) != operation->state ||
         bh_event_wait(operation->event, 0) != operation->waited || operation->waited != a->status ||
         bh_event_verdict(operation->event, &again) != BH_OK) {

@@ -56,8 +56,7 @@ static struct bhi_operation *begin(struct bhi_chaos_run *run, uint32_t stream, u
 }
 
 static bh_status make_output(struct bhi_chaos_run *run, struct bhi_operation *operation) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = run->streams[operation->stream].stream;
     options.memory = operation->on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST;
     return bh_buffer_create_with(run->context, operation->words * sizeof(uint32_t), &options,
@@ -96,7 +95,8 @@ static void hand_over(struct bhi_chaos_run *run, struct bhi_operation *operation
 
 static bh_status submit_command(struct bhi_chaos_run *run, struct bhi_operation *operation,
                                 const bh_command *command, bh_event *wait, uint64_t deadline_ns) {
-    const bh_submit_info info = {.commands = command,
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = command,
                                  .command_count = 1,
                                  .waits = &wait,
                                  .wait_count = wait ? 1 : 0,
@@ -139,7 +139,8 @@ bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint
     operation->words = plan->work.words;
     const char *call = "bh_buffer_create_with";
     bh_status status = BH_OK;
-    if (plan->reuses && bh_buffer_retain(plan->reuses->output) == BH_OK) {
+    if (plan->reuses) {
+        bh_buffer_retain(plan->reuses->output);
         operation->output = plan->reuses->output;
         operation->on_device = plan->reuses->on_device;
         operation->home = plan->reuses->home;

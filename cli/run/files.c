@@ -123,8 +123,7 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
         bhi_ending_blame(BH_LOAD_FAILED);
         return BHI_EXIT_USAGE;
     }
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.memory = bhi_memory_for(request->memory, binding->array.bytes);
     if (options.memory != BH_MEMORY_HOST) {
         options.stream = stream;

@@ -54,7 +54,7 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
                           ? BHI_EXIT_READY
                           : bhi_session_fail(command, file->path, make->status, &make->detail);
     } else {
-        (void)bh_kernel_release(make->kernel);
+        bh_kernel_release(make->kernel);
     }
     free(make);
     return exit_status;

@@ -102,7 +102,7 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
         return NULL;
     }
     opening->context = context;
-    bh_file_source_init(&opening->source);
+    opening->source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
     opening->source.stream = stream; /* its tenant is also the file's */
@@ -122,7 +122,7 @@ void bhi_run_end_loads(struct bhi_run_request *request) {
         return;
     }
     (void)pthread_join(opening->thread, NULL);
-    (void)bh_buffer_release(opening->buffer);
+    bh_buffer_release(opening->buffer);
     free(opening);
     request->opening = NULL;
 }

@@ -130,6 +130,7 @@ static int match(struct bhi_run *run) {
     if (!info) {
         return bhi_run_out_of_memory(run);
     }
+    info->struct_size = sizeof *info;
     bh_status status = bh_kernel_reflect(run->kernel, run->stream, reflect_limit_ns, info, &detail);
     if (status != BH_OK) {
         exit_status =

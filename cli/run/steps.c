@@ -41,8 +41,7 @@ int bhi_run_out_of_memory(const struct bhi_run *run) {
  */
 
 static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail *detail) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = run->request.command;
     options.device = device;
     if (run->request.deadline_ns) {
@@ -52,11 +51,11 @@ static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail 
         options.compile_deadline_ns = run->request.compile_deadline_ns;
     }
     if (run->request.limits_grace) {
-        options.grace_ns = run->request.grace_ns;
+        options.grace_ns = run->request.grace_ns ? run->request.grace_ns : BH_OFF;
     }
     options.tenant = run->request.tenant;
     if (run->request.limits_memory) {
-        options.memory_limit = run->request.memory_limit;
+        options.memory_limit = run->request.memory_limit ? run->request.memory_limit : BH_OFF;
     }
     return bh_stream_create(run->context, &options, &run->stream, detail);
 }
@@ -135,8 +134,7 @@ int bhi_run_choose_memory(struct bhi_run *run) {
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = run->stream;
     options.memory = request->memory;
     const bh_status status = bh_buffer_create_with(run->context, 0, &options, &probe, &detail);
@@ -260,7 +258,8 @@ static int submit_round(struct bhi_run *run, const bh_command *commands, uint32_
                         struct times *times, uint64_t round) {
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < count && exit_status == BHI_EXIT_READY; i++) {
-        const bh_submit_info info = {.commands = &commands[i],
+        const bh_submit_info info = {.struct_size = sizeof info,
+                                     .commands = &commands[i],
                                      .command_count = 1,
                                      .deadline_ns = run->request.deadline_ns,
                                      .flags = run->request.time ? BH_SUBMIT_TIMED : 0};

@@ -5,7 +5,6 @@
 #define BULKHEAD_ARRAY_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,12 +48,12 @@ typedef enum bh_number_kind {
     BH_NUMBER_BOOL = 6,    /* 8 bits */
 } bh_number_kind;
 
-/* An array in a buffer: DLPack's DLTensor without its pointers. Call bh_description_init first. */
+/* An array in a buffer: DLPack's DLTensor without its pointers. */
 typedef struct bh_description {
-    size_t struct_size;  /* set by bh_description_init */
+    size_t struct_size;  /* sizeof(bh_description) */
     bh_number_kind kind; /* of one number */
     uint32_t bits;       /* of one number */
-    uint32_t lanes;      /* numbers in an element, 1 to 65535; default 1 */
+    uint32_t lanes;      /* numbers in an element, at most 65535; default 1 */
     uint32_t rank;       /* dimensions, at most BH_MAX_RANK; 0: a single element */
     bool strided;        /* false: rows follow each other without gaps, and |strides| is ignored */
     uint64_t offset;     /* bytes from the beginning of the buffer to element 0, 0, … */
@@ -62,10 +61,6 @@ typedef struct bh_description {
     int64_t strides[BH_MAX_RANK]; /* in elements; may be 0 or negative */
 } bh_description;
 
-/* Sets struct_size and lanes. The caller sets kind and bits. */
-BH_INLINE void bh_description_init(bh_description *description) {
-    bh_description_init_sized(description, sizeof *description);
-}
 /* Attaches a copy of |description| to the buffer, in place of an earlier one; NULL removes it. Each
  * element must lie in the buffer. Neither the number of elements nor their bytes may exceed 2^63
  * - 1. Changes no content, and may be called while the buffer is in use. Returns BH_OK,
@@ -75,8 +70,7 @@ BH_API BH_MUST_USE bh_status bh_buffer_set_description(bh_buffer *buffer,
                                                        bh_detail *detail);
 /* Returns the buffer's description, with its strides filled in. A loaded buffer without one is
  * described as the array that bh_buffer_array returns (both F8 types as FLOAT of 8 bits). Any other
- * buffer is an array of bytes: UINT, 8 bits, rank 1. Call bh_description_init on |out_description|
- * first. */
+ * buffer is an array of bytes: UINT, 8 bits, rank 1. Set out_description->struct_size first. */
 BH_API BH_MUST_USE bh_status bh_buffer_description(bh_buffer *buffer,
                                                    bh_description *out_description,
                                                    bh_detail *detail);

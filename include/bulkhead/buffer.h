@@ -3,7 +3,6 @@
 #define BULKHEAD_BUFFER_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,19 +41,14 @@ typedef enum bh_buffer_flags {
     BH_BUFFER_UNINITIALIZED = 1,
 } bh_buffer_flags;
 
-/* How to create a buffer. Call bh_buffer_options_init first. */
+/* How to create a buffer. */
 typedef struct bh_buffer_options {
-    size_t struct_size; /* set by bh_buffer_options_init */
+    size_t struct_size; /* sizeof(bh_buffer_options) */
     bh_stream *stream;  /* the stream that will use the buffer most; NULL: not known. The buffer
                            keeps a reference to it only if it is in device memory */
     uint32_t flags;     /* bh_buffer_flags */
     uint64_t memory;    /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
 } bh_buffer_options;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_buffer_options_init(bh_buffer_options *options) {
-    bh_buffer_options_init_sized(options, sizeof *options);
-}
 
 /* Creates a buffer as bh_buffer_create does. |options| may be NULL.
  *
@@ -160,9 +154,9 @@ BH_API uint64_t bh_buffer_version(const bh_buffer *buffer);
 /* Returns the buffer's size; 0 for NULL and for a released buffer. */
 BH_API uint64_t bh_buffer_size(const bh_buffer *buffer);
 /* Adds a reference. */
-BH_API bh_status bh_buffer_retain(bh_buffer *buffer);
+BH_API void bh_buffer_retain(bh_buffer *buffer);
 /* Drops a reference. Submissions that use the buffer keep it alive until they have ended (B2). */
-BH_API bh_status bh_buffer_release(bh_buffer *buffer);
+BH_API void bh_buffer_release(bh_buffer *buffer);
 
 #ifdef __cplusplus
 }

@@ -9,12 +9,16 @@
  *
  * Units. Times are nanoseconds of CLOCK_MONOTONIC. Sizes and offsets are bytes.
  *
- * Timeouts. A timeout_ns argument is relative. 0 does not wait. BH_FOREVER waits without limit.
+ * Timeouts. A timeout_ns argument is relative. BH_NOW (0) does not wait. BH_FOREVER waits without limit.
  *
  * Deadlines. A deadline limits how long a worker may take. It is a field of a struct, and its name
  * ends in deadline_ns or timeout_ns. 0 selects the default, which the comment of the field names.
- * BH_FOREVER removes the limit. Other fields in nanoseconds are not deadlines; their comments say
- * what 0 means.
+ * BH_FOREVER removes the limit.
+ *
+ * Structs. One that may grow begins with struct_size: set it to its sizeof, also where the library
+ * fills it in, and in the first element of an array that the library fills in. A field that is 0
+ * (BH_DEFAULT) has the default that its comment names, so {.struct_size = sizeof options} is all
+ * defaults.
  *
  * Threads. Every function may be called from any thread. A function blocks only where its comment
  * says so. A completion callback must not block: a call that would have to wait there returns
@@ -45,8 +49,7 @@
  * bh_context_destroy.
  *
  * Versions. New fields are added at the end of a struct. A program that was built with an older 0.2
- * works with a newer library 0.2: the inline functions and struct_size pass the sizes of the
- * program's structs to the library. A call returns BH_INVALID_ARGUMENT if the library does not know
+ * works with a newer library 0.2. A call returns BH_INVALID_ARGUMENT if the library does not know
  * a size, or if the program sets a field that the library does not have (docs/abi.md). */
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
@@ -63,7 +66,6 @@
 #include <bulkhead/inspect.h>
 #include <bulkhead/kernel.h>
 #include <bulkhead/quarantine.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/status.h>
 #include <bulkhead/stream.h>
 #include <bulkhead/submit.h>

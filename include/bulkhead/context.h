@@ -3,7 +3,6 @@
 #define BULKHEAD_CONTEXT_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,13 +24,13 @@ typedef enum bh_log_level {
  * may (bh_event_on_end). */
 typedef void (*bh_log_callback)(bh_log_level level, const char *line, void *user);
 
-/* How a context works. Call bh_context_options_init first. */
+/* How a context works. */
 typedef struct bh_context_options {
-    size_t struct_size;      /* set by bh_context_options_init */
-    const char *worker_path; /* the bulkhead-worker executable; NULL: $BULKHEAD_WORKER (not in a
+    size_t struct_size;         /* sizeof(bh_context_options) */
+    const char *worker_path;    /* the bulkhead-worker executable; NULL: $BULKHEAD_WORKER (not in a
                                 set-uid program), then beside or below the library, then the
                                 installed one */
-    const char *runtime_dir; /* where the context makes its private folder, mode 0700; NULL:
+    const char *runtime_dir;    /* where the context makes its private folder, mode 0700; NULL:
                                 $XDG_RUNTIME_DIR if no other user can write to it and its path is
                                 no longer than 56 bytes, otherwise /tmp.
                                 |runtime_dir| must be one of two: owned by the effective user and
@@ -40,31 +39,33 @@ typedef struct bh_context_options {
                                 of more than 56 bytes, or that is not UTF-8 or has control
                                 characters, is INVALID_ARGUMENT.
                                 The library removes what killed programs left there */
-    uint32_t spares;         /* ready workers for each device and memory limit in use; default 1 */
-    uint32_t restart_budget; /* how many counted deaths of its workers within restart_window_ns a
+    uint64_t spares;            /* ready workers for each device and memory limit in use; default 1;
+                                BH_OFF: none */
+    uint32_t restart_budget;    /* how many counted deaths of its workers within restart_window_ns a
                                 stream survives; one more makes it UNAVAILABLE. At least 1; default
                                 16. A death counts only if the worker had completed nothing and no
                                 submission is to blame. The second counted death in a row delays the
                                 next worker by 10 ms; each further one doubles the delay, to at most
                                 1 s */
-    uint64_t restart_window_ns;  /* the budget refills evenly, but not between failed starts in a
+    uint64_t restart_window_ns; /* the budget refills evenly, but not between failed starts in a
                                     row; an empty one is full again after this time. A stream whose
                                     budget is spent stays UNAVAILABLE for this time; default 60 s;
-                                    0: no death counts */
-    uint64_t start_timeout_ns;   /* a worker that is not ready after this time is killed; default
+                                    BH_OFF: no death counts */
+    uint64_t start_timeout_ns;  /* a worker that is not ready after this time is killed; default
                                     30 s */
-    uint64_t pool_limit;         /* bytes of released buffers to keep for new buffers: so many bytes
+    uint64_t pool_limit;        /* bytes of released buffers to keep for new buffers: so many bytes
                                    in the host, and so many in GPUs. Memory in use does not count;
-                                   default a 16th of the machine's memory, at most 1 GiB; 0: none */
-    uint32_t kernel_limit;       /* kernels that a worker keeps, at least 1; default 1024. It drops
+                                   default a 16th of the machine's memory, at most 1 GiB; BH_OFF:
+                                   none */
+    uint32_t kernel_limit;      /* kernels that a worker keeps, at least 1; default 1024. It drops
                                    the least recently used ones, and gets them again when they are
                                    used again. Kernels in flight stay (docs/kernels.md) */
     uint64_t kernel_limit_bytes; /* bytes of SPIR-V that a worker keeps; default 64 MiB */
-    uint32_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
-                                    refused (quarantine.h); default 2; 0: never */
+    uint64_t quarantine_deaths;  /* a kernel that has ended this many workers of one tenant is
+                                    refused (quarantine.h); default 2; BH_OFF: never */
     uint64_t quarantine_ns;  /* how long a kernel stays quarantined after its last death, and how
                                 long one whose compilation ended its worker is refused; default 10
-                                min; 0: no kernel is refused */
+                                min; BH_OFF: no kernel is refused */
     const char *cache_dir;   /* folder for pipeline caches, so that another process need not compile
                                 again; NULL: none. Created with mode 0700 if it is missing. It holds
                                 a file for each tenant, device, driver and kernel. A user who can
@@ -76,28 +77,23 @@ typedef struct bh_context_options {
                                 such as how long a kernel took to compile); NULL: lines are
                                 dropped */
     void *log_user;          /* passed to |log| */
-    uint64_t worker_idle_ns; /* default 0: a stream has a worker from its creation on. Otherwise a
+    uint64_t worker_idle_ns; /* by default a stream has a worker from its creation on. Otherwise a
                                 stream gets its worker with its first submission, or with
                                 bh_stream_wait_ready. A worker that is idle ends after this time or
                                 later, at most after twice this time. The next submission starts
                                 another one. So there may be many more streams than workers. At
-                                least 1 ms. BH_FOREVER: an idle worker stays */
-    uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default 0: no limit
+                                least 1 ms. BH_NEVER: an idle worker stays */
+    uint64_t device_memory;  /* limit of all buffers in device memory, in bytes; default: no limit
                                 (D6). What is kept there for new buffers counts, and makes room */
-    uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default 0:
+    uint64_t spare_kernels;  /* how many kernels a spare worker learns, at most 32; default:
                                 none. A spare (see |spares|) waits for a new stream or a restart,
                                 and compiles the kernels that one tenant uses most on its device;
                                 then it serves that tenant alone (docs/spares.md) */
     uint64_t
         quarantine_deadlines; /* a kernel whose last launches, this many of one tenant, have all
-                                      passed their deadline is refused (quarantine.h); default 0:
+                                      passed their deadline is refused (quarantine.h); default:
                                       never */
 } bh_context_options;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_context_options_init(bh_context_options *options) {
-    bh_context_options_init_sized(options, sizeof *options);
-}
 
 /* Creates a context: its threads and its private folder. It starts no worker.
  * |options| may be NULL. Returns BH_OK;
@@ -145,6 +141,7 @@ BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 /* What the context's memory pools keep, and what they have done so far. Except where a field says
  * so, this is about memory of the host. */
 typedef struct bh_pool_stats {
+    size_t struct_size;     /* sizeof(bh_pool_stats) */
     uint64_t bytes;         /* kept now, of released buffers */
     uint64_t blocks;        /* kept now */
     uint64_t hits;          /* buffers that were made of kept memory */
@@ -167,13 +164,12 @@ typedef struct bh_pool_stats {
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
 /* Fills in what the pools keep. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
-BH_INLINE BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
-                                                      bh_detail *detail) {
-    return bh_context_pool_stats_sized(context, out_stats, sizeof *out_stats, detail);
-}
+BH_API BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
+                                                   bh_detail *detail);
 
 /* What the context keeps of kernels, and what it has done so far. */
 typedef struct bh_kernel_stats {
+    size_t struct_size;  /* sizeof(bh_kernel_stats) */
     uint64_t kernels;    /* distinct kernels now; several handles of one kernel count once */
     uint64_t bytes;      /* of SPIR-V in them */
     uint64_t shared;     /* kernel creations that found an equal kernel */
@@ -185,11 +181,8 @@ typedef struct bh_kernel_stats {
 
 /* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is
  * zero. */
-BH_INLINE BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
-                                                        bh_kernel_stats *out_stats,
-                                                        bh_detail *detail) {
-    return bh_context_kernel_stats_sized(context, out_stats, sizeof *out_stats, detail);
-}
+BH_API BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
+                                                     bh_kernel_stats *out_stats, bh_detail *detail);
 
 #ifdef __cplusplus
 }

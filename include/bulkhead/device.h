@@ -3,7 +3,6 @@
 #define BULKHEAD_DEVICE_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@ extern "C" {
 
 /* A Vulkan device. */
 typedef struct bh_device_info {
+    size_t struct_size;             /* sizeof(bh_device_info) */
     char selector[48];              /* for bh_stream_options.device */
     char name[256];                 /* VkPhysicalDeviceProperties.deviceName */
     char driver[256];               /* VkPhysicalDeviceDriverProperties.driverName */
@@ -51,10 +51,8 @@ typedef struct bh_device_info {
  * value create a new context. Fills in at most |capacity| elements; *out_count is how many devices
  * there are. Blocks, at most 30 s a driver. Not in a completion callback. Returns BH_OK if there is
  * a device; otherwise the reason: BH_NO_DEVICE, BH_UNAVAILABLE, BH_SYSTEM. */
-BH_INLINE BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
-                                           size_t capacity, size_t *out_count, bh_detail *detail) {
-    return bh_devices_sized(context, out_devices, capacity, sizeof *out_devices, out_count, detail);
-}
+BH_API BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
+                                        size_t capacity, size_t *out_count, bh_detail *detail);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,6 @@
 #define BULKHEAD_DOCTOR_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +21,7 @@ typedef enum bh_check_result {
 
 /* One check and its result. */
 typedef struct bh_check {
+    size_t struct_size;     /* sizeof(bh_check) */
     char group[16];         /* "kernel", "sandbox", "driver" */
     char name[48];          /* of the layer, feature or guarantee */
     bool required;          /* workers do not start without it */
@@ -36,10 +36,8 @@ typedef struct bh_check {
  * elements; *out_count is how many checks there are. Blocks, at most 30 s a driver. Not in a
  * completion callback. Returns BH_OK if the probes ran, whatever they found; BH_NO_MEMORY,
  * BH_SYSTEM, BH_CLOSED. */
-BH_INLINE BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks,
-                                          size_t capacity, size_t *out_count, bh_detail *detail) {
-    return bh_doctor_sized(context, out_checks, capacity, sizeof *out_checks, out_count, detail);
-}
+BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
+                                       size_t *out_count, bh_detail *detail);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,6 @@
 #define BULKHEAD_EVENT_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <bulkhead/verdict.h>
 #include <stddef.h>
@@ -73,9 +72,7 @@ BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback 
 /* Returns the state now. NULL and a released event are POISONED, so that no loop waits for them. */
 BH_API bh_event_state bh_event_query(bh_event *event);
 /* Fills in *out_verdict, also of a READY event. Returns BH_OK, or BH_PENDING. */
-BH_INLINE BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
-    return bh_event_verdict_sized(event, out_verdict, sizeof *out_verdict);
-}
+BH_API BH_MUST_USE bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict);
 /* Cancels a submission. A queued one never runs (executed no). A running one ends as at its
  * deadline (executed unknown): it stops cooperatively, or its worker is killed. The call does not
  * wait. The event ends CANCELLED, unless the submission ends in another way first. Returns BH_OK,
@@ -84,9 +81,9 @@ BH_API BH_MUST_USE bh_status bh_event_cancel(bh_event *event);
 /* Returns the event's id, unique in its context; 0 for NULL and for a released event. */
 BH_API uint64_t bh_event_id(const bh_event *event);
 /* Adds a reference. */
-BH_API bh_status bh_event_retain(bh_event *event);
+BH_API void bh_event_retain(bh_event *event);
 /* Drops a reference. The submission goes on. */
-BH_API bh_status bh_event_release(bh_event *event);
+BH_API void bh_event_release(bh_event *event);
 
 #ifdef __cplusplus
 }

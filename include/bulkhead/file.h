@@ -4,7 +4,6 @@
 
 #include <bulkhead/array.h>
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,16 +19,16 @@ typedef enum bh_file_format {
     BH_FILE_SAFETENSORS = 3, /* the tensor named |tensor| of a .safetensors */
 } bh_file_format;
 
-/* A file, and what to read of it. Call bh_file_source_init first. */
+/* A file, and what to read of it. */
 typedef struct bh_file_source {
-    size_t struct_size;    /* set by bh_file_source_init */
-    const char *path;      /* opened for reading; links are followed; NULL (default): use |fd| */
-    int fd;                /* an open file; -1 (default): use |path|. The library opens the file
-                              again, so the position of |fd| does not move. The caller may close it
-                              after the call */
+    size_t struct_size;    /* sizeof(bh_file_source) */
+    const char *path;      /* opened for reading; links are followed; NULL: use |fd| */
+    int fd;                /* if |path| is NULL: an open file. The library opens it again, so the
+                              position of |fd| does not move. The caller may close it after the
+                              call */
     bh_file_format format; /* what to read */
     uint64_t offset;       /* RAW: of the first byte */
-    uint64_t size;         /* RAW: bytes; BH_WHOLE_SIZE (default): to the end of the file */
+    uint64_t size;         /* RAW: bytes; default, and BH_WHOLE_SIZE: to the end of the file */
     const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
     uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
     uint64_t deadline_ns;       /* how long the load (into device memory: each piece) may take, once
@@ -40,11 +39,6 @@ typedef struct bh_file_source {
     const char *tenant;         /* the tenant whose loader reads the file (T1). NULL (default): that
                                    of |stream|, or ""; at most 63 bytes */
 } bh_file_source;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_file_source_init(bh_file_source *source) {
-    bh_file_source_init_sized(source, sizeof *source);
-}
 
 /* Creates a buffer whose content is loaded from a file (B7). The buffer has its size when the call
  * returns. Its content is PENDING until a loader has read the file. A loader is a sandboxed worker
@@ -96,6 +90,7 @@ BH_API BH_MUST_USE bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t
 
 /* The array that a buffer was loaded from. */
 typedef struct bh_array_info {
+    size_t struct_size;          /* sizeof(bh_array_info) */
     bh_dtype dtype;              /* of its elements; BH_DTYPE_NONE: raw bytes */
     uint32_t rank;               /* dimensions; 0: one element, or raw bytes */
     uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
@@ -103,13 +98,12 @@ typedef struct bh_array_info {
 
 /* Returns the type and shape that the file's header gives. BH_INVALID_ARGUMENT: the buffer is not
  * from a file. */
-BH_INLINE BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
-                                                bh_detail *detail) {
-    return bh_buffer_array_sized(buffer, out_info, sizeof *out_info, detail);
-}
+BH_API BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
+                                             bh_detail *detail);
 
 /* An array in a file. */
 typedef struct bh_file_tensor {
+    size_t struct_size;          /* sizeof(bh_file_tensor) */
     bh_dtype dtype;              /* of its elements; BH_DTYPE_NONE: the library does not know the
                                     type, and bh_buffer_from_file refuses this array */
     uint32_t rank;               /* dimensions; 0: one element */
@@ -132,12 +126,9 @@ typedef struct bh_file_tensor {
  *
  * Blocks, at most header_timeout_ns. Not in a completion callback. Returns what bh_buffer_from_file
  * returns. */
-BH_INLINE BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *source,
-                                                bh_file_tensor *out_tensors, size_t capacity,
-                                                size_t *out_count, bh_detail *detail) {
-    return bh_file_tensors_sized(context, source, out_tensors, capacity, sizeof *out_tensors,
-                                 out_count, detail);
-}
+BH_API BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *source,
+                                             bh_file_tensor *out_tensors, size_t capacity,
+                                             size_t *out_count, bh_detail *detail);
 
 #ifdef __cplusplus
 }

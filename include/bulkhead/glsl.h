@@ -4,7 +4,6 @@
 
 #include <bulkhead/detail.h>
 #include <bulkhead/kernel.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,10 +34,9 @@ typedef enum bh_language {
     BH_LANGUAGE_HLSL, /* as glslang reads it */
 } bh_language;
 
-/* A compute shader's source. Nothing of it needs to outlive the call. Call bh_glsl_source_init
- * first. */
+/* A compute shader's source. Nothing of it needs to outlive the call. */
 typedef struct bh_glsl_source {
-    size_t struct_size;            /* set by bh_glsl_source_init */
+    size_t struct_size;            /* sizeof(bh_glsl_source) */
     const char *text;              /* the source */
     size_t length;                 /* of |text|; 0 (default): up to its NUL */
     const char *name;              /* for messages, such as the file's name; NULL: "kernel.comp" */
@@ -46,24 +44,19 @@ typedef struct bh_glsl_source {
     uint32_t define_count;         /* at most 256 */
     const bh_glsl_include *includes; /* all that #include finds */
     uint32_t include_count;          /* at most 1024 */
-    bool optimize; /* true (default): optimises, keeping names and specialization constants; buffers
-                      used only by dead code must not be bound. false: they must be */
-    uint64_t deadline_ns;  /* of the compile, from its turn on; default 60 s */
-    char *log;             /* receives the compiler's errors and warnings, NUL-terminated: lines
+    bool unoptimized;     /* false (default): optimises, keeping names and specialization constants;
+                         buffers used only by dead code must not be bound. true: they must be */
+    uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
+    char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
                              such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
                              there are none; NULL (default): they are dropped */
-    size_t log_size;       /* of |log|; at most 32 KiB are used */
-    bh_language language;  /* of |text|; default GLSL */
-    const char *entry;     /* HLSL: the entry point, as options->entry of bh_kernel_create_glsl,
+    size_t log_size;      /* of |log|; at most 32 KiB are used */
+    bh_language language; /* of |text|; default GLSL */
+    const char *entry;    /* HLSL: the entry point, as options->entry of bh_kernel_create_glsl,
                               which has precedence; NULL: not named. GLSL: NULL or "main" */
-    const char *tenant;    /* for whom it is compiled, as bh_stream_options.tenant; NULL: "" */
+    const char *tenant;   /* for whom it is compiled, as bh_stream_options.tenant; NULL: "" */
     uint64_t memory_limit; /* bytes that the compiler may use, at least 64 MiB; default 1 GiB */
 } bh_glsl_source;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_glsl_source_init(bh_glsl_source *source) {
-    bh_glsl_source_init_sized(source, sizeof *source);
-}
 
 /* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The entry point of the module is
  * always "main". In a GLSL source it is the function main. In an HLSL source it is the function
@@ -124,9 +117,9 @@ BH_API BH_MUST_USE bh_status bh_module_kernel(bh_module *module, const bh_kernel
  * while the compile is pending, and if the compiler crashed. */
 BH_API size_t bh_module_log(bh_module *module, char *text, size_t size);
 /* Adds a reference. */
-BH_API bh_status bh_module_retain(bh_module *module);
+BH_API void bh_module_retain(bh_module *module);
 /* Drops a reference. A compile that is pending goes on. */
-BH_API bh_status bh_module_release(bh_module *module);
+BH_API void bh_module_release(bh_module *module);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,6 @@
 #include <bulkhead/array.h>
 #include <bulkhead/detail.h>
 #include <bulkhead/kernel.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +52,7 @@ typedef struct bh_inspected_constant {
 
 /* What a module declares. */
 typedef struct bh_inspection {
+    size_t struct_size;                   /* sizeof(bh_inspection) */
     uint32_t spirv_version;               /* major << 8 | minor */
     uint32_t local_size[3];               /* of a workgroup, the kernel's specialization applied */
     uint64_t shared_bytes;                /* at least this much workgroup memory */
@@ -84,9 +84,9 @@ typedef struct bh_inspection {
     uint64_t text_bytes;    /* length of the disassembly, without a NUL */
 } bh_inspection;
 
-/* How to inspect. Call bh_inspect_options_init first. */
+/* How to inspect. */
 typedef struct bh_inspect_options {
-    size_t struct_size; /* set by bh_inspect_options_init */
+    size_t struct_size; /* sizeof(bh_inspect_options) */
     bool guarded; /* check the module against the guard's limits, guard it as a worker would, and
                      disassemble the result. No device is asked for its capabilities */
     char *text;   /* guarded: receives the disassembly, NUL-terminated, cut if it is longer;
@@ -94,11 +94,6 @@ typedef struct bh_inspect_options {
     size_t text_size;     /* of |text| */
     uint64_t deadline_ns; /* from its turn on; default 60 s */
 } bh_inspect_options;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
-    bh_inspect_options_init_sized(options, sizeof *options);
-}
 
 /* Returns what |kernel| declares. A sandboxed worker of its own, without a device, parses the
  * module, as for bh_kernel_create_glsl. bh_kernel_reflect says whether a device accepts it.
@@ -113,12 +108,8 @@ BH_INLINE void bh_inspect_options_init(bh_inspect_options *options) {
  *   BH_PROTOCOL          the worker's answer breaks the protocol: the module has taken over that
  *                        worker
  *   BH_UNAVAILABLE       no worker can start; or another status of class ENVIRON or VICTIM */
-BH_INLINE BH_MUST_USE bh_status bh_kernel_inspect(bh_kernel *kernel,
-                                                  const bh_inspect_options *options,
-                                                  bh_inspection *out_inspection,
-                                                  bh_detail *detail) {
-    return bh_kernel_inspect_sized(kernel, options, out_inspection, sizeof *out_inspection, detail);
-}
+BH_API BH_MUST_USE bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
+                                               bh_inspection *out_inspection, bh_detail *detail);
 
 #ifdef __cplusplus
 }

@@ -34,10 +34,10 @@ extern "C" {
  */
 typedef struct bh_judge bh_judge;
 
-/* How to create a judge. Call bh_judge_options_init first. Give either |task_path| or
+/* How to create a judge. Give either |task_path| or
  * |task_text|. */
 typedef struct bh_judge_options {
-    size_t struct_size;    /* set by bh_judge_options_init */
+    size_t struct_size;    /* sizeof(bh_judge_options) */
     const char *task_path; /* a task file (docs/judge.md); what it names is relative to its folder;
                               NULL (default): |task_text| */
     const char *task_text; /* the content of a task file, NUL-terminated; NULL (default): none */
@@ -60,13 +60,6 @@ typedef struct bh_judge_options {
                               them; default false: all timed runs are on one, because ratios are
                               more exact there */
 } bh_judge_options;
-
-/* Writes the defaults into |size| bytes. */
-BH_API void bh_judge_options_init_sized(bh_judge_options *options, size_t size);
-/* Fills in the defaults. */
-BH_INLINE void bh_judge_options_init(bh_judge_options *options) {
-    bh_judge_options_init_sized(options, sizeof *options);
-}
 
 /* Reads and checks a task. Starts nothing: files that the task names are not opened yet. Nothing of
  * |options| needs to outlive the call, except for |log_user|. Blocks while the file is read. The
@@ -101,6 +94,7 @@ typedef enum bh_judge_language {
 
 /* A kernel to be judged. Give either |path| or |code|. Nothing of it needs to outlive the call. */
 typedef struct bh_judge_candidate {
+    size_t struct_size;         /* sizeof(bh_judge_candidate) */
     const char *name;           /* for messages and the judgement; NULL: the file's name, or
                                    "candidate". Its ending may say the language */
     const char *path;           /* a file; NULL: |code| */
@@ -151,6 +145,7 @@ typedef struct bh_judge_timing {
 /* The judgement of one candidate. It holds no pointers: the caller owns all of it, and has nothing
  * to free. */
 typedef struct bh_judgement {
+    size_t struct_size;  /* sizeof(bh_judgement) */
     bh_judged judged;    /* which of the fields below are set */
     bh_status status;    /* FAILED: why; otherwise BH_OK */
     bh_blame blame;      /* FAILED: how certain it is that the kernel is the cause. Where that is in
@@ -179,11 +174,6 @@ typedef struct bh_judgement {
                            processors; see bh_judge_options.all_processors */
 } bh_judgement;
 
-/* As bh_judge_run, with the sizes of the caller's structs. */
-BH_API BH_MUST_USE bh_status bh_judge_run_sized(bh_judge *judge,
-                                                const bh_judge_candidate *candidate,
-                                                size_t candidate_size, bh_judgement *out_judgement,
-                                                size_t judgement_size, bh_detail *detail);
 /* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until
  * candidates of other threads have had their turn, then until all runs have ended: each has the
  * task's deadline, and so has its compilation; bh_judge_cancel ends both early. Not in a completion
@@ -195,11 +185,8 @@ BH_API BH_MUST_USE bh_status bh_judge_run_sized(bh_judge *judge,
  * candidate, and the status is one of bh_judge_prepare, or
  *   BH_INVALID_ARGUMENT  a field of |candidate| is wrong, or, without that, the task's reference
  *   BH_CANCELLED         bh_judge_cancel was called */
-BH_INLINE BH_MUST_USE bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candidate,
-                                             bh_judgement *out_judgement, bh_detail *detail) {
-    return bh_judge_run_sized(judge, candidate, sizeof *candidate, out_judgement,
-                              sizeof *out_judgement, detail);
-}
+BH_API BH_MUST_USE bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candidate,
+                                          bh_judgement *out_judgement, bh_detail *detail);
 
 /* Returns the hidden seeds, so that the judging can be repeated: those of the options, or the
  * random one. Writes the first |capacity|; *out_count is how many there are. Does not block. */

@@ -3,7 +3,6 @@
 #define BULKHEAD_KERNEL_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,9 +19,9 @@ typedef struct bh_specialization {
     uint64_t bits;        /* the value's bytes in little endian, zero-extended */
 } bh_specialization;
 
-/* How to create a kernel. Call bh_kernel_options_init first. */
+/* How to create a kernel. */
 typedef struct bh_kernel_options {
-    size_t struct_size; /* set by bh_kernel_options_init */
+    size_t struct_size; /* sizeof(bh_kernel_options) */
     const char *name;   /* for verdicts; NULL: the entry point's name; cut after 63 bytes */
     const char *entry;  /* entry point, UTF-8 without control characters; NULL: "main" */
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
@@ -31,11 +30,6 @@ typedef struct bh_kernel_options {
                      it unchanged. If the kernel does not end by itself, its worker must be killed
                      (docs/deadlines.md). Part of the kernel's identity. Default false */
 } bh_kernel_options;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_kernel_options_init(bh_kernel_options *options) {
-    bh_kernel_options_init_sized(options, sizeof *options);
-}
 
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
  * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/guard.md). The call checks only the
@@ -59,9 +53,9 @@ BH_API BH_MUST_USE bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_
 /* Returns the kernel's name, valid while a reference is held. */
 BH_API const char *bh_kernel_name(const bh_kernel *kernel);
 /* Adds a reference. */
-BH_API bh_status bh_kernel_retain(bh_kernel *kernel);
+BH_API void bh_kernel_retain(bh_kernel *kernel);
 /* Drops a reference. Submissions that use the kernel keep it alive until they have ended (B2). */
-BH_API bh_status bh_kernel_release(bh_kernel *kernel);
+BH_API void bh_kernel_release(bh_kernel *kernel);
 
 /* What a kernel binds. */
 typedef enum bh_binding_kind {
@@ -91,6 +85,7 @@ typedef struct bh_kernel_binding {
 
 /* What a kernel's module declares. */
 typedef struct bh_kernel_info {
+    size_t struct_size;              /* sizeof(bh_kernel_info) */
     uint32_t binding_count;          /* elements of |bindings| that are filled in */
     bh_kernel_binding bindings[256]; /* by set and binding */
     uint32_t push_size;              /* bytes of push constants; 0: none */
@@ -109,11 +104,9 @@ BH_API BH_MUST_USE bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *str
  * first answer for a kernel is the one that BH_ACCESS_DECLARED uses, on every stream. A worker can
  * lie: call this on a stream whose worker has run no untrusted kernel. Returns BH_OK, BH_TIMEOUT,
  * BH_NO_MEMORY, BH_IN_CALLBACK, or the verdict's code with its message in |detail|. */
-BH_INLINE BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
-                                                  uint64_t timeout_ns, bh_kernel_info *out_info,
-                                                  bh_detail *detail) {
-    return bh_kernel_reflect_sized(kernel, stream, timeout_ns, out_info, sizeof *out_info, detail);
-}
+BH_API BH_MUST_USE bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream,
+                                               uint64_t timeout_ns, bh_kernel_info *out_info,
+                                               bh_detail *detail);
 
 #ifdef __cplusplus
 }

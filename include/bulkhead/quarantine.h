@@ -39,7 +39,6 @@
 #define BULKHEAD_QUARANTINE_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +49,7 @@ extern "C" {
 
 /* A kernel that is refused. */
 typedef struct bh_quarantined {
+    size_t struct_size;      /* sizeof(bh_quarantined) */
     char tenant[64];         /* the tenant whose launches of it are refused */
     char kernel_name[64];    /* its name when it ended a worker */
     uint8_t kernel_hash[32]; /* its identity (bh_kernel_hash) */
@@ -69,12 +69,9 @@ typedef struct bh_quarantined {
 /* Lists what is refused now, of all tenants, the newest last. Fills in at most |capacity| elements;
  * *out_count is how many there are. The context remembers at most 1024 and forgets the oldest
  * that is not refused first. Returns BH_OK, BH_CLOSED or BH_FORKED. */
-BH_INLINE BH_MUST_USE bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
-                                                   size_t capacity, size_t *out_count,
-                                                   bh_detail *detail) {
-    return bh_quarantine_list_sized(context, out_entries, capacity, sizeof *out_entries, out_count,
-                                    detail);
-}
+BH_API BH_MUST_USE bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
+                                                size_t capacity, size_t *out_count,
+                                                bh_detail *detail);
 /* Forgets the deaths of one kernel of |tenant| (NULL: ""), or of all of that tenant's kernels if
  * |kernel_hash| is NULL. Later submissions run. Returns BH_OK, also if there were none, BH_CLOSED
  * or BH_FORKED. */

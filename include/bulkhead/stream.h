@@ -3,7 +3,6 @@
 #define BULKHEAD_STREAM_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +23,9 @@ typedef enum bh_isolation {
                                 The stream starts the next worker while this one works */
 } bh_isolation;
 
-/* How a stream works. Call bh_stream_options_init first. */
+/* How a stream works. */
 typedef struct bh_stream_options {
-    size_t struct_size;   /* set by bh_stream_options_init */
+    size_t struct_size;   /* sizeof(bh_stream_options) */
     const char *name;     /* for verdicts and logs; NULL: "stream-" and a number; cut after 63
                              bytes */
     const char *device;   /* DRIVER:INDEX as `bulkhead devices` shows it ("nvidia:1"); DRIVER alone:
@@ -44,11 +43,11 @@ typedef struct bh_stream_options {
                                      suspected at most. It is processor time of the worker; by the
                                      clock it may take four times as long on a busy machine */
     uint64_t grace_ns;            /* time to stop cooperatively after the deadline or a cancel; then
-                                     the worker is killed; default 250 ms; 0: killed at once.
+                                     the worker is killed; default 250 ms; BH_OFF: killed at once.
                                      Trusted kernels, and devices without the feature abortWord,
                                      cannot stop cooperatively */
     uint64_t memory_limit;        /* bytes that a worker may use besides buffers, at least 64 MiB;
-                                     default 4 GiB; 0: no limit. If a memory cgroup enforces the
+                                     default 4 GiB; BH_OFF: no limit. If a memory cgroup enforces the
                                      limit, the copies of inputs that some devices (NVIDIA) need
                                      count, too */
     const char *tenant;     /* the user or customer whose kernels the stream runs. Quarantine and
@@ -61,9 +60,9 @@ typedef struct bh_stream_options {
                                the poisoned one are poisoned */
     bh_isolation isolation; /* how much one worker runs; default BH_ISOLATION_STREAM */
     uint64_t device_memory; /* limit of the device memory of all buffers that were created for this
-                               stream, in bytes; default 0: no limit (D6) */
+                               stream, in bytes; default: no limit (D6) */
     uint32_t processor;     /* 1 + the number of the processor on which alone the stream's workers
-                               run, with all their threads; default 0: on all that the process may
+                               run, with all their threads; default: on all that the process may
                                use. A CPU driver then runs kernels on that one. UNSUPPORTED if a
                                worker may not run there */
     uint64_t nice; /* how much nicer than usual the stream's workers are to other processes,
@@ -71,11 +70,6 @@ typedef struct bh_stream_options {
                                processor time; each step takes about a fifth away. It does not
                                order work on a GPU */
 } bh_stream_options;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_stream_options_init(bh_stream_options *options) {
-    bh_stream_options_init_sized(options, sizeof *options);
-}
 
 /* Creates a stream, and starts a worker for it or takes a spare one (with
  * bh_context_options.worker_idle_ns only at the first submission). Does not wait for the worker. If
@@ -117,11 +111,11 @@ BH_API int32_t bh_stream_worker_pid(bh_stream *stream);
  * BH_FORKED. */
 BH_API bh_status bh_stream_device(bh_stream *stream, char out_selector[48]);
 /* Adds a reference. */
-BH_API bh_status bh_stream_retain(bh_stream *stream);
+BH_API void bh_stream_retain(bh_stream *stream);
 /* Drops a reference. After the last one the stream's submissions finish, then its worker ends. A
  * kernel that hangs without a deadline keeps the worker until bh_context_destroy: cancel it
  * first. */
-BH_API bh_status bh_stream_release(bh_stream *stream);
+BH_API void bh_stream_release(bh_stream *stream);
 
 #ifdef __cplusplus
 }

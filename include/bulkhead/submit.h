@@ -4,7 +4,6 @@
 
 #include <bulkhead/detail.h>
 #include <bulkhead/kernel.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,6 +92,7 @@ typedef enum bh_submit_flags {
 
 /* What to submit. {0} is a valid start. */
 typedef struct bh_submit_info {
+    size_t struct_size;         /* sizeof(bh_submit_info) */
     const bh_command *commands; /* run in order, with barriers where they depend on each other */
     uint32_t command_count;     /* 0: a join of |waits|, or a marker (E17) */
     bh_event *const *waits;     /* if one is poisoned, this submission is poisoned, too (E5). It
@@ -125,21 +125,14 @@ typedef struct bh_submit_info {
  * started, it runs on the next worker (E13). Returns BH_OK, BH_TOO_LARGE (over 512 KiB encoded),
  * BH_NO_MEMORY, BH_CLOSED, BH_OUT_OF_DEVICE_MEMORY (a copy of another tenant's or device's buffer,
  * see bh_buffer_create_with), or BH_INVALID_ARGUMENT (the detail names command and field). */
-BH_INLINE BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
-                                          bh_event **out_event, bh_detail *detail) {
-    return bh_submit_sized(stream, info, sizeof *info, sizeof(bh_command), sizeof(bh_binding),
-                           out_event, detail);
-}
+BH_API BH_MUST_USE bh_status bh_submit(bh_stream *stream, const bh_submit_info *info,
+                                       bh_event **out_event, bh_detail *detail);
 /* Submits one dispatch, without waits, with the stream's deadline. Returns what bh_submit returns.
  */
-BH_INLINE BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
-                                          const uint32_t groups[3], const bh_binding *bindings,
-                                          uint32_t binding_count, const void *push,
-                                          uint32_t push_size, bh_event **out_event,
-                                          bh_detail *detail) {
-    return bh_launch_sized(stream, kernel, groups, bindings, binding_count, sizeof *bindings, push,
-                           push_size, out_event, detail);
-}
+BH_API BH_MUST_USE bh_status bh_launch(bh_stream *stream, bh_kernel *kernel,
+                                       const uint32_t groups[3], const bh_binding *bindings,
+                                       uint32_t binding_count, const void *push, uint32_t push_size,
+                                       bh_event **out_event, bh_detail *detail);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,6 @@
 
 #include <bulkhead/array.h>
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/submit.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
@@ -40,10 +39,10 @@ typedef struct bh_parameter {
                                use it as a type. NULL: any */
 } bh_parameter;
 
-/* How to create a template. Call bh_template_options_init first. Give either |body| or
+/* How to create a template. Give either |body| or
  * |expression|. */
 typedef struct bh_template_options {
-    size_t struct_size; /* set by bh_template_options_init */
+    size_t struct_size; /* sizeof(bh_template_options) */
     const char *name;   /* of its kernels, for verdicts; NULL: "template"; cut after 63 bytes */
     const bh_parameter *parameters; /* at least one of them is written */
     uint32_t parameter_count;       /* at most BH_MAX_PARAMETERS */
@@ -56,17 +55,12 @@ typedef struct bh_template_options {
     const char *declarations; /* GLSL before the body's function: functions, constants; or NULL */
     bool grid; /* the body runs once for each invocation, in as many groups as the launch
                   says; x[k] is an element and x.length() the length of an array x */
-    uint32_t local_size[3]; /* of a grid; each at least 1; default 64, 1, 1 */
-    uint32_t variants; /* how many compiled variants to keep, at least 1; a further one replaces the
+    uint32_t local_size[3];       /* of a grid; default 64, 1, 1 */
+    uint32_t variants;            /* how many compiled variants to keep; a further one replaces the
                           least recently used; default 64 */
-    bool trusted;      /* as bh_kernel_options.trusted */
+    bool trusted;                 /* as bh_kernel_options.trusted */
     uint64_t compile_deadline_ns; /* of one variant's GLSL; default 60 s */
 } bh_template_options;
-
-/* Fills in the defaults. */
-BH_INLINE void bh_template_options_init(bh_template_options *options) {
-    bh_template_options_init_sized(options, sizeof *options);
-}
 
 /* Creates a template. All texts are copied. An expression is parsed now; GLSL is compiled when a
  * variant is first used. Templates with the same name are independent. Returns BH_OK, BH_NO_MEMORY,
@@ -76,9 +70,9 @@ BH_API BH_MUST_USE bh_status bh_template_create(bh_context *context,
                                                 const bh_template_options *options,
                                                 bh_template **out_template, bh_detail *detail);
 /* Adds a reference. */
-BH_API bh_status bh_template_retain(bh_template *template_);
+BH_API void bh_template_retain(bh_template *template_);
 /* Drops a reference. What was launched goes on. */
-BH_API bh_status bh_template_release(bh_template *template_);
+BH_API void bh_template_release(bh_template *template_);
 
 /* A value for a parameter. Arguments may be in any order. */
 typedef struct bh_argument {
@@ -100,27 +94,20 @@ typedef struct bh_argument {
  * type and shape. You may leave out the arguments of outputs, or give a NULL buffer; a buffer that
  * is given must have the right type and shape. Types follow from the parameters, or from what an
  * expression computes. The shape is that of the inputs. A grid has no shape of its own: rank is 0,
- * and you choose the shape. Call bh_description_init on |out_description| first. Returns BH_OK or
+ * and you choose the shape. Set out_description->struct_size first. Returns BH_OK or
  * BH_INVALID_ARGUMENT. */
-BH_INLINE BH_MUST_USE bh_status bh_template_output(bh_template *template_,
-                                                   const bh_argument *arguments,
-                                                   uint32_t argument_count, const char *name,
-                                                   bh_description *out_description,
-                                                   bh_detail *detail) {
-    return bh_template_output_sized(template_, arguments, argument_count, sizeof *arguments, name,
-                                    out_description, detail);
-}
+BH_API BH_MUST_USE bh_status bh_template_output(bh_template *template_,
+                                                const bh_argument *arguments,
+                                                uint32_t argument_count, const char *name,
+                                                bh_description *out_description, bh_detail *detail);
 
 /* Writes the GLSL of the variant for these arguments. At most |size| bytes with a NUL; *out_length
  * is the length of the whole. Arguments are as for bh_template_output. Returns BH_OK,
  * BH_INVALID_ARGUMENT or BH_NO_MEMORY. */
-BH_INLINE BH_MUST_USE bh_status bh_template_source(bh_template *template_,
-                                                   const bh_argument *arguments,
-                                                   uint32_t argument_count, char *text, size_t size,
-                                                   size_t *out_length, bh_detail *detail) {
-    return bh_template_source_sized(template_, arguments, argument_count, sizeof *arguments, text,
-                                    size, out_length, detail);
-}
+BH_API BH_MUST_USE bh_status bh_template_source(bh_template *template_,
+                                                const bh_argument *arguments,
+                                                uint32_t argument_count, char *text, size_t size,
+                                                size_t *out_length, bh_detail *detail);
 
 /* A dispatch of one variant, ready to be a command of a submission. Its size changes only if
  * bh_command or bh_binding changes. */
@@ -146,26 +133,19 @@ typedef struct bh_template_call {
  * returns, or
  *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names
  *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers */
-BH_INLINE BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,
-                                                    const bh_argument *arguments,
-                                                    uint32_t argument_count, const uint32_t *groups,
-                                                    bh_template_call *out_call, bh_detail *detail) {
-    return bh_template_prepare_sized(template_, arguments, argument_count, sizeof *arguments,
-                                     groups, out_call, sizeof(bh_command), sizeof(bh_binding),
-                                     detail);
-}
+BH_API BH_MUST_USE bh_status bh_template_prepare(bh_template *template_,
+                                                 const bh_argument *arguments,
+                                                 uint32_t argument_count, const uint32_t *groups,
+                                                 bh_template_call *out_call, bh_detail *detail);
 /* Drops what bh_template_prepare referenced. */
 BH_API void bh_template_call_fini(bh_template_call *call);
 
 /* Prepares a variant and submits it as one command, with the stream's deadline. Blocks while a
  * variant compiles. Returns what bh_template_prepare or bh_submit returns. */
-BH_INLINE BH_MUST_USE bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
-                                                   const bh_argument *arguments,
-                                                   uint32_t argument_count, const uint32_t *groups,
-                                                   bh_event **out_event, bh_detail *detail) {
-    return bh_template_launch_sized(stream, template_, arguments, argument_count, sizeof *arguments,
-                                    groups, out_event, detail);
-}
+BH_API BH_MUST_USE bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
+                                                const bh_argument *arguments,
+                                                uint32_t argument_count, const uint32_t *groups,
+                                                bh_event **out_event, bh_detail *detail);
 
 #ifdef __cplusplus
 }

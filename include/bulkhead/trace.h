@@ -4,7 +4,6 @@
 #define BULKHEAD_TRACE_H
 
 #include <bulkhead/detail.h>
-#include <bulkhead/sized.h>
 #include <bulkhead/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +29,7 @@ typedef enum bh_call_judgement {
  *   sentinel  of a sentinel (docs/deadlines.md); filter A
  *   words     of a sentinel: it imports and sets abort words; filter B */
 typedef struct bh_traced_call {
+    size_t struct_size;          /* sizeof(bh_traced_call) */
     char phase[16];              /* such as "running" */
     char call[32];               /* such as "ioctl" */
     char arguments[176];         /* those that a filter can compare, and paths; may be empty */
@@ -40,6 +40,7 @@ typedef struct bh_traced_call {
 
 /* The trace of a driver. */
 typedef struct bh_trace {
+    size_t struct_size;      /* sizeof(bh_trace) */
     char driver[32];         /* the table's entry */
     char version[160];       /* the driver's version; empty: it failed before it reported one */
     char made_for[160];      /* the versions that the table was made for, as glob patterns */
@@ -64,13 +65,9 @@ typedef struct bh_trace {
  * 100 s. Not in a completion callback. Returns BH_OK if there is a trace, also of a driver that
  * failed or died (out_trace->failure); BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED,
  * BH_FORKED. */
-BH_INLINE BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,
-                                                bh_trace *out_trace, bh_traced_call *out_calls,
-                                                size_t capacity, size_t *out_count,
-                                                bh_detail *detail) {
-    return bh_trace_driver_sized(context, device, out_trace, sizeof *out_trace, out_calls, capacity,
-                                 sizeof *out_calls, out_count, detail);
-}
+BH_API BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,
+                                             bh_trace *out_trace, bh_traced_call *out_calls,
+                                             size_t capacity, size_t *out_count, bh_detail *detail);
 
 #ifdef __cplusplus
 }

@@ -4,8 +4,18 @@
 
 #include <stdint.h>
 
-/* As a timeout or a deadline: no limit. */
+/* In a field of a struct: what its comment calls the default. It is 0, so that a field that is not
+ * named in an initialiser has it. */
+#define BH_DEFAULT 0
+/* As a timeout: does not wait. */
+#define BH_NOW 0
+/* As a timeout, a deadline or a limit: none. */
 #define BH_FOREVER UINT64_MAX
+/* As how long something may be idle: it stays. */
+#define BH_NEVER UINT64_MAX
+/* In a field of a struct: without what the field limits or asks for. No spares, no quarantine, no
+ * grace, no limit. */
+#define BH_OFF (UINT64_MAX - 1)
 /* As the size of a range: from its offset to the end of the buffer or file. */
 #define BH_WHOLE_SIZE UINT64_MAX
 /* bh_verdict.command_index: the command is not known. */

@@ -2,7 +2,6 @@
 #ifndef BULKHEAD_VERDICT_H
 #define BULKHEAD_VERDICT_H
 
-#include <bulkhead/sized.h>
 #include <bulkhead/status.h>
 #include <stdint.h>
 
@@ -41,6 +40,7 @@ typedef enum bh_blame {
  * Copies of the library's own are no hops. If they cannot copy content in device memory, the origin
  * is the submission that wrote it, although that is READY, and the other fields are of the copy. */
 typedef struct bh_verdict {
+    size_t struct_size;      /* sizeof(bh_verdict) */
     bh_status status;        /* BH_OK: READY; others: poisoned. A value below 32 means that the
                                submission reached no worker */
     bh_executed executed;    /* whether it ran */
@@ -81,9 +81,7 @@ typedef struct bh_verdict {
  * dependent (hops is not 0) is VICTIM: it may succeed when it is submitted again. So is a
  * submission whose worker others have killed: |signal| is set, and |blame| is BH_BLAME_NONE.
  * Otherwise this is bh_status_classify(status). */
-BH_INLINE bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
-    return bh_verdict_classify_sized(verdict, sizeof *verdict);
-}
+BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict);
 
 #ifdef __cplusplus
 }

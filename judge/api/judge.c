@@ -74,11 +74,6 @@ bool bhi_judge_put_context(bh_judge *judge, bh_context *context) {
 /* -- create -------------------------------------------------------------------------------------
  */
 
-BH_API void bh_judge_options_init_sized(bh_judge_options *options, size_t size) {
-    static const bh_judge_options defaults = {.timed_runs = BHI_TIMED_RUNS};
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
-
 static bh_status refuse(bh_detail *detail, const char *why) {
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_judge_create: options.%s", why);
 }
@@ -180,7 +175,7 @@ static void free_judge(bh_judge *judge) {
     }
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
-    (void)bh_buffer_release(judge->pin);
+    bh_buffer_release(judge->pin);
     free(judge->place);
     free(judge->device);
     pthread_mutex_destroy(&judge->lock);
@@ -201,9 +196,10 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
                         out_judge ? "options" : "out_judge");
     }
     *out_judge = NULL;
-    bh_status status = bhi_layout_take_options(BHI_OURS(bh_judge_options), &ours, options,
-                                               "bh_judge_create", "options", detail);
+    bh_status status = bhi_layout_take(BHI_OURS(bh_judge_options), &ours, options,
+                                       "bh_judge_create", "options", detail);
     if (status == BH_OK) {
+        ours.timed_runs = ours.timed_runs ? ours.timed_runs : BHI_TIMED_RUNS;
         status = check(&ours, detail);
     }
     if (status != BH_OK) {

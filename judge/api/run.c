@@ -34,8 +34,8 @@ static bh_status open_context(bh_judge *judge, bh_detail *detail) {
     if (judge->court.context) {
         return BH_OK;
     }
-    bh_context_options_init(&options);
-    options.quarantine_deaths = 0; /* one candidate may be given twice */
+    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
+    options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
     options.log = judge->log;
     options.log_user = judge->log_user;
     bh_status status = bh_context_create(&options, &context, detail);
@@ -314,25 +314,23 @@ static bh_status judge_source(bh_judge *judge, const struct source *source, bh_j
     return status;
 }
 
-BH_API bh_status bh_judge_run_sized(bh_judge *judge, const bh_judge_candidate *candidate,
-                                    size_t candidate_size, bh_judgement *out_judgement,
-                                    size_t judgement_size, bh_detail *detail) {
-    bh_judge_candidate given = {0};
-    bh_judgement judgement = {0};
+BH_API bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candidate,
+                              bh_judgement *out_judgement, bh_detail *detail) {
+    bh_judge_candidate given = {.struct_size = sizeof given};
+    bh_judgement judgement = {.struct_size = sizeof judgement};
     struct source source = {.code = NULL};
     if (!candidate || !out_judgement) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_judge_run: %s: NULL",
                         candidate ? "out_judgement" : "candidate");
     }
-    bh_status status = bhi_layout_check(BHI_OURS(bh_judgement), judgement_size, "bh_judge_run",
+    bh_status status = bhi_layout_check(BHI_OURS(bh_judgement), out_judgement, "bh_judge_run",
                                         "out_judgement", detail);
     if (status != BH_OK) {
         return status;
     }
-    bhi_layout_give(out_judgement, judgement_size, &judgement, sizeof judgement);
+    bhi_layout_give(out_judgement, &judgement, sizeof judgement);
     (void)((status = bhi_layout_take(BHI_OURS(bh_judge_candidate), &given, candidate,
-                                     candidate_size, "bh_judge_run", "candidate", detail)) !=
-               BH_OK ||
+                                     "bh_judge_run", "candidate", detail)) != BH_OK ||
            (status = take_source(&given, &source, detail)) != BH_OK ||
            (status = bhi_judge_enter(judge, "bh_judge_run", detail)) != BH_OK);
     if (status == BH_OK) {
@@ -342,7 +340,7 @@ BH_API bh_status bh_judge_run_sized(bh_judge *judge, const bh_judge_candidate *c
         bhi_judge_leave(judge);
     }
     if (status == BH_OK) {
-        bhi_layout_give(out_judgement, judgement_size, &judgement, sizeof judgement);
+        bhi_layout_give(out_judgement, &judgement, sizeof judgement);
     }
     free(source.code);
     return status;

@@ -184,7 +184,7 @@ static void run_all(struct judging *judging) {
             break;
         }
     }
-    (void)bh_stream_release(judging->stream);
+    bh_stream_release(judging->stream);
 }
 
 static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *file,

@@ -57,7 +57,7 @@ static bool write_text(const struct bhi_evaluation *evaluation, char **out_text,
 /* |offset| is that of the array in the inputs of a timed run; 0 in a buffer of its own. */
 static void describe(const struct bhi_trial_array *array, uint64_t offset,
                      bh_description *out_description) {
-    bh_description_init(out_description);
+    *out_description = (bh_description){.struct_size = sizeof(bh_description)};
     out_description->kind = bhi_dtype_number(array->form.dtype);
     out_description->bits = 8 * bhi_dtype_size(array->form.dtype);
     out_description->rank = array->form.dimensions;
@@ -79,7 +79,8 @@ static bool make_buffer(struct bhi_court *court, bh_stream *near, const struct b
         argument->buffer = inputs->buffer;
         evaluation->descriptions[index].offset =
             bhi_inputs_offset(inputs, evaluation->task, evaluation->trial, index);
-        return bh_buffer_retain(argument->buffer) == BH_OK;
+        bh_buffer_retain(argument->buffer);
+        return true;
     }
     if (!bhi_content_make(court->context, near, size, &argument->buffer, outcome)) {
         return false;
@@ -105,7 +106,7 @@ static bh_status make_template(bh_context *context, const struct bhi_evaluation 
     }
     bhi_reference_template_free(cache);
     cache->text = text;
-    bh_template_options_init(&options);
+    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = "reference";
     options.expression = text;
     options.parameters = evaluation->parameters;
@@ -237,7 +238,7 @@ void bhi_evaluation_free(struct bhi_evaluation *evaluation) {
         bh_template_call_fini(&evaluation->call);
     }
     for (uint32_t i = 0; i < evaluation->task->array_count; i++) {
-        (void)bh_buffer_release(evaluation->arguments[i].buffer);
+        bh_buffer_release(evaluation->arguments[i].buffer);
     }
     free(evaluation);
 }
@@ -257,7 +258,7 @@ bool bhi_reference_eval(struct bhi_court *court, bh_stream *stream, const struct
 }
 
 void bhi_reference_template_free(struct bhi_reference_template *cache) {
-    (void)bh_template_release(cache->template_);
+    bh_template_release(cache->template_);
     free(cache->text);
     *cache = (struct bhi_reference_template){0};
 }

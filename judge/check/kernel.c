@@ -14,7 +14,7 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, bh_context *c
     if (!make) {
         return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
     }
-    bh_kernel_options_init(&options);
+    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.name = out->name;
     options.trusted = trusted;
     make->words = &words;
@@ -70,7 +70,7 @@ bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh
 }
 
 void bhi_judged_kernel_free(struct bhi_judged_kernel *kernel) {
-    (void)bh_kernel_release(kernel->kernel);
+    bh_kernel_release(kernel->kernel);
     free(kernel->types);
     kernel->kernel = NULL;
     kernel->types = NULL;

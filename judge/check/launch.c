@@ -8,7 +8,7 @@
 
 static void fill_options(const struct bhi_court *court, bh_stream_options *out) {
     const struct bhi_task *task = court->task;
-    bh_stream_options_init(out);
+    *out = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     out->name = "judge";
     out->device = court->selector;
     out->isolation = BH_ISOLATION_KERNEL;
@@ -86,10 +86,12 @@ static bool await(bh_event *event, bh_verdict *verdict, struct bhi_judge_outcome
 
 bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                       struct bhi_clocked *out, struct bhi_judge_outcome *outcome) {
-    const bh_submit_info info = {
-        .commands = commands, .command_count = count, .flags = out ? BH_SUBMIT_TIMED : 0};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
+                                 .command_count = count,
+                                 .flags = out ? BH_SUBMIT_TIMED : 0};
     bh_event *event = NULL;
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     bh_detail detail = {0};
     const uint64_t began = bhi_clock_ns();
     const bh_status status = bh_submit(stream, &info, &event, &detail);
@@ -101,7 +103,7 @@ bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t co
         out->host_ns = bhi_clock_ns() - began;
         out->device_ns = verdict.device_ns;
     }
-    (void)bh_event_release(event);
+    bh_event_release(event);
     return good;
 }
 

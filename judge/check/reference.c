@@ -153,6 +153,6 @@ bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcom
                                                      : run_all(&runner, outcome))) &&
                       bhi_stream_find_device(runner.stream, court->device, outcome);
     bhi_reference_template_free(&cache);
-    (void)bh_stream_release(runner.stream);
+    bh_stream_release(runner.stream);
     return good;
 }

@@ -145,7 +145,7 @@ static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct b
     bh_stream *maker = setup->inputs && array->before ? court->source : near;
     if (setup->inputs && is_input(setup->task, index)) {
         *buffer = setup->inputs->buffer;
-        (void)bh_buffer_retain(*buffer);
+        bh_buffer_retain(*buffer);
         return true;
     }
     if (!bhi_content_make(court->context, maker, size, buffer, outcome) ||

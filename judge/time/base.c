@@ -71,7 +71,7 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_c
 }
 
 void bhi_base_close(struct bhi_base *base) {
-    (void)bh_stream_release(base->stream);
+    bh_stream_release(base->stream);
     bhi_judged_kernel_free(&base->kernel);
     free(base->source);
     *base = (struct bhi_base){0};

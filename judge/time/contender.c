@@ -40,7 +40,7 @@ bool bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender 
 }
 
 void bhi_contender_rest(struct bhi_contender *contender) {
-    (void)bh_stream_release(contender->stream);
+    bh_stream_release(contender->stream);
     contender->stream = NULL;
 }
 
@@ -56,7 +56,7 @@ bool bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *co
 }
 
 void bhi_contender_close(struct bhi_contender *contender) {
-    (void)bh_stream_release(contender->stream);
+    bh_stream_release(contender->stream);
     bhi_judged_kernel_free(&contender->kernel);
     bhi_reference_template_free(&contender->cache);
     *contender = (struct bhi_contender){0};

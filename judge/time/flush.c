@@ -48,7 +48,7 @@ bool bhi_flush_run(struct bhi_flush *flush, struct bhi_judge_outcome *outcome) {
 }
 
 void bhi_flush_close(struct bhi_flush *flush) {
-    (void)bh_buffer_release(flush->buffer);
-    (void)bh_stream_release(flush->stream);
+    bh_buffer_release(flush->buffer);
+    bh_stream_release(flush->stream);
     *flush = (struct bhi_flush){0};
 }

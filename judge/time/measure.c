@@ -96,7 +96,7 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
 
 void bhi_timekeeper_close(struct bhi_timekeeper *timer) {
     if (timer->court) {
-        (void)bh_stream_release(timer->court->source);
+        bh_stream_release(timer->court->source);
         timer->court->source = NULL;
     }
     bhi_contender_close(&timer->reference);

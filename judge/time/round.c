@@ -95,7 +95,7 @@ static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stre
         good = good && (!is_base || bhi_base_command(race->base, race->court, bhi_lap_command(lap),
                                                      &round->commands[i], outcome));
     }
-    (void)bh_buffer_release(inputs.buffer);
+    bh_buffer_release(inputs.buffer);
     return good;
 }
 

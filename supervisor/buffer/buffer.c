@@ -409,15 +409,14 @@ void bhi_buffer_unref(struct bh_buffer *buffer) {
     bhi_context_pump_unlock(context);
 }
 
-BH_API bh_status bh_buffer_retain(bh_buffer *buffer) {
-    return !buffer || bhi_handle_retain(&buffer->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+BH_API void bh_buffer_retain(bh_buffer *buffer) {
+    if (buffer) {
+        (void)bhi_handle_retain(&buffer->handle);
+    }
 }
 
-BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
-    bool last = false;
-    bh_status status =
-        buffer ? bhi_context_release(&buffer->handle, buffer->context, &last) : BH_OK;
-    if (last) {
+BH_API void bh_buffer_release(bh_buffer *buffer) {
+    if (buffer && bhi_context_drop(&buffer->handle, buffer->context)) {
         bh_context *context = buffer->context;
         bhi_context_retain(context);
         bhi_context_lock(context);
@@ -428,7 +427,6 @@ BH_API bh_status bh_buffer_release(bh_buffer *buffer) {
         bhi_context_pump_unlock(context);
         bhi_context_unref(context);
     }
-    return status;
 }
 
 BH_API bh_memory bh_buffer_memory(const bh_buffer *buffer) {

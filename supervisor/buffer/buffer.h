@@ -132,6 +132,8 @@ struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t s
 /* Makes a buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference, the
  * caller's. NULL: out of memory, and nothing is taken over. */
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);
+/* An array of nothing, with lanes 1. */
+void bhi_description_init(bh_description *description);
 /* Takes over and checks the caller's description of the buffer's bytes, for |call|. */
 bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *given,
                                const char *call, bh_description *out, bh_detail *detail);

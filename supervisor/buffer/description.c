@@ -8,9 +8,8 @@
 
 #define CALL "bh_buffer_set_description"
 
-BH_API void bh_description_init_sized(bh_description *description, size_t size) {
-    static const bh_description defaults = {.lanes = 1};
-    bhi_layout_init(description, size, &defaults, sizeof defaults);
+void bhi_description_init(bh_description *description) {
+    *description = (bh_description){.struct_size = sizeof *description, .lanes = 1};
 }
 
 static bool known_type(bh_number_kind kind, uint32_t bits) {
@@ -130,10 +129,10 @@ static void clear_rest(bh_description *d) {
 
 bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *given,
                                const char *call, bh_description *out, bh_detail *detail) {
-    bh_description_init(out);
     bh_status status =
-        bhi_layout_take_options(BHI_OURS(bh_description), out, given, call, "description", detail);
+        bhi_layout_take(BHI_OURS(bh_description), out, given, call, "description", detail);
     if (status == BH_OK) {
+        out->lanes = out->lanes ? out->lanes : 1;
         status = check(out, buffer->size, call, detail);
     }
     if (status == BH_OK) {
@@ -171,7 +170,7 @@ BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_descripti
 }
 
 static void describe_bytes(uint64_t size, bh_description *out) {
-    bh_description_init(out);
+    bhi_description_init(out);
     out->kind = BH_NUMBER_UINT;
     out->bits = 8;
     out->rank = 1;
@@ -198,7 +197,7 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
     if (array->dtype == BH_DTYPE_NONE) {
         return false;
     }
-    bh_description_init(out);
+    bhi_description_init(out);
     out->kind = numbers[array->dtype].kind;
     out->bits = numbers[array->dtype].bits;
     out->rank = array->rank;
@@ -225,9 +224,8 @@ BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_de
     if (bhi_context_forked(buffer->context)) {
         return bhi_context_refuse("bh_buffer_description", detail);
     }
-    const size_t size = out_description->struct_size;
-    bh_status status = bhi_layout_check_options(BHI_OURS(bh_description), size,
-                                                "bh_buffer_description", "out_description", detail);
+    bh_status status = bhi_layout_check(BHI_OURS(bh_description), out_description,
+                                        "bh_buffer_description", "out_description", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -239,6 +237,6 @@ BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_de
         describe_bytes(buffer->size, &description);
     }
     bhi_context_unlock(buffer->context);
-    bhi_layout_init(out_description, size, &description, sizeof description);
+    bhi_layout_give(out_description, &description, sizeof description);
     return BH_OK;
 }

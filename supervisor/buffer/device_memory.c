@@ -157,11 +157,6 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     return status;
 }
 
-BH_API void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size) {
-    static const bh_buffer_options defaults = {0};
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
-
 BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                        const bh_buffer_options *given, bh_buffer **out_buffer,
                                        bh_detail *detail) {
@@ -178,9 +173,8 @@ BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
     bool on_device = false;
     if (given) {
         bh_buffer_options all, *options = &all;
-        bh_buffer_options_init(&all);
-        status = bhi_layout_take_options(BHI_OURS(bh_buffer_options), &all, given,
-                                         "bh_buffer_create_with", "options", detail);
+        status = bhi_layout_take(BHI_OURS(bh_buffer_options), &all, given, "bh_buffer_create_with",
+                                 "options", detail);
         if (status != BH_OK) {
             return status;
         }

@@ -390,28 +390,29 @@ void bhi_pool_worker_died(struct bhi_worker *worker) {
 
 /* -- the public side --------------------------------------------------------------------------- */
 
-BH_API bh_status bh_context_pool_stats_sized(bh_context *context, bh_pool_stats *out_stats,
-                                             size_t stats_size, bh_detail *detail) {
+BH_API bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
+                                       bh_detail *detail) {
     static const char call[] = "bh_context_pool_stats";
     if (!out_stats) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_stats is NULL", call);
     }
     bh_status status =
-        bhi_layout_check(BHI_OURS(bh_pool_stats), stats_size, call, "out_stats", detail);
+        bhi_layout_check(BHI_OURS(bh_pool_stats), out_stats, call, "out_stats", detail);
     if (status != BH_OK) {
         return status;
     }
-    memset(out_stats, 0, stats_size);
+    bh_pool_stats stats = {.struct_size = sizeof stats};
+    bhi_layout_give(out_stats, &stats, sizeof stats);
     status = bhi_context_check(context, call, detail);
     if (status != BH_OK) {
         return status;
     }
     bhi_context_lock(context);
-    bh_pool_stats stats = context->pool->stats;
+    stats = context->pool->stats;
     stats.device_bytes = context->device_pool->stats.bytes;
     stats.device_blocks = context->device_pool->stats.blocks;
     stats.device_hits = context->device_pool->stats.hits;
-    bhi_layout_give(out_stats, stats_size, &stats, sizeof stats);
+    bhi_layout_give(out_stats, &stats, sizeof stats);
     bhi_context_unlock(context);
     return BH_OK;
 }

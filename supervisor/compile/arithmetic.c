@@ -1,4 +1,5 @@
 #include "supervisor/compile/arithmetic.h"
+#include "supervisor/buffer/buffer.h"
 
 #include "base/detail.h"
 #include "formats/dtype.h"
@@ -140,7 +141,7 @@ static void add_array(struct trial *t, const char *name, bh_dtype dtype, const u
     t->parameters[i] = (bh_parameter){t->names[i], values ? BH_PARAMETER_IN : BH_PARAMETER_OUT,
                                       bhi_dtype_name(dtype)};
     bh_description *d = &t->descriptions[i];
-    bh_description_init(d);
+    bhi_description_init(d);
     d->kind = bhi_dtype_number(dtype);
     d->bits = 8 * size;
     d->rank = 1;
@@ -232,7 +233,7 @@ static bh_status launch(struct trial *t, bh_verdict *verdict, bh_detail *detail)
     bh_template_options options;
     bh_template *made = NULL;
     bh_event *event = NULL;
-    bh_template_options_init(&options);
+    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = "arithmetic";
     options.expression = t->text;
     options.parameters = t->parameters;
@@ -264,7 +265,7 @@ static bh_status try_groups(bh_context *context, bh_stream *stream, const struct
     t->stream = stream;
     t->from = from;
     t->groups = count;
-    bh_verdict verdict = {0};
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     bh_status status = build(t, detail);
     if (status == BH_OK) {
         status = launch(t, &verdict, detail);

@@ -46,8 +46,7 @@ bh_status bhi_compiler_report(const struct bh_event *event,
 
 bh_status bhi_compiler_start(bh_context *context, const struct bhi_compiler_request *request,
                              struct bh_event **out_event, bh_detail *detail) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = "compiler";
     options.tenant = request->tenant;
     options.memory_limit = request->memory;

@@ -20,18 +20,11 @@
 #define DEADLINE_NS (60ull * 1000000000)
 #define FIRST_TEXT  (256u << 10) /* room for a disassembly at the first attempt */
 
-BH_API void bh_inspect_options_init_sized(bh_inspect_options *options, size_t size) {
-    static const bh_inspect_options defaults = {.deadline_ns = DEADLINE_NS};
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
-
 /* |given| may be NULL: the defaults. */
 static bh_status take_options(const bh_inspect_options *given, bh_inspect_options *options,
                               bh_detail *detail) {
-    bh_inspect_options_init(options);
-    bh_status status = given ? bhi_layout_take_options(BHI_OURS(bh_inspect_options), options, given,
-                                                       CALL, "options", detail)
-                             : BH_OK;
+    bh_status status =
+        bhi_layout_take(BHI_OURS(bh_inspect_options), options, given, CALL, "options", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -199,9 +192,8 @@ static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *opt
     return status;
 }
 
-BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *given,
-                                         bh_inspection *out_inspection, size_t inspection_size,
-                                         bh_detail *detail) {
+BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *given,
+                                   bh_inspection *out_inspection, bh_detail *detail) {
     if (!BHI_LIVE(kernel) || !out_inspection) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s",
                         out_inspection ? "kernel is NULL or was released"
@@ -213,7 +205,7 @@ BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_opt
         status = take_options(given, &options, detail);
     }
     if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_inspection), inspection_size, CALL, "out_inspection",
+        status = bhi_layout_check(BHI_OURS(bh_inspection), out_inspection, CALL, "out_inspection",
                                   detail);
     }
     if (status == BH_OK) {
@@ -222,16 +214,13 @@ BH_API bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_opt
     if (status != BH_OK) {
         return status;
     }
-    if (inspection_size == sizeof *out_inspection) {
-        return inspect_kernel(kernel, &options, out_inspection, detail);
-    }
     BHI_AUTO_FREE bh_inspection *ours = calloc(1, sizeof *ours);
     if (!ours) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
     }
     status = inspect_kernel(kernel, &options, ours, detail);
     if (status == BH_OK) {
-        bhi_layout_give(out_inspection, inspection_size, ours, sizeof *ours);
+        bhi_layout_give(out_inspection, ours, sizeof *ours);
     }
     return status;
 }

@@ -106,19 +106,17 @@ BH_API size_t bh_module_log(bh_module *module, char *text, size_t size) {
                : 0;
 }
 
-BH_API bh_status bh_module_retain(bh_module *module) {
-    return !module || bhi_handle_retain(&module->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+BH_API void bh_module_retain(bh_module *module) {
+    if (module) {
+        (void)bhi_handle_retain(&module->handle);
+    }
 }
 
-BH_API bh_status bh_module_release(bh_module *module) {
-    bool last = false;
-    bh_status status =
-        module ? bhi_context_release(&module->handle, module->context, &last) : BH_OK;
-    if (last) {
+BH_API void bh_module_release(bh_module *module) {
+    if (module && bhi_context_drop(&module->handle, module->context)) {
         bh_context *context = module->context;
         bhi_compilation_unref(context, module->compilation);
         bhi_freelist_give(&freelist, module);
         bhi_context_unref(context);
     }
-    return status;
 }

@@ -19,12 +19,6 @@
 #define REFUSE(format, ...)                                                                        \
     bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source." format, call, ##__VA_ARGS__)
 
-BH_API void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
-    static const bh_glsl_source defaults = {
-        .optimize = true, .deadline_ns = DEADLINE_NS, .memory_limit = MEMORY};
-    bhi_layout_init(source, size, &defaults, sizeof defaults);
-}
-
 static size_t length_of(const char *text, size_t length) {
     return length ? length : strlen(text);
 }
@@ -109,9 +103,8 @@ static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source,
     if (!given) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
     }
-    bh_glsl_source_init(source);
     bh_status status =
-        bhi_layout_take_options(BHI_OURS(bh_glsl_source), source, given, call, "source", detail);
+        bhi_layout_take(BHI_OURS(bh_glsl_source), source, given, call, "source", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -222,7 +215,7 @@ static bh_status make_request(struct bhi_compile_source *source, const char *cal
         .bytes = source->bytes,
         .defines = given->define_count,
         .includes = given->include_count,
-        .optimize = given->optimize,
+        .optimize = !given->unoptimized,
         .language = given->language == BH_LANGUAGE_HLSL ? BHI_COMPILE_HLSL : BHI_COMPILE_GLSL,
     };
     memcpy(source->request, &request, sizeof request);

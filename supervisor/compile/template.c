@@ -2,6 +2,7 @@
 #include "supervisor/compile/template.h"
 #include "base/detail.h"
 #include "base/text.h"
+#include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/template_complaint.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
@@ -17,12 +18,6 @@
 #define MAX_TEXT    (1u << 20) /* of GLSL */
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_template);
-
-BH_API void bh_template_options_init_sized(bh_template_options *options, size_t size) {
-    static const bh_template_options defaults = {
-        .local_size = {64, 1, 1}, .variants = VARIANTS, .compile_deadline_ns = DEADLINE_NS};
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
 
 /* -- creation --------------------------------------------------------------------------------- */
 
@@ -41,14 +36,6 @@ static bh_status check_options(const bh_template_options *o, bh_detail *detail) 
         return REFUSE(detail,
                       "options.parameters is NULL, or options.parameter_count (%u) is over %d",
                       o->parameter_count, BH_MAX_PARAMETERS);
-    }
-    if (!o->variants) {
-        return REFUSE(detail, "options.variants is 0");
-    }
-    for (int i = 0; o->grid && i < 3; i++) {
-        if (!o->local_size[i]) {
-            return REFUSE(detail, "options.local_size[%d] is 0", i);
-        }
     }
     if ((o->body && strlen(o->body) > MAX_TEXT) ||
         (o->declarations && strlen(o->declarations) > MAX_TEXT)) {
@@ -132,11 +119,14 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
     if (!given) {
         return REFUSE(detail, "options is NULL");
     }
+    static const uint32_t local_size[3] = {64, 1, 1};
     bh_template_options all;
-    bh_template_options_init(&all);
     const bh_template_options *options = &all;
-    status = bhi_layout_take_options(BHI_OURS(bh_template_options), &all, given, CREATE, "options",
-                                     detail);
+    status = bhi_layout_take(BHI_OURS(bh_template_options), &all, given, CREATE, "options", detail);
+    for (int i = 0; i < 3; i++) {
+        all.local_size[i] = all.local_size[i] ? all.local_size[i] : local_size[i];
+    }
+    all.variants = all.variants ? all.variants : VARIANTS;
     if (status != BH_OK || (status = check_options(options, detail)) != BH_OK) {
         return status;
     }
@@ -167,15 +157,14 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
     return BH_OK;
 }
 
-BH_API bh_status bh_template_retain(bh_template *template_) {
-    return !template_ || bhi_handle_retain(&template_->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+BH_API void bh_template_retain(bh_template *template_) {
+    if (template_) {
+        (void)bhi_handle_retain(&template_->handle);
+    }
 }
 
-BH_API bh_status bh_template_release(bh_template *template_) {
-    bool last = false;
-    bh_status status =
-        template_ ? bhi_context_release(&template_->handle, template_->context, &last) : BH_OK;
-    if (last) {
+BH_API void bh_template_release(bh_template *template_) {
+    if (template_ && bhi_context_drop(&template_->handle, template_->context)) {
         bh_context *context = template_->context;
         bhi_template_drop_variants(template_);
         pthread_mutex_destroy(&template_->lock);
@@ -184,31 +173,9 @@ BH_API bh_status bh_template_release(bh_template *template_) {
         bhi_freelist_give(&freelist, template_);
         bhi_context_unref(context);
     }
-    return status;
 }
 
 /* -- use -------------------------------------------------------------------------------------- */
-
-/* The caller's arguments in the library's layout: the caller's own array, or |copy|. */
-struct arguments {
-    const bh_argument *all;
-    void *copy;
-};
-
-static void free_arguments(struct arguments *given) {
-    free(given->copy);
-}
-
-#define AUTO_ARGUMENTS __attribute__((cleanup(free_arguments))) struct arguments
-
-static bh_status take_arguments(const bh_argument *given, uint32_t count, size_t size,
-                                const char *call, struct arguments *out, bh_detail *detail) {
-    const void *all = NULL;
-    bh_status status = bhi_layout_take_array(BHI_OURS(bh_argument), given, size, count, call,
-                                             "arguments", &all, &out->copy, detail);
-    out->all = all;
-    return status;
-}
 
 /* Takes a reference to the template for the time of the call. */
 static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
@@ -218,51 +185,45 @@ static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
     }
     const bh_status status = bhi_context_check(t->context, call, detail);
     if (status != BH_OK) {
-        (void)bh_template_release(t);
+        bh_template_release(t);
     }
     return status;
 }
 
-BH_API bh_status bh_template_output_sized(bh_template *template_, const bh_argument *arguments,
-                                          uint32_t argument_count, size_t argument_size,
-                                          const char *name, bh_description *out_description,
-                                          bh_detail *detail) {
+BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
+                                    uint32_t argument_count, const char *name,
+                                    bh_description *out_description, bh_detail *detail) {
     static const char call[] = "bh_template_output";
     struct bhi_bound bound;
     if (!name || !out_description) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
                         name ? "out_description" : "name");
     }
-    const size_t size = out_description->struct_size;
-    bh_status status =
-        bhi_layout_check_options(BHI_OURS(bh_description), size, call, "out_description", detail);
-    AUTO_ARGUMENTS given = {0};
-    if (status == BH_OK) {
-        status = take_arguments(arguments, argument_count, argument_size, call, &given, detail);
-    }
+    bh_status status = bhi_layout_check(BHI_OURS(bh_description), out_description, call,
+                                        "out_description", detail);
     if (status != BH_OK) {
         return status;
     }
     status = hold(template_, call, detail);
     if (status == BH_OK) {
         bh_description description;
-        bh_description_init(&description);
+        bhi_description_init(&description);
         status =
-            bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
+            bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
         if (status == BH_OK) {
             status = bhi_template_describe(template_, &bound, name, call, &description, detail);
         }
         if (status == BH_OK) {
-            bhi_layout_init(out_description, size, &description, sizeof description);
+            bhi_layout_give(out_description, &description, sizeof description);
         }
-        (void)bh_template_release(template_);
+        bh_template_release(template_);
     }
     return status;
 }
 
-BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argument *arguments,
-                                          uint32_t argument_count, size_t argument_size, char *text,
-                                          size_t size, size_t *out_length, bh_detail *detail) {
+BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
+                                    uint32_t argument_count, char *text, size_t size,
+                                    size_t *out_length, bh_detail *detail) {
     static const char call[] = "bh_template_source";
     struct bhi_bound bound;
     struct bhi_complaint complaint;
@@ -271,17 +232,11 @@ BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argum
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
                         out_length ? "text" : "out_length");
     }
-    AUTO_ARGUMENTS given = {0};
-    bh_status status =
-        take_arguments(arguments, argument_count, argument_size, call, &given, detail);
+    bh_status status = hold(template_, call, detail);
     if (status != BH_OK) {
         return status;
     }
-    status = hold(template_, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    status = bhi_template_bind(template_, given.all, argument_count, false, call, &bound, detail);
+    status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
     if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
     }
@@ -292,23 +247,17 @@ BH_API bh_status bh_template_source_sized(bh_template *template_, const bh_argum
         }
     }
     bhi_pen_fini(&pen);
-    (void)bh_template_release(template_);
+    bh_template_release(template_);
     return status;
 }
 
 static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t argument_count,
-                         size_t argument_size, const uint32_t *groups, const char *call,
-                         bh_template_call *out_call, bh_detail *detail) {
+                         const uint32_t *groups, const char *call, bh_template_call *out_call,
+                         bh_detail *detail) {
     struct bhi_bound bound;
-    AUTO_ARGUMENTS given = {0};
-    bh_status status =
-        take_arguments(arguments, argument_count, argument_size, call, &given, detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    status = hold(t, call, detail);
+    bh_status status = hold(t, call, detail);
     if (status == BH_OK) {
-        status = bhi_template_bind(t, given.all, argument_count, true, call, &bound, detail);
+        status = bhi_template_bind(t, arguments, argument_count, true, call, &bound, detail);
         if (status == BH_OK) {
             status = bhi_template_command(t, &bound, groups, call, out_call, detail);
         }
@@ -316,77 +265,42 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
             status =
                 bhi_template_kernel(t, &bound.variant, call, &out_call->command.kernel, detail);
         }
-        (void)bh_template_release(t);
+        bh_template_release(t);
     }
     return status;
 }
 
-/* Copies |ours| into the caller's layout: a command, the bindings and the push constants, one after
- * the other. The caller's command and bindings may have other sizes than the library's. */
-static void give_call(bh_template_call *theirs, size_t command_size, size_t binding_size,
-                      const bh_template_call *ours) {
-    uint8_t *at = (uint8_t *)theirs, *bindings = at + command_size;
-    uint8_t *push = bindings + BH_MAX_PARAMETERS * binding_size;
-    bh_command command = ours->command;
-    command.bindings = (const bh_binding *)(const void *)bindings;
-    command.push = push;
-    bhi_layout_give(at, command_size, &command, sizeof command);
-    for (uint32_t i = 0; i < BH_MAX_PARAMETERS; i++) {
-        bhi_layout_give(bindings + i * binding_size, binding_size, &ours->bindings[i],
-                        sizeof ours->bindings[i]);
-    }
-    memcpy(push, ours->push, sizeof ours->push);
-}
-
-BH_API bh_status bh_template_prepare_sized(bh_template *template_, const bh_argument *arguments,
-                                           uint32_t argument_count, size_t argument_size,
-                                           const uint32_t *groups, bh_template_call *out_call,
-                                           size_t command_size, size_t binding_size,
-                                           bh_detail *detail) {
+BH_API bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
+                                     uint32_t argument_count, const uint32_t *groups,
+                                     bh_template_call *out_call, bh_detail *detail) {
     static const char call[] = "bh_template_prepare";
     if (!out_call) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_call is NULL", call);
     }
-    bh_status status =
-        bhi_layout_check(BHI_OURS(bh_command), command_size, call, "out_call.command", detail);
-    if (status == BH_OK) {
-        status =
-            bhi_layout_check(BHI_OURS(bh_binding), binding_size, call, "out_call.bindings", detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
-    bh_template_call ours = {0};
-    if (command_size == sizeof ours.command && binding_size == sizeof ours.bindings[0]) {
-        *out_call = ours;
-        return prepare(template_, arguments, argument_count, argument_size, groups, call, out_call,
-                       detail);
-    }
-    status =
-        prepare(template_, arguments, argument_count, argument_size, groups, call, &ours, detail);
-    give_call(out_call, command_size, binding_size, &ours);
-    return status;
+    *out_call = (bh_template_call){0};
+    return prepare(template_, arguments, argument_count, groups, call, out_call, detail);
 }
 
 BH_API void bh_template_call_fini(bh_template_call *call) {
     if (!call) {
         return;
     }
-    (void)bh_kernel_release(call->command.kernel);
+    bh_kernel_release(call->command.kernel);
     call->command.kernel = NULL;
 }
 
-BH_API bh_status bh_template_launch_sized(bh_stream *stream, bh_template *template_,
-                                          const bh_argument *arguments, uint32_t argument_count,
-                                          size_t argument_size, const uint32_t *groups,
-                                          bh_event **out_event, bh_detail *detail) {
+BH_API bh_status bh_template_launch(bh_stream *stream, bh_template *template_,
+                                    const bh_argument *arguments, uint32_t argument_count,
+                                    const uint32_t *groups, bh_event **out_event,
+                                    bh_detail *detail) {
     bh_template_call call = {0};
     if (out_event) {
         *out_event = NULL;
     }
-    bh_status status = prepare(template_, arguments, argument_count, argument_size, groups,
-                               "bh_template_launch", &call, detail);
-    const bh_submit_info info = {.commands = &call.command, .command_count = 1};
+    bh_status status =
+        prepare(template_, arguments, argument_count, groups, "bh_template_launch", &call, detail);
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &call.command, .command_count = 1};
     if (status == BH_OK) {
         status = bh_submit(stream, &info, out_event, detail);
     }

@@ -96,7 +96,7 @@ static bool take_shape(const bh_description *d, struct bhi_shape *out) {
 /* What the array of an argument is: what the argument says, or else its buffer. */
 static bh_status describe(const struct bhi_parameter *parameter, const bh_argument *argument,
                           const char *call, bh_description *out, bh_detail *detail) {
-    bh_description_init(out);
+    bhi_description_init(out);
     if (!argument->description) {
         return bh_buffer_description(argument->buffer, out, detail);
     }
@@ -385,7 +385,7 @@ bh_status bhi_template_describe(const struct bh_template *t, const struct bhi_bo
             parameter->role == BHI_ROLE_IN) {
             continue;
         }
-        bh_description_init(out);
+        bhi_description_init(out);
         out->kind = bhi_dtype_number(dtype);
         out->bits = 8 * bhi_dtype_size(dtype);
         out->rank = bound->shape.rank;

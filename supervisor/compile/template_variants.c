@@ -43,7 +43,7 @@ static void free_unused(struct entry *entry) {
     if (entry->listed || entry->users) {
         return;
     }
-    (void)bh_kernel_release(entry->kernel);
+    bh_kernel_release(entry->kernel);
     free(entry);
 }
 
@@ -73,15 +73,15 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
         status = bhi_template_fail(&complaint, call, detail);
     }
     if (status == BH_OK) {
-        bh_glsl_source_init(&source);
+        source = (bh_glsl_source){.struct_size = sizeof(bh_glsl_source)};
         source.text = pen.text;
         source.name = t->form.name;
         source.deadline_ns = t->compile_deadline_ns;
         /* The optimiser would remove what does not affect the result, such as the input of "x*0"
          * and its binding. Then the caller's bindings would not fit the kernel. Drivers optimise
          * the module anyway. */
-        source.optimize = false;
-        bh_kernel_options_init(&options);
+        source.unoptimized = true;
+        options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
         options.name = t->name;
         options.trusted = t->trusted;
         status = bh_kernel_create_glsl(t->context, &source, &options, out_kernel, detail);
@@ -144,7 +144,7 @@ bh_status bhi_template_kernel(struct bh_template *t, const struct bhi_variant *v
         }
         if (status == BH_OK) {
             *out_kernel = entry->kernel;
-            (void)bh_kernel_retain(entry->kernel);
+            bh_kernel_retain(entry->kernel);
             if (entry->listed) {
                 bhi_list_remove(&entry->link);
                 bhi_list_insert_before(t->variants.next, &entry->link);

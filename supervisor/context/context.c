@@ -38,18 +38,9 @@ bh_status bhi_context_check(const bh_context *context, const char *call, bh_deta
     return closed ? bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call) : BH_OK;
 }
 
-bh_status bhi_context_release(struct bhi_handle *handle, const bh_context *context,
-                              bool *out_last) {
-    *out_last = false;
-    if (!bhi_handle_live(handle)) {
-        return BH_INVALID_ARGUMENT;
-    }
-    if (bhi_context_forked(context)) {
-        return BH_FORKED;
-    }
-    enum bhi_drop drop = bhi_handle_drop(handle);
-    *out_last = drop == BHI_DROPPED_LAST;
-    return drop == BHI_DROP_NONE ? BH_INVALID_ARGUMENT : BH_OK;
+bool bhi_context_drop(struct bhi_handle *handle, const bh_context *context) {
+    return bhi_handle_live(handle) && !bhi_context_forked(context) &&
+           bhi_handle_drop(handle) == BHI_DROPPED_LAST;
 }
 
 void bhi_context_retain(bh_context *context) {

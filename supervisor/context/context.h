@@ -126,9 +126,10 @@ void bhi_context_unlock(bh_context *context);
  * a change that concerns the core call bhi_context_pump_unlock (pump.h) instead. */
 void bhi_context_settle_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
-/* A caller drops a reference to an object of |context|. *out_last: it was the caller's last one, so
- * drop the library's reference that stands for them, too. */
-bh_status bhi_context_release(struct bhi_handle *handle, const bh_context *context, bool *out_last);
+/* A caller drops a reference to an object of |context|; nothing happens if it has none, or in the
+ * child of a fork. Returns true if it was the caller's last one: drop the library's reference that
+ * stands for them, too. */
+bool bhi_context_drop(struct bhi_handle *handle, const bh_context *context);
 void bhi_context_retain(bh_context *context);
 void bhi_context_unref(bh_context *context);
 uint64_t bhi_context_new_id(bh_context *context); /* lock held */

@@ -2,9 +2,6 @@
 #include "base/detail.h"
 
 #include <bulkhead/judge.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How much larger than the library's struct a caller's may be. More is a mistake, not a newer
@@ -52,34 +49,37 @@ static bool is_known(const char *name, size_t our_size, size_t their_size) {
     return their_size == our_size || is_older(name, their_size);
 }
 
-bh_status bhi_layout_check(const char *name, size_t our_size, size_t their_size, const char *call,
+/* The size is known before anything else of a struct is read: an older one is shorter. */
+static size_t size_of(const void *theirs) {
+    size_t size;
+    memcpy(&size, theirs, sizeof size);
+    return size;
+}
+
+bh_status bhi_layout_check(const char *name, size_t our_size, const void *theirs, const char *call,
                            const char *what, bh_detail *detail) {
-    if (is_known(name, our_size, their_size)) {
+    if (is_known(name, our_size, size_of(theirs))) {
         return BH_OK;
     }
     return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                    "%s: %s: the program says that a %s has %zu bytes; its first version has %zu, "
-                    "and that of library %s has %zu: build the program with the library's headers",
-                    call, what, name, their_size, first_size(name), bh_version_string(), our_size);
+                    "%s: %s: struct_size is %zu, which is not the size of a %s: its first version "
+                    "has %zu bytes, and that of library %s has %zu; set it to sizeof(%s)",
+                    call, what, size_of(theirs), name, first_size(name), bh_version_string(),
+                    our_size, name);
 }
 
-bh_status bhi_layout_check_options(const char *name, size_t our_size, size_t their_size,
-                                   const char *call, const char *what, bh_detail *detail) {
-    if (is_known(name, our_size, their_size)) {
-        return BH_OK;
-    }
-    return bhi_fail(
-        detail, BH_INVALID_ARGUMENT, 0,
-        "%s: %s.struct_size is %zu, which is not the size of a %s: its first version has "
-        "%zu bytes, and that of library %s has %zu; call %s_init",
-        call, what, their_size, name, first_size(name), bh_version_string(), our_size, name);
+bh_status bhi_layout_stride(const char *name, size_t our_size, const void *theirs, size_t capacity,
+                            const char *call, const char *what, size_t *out_stride,
+                            bh_detail *detail) {
+    *out_stride = capacity ? size_of(theirs) : 0;
+    return capacity ? bhi_layout_check(name, our_size, theirs, call, what, detail) : BH_OK;
 }
 
 /* The part of a caller's struct that the library does not know must be zero. */
-static bh_status check_tail(const char *name, size_t our_size, const void *theirs,
-                            size_t their_size, const char *call, const char *what,
-                            bh_detail *detail) {
+static bh_status check_tail(const char *name, size_t our_size, const void *theirs, const char *call,
+                            const char *what, bh_detail *detail) {
     const uint8_t *bytes = theirs;
+    const size_t their_size = size_of(theirs);
     for (size_t i = our_size; i < their_size; i++) {
         if (bytes[i]) {
             return bhi_fail(
@@ -93,71 +93,28 @@ static bh_status check_tail(const char *name, size_t our_size, const void *their
 }
 
 bh_status bhi_layout_take(const char *name, size_t our_size, void *ours, const void *theirs,
-                          size_t their_size, const char *call, const char *what,
-                          bh_detail *detail) {
-    bh_status status = bhi_layout_check(name, our_size, their_size, call, what, detail);
-    if (status == BH_OK) {
-        status = check_tail(name, our_size, theirs, their_size, call, what, detail);
-    }
-    if (status == BH_OK) {
-        memcpy(ours, theirs, their_size < our_size ? their_size : our_size);
-    }
-    return status;
-}
-
-bh_status bhi_layout_take_options(const char *name, size_t our_size, void *ours, const void *theirs,
-                                  const char *call, const char *what, bh_detail *detail) {
-    size_t
-        their_size; /* an older struct is shorter: its size is known before anything else is read */
-    memcpy(&their_size, theirs, sizeof their_size);
-    bh_status status = bhi_layout_check_options(name, our_size, their_size, call, what, detail);
-    if (status == BH_OK) {
-        status = bhi_layout_take(name, our_size, ours, theirs, their_size, call, what, detail);
-    }
-    if (status == BH_OK) {
-        memcpy(ours, &our_size, sizeof our_size);
+                          const char *call, const char *what, bh_detail *detail) {
+    memset(ours, 0, our_size);
+    memcpy(ours, &our_size, sizeof our_size);
+    bh_status status = BH_OK;
+    if (theirs &&
+        (status = bhi_layout_check(name, our_size, theirs, call, what, detail)) == BH_OK &&
+        (status = check_tail(name, our_size, theirs, call, what, detail)) == BH_OK) {
+        const size_t their_size = size_of(theirs), field = sizeof(size_t);
+        memcpy((uint8_t *)ours + field, (const uint8_t *)theirs + field,
+               (their_size < our_size ? their_size : our_size) - field);
     }
     return status;
 }
 
-bh_status bhi_layout_take_array(const char *name, size_t our_size, const void *theirs,
-                                size_t their_size, size_t count, const char *call, const char *what,
-                                const void **out_array, void **out_copy, bh_detail *detail) {
-    *out_array = theirs;
-    *out_copy = NULL;
-    bh_status status = bhi_layout_check(name, our_size, their_size, call, what, detail);
-    if (status != BH_OK || their_size == our_size || !count || !theirs) {
-        return status;
-    }
-    uint8_t *copy = calloc(count, our_size);
-    if (!copy) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
-    }
-    for (size_t i = 0; i < count && status == BH_OK; i++) {
-        char place[64];
-        snprintf(place, sizeof place, "%s[%zu]", what, i);
-        status = bhi_layout_take(name, our_size, copy + i * our_size,
-                                 (const uint8_t *)theirs + i * their_size, their_size, call, place,
-                                 detail);
-    }
-    if (status != BH_OK) {
-        free(copy);
-        return status;
-    }
-    *out_array = *out_copy = copy;
-    return BH_OK;
-}
-
-void bhi_layout_give(void *theirs, size_t their_size, const void *ours, size_t our_size) {
-    size_t both = their_size < our_size ? their_size : our_size;
+void bhi_layout_put(void *array, size_t index, size_t stride, const void *ours, size_t our_size) {
+    uint8_t *theirs = (uint8_t *)array + index * stride;
+    const size_t both = stride < our_size ? stride : our_size;
     memcpy(theirs, ours, both);
-    memset((uint8_t *)theirs + both, 0, their_size - both);
+    memset(theirs + both, 0, stride - both);
+    memcpy(theirs, &stride, sizeof stride);
 }
 
-void bhi_layout_init(void *theirs, size_t their_size, const void *defaults, size_t our_size) {
-    if (!theirs || their_size < sizeof their_size) {
-        return;
-    }
-    bhi_layout_give(theirs, their_size, defaults, our_size);
-    memcpy(theirs, &their_size, sizeof their_size);
+void bhi_layout_give(void *theirs, const void *ours, size_t our_size) {
+    bhi_layout_put(theirs, 0, size_of(theirs), ours, our_size);
 }

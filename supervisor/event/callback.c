@@ -66,7 +66,7 @@ static void *run(void *argument) {
         bhi_callback_enter(context);
         callback->call(callback->event, callback->user);
         bhi_callback_leave();
-        (void)bh_event_release(callback->event); /* the event's handle, for the callback */
+        bh_event_release(callback->event); /* the event's handle, for the callback */
         bhi_event_unref(callback->event);
         free(callback);
     }
@@ -135,7 +135,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     if (!closed) {
         return BH_OK;
     }
-    (void)bh_event_release(event);
+    bh_event_release(event);
     bhi_event_unref(event);
     free(registration);
     return bhi_fail(detail, BH_CLOSED, 0, "bh_event_on_end: the context was destroyed");

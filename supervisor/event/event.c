@@ -193,16 +193,15 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
 }
 
 /* Somebody has killed its worker, or had stopped it, and nobody is blamed for it. */
-static bool was_killed_by_others(const bh_verdict *verdict, size_t verdict_size) {
-    return verdict_size >= offsetof(bh_verdict, blame) + sizeof verdict->blame && verdict->signal &&
-           verdict->blame == BH_BLAME_NONE;
+static bool was_killed_by_others(const bh_verdict *verdict) {
+    return verdict->signal && verdict->blame == BH_BLAME_NONE;
 }
 
-BH_API bh_status_class bh_verdict_classify_sized(const bh_verdict *verdict, size_t verdict_size) {
-    if (!verdict || verdict_size < offsetof(bh_verdict, hops) + sizeof verdict->hops) {
+BH_API bh_status_class bh_verdict_classify(const bh_verdict *verdict) {
+    if (!verdict) {
         return BH_STATUS_CLASS_NONE;
     }
-    if (verdict->hops || was_killed_by_others(verdict, verdict_size)) {
+    if (verdict->hops || was_killed_by_others(verdict)) {
         return BH_STATUS_CLASS_VICTIM;
     }
     return bh_status_classify(verdict->status);
@@ -223,16 +222,15 @@ BH_API bh_event_state bh_event_query(bh_event *event) {
     return bhi_event_state(event);
 }
 
-BH_API bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict,
-                                        size_t verdict_size) {
+BH_API bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
     if (!BHI_LIVE(event) || !out_verdict ||
-        bhi_layout_check(BHI_OURS(bh_verdict), verdict_size, "", "", NULL) != BH_OK) {
+        bhi_layout_check(BHI_OURS(bh_verdict), out_verdict, "", "", NULL) != BH_OK) {
         return BH_INVALID_ARGUMENT;
     }
     if (bh_event_query(event) == BH_EVENT_PENDING) {
         return bhi_context_forked(event->context) ? BH_FORKED : BH_PENDING;
     }
-    bhi_layout_give(out_verdict, verdict_size, &event->verdict, sizeof event->verdict);
+    bhi_layout_give(out_verdict, &event->verdict, sizeof event->verdict);
     return BH_OK;
 }
 
@@ -259,15 +257,14 @@ BH_API uint64_t bh_event_id(const bh_event *event) {
     return BHI_LIVE(event) ? event->id : 0;
 }
 
-BH_API bh_status bh_event_retain(bh_event *event) {
-    return !event || bhi_handle_retain(&event->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+BH_API void bh_event_retain(bh_event *event) {
+    if (event) {
+        (void)bhi_handle_retain(&event->handle);
+    }
 }
 
-BH_API bh_status bh_event_release(bh_event *event) {
-    bool last = false;
-    bh_status status = event ? bhi_context_release(&event->handle, event->context, &last) : BH_OK;
-    if (last) {
+BH_API void bh_event_release(bh_event *event) {
+    if (event && bhi_context_drop(&event->handle, event->context)) {
         bhi_event_unref(event);
     }
-    return status;
 }

@@ -14,11 +14,6 @@
 #define MAX_CODE      (64u << 20)
 #define MAX_CONSTANTS 256u
 
-BH_API void bh_kernel_options_init_sized(bh_kernel_options *options, size_t size) {
-    static const bh_kernel_options defaults = {0};
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
-
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_kernel);
 
 static void free_kernel(struct bhi_doomed *doomed) {
@@ -40,10 +35,8 @@ bool bhi_kernel_is_module(const void *code, uint64_t bytes) {
 
 bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
                                   bh_kernel_options *options, bh_detail *detail) {
-    bh_kernel_options_init(options);
-    bh_status status = given ? bhi_layout_take_options(BHI_OURS(bh_kernel_options), options, given,
-                                                       call, "options", detail)
-                             : BH_OK;
+    bh_status status =
+        bhi_layout_take(BHI_OURS(bh_kernel_options), options, given, call, "options", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -216,15 +209,14 @@ BH_API const char *bh_kernel_name(const bh_kernel *kernel) {
     return BHI_LIVE(kernel) ? kernel->name : "";
 }
 
-BH_API bh_status bh_kernel_retain(bh_kernel *kernel) {
-    return !kernel || bhi_handle_retain(&kernel->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+BH_API void bh_kernel_retain(bh_kernel *kernel) {
+    if (kernel) {
+        (void)bhi_handle_retain(&kernel->handle);
+    }
 }
 
-BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
-    bool last = false;
-    bh_status status =
-        kernel ? bhi_context_release(&kernel->handle, kernel->context, &last) : BH_OK;
-    if (last) {
+BH_API void bh_kernel_release(bh_kernel *kernel) {
+    if (kernel && bhi_context_drop(&kernel->handle, kernel->context)) {
         bh_context *context = kernel->context;
         bhi_context_retain(context);
         bhi_context_lock(context);
@@ -235,5 +227,4 @@ BH_API bh_status bh_kernel_release(bh_kernel *kernel) {
         bhi_context_settle_unlock(context);
         bhi_context_unref(context);
     }
-    return status;
 }

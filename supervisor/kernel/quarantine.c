@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/format.h"
 #include "base/futex.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "core/worker.h"
 #include "supervisor/context/layout.h"
@@ -252,38 +253,34 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
 
 /* -- the API ----------------------------------------------------------------------------------- */
 
-BH_API bh_status bh_quarantine_list_sized(bh_context *context, bh_quarantined *out_entries,
-                                          size_t capacity, size_t entry_size, size_t *out_count,
-                                          bh_detail *detail) {
+BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
+                                    size_t capacity, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_entries)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_quarantine_list: %s is NULL",
                         out_count ? "out_entries" : "out_count");
     }
     *out_count = 0;
+    size_t size;
     bh_status status = bhi_context_check(context, "bh_quarantine_list", detail);
     if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_quarantined), entry_size, "bh_quarantine_list",
-                                  "out_entries", detail);
+        status = bhi_layout_stride(BHI_OURS(bh_quarantined), out_entries, capacity,
+                                   "bh_quarantine_list", "out_entries", &size, detail);
     }
     if (status != BH_OK) {
         return status;
     }
-    bh_quarantined *ours = out_entries;
     if (capacity > BHI_DEATH_RECORDS) {
         capacity = BHI_DEATH_RECORDS;
     }
-    if (entry_size != sizeof *ours && capacity && !(ours = calloc(capacity, sizeof *ours))) {
+    BHI_AUTO_FREE bh_quarantined *ours = calloc(capacity + 1, sizeof *ours);
+    if (!ours) {
         return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_quarantine_list");
     }
     bhi_context_lock(context);
     *out_count = bhi_death_records_list(context->death_records, ours, capacity, bhi_now_ns());
     bhi_context_unlock(context);
-    if (ours != out_entries) {
-        for (size_t i = 0; i < capacity && i < *out_count; i++) {
-            bhi_layout_give((uint8_t *)out_entries + i * entry_size, entry_size, &ours[i],
-                            sizeof ours[i]);
-        }
-        free(ours);
+    for (size_t i = 0; i < capacity && i < *out_count; i++) {
+        bhi_layout_put(out_entries, i, size, &ours[i], sizeof ours[i]);
     }
     return BH_OK;
 }

@@ -3,27 +3,26 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/kernel/body.h"
 
-#include <string.h>
-
-BH_API bh_status bh_context_kernel_stats_sized(bh_context *context, bh_kernel_stats *out_stats,
-                                               size_t stats_size, bh_detail *detail) {
+BH_API bh_status bh_context_kernel_stats(bh_context *context, bh_kernel_stats *out_stats,
+                                         bh_detail *detail) {
     static const char call[] = "bh_context_kernel_stats";
     if (!out_stats) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_stats is NULL", call);
     }
     bh_status status =
-        bhi_layout_check(BHI_OURS(bh_kernel_stats), stats_size, call, "out_stats", detail);
+        bhi_layout_check(BHI_OURS(bh_kernel_stats), out_stats, call, "out_stats", detail);
     if (status != BH_OK) {
         return status;
     }
-    memset(out_stats, 0, stats_size);
+    bh_kernel_stats stats = {.struct_size = sizeof stats};
+    bhi_layout_give(out_stats, &stats, sizeof stats);
     status = bhi_context_check(context, call, detail);
     if (status != BH_OK) {
         return status;
     }
     bhi_context_lock(context);
     const struct bhi_kernel_table *table = context->kernels;
-    const bh_kernel_stats stats = {
+    stats = (bh_kernel_stats){
         .kernels = table->count,
         .bytes = table->bytes,
         .shared = table->shared,
@@ -32,6 +31,6 @@ BH_API bh_status bh_context_kernel_stats_sized(bh_context *context, bh_kernel_st
         .told = table->told,
     };
     bhi_context_unlock(context);
-    bhi_layout_give(out_stats, stats_size, &stats, sizeof stats);
+    bhi_layout_give(out_stats, &stats, sizeof stats);
     return BH_OK;
 }

@@ -17,16 +17,6 @@
 #define HEADER_TIMEOUT_NS (10ull * 1000000000)
 #define LOAD_DEADLINE_NS  (600ull * 1000000000)
 
-BH_API void bh_file_source_init_sized(bh_file_source *source, size_t size) {
-    static const bh_file_source defaults = {
-        .fd = -1,
-        .size = BH_WHOLE_SIZE,
-        .header_timeout_ns = HEADER_TIMEOUT_NS,
-        .deadline_ns = LOAD_DEADLINE_NS,
-    };
-    bhi_layout_init(source, size, &defaults, sizeof defaults);
-}
-
 /* -- submissions ---------------------------------------------------------------------- */
 
 bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const void *command,
@@ -172,10 +162,8 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
     if (!given) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
     }
-    bh_file_source_init(source);
-    const bh_file_source defaults = *source;
     bh_status status =
-        bhi_layout_take_options(BHI_OURS(bh_file_source), source, given, call, "source", detail);
+        bhi_layout_take(BHI_OURS(bh_file_source), source, given, call, "source", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -187,19 +175,12 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: source.format %d is not a bh_file_format", call, source->format);
     }
-    if (!source->header_timeout_ns) {
-        source->header_timeout_ns = defaults.header_timeout_ns;
-    }
-    if (!source->deadline_ns) {
-        source->deadline_ns = defaults.deadline_ns;
-    }
+    source->header_timeout_ns =
+        source->header_timeout_ns ? source->header_timeout_ns : HEADER_TIMEOUT_NS;
+    source->deadline_ns = source->deadline_ns ? source->deadline_ns : LOAD_DEADLINE_NS;
+    source->size = source->size ? source->size : BH_WHOLE_SIZE;
     if (source->path && !source->path[0]) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.path is empty", call);
-    }
-    if (source->path && source->fd >= 0) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: source.path and source.fd (%d) are both set; -1 means no descriptor",
-                        call, source->fd);
     }
     if (source->tenant && strlen(source->tenant) >= BHI_TENANT) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.tenant is longer than %u bytes",

@@ -22,7 +22,7 @@ _Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "loader and caller agree");
 
 /* The caller's array. */
 struct room {
-    uint8_t *tensors;
+    bh_file_tensor *tensors;
     size_t capacity, size; /* elements; bytes of each */
 };
 
@@ -75,8 +75,7 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
     for (size_t i = 0; i < list.count && i < room->capacity && status == BH_OK; i++) {
         const void *row = rows + i * sizeof one->row;
         if (take_row(file, row, &one->row, &one->tensor)) {
-            bhi_layout_give(room->tensors + i * room->size, room->size, &one->tensor,
-                            sizeof one->tensor);
+            bhi_layout_put(room->tensors, i, room->size, &one->tensor, sizeof one->tensor);
         } else {
             status = bhi_file_senseless(file, CALL, detail);
         }
@@ -103,7 +102,7 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
     return BH_OK;
 }
 
-static bh_status check(bh_context *context, const struct room *room, const size_t *out_count,
+static bh_status check(bh_context *context, struct room *room, const size_t *out_count,
                        bh_detail *detail) {
     if (!out_count || (room->capacity && !room->tensors)) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s is NULL",
@@ -114,16 +113,16 @@ static bh_status check(bh_context *context, const struct room *room, const size_
         status = bhi_callback_check(CALL, detail);
     }
     if (status == BH_OK) {
-        status =
-            bhi_layout_check(BHI_OURS(bh_file_tensor), room->size, CALL, "out_tensors", detail);
+        status = bhi_layout_stride(BHI_OURS(bh_file_tensor), room->tensors, room->capacity, CALL,
+                                   "out_tensors", &room->size, detail);
     }
     return status;
 }
 
-BH_API bh_status bh_file_tensors_sized(bh_context *context, const bh_file_source *given,
-                                       bh_file_tensor *out_tensors, size_t capacity,
-                                       size_t tensor_size, size_t *out_count, bh_detail *detail) {
-    const struct room room = {(uint8_t *)out_tensors, capacity, tensor_size};
+BH_API bh_status bh_file_tensors(bh_context *context, const bh_file_source *given,
+                                 bh_file_tensor *out_tensors, size_t capacity, size_t *out_count,
+                                 bh_detail *detail) {
+    struct room room = {out_tensors, capacity, 0};
     bh_file_source source;
     if (out_count) {
         *out_count = 0;

@@ -266,18 +266,18 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
     return BH_OK;
 }
 
-BH_API bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info,
-                                       size_t info_size, bh_detail *detail) {
+BH_API bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
+                                 bh_detail *detail) {
     static const char call[] = "bh_buffer_array";
     bh_status status = check_loaded(buffer, call, detail);
     if (status == BH_OK && !out_info) {
         status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_info is NULL", call);
     }
     if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_array_info), info_size, call, "out_info", detail);
+        status = bhi_layout_check(BHI_OURS(bh_array_info), out_info, call, "out_info", detail);
     }
     if (status == BH_OK) {
-        bhi_layout_give(out_info, info_size, &buffer->load->array, sizeof buffer->load->array);
+        bhi_layout_give(out_info, &buffer->load->array, sizeof buffer->load->array);
     }
     return status;
 }

@@ -105,8 +105,7 @@ static bh_status make(bh_context *context, const char *tenant, const char *call,
     bhi_context_lock(context);
     snprintf(name, sizeof name, "loader-%u", make_place(context, tenant) + 1);
     bhi_context_pump_unlock(context);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = name;
     options.tenant = tenant;
     options.memory_limit = MEMORY;

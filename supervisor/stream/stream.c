@@ -24,16 +24,6 @@
 #define MOST_PROCESSORS     1024u         /* the same limit as in ipc/messages.def */
 #define MOST_NICE           19u           /* likewise */
 
-BH_API void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
-    static const bh_stream_options defaults = {
-        .deadline_ns = DEFAULT_DEADLINE_NS,
-        .compile_deadline_ns = DEFAULT_COMPILE_NS,
-        .grace_ns = DEFAULT_GRACE_NS,
-        .memory_limit = DEFAULT_MEMORY,
-    };
-    bhi_layout_init(options, size, &defaults, sizeof defaults);
-}
-
 void bhi_stream_changed(struct bh_stream *stream) {
     atomic_fetch_add(&stream->ready_word, 1);
     bhi_futex_wake(&stream->ready_word, false, INT_MAX);
@@ -126,12 +116,9 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
         return status;
     }
     bh_stream_options all;
-    bh_stream_options_init(&all);
     const bh_stream_options *options = &all;
-    if (given) {
-        status = bhi_layout_take_options(BHI_OURS(bh_stream_options), &all, given,
-                                         "bh_stream_create", "options", detail);
-    }
+    status = bhi_layout_take(BHI_OURS(bh_stream_options), &all, given, "bh_stream_create",
+                             "options", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -154,6 +141,9 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     all.deadline_ns = all.deadline_ns ? all.deadline_ns : DEFAULT_DEADLINE_NS;
     all.compile_deadline_ns =
         all.compile_deadline_ns ? all.compile_deadline_ns : DEFAULT_COMPILE_NS;
+    all.grace_ns = bhi_given(all.grace_ns, DEFAULT_GRACE_NS);
+    all.memory_limit = bhi_given(all.memory_limit, DEFAULT_MEMORY);
+    all.device_memory = bhi_given(all.device_memory, 0);
     if (options->memory_limit && options->memory_limit < MIN_MEMORY) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "bh_stream_create: options.memory_limit %llu is less than 64 MiB: no "
@@ -297,8 +287,10 @@ BH_API int32_t bh_stream_worker_pid(bh_stream *stream) {
     return pid;
 }
 
-BH_API bh_status bh_stream_retain(bh_stream *stream) {
-    return !stream || bhi_handle_retain(&stream->handle) ? BH_OK : BH_INVALID_ARGUMENT;
+BH_API void bh_stream_retain(bh_stream *stream) {
+    if (stream) {
+        (void)bhi_handle_retain(&stream->handle);
+    }
 }
 
 /* Reports |failure|, the event of a stream that is gone, in bh_context_synchronize. Takes the
@@ -350,18 +342,14 @@ void bhi_stream_unref(struct bh_stream *stream) {
     bhi_context_unref(context);
 }
 
-BH_API bh_status bh_stream_release(bh_stream *stream) {
-    bool last = false;
-    bh_status status =
-        stream ? bhi_context_release(&stream->handle, stream->context, &last) : BH_OK;
-    if (last) {
+BH_API void bh_stream_release(bh_stream *stream) {
+    if (stream && bhi_context_drop(&stream->handle, stream->context)) {
         bh_context *context = stream->context;
         bhi_context_lock(context);
         context->drop_replicas(context, NULL, stream); /* a replica would keep the stream */
         bhi_context_pump_unlock(context);
         bhi_stream_unref(stream);
     }
-    return status;
 }
 
 void bhi_streams_hold(bh_context *context) {

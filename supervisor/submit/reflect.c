@@ -115,9 +115,8 @@ static bh_status reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_
     return status == BH_OK ? remember(kernel, out_info, detail) : status;
 }
 
-BH_API bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
-                                         bh_kernel_info *out_info, size_t info_size,
-                                         bh_detail *detail) {
+BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                                   bh_kernel_info *out_info, bh_detail *detail) {
     static const char call[] = "bh_kernel_reflect";
     if (!out_info) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_info is NULL", call);
@@ -126,12 +125,9 @@ BH_API bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, u
         return BH_IN_CALLBACK;
     }
     bh_status status =
-        bhi_layout_check(BHI_OURS(bh_kernel_info), info_size, call, "out_info", detail);
+        bhi_layout_check(BHI_OURS(bh_kernel_info), out_info, call, "out_info", detail);
     if (status != BH_OK) {
         return status;
-    }
-    if (info_size == sizeof *out_info) {
-        return reflect(kernel, stream, timeout_ns, out_info, detail);
     }
     bh_kernel_info *ours = calloc(1, sizeof *ours);
     if (!ours) {
@@ -139,7 +135,7 @@ BH_API bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, u
     }
     status = reflect(kernel, stream, timeout_ns, ours, detail);
     if (status == BH_OK) {
-        bhi_layout_give(out_info, info_size, ours, sizeof *ours);
+        bhi_layout_give(out_info, ours, sizeof *ours);
     }
     free(ours);
     return status;

@@ -7,6 +7,7 @@
 #include "ipc/commands.h"
 #include "supervisor/buffer/move.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/layout.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
@@ -172,11 +173,17 @@ static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *de
     return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
 }
 
-bh_status bhi_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
-                     bh_detail *detail) {
+BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                           bh_detail *detail) {
     /* Written last: out_event may point into info->waits. */
     bh_event *event = NULL;
+    bh_submit_info ours;
     bh_status status = check_stream("bh_submit", stream, detail);
+    if (status == BH_OK && info && info->struct_size != sizeof *info) {
+        status =
+            bhi_layout_take(BHI_OURS(bh_submit_info), &ours, info, "bh_submit", "info", detail);
+        info = &ours;
+    }
     if (status == BH_OK) {
         status = check_info(stream, info, detail);
     }
@@ -189,9 +196,9 @@ bh_status bhi_submit(bh_stream *stream, const bh_submit_info *info, bh_event **o
     return status;
 }
 
-bh_status bhi_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
-                     const bh_binding *bindings, uint32_t binding_count, const void *push,
-                     uint32_t push_size, bh_event **out_event, bh_detail *detail) {
+BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+                           const bh_binding *bindings, uint32_t binding_count, const void *push,
+                           uint32_t push_size, bh_event **out_event, bh_detail *detail) {
     if (out_event) {
         *out_event = NULL;
     }
@@ -211,7 +218,8 @@ bh_status bhi_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups
         .push = push,
         .push_size = push_size,
     };
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     return submit("bh_launch", false, stream, &info, NULL, out_event, detail);
 }
 
@@ -228,7 +236,7 @@ bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *str
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
                         "%s: kernel and stream belong to different contexts", call);
     }
-    const bh_submit_info info = {0};
+    const bh_submit_info info = {.struct_size = sizeof info};
     return submit(call, false, stream, &info, kernel, out_event, detail);
 }
 

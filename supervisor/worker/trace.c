@@ -98,7 +98,7 @@ uint32_t bhi_trace_call_count(const struct bhi_trace_page *page) {
 void bhi_trace_unknown(const struct bhi_trace_page *page, char *out, size_t size) {
     out[0] = 0;
     for (uint32_t i = 0; i < bhi_trace_call_count(page); i++) {
-        bh_traced_call call;
+        bh_traced_call call = {.struct_size = sizeof call};
         if (bhi_trace_call_read(page, i, &call) && call.judgement == BH_CALL_UNKNOWN) {
             bhi_format(out, size, "%s%s%s in phase %s", call.call, call.arguments[0] ? " " : "",
                        call.arguments, call.phase);
@@ -115,7 +115,7 @@ void bhi_trace_end(struct bhi_zygote_trace *trace, bool done, const char *text) 
     bhi_format(trace->text, sizeof trace->text, "%s", text);
     trace->line[0] = 0;
     if (done) {
-        bh_trace seen;
+        bh_trace seen = {.struct_size = sizeof seen};
         char call[256];
         bhi_trace_read(trace->page, &seen);
         bhi_trace_unknown(trace->page, call, sizeof call);

@@ -44,14 +44,12 @@ static void untouched(const unsigned char behind[64]) {
 
 int main(void) {
     bh_judge *judge = NULL;
-    bh_judge_candidate candidate = {.name = "right", .code = KERNEL("x[i] + x[i]")};
+    bh_judge_candidate candidate = {
+        .struct_size = sizeof candidate, .name = "right", .code = KERNEL("x[i] + x[i]")};
     memset(&options, 0xA5, sizeof options);
-    bh_judge_options_init(&options.it);
-    untouched(options.behind);
-    EXPECT(options.it.struct_size == sizeof options.it && !options.it.log_user);
+    options.it = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.it.task_text = task;
 #ifdef GROWN
-    EXPECT(options.it.abi_probe == 0);
     options.it.abi_probe = 1;
     EXPECT(bh_judge_create(&options.it, &judge, &why) == BH_INVALID_ARGUMENT);
     EXPECT(strstr(why.message, "bh_judge_options") && strstr(why.message, "sets a field"));
@@ -59,6 +57,7 @@ int main(void) {
 #endif
     EXPECT(bh_judge_create(&options.it, &judge, &why) == BH_OK);
     memset(&judgement, 0xA5, sizeof judgement);
+    judgement.it.struct_size = sizeof judgement.it;
 #ifdef GROWN
     candidate.abi_probe = 1;
     EXPECT(bh_judge_run(judge, &candidate, &judgement.it, &why) == BH_INVALID_ARGUMENT);
@@ -79,10 +78,11 @@ int main(void) {
     EXPECT(judgement.it.abi_probe == 0);
 #endif
     /* A size that no version had. */
-    EXPECT(bh_judge_run_sized(judge, &candidate, 8, &judgement.it, sizeof judgement.it, &why) ==
-           BH_INVALID_ARGUMENT);
-    EXPECT(bh_judge_run_sized(judge, &candidate, sizeof candidate, &judgement.it, 8, &why) ==
-           BH_INVALID_ARGUMENT);
+    candidate.struct_size = 8;
+    EXPECT(bh_judge_run(judge, &candidate, &judgement.it, &why) == BH_INVALID_ARGUMENT);
+    candidate.struct_size = sizeof candidate;
+    judgement.it.struct_size = 8;
+    EXPECT(bh_judge_run(judge, &candidate, &judgement.it, &why) == BH_INVALID_ARGUMENT);
     untouched(judgement.behind);
     bh_judge_destroy(judge);
     return 0;

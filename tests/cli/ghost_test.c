@@ -12,9 +12,9 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static bh_device_info device;
+static bh_device_info device = {.struct_size = sizeof device};
 static struct bhi_ghost_view view;
-static bh_check check;
+static bh_check check = {.struct_size = sizeof check};
 
 /* A GPU with two processes, one of which is ours: nothing is wrong. */
 static void set_up(void) {

@@ -10,8 +10,7 @@
 #define MANY 8u
 
 static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = stream;
     bh_buffer *buffer = NULL;
     bh_detail detail;
@@ -27,7 +26,7 @@ static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
 }
 
 static bh_pool_stats pool(struct stage *s) {
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
     return stats;
 }
@@ -172,7 +171,8 @@ static void case_24_a_bound_handle_is_retained(void) {
 }
 
 static void refused(bh_stream *stream, const bh_command *command, const char *what) {
-    const bh_submit_info info = {.commands = command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = command, .command_count = 1};
     bh_event *event = NULL;
     bh_detail detail;
     BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_INVALID_ARGUMENT);
@@ -367,7 +367,8 @@ static void case_27_a_refused_submission_releases_once(void) {
     bh_buffer *temporary = buffer_for(&s, s.b, 0);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = temporary, .size = BH_WHOLE_SIZE};
     const bh_command commands[] = {fill, fill, {.type = BH_COMMAND_FILL}};
-    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 3};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(pool(&s).blocks, 0);

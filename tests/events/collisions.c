@@ -32,8 +32,10 @@ static void both_run(size_t bytes, bool one_hash) {
     }
     /* And what is the same is found among them. */
     bh_kernel_stats before, after;
+    before.struct_size = sizeof before;
     BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
     bh_kernel *again = fx_kernel(s.context, "twice");
+    after.struct_size = sizeof after;
     BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
     BHT_EQ(after.kernels, before.kernels);
     BHT_EQ(after.shared, before.shared + 1);
@@ -65,12 +67,14 @@ static void case_34_created_meanwhile(void) {
     struct stage s;
     stage_open_with(&s, NULL, FX_SECONDS);
     bh_kernel_stats before, after;
+    before.struct_size = sizeof before;
     BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
     meanwhile = &s;
     bht_at_step("kernel_kept", 1, create_meanwhile);
     bh_kernel *second = fx_kernel(s.context, "twice");
     bht_at_step("kernel_kept", 1, NULL);
     BHT_TRUE(first && first != second);
+    after.struct_size = sizeof after;
     BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
     BHT_EQ(after.kernels, before.kernels + 1);
     BHT_EQ(after.shared, before.shared + 1);

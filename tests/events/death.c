@@ -357,7 +357,7 @@ static void case_46_late_rings_of_a_dead_generation(void) {
 static void case_46_late_reflection_of_a_dead_generation(void) {
     struct stage s;
     stage_open_with(&s, "1:before_record:1=kill", FX_SECONDS);
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
     BHT_EQ(bh_kernel_reflect(s.square, s.a, FX_SECONDS, &info, &detail), BH_OK);
     BHT_EQ(info.binding_count, 2);
@@ -374,7 +374,7 @@ static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
     static const int signals[] = {SIGKILL, SIGSEGV, SIGABRT};
     enum { LIVES = BHT_COUNT(signals) };
     bh_event *events[LIVES];
-    bh_verdict verdicts[LIVES];
+    bh_verdict verdicts[LIVES] = {{.struct_size = sizeof verdicts[0]}};
     bh_buffer *gates[LIVES];
     pid_t pids[LIVES];
     for (int i = 0; i < LIVES; i++) {

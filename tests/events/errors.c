@@ -393,7 +393,7 @@ static void *stare(void *argument) {
         bh_event_state state = bh_event_query(eye->event);
         BHT_TRUE(state == BH_EVENT_POISONED || (state == BH_EVENT_PENDING && !ended));
         ended |= state == BH_EVENT_POISONED;
-        bh_verdict copy;
+        bh_verdict copy = {.struct_size = sizeof copy};
         bh_status status = bh_event_verdict(eye->event, &copy);
         BHT_TRUE(status == BH_OK || (status == BH_PENDING && !ended));
         if (status == BH_OK) {

@@ -386,7 +386,7 @@ static void case_19_the_verdict_outlives_the_stream(void) {
 static void case_20_every_wait_takes_a_timeout(void) {
     struct stage s;
     stage_open(&s);
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_event *held = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
     const uint64_t limits[] = {0, 5 * FX_MS};
     for (size_t i = 0; i < BHT_COUNT(limits); i++) {
@@ -420,7 +420,7 @@ static void case_20_every_wait_takes_a_timeout(void) {
     }
     /* And nothing has changed by it. */
     BHT_EQ(s.word[2], 0);
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
     BHT_EQ(bh_event_verdict(s.bad, &verdict), BH_PENDING);
     BHT_EQ(bh_event_query(held), BH_EVENT_PENDING);
@@ -442,7 +442,7 @@ static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
     bh_stream *stream = fx_stream(context, "none", FX_SECONDS);
     (void)fx_await_stopped();
     bh_kernel *square = fx_kernel(context, "square");
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
     const uint64_t limits[] = {0, 5 * FX_MS};
     for (size_t i = 0; i < BHT_COUNT(limits); i++) {

@@ -36,8 +36,7 @@ void write_floats(const char *path, uint32_t count) {
 /* -- calls ------------------------------------------------------------------------------------ */
 
 bh_file_source source_of(const char *path, bh_file_format format) {
-    bh_file_source source;
-    bh_file_source_init(&source);
+    bh_file_source source = {.struct_size = sizeof source};
     source.path = path;
     source.format = format;
     return source;

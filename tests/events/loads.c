@@ -153,7 +153,7 @@ static void case_36_zero_length(void) {
         BHT_EQ(bh_buffer_load_progress(x, &done, &total, NULL), BH_OK);
         BHT_EQ(done, 0);
         BHT_EQ(total, 0);
-        bh_array_info info;
+        bh_array_info info = {.struct_size = sizeof info};
         BHT_EQ(bh_buffer_array(x, &info, NULL), BH_OK);
         BHT_EQ(info.rank, i ? 2 : 0);
         bh_buffer_release(x);

@@ -318,8 +318,7 @@ static void host_is_killed(bool keep_child) {
         struct stage s;
         stage_open_with(&s, "*:load_read:1=stop", BH_FOREVER);
         stage_gate(&s); /* a is in mid-job, b idle, and a loader in mid-read */
-        bh_file_source source;
-        bh_file_source_init(&source);
+        bh_file_source source = {.struct_size = sizeof source};
         source.path = "/proc/self/exe";
         source.format = BH_FILE_RAW;
         bh_buffer *file = NULL;

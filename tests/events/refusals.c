@@ -58,7 +58,7 @@ static void foreign_objects_are_refused(void) {
                           .groups = {1, 1, 1},
                           .bindings = own,
                           .binding_count = 2};
-    bh_submit_info info = {.commands = &command, .command_count = 1};
+    bh_submit_info info = {.struct_size = sizeof info, .commands = &command, .command_count = 1};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "kernel belongs to another context");
     command.kernel = s.square;
     command.bindings = mixed;
@@ -96,11 +96,18 @@ static void holes_in_waits_and_empty_submissions_are_refused(void) {
     stage_open(&s);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256};
     bh_event *waits[] = {s.bad, NULL, s.bad};
-    bh_submit_info info = {.commands = &fill, .command_count = 1, .waits = waits, .wait_count = 3};
+    bh_submit_info info = {.struct_size = sizeof info,
+                           .commands = &fill,
+                           .command_count = 1,
+                           .waits = waits,
+                           .wait_count = 3};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "waits[1] is NULL");
-    info = (bh_submit_info){.commands = &fill, .command_count = 1, .wait_count = 1};
+    info = (bh_submit_info){.struct_size = sizeof(bh_submit_info),
+                            .commands = &fill,
+                            .command_count = 1,
+                            .wait_count = 1};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "waits is NULL");
-    info = (bh_submit_info){.command_count = 1};
+    info = (bh_submit_info){.struct_size = sizeof(bh_submit_info), .command_count = 1};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "commands is NULL, command_count 1");
     size_t index;
     BHT_EQ(bh_event_wait_any(waits, 3, 0, &index), BH_INVALID_ARGUMENT);
@@ -129,7 +136,8 @@ static void an_event_cannot_wait_for_itself(void) {
         {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 2},
         {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 3}};
     bh_event *event = s.bad, *old[3];
-    bh_submit_info info = {.command_count = 1, .waits = &event, .wait_count = 1};
+    bh_submit_info info = {
+        .struct_size = sizeof info, .command_count = 1, .waits = &event, .wait_count = 1};
     for (int i = 0; i < 3; i++) {
         old[i] = event;
         info.commands = &fills[i];
@@ -210,8 +218,11 @@ static void the_stream_of_a_closed_context(void) {
     ev_ready(done);
     bh_context_destroy(s.context);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.z, .size = 256, .fill_value = 7};
-    const bh_submit_info info = {
-        .commands = &fill, .command_count = 1, .waits = &done, .wait_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &fill,
+                                 .command_count = 1,
+                                 .waits = &done,
+                                 .wait_count = 1};
     refuses(s.a, &info, BH_CLOSED, "destroyed");
     bh_detail detail;
     bh_event *event = (bh_event *)&detail;
@@ -221,7 +232,7 @@ static void the_stream_of_a_closed_context(void) {
     event = (bh_event *)&detail;
     BHT_EQ(bh_kernel_prepare(s.square, s.a, &event, &detail), BH_CLOSED);
     BHT_TRUE(!event);
-    static bh_kernel_info reflected;
+    static bh_kernel_info reflected = {.struct_size = sizeof reflected};
     BHT_EQ(bh_kernel_reflect(s.square, s.a, FX_SECONDS, &reflected, &detail), BH_CLOSED);
     BHT_EQ(bh_stream_wait_ready(s.a, FX_SECONDS, &detail), BH_CLOSED);
     BHT_EQ(bh_stream_reset(s.a, &detail), BH_CLOSED);

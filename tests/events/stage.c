@@ -57,8 +57,11 @@ void stage_fail_unseen(struct stage *s) {
 
 bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                     bh_event *const *waits, uint32_t wait_count) {
-    const bh_submit_info info = {
-        .commands = commands, .command_count = count, .waits = waits, .wait_count = wait_count};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
+                                 .command_count = count,
+                                 .waits = waits,
+                                 .wait_count = wait_count};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(stream, &info, &event, &detail) != BH_OK) { /* E8 */
@@ -125,7 +128,8 @@ struct look {
 static void *look(void *argument) {
     struct look *l = argument;
     for (int i = 0; i < 2; i++) {
-        bh_verdict again;
+        bh_verdict again = {.struct_size = sizeof again};
+        l->verdict.struct_size = sizeof l->verdict;
         BHT_EQ(bh_event_wait(l->event, FX_SECONDS), l->status);
         BHT_EQ(bh_event_wait(l->event, 0), l->status);
         BHT_EQ(bh_event_query(l->event), l->status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);

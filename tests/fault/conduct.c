@@ -264,8 +264,7 @@ static void a_loader_that_spins(void) {
     BHT_EQ(write(fd, "0123456789abcdef", 16), 16);
     close(fd);
     bh_context *context = open_context("");
-    bh_file_source source;
-    bh_file_source_init(&source);
+    bh_file_source source = {.struct_size = sizeof source};
     source.path = path;
     source.format = BH_FILE_RAW;
     bh_detail detail;

@@ -78,7 +78,7 @@ static size_t take_all(int *taken, size_t most) {
 static void pools_give_theirs_to_what_runs(void) {
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     bh_context_options options = fx_options();
-    options.spares = 0;
+    options.spares = BH_OFF;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
@@ -90,7 +90,7 @@ static void pools_give_theirs_to_what_runs(void) {
     for (size_t i = 0; i < BHT_COUNT(free); i++) {
         bh_buffer_release(free[i]);
     }
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
     BHT_GE(stats.blocks, BHT_COUNT(free));
     int taken[256];
@@ -131,7 +131,7 @@ static void all_goes_before_a_birth(void *object) {
 static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     bh_context_options options = fx_options();
-    options.spares = 0;
+    options.spares = BH_OFF;
     options.start_timeout_ns = 3 * FX_SECONDS / 20;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", BH_FOREVER), *second = NULL;
@@ -171,7 +171,7 @@ static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
 /* Nor does a zygote that cannot receive what a start, or a trace, needs end with all its workers. */
 static void a_zygote_without_descriptors_refuses_a_start(void) {
     bh_context_options options = fx_options();
-    options.spares = 0;
+    options.spares = BH_OFF;
     options.restart_budget = 1;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", FX_SECONDS), *second = NULL;
@@ -183,7 +183,7 @@ static void a_zygote_without_descriptors_refuses_a_start(void) {
     bh_detail detail;
     BHT_EQ(bh_stream_wait_ready(second, 3 * FX_SECONDS, &detail), BH_UNAVAILABLE);
     BHT_STR_HAS(detail.message, "could not fork: EMFILE");
-    bh_trace trace;
+    bh_trace trace = {.struct_size = sizeof trace};
     size_t calls = 0;
     BHT_EQ(bh_trace_driver(context, NULL, &trace, NULL, 0, &calls, &detail), BH_UNAVAILABLE);
     BHT_STR_HAS(detail.message, "not traced");

@@ -37,7 +37,7 @@ static void close_scene(struct scene *s) {
 }
 
 static bh_pool_stats stats(const struct scene *s) {
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
     return stats;
 }
@@ -239,8 +239,7 @@ static void d6_within_the_limit(void) {
     bh_buffer *other = device_buffer(s.context, s.a, 64 * KIB, BH_MEMORY_AUTO);
     BHT_EQ(stats(&s).device_hits, 1);
     BHT_EQ(stats(&s).device_bytes, 0);
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = s.a;
     options.memory = BH_MEMORY_DEVICE;
     bh_buffer *none = NULL;
@@ -322,8 +321,7 @@ static void each_call_fails(void) {
         bool met = true;
         for (unsigned nth = 1; met; nth++) {
             leave(&s, s.a, 256);
-            bh_buffer_options options;
-            bh_buffer_options_init(&options);
+            bh_buffer_options options = {.struct_size = sizeof options};
             options.stream = s.a;
             options.memory = BH_MEMORY_DEVICE;
             bh_buffer *host = fx_words(s.context, 64, 9), *buffer = NULL;
@@ -334,7 +332,8 @@ static void each_call_fails(void) {
             if (status == BH_OK) {
                 const bh_command command = {
                     .type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = 256};
-                const bh_submit_info info = {.commands = &command, .command_count = 1};
+                const bh_submit_info info = {
+                    .struct_size = sizeof info, .commands = &command, .command_count = 1};
                 status = bh_submit(s.a, &info, &event, &detail);
             }
             met = bht_disarm();

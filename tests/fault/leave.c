@@ -134,7 +134,8 @@ static void what_is_alone_waits(void) {
                                .groups = {1, 1, 1},
                                .bindings = bindings,
                                .binding_count = 2};
-    const bh_submit_info info = {.commands = &launch, .command_count = 1, .alone = true};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &launch, .command_count = 1, .alone = true};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     bhi_context_lock(context);

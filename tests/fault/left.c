@@ -87,8 +87,7 @@ static pid_t find(const char *name) {
  * waited for that. */
 static unsigned killed(unsigned dies_at, bool lacks_only_a_processor) {
     bh_context *context = fx_context(NULL);
-    bh_file_source source;
-    bh_file_source_init(&source);
+    bh_file_source source = {.struct_size = sizeof source};
     source.path = "/nonexistent/file.npy";
     source.format = BH_FILE_NPY;
     bh_buffer *buffer = NULL;

@@ -40,7 +40,7 @@ static struct pair open_pair(bool posing, uint64_t size, uint64_t limit, const c
              posing && faults ? "," : "", faults ? faults : "");
     fake_driver_install(BHT_FAKE_PAIR);
     bh_context_options options = fx_options();
-    options.spares = 0;
+    options.spares = BH_OFF;
     struct pair p = {.context = fx_context_with(options, *all ? all : NULL)};
     p.a = stream_on(p.context, "a", "0", NULL, 0);
     p.b = stream_on(p.context, "b", "1", NULL, limit);
@@ -78,7 +78,8 @@ static bh_status fill_to(bh_stream *stream, bh_buffer *buffer, uint64_t word, ui
                                 .dst_offset = 4 * word,
                                 .size = 4,
                                 .fill_value = value};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     return bh_submit(stream, &info, out_event, detail);
 }
 
@@ -97,7 +98,8 @@ static bh_status read_and_fill_to(bh_stream *stream, bh_buffer *buffer, bh_buffe
     const bh_command commands[] = {
         {.type = BH_COMMAND_COPY, .src = buffer, .dst = host, .dst_offset = 128, .size = 4},
         {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4, .fill_value = value}};
-    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 2};
     return bh_submit(stream, &info, out_event, detail);
 }
 
@@ -171,7 +173,8 @@ static void one_copy_of_each_version(bool posing) {
         {.type = BH_COMMAND_COPY, .src = p.buffer, .dst = host, .size = 128},
         {.type = BH_COMMAND_FILL, .dst = p.buffer, .dst_offset = 12, .size = 4, .fill_value = 4},
         {.type = BH_COMMAND_COPY, .src = p.buffer, .dst = host, .dst_offset = 128, .size = 128}};
-    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 3};
     bh_event *event = NULL;
     before = given(p.a);
     BHT_EQ(bh_submit(p.b, &info, &event, NULL), BH_OK);
@@ -346,8 +349,7 @@ static void the_hosts_content_is_lost(bool posing) {
  * serves another stream, which is not poisoned (E5). */
 static void a_strict_stream_gives_its_content(bool posing) {
     struct pair p = open_pair(posing, 256, 0, NULL);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.device = "0";
     options.strict = true;
     bh_stream *strict = NULL;
@@ -445,7 +447,8 @@ static void what_is_refused_moves_nothing(bool posing) {
     bh_stream *wide = stream_on(p.context, "wide", "1", NULL, 0);
     const bh_command commands[] = {{.type = BH_COMMAND_FILL, .dst = p.buffer, .size = 4},
                                    {.type = BH_COMMAND_FILL, .dst = p.buffer, .size = 0}};
-    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 2};
     BHT_EQ(bh_submit(wide, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_version(p.buffer), version);
     BHT_EQ(in_use(p.a), charged);

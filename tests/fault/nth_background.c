@@ -120,7 +120,7 @@ static void first_job(struct scene *scene) {
 
 /* What bh_kernel_reflect asks for comes in messages. */
 static void reflect(struct scene *scene) {
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail = {0};
     bh_kernel *kernel = fx_kernel(scene->context, "add");
     bh_status status = bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, &detail);

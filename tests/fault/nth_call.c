@@ -53,8 +53,7 @@ static bh_status buffer_wrap(struct scene *scene, bh_detail *detail) {
 }
 
 static bh_status buffer_describe(struct scene *scene, bh_detail *detail) {
-    bh_description description;
-    bh_description_init(&description);
+    bh_description description = {.struct_size = sizeof description};
     description.kind = BH_NUMBER_UINT;
     description.bits = 32;
     return bh_buffer_set_description(scene->buffer, &description, detail);
@@ -77,7 +76,8 @@ static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
                                        .dst = buffers[2 * i + 1 - turn],
                                        .size = 4096};
         }
-        const bh_submit_info info = {.commands = commands, .command_count = PAIRS};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = commands, .command_count = PAIRS};
         status = bh_submit(scene->stream, &info, &events[turn], detail);
     }
     for (int turn = 0; turn < 2; turn++) {
@@ -105,8 +105,7 @@ static void fill_pool(struct scene *scene) {
 
 /* Makes a buffer for a stream, has the worker fill it, and drops it. */
 static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = scene->stream;
     options.flags = BH_BUFFER_UNINITIALIZED;
     bh_buffer *buffer;
@@ -114,7 +113,7 @@ static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
     bh_status status = bh_buffer_create_with(scene->context, 10000, &options, &buffer, detail);
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = 10000, .fill_value = 0x11111111};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     if (status == BH_OK) {
         status = bh_submit(scene->stream, &info, &event, detail);
     }
@@ -175,7 +174,8 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
     for (int i = 0; i < WAITS && status == BH_OK; i++) {
         commands[0] = (bh_command){
             .type = BH_COMMAND_FILL, .dst = buffers[i], .size = 4096, .fill_value = (uint32_t)i};
-        const bh_submit_info info = {.commands = commands, .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = commands, .command_count = 1};
         status = bh_submit(scene->other, &info, &waits[i], detail);
     }
     const bh_binding bindings[] = {
@@ -195,8 +195,11 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
                                      .binding_count = 2};
     commands[BUFFERS + 1] =
         (bh_command){.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}};
-    const bh_submit_info info = {
-        .commands = commands, .command_count = BUFFERS + 2, .waits = waits, .wait_count = WAITS};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
+                                 .command_count = BUFFERS + 2,
+                                 .waits = waits,
+                                 .wait_count = WAITS};
     if (status == BH_OK) {
         status = bh_submit(scene->stream, &info, &event, detail);
     }
@@ -227,7 +230,8 @@ static bh_status waits(struct scene *scene, bh_detail *detail) {
     bh_status status = bh_buffer_create(scene->context, 4096, &buffer, detail);
     for (int i = 0; i < 3 && status == BH_OK; i++) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4096};
-        const bh_submit_info info = {.commands = &fill, .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = &fill, .command_count = 1};
         status = bh_submit(scene->stream, &info, &events[i], detail);
     }
     if (status == BH_OK) {
@@ -263,7 +267,7 @@ static void queue_behind_the_gate(struct scene *scene) {
     fx_await_gate(scene->word);
     const bh_command fill = {
         .type = BH_COMMAND_FILL, .dst = scene->buffer, .size = bh_buffer_size(scene->buffer)};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     for (size_t i = 0; i < BHT_COUNT(scene->queued); i++) {
         BHT_EQ(bh_submit(scene->stream, &info, &scene->queued[i], NULL), BH_OK);
     }
@@ -325,7 +329,7 @@ static bh_status from_file(struct scene *scene, bh_detail *detail) {
     bh_file_source source;
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    bh_file_source_init(&source);
+    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.fd = scene->file;
     source.format = BH_FILE_NPY;
     source.header_timeout_ns = FX_SECONDS;
@@ -348,7 +352,7 @@ static bh_status from_file(struct scene *scene, bh_detail *detail) {
 }
 
 static bh_status devices(struct scene *scene, bh_detail *detail) {
-    static bh_device_info info[4];
+    static bh_device_info info[4] = {{.struct_size = sizeof info[0]}};
     size_t count = 0;
     bh_status status = bh_devices(scene->context, info, 4, &count, detail);
     if (status == BH_OK) {

@@ -6,8 +6,7 @@
 static bh_status make_kernel(struct scene *scene, bh_kernel **out, bh_detail *detail) {
     static const uint32_t code[] = {0x07230203u, 0x00010000u, 0, 1, 0};
     static const bh_specialization constants[] = {{0, 4, 1}, {1, 8, 2}, {2, 1, 1}};
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.specializations = constants;
     options.specialization_count = 3;
     return bh_kernel_create_spirv(scene->context, code, sizeof code, &options, out, detail);
@@ -68,7 +67,7 @@ bh_status nth_prepare(struct scene *scene, bh_detail *detail) {
 
 bh_status nth_reflect(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
     if (status == BH_OK) {
         status = bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, detail);
@@ -81,8 +80,7 @@ bh_status nth_reflect(struct scene *scene, bh_detail *detail) {
 }
 
 bh_status nth_glsl(struct scene *scene, bh_detail *detail) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel;
     bh_status status = bh_kernel_create_glsl(scene->context, &source, NULL, &kernel, detail);
@@ -92,10 +90,9 @@ bh_status nth_glsl(struct scene *scene, bh_detail *detail) {
 }
 
 bh_status nth_inspect(struct scene *scene, bh_detail *detail) {
-    static bh_inspection said;
+    static bh_inspection said = {.struct_size = sizeof said};
     static char text[100000];
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     options.guarded = true;
     options.text = text;
     options.text_size = sizeof text;
@@ -116,8 +113,7 @@ bh_status nth_template_use(struct scene *scene, bh_detail *detail) {
     static const bh_parameter parameters[] = {{"a", BH_PARAMETER_PUSH, NULL},
                                               {"z", BH_PARAMETER_OUT, NULL}};
     const bh_argument argument = {.name = "a", .dtype = BH_DTYPE_F32};
-    bh_template_options options;
-    bh_template_options_init(&options);
+    bh_template_options options = {.struct_size = sizeof options};
     options.parameters = parameters;
     options.parameter_count = 2;
     options.expression = "z = 2*a + f16(a)";
@@ -126,8 +122,9 @@ bh_status nth_template_use(struct scene *scene, bh_detail *detail) {
     size_t length;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
     BHT_EQ(!made, status != BH_OK);
-    bh_description_init(&description);
+    description = (bh_description){.struct_size = sizeof(bh_description)};
     if (status == BH_OK) {
+        description.struct_size = sizeof description;
         status = bh_template_output(made, &argument, 1, "z", &description, detail);
     }
     if (status == BH_OK) {
@@ -140,8 +137,7 @@ bh_status nth_template_use(struct scene *scene, bh_detail *detail) {
 /* The whole of a launch, with its compile. */
 bh_status nth_template_launch(struct scene *scene, bh_detail *detail) {
     static const bh_parameter parameters[] = {{"z", BH_PARAMETER_OUT, "u8"}};
-    bh_template_options options;
-    bh_template_options_init(&options);
+    bh_template_options options = {.struct_size = sizeof options};
     options.parameters = parameters;
     options.parameter_count = 1;
     options.body = "z = uint8_t(7);";

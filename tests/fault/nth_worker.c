@@ -31,7 +31,8 @@ static bh_verdict job(struct scene *scene) {
         {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}},
         {.type = BH_COMMAND_COPY, .src = y, .dst = x, .size = 4096},
     };
-    const bh_submit_info info = {.commands = commands, .command_count = 4};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 4};
     bh_event *event;
     BHT_EQ(bh_submit(scene->stream, &info, &event, NULL), BH_OK);
     bh_verdict verdict = fx_verdict(event);
@@ -72,8 +73,8 @@ static bool allowed(const struct sweep *sweep, bh_status status) {
 static void run(const struct sweep *sweep) {
     bh_context_options options = fx_options();
     options.start_timeout_ns =
-        3 * BHT_SECOND_MS * FX_MS; /* a driver may stand still for want of it */
-    options.quarantine_ns = 0;     /* it is not the kernels' doing */
+        3 * BHT_SECOND_MS * FX_MS;  /* a driver may stand still for want of it */
+    options.quarantine_ns = BH_OFF; /* it is not the kernels' doing */
     struct scene scene = {.context = fx_context_with(options, bht_plan_open())};
     scene.neighbour = fx_stream(scene.context, "neighbour", FX_SECONDS);
     fx_expect_healthy(scene.context, scene.neighbour);

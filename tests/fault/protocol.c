@@ -307,8 +307,8 @@ static void a_start_comes_before_the_body_is_gone(void) {
 /* A SIGSYS is followed by a trace of the driver, at some time. It runs what a worker runs. */
 static void a_trace_does_not_meet_a_planned_fault(void) {
     struct scene scene = begin();
-    bh_trace seen;
-    bh_traced_call calls[1];
+    bh_trace seen = {.struct_size = sizeof seen};
+    bh_traced_call calls[1] = {{.struct_size = sizeof calls[0]}};
     size_t count = 0;
     bht_plan_arm("submitted", "kill", 1);
     BHT_EQ(bh_trace_driver(scene.context, "lavapipe", &seen, calls, 1, &count, NULL), BH_OK);

@@ -65,7 +65,7 @@ bh_status bht_end(bh_event *event, const char *what) {
     if (status == BH_TIMEOUT) {
         BHT_FAIL("%s (%s): the event never ends", what, bht_where());
     }
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     BHT_EQ(verdict.status, status);
     BHT_EQ(bh_event_query(event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
@@ -85,8 +85,7 @@ bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_
     ssize_t size = read(fd, code, sizeof code);
     close(fd);
     BHT_TRUE(size > 0 && size < (ssize_t)sizeof code);
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = name;
     return bh_kernel_create_spirv(context, code, (size_t)size, &options, out, detail);
 }

@@ -73,8 +73,7 @@ static void meet(const struct row *row) {
     options.spares = 1;
     options.spare_kernels = 16;
     bh_context *context = fx_context_with(options, bht_plan_open());
-    bh_stream_options of_stream;
-    bh_stream_options_init(&of_stream);
+    bh_stream_options of_stream = {.struct_size = sizeof of_stream};
     of_stream.deadline_ns = FX_SECONDS;
     of_stream.compile_deadline_ns = BHT_SECOND_MS * FX_MS;
     bh_stream *stream = NULL, *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
@@ -93,7 +92,7 @@ static void meet(const struct row *row) {
     }
     fx_kill(fx_ready(stream), SIGKILL);
     bh_event *event = NULL;
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     do { /* READY by a worker that had not died yet, or before the spare's death was seen */
         event = launch(stream, add, x, y);
         verdict = fx_verdict(event);

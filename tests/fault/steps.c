@@ -365,8 +365,10 @@ static void one_that_ends_before_it_is_known_to_begin(void) {
     bh_buffer *buffer = fx_words(context, 1 << 20, 0);
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .flags = BH_SUBMIT_TIMED};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .flags = BH_SUBMIT_TIMED};
     fx_ready(stream);
     plan.hit = false;
     for (int i = 0; i < 2; i++) {

@@ -49,7 +49,7 @@ static void close_scene(struct scene *s) {
 }
 
 static bh_pool_stats stats(const struct scene *s) {
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
     return stats;
 }
@@ -140,8 +140,7 @@ static void no_other_tenant_sees_it(void) {
     warm_up(&s);
     bh_stream *b = device_stream(s.context, "b", "blue", 0);
     fx_ready(b);
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = b;
     options.flags = BH_BUFFER_UNINITIALIZED;
     for (int dead = 0; dead < 2; dead++) {

@@ -71,12 +71,11 @@ bh_status __wrap_bh_context_destroy(bh_context *context) {
 }
 
 bh_context_options fx_options(void) {
-    bh_context_options options;
-    bh_context_options_init(&options);
+    bh_context_options options = {.struct_size = sizeof options};
     options.start_timeout_ns *= bht_slowness();
-    options.spares = 0; /* tests count processes */
+    options.spares = BH_OFF; /* tests count processes */
     options.restart_budget = 100;
-    options.quarantine_deaths = 0; /* they kill, and launch the same again */
+    options.quarantine_deaths = BH_OFF; /* they kill, and launch the same again */
     return options;
 }
 
@@ -105,8 +104,7 @@ bh_context *fx_context(const char *faults) {
 }
 
 bh_stream_options fx_stream_options(void) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.compile_deadline_ns *= bht_slowness();
     options.grace_ns *= bht_slowness();
     return options;
@@ -206,7 +204,7 @@ bh_kernel *fx_kernel(bh_context *context, const char *name) {
 }
 
 bool fx_drops_outside(bh_context *context) {
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     size_t count = 0;
     unsigned major = 0;
     BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
@@ -220,16 +218,14 @@ bh_kernel *fx_kernel_guarded(bh_context *context, const char *name) {
 }
 
 bh_kernel *fx_kernel_trusted(bh_context *context, const char *name) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = name;
     options.trusted = true;
     return fx_kernel_with(context, name, &options);
 }
 
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = name;
     options.entry = entry;
     return fx_kernel_with(context, name, &options);
@@ -296,8 +292,10 @@ bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
                                 .groups = {groups, 1, 1},
                                 .bindings = bindings,
                                 .binding_count = count};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
@@ -332,7 +330,7 @@ bh_verdict fx_verdict(bh_event *event) {
     if (status == BH_TIMEOUT) {
         BHT_FAIL("event %llu has not ended", (unsigned long long)bh_event_id(event));
     }
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     BHT_EQ(verdict.status, status);
     return verdict;

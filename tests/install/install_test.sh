@@ -26,7 +26,7 @@ pc=$(find "$prefix" -name bulkhead.pc)
 [ -n "$pc" ] || die "bulkhead.pc is not installed"
 libdir=$(dirname "$(dirname "$pc")")
 for wanted in "$prefix/include/bulkhead/bulkhead.h" "$prefix/include/bulkhead/status.h" \
-    "$prefix/include/bulkhead/status_codes.h" "$prefix/include/bulkhead/reason_codes.h" "$prefix/include/bulkhead/sized.h" \
+    "$prefix/include/bulkhead/status_codes.h" "$prefix/include/bulkhead/reason_codes.h" \
     "$libdir/libbulkhead-judge.so" "$libdir/libbulkhead-judge.so.0.2" "$libdir/pkgconfig/bulkhead-judge.pc" \
     "$libdir/libbulkhead.so" "$libdir/libbulkhead.so.0.2" "$libdir/libbulkhead.a" "$libdir/cmake/bulkhead/bulkhead-config.cmake"; do
     [ -e "$wanted" ] || die "$wanted is not installed"
@@ -78,7 +78,7 @@ declared=$(grep -hoE '\bbh_[a-z0-9_]+\(' "$prefix"/include/bulkhead/*.h | tr -d 
         grep -qE "^BH_API .*\b$name\(" "$prefix"/include/bulkhead/*.h && echo "$name"
     done)
 [ "$(wc -w <<< "$declared")" -ge 20 ] || die "the declarations were not understood: $declared"
-grep -q '^bh_judge_run_sized$' <<< "$declared" || die "judge.h was not understood: $declared"
+grep -q '^bh_judge_run$' <<< "$declared" || die "judge.h was not understood: $declared"
 nm -D --defined-only "$libdir/libbulkhead-judge.so" > "$work/judge"
 if awk '$2 != "A" { print $3 }' "$work/judge" | grep -v '^bh_judge.*@@BULKHEAD_JUDGE_0\.2$'; then
     die "libbulkhead-judge.so also exports these"

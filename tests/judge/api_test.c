@@ -49,8 +49,7 @@ static const char *task(void) {
 
 static bh_status create(const char *task_text, bh_judge **out_judge) {
     static const uint64_t seeds[] = {42};
-    bh_judge_options options;
-    bh_judge_options_init(&options);
+    bh_judge_options options = {.struct_size = sizeof options};
     options.task_text = task_text;
     options.seeds = seeds;
     options.seed_count = 1;
@@ -66,8 +65,9 @@ static bh_judge *make(const char *task_text) {
 }
 
 static bh_judgement judge_code(bh_judge *judge, const char *name, const void *code, size_t size) {
-    const bh_judge_candidate candidate = {.name = name, .code = code, .size = size};
-    bh_judgement judgement;
+    const bh_judge_candidate candidate = {
+        .struct_size = sizeof candidate, .name = name, .code = code, .size = size};
+    bh_judgement judgement = {.struct_size = sizeof judgement};
     if (bh_judge_run(judge, &candidate, &judgement, &why) != BH_OK) {
         BHT_FAIL("%s", why.message);
     }
@@ -133,7 +133,8 @@ static void modules_files_and_hlsl_are_judged(void) {
     got = judge_code(judge, "cut", code, size - 4);
     expect_fails(&got, BH_INVALID_KERNEL, "");
 
-    bh_judge_candidate candidate = {.path = BHT_SHADERS "/square.spv"};
+    bh_judge_candidate candidate = {.struct_size = sizeof candidate,
+                                    .path = BHT_SHADERS "/square.spv"};
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
     BHT_EQ(got.judged, BH_JUDGED_CORRECT);
     BHT_STR_EQ(got.name, "square");
@@ -145,6 +146,7 @@ static void modules_files_and_hlsl_are_judged(void) {
     expect_fails(&got, BH_LOAD_FAILED, ": No such file or directory");
 
     candidate = (bh_judge_candidate){
+        .struct_size = sizeof(bh_judge_candidate),
         .language = BH_JUDGE_LANGUAGE_HLSL,
         .code = "StructuredBuffer<float> X : register(t0); RWStructuredBuffer<float> Y :"
                 " register(u1);\n[numthreads(64, 1, 1)] void main(uint3 id :"
@@ -211,8 +213,7 @@ static void a_hang_ends_and_the_next_is_judged(void) {
 
 static bh_judge *make_timed(uint32_t runs, bool all_processors) {
     bh_judge *judge;
-    bh_judge_options options;
-    bh_judge_options_init(&options);
+    bh_judge_options options = {.struct_size = sizeof options};
     options.task_text = task();
     options.timed = options.warm = true;
     options.timed_runs = runs;
@@ -283,8 +284,7 @@ static void a_bad_task_is_refused_with_line_and_field(void) {
     expect_bad(task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "\"n - 60\""),
                "task:4: \"groups\": ");
     bh_judge *judge;
-    bh_judge_options options;
-    bh_judge_options_init(&options);
+    bh_judge_options options = {.struct_size = sizeof options};
     options.task_path = "/nowhere/task.json";
     BHT_EQ(bh_judge_create(&options, &judge, &why), BH_LOAD_FAILED);
     BHT_EQ(why.sys_errno, ENOENT);
@@ -297,7 +297,7 @@ static void bad_options_are_named(void) {
     bh_judge *judge;
     bh_judge_options options, fresh;
     const uint64_t seeds[17] = {0};
-    bh_judge_options_init(&fresh);
+    fresh = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     BHT_EQ(fresh.struct_size, sizeof fresh);
 #define REFUSED(said)                                                                              \
     do {                                                                                           \
@@ -336,15 +336,15 @@ static void bad_options_are_named(void) {
     options.timed_runs = 4;
     REFUSED(".timed_runs: from 5");
     options.struct_size--;
-    REFUSED(".struct_size is ");
+    REFUSED(": struct_size is ");
     BHT_EQ(bh_judge_create(NULL, &judge, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_create(&fresh, NULL, &why), BH_INVALID_ARGUMENT);
 }
 
 static void bad_candidates_are_named(void) {
     bh_judge *judge = make(task());
-    bh_judgement got;
-    const struct {
+    bh_judgement got = {.struct_size = sizeof got};
+    struct {
         bh_judge_candidate candidate;
         const char *said;
     } cases[] = {
@@ -357,11 +357,15 @@ static void bad_candidates_are_named(void) {
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         got.runs = 7;
+        cases[i].candidate.struct_size = sizeof cases[i].candidate;
         BHT_EQ(bh_judge_run(judge, &cases[i].candidate, &got, &why), BH_INVALID_ARGUMENT);
         BHT_STR_HAS(why.message, cases[i].said);
         BHT_EQ(got.runs, 0);
     }
-    BHT_EQ(bh_judge_run(NULL, &(bh_judge_candidate){.code = right}, &got, &why),
+    BHT_EQ(bh_judge_run(
+               NULL,
+               &(bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate), .code = right},
+               &got, &why),
            BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_run(judge, NULL, &got, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_prepare(NULL, &why), BH_INVALID_ARGUMENT);
@@ -373,10 +377,13 @@ static void bad_candidates_are_named(void) {
 static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
     bh_judge *judge = make(task_with("{\"normal\": [0, 1], \"special\": 0.5}",
                                      "{\"eval\": \"Y = X*X\"}", "\"ceildiv(2*n, local_x)\""));
-    bh_judgement got;
+    bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "the reference of task cannot judge: it computes a NaN: Y[");
-    BHT_EQ(bh_judge_run(judge, &(bh_judge_candidate){.code = right}, &got, &why),
+    BHT_EQ(bh_judge_run(
+               judge,
+               &(bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate), .code = right},
+               &got, &why),
            BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "it computes a NaN");
     bh_judge_destroy(judge);
@@ -406,8 +413,7 @@ static void seeds_can_be_known(void) {
     BHT_TRUE(bh_judge_fixed_inputs(judge));
     bh_judge_destroy(judge);
     BHT_TRUE(!bh_judge_fixed_inputs(NULL));
-    bh_judge_options options;
-    bh_judge_options_init(&options);
+    bh_judge_options options = {.struct_size = sizeof options};
     options.task_text = task();
     for (size_t i = 0; i < 2; i++) {
         BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
@@ -431,7 +437,9 @@ struct call {
 
 static void *run_call(void *argument) {
     struct call *call = argument;
-    const bh_judge_candidate candidate = {.name = "endless", .code = call->code};
+    const bh_judge_candidate candidate = {
+        .struct_size = sizeof candidate, .name = "endless", .code = call->code};
+    call->judgement.struct_size = sizeof call->judgement;
     call->status = bh_judge_run(call->judge, &candidate, &call->judgement, &call->why);
     return NULL;
 }
@@ -453,7 +461,7 @@ static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
     pthread_t threads[2];
     snprintf(endless_task, sizeof endless_task, "%s",
              task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535"));
-    bh_judge_options_init(&options);
+    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.task_text = endless_task;
     options.log = note;
     BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
@@ -477,9 +485,13 @@ static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
 
 static void a_cancel_before_the_first_call_holds(void) {
     bh_judge *judge = make(task());
-    bh_judgement got;
+    bh_judgement got = {.struct_size = sizeof got};
     bh_judge_cancel(judge);
-    BHT_EQ(bh_judge_run(judge, &(bh_judge_candidate){.code = right}, &got, &why), BH_CANCELLED);
+    BHT_EQ(bh_judge_run(
+               judge,
+               &(bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate), .code = right},
+               &got, &why),
+           BH_CANCELLED);
     bh_judge_destroy(judge);
 }
 
@@ -501,11 +513,11 @@ static void threads_take_turns(void) {
 
 static void a_forked_child_is_refused(void) {
     bh_judge *judge = make(task());
-    bh_judgement got;
+    bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
     const pid_t child = fork();
     if (child == 0) {
-        const bh_judge_candidate candidate = {.code = right};
+        const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = right};
         const bool good = bh_judge_run(judge, &candidate, &got, &why) == BH_FORKED;
         bh_judge_cancel(judge);
         bh_judge_destroy(judge);

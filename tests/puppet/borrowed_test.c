@@ -28,13 +28,11 @@ struct scene {
 static struct scene set_up(void) {
     struct scene s = {0};
     puppet_open(&s.p);
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.name = "other";
     BHT_EQ(bh_stream_create(s.p.context, &options, &s.other, NULL), BH_OK);
     runs_on(s.p.stream, "one");
-    bh_buffer_options buffer;
-    bh_buffer_options_init(&buffer);
+    bh_buffer_options buffer = {.struct_size = sizeof buffer};
     buffer.stream = s.p.stream;
     buffer.memory = BH_MEMORY_DEVICE;
     BHT_EQ(bh_buffer_create_with(s.p.context, 64, &buffer, &s.buffer, NULL), BH_OK);
@@ -49,7 +47,8 @@ static void tear_down(struct scene *s) {
 
 static bh_status fill(struct scene *s, bh_event **out_event, bh_detail *detail) {
     const bh_command command = {.type = BH_COMMAND_FILL, .dst = s->buffer, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     return bh_submit(s->other, &info, out_event, detail);
 }
 
@@ -105,7 +104,8 @@ static void read_through_a_copy(void) {
     BHT_EQ(bh_buffer_create(s.p.context, 64, &host, NULL), BH_OK);
     const bh_command command = {
         .type = BH_COMMAND_COPY, .src = s.buffer, .dst = host, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     uint64_t charged = 0;
     for (int i = 0; i < 2; i++) {
         bh_event *event = NULL;

@@ -238,6 +238,7 @@ struct asked {
 
 static void *ask(void *argument) {
     struct asked *asked = argument;
+    asked->info.struct_size = sizeof asked->info;
     asked->status = bh_kernel_reflect(asked->kernel, asked->scene->p.stream, PUPPET_SECONDS,
                                       &asked->info, NULL);
     return NULL;

@@ -44,8 +44,7 @@ static struct scene *set_up(void) {
     *s = (struct scene){.page = bhi_page_round(1)};
     puppet_open(&s->p);
     for (int i = 0; i < STREAMS; i++) {
-        bh_stream_options options;
-        bh_stream_options_init(&options);
+        bh_stream_options options = {.struct_size = sizeof options};
         options.name = who[i].name;
         options.tenant = who[i].tenant;
         options.deadline_ns = BH_FOREVER;
@@ -78,14 +77,13 @@ static void tear_down(struct scene *s) {
 }
 
 static bh_pool_stats stats(const struct scene *s) {
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(s->p.context, &stats, NULL), BH_OK);
     return stats;
 }
 
 static bh_status create_on(struct scene *s, int i, uint64_t size, bh_buffer **out) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = s->streams[i];
     options.memory = BH_MEMORY_DEVICE;
     return bh_buffer_create_with(s->p.context, size, &options, out, NULL);
@@ -98,8 +96,10 @@ static bh_buffer *create(struct scene *s, int i) {
 }
 
 static bh_event *submit(struct scene *s, int i, const bh_command *command) {
-    const bh_submit_info info = {
-        .commands = command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = command,
+                                 .command_count = 1,
+                                 .deadline_ns = BH_FOREVER};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(s->streams[i], &info, &event, &detail) != BH_OK) {

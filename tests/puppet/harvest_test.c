@@ -36,7 +36,7 @@ static void asking_takes_in_what_it_waits_for(void) {
         bh_event *first = puppet_submit(&p);
         bh_stream *other = NULL;
         BHT_EQ(bh_stream_create(p.context, NULL, &other, NULL), BH_OK);
-        const bh_submit_info info = {.waits = &first, .wait_count = 1};
+        const bh_submit_info info = {.struct_size = sizeof info, .waits = &first, .wait_count = 1};
         bh_event *events[2] = {NULL, NULL};
         BHT_EQ(bh_submit(other, &info, &events[0], NULL), BH_OK);
         BHT_EQ(bh_submit(other, &info, &events[1], NULL), BH_OK);
@@ -103,8 +103,7 @@ static void a_lost_device_is_no_bad_memory(void) {
             .known = true, .is_discrete = true, .features = BHI_FEATURE_MEMORY_EXPORT};
         past = (struct memory_past){0};
         memory_worker_begin(&w, &p, p.stream, 0, all, &past);
-        bh_buffer_options options;
-        bh_buffer_options_init(&options);
+        bh_buffer_options options = {.struct_size = sizeof options};
         options.stream = p.stream;
         options.memory = BH_MEMORY_DEVICE;
         bh_buffer *device = NULL, *host = NULL;

@@ -41,8 +41,7 @@ static void an_end_that_comes_late_is_charged(void) {
 }
 
 static bh_stream *stream_of(struct puppet *p, const char *tenant) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.tenant = tenant;
     bh_stream *stream = NULL;
     BHT_EQ(bh_stream_create(p->context, &options, &stream, NULL), BH_OK);
@@ -54,7 +53,7 @@ static bh_status submit_to(struct puppet *p, bh_stream *stream) {
     bh_buffer *buffer = NULL;
     BHT_EQ(bh_buffer_create(p->context, 4, &buffer, NULL), BH_OK);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     const bool ended = bh_event_query(event) != BH_EVENT_PENDING;

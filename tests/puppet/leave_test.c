@@ -222,8 +222,11 @@ static void it_leaves_one_behind_at_a_time(void) {
 static bh_event *submit_alone(struct puppet *p) {
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = p->buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER, .alone = true};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = BH_FOREVER,
+                                 .alone = true};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(p->stream, &info, &event, NULL), BH_OK);
     return event;

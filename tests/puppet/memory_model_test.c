@@ -160,8 +160,7 @@ static void set_device(bh_stream *stream, uint32_t device) {
 
 static void create(struct world *w, int b) {
     struct home *home = &w->homes[b];
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     *home = (struct home){.stream = (int)below(w, STREAMS), .version = INITIAL};
     for (int i = 0; i < 6; i++) {
         home->replica[i / 3][i % 3] = INT32_MIN;
@@ -245,8 +244,10 @@ static void submit(struct world *w, enum kind kind) {
     const uint64_t before = w->puppet.context->device_memory;
     op->version = op->src == NOBODY ? op->version : w->homes[op->src].version;
     op->through_copy = copied || moved;
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = BH_FOREVER};
     bh_detail detail = {0};
     const bh_status status = bh_submit(w->streams[op->stream], &info, &op->event, &detail);
     if (status != (refused ? BH_INVALID_ARGUMENT : BH_OK)) {
@@ -438,8 +439,7 @@ static void begin(struct world *w, uint64_t seed) {
     puppet_open(&w->puppet);
     w->puppet.context->device_pool->limit = (1 + below(w, 8)) * bhi_page_round(1);
     for (int s = 0; s < STREAMS; s++) {
-        bh_stream_options options;
-        bh_stream_options_init(&options);
+        bh_stream_options options = {.struct_size = sizeof options};
         options.name = streams[s].name;
         options.tenant = streams[s].tenant;
         options.deadline_ns = BH_FOREVER;

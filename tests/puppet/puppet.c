@@ -13,11 +13,10 @@
 #include <sys/wait.h>
 
 void puppet_open(struct puppet *puppet) {
-    bh_context_options options;
-    bh_context_options_init(&options);
+    bh_context_options options = {.struct_size = sizeof options};
     options.worker_path = "/proc/self/exe"; /* never run */
-    options.spares = 0;
-    options.quarantine_deaths = 0;
+    options.spares = BH_OFF;
+    options.quarantine_deaths = BH_OFF;
     bh_detail detail;
     *puppet = (struct puppet){0};
     if (bh_context_create(&options, &puppet->context, &detail) != BH_OK) {
@@ -25,8 +24,7 @@ void puppet_open(struct puppet *puppet) {
     }
     bhi_reactor_stop(puppet->context);
     puppet->zygote = puppet_zygote(puppet->context, BHI_ZYGOTE_READY);
-    bh_stream_options stream;
-    bh_stream_options_init(&stream);
+    bh_stream_options stream = {.struct_size = sizeof stream};
     stream.name = "one";
     BHT_EQ(bh_stream_create(puppet->context, &stream, &puppet->stream, NULL), BH_OK);
     BHT_EQ(bh_buffer_create(puppet->context, 4096, &puppet->buffer, NULL), BH_OK);
@@ -130,8 +128,10 @@ struct bhi_worker *puppet_serving(struct puppet *puppet) {
 bh_event *puppet_submit(struct puppet *puppet) {
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = puppet->buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = BH_FOREVER};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(puppet->stream, &info, &event, &detail) != BH_OK) {
@@ -176,7 +176,7 @@ void puppet_bury(struct bhi_worker *worker, struct bhi_obituary *obituary) {
 }
 
 bh_verdict puppet_verdict(bh_event *event) {
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
     return verdict;
 }

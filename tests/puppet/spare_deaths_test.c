@@ -67,7 +67,8 @@ static void a_crash_is_charged(void) {
     /* A launch says why it is refused. */
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(spares.p.stream, &info, &event, NULL), BH_OK);
     const bh_verdict verdict = puppet_verdict(event);

@@ -15,7 +15,7 @@
 static bh_stream *add_stream(const char *tenant, bh_isolation isolation) {
     bh_stream_options options;
     bh_stream *stream = NULL;
-    bh_stream_options_init(&options);
+    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.tenant = tenant;
     options.isolation = isolation;
     BHT_EQ(bh_stream_create(spares.p.context, &options, &stream, NULL), BH_OK);
@@ -284,7 +284,8 @@ static void the_one_that_knows_most_is_taken(void) {
     BHT_TRUE(choose(stream) == little);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[1], .groups = {1, 1, 1}};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     BHT_TRUE(choose(stream) == much);
@@ -332,7 +333,8 @@ static void what_it_knows_is_its_past(void) {
     BHT_TRUE(choose(own) == spare);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
-    const bh_submit_info info = {.commands = &command, .command_count = 1, .alone = true};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = true};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(own, &info, &event, NULL), BH_OK);
     BHT_TRUE(!choose(own));
@@ -363,7 +365,8 @@ static void a_lesson_is_waited_for(void) {
     /* What it knows is not introduced again, and it is no spare any more. */
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(spares.p.stream, &info, &event, NULL), BH_OK);
     BHT_EQ(spare->core.published, 1);

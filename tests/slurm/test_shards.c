@@ -368,7 +368,7 @@ static void test_a_copy(void) {
  */
 
 static bh_device_info device(const char *selector, const char *pci, uint8_t uuid, bool cpu) {
-    bh_device_info info = {0};
+    bh_device_info info = {.struct_size = sizeof info};
     snprintf(info.selector, sizeof info.selector, "%s", selector);
     snprintf(info.pci, sizeof info.pci, "%s", pci);
     info.uuid[0] = uuid;

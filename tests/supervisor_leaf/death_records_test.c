@@ -54,7 +54,7 @@ static void one_compile_is_enough(void) {
     bh_verdict verdict = death_of(1, 7);
     verdict.status = BH_COMPILE_FAILED;
     BHT_TRUE(bhi_death_records_note(&death_records, "a", &verdict, true, 0));
-    bh_quarantined entry;
+    bh_quarantined entry = {.struct_size = sizeof entry};
     BHT_EQ(bhi_death_records_list(&death_records, &entry, 1, 0), 1);
     BHT_EQ(entry.status, BH_COMPILE_FAILED);
     BHT_EQ(entry.cause, BH_COMPILE_FAILED);
@@ -93,7 +93,7 @@ static void one_is_released_or_all_of_a_tenant(void) {
         note(&death_records, "a", kernel, kernel);
         note(&death_records, "b", kernel, kernel);
     }
-    bh_quarantined entries[8];
+    bh_quarantined entries[8] = {{.struct_size = sizeof entries[0]}};
     BHT_EQ(bhi_death_records_list(&death_records, entries, 8, 3), 6);
     BHT_STR_EQ(entries[5].tenant, "b");
     BHT_EQ(entries[5].kernel_hash[0], 3);
@@ -178,7 +178,7 @@ static void deadlines_in_a_row_are_counted_where_they_should_be(void) {
     BHT_TRUE(!held(&death_records, "a", 1, 4));
     BHT_TRUE(late(&death_records, 1, 5));
     BHT_TRUE(!late(&death_records, 1, 6));
-    bh_quarantined entry;
+    bh_quarantined entry = {.struct_size = sizeof entry};
     BHT_EQ(bhi_death_records_list(&death_records, &entry, 1, 6), 1);
     BHT_EQ(entry.status, BH_QUARANTINED);
     BHT_EQ(entry.cause, BH_DEADLINE);

@@ -31,7 +31,7 @@ static void tear_down(struct scene *s) {
 }
 
 static void reflect(const struct scene *s, bh_kernel *kernel) {
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
     if (bh_kernel_reflect(kernel, s->stream, FX_SECONDS, &info, &detail) != BH_OK) {
         BHT_FAIL("bh_kernel_reflect: %s", detail.message);
@@ -207,7 +207,7 @@ static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *
 /* Callers print it: one line. */
 static void the_name_of_a_binding_is_one_line(void) {
     struct scene s = set_up();
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_kernel *kernel = fx_kernel(s.context, "two_lines");
     BHT_EQ(bh_kernel_reflect(kernel, s.stream, FX_SECONDS, &info, NULL), BH_OK);
     BHT_EQ(info.binding_count, 1);
@@ -218,7 +218,7 @@ static void the_name_of_a_binding_is_one_line(void) {
 
 static void elements_of_an_array(void) {
     struct scene s = set_up();
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
     bh_event *event = NULL;
     bh_kernel *pick = fx_kernel(s.context, "pick");

@@ -22,7 +22,8 @@ static void close_all(void) {
 }
 
 static void refuses(const bh_command *command, const char *word) {
-    const bh_submit_info info = {.commands = command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = command, .command_count = 1};
     bh_event *event = (bh_event *)&event;
     BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_INVALID_ARGUMENT);
     BHT_TRUE(!event);
@@ -166,7 +167,7 @@ static void whole_size(void) {
          .dst_offset = 8,
          .size = BH_WHOLE_SIZE},
     };
-    const bh_submit_info info = {.commands = some, .command_count = 3};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = some, .command_count = 3};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_OK);
     fx_expect(event, BH_OK);
@@ -195,9 +196,9 @@ static void expect_says(bh_status status, bh_status wanted, const char *call, co
 /* The detail begins with the call that the caller made, whoever found the mistake. */
 static void who_is_told(void) {
     open_all();
-    static bh_kernel_info info;
-    static bh_device_info devices[1];
-    static bh_check checks[1];
+    static bh_kernel_info info = {.struct_size = sizeof info};
+    static bh_device_info devices[1] = {{.struct_size = sizeof devices[0]}};
+    static bh_check checks[1] = {{.struct_size = sizeof checks[0]}};
     const uint32_t one[3] = {1, 1, 1}, none[3] = {1, 0, 1};
     const bh_binding bad = {.set = 2, .binding = 3, .buffer = NULL, .access = BH_ACCESS_READ};
     bh_stream *s = NULL;
@@ -231,8 +232,7 @@ static void who_is_told(void) {
     void *pointer;
     expect_says(bh_buffer_map(buffer, (bh_map_intent)9, 0, &pointer, &detail), BH_INVALID_ARGUMENT,
                 "bh_buffer_map: ", "intent 9 is not a bh_map_intent");
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.specialization_count = 1;
     expect_says(bh_kernel_create_spirv(context, module, 64, &options, &k, &detail),
                 BH_INVALID_ARGUMENT, "bh_kernel_create_spirv: ", "specializations is NULL");
@@ -247,7 +247,8 @@ static void who_is_told(void) {
     bh_context_destroy(context);
     static const char gone[] = "the context was destroyed";
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
-    const bh_submit_info fills = {.commands = &fill, .command_count = 1};
+    const bh_submit_info fills = {
+        .struct_size = sizeof fills, .commands = &fill, .command_count = 1};
     expect_says(bh_submit(stream, &fills, &e, &detail), BH_CLOSED, "bh_submit: ", gone);
     expect_says(bh_launch(stream, square, one, NULL, 0, NULL, 0, &e, &detail), BH_CLOSED,
                 "bh_launch: ", gone);
@@ -300,10 +301,13 @@ static void submissions(void) {
                        .groups = {1, 1, 1},
                        .bindings = &binding,
                        .binding_count = 1};
-    bh_submit_info info = {.command_count = 1};
+    bh_submit_info info = {.struct_size = sizeof info, .command_count = 1};
     BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "commands is NULL, command_count 1");
-    info = (bh_submit_info){.commands = &good, .command_count = 1, .wait_count = 1};
+    info = (bh_submit_info){.struct_size = sizeof(bh_submit_info),
+                            .commands = &good,
+                            .command_count = 1,
+                            .wait_count = 1};
     BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     bh_event *none = NULL;
     info.waits = &none;
@@ -314,7 +318,8 @@ static void submissions(void) {
     for (int i = 0; i < MANY; i++) {
         many[i] = good;
     }
-    info = (bh_submit_info){.commands = many, .command_count = MANY};
+    info = (bh_submit_info){
+        .struct_size = sizeof(bh_submit_info), .commands = many, .command_count = MANY};
     BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_TOO_LARGE);
     BHT_STR_HAS(detail.message, "524288");
     free(many);
@@ -372,8 +377,7 @@ static void kernels(void) {
     open_all();
     uint32_t module[16] = {0x07230203};
     bh_kernel *kernel = NULL;
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     BHT_EQ(bh_kernel_create_spirv(context, NULL, 64, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_kernel_create_spirv(context, module, 63, NULL, &kernel, &detail),
            BH_INVALID_ARGUMENT);
@@ -408,11 +412,11 @@ static void kernels(void) {
     options.struct_size = 1;
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &kernel, &detail),
            BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "bh_kernel_options_init");
+    BHT_STR_HAS(detail.message, "set it to sizeof(bh_kernel_options)");
     /* A module of the right shape and no sense: the worker refuses it, and goes on. */
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &kernel, &detail), BH_OK);
     pid_t pid = fx_ready(stream);
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     BHT_EQ(bh_kernel_reflect(kernel, stream, FX_SECONDS, &info, &detail), BH_INVALID_KERNEL);
     BHT_EQ(bh_status_classify(BH_INVALID_KERNEL), BH_STATUS_CLASS_INPUT);
     BHT_EQ(bh_stream_worker_pid(stream), pid);
@@ -420,11 +424,11 @@ static void kernels(void) {
     bh_kernel *again = NULL, *other = NULL, *trusted = NULL;
     uint8_t h1[32], h2[32], h3[32], h4[32];
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, NULL, &again, &detail), BH_OK);
-    bh_kernel_options_init(&options);
+    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.specializations = twice;
     options.specialization_count = 1;
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &other, &detail), BH_OK);
-    bh_kernel_options_init(&options);
+    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.trusted = true;
     BHT_EQ(bh_kernel_create_spirv(context, module, 64, &options, &trusted, &detail), BH_OK);
     bh_kernel_hash(kernel, h1);
@@ -443,7 +447,7 @@ static void kernels(void) {
 
 static void reflection(void) {
     open_all();
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     for (int i = 0; i < 2; i++) { /* the second time from what the worker has said */
         BHT_EQ(bh_kernel_reflect(square, stream, FX_SECONDS, &info, &detail), BH_OK);
         BHT_EQ(info.binding_count, 2);
@@ -501,8 +505,7 @@ static void buffers(void) {
 
 static void streams_and_contexts(void) {
     open_all();
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *s = NULL;
     static const char *const selectors[] = {"lavapipe:", "lavapipe:64", ":1", "Lava", "a/b", "99"};
     for (size_t i = 0; i < sizeof selectors / sizeof selectors[0]; i++) {
@@ -552,7 +555,7 @@ static void streams_and_contexts(void) {
 
 static void devices_and_doctor(void) {
     open_all();
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     size_t count = 0;
     if (bh_devices(context, devices, 8, &count, &detail) != BH_OK) {
         BHT_FAIL("bh_devices: %s", detail.message);
@@ -563,7 +566,7 @@ static void devices_and_doctor(void) {
         found = found || strcmp(devices[i].selector, "lavapipe:0") == 0;
     }
     BHT_TRUE(found);
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);
     BHT_GT(count, 15);
     BHT_LE(count, 64);

@@ -56,7 +56,8 @@ static bh_event *start_gate(struct stage *s, uint32_t open, bool alone) {
                                 .groups = {open == FX_GATE_OPEN ? 1 : 8192, 1, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {.commands = &command, .command_count = 1, .alone = alone};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = alone};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
     return event;
@@ -166,7 +167,8 @@ static void a_launch_among_other_kernels_ends_the_trial(void) {
          .groups = {1, 1, 1},
          .bindings = &binding,
          .binding_count = 1}};
-    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 2};
     ((uint32_t *)fx_pointer(word))[0] = FX_GATE_OPEN;
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);

@@ -28,7 +28,7 @@ static void write_budget(uint64_t size, uint64_t budget, uint64_t usage) {
 }
 
 static bh_device_info first_device(void) {
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     bh_detail detail = {0};
     size_t count = 0;
     bh_context *context = fx_context(NULL);

@@ -172,6 +172,7 @@ static void try_to_block(bh_event *event, void *user) {
     BHT_EQ(bh_stream_wait_ready(fresh, 0, &detail), BH_TIMEOUT);
     bh_stream_release(fresh);
     bh_kernel_info *info = malloc(sizeof *info);
+    info->struct_size = sizeof *info;
     BHT_EQ(bh_kernel_reflect(s->kernel, s->b, BH_FOREVER, info, &detail), BH_IN_CALLBACK);
     free(info);
     BHT_EQ(bh_devices(s->context, NULL, 0, &index, &detail), BH_IN_CALLBACK);

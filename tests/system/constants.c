@@ -41,7 +41,8 @@ static void tear_down(struct scene *s) {
 }
 
 static bh_event *submit(bh_stream *stream, const bh_command *command) {
-    const bh_submit_info info = {.commands = command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     return event;

@@ -24,8 +24,7 @@ struct stage {
 static struct stage open_stage(const char *faults, uint64_t deadline_ns, uint64_t compile_ns,
                                uint64_t grace_ns) {
     struct stage s = {.context = fx_context(faults), .deadline_ns = deadline_ns};
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     BHT_EQ(options.compile_deadline_ns, 60000 * FX_MS);
     BHT_EQ(options.grace_ns, 250 * FX_MS);
     options.name = "deadline";
@@ -54,8 +53,10 @@ static bh_event *launch(struct stage *s, bh_kernel *kernel, uint32_t count, uint
                                 .groups = {count, 1, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
     return event;
@@ -104,6 +105,7 @@ enum { DEVICES = 8 };
 /* Writes the machine's devices, up to DEVICES of them, and returns how many it wrote. */
 static size_t list_devices(bh_context *context, bh_device_info out_devices[DEVICES]) {
     size_t count = 0;
+    out_devices->struct_size = sizeof *out_devices;
     BHT_EQ(bh_devices(context, out_devices, DEVICES, &count, NULL), BH_OK);
     return count < DEVICES ? count : DEVICES;
 }
@@ -112,7 +114,7 @@ static size_t list_devices(bh_context *context, bh_device_info out_devices[DEVIC
  * the kernel. The death is known when the GPU's driver has ended it, 4 to 5 s later (docs/h200.md).
  */
 static uint64_t slack_of_kill(bh_context *context) {
-    static bh_device_info devices[DEVICES];
+    static bh_device_info devices[DEVICES] = {{.struct_size = sizeof devices[0]}};
     const size_t count = list_devices(context, devices);
     for (size_t i = 0; i < count; i++) {
         if (devices[i].device_type != 4 /* VK_PHYSICAL_DEVICE_TYPE_CPU */) {
@@ -165,7 +167,7 @@ static void a_deadline_leaves_the_worker_alive(void) {
 /* SwiftShader has no conditional rendering: it begins every workgroup of a grid, and a large one
  * outlives the grace time (docs/deadlines.md). */
 static bool begins_every_workgroup(bh_context *context) {
-    static bh_device_info devices[DEVICES];
+    static bh_device_info devices[DEVICES] = {{.struct_size = sizeof devices[0]}};
     return list_devices(context, devices) == 1 && strcmp(devices[0].selector, "swiftshader:0") == 0;
 }
 
@@ -190,8 +192,10 @@ static void end_grids(const char *kernel) {
                                     .groups = {grids[i][0], grids[i][1], grids[i][2]},
                                     .bindings = &binding,
                                     .binding_count = 1};
-        const bh_submit_info info = {
-            .commands = &command, .command_count = 1, .deadline_ns = LIMIT_NS};
+        const bh_submit_info info = {.struct_size = sizeof info,
+                                     .commands = &command,
+                                     .command_count = 1,
+                                     .deadline_ns = LIMIT_NS};
         BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
         (void)expect_ended(&s, event, BH_DEADLINE, killed);
         s.pid = fx_ready(s.stream);
@@ -517,7 +521,7 @@ static void cancelled_while_it_is_compiled(void) {
 
 /* Mesa's llvmpipe does it before 25, and from there on nobody may say so of it. */
 static bool runs_whole_loops(bh_context *context) {
-    static bh_device_info devices[DEVICES];
+    static bh_device_info devices[DEVICES] = {{.struct_size = sizeof devices[0]}};
     unsigned major = 0;
     bool whole = false;
     BHT_GT(list_devices(context, devices), 0);
@@ -612,7 +616,10 @@ static void values_of_uniforms_compile_nothing(void) {
                                 .groups = {1, 1, 1},
                                 .bindings = bindings,
                                 .binding_count = 2};
-    const bh_submit_info info = {.commands = &command, .command_count = 1, .deadline_ns = LIMIT_NS};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = LIMIT_NS};
     for (uint32_t value = 1; value <= 5; value += 4) { /* without the branch, and with it */
         bh_event *event = NULL;
         fx_pointer(choice)[0] = value;

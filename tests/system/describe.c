@@ -27,8 +27,11 @@ static struct stage set_up(void) {
     s.running = fx_gate(s.first, s.gate, s.data);
     fx_await_gate(s.data);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.data, .size = 256};
-    const bh_submit_info info = {
-        .commands = &fill, .command_count = 1, .waits = &s.running, .wait_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &fill,
+                                 .command_count = 1,
+                                 .waits = &s.running,
+                                 .wait_count = 1};
     BHT_EQ(bh_submit(s.first, &info, &s.behind, NULL), BH_OK);
     BHT_EQ(bh_submit(s.second, &info, &s.held, NULL), BH_OK);
     return s;
@@ -87,6 +90,12 @@ static void says_what_everybody_does(void) {
     tear_down(&s);
 }
 
+static bool spare_is_ready(bh_context *context, char *text, size_t size) {
+    bh_context_describe(context, text, size);
+    const char *line = strstr(text, "spare worker "), *end = line ? strchr(line, '\n') : NULL;
+    return end && !strncmp(end - strlen(", ready"), ", ready", strlen(", ready"));
+}
+
 static void workers_without_a_stream_and_streams_without_a_worker(void) {
     bh_context_options options = fx_options();
     options.spares = 1;
@@ -95,7 +104,7 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
     fx_ready(served);
     fx_settle(context);
     char text[8192];
-    WAIT_UNTIL((bh_context_describe(context, text, sizeof text), strstr(text, ", ready\n")), 20000);
+    WAIT_UNTIL(spare_is_ready(context, text, sizeof text), 20000);
     expect_line(text, "spare worker ", ", ready");
     BHT_STR_HAS(text, fx_on_gpu() ? " 3 workers, " : " 2 workers, "); /* with the sentinel */
     bh_stream_options none = fx_stream_options();
@@ -122,7 +131,10 @@ static void says_what_has_no_deadline(void) {
         .bindings =
             &(bh_binding){.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
         .binding_count = 1};
-    const bh_submit_info info = {.commands = &never, .command_count = 1, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &never,
+                                 .command_count = 1,
+                                 .deadline_ns = BH_FOREVER};
     bh_event *event = NULL;
     fx_kill(s.pid, SIGKILL);
     fx_expect(s.behind, BH_WORKER_SIGNAL);

@@ -145,8 +145,7 @@ static void try_load(bh_context *context) {
 }
 
 static void try_glsl(bh_context *context) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
     bh_detail detail = {0};
@@ -157,7 +156,7 @@ static void try_glsl(bh_context *context) {
 }
 
 static void try_doctor(bh_context *context) {
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     size_t count = 0;
     bh_detail detail = {0};
     begin();

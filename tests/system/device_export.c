@@ -112,7 +112,8 @@ static void many_in_one_submission(void) {
         commands[i] = (bh_command){
             .type = BH_COMMAND_FILL, .dst = buffers[i], .size = BH_WHOLE_SIZE, .fill_value = i};
     }
-    const bh_submit_info info = {.commands = commands, .command_count = MANY};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = MANY};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(a, &info, &event, NULL), BH_OK);
     device_expect_ready(event);
@@ -158,8 +159,7 @@ static void there_is_no_memory(void) {
 static void sizes_at_the_limits(void) {
     bh_context *context = posing(NULL);
     bh_stream *a = device_stream(context, "a", NULL, 0);
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = a;
     options.memory = BH_MEMORY_DEVICE;
     bh_buffer *buffer = NULL;
@@ -412,7 +412,8 @@ static void the_host_has_no_descriptor(void) {
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(a, &info, &event, NULL), BH_OK);
     const pid_t stopped = fx_await_stopped();

@@ -48,7 +48,7 @@ static struct scene begin_with(unsigned spares, bh_isolation isolation, const ch
     struct scene scene;
     nvidia_machine(1, "");
     bh_context_options options = fx_options();
-    options.spares = spares;
+    options.spares = spares ? spares : BH_OFF;
     options.worker_idle_ns = BH_FOREVER;
     scene.context = fx_context_with(options, faults);
     bh_stream_options with = fx_stream_options();

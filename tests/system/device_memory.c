@@ -26,8 +26,7 @@ static void tear_down(struct scene *s) {
 
 static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory,
                         bh_buffer **out_buffer, bh_detail *detail) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = stream;
     options.memory = memory;
     return bh_buffer_create_with(context, size, &options, out_buffer, detail);
@@ -223,8 +222,10 @@ static void a_death_poisons_what_was_being_written(void) {
          .binding_count = 1},
         {.type = BH_COMMAND_COPY, .src = kept, .dst = written, .size = 128},
     };
-    const bh_submit_info info = {
-        .commands = commands, .command_count = 2, .deadline_ns = BH_FOREVER};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
+                                 .command_count = 2,
+                                 .deadline_ns = BH_FOREVER};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s.a, &info, &event, NULL), BH_OK);
     WAIT_UNTIL(*runs, 20000);
@@ -349,7 +350,8 @@ static void other_tenants_read_only(void) {
                             .binding_count = 2};
     const bh_command *const refused[] = {&write, &fill, &run};
     for (size_t i = 0; i < BHT_COUNT(refused); i++) {
-        const bh_submit_info info = {.commands = refused[i], .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = refused[i], .command_count = 1};
         BHT_EQ(bh_submit(b, &info, NULL, &detail), BH_INVALID_ARGUMENT);
         BHT_STR_HAS(detail.message, "device memory of tenant \"\" (stream a)");
         BHT_STR_HAS(detail.message, "stream b of tenant \"somebody else\"");
@@ -424,7 +426,7 @@ static void a_trim_gives_it_back(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024, BH_MEMORY_DEVICE);
     bh_buffer_release(buffer);
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(s.context, &stats, NULL), BH_OK);
     BHT_TRUE(stats.bytes >= 64 * 1024);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
@@ -483,7 +485,7 @@ static void an_empty_buffer(void) {
 static void a_stream_without_a_worker(void) {
     bh_context_options options = fx_options();
     options.restart_budget = 1;
-    options.spares = 0;
+    options.spares = BH_OFF;
     bh_context *context = fx_context_with(options, "*:hello:1=exit7");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
     bh_buffer *buffer = NULL;

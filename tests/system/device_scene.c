@@ -22,8 +22,7 @@ bh_stream *device_stream_on(bh_context *context, const char *name, const char *d
 }
 
 bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = stream;
     options.memory = memory;
     bh_buffer *buffer = NULL;
@@ -65,7 +64,8 @@ void device_put(bh_buffer *buffer, const void *bytes, uint64_t size) {
 bh_event *device_copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
     const bh_command command = {
         .type = BH_COMMAND_COPY, .src = src, .dst = dst, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     bh_detail detail = {0};
     if (bh_submit(stream, &info, &event, &detail) != BH_OK) {

@@ -38,7 +38,8 @@ static bh_event *submit(struct stage *s, uint64_t flags) {
          .bindings = bindings,
          .binding_count = 2},
     };
-    const bh_submit_info info = {.commands = commands, .command_count = 2, .flags = flags};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 2, .flags = flags};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
     return event;
@@ -63,7 +64,7 @@ static void of_those_that_ask_for_it(void) {
     for (int i = 0; i < 6; i++) {
         expect(submit(&s, i % 2 ? BH_SUBMIT_TIMED : 0), i % 2);
     }
-    const bh_submit_info nothing = {.flags = BH_SUBMIT_TIMED};
+    const bh_submit_info nothing = {.struct_size = sizeof nothing, .flags = BH_SUBMIT_TIMED};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s.stream, &nothing, &event, NULL), BH_OK);
     expect(event, false); /* it never came to the device */
@@ -100,11 +101,14 @@ static void of_what_was_stopped_at_its_deadline(void) {
                                 .groups = {65535, 1, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .flags = BH_SUBMIT_TIMED};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .flags = BH_SUBMIT_TIMED};
     bh_event *event = NULL, *dependent = NULL;
     BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
-    const bh_submit_info after = {.waits = &event, .wait_count = 1, .flags = BH_SUBMIT_TIMED};
+    const bh_submit_info after = {
+        .struct_size = sizeof after, .waits = &event, .wait_count = 1, .flags = BH_SUBMIT_TIMED};
     BHT_EQ(bh_submit(s.stream, &after, &dependent, NULL), BH_OK);
     const bh_verdict verdict = fx_verdict(event), victim = fx_verdict(dependent);
     BHT_EQ(verdict.status, BH_DEADLINE);
@@ -143,7 +147,8 @@ static void no_more_than_has_passed(void) {
 
 static void unknown_flags_are_refused(void) {
     struct stage s = set_up(NULL);
-    const bh_submit_info info = {.flags = UINT64_C(1) << 40 | BH_SUBMIT_TIMED};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .flags = UINT64_C(1) << 40 | BH_SUBMIT_TIMED};
     bh_detail detail;
     BHT_EQ(bh_submit(s.stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "info.flags 0x10000000001 has an unknown bit");

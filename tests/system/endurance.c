@@ -105,8 +105,11 @@ static bh_event *refused(struct stage *s) {
 
 static bh_event *fill_after(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
-    const bh_submit_info info = {
-        .commands = &fill, .command_count = 1, .waits = &wait, .wait_count = wait ? 1 : 0};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &fill,
+                                 .command_count = 1,
+                                 .waits = &wait,
+                                 .wait_count = wait ? 1 : 0};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     return event;

@@ -273,7 +273,7 @@ static bh_context *context;
 static bh_stream *stream;
 
 static void describe(bh_description *d, bh_dtype dtype) {
-    bh_description_init(d);
+    *d = (bh_description){.struct_size = sizeof(bh_description)};
     d->kind = is_float(dtype)          ? BH_NUMBER_FLOAT
               : dtype == BH_DTYPE_BOOL ? BH_NUMBER_BOOL
               : is_signed(dtype)       ? BH_NUMBER_INT
@@ -349,7 +349,7 @@ static void check(const char *expression, const char *const *ops, uint32_t count
         parameters[i + 2] = (bh_parameter){names + (size_t)2 * i, BH_PARAMETER_OUT, NULL};
         arguments[i + 2] = (bh_argument){.name = names + (size_t)2 * i};
     }
-    bh_template_options_init(&options);
+    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.expression = expression;
     options.parameters = parameters;
     options.parameter_count = count + 2;
@@ -357,7 +357,8 @@ static void check(const char *expression, const char *const *ops, uint32_t count
         BHT_FAIL("%s", why.message);
     }
     for (uint32_t i = 0; i < count; i++) {
-        bh_description_init(&descriptions[i]);
+        descriptions[i] = (bh_description){.struct_size = sizeof(bh_description)};
+        descriptions[i].struct_size = sizeof descriptions[i];
         if (bh_template_output(made, arguments, count + 2, names + (size_t)2 * i, &descriptions[i],
                                &why) != BH_OK) {
             BHT_FAIL("%s", why.message);
@@ -464,7 +465,7 @@ static void zeros_known_at_compile_time(void) {
 
 /* A device that adds where a kernel multiplies. tests/system/grid.c has the other ones. */
 static void the_doctor_finds_wrong_numbers(void) {
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     bh_context *own = fx_context("*:multiplies_wrongly:*=fail");
     size_t count = 0, found = 0;
     BHT_EQ(bh_doctor(own, checks, BHT_COUNT(checks), &count, NULL), BH_OK);

@@ -35,8 +35,7 @@ void write_safetensors(const char *path, uint64_t length, const char *header, si
 }
 
 bh_file_source source_of(const char *path, bh_file_format format, const char *tensor) {
-    bh_file_source source;
-    bh_file_source_init(&source);
+    bh_file_source source = {.struct_size = sizeof source};
     source.path = path;
     source.format = format;
     source.tensor = tensor;

@@ -15,8 +15,7 @@
 static char log_text[40000];
 
 static bh_glsl_source source_of(const char *text) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = text;
     source.name = "test.comp";
     source.log = log_text;
@@ -55,7 +54,7 @@ static void it_runs(void) {
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_glsl_source source = source_of(SQUARE);
     for (int optimize = 0; optimize < 2; optimize++) {
-        source.optimize = optimize != 0;
+        source.unoptimized = !(optimize != 0);
         bh_kernel *kernel = make(context, &source);
         BHT_STR_EQ(bh_kernel_name(kernel), "test.comp");
         BHT_STR_EQ(log_text, "");
@@ -77,7 +76,7 @@ static void it_runs(void) {
 
 /* Reflects |kernel| on a stream of its own. */
 static bh_kernel_info *reflect(bh_context *context, bh_kernel *kernel) {
-    static bh_kernel_info info;
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_stream *stream = fx_stream(context, "r", FX_SECONDS);
     BHT_EQ(bh_kernel_reflect(kernel, stream, FX_SECONDS, &info, NULL), BH_OK);
     bh_stream_release(stream);
@@ -93,7 +92,7 @@ static void names_stay(void) {
                   "layout(set = 0, binding = 4) buffer Used { float u[]; } used;\n"
                   "void main() { used.u[0] = 1.0; }\n");
     for (int optimize = 0; optimize < 2; optimize++) {
-        source.optimize = optimize != 0;
+        source.unoptimized = !(optimize != 0);
         bh_kernel *kernel = make(context, &source);
         const bh_kernel_info *info = reflect(context, kernel);
         BHT_EQ(info->binding_count, 1);
@@ -113,7 +112,7 @@ static void dead_code_binds_nothing(void) {
                                       "layout(set = 0, binding = 1) buffer B { int b[]; };\n"
                                       "void main() { b[0] = a[0] * 0 + 1; }\n");
     for (int optimize = 0; optimize < 2; optimize++) {
-        source.optimize = optimize != 0;
+        source.unoptimized = !(optimize != 0);
         bh_kernel *kernel = make(context, &source);
         BHT_EQ(reflect(context, kernel)->binding_count, optimize ? 1 : 2);
         bh_kernel_release(kernel);
@@ -171,11 +170,10 @@ static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
                   "shared uint s[SIZE];\n"
                   "void main() { s[0] = 1; d[0] = WIDE + s[0]; size = s.length(); }\n");
     const bh_specialization seven = {.constant_id = 0, .size = 4, .bits = 7};
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.specializations = &seven;
     for (int i = 0; i < 4; i++) {
-        source.optimize = i % 2 != 0;
+        source.unoptimized = !(i % 2 != 0);
         options.specialization_count = i / 2 ? 1 : 0;
         bh_kernel *kernel = NULL;
         bh_detail detail;
@@ -203,7 +201,7 @@ static void identity_is_the_modules(void) {
     bh_glsl_source source = source_of(SQUARE), again = source_of(SQUARE "\n// a comment\n"),
                    other = source_of(SQUARE);
     again.name = "another.comp";
-    other.optimize = false;
+    other.unoptimized = true;
     bh_kernel *a = make(context, &source), *b = make(context, &again), *c = make(context, &other);
     uint8_t hash_a[32], hash_b[32], hash_c[32];
     bh_kernel_hash(a, hash_a);
@@ -494,7 +492,7 @@ static void arguments(void) {
         bh_glsl_source source;
         const char *message;
     } bad[] = {
-        {{0}, "source.struct_size is 0"},
+        {{0}, "source: struct_size is 0"},
         {{.struct_size = sizeof source}, "source.text is NULL"},
         {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .log = log_text},
          "source.log_size is 0"},
@@ -543,8 +541,7 @@ static void arguments(void) {
         refused(context, &bad[i].source, BH_INVALID_ARGUMENT, &detail);
         BHT_STR_HAS(detail.message, bad[i].message);
     }
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.entry = "other";
     BHT_EQ(bh_kernel_create_glsl(context, &source, &options, &kernel, &detail),
            BH_INVALID_ARGUMENT);
@@ -632,8 +629,7 @@ static void names_are_one_line(void) {
     bh_context *context = fx_context(NULL);
     char log[1024] = "";
     const bh_glsl_include includes[] = {{"an \xe2\x80\xaeodd\tname.glsl", "#error here\n", 0}};
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.name = "first\nsecond.comp: forged";
     source.text = "#version 450\n#include \"an \xe2\x80\xaeodd\tname.glsl\"\nvoid main() {}\n";
     source.includes = includes;

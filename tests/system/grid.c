@@ -17,7 +17,7 @@ struct stage {
 };
 
 static struct stage open_stage(void) {
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     size_t count = 0;
     struct stage s = {.context = fx_context(NULL)};
     bh_stream_options options = fx_stream_options();
@@ -48,8 +48,10 @@ static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t dead
                                 .groups = {groups[0], groups[1], groups[2]},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     uint32_t *words = fx_pointer(s->marks); /* clean again */
     memset(words, 0, WORDS * sizeof *words);
@@ -135,7 +137,7 @@ static void no_more_than_32_bits_count(void) {
 
 /* The doctor tries such a grid, and says what the device does with it; and it tries expressions. */
 static void what_the_doctor_says(void) {
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     struct stage s = open_stage();
     size_t count = 0, found = 0, computed = 0;
     BHT_EQ(bh_doctor(s.context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);

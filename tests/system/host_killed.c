@@ -35,7 +35,8 @@ static bh_event *launch(bh_stream *stream, bh_kernel *hang, bh_buffer *data) {
                                 .groups = {GROUPS, 1, 1},
                                 .bindings = &binding,
                                 .binding_count = 1};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     return bh_submit(stream, &info, &event, NULL) == BH_OK ? event : NULL;
 }

@@ -79,7 +79,7 @@ static void a_host_that_forks(void) {
         bh_event *event = NULL;
         bh_buffer *buffer = NULL;
         bh_context *again = NULL;
-        bh_verdict verdict;
+        bh_verdict verdict = {.struct_size = sizeof verdict};
         void *pointer;
         size_t index;
         const uint32_t groups[3] = {1, 1, 1};
@@ -89,7 +89,7 @@ static void a_host_that_forks(void) {
             bh_stream_synchronize(stream, 0, NULL) == BH_FORKED &&
             bh_stream_wait_ready(stream, 0, NULL) == BH_FORKED &&
             bh_buffer_map(y, BH_MAP_READ, 0, &pointer, NULL) == BH_FORKED &&
-            bh_stream_worker_pid(stream) == 0 && bh_buffer_release(y) == BH_FORKED &&
+            bh_stream_worker_pid(stream) == 0 &&
             bh_event_wait(done, BH_FOREVER) == BH_OK && /* what had ended can be looked at */
             bh_event_wait_any(&done, 1, BH_FOREVER, &index) == BH_OK &&
             bh_event_verdict(done, &verdict) == BH_OK;
@@ -236,8 +236,7 @@ static void spares_take_over(void) {
 
 /* In the opener these paths would be others. */
 static void expect_program(bh_context *context, const char *path) {
-    bh_file_source source;
-    bh_file_source_init(&source);
+    bh_file_source source = {.struct_size = sizeof source};
     source.path = path;
     source.format = BH_FILE_RAW;
     bh_buffer *exe = fx_load(context, &source);
@@ -347,7 +346,8 @@ static void call_back(bh_log_level level, const char *line, void *user) {
     logged.waited = bh_event_wait(logged.running, BH_FOREVER);
     bh_buffer *buffer = fx_words(logged.context, 64, 0);
     const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     BHT_EQ(bh_submit(logged.stream, &info, &logged.submitted, &detail), BH_OK);
     bh_buffer_release(buffer);
     logged.called = true;
@@ -389,7 +389,8 @@ static void a_verdict_keeps_no_descriptor(void) {
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_buffer *buffer = fx_words(context, 64, 0);
     const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);

@@ -16,7 +16,7 @@ struct stage {
 static struct stage set_up(uint64_t idle_ns, const char *faults) {
     bh_context_options options = fx_options();
     options.worker_idle_ns = idle_ns;
-    options.spares = 0;
+    options.spares = BH_OFF;
     options.restart_budget = 1;
     struct stage s = {.context = fx_context_with(options, faults)};
     s.square = fx_kernel(s.context, "square");

@@ -26,8 +26,7 @@ static const char everything[] =
 
 static bh_kernel *kernel_of(bh_context *context, const char *text,
                             const bh_kernel_options *options) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = text;
     source.name = "test.comp";
     source.deadline_ns = 3 * FX_SECONDS;
@@ -43,7 +42,7 @@ static bh_kernel *kernel_of(bh_context *context, const char *text,
 _Static_assert(sizeof(bh_inspection) / 1024 == 71, "some 71 KiB");
 
 static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *options) {
-    static bh_inspection inspection;
+    static bh_inspection inspection = {.struct_size = sizeof inspection};
     bh_detail detail;
     if (bh_kernel_inspect(kernel, options, &inspection, &detail) != BH_OK) {
         BHT_FAIL("%s", detail.message);
@@ -54,8 +53,7 @@ static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *optio
 static void all_of_it_is_told(void) {
     bh_context *context = fx_context(NULL);
     bh_specialization given = {.constant_id = 9, .size = 4, .bits = 32};
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.specializations = &given;
     options.specialization_count = 1;
     bh_kernel *kernel = kernel_of(context, everything, &options);
@@ -118,8 +116,7 @@ static void guarded(void) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context, everything, NULL);
     static char text[1 << 20];
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     options.guarded = true;
     const bh_inspection *said = inspect(kernel, &options);
     BHT_EQ(said->loops, 1);
@@ -150,8 +147,7 @@ static void atomics_write(void) {
                                   "layout(set = 0, binding = 0) buffer D { float d[]; };\n"
                                   "void main() { atomicMin(d[0], 1.0); }\n",
                                   NULL);
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     BHT_EQ(inspect(kernel, &options)->bindings[0].access, BH_ACCESS_READ_WRITE);
     bh_kernel_release(kernel);
     bh_context_destroy(context);
@@ -166,11 +162,10 @@ static void the_guards_limits(void) {
                                   "void main() { float t[20000]; t[d[0]] = 1.0;\n"
                                   "d[1] = uint(t[d[2]]); }\n",
                                   NULL);
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     BHT_EQ(inspect(kernel, &options)->binding_count, 1);
     options.guarded = true;
-    bh_inspection said;
+    bh_inspection said = {.struct_size = sizeof said};
     bh_detail detail;
     BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_LIMIT_EXCEEDED);
     BHT_STR_HAS(detail.message, "20000");
@@ -194,8 +189,7 @@ static void a_long_disassembly(void) {
     snprintf(source + used, size - used, "}\n");
     bh_kernel *kernel = kernel_of(context, source, NULL);
     char *text = malloc(8 << 20);
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     options.guarded = true;
     options.text = text;
     options.text_size = 8 << 20;
@@ -210,7 +204,7 @@ static void a_long_disassembly(void) {
 
 static void refusals(void) {
     bh_context *context = fx_context(NULL);
-    static bh_inspection said;
+    static bh_inspection said = {.struct_size = sizeof said};
     bh_detail detail;
     BHT_EQ(bh_kernel_inspect(NULL, NULL, &said, &detail), BH_INVALID_ARGUMENT);
     bh_kernel *kernel = fx_kernel_entry(context, "square", "nothing");
@@ -218,8 +212,7 @@ static void refusals(void) {
     BHT_EQ(bh_kernel_inspect(kernel, NULL, &said, &detail), BH_INVALID_KERNEL);
     BHT_EQ(detail.reason, BH_REASON_ENTRY_POINT);
     BHT_STR_HAS(detail.message, "there is no entry point \"nothing\"; the module has \"main\"");
-    bh_inspect_options options;
-    bh_inspect_options_init(&options);
+    bh_inspect_options options = {.struct_size = sizeof options};
     options.text = detail.message;
     BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_INVALID_ARGUMENT);
     options.text = NULL;
@@ -245,15 +238,14 @@ static void refusals(void) {
 
 static void lies_are_seen_through(void) {
     static const char *const lies[] = {"lie_counts", "lie_kind", "lie_text_bytes", "lie_status"};
-    static bh_inspection said;
+    static bh_inspection said = {.struct_size = sizeof said};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         char faults[64];
         snprintf(faults, sizeof faults, "*:%s:1=fail", lies[i]);
         bh_context *context = fx_context(faults);
         bh_kernel *kernel = fx_kernel(context, "square");
         static char text[1 << 20];
-        bh_inspect_options options;
-        bh_inspect_options_init(&options);
+        bh_inspect_options options = {.struct_size = sizeof options};
         options.guarded = true;
         options.text = text;
         options.text_size = sizeof text;
@@ -282,12 +274,11 @@ static void deaths_have_a_cause(void) {
         {"*:reflect:1=segv", "square: the compiler crashed (SIGSEGV)"},
         {"*:reflect:1=hang", "square: the compile deadline of "},
     };
-    static bh_inspection said;
+    static bh_inspection said = {.struct_size = sizeof said};
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
         bh_context *context = fx_context(deaths[i].fault);
         bh_kernel *kernel = fx_kernel(context, "square");
-        bh_inspect_options options;
-        bh_inspect_options_init(&options);
+        bh_inspect_options options = {.struct_size = sizeof options};
         options.deadline_ns =
             strstr(deaths[i].fault, "hang") ? 500 * bht_slowness() * FX_MS : FX_SECONDS;
         bh_detail detail;

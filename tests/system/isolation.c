@@ -21,7 +21,7 @@ static bh_stream *stream_of(bh_context *context, bh_isolation isolation, const c
 /* No worker may be lost for nothing: a planned replacement is free. */
 static struct stage stage_open(bh_isolation isolation, uint32_t spares) {
     bh_context_options options = fx_options();
-    options.spares = spares;
+    options.spares = spares ? spares : BH_OFF;
     options.restart_budget = 1;
     options.restart_window_ns = 3600 * 1000 * FX_MS;
     options.quarantine_deaths = 1;
@@ -68,7 +68,8 @@ static bh_event *open_gate(struct stage *s) {
 static bh_event *fill(struct stage *s) {
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = s->y, .size = BH_WHOLE_SIZE, .fill_value = 7};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
     return event;
@@ -133,6 +134,7 @@ static void what_is_prepared_is_launched_there(void) {
     bh_kernel_info *info = malloc(sizeof *info);
     bh_event *event = NULL;
     BHT_TRUE(info);
+    info->struct_size = sizeof *info;
     BHT_EQ(bh_kernel_reflect(s.square, s.stream, FX_SECONDS, info, NULL), BH_OK);
     BHT_EQ(info->binding_count, 2);
     free(info);

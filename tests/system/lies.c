@@ -59,6 +59,9 @@ static bh_status list(bh_context *context, bh_file_tensor *tensors, size_t capac
                       bh_detail *detail) {
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, NULL);
     *count = 77;
+    if (tensors) {
+        tensors->struct_size = sizeof *tensors;
+    }
     return bh_file_tensors(context, &source, tensors, capacity, count, detail);
 }
 
@@ -134,9 +137,11 @@ static void what_is_listed(void) {
     BHT_EQ(list(context, NULL, 1, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "out_tensors is NULL");
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    tensors->struct_size = sizeof *tensors;
     BHT_EQ(bh_file_tensors(context, &source, tensors, 2, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "source.tensor is not NULL");
     source = source_of("t", BH_FILE_RAW, NULL);
+    tensors->struct_size = sizeof *tensors;
     BHT_EQ(bh_file_tensors(context, &source, tensors, 2, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "source.format is BH_FILE_RAW, which has no header");
     /* What bh_buffer_from_file refuses: here the second tensor, which it does not ask for. */

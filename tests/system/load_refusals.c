@@ -78,6 +78,7 @@ static void descriptors(void) {
     enter_folder();
     fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of(NULL, BH_FILE_RAW, NULL);
+    source.fd = -1;
     refused(context, &source, BH_INVALID_ARGUMENT, "source.fd is not a descriptor");
     source.fd = 987;
     refused(context, &source, BH_LOAD_FAILED, "descriptor 987: Bad file descriptor");
@@ -139,7 +140,7 @@ static void ranges(void) {
     source.size = 4;
     bh_buffer *part = fx_load(context, &source);
     BHT_MEM_EQ(fx_mapped(part), "3456", 4);
-    bh_array_info info = {.rank = 9};
+    bh_array_info info = {.struct_size = sizeof info, .rank = 9};
     BHT_EQ(bh_buffer_array(part, &info, NULL), BH_OK);
     BHT_EQ(info.dtype, BH_DTYPE_NONE);
     BHT_EQ(info.rank, 0);
@@ -349,7 +350,7 @@ static void arguments(void) {
     refused(context, NULL, BH_INVALID_ARGUMENT, "source is NULL");
     bh_file_source bad = source;
     bad.struct_size = 8;
-    refused(context, &bad, BH_INVALID_ARGUMENT, "call bh_file_source_init");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "set it to sizeof(bh_file_source)");
     bad = source;
     bad.format = 0;
     refused(context, &bad, BH_INVALID_ARGUMENT, "source.format 0 is not");
@@ -358,9 +359,6 @@ static void arguments(void) {
     bad = source;
     bad.path = "";
     refused(context, &bad, BH_INVALID_ARGUMENT, "source.path is empty");
-    bad = source;
-    bad.fd = 0;
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.path and source.fd (0) are both set");
     bad = source;
     bad.tensor = "t";
     refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is for BH_FILE_SAFETENSORS");
@@ -388,7 +386,7 @@ static void arguments(void) {
 
     bh_buffer *plain = fx_buffer(context, 16);
     bh_event *event = (bh_event *)(uintptr_t)1;
-    bh_array_info info;
+    bh_array_info info = {.struct_size = sizeof info};
     uint64_t done, total;
     BHT_EQ(bh_buffer_load_event(plain, &event, &detail), BH_INVALID_ARGUMENT);
     BHT_TRUE(!event);
@@ -411,15 +409,15 @@ static void arguments(void) {
     BHT_TRUE(event == again);
     /* The event outlives its buffer and its context. */
     bh_buffer_release(buffer);
-    BHT_EQ(bh_event_release(again), BH_OK);
+    bh_event_release(again);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
     BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
     bh_buffer_release(plain);
     bh_context_destroy(context);
     BHT_EQ(bh_event_wait(event, 0), BH_OK);
     BHT_EQ(bh_buffer_from_file(context, &source, &plain, &detail), BH_CLOSED);
-    BHT_EQ(bh_event_release(event), BH_OK);
-    BHT_EQ(bh_event_release(event), BH_INVALID_ARGUMENT);
+    bh_event_release(event);
+    bh_event_release(event);
     bh_buffer_release(buffer);
     leave_folder();
 }
@@ -467,9 +465,10 @@ static void compare_tensors(bh_context *context, const char *path, const char *c
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t bytes;
-        bh_array_info want = {0}, have;
+        bh_array_info want = {.struct_size = sizeof want}, have;
         const uint8_t *tensor = find_tensor(file, names[i], &bytes, &want);
         BHT_EQ(bh_buffer_size(buffers[i]), bytes);
+        have.struct_size = sizeof have;
         BHT_EQ(bh_buffer_array(buffers[i], &have, NULL), BH_OK);
         BHT_EQ(have.dtype, want.dtype);
         BHT_EQ(have.rank, want.rank);
@@ -549,14 +548,13 @@ static void every_dtype(void) {
         write_safetensors("t", strlen(header), header, 1 + 6 * dtypes[i].bytes);
         bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
         bh_buffer *buffer = fx_load(context, &source);
-        bh_array_info info;
+        bh_array_info info = {.struct_size = sizeof info};
         BHT_EQ(bh_buffer_array(buffer, &info, NULL), BH_OK);
         BHT_EQ(info.dtype, dtypes[i].dtype);
         BHT_EQ(info.rank, 2);
         BHT_EQ(info.shape[0], 2);
         BHT_EQ(info.shape[1], 3);
-        bh_description told;
-        bh_description_init(&told);
+        bh_description told = {.struct_size = sizeof told};
         BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
         BHT_EQ(told.bits, 8 * dtypes[i].bytes);
         BHT_EQ(told.kind, dtypes[i].kind);

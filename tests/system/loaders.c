@@ -64,8 +64,7 @@ struct call {
 
 static void *compile(void *argument) {
     struct call *call = argument;
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
     bh_kernel *kernel;
     call->status = bh_kernel_create_glsl(call->context, &source, NULL, &kernel, &call->detail);
@@ -75,14 +74,14 @@ static void *compile(void *argument) {
 
 static void *inspect(void *argument) {
     struct call *call = argument;
-    bh_inspection inspection;
+    bh_inspection inspection = {.struct_size = sizeof inspection};
     call->status = bh_kernel_inspect(call->kernel, NULL, &inspection, &call->detail);
     return NULL;
 }
 
 static void *reflect(void *argument) {
     struct call *call = argument;
-    bh_kernel_info info;
+    bh_kernel_info info = {.struct_size = sizeof info};
     call->status = bh_kernel_reflect(call->kernel, call->stream, FX_SECONDS, &info, &call->detail);
     return NULL;
 }
@@ -494,8 +493,10 @@ static void a_header_is_its_tenants(void) {
     static const char *const tenants[] = {"alice", "bob", "carol"};
     for (size_t i = 0; i < BHT_COUNT(tenants); i++) {
         source.tenant = tenants[i];
+        tensors->struct_size = sizeof *tensors;
         BHT_EQ(bh_file_tensors(context, &source, tensors, 1, &count, NULL), BH_OK);
     }
+    tensors->struct_size = sizeof *tensors;
     BHT_EQ(bh_file_tensors(context, &source, tensors, 1, &count, NULL), BH_WORKER_SIGNAL);
     free(tensors);
     bh_context_destroy(context);

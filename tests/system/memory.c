@@ -43,7 +43,8 @@ static uint64_t mapped(pid_t pid) {
 static void fill(bh_stream *stream, bh_buffer *buffer) {
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
@@ -54,7 +55,7 @@ static void fill(bh_stream *stream, bh_buffer *buffer) {
 static void the_address_space_follows_the_buffers(void) {
     fx_hide_cgroups();
     bh_context_options options = fx_options();
-    options.pool_limit = 0; /* what is released is the worker's no more */
+    options.pool_limit = BH_OFF; /* what is released is the worker's no more */
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = limited_stream(context);
     const pid_t pid = fx_ready(stream);
@@ -89,7 +90,8 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
     bh_buffer *buffer = fx_words(context, 64, 0);
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = 256, .fill_value = 7};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     BHT_EQ(fx_verdict(event).signal, SIGABRT);
@@ -102,7 +104,7 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
 
 /* What the doctor says of |name|. */
 static const bh_check *doctor_says(bh_context *context, const char *name) {
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     size_t count = 0;
     BHT_EQ(bh_doctor(context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
     for (size_t i = 0; i < count; i++) {

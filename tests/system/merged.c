@@ -39,8 +39,10 @@ static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t de
         .bindings = gate ? on_gate : on_square,
         .binding_count = gate ? 1 : 2,
     };
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
     return event;

@@ -47,7 +47,7 @@ static void expect(const char *name, const char *line) {
 }
 
 static void *probe(void *argument) {
-    bh_check checks[64];
+    bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     size_t count;
     BHT_EQ(bh_doctor(argument, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
     return NULL;
@@ -88,8 +88,7 @@ static void each_says_what_it_is(void) {
 
 /* A compiler lives for one call: it is stopped in it. */
 static void *compile(void *context) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
     BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, NULL), BH_OK);

@@ -44,7 +44,7 @@ static void run_on(bh_context *context, unsigned index, char *out, size_t size) 
 }
 
 static const char *doctor_says(bh_context *context, const char *name) {
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     bh_detail detail = {0};
     size_t count = 0;
     BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);
@@ -86,7 +86,7 @@ static void a_worker_opens_its_own_node(void) {
 
 /* Though each worker sees one alone. */
 static void all_devices_are_listed(void) {
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     bh_detail detail = {0};
     size_t count = 0;
     nvidia_machine(NODES, "");

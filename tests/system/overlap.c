@@ -58,7 +58,7 @@ static void begin_with(struct scene *s, const char *faults, uint64_t grace_ns) {
     bh_stream_options options = fx_stream_options();
     options.name = "s";
     options.deadline_ns = FX_SECONDS;
-    options.grace_ns = grace_ns;
+    options.grace_ns = grace_ns ? grace_ns : BH_OFF;
     BHT_EQ(bh_stream_create(s->context, &options, &s->stream, NULL), BH_OK);
     s->worker = fx_ready(s->stream);
     s->gate = fx_kernel_guarded(s->context, "gate");
@@ -266,8 +266,10 @@ static void the_device_is_lost_when_a_copy_has_ended(void) {
 static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
     const bh_command command = {
         .type = BH_COMMAND_COPY, .src = s->src, .dst = s->dst, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .deadline_ns = deadline_ns};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .deadline_ns = deadline_ns};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
     return event;

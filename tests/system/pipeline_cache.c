@@ -327,7 +327,8 @@ static bh_event *square_alone(bh_stream *stream, bh_kernel *square, bh_buffer *x
                                 .groups = {1, 1, 1},
                                 .bindings = bindings,
                                 .binding_count = 2};
-    const bh_submit_info info = {.commands = &command, .command_count = 1, .alone = true};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = true};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     return event;

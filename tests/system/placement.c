@@ -40,7 +40,7 @@ static bh_context *set_up(uint64_t idle_ns, const char *faults) {
     fake_driver_install(BHT_FAKE_PAIR);
     bh_context_options options = fx_options();
     options.worker_idle_ns = idle_ns;
-    options.spares = 0;
+    options.spares = BH_OFF;
     options.log = keep;
     return fx_context_with(options, faults);
 }

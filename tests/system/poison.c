@@ -58,8 +58,11 @@ static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in,
         .bindings = bindings,
         .binding_count = 2,
     };
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .waits = waits, .wait_count = wait_count};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .waits = waits,
+                                 .wait_count = wait_count};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK); /* E8 */
     return event;
@@ -140,7 +143,7 @@ static void a_writer_waits_for_readers(void) {
     }
     bh_event *reader = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.x, .size = 256, .fill_value = 0};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *writer = NULL;
     BHT_EQ(bh_submit(s.b, &info, &writer, NULL), BH_OK);
     BHT_EQ(bh_event_wait(writer, 20 * FX_MS), BH_TIMEOUT);
@@ -179,7 +182,7 @@ static void cancel_queued_and_running(void) {
 static void an_overwriter_that_ends_early(void) {
     struct stage s = set_up();
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.gate, .size = 256, .fill_value = 5};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *cancelled = NULL, *next = NULL;
     BHT_EQ(bh_submit(s.b, &info, &cancelled, NULL), BH_OK);
     BHT_EQ(bh_event_cancel(cancelled), BH_OK);
@@ -199,7 +202,8 @@ static void an_overwriter_that_ends_early(void) {
 }
 
 static void run(bh_stream *stream, const bh_command *command) {
-    const bh_submit_info info = {.commands = command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
@@ -287,8 +291,11 @@ static void many_poisoned_parts(void) {
     bh_event *first = NULL;
     for (int i = 0; i < 200; i++) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 4};
-        const bh_submit_info info = {
-            .commands = &fill, .command_count = 1, .waits = &s.bad, .wait_count = 1};
+        const bh_submit_info info = {.struct_size = sizeof info,
+                                     .commands = &fill,
+                                     .command_count = 1,
+                                     .waits = &s.bad,
+                                     .wait_count = 1};
         bh_event *event = NULL;
         BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_OK);
         if (i == 0) {

@@ -218,7 +218,8 @@ static void a_block_that_could_not_be_imported(void) {
     bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
     void *block = fx_pointer(buffer);
     const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OUT_OF_HOST_MEMORY);
@@ -279,7 +280,8 @@ static void a_failed_import_passes(void) {
     fx_ready(stream);
     bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
     const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OUT_OF_HOST_MEMORY);
@@ -299,10 +301,8 @@ static void bad_arguments(void) {
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS), *stranger = fx_stream(other, "b", 1);
     bh_buffer *buffer = (bh_buffer *)(void *)context;
     bh_detail detail;
-    bh_pool_stats stats;
-    bh_buffer_options options;
-    bh_buffer_options_init(NULL);
-    bh_buffer_options_init(&options);
+    bh_pool_stats stats = {.struct_size = sizeof stats};
+    bh_buffer_options options = {.struct_size = sizeof options};
 #define EXPECT(code, call, words)                                                                  \
     do {                                                                                           \
         BHT_EQ(call, code);                                                                        \
@@ -433,7 +433,8 @@ static void create_bind_kill_release(void) {
                                     .dst = i % 2 ? behind : buffer,
                                     .size = BH_WHOLE_SIZE,
                                     .fill_value = i};
-        const bh_submit_info info = {.commands = &command, .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = &command, .command_count = 1};
         bh_event *next = NULL;
         BHT_EQ(bh_submit(stream, &info, &next, NULL), BH_OK);
         bool early = i % 3 == 0;

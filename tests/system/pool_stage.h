@@ -9,8 +9,7 @@
 
 static inline bh_buffer *make(bh_context *context, uint64_t size, bh_stream *stream,
                               uint32_t flags) {
-    bh_buffer_options options;
-    bh_buffer_options_init(&options);
+    bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = stream;
     options.flags = flags;
     bh_buffer *buffer = NULL;
@@ -23,7 +22,7 @@ static inline bh_buffer *make(bh_context *context, uint64_t size, bh_stream *str
 }
 
 static inline bh_pool_stats pool(bh_context *context) {
-    bh_pool_stats stats;
+    bh_pool_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
     return stats;
 }
@@ -31,7 +30,8 @@ static inline bh_pool_stats pool(bh_context *context) {
 static inline void fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = value};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);

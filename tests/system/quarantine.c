@@ -25,8 +25,7 @@ static bh_stream *stream_of(struct stage *s, const char *name, const char *tenan
 }
 
 static bh_kernel *trusted(bh_context *context, const char *name) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = name;
     options.trusted = true;
     return fx_kernel_with(context, name, &options);
@@ -46,8 +45,8 @@ static struct stage stage_open_with(bh_context_options options, const char *faul
 static struct stage stage_open(uint32_t deaths, uint64_t keep_ns, const char *faults,
                                uint64_t deadline_ns) {
     bh_context_options options = fx_options();
-    options.quarantine_deaths = deaths;
-    options.quarantine_ns = keep_ns;
+    options.quarantine_deaths = deaths ? deaths : BH_OFF;
+    options.quarantine_ns = keep_ns ? keep_ns : BH_OFF;
     return stage_open_with(options, faults, deadline_ns);
 }
 
@@ -92,6 +91,7 @@ static size_t held(struct stage *s) {
 /* The gate is refused, and no worker hears of it. */
 static bh_verdict refused(struct stage *s, bh_stream *stream) {
     bh_kernel_stats before, after;
+    before.struct_size = sizeof before;
     BHT_EQ(bh_context_kernel_stats(s->context, &before, NULL), BH_OK);
     fresh_word(s);
     bh_event *event = fx_gate(stream, s->gate, s->word);
@@ -105,6 +105,7 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
     BHT_STR_HAS(verdict.message, "quarantined");
     BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_INPUT);
     bh_event_release(event);
+    after.struct_size = sizeof after;
     BHT_EQ(bh_context_kernel_stats(s->context, &after, NULL), BH_OK);
     BHT_EQ(after.introduced, before.introduced);
     return verdict;
@@ -131,7 +132,7 @@ static void two_deaths_are_enough(void) {
     char event[32];
     snprintf(event, sizeof event, "event %" PRIu64, last.event);
     BHT_STR_HAS(verdict.message, event);
-    bh_quarantined entry;
+    bh_quarantined entry = {.struct_size = sizeof entry};
     size_t count;
     BHT_EQ(bh_quarantine_list(s.context, &entry, 1, &count, NULL), BH_OK);
     BHT_EQ(count, 1);
@@ -184,10 +185,11 @@ static void refusals_are_verdicts_like_others(void) {
                                .groups = {1, 1, 1},
                                .bindings = pair,
                                .binding_count = 2};
-    bh_submit_info info = {.commands = commands, .command_count = 2};
+    bh_submit_info info = {.struct_size = sizeof info, .commands = commands, .command_count = 2};
     bh_event *first, *dependent;
     BHT_EQ(bh_submit(s.stream, &info, &first, NULL), BH_OK);
-    info = (bh_submit_info){.commands = &reader, .command_count = 1};
+    info = (bh_submit_info){
+        .struct_size = sizeof(bh_submit_info), .commands = &reader, .command_count = 1};
     BHT_EQ(bh_submit(s.stream, &info, &dependent, NULL), BH_OK);
     bh_verdict verdict = fx_verdict(first);
     BHT_EQ(verdict.status, BH_QUARANTINED);
@@ -400,7 +402,8 @@ static void a_death_among_several_kernels_counts_for_none(void) {
                                         .groups = {1, 1, 1},
                                         .bindings = &words[1],
                                         .binding_count = same ? 1 : 0}};
-        const bh_submit_info info = {.commands = commands, .command_count = 2};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = commands, .command_count = 2};
         bh_event *event;
         BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
         WAIT_UNTIL(((volatile uint32_t *)s.open)[1] != 0, 20000);
@@ -503,8 +506,10 @@ static void in_time_among_other_kernels_starts_the_count_anew(void) {
          .bindings = &binding,
          .binding_count = 1},
         {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}}};
-    const bh_submit_info info = {
-        .commands = commands, .command_count = 2, .deadline_ns = FX_SECONDS};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
+                                 .command_count = 2,
+                                 .deadline_ns = FX_SECONDS};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(l.stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
@@ -632,10 +637,21 @@ static void it_can_be_switched_off(void) {
 }
 
 static void by_default_there_are_two_in_ten_minutes(void) {
-    bh_context_options options;
-    bh_context_options_init(&options);
-    BHT_EQ(options.quarantine_deaths, 2);
-    BHT_EQ(options.quarantine_ns, 600 * 1000 * FX_MS);
+    bh_context_options options = fx_options();
+    options.quarantine_deaths = BH_DEFAULT;
+    options.quarantine_ns = BH_DEFAULT;
+    struct stage s = stage_open_with(options, NULL, FX_SECONDS);
+    die(&s, s.stream);
+    BHT_EQ(held(&s), 0);
+    const uint64_t before = bht_now_ns();
+    die(&s, s.stream);
+    bh_quarantined entry = {.struct_size = sizeof entry};
+    size_t count;
+    BHT_EQ(bh_quarantine_list(s.context, &entry, 1, &count, NULL), BH_OK);
+    BHT_EQ(count, 1);
+    BHT_GT(entry.expires_ns, before + 600 * 1000 * FX_MS);
+    BHT_GT(bht_now_ns() + 600 * 1000 * FX_MS, entry.expires_ns);
+    stage_close(&s);
     bh_context *context = fx_context(NULL);
     bh_stream_options stream_options = fx_stream_options();
     BHT_TRUE(!stream_options.tenant);

@@ -20,8 +20,11 @@ static bh_context *without_workers(uint32_t restart_budget, const char *fault) {
 static bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
     bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
-    bh_submit_info info = {
-        .commands = &command, .command_count = 1, .waits = &wait, .wait_count = wait ? 1 : 0};
+    bh_submit_info info = {.struct_size = sizeof info,
+                           .commands = &command,
+                           .command_count = 1,
+                           .waits = &wait,
+                           .wait_count = wait ? 1 : 0};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
@@ -228,7 +231,8 @@ static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     for (int i = 0; i < COUNT; i++) {
         commands[i] = (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
     }
-    bh_submit_info info = {.commands = commands, .command_count = COUNT};
+    bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = COUNT};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(stream, &info, &event, &detail) != BH_OK) {

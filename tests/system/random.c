@@ -47,7 +47,7 @@ static void open_group(uint64_t seed) {
     bh_context_options options = fx_options();
     options.spares = 2;
     options.restart_budget = 1000000; /* killed while idle, again and again */
-    options.quarantine_ns = 0;        /* what dies here does so by our hand, not by its kernels */
+    options.quarantine_ns = BH_OFF;   /* what dies here does so by our hand, not by its kernels */
     group.context = fx_context_with(options, group.faults);
     /* Told to end at their deadlines in one group, killed in the next. */
     bh_kernel *(*kernel)(bh_context *, const char *) = seed % 2 ? fx_kernel : fx_kernel_trusted;

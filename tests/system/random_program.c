@@ -160,7 +160,8 @@ static void submit(struct rp_group *group, struct rp_program *program) {
     for (unsigned i = 0; i < made.command_count; i++) {
         commands[i] = encode(group, &made.commands[i], bindings[i], pushes[i]);
     }
-    const bh_submit_info info = {.commands = commands,
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = commands,
                                  .command_count = made.command_count,
                                  .waits = waits,
                                  .wait_count = made.wait_count,
@@ -289,6 +290,7 @@ static void await_all(struct rp_program *program) {
             BHT_FAIL("step %u: event %llu has not ended", i,
                      (unsigned long long)bh_event_id(step->event));
         }
+        step->verdict.struct_size = sizeof step->verdict;
         BHT_EQ(bh_event_verdict(step->event, &step->verdict), BH_OK);
         BHT_EQ(step->verdict.status, status);
         BHT_EQ(bh_event_query(step->event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);

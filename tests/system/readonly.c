@@ -28,8 +28,7 @@ static const struct way {
 
 /* Trusted: the guard refuses some of them, and this is of the mapping. */
 static bh_kernel *hostile(bh_context *context, const char *entry) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = "hostile_writes";
     options.entry = entry;
     options.trusted = true;
@@ -74,7 +73,8 @@ static void expect_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
                                 .dst = buffer,
                                 .size = bh_buffer_size(buffer),
                                 .fill_value = value};
-    const bh_submit_info info = {.commands = &command, .command_count = 1};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
@@ -196,7 +196,8 @@ static void one_buffer_read_and_written(void) {
         {.type = BH_COMMAND_FILL, .dst = x, .size = BH_WHOLE_SIZE, .fill_value = 5},
         {.type = BH_COMMAND_COPY, .src = x, .dst = y, .size = 4},
     };
-    const bh_submit_info info = {.commands = commands, .command_count = 3};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 3};
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
     expect_words(x, 5);
@@ -288,7 +289,7 @@ static void sees_what_others_wrote(const char *faults) {
                              .dst = out,
                              .dst_offset = 8,
                              .size = 4};
-    const bh_submit_info info = {.commands = &copy, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &copy, .command_count = 1};
     mapped[1] = 77;
     bh_event *event = NULL;
     BHT_EQ(bh_submit(reader, &info, &event, NULL), BH_OK);
@@ -332,7 +333,8 @@ static void merged_readers_of_a_copy(void) {
                                      .src_offset = at,
                                      .dst_offset = at,
                                      .size = size};
-            const bh_submit_info info = {.commands = &copy, .command_count = 1};
+            const bh_submit_info info = {
+                .struct_size = sizeof info, .commands = &copy, .command_count = 1};
             bh_event_release(last);
             BHT_EQ(bh_submit(stream, &info, &last, NULL), BH_OK);
         }
@@ -399,7 +401,8 @@ static void many_buffers(void) {
                                        .dst_offset = 4ull * i,
                                        .size = 4};
         }
-        const bh_submit_info info = {.commands = commands, .command_count = MANY};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = commands, .command_count = MANY};
         bh_event *event = NULL;
         BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
         fx_expect(event, BH_OK);

@@ -201,7 +201,7 @@ static pid_t await_sentinel(pid_t host, pid_t but) {
 }
 
 static bool device_has(bh_context *context, const char *feature) {
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     bh_detail detail = {0};
     size_t count = 0;
     BHT_EQ(bh_devices(context, devices, 8, &count, &detail), BH_OK);
@@ -217,7 +217,7 @@ static bool device_has(bh_context *context, const char *feature) {
 
 /* What the doctor says. A device without a stream has no sentinel: it makes one. */
 static void the_doctor_asks_each_device(void) {
-    static bh_check checks[96];
+    static bh_check checks[96] = {{.struct_size = sizeof checks[0]}};
     fake_driver_remove();
     fake_driver_install(BHT_FAKE_TWO_TRANSFERS);
     bh_context *context = fx_context(NULL);
@@ -236,7 +236,7 @@ static void the_doctor_asks_each_device(void) {
 }
 
 static bh_check check_of(bh_context *context) {
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     bh_detail detail = {0};
     size_t count = 0;
     BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);

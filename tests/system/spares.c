@@ -49,8 +49,7 @@ struct scene {
 };
 
 static bh_stream *stream_of(bh_context *context, const char *tenant, bh_isolation isolation) {
-    bh_stream_options options;
-    bh_stream_options_init(&options);
+    bh_stream_options options = {.struct_size = sizeof options};
     options.tenant = tenant;
     options.isolation = isolation;
     options.deadline_ns = FX_SECONDS;
@@ -125,7 +124,7 @@ static bool says(bh_context *context, const char *what) {
 }
 
 static bh_kernel_stats stats_of(bh_context *context) {
-    bh_kernel_stats stats;
+    bh_kernel_stats stats = {.struct_size = sizeof stats};
     BHT_EQ(bh_context_kernel_stats(context, &stats, NULL), BH_OK);
     return stats;
 }
@@ -316,14 +315,14 @@ static void a_kernel_that_kills_its_compiler_kills_one_spare(void) {
     struct scene s = open_scene(1, "*:learn:1=segv,?*:learn:2=segv", NULL);
     square_ok(&s, s.stream);
     const pid_t pid = bh_stream_worker_pid(s.stream);
-    bh_verdict verdict;
+    bh_verdict verdict = {.struct_size = sizeof verdict};
     do {
         verdict = square(&s, s.stream);
     } while (verdict.status == BH_OK);
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_STR_HAS(verdict.message, "did not survive it in a spare worker");
-    bh_quarantined entry;
+    bh_quarantined entry = {.struct_size = sizeof entry};
     size_t count = 0;
     BHT_EQ(bh_quarantine_list(s.context, &entry, 1, &count, NULL), BH_OK);
     BHT_EQ(count, 1);

@@ -23,8 +23,11 @@ static inline bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *con
                              uint32_t count) {
     const bh_command command = {
         .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .waits = waits, .wait_count = count};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .waits = waits,
+                                 .wait_count = count};
     bh_event *event = NULL;
     bh_detail detail;
     if (bh_submit(stream, &info, &event, &detail) != BH_OK) {

@@ -165,8 +165,11 @@ static void a_dependent_fails_its_strict_stream(void) {
                                 .groups = {1, 1, 1},
                                 .bindings = bindings,
                                 .binding_count = 2};
-    const bh_submit_info info = {
-        .commands = &command, .command_count = 1, .waits = &bad, .wait_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info,
+                                 .commands = &command,
+                                 .command_count = 1,
+                                 .waits = &bad,
+                                 .wait_count = 1};
     bh_event *dependent = NULL;
     BHT_EQ(bh_submit(s.strict, &info, &dependent, NULL), BH_OK);
     bh_event *later = fx_square(s.strict, s.square, s.x, s.z);

@@ -27,7 +27,7 @@ static void end(void) {
 static bh_buffer *array(bh_number_kind kind, uint32_t bits, uint64_t count) {
     bh_description d;
     bh_buffer *buffer = fx_buffer(context, bits / 8 * (count ? count : 1));
-    bh_description_init(&d);
+    d = (bh_description){.struct_size = sizeof(bh_description)};
     d.kind = kind;
     d.bits = bits;
     d.rank = count != 0;
@@ -47,8 +47,7 @@ static bh_buffer *floats(float first, float step, uint64_t count) {
 
 static bh_template_options options_of(const char *name, const char *body,
                                       const bh_parameter *parameters, uint32_t count) {
-    bh_template_options options;
-    bh_template_options_init(&options);
+    bh_template_options options = {.struct_size = sizeof options};
     options.name = name;
     options.body = body;
     options.parameters = parameters;
@@ -90,7 +89,8 @@ static void launch(bh_template *t, const bh_argument *arguments, uint32_t count,
 
 static void submit_both(const bh_template_call calls[2]) {
     const bh_command commands[] = {calls[0].command, calls[1].command};
-    const bh_submit_info info = {.commands = commands, .command_count = 2};
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = 2};
     bh_event *event = NULL;
     if (bh_submit(stream, &info, &event, &why) != BH_OK) {
         BHT_FAIL("%s", why.message);
@@ -153,8 +153,7 @@ static void many_dimensions(void) {
     bh_buffer *x = floats(1, 1, COUNT), *y = floats(0, 0, COUNT);
     bh_buffer *const both[] = {x, y};
     for (uint32_t rank = 31; rank <= BH_MAX_RANK; rank += rank == 33 ? 31 : 1) {
-        bh_description d;
-        bh_description_init(&d);
+        bh_description d = {.struct_size = sizeof d};
         d.kind = BH_NUMBER_FLOAT;
         d.bits = 32;
         d.rank = rank;
@@ -341,7 +340,7 @@ static void variants_are_bounded(void) {
             prepare(t, x, y, &again);
             BHT_TRUE(call.command.kernel == again.command.kernel);
             if (round == 0) {
-                seen[i] = call.command.kernel, (void)!bh_kernel_retain(seen[i]);
+                seen[i] = call.command.kernel, bh_kernel_retain(seen[i]);
             } else { /* the handle is kept above: were it the template's still, it would be the same
                       */
                 BHT_TRUE(call.command.kernel != seen[i]);
@@ -477,8 +476,7 @@ static void arguments_that_do_not_fit(void) {
     refused(t, a, 2, "output 'y' is [4000], but must be [1000]");
     a[1].buffer = NULL;
     refused(t, a, 2, "buffer is NULL or was released");
-    bh_description every_other;
-    bh_description_init(&every_other);
+    bh_description every_other = {.struct_size = sizeof every_other};
     every_other.kind = BH_NUMBER_FLOAT;
     every_other.bits = 32;
     every_other.rank = 1;
@@ -490,9 +488,9 @@ static void arguments_that_do_not_fit(void) {
     refused(t, a, 2, "'y': its elements are not contiguous");
     bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(i), bh_buffer_release(few);
     bh_buffer_release(wide), bh_buffer_release(bytes);
-    BHT_EQ(bh_template_release(t), BH_OK);
+    bh_template_release(t);
     refused(t, a, 0, "template is NULL or was released");
-    BHT_EQ(bh_template_release(t), BH_INVALID_ARGUMENT);
+    bh_template_release(t);
     end();
 }
 
@@ -549,7 +547,7 @@ static void options_that_make_no_sense(void) {
     BHT_STR_HAS(why.message, "set either options.body or options.expression");
     options.struct_size = 1;
     BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "bh_template_options_init");
+    BHT_STR_HAS(why.message, "set it to sizeof(bh_template_options)");
     end();
 }
 

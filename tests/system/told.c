@@ -73,8 +73,7 @@ static void the_log_tells_of_deaths(void) {
 /* A dependent has its origin's status, but it is nobody's culprit. A detail names the kernel,
  * whatever its name: that of this one is a part of the word "worker". */
 static void a_dependent_is_a_victim(void) {
-    bh_kernel_options options;
-    bh_kernel_options_init(&options);
+    bh_kernel_options options = {.struct_size = sizeof options};
     options.name = "k";
     options.trusted = !fx_on_gpu();
     bh_context *context = fx_context(NULL);

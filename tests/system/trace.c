@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bh_traced_call calls[1500];
+static bh_traced_call calls[1500] = {{.struct_size = sizeof calls[0]}};
 
 static bh_trace trace(bh_context *context, size_t *out_count) {
-    bh_trace seen;
+    bh_trace seen = {.struct_size = sizeof seen};
     bh_detail detail = {0};
     if (bh_trace_driver(context, NULL, &seen, calls, 1500, out_count, &detail) != BH_OK) {
         BHT_FAIL("bh_trace_driver: %s", detail.message);
@@ -170,7 +170,7 @@ static void named(const char *faults, const char *phase, bool doctor) {
     /* E14: what was to run there says the same, and never ran. */
     bh_buffer *data = fx_words(context, 64, 1);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = data, .size = 256};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event = NULL;
     bh_status status = bh_submit(stream, &info, &event, &why);
     if (status == BH_OK) {
@@ -182,13 +182,13 @@ static void named(const char *faults, const char *phase, bool doctor) {
     } else {
         BHT_STR_HAS(why.message, call);
     }
-    bh_trace seen;
+    bh_trace seen = {.struct_size = sizeof seen};
     size_t count = 0;
     seen = trace(context, &count);
     BHT_EQ(seen.unknown, 1);
     BHT_STR_EQ(seen.first_unknown, call);
     expect_call(count, phase, "ioctl", "SIOCGIFNAME", BH_CALL_UNKNOWN);
-    static bh_check checks[64];
+    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     bool told = !doctor;
     if (doctor) {
         BHT_EQ(bh_doctor(context, checks, 64, &count, &why), BH_OK);
@@ -225,7 +225,7 @@ static void unknown_while_it_runs(void) {
     fx_ready(stream);
     bh_buffer *data = fx_words(context, 64, 1);
     const bh_command fill = {.type = BH_COMMAND_FILL, .dst = data, .size = 256};
-    const bh_submit_info info = {.commands = &fill, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     bh_verdict verdict = fx_verdict(event);
@@ -253,7 +253,7 @@ static void a_death_in_the_trace(void) {
 
 static void arguments(void) {
     bh_context *context = fx_context(NULL);
-    bh_trace seen;
+    bh_trace seen = {.struct_size = sizeof seen};
     bh_detail detail;
     size_t count;
     BHT_EQ(bh_trace_driver(context, NULL, NULL, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);

@@ -7,7 +7,7 @@
 
 /* What lavapipe needs; a device that needs more is refused less here, not more. */
 static uint32_t alignment_of(bh_context *context) {
-    static bh_device_info devices[8];
+    static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     size_t count = 0;
     bh_detail detail;
     if (bh_devices(context, devices, BHT_COUNT(devices), &count, &detail) != BH_OK) {
@@ -109,7 +109,7 @@ static void an_unaligned_part_is_refused(void) {
                              .dst = y,
                              .dst_offset = 1,
                              .size = 3};
-    const bh_submit_info info = {.commands = &copy, .command_count = 1};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &copy, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
@@ -209,8 +209,7 @@ static void two_types_of_one_buffer(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "types", FX_SECONDS);
     bh_buffer *x = fx_buffer(context, 4 * WORDS), *y = fx_buffer(context, 2 * WORDS);
-    bh_template_options options;
-    bh_template_options_init(&options);
+    bh_template_options options = {.struct_size = sizeof options};
     options.expression = "y = bits > 1065353216 ? x : -x"; /* the bits of 1.0f */
     options.parameters = parameters;
     options.parameter_count = 3;
@@ -221,7 +220,7 @@ static void two_types_of_one_buffer(void) {
         values[i] = 0.25f * (float)i;
     }
     bh_description half, bits;
-    bh_description_init(&half);
+    half = (bh_description){.struct_size = sizeof(bh_description)};
     half.kind = BH_NUMBER_FLOAT;
     half.bits = 32;
     half.rank = 1;
@@ -241,7 +240,8 @@ static void two_types_of_one_buffer(void) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], values[i] > 1 ? values[i] : -values[i]);
     }
     bh_description kept; /* the buffer has none, as before */
-    bh_description_init(&kept);
+    kept = (bh_description){.struct_size = sizeof(bh_description)};
+    kept.struct_size = sizeof kept;
     BHT_EQ(bh_buffer_description(x, &kept, NULL), BH_OK);
     BHT_EQ(kept.shape[0], 4 * WORDS);
     bits.offset = 4 * WORDS + 1;

@@ -105,7 +105,7 @@ static void readers_cannot_write_it(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
     bh_kernel_options options; /* trusted: the guard refuses it, and this is of the mapping */
-    bh_kernel_options_init(&options);
+    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.name = "hostile_writes";
     options.entry = "store";
     options.trusted = true;
@@ -151,7 +151,8 @@ static void odd_sizes(void) {
         bh_buffer *copy = fx_buffer(context, good[i].size);
         const bh_command command = {
             .type = BH_COMMAND_COPY, .src = buffer, .dst = copy, .size = BH_WHOLE_SIZE};
-        const bh_submit_info info = {.commands = &command, .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = &command, .command_count = 1};
         uint8_t last = 9;
         BHT_EQ(pwrite(fd, &last, 1, (off_t)good[i].size - 1), 1);
         bh_event *event = NULL;
@@ -275,7 +276,8 @@ static void nothing_is_left(void) {
         close(fd);
         const bh_command command = {
             .type = BH_COMMAND_COPY, .src = from, .dst = to, .size = BH_WHOLE_SIZE};
-        const bh_submit_info info = {.commands = &command, .command_count = 1};
+        const bh_submit_info info = {
+            .struct_size = sizeof info, .commands = &command, .command_count = 1};
         bh_event *event = NULL;
         BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
         bh_buffer_release(from);
@@ -294,8 +296,7 @@ static void nothing_is_left(void) {
 
 static bh_description description(bh_number_kind kind, uint32_t bits, uint32_t rank,
                                   const uint64_t *shape) {
-    bh_description d;
-    bh_description_init(&d);
+    bh_description d = {.struct_size = sizeof d};
     d.kind = kind;
     d.bits = bits;
     d.rank = rank;
@@ -308,8 +309,7 @@ static bh_description description(bh_number_kind kind, uint32_t bits, uint32_t r
 static void described_and_told(void) {
     bh_context *context = fx_context(NULL);
     bh_buffer *buffer = fx_buffer(context, 96);
-    bh_description told;
-    bh_description_init(&told);
+    bh_description told = {.struct_size = sizeof told};
     /* Bytes, as long as nobody says otherwise. */
     BHT_EQ(bh_buffer_description(buffer, &told, NULL), BH_OK);
     BHT_EQ(told.kind, BH_NUMBER_UINT);
@@ -449,7 +449,7 @@ static void descriptions_of_nothing(void) {
     const uint64_t shape = 1;
     bh_description d = description(BH_NUMBER_FLOAT, 32, 1, &shape);
     d.struct_size--;
-    bad(&d, "bh_description_init");
+    bad(&d, "set it to sizeof(bh_description)");
     static const struct {
         int kind;
         uint32_t bits;

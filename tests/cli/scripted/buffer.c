@@ -18,10 +18,6 @@ bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_b
     return BH_OK;
 }
 
-void bh_buffer_options_init_sized(bh_buffer_options *options, size_t size) {
-    *options = (bh_buffer_options){.struct_size = size};
-}
-
 bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                 const bh_buffer_options *options, bh_buffer **out_buffer,
                                 bh_detail *detail) {
@@ -32,10 +28,6 @@ bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
 bh_memory bh_buffer_memory(const bh_buffer *buffer) {
     (void)buffer;
     return BH_MEMORY_HOST;
-}
-
-void bh_file_source_init_sized(bh_file_source *source, size_t size) {
-    *source = (bh_file_source){.struct_size = size};
 }
 
 bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
@@ -74,9 +66,8 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     return status;
 }
 
-bh_status bh_buffer_array_sized(const bh_buffer *buffer, bh_array_info *out_info, size_t info_size,
-                                bh_detail *detail) {
-    (void)info_size, (void)detail;
+bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info, bh_detail *detail) {
+    (void)detail;
     *out_info = buffer->array;
     return BH_OK;
 }
@@ -128,10 +119,9 @@ bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, ui
     return status;
 }
 
-bh_status bh_buffer_release(bh_buffer *buffer) {
+void bh_buffer_release(bh_buffer *buffer) {
     if (buffer) {
         free(buffer->bytes);
     }
     free(buffer);
-    return BH_OK;
 }

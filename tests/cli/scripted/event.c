@@ -25,12 +25,8 @@ static void run_kernel(const bh_command *command) {
     }
 }
 
-bh_status bh_submit_sized(bh_stream *stream, const bh_submit_info *info, size_t info_size,
-                          size_t command_size, size_t binding_size, bh_event **out_event,
-                          bh_detail *detail) {
-    (void)info_size;
-    (void)command_size;
-    (void)binding_size;
+bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
+                    bh_detail *detail) {
     bh_status status = script_answer("SCRIPT_SUBMIT", detail);
     if (status != BH_OK) {
         return status;
@@ -87,8 +83,7 @@ bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
     return status;
 }
 
-bh_status bh_event_verdict_sized(bh_event *event, bh_verdict *out_verdict, size_t verdict_size) {
-    (void)verdict_size;
+bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
     *out_verdict = event->verdict;
     return event->pending ? BH_PENDING : BH_OK;
 }
@@ -104,7 +99,6 @@ bh_status bh_event_cancel(bh_event *event) {
     return BH_OK;
 }
 
-bh_status bh_event_release(bh_event *event) {
+void bh_event_release(bh_event *event) {
     free(event);
-    return BH_OK;
 }

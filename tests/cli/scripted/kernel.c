@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bh_kernel_options_init_sized(bh_kernel_options *options, size_t size) {
-    *options = (bh_kernel_options){.struct_size = size};
-}
-
 bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
                                  const bh_kernel_options *options, bh_kernel **out_kernel,
                                  bh_detail *detail) {
@@ -21,10 +17,6 @@ bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t c
     *out_kernel = calloc(1, sizeof **out_kernel);
     snprintf((*out_kernel)->name, sizeof(*out_kernel)->name, "%s", options->name);
     return BH_OK;
-}
-
-void bh_glsl_source_init_sized(bh_glsl_source *source, size_t size) {
-    *source = (bh_glsl_source){.struct_size = size};
 }
 
 bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
@@ -44,14 +36,8 @@ bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *sourc
                                   detail);
 }
 
-void bh_inspect_options_init_sized(bh_inspect_options *options, size_t size) {
-    *options = (bh_inspect_options){.struct_size = size};
-}
-
-bh_status bh_kernel_inspect_sized(bh_kernel *kernel, const bh_inspect_options *options,
-                                  bh_inspection *out_inspection, size_t inspection_size,
-                                  bh_detail *detail) {
-    (void)inspection_size;
+bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
+                            bh_inspection *out_inspection, bh_detail *detail) {
     (void)kernel;
     *out_inspection = (bh_inspection){0};
     if (getenv("SCRIPT_GLSL_HANG")) {
@@ -83,9 +69,8 @@ bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size_t *out
     return BH_OK;
 }
 
-bh_status bh_kernel_release(bh_kernel *kernel) {
+void bh_kernel_release(bh_kernel *kernel) {
     free(kernel);
-    return BH_OK;
 }
 
 static void reflect_bindings(bh_kernel_info *info) {
@@ -124,9 +109,8 @@ bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out
     return BH_OK;
 }
 
-bh_status bh_kernel_reflect_sized(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
-                                  bh_kernel_info *out_info, size_t info_size, bh_detail *detail) {
-    (void)info_size;
+bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
+                            bh_kernel_info *out_info, bh_detail *detail) {
     (void)kernel;
     (void)stream;
     (void)timeout_ns;

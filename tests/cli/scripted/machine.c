@@ -10,9 +10,8 @@ static void wait_if_asked(void) {
     }
 }
 
-bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, size_t capacity,
-                           size_t device_size, size_t *out_count, bh_detail *detail) {
-    (void)device_size;
+bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
+                     size_t *out_count, bh_detail *detail) {
     static const char *const names[] = {"Scripted One, not bad", "Scripted Two\033[31m",
                                         "Other, not bad"};
     (void)context;
@@ -44,11 +43,9 @@ bh_status bh_devices_sized(bh_context *context, bh_device_info *out_devices, siz
 }
 
 /* SCRIPT_TRACE=aeu: allowed, answered with an error, unknown. */
-bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trace *out_trace,
-                                size_t trace_size, bh_traced_call *out_calls, size_t capacity,
-                                size_t call_size, size_t *out_count, bh_detail *detail) {
-    (void)trace_size;
-    (void)call_size;
+bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
+                          bh_traced_call *out_calls, size_t capacity, size_t *out_count,
+                          bh_detail *detail) {
     (void)context;
     wait_if_asked();
     const char *calls = getenv("SCRIPT_TRACE");
@@ -74,9 +71,8 @@ bh_status bh_trace_driver_sized(bh_context *context, const char *device, bh_trac
 }
 
 /* SCRIPT_CHECKS=hhab: holds, absent, broken; a capital is required. */
-bh_status bh_doctor_sized(bh_context *context, bh_check *out_checks, size_t capacity,
-                          size_t check_size, size_t *out_count, bh_detail *detail) {
-    (void)check_size;
+bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity, size_t *out_count,
+                    bh_detail *detail) {
     (void)context;
     wait_if_asked();
     const char *checks = getenv("SCRIPT_CHECKS");

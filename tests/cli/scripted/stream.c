@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bh_context_options_init_sized(bh_context_options *options, size_t size) {
-    *options = (bh_context_options){.struct_size = size};
-}
-
 bh_status bh_context_create(const bh_context_options *options, bh_context **out_context,
                             bh_detail *detail) {
     bh_status status = script_answer("SCRIPT_CONTEXT", detail);
@@ -27,11 +23,6 @@ bh_status bh_context_destroy(bh_context *context) {
     pthread_mutex_unlock(&script_lock);
     free(context);
     return BH_OK;
-}
-
-void bh_stream_options_init_sized(bh_stream_options *options, size_t size) {
-    *options =
-        (bh_stream_options){.struct_size = size, .deadline_ns = 10000000000u, .grace_ns = 250};
 }
 
 bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
@@ -61,7 +52,6 @@ bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail
     return script_answer("SCRIPT_READY", detail);
 }
 
-bh_status bh_stream_release(bh_stream *stream) {
+void bh_stream_release(bh_stream *stream) {
     free(stream);
-    return BH_OK;
 }

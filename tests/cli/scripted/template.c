@@ -7,10 +7,6 @@ struct bh_template {
     int unused;
 };
 
-void bh_description_init_sized(bh_description *description, size_t size) {
-    *description = (bh_description){.struct_size = size, .lanes = 1};
-}
-
 bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
                                     bh_detail *detail) {
     (void)buffer;
@@ -34,10 +30,6 @@ void bh_template_call_fini(bh_template_call *call) {
     bh_kernel_release(call->command.kernel);
 }
 
-void bh_template_options_init_sized(bh_template_options *options, size_t size) {
-    *options = (bh_template_options){.struct_size = size};
-}
-
 bh_status bh_template_create(bh_context *context, const bh_template_options *options,
                              bh_template **out_template, bh_detail *detail) {
     (void)context;
@@ -52,29 +44,27 @@ bh_status bh_template_create(bh_context *context, const bh_template_options *opt
     return status;
 }
 
-bh_status bh_template_release(bh_template *template_) {
+void bh_template_release(bh_template *template_) {
     free(template_);
-    return BH_OK;
 }
 
-bh_status bh_template_output_sized(bh_template *template_, const bh_argument *arguments,
-                                   uint32_t argument_count, size_t argument_size, const char *name,
-                                   bh_description *out_description, bh_detail *detail) {
-    (void)argument_size;
+bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
+                             uint32_t argument_count, const char *name,
+                             bh_description *out_description, bh_detail *detail) {
     (void)template_;
     (void)argument_count;
     (void)name;
     out_description->kind = BH_NUMBER_FLOAT;
     out_description->bits = 32;
+    out_description->lanes = 1;
     out_description->rank = 1;
     out_description->shape[0] = bh_buffer_size(arguments[0].buffer) / 4;
     return script_answer("SCRIPT_OUTPUT", detail);
 }
 
-bh_status bh_template_source_sized(bh_template *template_, const bh_argument *arguments,
-                                   uint32_t argument_count, size_t argument_size, char *text,
-                                   size_t size, size_t *out_length, bh_detail *detail) {
-    (void)argument_size;
+bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
+                             uint32_t argument_count, char *text, size_t size, size_t *out_length,
+                             bh_detail *detail) {
     (void)template_;
     (void)arguments;
     (void)argument_count;
@@ -82,13 +72,9 @@ bh_status bh_template_source_sized(bh_template *template_, const bh_argument *ar
     return script_answer("SCRIPT_SOURCE", detail);
 }
 
-bh_status bh_template_prepare_sized(bh_template *template_, const bh_argument *arguments,
-                                    uint32_t argument_count, size_t argument_size,
-                                    const uint32_t *groups, bh_template_call *out_call,
-                                    size_t command_size, size_t binding_size, bh_detail *detail) {
-    (void)argument_size;
-    (void)command_size;
-    (void)binding_size;
+bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
+                              uint32_t argument_count, const uint32_t *groups,
+                              bh_template_call *out_call, bh_detail *detail) {
     (void)template_;
     (void)arguments;
     (void)argument_count;
