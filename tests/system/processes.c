@@ -104,8 +104,7 @@ static void until(const char *name, void (*act)(bh_context *context), bh_context
 }
 
 static void compile(bh_context *context) {
-    bh_glsl_source source;
-    bh_glsl_source_init(&source);
+    bh_glsl_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
     BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, NULL), BH_OK);
@@ -113,14 +112,14 @@ static void compile(bh_context *context) {
 }
 
 static void probe(bh_context *context) {
-    bh_check checks[64];
+    bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     size_t count;
     BHT_EQ(bh_doctor(context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
 }
 
 static void trace(bh_context *context) {
-    static bh_traced_call calls[1500];
-    bh_trace result;
+    static bh_traced_call calls[1500] = {{.struct_size = sizeof calls[0]}};
+    bh_trace result = {.struct_size = sizeof result};
     size_t count;
     BHT_EQ(bh_trace_driver(context, NULL, &result, calls, BHT_COUNT(calls), &count, NULL), BH_OK);
 }
