@@ -182,29 +182,6 @@ static void refuse(const struct bhi_compile_answer *answer, struct bhi_error *er
     }
 }
 
-#if BHI_FAULTS
-/* What a compromised compiler could answer. |room|: bytes after the answer. */
-static void lie(struct bhi_compile_answer *answer, uint64_t room) {
-    if (BHI_FAULT_FAILS("lie_odd")) {
-        answer->code_bytes--;
-    }
-    if (BHI_FAULT_FAILS("lie_huge")) {
-        answer->code_bytes = UINT64_MAX;
-    }
-    if (BHI_FAULT_FAILS("lie_more")) { /* there was enough room: no honest answer needs more */
-        answer->code_bytes = room + 4;
-    }
-    if (BHI_FAULT_FAILS("lie_magic")) {
-        memset(answer + 1, '\xff', 4);
-    }
-    if (BHI_FAULT_FAILS("lie_log")) {
-        answer->refused = UINT32_MAX;
-        answer->log_bytes = UINT32_MAX;
-        memset(answer->log, '\x1b', sizeof answer->log);
-    }
-}
-#endif
-
 static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile *command,
                     struct bhi_error *error) {
     BHI_FAULT_POINT("compile");
@@ -228,9 +205,6 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
         struct bhi_compile_answer *answer = out->pointer;
         const uint64_t room = out->size - sizeof *answer;
         good = bhi_glsl_compile(compiler->glsl, &glsl, answer, answer + 1, room, error);
-#if BHI_FAULTS
-        lie(answer, room);
-#endif
         if (good && answer->refused) {
             refuse(answer, error);
             good = false;
@@ -240,27 +214,6 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     free(pairs);
     return good;
 }
-
-#if BHI_FAULTS
-static void lie_of_module(struct bhi_inspection *answer, uint64_t room) {
-    if (BHI_FAULT_FAILS("lie_counts")) {
-        answer->bindings = BHI_INSPECT_BINDINGS + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_kind")) {
-        answer->binding[0].kind = 3;
-    }
-    if (BHI_FAULT_FAILS("lie_text_bytes")) {
-        answer->text_bytes = room + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_status")) {
-        answer->refused = BH_ACCESS_READ;
-    }
-    if (BHI_FAULT_FAILS("lie_names")) {
-        memset(answer->binding[0].name, '\x1b', sizeof answer->binding[0].name);
-        memset(answer->entry[0], '\xff', sizeof answer->entry[0]);
-    }
-}
-#endif
 
 static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect *command,
                     struct bhi_error *error) {
@@ -295,9 +248,6 @@ static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect 
                                   (size_t)request.code_bytes / sizeof(uint32_t), request.entry,
                                   constants, request.constants, request.guarded != 0, answer,
                                   (char *)(answer + 1), room, error);
-#if BHI_FAULTS
-    lie_of_module(answer, room);
-#endif
     return good;
 }
 

@@ -66,7 +66,8 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
 #define BHI_FAULT_TAMPER(name, fd, pointer, bytes) ((void)0)
 #endif
 
-/* The points. "(fail: …)" is what the action `fail` does there; "it" is the worker.
+/* The points; most of the lies are told by tests/hostile/lies.c. "(fail: …)" is what the action `fail` does
+ * there; "it" is the worker.
  *   spawned        (fail: the zygote reports the worker only after the worker has reported ready)
  *   holder         (fail: the holder acts as if compromised, and never ends)
  *   capabilities   (fail: it keeps them)      token   (fail: it sends a wrong one)

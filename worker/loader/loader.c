@@ -299,64 +299,6 @@ static void outwait_step(const struct file *file) {
 
 /* -- commands --------------------------------------------------------------------------------- */
 
-#if BHI_FAULTS
-/* What a compromised loader could answer. */
-static void lie(struct bhi_file_answer *answer) {
-    if (BHI_FAULT_FAILS("lie_offset")) {
-        answer->offset++;
-    }
-    if (BHI_FAULT_FAILS("lie_wrap")) {
-        answer->offset = UINT64_MAX - answer->bytes + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_bytes")) {
-        answer->bytes /= 2;
-    }
-    if (BHI_FAULT_FAILS("lie_dtype")) {
-        answer->dtype = UINT32_MAX;
-    }
-    if (BHI_FAULT_FAILS("lie_no_dtype")) {
-        answer->dtype = BH_DTYPE_NONE;
-    }
-    if (BHI_FAULT_FAILS("lie_dimensions")) {
-        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_empty")) { /* no bytes at all, in more dimensions than allowed */
-        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
-        answer->shape[0] = 0;
-        answer->bytes = 0;
-    }
-    if (BHI_FAULT_FAILS("lie_shape")) { /* 2^64 times the bytes */
-        answer->shape[0] = UINT64_C(1) << 63;
-        answer->shape[1] = 2;
-        answer->dimensions = 2;
-    }
-    if (BHI_FAULT_FAILS("lie_text")) {
-        answer->refused = UINT32_MAX;
-        answer->error = INT32_MIN;
-        memset(answer->text, '\x1b', sizeof answer->text);
-    }
-}
-
-static void lie_of_all(struct bhi_file_list *list, int out) {
-    const uint64_t huge = UINT64_MAX - 7;
-    const off_t row = (off_t)bhi_file_list_bytes(0);
-    if (BHI_FAULT_FAILS("lie_list_count")) {
-        list->count = BHI_FILE_TENSORS + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_list_offset")) {
-        (void)!pwrite(out, &huge, sizeof huge, row + (off_t)offsetof(struct bhi_file_row, offset));
-    }
-    if (BHI_FAULT_FAILS("lie_list_dimensions")) {
-        (void)!pwrite(out, &huge, 4, row + (off_t)offsetof(struct bhi_file_row, dimensions));
-    }
-    if (BHI_FAULT_FAILS("lie_list_name")) {
-        char name[BHI_FILE_NAME];
-        memset(name, '\x1b', sizeof name);
-        (void)!pwrite(out, name, sizeof name, row + (off_t)offsetof(struct bhi_file_row, name));
-    }
-}
-#endif
-
 /* Writes the answer at the beginning; rows of a list follow it. */
 static bool give(int out, const void *answer, size_t size, struct bhi_error *error) {
     const ssize_t written = pwrite(out, answer, size, 0);
@@ -371,9 +313,6 @@ static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
         list = (struct bhi_file_list){.refused = 1, .error = wrong->vk_result};
         bhi_format(list.text, sizeof list.text, "%s", wrong->text);
     }
-#if BHI_FAULTS
-    lie_of_all(&list, out);
-#endif
     return give(out, &list, sizeof list, error);
 }
 
@@ -383,9 +322,6 @@ static bool give_answer(int out, struct bhi_file_answer *answer, const struct bh
         *answer = (struct bhi_file_answer){.refused = 1, .error = wrong->vk_result};
         bhi_format(answer->text, sizeof answer->text, "%s", wrong->text);
     }
-#if BHI_FAULTS
-    lie(answer);
-#endif
     return give(out, answer, sizeof *answer, error);
 }
 

@@ -113,27 +113,6 @@ static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *mes
     return 0;
 }
 
-/* Sends the answer; with an injected fault, one of a compromised worker (faults.h). */
-static int answer(struct bhi_session *s, struct bhi_fd_tag tag, int fd) {
-    int error = 0;
-    if (BHI_FAULT_FAILS("lie_other")) {
-        tag.id++;
-    }
-    if (BHI_FAULT_FAILS("lie_twice")) {
-        error = send_answer(s, &tag, fd);
-    }
-    if (BHI_FAULT_FAILS("lie_socket")) {
-        return send_answer(s, &tag, s->config.fdpass);
-    }
-    if (BHI_FAULT_FAILS("lie_silent")) {
-        return 0;
-    }
-    if (BHI_FAULT_FAILS("lie_null")) {
-        return send_answer(s, &tag, STDIN_FILENO); /* /dev/null */
-    }
-    return error ? error : send_answer(s, &tag, fd);
-}
-
 /* Makes the memory, or returns -1. Other workers may have been told to give some up. */
 static int try_to_make(struct bhi_session *s, const struct bhi_msg_buffer_make *message) {
     const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
@@ -168,9 +147,8 @@ static int make(struct bhi_session *s, const struct bhi_msg_buffer_make *message
         .magic = BHI_WIRE_MAGIC, .type = BHI_MSG_BUFFER_MAKE, .id = message->buffer};
     settle_request(s, message->last);
     int fd = try_to_make(s, message);
-    const bool denies = fd < 0 || BHI_FAULT_FAILS("lie_nothing");
-    const int error = answer(s, tag, denies ? -1 : fd);
-    if (denies && !message->last) {
+    const int error = send_answer(s, &tag, fd);
+    if (fd < 0 && !message->last) {
         owe(s);
     }
     if (fd >= 0) {
@@ -184,7 +162,7 @@ static int clear(struct bhi_session *s, const struct bhi_msg_buffer_clear *messa
     const struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC,
                                    .type = cleared ? BHI_MSG_BUFFER_CLEAR : BHI_MSG_BUFFER_MAKE,
                                    .id = message->buffer};
-    const int error = answer(s, tag, -1);
+    const int error = send_answer(s, &tag, -1);
     if (!cleared) {
         owe(s);
     }
@@ -300,17 +278,8 @@ static int learn(struct bhi_session *s, const struct bhi_msg_learn *request) {
     if (!bhi_backend_learn(s->backend, request->kernel, &error)) {
         answer.learned.status = error.status;
     }
-    if (BHI_FAULT_FAILS("learned")) {
-        answer.learned.status = BH_OUT_OF_HOST_MEMORY;
-    }
-    if (BHI_FAULT_FAILS("lie_learned")) {
-        answer.learned.kernel++;
-    }
     int err = bhi_session_send_reflections(s);
     bhi_backend_cache_save(s->backend, true);
-    if (err == 0 && BHI_FAULT_FAILS("lie_learned_twice")) {
-        err = bhi_session_send(s, &answer);
-    }
     if (err == 0) {
         err = bhi_session_send(s, &answer);
     }
@@ -413,18 +382,11 @@ int bhi_session_send_reflections(struct bhi_session *s) {
 int bhi_session_announce_words(struct bhi_session *s) {
     struct bhi_message message = {.type = BHI_MSG_WORDS};
     struct bhi_fd_tag tag = {.magic = BHI_WIRE_MAGIC, .type = BHI_MSG_WORDS};
-    int fds[2] = {bhi_backend_words(s->backend, &message.words.bytes), -1};
-    if (fds[0] < 0) {
+    const int fd = bhi_backend_words(s->backend, &message.words.bytes);
+    if (fd < 0) {
         return 0; /* a sentinel could not set its words */
     }
-    const bool none = BHI_FAULT_FAILS("words_none"), two = BHI_FAULT_FAILS("words_two");
-    const bool other = BHI_FAULT_FAILS("words_other");
-    if (BHI_FAULT_FAILS("words_size")) {
-        message.words.bytes *= 4;
-    }
-    fds[1] = fds[0];
-    const int doorbell[2] = {s->config.doorbell, s->config.doorbell};
-    int err = none ? 0 : send_tag(s, &tag, other ? doorbell : fds, two ? 2 : 1, false);
-    close(fds[0]);
+    const int err = send_tag(s, &tag, &fd, 1, false);
+    close(fd);
     return err != 0 ? BHI_EXIT_START_FAILED : bhi_session_send(s, &message);
 }

@@ -336,29 +336,6 @@ static int conclude(struct bhi_session *s, size_t count, bool alive) {
     bool failed = false;
     for (size_t i = 0; i < count; i++) {
         BHI_FAULT_POINT("before_record");
-        if (BHI_FAULT_FAILS("lie_deadline")) {
-            s->results[i].status = BH_DEADLINE;
-        }
-        if (BHI_FAULT_FAILS("lie_invalid")) {
-            s->results[i].status = BH_INVALID_KERNEL;
-            s->results[i].executed = 0; /* no */
-        }
-        if (BHI_FAULT_FAILS("lie_time")) {
-            s->results[i].device_ns = s->results[i].ended_ns - s->results[i].started_ns + 1;
-        }
-        if (BHI_FAULT_FAILS("lie_negative")) {
-            s->results[i].device_ns = (uint64_t)INT64_C(-1);
-        }
-        if (BHI_FAULT_FAILS("lie_load")) {
-            s->results[i].status = BH_LOAD_FAILED;
-        }
-        if (BHI_FAULT_FAILS("lie_import")) {
-            s->results[i].status = BH_VULKAN;
-            s->results[i].bad_memory = UINT64_MAX;
-        }
-        if (BHI_FAULT_FAILS("lie_device")) {
-            s->results[i].status = BH_DEVICE_LOST;
-        }
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
             const uint64_t old = s->config.progress->errors[(first + i) % BHI_ERROR_SLOTS].seq;

@@ -1,0 +1,289 @@
+/* What a compromised worker says and answers. bulkhead-worker-faulty is the shipped worker with these
+ * functions in place of some that its rooms call in each other (the linker's --wrap). Each does what
+ * the replaced one does, and then lies if a test has asked for that (worker/faults/faults.h). */
+#include "ipc/channel.h"
+#include "ipc/fdpass.h"
+#include "ipc/file_answer.h"
+#include "worker/compiler/compiler.h"
+#include "worker/compiler/glsl.h"
+#include "worker/compiler/inspect.h"
+#include "worker/faults/faults.h"
+#include "worker/loader/loader.h"
+
+#include <bulkhead/bulkhead.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DOORBELL 4 /* a worker's descriptor of it (docs/sandbox.md) */
+
+#define WRAP(result, name, ...)                                                                    \
+    result __real_##name(__VA_ARGS__);                                                             \
+    result __wrap_##name(__VA_ARGS__);                                                             \
+    result __wrap_##name(__VA_ARGS__)
+
+static bool lies(const char *name) {
+    return bhi_fault_point(name);
+}
+
+/* -- control messages, and the descriptors beside them ---------------------------------------- */
+
+WRAP(int, bhi_channel_send, struct bhi_channel *channel, const struct bhi_message *message) {
+    struct bhi_message told = *message;
+    int error = 0;
+    if (told.type == BHI_MSG_HELLO && lies("token")) {
+        told.hello.token[sizeof told.hello.token - 1] ^= 1;
+    }
+    if (told.type == BHI_MSG_HELLO && lies("hello")) {
+        return -EPIPE;
+    }
+    if (told.type == BHI_MSG_WORDS && lies("words_size")) {
+        told.words.bytes *= 4;
+    }
+    if (told.type == BHI_MSG_LEARNED) {
+        if (lies("learned")) {
+            told.learned.status = BH_OUT_OF_HOST_MEMORY;
+        }
+        told.learned.kernel += lies("lie_learned");
+        error = lies("lie_learned_twice") ? __real_bhi_channel_send(channel, &told) : 0;
+    }
+    return error != 0 ? error : __real_bhi_channel_send(channel, &told);
+}
+
+int __real_bhi_fdpass_send(int socket, const void *bytes, size_t length, const int *fds,
+                           size_t fd_count);
+
+static int send_words(int socket, const struct bhi_fd_tag *tag, int fd) {
+    const bool none = lies("words_none"), two = lies("words_two"), other = lies("words_other");
+    if (none) {
+        return 0;
+    }
+    const int sent = other ? DOORBELL : fd;
+    return __real_bhi_fdpass_send(socket, tag, sizeof *tag, (int[]){sent, sent}, two ? 2 : 1);
+}
+
+static int send_memory(int socket, struct bhi_fd_tag tag, const int *fds, size_t count) {
+    int error = 0;
+    const int null = STDIN_FILENO;
+    tag.id += lies("lie_other");
+    if (lies("lie_twice")) {
+        error = __real_bhi_fdpass_send(socket, &tag, sizeof tag, fds, count);
+    }
+    if (lies("lie_socket")) {
+        return __real_bhi_fdpass_send(socket, &tag, sizeof tag, &socket, 1);
+    }
+    if (lies("lie_silent")) {
+        return 0;
+    }
+    if (lies("lie_null")) {
+        return __real_bhi_fdpass_send(socket, &tag, sizeof tag, &null, 1);
+    }
+    return error != 0 ? error : __real_bhi_fdpass_send(socket, &tag, sizeof tag, fds, count);
+}
+
+WRAP(int, bhi_fdpass_send, int socket, const void *bytes, size_t length, const int *fds,
+     size_t fd_count) {
+    struct bhi_fd_tag tag = {0};
+    if (length == sizeof tag) {
+        memcpy(&tag, bytes, sizeof tag);
+    }
+    if (tag.magic == BHI_WIRE_MAGIC && tag.type == BHI_MSG_WORDS) {
+        return send_words(socket, &tag, fds[0]);
+    }
+    if (tag.magic == BHI_WIRE_MAGIC &&
+        (tag.type == BHI_MSG_BUFFER_MAKE || tag.type == BHI_MSG_BUFFER_CLEAR)) {
+        return send_memory(socket, tag, fds, fd_count);
+    }
+    return __real_bhi_fdpass_send(socket, bytes, length, fds, fd_count);
+}
+
+WRAP(int, bhi_backend_make, struct bhi_backend *backend, uint64_t buffer, uint64_t size) {
+    const int fd = __real_bhi_backend_make(backend, buffer, size);
+    if (fd >= 0 && lies("lie_nothing")) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+static void lie_of_run(struct bhi_result *result) {
+    if (lies("lie_deadline")) {
+        result->status = BH_DEADLINE;
+    }
+    if (lies("lie_invalid")) {
+        result->status = BH_INVALID_KERNEL;
+        result->executed = 0; /* no */
+    }
+    if (lies("lie_time")) {
+        result->device_ns = result->ended_ns - result->started_ns + 1;
+    }
+    if (lies("lie_negative")) {
+        result->device_ns = (uint64_t)INT64_C(-1);
+    }
+    if (lies("lie_load")) {
+        result->status = BH_LOAD_FAILED;
+    }
+    if (lies("lie_import")) {
+        result->status = BH_VULKAN;
+        result->bad_memory = UINT64_MAX;
+    }
+    if (lies("lie_device")) {
+        result->status = BH_DEVICE_LOST;
+    }
+}
+
+WRAP(bool, bhi_backend_run, struct bhi_backend *backend,
+     const struct bhi_lane_record *const *records, size_t count, struct bhi_result *results,
+     struct bhi_error *errors) {
+    const bool alive = __real_bhi_backend_run(backend, records, count, results, errors);
+    for (size_t i = 0; i < count; i++) {
+        lie_of_run(&results[i]);
+    }
+    return alive;
+}
+
+WRAP(bool, bhi_backend_copy_end, struct bhi_backend *backend, struct bhi_result *result,
+     struct bhi_error *error) {
+    const bool alive = __real_bhi_backend_copy_end(backend, result, error);
+    lie_of_run(result);
+    return alive;
+}
+
+WRAP(void, bhi_compiler_run, struct bhi_compiler *compiler, const struct bhi_lane_record *record,
+     struct bhi_result *result, struct bhi_error *error) {
+    __real_bhi_compiler_run(compiler, record, result, error);
+    lie_of_run(result);
+}
+
+/* -- what a compiler answers ------------------------------------------------------------------ */
+
+WRAP(bool, bhi_glsl_compile, struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+     struct bhi_compile_answer *answer, void *code, uint64_t room, struct bhi_error *error) {
+    const bool good = __real_bhi_glsl_compile(compiler, glsl, answer, code, room, error);
+    answer->code_bytes -= lies("lie_odd");
+    if (lies("lie_huge")) {
+        answer->code_bytes = UINT64_MAX;
+    }
+    if (lies("lie_more")) { /* there was enough room: no honest answer needs more */
+        answer->code_bytes = room + 4;
+    }
+    if (lies("lie_magic")) {
+        memset(code, '\xff', 4);
+    }
+    if (lies("lie_log")) {
+        answer->refused = UINT32_MAX;
+        answer->log_bytes = UINT32_MAX;
+        memset(answer->log, '\x1b', sizeof answer->log);
+    }
+    return good;
+}
+
+WRAP(bool, bhi_inspect, const uint32_t *code, size_t words, const char *entry,
+     const struct bhi_spec_constant *constants, uint32_t constant_count, bool guarded,
+     struct bhi_inspection *out, char *text, uint64_t room, struct bhi_error *error) {
+    const bool good = __real_bhi_inspect(code, words, entry, constants, constant_count, guarded,
+                                         out, text, room, error);
+    if (lies("lie_counts")) {
+        out->bindings = BHI_INSPECT_BINDINGS + 1;
+    }
+    if (lies("lie_kind")) {
+        out->binding[0].kind = 3;
+    }
+    if (lies("lie_text_bytes")) {
+        out->text_bytes = room + 1;
+    }
+    if (lies("lie_status")) {
+        out->refused = BH_ACCESS_READ;
+    }
+    if (lies("lie_names")) {
+        memset(out->binding[0].name, '\x1b', sizeof out->binding[0].name);
+        memset(out->entry[0], '\xff', sizeof out->entry[0]);
+    }
+    return good;
+}
+
+/* -- what a loader answers -------------------------------------------------------------------- */
+
+static void lie_of_file(struct bhi_file_answer *answer) {
+    answer->offset += lies("lie_offset");
+    if (lies("lie_wrap")) {
+        answer->offset = UINT64_MAX - answer->bytes + 1;
+    }
+    if (lies("lie_bytes")) {
+        answer->bytes /= 2;
+    }
+    if (lies("lie_dtype")) {
+        answer->dtype = UINT32_MAX;
+    }
+    if (lies("lie_no_dtype")) {
+        answer->dtype = BH_DTYPE_NONE;
+    }
+    if (lies("lie_dimensions")) {
+        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
+    }
+    if (lies("lie_empty")) { /* no bytes at all, in more dimensions than allowed */
+        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
+        answer->shape[0] = 0;
+        answer->bytes = 0;
+    }
+    if (lies("lie_shape")) { /* 2^64 times the bytes */
+        answer->shape[0] = UINT64_C(1) << 63;
+        answer->shape[1] = 2;
+        answer->dimensions = 2;
+    }
+    if (lies("lie_text")) {
+        answer->refused = UINT32_MAX;
+        answer->error = INT32_MIN;
+        memset(answer->text, '\x1b', sizeof answer->text);
+    }
+}
+
+static void lie_of_list(struct bhi_file_list *list, struct bhi_file_row *row) {
+    if (lies("lie_list_count")) {
+        list->count = BHI_FILE_TENSORS + 1;
+    }
+    if (lies("lie_list_offset")) {
+        row->offset = UINT64_MAX - 7;
+    }
+    if (lies("lie_list_dimensions")) {
+        row->dimensions = UINT32_MAX - 7;
+    }
+    if (lies("lie_list_name")) {
+        memset(row->name, '\x1b', sizeof row->name);
+    }
+}
+
+/* The buffer that a loader was given last, in which it answers. No filter lets it copy the descriptor. */
+static struct {
+    uint64_t id, bytes;
+    void *at;
+} given = {.at = MAP_FAILED};
+
+WRAP(void, bhi_loader_attach, struct bhi_loader *loader, uint64_t buffer, int fd, uint64_t size) {
+    if (given.at != MAP_FAILED) {
+        munmap(given.at, given.bytes);
+    }
+    given.id = buffer;
+    given.bytes = size;
+    given.at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    __real_bhi_loader_attach(loader, buffer, fd, size);
+}
+
+WRAP(void, bhi_loader_run, struct bhi_loader *loader, const struct bhi_lane_record *record,
+     struct bhi_result *result, struct bhi_error *error) {
+    __real_bhi_loader_run(loader, record, result, error);
+    const struct bhi_cmd_inspect *inspect = (const void *)bhi_record_first(record);
+    if (inspect->header.type == BHI_CMD_INSPECT && inspect->answer == given.id &&
+        given.at != MAP_FAILED) {
+        if (inspect->room == 0) {
+            lie_of_file(given.at);
+        } else {
+            lie_of_list(given.at, (void *)((char *)given.at + sizeof(struct bhi_file_list)));
+        }
+    }
+    lie_of_run(result);
+}
