@@ -117,6 +117,14 @@ typedef enum bh_judged {
  * such as "DEADLINE". A constant string, never NULL. */
 BH_API const char *bh_judged_name(bh_judged judged, bh_status status);
 
+/* Why a ratio is not known. */
+typedef enum bh_judge_doubt {
+    BH_JUDGE_DOUBT_NONE = 0,   /* it is known */
+    BH_JUDGE_DOUBT_CLAIMS = 1, /* the times exceed what the host saw, or it saw too little */
+    BH_JUDGE_DOUBT_DRIFT = 2,  /* the device changed its speed meanwhile */
+    BH_JUDGE_DOUBT_LOAD = 3,   /* the reference was slower than alone: the machine was too busy */
+} bh_judge_doubt;
+
 /* Times of one size, of candidate and reference, which took turns (docs/judge.md). Its size never
  * changes: new fields take the place of |reserved|. */
 typedef struct bh_judge_timing {
@@ -128,18 +136,19 @@ typedef struct bh_judge_timing {
     double median_ns;     /* of the candidate */
     double reference_ns;  /* median of the reference */
     double ratio;         /* the first over the second, from groups of runs; 0: not known, and
-                             nothing confirms the times: the device changed its speed, the reference
-                             was slower beside the candidate, a claim exceeded a bound, or the
-                             machine was too busy */
+                             nothing confirms the times: see |doubt| */
     double low;           /* the ratio is between |low| and |high| with 95 % */
     double high;          /* see |low| */
     double noise;         /* relative, of the reference's median; 0.005 is 0.5 % */
     double drift;         /* relative, of the reference's median, between the halves of the runs */
     double host_ns;       /* a run of the candidate by the host's clock, in warm batches; with
-                             bh_judgement.one_processor by the processor time of its worker; 0: too
-                             short to be seen */
+                             |one_processor| by the processor time of its worker; 0: too short to
+                             be seen */
     double guard_ratio;   /* how many times as long it takes with the guard; 0: not measured */
-    uint64_t reserved[3]; /* 0 */
+    bh_judge_doubt doubt; /* why the ratio is not known */
+    bool spreads;         /* over processors, on which the driver runs kernels */
+    bool one_processor;   /* the driver runs kernels on processors, and had one of them */
+    uint64_t reserved[2]; /* 0 */
 } bh_judge_timing;
 
 /* The judgement of one candidate. It holds no pointers: the caller owns all of it, and has nothing

@@ -106,29 +106,6 @@ BH_API bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail) {
 /* -- one candidate ------------------------------------------------------------------------------
  */
 
-static const enum bhi_judgement judgements[] = {
-    [BH_JUDGED_CORRECT] = BHI_JUDGED_CORRECT,      [BH_JUDGED_WRONG] = BHI_JUDGED_WRONG,
-    [BH_JUDGED_STRAY_WRITE] = BHI_JUDGED_STRAY,    [BH_JUDGED_FAILED] = BHI_JUDGED_FAILED,
-    [BH_JUDGED_TIMING_FORGED] = BHI_JUDGED_FORGED, [BH_JUDGED_SLOWER] = BHI_JUDGED_SLOWER,
-};
-enum { JUDGED = sizeof judgements / sizeof judgements[0] };
-
-static bh_judged judged_as(enum bhi_judgement judgement) {
-    for (int i = 0; i < JUDGED; i++) {
-        if (judgements[i] == judgement) {
-            return (bh_judged)i;
-        }
-    }
-    return BH_JUDGED_FAILED;
-}
-
-BH_API const char *bh_judged_name(bh_judged judged, bh_status status) {
-    const bool known = (unsigned)judged < JUDGED;
-    const struct bhi_candidate candidate = {
-        .judgement = known ? judgements[judged] : BHI_JUDGED_FAILED, .outcome.status = status};
-    return bhi_candidate_verdict(&candidate);
-}
-
 /* Where the run that ended it differs from what is expected. */
 static void tell_wrong(const struct bhi_candidate *candidate, bh_judgement *out) {
     const struct bhi_trial_array *array = &candidate->trial->arrays[candidate->array];
@@ -146,43 +123,20 @@ static void tell_wrong(const struct bhi_candidate *candidate, bh_judgement *out)
     snprintf(out->got, sizeof out->got, "%s", difference->got);
 }
 
-static void tell_times(const struct bhi_candidate *candidate, bh_judgement *out) {
-    out->timing_count = candidate->timing_count;
-    for (size_t i = 0; i < candidate->timing_count; i++) {
-        const struct bhi_timing *timing = &candidate->timings[i];
-        out->timings[i] = (bh_judge_timing){
-            .size_index = (uint32_t)timing->size,
-            .device = timing->device,
-            .cold = timing->cold,
-            .noisy = timing->noisy,
-            .runs = timing->runs,
-            .median_ns = timing->median_ns,
-            .reference_ns = timing->reference_ns,
-            .ratio = timing->ratio,
-            .low = timing->low,
-            .high = timing->high,
-            .noise = timing->noise,
-            .drift = timing->drift,
-            .host_ns = timing->host_ns,
-            .guard_ratio = timing->guard_ratio,
-        };
-    }
-}
-
 static void tell(const struct bhi_task *task, const struct bhi_candidate *candidate,
                  bh_judgement *out) {
     char size[BHI_SIZE_TEXT];
     *out = (bh_judgement){
-        .judged = judged_as(candidate->judgement),
+        .judged = candidate->judgement,
         .runs = candidate->runs,
-        .deterministic = candidate->judgement == BHI_JUDGED_CORRECT && !candidate->nondeterministic,
+        .deterministic = candidate->judgement == BH_JUDGED_CORRECT && !candidate->nondeterministic,
         .located = candidate->trial,
     };
     snprintf(out->name, sizeof out->name, "%s", candidate->name);
-    if (candidate->judgement != BHI_JUDGED_CORRECT) {
+    if (candidate->judgement != BH_JUDGED_CORRECT) {
         snprintf(out->message, sizeof out->message, "%s", candidate->outcome.message);
     }
-    if (candidate->judgement == BHI_JUDGED_FAILED) {
+    if (candidate->judgement == BH_JUDGED_FAILED) {
         out->status = candidate->outcome.status;
         out->blame = candidate->outcome.blame;
     }
@@ -193,13 +147,16 @@ static void tell(const struct bhi_task *task, const struct bhi_candidate *candid
         snprintf(out->size_text, sizeof out->size_text, "%s",
                  bhi_task_size_text(task, candidate->trial->size, size));
     }
-    if (candidate->judgement == BHI_JUDGED_WRONG || candidate->judgement == BHI_JUDGED_STRAY) {
+    if (candidate->judgement == BH_JUDGED_WRONG || candidate->judgement == BH_JUDGED_STRAY_WRITE) {
         snprintf(out->output, sizeof out->output, "%s", task->arrays[candidate->array].place);
     }
-    if (candidate->judgement == BHI_JUDGED_WRONG) {
+    if (candidate->judgement == BH_JUDGED_WRONG) {
         tell_wrong(candidate, out);
     }
-    tell_times(candidate, out);
+    out->timing_count = candidate->timing_count;
+    if (candidate->timing_count) {
+        memcpy(out->timings, candidate->timings, candidate->timing_count * sizeof out->timings[0]);
+    }
 }
 
 static bh_status refuse(bh_detail *detail, const char *why) {
@@ -270,7 +227,7 @@ static bh_status take_source(const bh_judge_candidate *given, struct source *out
 /* Returns false if nothing is known about the candidate, as |candidate->outcome| says. */
 static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate) {
     struct bhi_judge_outcome outcome = {.status = BH_OK};
-    if (!judge->timed || candidate->judgement != BHI_JUDGED_CORRECT) {
+    if (!judge->timed || candidate->judgement != BH_JUDGED_CORRECT) {
         return true;
     }
     if (!judge->timing) {
@@ -286,7 +243,7 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate) {
 
 static bh_status judge_source(bh_judge *judge, const struct source *source, bh_judgement *out,
                               bh_detail *detail) {
-    struct bhi_candidate candidate = {.judgement = BHI_JUDGED_FAILED};
+    struct bhi_candidate candidate = {.judgement = BH_JUDGED_FAILED};
     bh_status status = prepare(judge, "bh_judge_run", detail);
     if (status != BH_OK) {
         return status;

@@ -13,23 +13,17 @@
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
 
-const char *bhi_candidate_verdict(const struct bhi_candidate *candidate) {
-    switch (candidate->judgement) {
-    case BHI_JUDGED_CORRECT:
-        return "CORRECT";
-    case BHI_JUDGED_WRONG:
-        return "WRONG";
-    case BHI_JUDGED_STRAY:
-        return "STRAY_WRITE";
-    case BHI_JUDGED_FORGED:
-        return "TIMING_FORGED";
-    case BHI_JUDGED_SLOWER:
-        return "SLOWER";
-    case BHI_JUDGED_FAILED:
-    case BHI_JUDGEMENTS:
-        break;
-    }
-    return bh_status_name(candidate->outcome.status);
+BH_API const char *bh_judged_name(bh_judged judged, bh_status status) {
+    static const char *const names[] = {
+        [BH_JUDGED_CORRECT] = "CORRECT",
+        [BH_JUDGED_WRONG] = "WRONG",
+        [BH_JUDGED_STRAY_WRITE] = "STRAY_WRITE",
+        [BH_JUDGED_FAILED] = NULL,
+        [BH_JUDGED_TIMING_FORGED] = "TIMING_FORGED",
+        [BH_JUDGED_SLOWER] = "SLOWER",
+    };
+    const bool known = (unsigned)judged < sizeof names / sizeof names[0] && names[judged];
+    return known ? names[judged] : bh_status_name(status);
 }
 
 /* -- what came out ------------------------------------------------------------------------------
@@ -58,7 +52,7 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     }
     const uint64_t size = trial->arrays[launched->stray_array].form.bytes;
     const bool before = launched->stray_offset < 0;
-    out->judgement = BHI_JUDGED_STRAY;
+    out->judgement = BH_JUDGED_STRAY_WRITE;
     out->array = launched->stray_array;
     bhi_format(out->outcome.message, sizeof out->outcome.message,
                "it wrote %" PRId64 " bytes %s of %.60s (%s)",
@@ -89,7 +83,7 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
         if (!difference->wrong) {
             continue;
         }
-        out->judgement = BHI_JUDGED_WRONG;
+        out->judgement = BH_JUDGED_WRONG;
         out->array = i;
         if (difference->ulp != UINT64_MAX) {
             snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
@@ -142,7 +136,7 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
     struct bhi_candidate *out = judging->out;
     if (!bhi_court_launch(court, judging->stream, &judging->kernel, &court->task->groups, trial,
                           launched, &out->outcome)) {
-        out->judgement = BHI_JUDGED_FAILED;
+        out->judgement = BH_JUDGED_FAILED;
         out->trial = trial;
         return false;
     }
@@ -176,7 +170,7 @@ static void run_all(struct judging *judging) {
     struct bhi_judge_outcome *outcome = &judging->out->outcome;
     if (!bhi_court_check_kernel(court, &judging->kernel, outcome) ||
         !bhi_court_stream(court, &judging->stream, outcome)) {
-        judging->out->judgement = BHI_JUDGED_FAILED;
+        judging->out->judgement = BH_JUDGED_FAILED;
         return;
     }
     for (size_t i = 0; i < court->trials.count; i++) {
@@ -191,7 +185,7 @@ static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *fi
                        struct bhi_candidate *out) {
     struct judging judging = {.court = court, .out = out};
     *out =
-        (struct bhi_candidate){.path = file->path, .file = *file, .judgement = BHI_JUDGED_CORRECT};
+        (struct bhi_candidate){.path = file->path, .file = *file, .judgement = BH_JUDGED_CORRECT};
     out->file.deadline_ns = court->task->compile_deadline_ns;
     bhi_kernel_file_name(file->path, out->name);
     const bool made =
@@ -199,7 +193,7 @@ static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *fi
     out->has_content = judging.kernel.has_content;
     memcpy(out->content, judging.kernel.content, sizeof out->content);
     if (!made) {
-        out->judgement = BHI_JUDGED_FAILED;
+        out->judgement = BH_JUDGED_FAILED;
         return;
     }
     run_all(&judging);
@@ -210,7 +204,7 @@ static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *fi
 static bool try_once(struct bhi_court *court, const struct bhi_kernel_file *file,
                      struct bhi_candidate *out) {
     judge_once(court, file, out);
-    const bool failed = out->judgement == BHI_JUDGED_FAILED;
+    const bool failed = out->judgement == BH_JUDGED_FAILED;
     if (failed && bhi_judge_outcome_is_elsewhere(&out->outcome)) {
         return false;
     }

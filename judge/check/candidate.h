@@ -2,21 +2,12 @@
 #ifndef BHI_JUDGE_CHECK_CANDIDATE_H
 #define BHI_JUDGE_CHECK_CANDIDATE_H
 
+#include <bulkhead/judge.h>
+
 #include "judge/check/court.h"
 #include "judge/check/setup.h"
-#include "judge/check/timing.h"
 #include "request/kernel_file.h"
 #include "tool/content_hash.h"
-
-enum bhi_judgement {
-    BHI_JUDGED_CORRECT,
-    BHI_JUDGED_WRONG,  /* an output differs from what is expected */
-    BHI_JUDGED_STRAY,  /* it wrote outside of its outputs */
-    BHI_JUDGED_FORGED, /* the times that its worker claims are false */
-    BHI_JUDGED_SLOWER, /* it is right, and slower than was asked for */
-    BHI_JUDGED_FAILED, /* it did not run to its end: see |outcome| */
-    BHI_JUDGEMENTS
-};
 
 struct bhi_candidate {
     const char *path;
@@ -25,14 +16,14 @@ struct bhi_candidate {
     bool judged;                       /* its verdict is known */
     bool has_content;                  /* its file could be read */
     uint8_t content[BHI_CONTENT_HASH]; /* hash of what was read */
-    enum bhi_judgement judgement;
-    struct bhi_judge_outcome outcome; /* of BHI_JUDGED_FAILED; otherwise only the message */
+    bh_judged judgement;
+    struct bhi_judge_outcome outcome; /* of BH_JUDGED_FAILED; otherwise only the message */
     uint64_t runs;                    /* that ended READY */
     bool nondeterministic;            /* two runs with the same inputs left different bytes */
     const struct bhi_trial *trial;    /* that ended it; NULL: none did */
     uint32_t array;                   /* of WRONG and STRAY */
     struct bhi_difference difference; /* of WRONG */
-    struct bhi_timing *timings;       /* by size; NULL: none was measured; owned */
+    bh_judge_timing *timings;         /* by size; NULL: none was measured; owned */
     size_t timing_count;
 };
 
@@ -51,8 +42,5 @@ bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *tr
                          const struct bhi_trial *named, const struct bhi_launched *launched,
                          struct bhi_candidate *out);
 void bhi_candidate_free(struct bhi_candidate *candidate);
-/* "CORRECT", "WRONG", "STRAY_WRITE", "TIMING_FORGED", "SLOWER", or the name of the status with
- * which it failed. */
-const char *bhi_candidate_verdict(const struct bhi_candidate *candidate);
 
 #endif

@@ -19,7 +19,7 @@
 
 #define FILE_NAME "judge.jsonl"
 
-enum { VERSION = 1, HASH_TEXT = 2 * BHI_CONTENT_HASH };
+enum { VERSION = 2, HASH_TEXT = 2 * BHI_CONTENT_HASH };
 
 /* -- what is there ------------------------------------------------------------------------------
  */

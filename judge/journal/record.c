@@ -17,10 +17,10 @@ static json_t *whole(uint64_t number) {
     return json_integer((json_int_t)number);
 }
 
-static json_t *timing_of(const struct bhi_timing *timing) {
+static json_t *timing_of(const bh_judge_timing *timing) {
     return json_pack(
         "{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:b, s:b, s:f, s:i}",
-        "size", (json_int_t)timing->size, "runs", (json_int_t)timing->runs, "median_ns",
+        "size", (json_int_t)timing->size_index, "runs", (json_int_t)timing->runs, "median_ns",
         timing->median_ns, "reference_ns", timing->reference_ns, "ratio", timing->ratio, "low",
         timing->low, "high", timing->high, "noise", timing->noise, "drift", timing->drift,
         "host_ns", timing->host_ns, "device", timing->device, "cold", timing->cold, "noisy",
@@ -50,7 +50,9 @@ json_t *bhi_judge_record_make(const struct bhi_court *court,
      * UTF-8 has no record. */
     const int refused = json_object_set_new(record, "file", json_string(candidate->path));
     json_object_set_new(record, "content", json_string(content));
-    json_object_set_new(record, "verdict", json_string(bhi_candidate_verdict(candidate)));
+    json_object_set_new(
+        record, "verdict",
+        json_string(bh_judged_name(candidate->judgement, candidate->outcome.status)));
     json_object_set_new(record, "judgement", whole(candidate->judgement));
     json_object_set_new(record, "status", whole(candidate->outcome.status));
     json_object_set_new(record, "blame", whole(candidate->outcome.blame));
@@ -110,7 +112,7 @@ static bool take_difference(const json_t *object, struct bhi_difference *out) {
            take_text(object, "got", out->got, sizeof out->got);
 }
 
-static bool take_timing(const struct bhi_task *task, const json_t *object, struct bhi_timing *out) {
+static bool take_timing(const struct bhi_task *task, const json_t *object, bh_judge_timing *out) {
     uint64_t size = 0, runs = 0, doubt = 0;
     const bool good =
         take_whole(object, "size", task->size_count - 1, &size) &&
@@ -123,12 +125,11 @@ static bool take_timing(const struct bhi_task *task, const json_t *object, struc
         take_flag(object, "device", &out->device) && take_flag(object, "cold", &out->cold) &&
         take_flag(object, "noisy", &out->noisy) &&
         take_real(object, "guard_ratio", &out->guard_ratio) &&
-        /* Earlier versions have not recorded it. */
-        (!json_object_get(object, "doubt") || take_whole(object, "doubt", BHI_DOUBTS - 1, &doubt));
-    out->doubt = (enum bhi_doubt)doubt;
-    (void)take_flag(object, "spreads", &out->spreads); /* nor these */
-    (void)take_flag(object, "one_processor", &out->one_processor);
-    out->size = size;
+        take_whole(object, "doubt", BH_JUDGE_DOUBT_LOAD, &doubt) &&
+        take_flag(object, "spreads", &out->spreads) &&
+        take_flag(object, "one_processor", &out->one_processor);
+    out->doubt = (bh_judge_doubt)doubt;
+    out->size_index = (uint32_t)size;
     out->runs = runs;
     return good;
 }
@@ -159,7 +160,7 @@ static bool take_trial(const struct bhi_court *court, const json_t *record,
                        struct bhi_candidate *out) {
     uint64_t trial;
     if (json_is_null(json_object_get(record, "trial"))) {
-        return out->judgement != BHI_JUDGED_WRONG && out->judgement != BHI_JUDGED_STRAY;
+        return out->judgement != BH_JUDGED_WRONG && out->judgement != BH_JUDGED_STRAY_WRITE;
     }
     if (!court->trials.count || !take_whole(record, "trial", court->trials.count - 1, &trial)) {
         return false;
@@ -183,7 +184,7 @@ bool bhi_judge_record_read(const struct bhi_court *court, const json_t *record,
     uint64_t judgement, status, blame, array;
     *out = (struct bhi_candidate){.has_content = true};
     if (!bhi_judge_record_file(record, &path, out->content) ||
-        !take_whole(record, "judgement", BHI_JUDGEMENTS - 1, &judgement) ||
+        !take_whole(record, "judgement", BH_JUDGED_SLOWER, &judgement) ||
         !take_whole(record, "status", INT32_MAX, &status) ||
         !take_whole(record, "blame", BH_BLAME_CERTAIN, &blame) ||
         !take_whole(record, "array", task->array_count - 1, &array) ||
@@ -193,7 +194,7 @@ bool bhi_judge_record_read(const struct bhi_court *court, const json_t *record,
         !take_difference(json_object_get(record, "difference"), &out->difference)) {
         return false;
     }
-    out->judgement = (enum bhi_judgement)judgement;
+    out->judgement = (bh_judged)judgement;
     out->outcome.status = (bh_status)status;
     out->outcome.blame = (bh_blame)blame;
     out->array = (uint32_t)array;
@@ -203,8 +204,8 @@ bool bhi_judge_record_read(const struct bhi_court *court, const json_t *record,
         bhi_candidate_free(out);
         return false;
     }
-    if (out->judgement == BHI_JUDGED_SLOWER) { /* by an option of the run that recorded it */
-        out->judgement = BHI_JUDGED_CORRECT;
+    if (out->judgement == BH_JUDGED_SLOWER) { /* by an option of the run that recorded it */
+        out->judgement = BH_JUDGED_CORRECT;
         out->outcome.message[0] = '\0';
         out->trial = NULL;
     }

@@ -10,13 +10,13 @@
 enum { ROWS = 5000 };
 
 static enum bhi_page_tone tone_of(const struct bhi_candidate *candidate) {
-    if (candidate->judgement == BHI_JUDGED_CORRECT) {
+    if (candidate->judgement == BH_JUDGED_CORRECT) {
         return BHI_PAGE_GOOD;
     }
-    if (candidate->judgement == BHI_JUDGED_SLOWER) {
+    if (candidate->judgement == BH_JUDGED_SLOWER) {
         return BHI_PAGE_WARN;
     }
-    if (candidate->judgement != BHI_JUDGED_FAILED || candidate->outcome.blame == BH_BLAME_CERTAIN) {
+    if (candidate->judgement != BH_JUDGED_FAILED || candidate->outcome.blame == BH_BLAME_CERTAIN) {
         return BHI_PAGE_BAD;
     }
     return candidate->outcome.blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
@@ -35,7 +35,8 @@ struct tally {
 static size_t count_verdicts(const struct bhi_judge_report *report, struct tally *out) {
     size_t kinds = 0;
     for (size_t i = 0; i < report->count; i++) {
-        const char *verdict = bhi_candidate_verdict(&report->candidates[i]);
+        const char *verdict =
+            bh_judged_name(report->candidates[i].judgement, report->candidates[i].outcome.status);
         size_t k = 0;
         while (k < kinds && strcmp(out[k].verdict, verdict) != 0) {
             k++;
@@ -128,14 +129,15 @@ static void put_cut(struct bhi_page *page, size_t count) {
 
 static void put_candidate(struct bhi_page *page, const struct bhi_candidate *candidate,
                           size_t place, bool timed) {
-    const bool correct = candidate->judgement == BHI_JUDGED_CORRECT;
+    const bool correct = candidate->judgement == BH_JUDGED_CORRECT;
     const double ratio = bhi_judge_ratio(candidate);
     char text[BHI_QUANTITY];
     bhi_page_row(page);
     snprintf(text, sizeof text, "%zu", place);
     bhi_page_cell(page, correct ? text : "-");
     bhi_page_cell_id(page, candidate->path);
-    bhi_page_cell_badge(page, bhi_candidate_verdict(candidate), tone_of(candidate));
+    bhi_page_cell_badge(page, bh_judged_name(candidate->judgement, candidate->outcome.status),
+                        tone_of(candidate));
     if (timed) {
         snprintf(text, sizeof text, "%.3f", ratio);
         bhi_page_cell(page, ratio > 0 ? text : "-");
@@ -170,11 +172,11 @@ static void put_leaderboard(struct bhi_page *page, const struct bhi_judge_report
  */
 
 static void put_timing(struct bhi_page *page, const struct bhi_task *task,
-                       const struct bhi_candidate *candidate, const struct bhi_timing *timing) {
+                       const struct bhi_candidate *candidate, const bh_judge_timing *timing) {
     char text[BHI_SIZE_TEXT], quantity[BHI_QUANTITY];
     bhi_page_row(page);
     bhi_page_cell_id(page, candidate->path);
-    bhi_page_cell(page, bhi_task_size_text(task, timing->size, text));
+    bhi_page_cell(page, bhi_task_size_text(task, timing->size_index, text));
     bhi_page_cell(page, bhi_quantity_si(quantity, timing->median_ns * 1e-9, "s"));
     bhi_page_cell(page, bhi_quantity_si(quantity, timing->reference_ns * 1e-9, "s"));
     snprintf(text, sizeof text, "%.3f (%.3f to %.3f)", timing->ratio, timing->low, timing->high);

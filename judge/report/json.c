@@ -30,7 +30,7 @@ static json_t *index_of(const struct bhi_array *form, uint64_t index) {
 /* Where and how its output is wrong. */
 static json_t *wrong_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
     const struct bhi_difference *difference = &candidate->difference;
-    if (candidate->judgement != BHI_JUDGED_WRONG) {
+    if (candidate->judgement != BH_JUDGED_WRONG) {
         return json_null();
     }
     const struct bhi_trial_array *array = &candidate->trial->arrays[candidate->array];
@@ -51,15 +51,17 @@ static json_t *number_of(double number) {
     return number > 0 ? json_real(number) : json_null();
 }
 
-static json_t *doubt_of(enum bhi_doubt doubt) {
-    static const char *const names[BHI_DOUBTS] = {
-        [BHI_DOUBT_CLAIMS] = "claims", [BHI_DOUBT_DRIFT] = "drift", [BHI_DOUBT_LOAD] = "load"};
+static json_t *doubt_of(bh_judge_doubt doubt) {
+    static const char *const names[] = {[BH_JUDGE_DOUBT_NONE] = NULL,
+                                        [BH_JUDGE_DOUBT_CLAIMS] = "claims",
+                                        [BH_JUDGE_DOUBT_DRIFT] = "drift",
+                                        [BH_JUDGE_DOUBT_LOAD] = "load"};
     return names[doubt] ? json_string(names[doubt]) : json_null();
 }
 
-static json_t *timing_of(const struct bhi_task *task, const struct bhi_timing *timing) {
+static json_t *timing_of(const struct bhi_task *task, const bh_judge_timing *timing) {
     json_t *object = json_object();
-    json_object_set_new(object, "size", size_of(task, timing->size));
+    json_object_set_new(object, "size", size_of(task, timing->size_index));
     json_object_set_new(object, "runs", json_integer((json_int_t)timing->runs));
     json_object_set_new(object, "median_ns", number_of(timing->median_ns));
     json_object_set_new(object, "reference_ns", number_of(timing->reference_ns));
@@ -91,12 +93,14 @@ static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candid
     const struct bhi_trial *trial = candidate->trial;
     json_t *object = json_object();
     json_object_set_new(object, "file", bhi_json_text(candidate->path));
-    json_object_set_new(object, "verdict", json_string(bhi_candidate_verdict(candidate)));
+    json_object_set_new(
+        object, "verdict",
+        json_string(bh_judged_name(candidate->judgement, candidate->outcome.status)));
     json_object_set_new(object, "message", bhi_json_text(candidate->outcome.message));
     json_object_set_new(object, "blame", bhi_json_blame(candidate->outcome.blame));
     json_object_set_new(object, "runs", json_integer((json_int_t)candidate->runs));
     json_object_set_new(object, "deterministic",
-                        candidate->judgement == BHI_JUDGED_CORRECT
+                        candidate->judgement == BH_JUDGED_CORRECT
                             ? json_boolean(!candidate->nondeterministic)
                             : json_null());
     json_object_set_new(object, "size", trial ? size_of(task, trial->size) : json_null());

@@ -50,13 +50,14 @@ static void add_all(struct bhi_plot *plot, const struct bhi_judge_report *report
         if (!shown++) {
             bhi_plot_begin(plot, "the reference", joined, joined);
             for (size_t k = 0; k < candidate->timing_count; k++) {
-                add(plot, report->task, candidate->timings[k].size,
+                add(plot, report->task, candidate->timings[k].size_index,
                     candidate->timings[k].reference_ns);
             }
         }
         bhi_plot_begin(plot, candidate->path, joined, false);
         for (size_t k = 0; k < candidate->timing_count; k++) {
-            add(plot, report->task, candidate->timings[k].size, candidate->timings[k].median_ns);
+            add(plot, report->task, candidate->timings[k].size_index,
+                candidate->timings[k].median_ns);
         }
     }
 }

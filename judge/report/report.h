@@ -24,7 +24,7 @@ struct bhi_judge_report {
 void bhi_judge_print_table(const struct bhi_judge_report *report);
 /* Writes what restricts one of the candidate's times, in words, and what to do about it. */
 enum { BHI_JUDGE_NOTE = 320 };
-void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi_timing *timing,
+void bhi_judge_time_note(const struct bhi_candidate *candidate, const bh_judge_timing *timing,
                          char *out, size_t capacity);
 /* Prints one JSON object on standard output (docs/judge.md). */
 void bhi_judge_print_json(const struct bhi_judge_report *report);

@@ -19,7 +19,7 @@ static void print_seeds(const struct bhi_judge_report *report) {
 }
 
 /* Writes "1.002 (0.998 to 1.006)". */
-static void write_ratio(const struct bhi_timing *timing, char *out, size_t capacity) {
+static void write_ratio(const bh_judge_timing *timing, char *out, size_t capacity) {
     if (timing->ratio > 0) {
         snprintf(out, capacity, "%.3f (%.3f to %.3f)", timing->ratio, timing->low, timing->high);
     } else {
@@ -28,34 +28,33 @@ static void write_ratio(const struct bhi_timing *timing, char *out, size_t capac
 }
 
 /* Why a ratio is not known, and what to do. */
-static void write_doubt(const struct bhi_timing *timing, char *out, size_t capacity) {
+static void write_doubt(const bh_judge_timing *timing, char *out, size_t capacity) {
     char why[80] = "";
     switch (timing->doubt) {
-    case BHI_DOUBT_CLAIMS:
+    case BH_JUDGE_DOUBT_CLAIMS:
         snprintf(why, sizeof why, ": the host cannot confirm what its worker claims");
         break;
-    case BHI_DOUBT_DRIFT:
+    case BH_JUDGE_DOUBT_DRIFT:
         snprintf(why, sizeof why, ": the reference changed by %.1f %% meanwhile",
                  100 * timing->drift);
         break;
-    case BHI_DOUBT_LOAD:
+    case BH_JUDGE_DOUBT_LOAD:
         snprintf(why, sizeof why, ": the reference was slower than without the candidate");
         break;
-    case BHI_DOUBT_NONE: /* an earlier version recorded it */
-    case BHI_DOUBTS:
+    case BH_JUDGE_DOUBT_NONE:
         break;
     }
     snprintf(out, capacity, ", not confirmed%s; time it again on a quieter machine%s", why,
-             timing->doubt == BHI_DOUBT_CLAIMS ? ", or in a larger size" : "");
+             timing->doubt == BH_JUDGE_DOUBT_CLAIMS ? ", or in a larger size" : "");
 }
 
-void bhi_judge_time_note(const struct bhi_candidate *candidate, const struct bhi_timing *timing,
+void bhi_judge_time_note(const struct bhi_candidate *candidate, const bh_judge_timing *timing,
                          char *out, size_t capacity) {
     const int used = snprintf(out, capacity, "%s%s%s", timing->cold ? "cold" : "warm",
                               timing->one_processor ? ", on one processor" : "",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
-    const bool forged = candidate->judgement == BHI_JUDGED_FORGED; /* the verdict says all */
+    const bool forged = candidate->judgement == BH_JUDGED_TIMING_FORGED; /* the verdict says all */
     if (timing->ratio <= 0 && !forged) {
         write_doubt(timing, out + at, capacity - at);
         at += strlen(out + at);
@@ -83,14 +82,14 @@ static void print_times(const struct bhi_judge_report *report) {
     for (size_t i = 0; i < report->count; i++) {
         const struct bhi_candidate *candidate = &report->candidates[i];
         for (size_t k = 0; k < candidate->timing_count; k++) {
-            const struct bhi_timing *timing = &candidate->timings[k];
+            const bh_judge_timing *timing = &candidate->timings[k];
             char size[BHI_SIZE_TEXT], time[32], reference[32], ratio[64], note[BHI_JUDGE_NOTE];
             snprintf(time, sizeof time, "%.3f", timing->median_ns / 1e3);
             snprintf(reference, sizeof reference, "%.3f", timing->reference_ns / 1e3);
             write_ratio(timing, ratio, sizeof ratio);
             bhi_judge_time_note(candidate, timing, note, sizeof note);
             const char *cells[] = {candidate->path,
-                                   bhi_task_size_text(report->task, timing->size, size),
+                                   bhi_task_size_text(report->task, timing->size_index, size),
                                    time,
                                    reference,
                                    ratio,
@@ -112,13 +111,14 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     bhi_columns_init(&table, columns, 4);
     for (size_t i = 0; i < report->count; i++) {
         const struct bhi_candidate *candidate = &report->candidates[i];
-        const bool correct = candidate->judgement == BHI_JUDGED_CORRECT;
+        const bool correct = candidate->judgement == BH_JUDGED_CORRECT;
         char runs[24];
         snprintf(runs, sizeof runs, "%" PRIu64, candidate->runs);
-        const char *cells[] = {candidate->path, bhi_candidate_verdict(candidate), runs,
-                               !correct                      ? candidate->outcome.message
-                               : candidate->nondeterministic ? "not deterministic"
-                                                             : "-"};
+        const char *cells[] = {
+            candidate->path, bh_judged_name(candidate->judgement, candidate->outcome.status), runs,
+            !correct                      ? candidate->outcome.message
+            : candidate->nondeterministic ? "not deterministic"
+                                          : "-"};
         bhi_columns_row(&table, cells, correct ? BHI_TONE_GOOD : BHI_TONE_BAD);
     }
     (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));

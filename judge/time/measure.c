@@ -29,7 +29,7 @@ static const double noise_limit = 0.005, drift_limit = 0.05;
 struct measuring {
     struct bhi_timekeeper *timer;
     struct bhi_series series;
-    struct bhi_timing *out;
+    bh_judge_timing *out;
     size_t batches; /* that the host measures */
     struct bhi_batches seen;
     double seen_ns; /* a run as the host saw it, of claims that are false */
@@ -44,11 +44,11 @@ struct doubts {
     bool disturbed;           /* it was slower than alone */
 };
 
-static enum bhi_doubt name_doubt(const struct doubts *doubts) {
-    return doubts->claims != BHI_HONEST ? BHI_DOUBT_CLAIMS
-           : doubts->drifts             ? BHI_DOUBT_DRIFT
-           : doubts->disturbed          ? BHI_DOUBT_LOAD
-                                        : BHI_DOUBT_NONE;
+static bh_judge_doubt name_doubt(const struct doubts *doubts) {
+    return doubts->claims != BHI_HONEST ? BH_JUDGE_DOUBT_CLAIMS
+           : doubts->drifts             ? BH_JUDGE_DOUBT_DRIFT
+           : doubts->disturbed          ? BH_JUDGE_DOUBT_LOAD
+                                        : BH_JUDGE_DOUBT_NONE;
 }
 
 /* -- the timer ---------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ static bool bound(struct measuring *m, struct doubts *out) {
 
 static void conclude(struct measuring *m) {
     const struct bhi_series *series = &m->series;
-    struct bhi_timing *out = m->out;
+    bh_judge_timing *out = m->out;
     struct bhi_ratio ratio;
     out->runs = series->count;
     out->device = series->device;
@@ -350,7 +350,7 @@ static bool measure_once(struct measuring *m, bool fresh, struct doubts *out) {
 static void forge(struct measuring *m) {
     struct bhi_candidate *candidate = m->series.race.candidate;
     char size[BHI_SIZE_TEXT];
-    candidate->judgement = BHI_JUDGED_FORGED;
+    candidate->judgement = BH_JUDGED_TIMING_FORGED;
     candidate->trial = m->series.race.trial;
     bhi_task_size_text(m->series.race.court->task, m->series.race.trial->size, size);
     if (m->series.unclaimed) {
@@ -380,7 +380,7 @@ static bool measure(struct measuring *m) {
                       : doubts.batches == BHI_UNSURE ? UNSURE
                                                      : 1;
         m->out->doubt = name_doubt(&doubts);
-        again = m->out->doubt != BHI_DOUBT_NONE;
+        again = m->out->doubt != BH_JUDGE_DOUBT_NONE;
     }
     if (forged == ATTEMPTS) {
         forge(m);
@@ -402,7 +402,7 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
                                   .candidate = out};
     struct measuring m = {
         .timer = timer, .out = &out->timings[out->timing_count], .outcome = outcome};
-    *m.out = (struct bhi_timing){.size = trial->size};
+    *m.out = (bh_judge_timing){.size_index = trial->size};
     const bool good = bhi_series_begin(&race, timer->options.runs, outcome, &m.series) &&
                       warm_up(&m) && measure(&m);
     out->timing_count += good;
@@ -425,7 +425,7 @@ static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
         return false;
     }
     out->judgement =
-        outcome->reason == BH_REASON_DEVICE_TIME ? BHI_JUDGED_FORGED : BHI_JUDGED_FAILED;
+        outcome->reason == BH_REASON_DEVICE_TIME ? BH_JUDGED_TIMING_FORGED : BH_JUDGED_FAILED;
     out->outcome = *outcome;
     out->trial = race->trial;
     return true;
@@ -435,7 +435,7 @@ static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *cand
                         struct bhi_contender *trusted, struct bhi_candidate *out,
                         struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = timer->court->task;
-    for (size_t i = 0; i < task->size_count && out->judgement == BHI_JUDGED_CORRECT; i++) {
+    for (size_t i = 0; i < task->size_count && out->judgement == BH_JUDGED_CORRECT; i++) {
         const struct bhi_trial *trial = bhi_timed_trial(timer->court, i);
         struct bhi_race race;
         if (!trial) {
@@ -467,7 +467,7 @@ static bool open_candidate(struct bhi_timekeeper *timer, bool trusted, struct bh
                                "%.500s: the file has changed since it was checked", out->path);
     }
     if (changed || !opened) {
-        out->judgement = BHI_JUDGED_FAILED;
+        out->judgement = BH_JUDGED_FAILED;
         out->outcome = *outcome;
         /* Otherwise this would be recorded of what was checked. */
         out->has_content = kernel->has_content && !changed;
@@ -481,7 +481,7 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
     struct bhi_contender candidate = {0}, trusted = {0};
     bool good =
         measure_all_alone(timer, outcome) && open_candidate(timer, false, out, &candidate, outcome);
-    if (good && guard && out->judgement == BHI_JUDGED_CORRECT) {
+    if (good && guard && out->judgement == BH_JUDGED_CORRECT) {
         good = open_candidate(timer, true, out, &trusted, outcome);
     }
     good = good && measure_all(timer, &candidate, guard ? &trusted : NULL, out, outcome);
@@ -501,7 +501,7 @@ bool bhi_timekeeper_measure(struct bhi_timekeeper *timer, struct bhi_candidate *
         return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
     }
     for (int i = 0; i < ATTEMPTS && again; i++) {
-        struct bhi_timing *timings = candidate->timings;
+        bh_judge_timing *timings = candidate->timings;
         *candidate = checked;
         candidate->timings = timings;
         *outcome = (struct bhi_judge_outcome){.status = BH_OK};

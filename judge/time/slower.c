@@ -12,20 +12,20 @@ const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t si
 }
 
 void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
-                      const struct bhi_timing *timing, struct bhi_candidate *out) {
+                      const bh_judge_timing *timing, struct bhi_candidate *out) {
     char size[BHI_SIZE_TEXT];
-    if (out->judgement != BHI_JUDGED_CORRECT || options->slower <= 0 ||
+    if (out->judgement != BH_JUDGED_CORRECT || options->slower <= 0 ||
         timing->low <= options->slower) {
         return;
     }
-    out->judgement = BHI_JUDGED_SLOWER;
-    out->trial = bhi_timed_trial(court, timing->size);
+    out->judgement = BH_JUDGED_SLOWER;
+    out->trial = bhi_timed_trial(court, timing->size_index);
     snprintf(out->outcome.message, sizeof out->outcome.message,
              "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
-             timing->low, bhi_task_size_text(court->task, timing->size, size));
+             timing->low, bhi_task_size_text(court->task, timing->size_index, size));
 }
 
-static bool is_of(const struct bhi_timing *timing, const struct bhi_timing_options *options) {
+static bool is_of(const bh_judge_timing *timing, const struct bhi_timing_options *options) {
     const bool same_caches = !timing->device || timing->cold == !options->warm;
     const bool same_processors =
         options->all_processors ? !timing->one_processor : !timing->spreads;
@@ -47,5 +47,5 @@ bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timi
     for (size_t i = 0; i < out->timing_count; i++) {
         bhi_slower_judge(court, options, &out->timings[i], out);
     }
-    return !missing || out->judgement == BHI_JUDGED_SLOWER;
+    return !missing || out->judgement == BH_JUDGED_SLOWER;
 }

@@ -240,6 +240,8 @@ static void times_are_told(void) {
         BHT_TRUE(timing->median_ns > 0 && timing->reference_ns > 0);
         BHT_TRUE(timing->ratio == 0 ||
                  (timing->low <= timing->ratio && timing->ratio <= timing->high));
+        BHT_EQ(timing->ratio == 0, timing->doubt != BH_JUDGE_DOUBT_NONE);
+        BHT_EQ(timing->one_processor, got.one_processor);
         BHT_EQ(timing->guard_ratio, 0.0);
     }
     bh_judgement got = judge_code(judge, NULL, wrong, 0);

@@ -103,25 +103,25 @@ static void note(const struct bhi_candidate *candidate) {
 
 /* A judging with the verdicts of a.comp (WRONG), b.comp (CORRECT, timed) and c.comp (DEADLINE). */
 static void make_three(void) {
-    struct bhi_timing timing = {.size = 1,
-                                .runs = 40,
-                                .median_ns = 1234.5,
-                                .reference_ns = 1000,
-                                .ratio = 1.2345,
-                                .low = 1.2,
-                                .high = 1.25,
-                                .noise = 0.004,
-                                .drift = -0.001,
-                                .host_ns = 1300,
-                                .device = true,
-                                .noisy = true,
-                                .doubt = BHI_DOUBT_LOAD,
-                                .spreads = true,
-                                .one_processor = true,
-                                .guard_ratio = 1.01};
+    bh_judge_timing timing = {.size_index = 1,
+                              .runs = 40,
+                              .median_ns = 1234.5,
+                              .reference_ns = 1000,
+                              .ratio = 1.2345,
+                              .low = 1.2,
+                              .high = 1.25,
+                              .noise = 0.004,
+                              .drift = -0.001,
+                              .host_ns = 1300,
+                              .device = true,
+                              .noisy = true,
+                              .doubt = BH_JUDGE_DOUBT_LOAD,
+                              .spreads = true,
+                              .one_processor = true,
+                              .guard_ratio = 1.01};
     struct bhi_candidate a = candidate_of("a.comp"), b = candidate_of("b.comp"),
                          c = candidate_of("c.comp");
-    a.judgement = BHI_JUDGED_WRONG;
+    a.judgement = BH_JUDGED_WRONG;
     a.trial = &court.trials.list[3];
     a.array = 1;
     a.difference = (struct bhi_difference){
@@ -130,7 +130,7 @@ static void make_three(void) {
     b.nondeterministic = true;
     b.timings = &timing;
     b.timing_count = 1;
-    c.judgement = BHI_JUDGED_FAILED;
+    c.judgement = BH_JUDGED_FAILED;
     c.outcome = (struct bhi_judge_outcome){
         .status = BH_DEADLINE, .blame = BH_BLAME_CERTAIN, .message = "the deadline passed"};
     open_it(false, BHI_JOURNAL_OK, NULL);
@@ -172,7 +172,7 @@ static void what_is_recorded_comes_back(void) {
     const struct bhi_candidate a = find("a.comp"), c = find("c.comp");
     struct bhi_candidate b = find("b.comp");
     BHT_TRUE(a.judged && a.has_content && !a.nondeterministic && !a.timing_count);
-    BHT_EQ(a.judgement, BHI_JUDGED_WRONG);
+    BHT_EQ(a.judgement, BH_JUDGED_WRONG);
     BHT_EQ(a.trial - court.trials.list, 3);
     BHT_EQ(a.array, 1);
     BHT_EQ(a.runs, 3);
@@ -185,15 +185,15 @@ static void what_is_recorded_comes_back(void) {
     BHT_STR_EQ(a.outcome.message, "Y[5] is nan ?[31m, \"expected\" 1");
     BHT_TRUE(b.judged && b.nondeterministic && !b.trial);
     BHT_EQ(b.timing_count, 1);
-    const struct bhi_timing *timing = b.timings;
-    BHT_TRUE(timing->size == 1 && timing->runs == 40 && timing->median_ns == 1234.5 &&
+    const bh_judge_timing *timing = b.timings;
+    BHT_TRUE(timing->size_index == 1 && timing->runs == 40 && timing->median_ns == 1234.5 &&
              timing->reference_ns == 1000 && timing->ratio == 1.2345 && timing->low == 1.2 &&
              timing->high == 1.25 && timing->noise == 0.004 && timing->drift == -0.001 &&
              timing->host_ns == 1300 && timing->device && !timing->cold && timing->noisy &&
-             timing->doubt == BHI_DOUBT_LOAD && timing->spreads && timing->one_processor &&
+             timing->doubt == BH_JUDGE_DOUBT_LOAD && timing->spreads && timing->one_processor &&
              timing->guard_ratio == 1.01);
     bhi_candidate_free(&b);
-    BHT_EQ(c.judgement, BHI_JUDGED_FAILED);
+    BHT_EQ(c.judgement, BH_JUDGED_FAILED);
     BHT_EQ(c.outcome.status, BH_DEADLINE);
     BHT_EQ(c.outcome.blame, BH_BLAME_CERTAIN);
     bhi_judge_journal_close(&journal);
@@ -207,7 +207,7 @@ static void slower_is_for_each_run_to_say(void) {
     open_it(true, BHI_JOURNAL_OK, NULL);
     begin(BHI_JOURNAL_OK, NULL);
     struct bhi_candidate b = find("b.comp");
-    b.judgement = BHI_JUDGED_SLOWER;
+    b.judgement = BH_JUDGED_SLOWER;
     b.trial = &court.trials.list[0];
     strcpy(b.outcome.message, "it takes 3.000 times as long as the reference");
     note(&b);
@@ -217,7 +217,7 @@ static void slower_is_for_each_run_to_say(void) {
     begin(BHI_JOURNAL_OK, NULL);
     BHT_EQ(json_array_size(journal.records), 4);
     b = find("b.comp");
-    BHT_TRUE(b.judged && b.judgement == BHI_JUDGED_CORRECT && !b.trial && b.timing_count == 1);
+    BHT_TRUE(b.judged && b.judgement == BH_JUDGED_CORRECT && !b.trial && b.timing_count == 1);
     BHT_STR_EQ(b.outcome.message, "");
     bhi_candidate_free(&b);
     bhi_judge_journal_close(&journal);
@@ -261,7 +261,7 @@ static void a_line_that_was_cut_off(void) {
     bhi_judge_journal_close(&journal);
     open_it(true, BHI_JOURNAL_OK, NULL);
     begin(BHI_JOURNAL_OK, NULL);
-    BHT_EQ(find("c.comp").judgement, BHI_JUDGED_CORRECT);
+    BHT_EQ(find("c.comp").judgement, BH_JUDGED_CORRECT);
     BHT_EQ(json_array_size(journal.records), 3);
     bhi_judge_journal_close(&journal);
     BHT_EQ(stat(FILE_NAME, &after), 0);
@@ -287,9 +287,9 @@ static void damage_is_named(void) {
         const char *before, *after, *why;
         bool at_once; /* known before the reference runs */
     } cases[] = {
-        {"{\"bulkhead_judge\":1", "{\"bulkhead_judge\":[", DIR "/judge.jsonl:1: it is damaged",
+        {"{\"bulkhead_judge\":2", "{\"bulkhead_judge\":[", DIR "/judge.jsonl:1: it is damaged",
          true},
-        {"{\"bulkhead_judge\":1", "{\"bulkhead_judge\":2", "another version of bulkhead", true},
+        {"{\"bulkhead_judge\":2", "{\"bulkhead_judge\":3", "another version of bulkhead", true},
         {"{\"file\":\"b.comp\"", "{\"fine\":\"b.comp\"", DIR "/judge.jsonl:3: it is damaged", true},
         {"{\"file\":\"b.comp\"", "[\"file\":\"b.comp\"", DIR "/judge.jsonl:3: it is damaged", true},
         {"\"trial\":3", "\"trial\":9", DIR "/judge.jsonl:2: it is damaged", false},
@@ -298,7 +298,7 @@ static void damage_is_named(void) {
         {"\"ulp\":\"1844", "\"ulp\":\"-844", DIR "/judge.jsonl:2: it is damaged", false},
         {"\"size\":1", "\"size\":2", DIR "/judge.jsonl:3: it is damaged", false},
         {"\"cold\":false", "\"cold\":90000", DIR "/judge.jsonl:3: it is damaged", false},
-        {"\"judgement\":5", "\"judgement\":9", DIR "/judge.jsonl:4: it is damaged", false},
+        {"\"judgement\":3", "\"judgement\":9", DIR "/judge.jsonl:4: it is damaged", false},
         {"\"identity\"", "\"identify\"", DIR " is of another task", false},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {

@@ -27,37 +27,37 @@ static void parse(const char *amounts) {
 }
 
 /* Times of both sizes: the candidate takes |factor| times as long as the reference. */
-static void time_it(struct bhi_timing out[2], double factor) {
+static void time_it(bh_judge_timing out[2], double factor) {
     for (size_t i = 0; i < 2; i++) {
         const double reference = i ? 2000 : 50000;
-        out[i] = (struct bhi_timing){.size = i,
-                                     .runs = 40,
-                                     .median_ns = reference * factor,
-                                     .reference_ns = reference,
-                                     .ratio = factor,
-                                     .low = factor * 0.99,
-                                     .high = factor * 1.01,
-                                     .noise = 0.004,
-                                     .device = true};
+        out[i] = (bh_judge_timing){.size_index = i,
+                                   .runs = 40,
+                                   .median_ns = reference * factor,
+                                   .reference_ns = reference,
+                                   .ratio = factor,
+                                   .low = factor * 0.99,
+                                   .high = factor * 1.01,
+                                   .noise = 0.004,
+                                   .device = true};
     }
 }
 
-static struct bhi_timing slow[2], fast[2];
+static bh_judge_timing slow[2], fast[2];
 static struct bhi_candidate candidates[] = {
-    {.path = "slow.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .timings = slow},
+    {.path = "slow.comp", .judgement = BH_JUDGED_CORRECT, .runs = 9, .timings = slow},
     {.path = "<script>alert(1)</script>\"'&\xFF\x1b[31m\xE2\x80\xAE.comp",
-     .judgement = BHI_JUDGED_WRONG,
+     .judgement = BH_JUDGED_WRONG,
      .runs = 1,
      .outcome.message = "Y[7] is <img src=x onerror=alert(1)>, expected 1"},
-    {.path = "untimed.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .nondeterministic = true},
-    {.path = "fast.comp", .judgement = BHI_JUDGED_CORRECT, .runs = 9, .timings = fast},
+    {.path = "untimed.comp", .judgement = BH_JUDGED_CORRECT, .runs = 9, .nondeterministic = true},
+    {.path = "fast.comp", .judgement = BH_JUDGED_CORRECT, .runs = 9, .timings = fast},
     {.path = "hangs.comp",
-     .judgement = BHI_JUDGED_FAILED,
+     .judgement = BH_JUDGED_FAILED,
      .outcome = {.status = BH_DEADLINE,
                  .blame = BH_BLAME_CERTAIN,
                  .message = "the deadline passed"}},
     {.path = "broken.comp",
-     .judgement = BHI_JUDGED_FAILED,
+     .judgement = BH_JUDGED_FAILED,
      .outcome = {.status = BH_COMPILE_FAILED,
                  .blame = BH_BLAME_NONE,
                  .message = "it does not compile"}},
@@ -133,17 +133,17 @@ static void a_time_that_is_not_confirmed(void) {
     end();
 }
 
-static void expect_note(enum bhi_judgement judgement, double ratio, enum bhi_doubt doubt,
-                        bool spreads, const char *expected) {
+static void expect_note(bh_judged judgement, double ratio, bh_judge_doubt doubt, bool spreads,
+                        const char *expected) {
     const struct bhi_candidate candidate = {.judgement = judgement};
-    const struct bhi_timing timing = {.ratio = ratio,
-                                      .doubt = doubt,
-                                      .device = true,
-                                      .cold = true,
-                                      .noise = 0.02,
-                                      .noisy = true,
-                                      .spreads = spreads,
-                                      .drift = 0.071};
+    const bh_judge_timing timing = {.ratio = ratio,
+                                    .doubt = doubt,
+                                    .device = true,
+                                    .cold = true,
+                                    .noise = 0.02,
+                                    .noisy = true,
+                                    .spreads = spreads,
+                                    .drift = 0.071};
     char note[BHI_JUDGE_NOTE];
     bhi_judge_time_note(&candidate, &timing, note, sizeof note);
     BHT_STR_EQ(note, expected);
@@ -151,29 +151,29 @@ static void expect_note(enum bhi_judgement judgement, double ratio, enum bhi_dou
 
 /* Each says what to do. Of claims that are false the verdict says all. */
 static void notes_on_times(void) {
-    expect_note(BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE, false,
+    expect_note(BH_JUDGED_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, false,
                 "cold, noise 2.0 %: more runs (--repeat) or a quieter machine narrow the interval");
     expect_note(
-        BHI_JUDGED_CORRECT, 0, BHI_DOUBT_CLAIMS, true,
+        BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_CLAIMS, true,
         "cold, not confirmed: the host cannot confirm what its worker claims; time it again "
         "on a quieter machine, or in a larger size");
-    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_DRIFT, false,
+    expect_note(BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_DRIFT, false,
                 "cold, not confirmed: the reference changed by 7.1 % meanwhile; time it again on a "
                 "quieter machine");
-    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_LOAD, false,
+    expect_note(BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_LOAD, false,
                 "cold, not confirmed: the reference was slower than without the candidate; time it "
                 "again on a quieter machine");
-    expect_note(BHI_JUDGED_CORRECT, 0, BHI_DOUBT_NONE, false,
+    expect_note(BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_NONE, false,
                 "cold, not confirmed; time it again on a quieter machine");
-    expect_note(BHI_JUDGED_FORGED, 0, BHI_DOUBT_CLAIMS, false, "cold");
+    expect_note(BH_JUDGED_TIMING_FORGED, 0, BH_JUDGE_DOUBT_CLAIMS, false, "cold");
     expect_note(
-        BHI_JUDGED_CORRECT, 1.5, BHI_DOUBT_NONE, true,
+        BH_JUDGED_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, true,
         "cold, noise 2.0 %: more runs (--repeat), one processor (without --all-processors) or "
         "a quieter machine narrow the interval");
 }
 
 static void one_processor_is_said(void) {
-    const struct bhi_candidate candidate = {.judgement = BHI_JUDGED_CORRECT};
+    const struct bhi_candidate candidate = {.judgement = BH_JUDGED_CORRECT};
     char note[BHI_JUDGE_NOTE];
     parse("");
     measure(true);

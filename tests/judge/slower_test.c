@@ -13,14 +13,14 @@ static struct bhi_task task = {
 };
 static struct bhi_trial trials[] = {{.size = 2}, {.size = 0}, {.size = 0, .seed = 1}, {.size = 1}};
 static struct bhi_court court = {.task = &task, .trials = {trials, BHT_COUNT(trials)}};
-static struct bhi_timing timings[2];
+static bh_judge_timing timings[2];
 static struct bhi_candidate candidate;
 
 /* |count| sizes were measured, with cold caches and a ratio of 2. */
 static void measured(size_t count) {
     for (size_t i = 0; i < BHT_COUNT(timings); i++) {
-        timings[i] = (struct bhi_timing){
-            .size = i, .ratio = 2, .low = 1.9, .high = 2.1, .device = true, .cold = true};
+        timings[i] = (bh_judge_timing){
+            .size_index = i, .ratio = 2, .low = 1.9, .high = 2.1, .device = true, .cold = true};
     }
     candidate = (struct bhi_candidate){.timings = timings, .timing_count = count};
 }
@@ -38,11 +38,11 @@ static void sizes_that_are_timed(void) {
 static void all_sizes_are_known(void) {
     measured(2);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 0}));
-    BHT_EQ(candidate.judgement, BHI_JUDGED_CORRECT);
+    BHT_EQ(candidate.judgement, BH_JUDGED_CORRECT);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 1.95}));
-    BHT_EQ(candidate.judgement, BHI_JUDGED_CORRECT);
+    BHT_EQ(candidate.judgement, BH_JUDGED_CORRECT);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 1.5}));
-    BHT_EQ(candidate.judgement, BHI_JUDGED_SLOWER);
+    BHT_EQ(candidate.judgement, BH_JUDGED_SLOWER);
     BHT_STR_EQ(candidate.outcome.message,
                "it takes 2.000 times as long as the reference, at least 1.900 (n=10)");
     BHT_TRUE(candidate.trial == &trials[1]);
@@ -52,10 +52,10 @@ static void all_sizes_are_known(void) {
 static void a_size_is_missing(void) {
     measured(1);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 1.5}));
-    BHT_EQ(candidate.judgement, BHI_JUDGED_SLOWER);
+    BHT_EQ(candidate.judgement, BH_JUDGED_SLOWER);
     measured(1);
     BHT_TRUE(!known((struct bhi_timing_options){.slower = 3}));
-    BHT_EQ(candidate.judgement, BHI_JUDGED_CORRECT);
+    BHT_EQ(candidate.judgement, BH_JUDGED_CORRECT);
     measured(0);
     BHT_TRUE(!known((struct bhi_timing_options){.slower = 0}));
 }
