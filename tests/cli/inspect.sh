@@ -267,7 +267,7 @@ refuses "--entry is for kernels; x.npy is a file of arrays" inspect x.npy --entr
 expect_error() { # CODE MESSAGE
     expect_json --arg message "$2" "keys == [\"error\"] and .error.code == \"$1\"
         and (.error.message | contains(\$message))
-        and (.error | keys == [\"code\", \"file\", \"line\", \"log\", \"message\", \"reason\"])"
+        and (.error | keys == [\"code\", \"file\", \"line\", \"log\", \"message\", \"reason\", \"subject\"])"
 }
 case_name="a file that is missing, as JSON"
 cli inspect nowhere.spv --json

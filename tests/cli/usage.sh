@@ -257,7 +257,7 @@ fails_alike() { # CODE ARGUMENT...
     case_name="one shape of failure: $1"
     cli "$@" --json
     expect_json ".error.code == \"$code\" and (.error.message | length) > 0
-        and (.error | keys) == [\"code\", \"file\", \"line\", \"log\", \"message\", \"reason\"]"
+        and (.error | keys) == [\"code\", \"file\", \"line\", \"log\", \"message\", \"reason\", \"subject\"]"
     if [ "$status" -ne 0 ]; then passed=$((passed + 1)); else fail "it has not failed"; fi
 }
 echo '{"id":"a","kernel":"nowhere.spv","groups":1}' > a.jsonl
