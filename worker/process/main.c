@@ -1,15 +1,9 @@
 /* bulkhead-worker: the zygote and the workers of one context. Executed by bulkhead-warden, inside the
  * namespaces of the sandbox; never by hand.
  *
- *   bulkhead-warden (worker/warden/warden.c)
- *     └─ clone, exec ─▶ zygote      driver loaded, pid 1 of all namespaces
- *                         ├─ fork ─▶ worker   one for each stream: sandbox, filters, a Vulkan device
- *                         ├─ fork ─▶ worker
- *                         └─ fork ─▶ prober   tests a layer, then ends
- *
- *   The order of reading is warden.c, zygote.c, worker.c, session.c. worker/sandbox/ has one file
- *   for each mechanism; driver.c has what differs between drivers. docs/sandbox.md explains order
- *   and reasons. */
+ * ARCHITECTURE.md lists the processes. The order of reading is warden.c, zygote.c, worker.c,
+ * session.c. worker/sandbox/ has one file for each mechanism; driver.c has what differs between
+ * drivers. docs/sandbox.md explains order and reasons. */
 #include "worker/process/zygote.h"
 #include "worker/title.h"
 
