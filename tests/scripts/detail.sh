@@ -5,21 +5,18 @@
 . "$(dirname "$0")/lib.sh"
 page=$1/docs/decisions/0050-detail.md
 
-# NAME has|lacks, of each function of the headers in a folder; _sized ones are what inlines call.
+# NAME has|lacks, of each function of the headers in a folder.
 list() { # FOLDER
     cat "$1"/*.h | perl -0ne '
         s{/\*.*?\*/}{}gs;
         while (/\bBH_(?:API|INLINE)\s+(?:BH_MUST_USE\s+)?bh_status\s+(\w+)\(([^;{]*?)\)\s*[;{]/gs) {
             print "$1 ", ($2 =~ /\bbh_detail \*/ ? "has" : "lacks"), "\n";
-        }' | sed 's/_sized / /' | sort -u
+        }' | sort -u
 }
 # Those that lack one and are not on the page.
 missing() { # FOLDER
     list "$1" | awk '$2 == "lacks" { print $1 }' | while read -r name; do
-        case $name in
-        bh_*_retain | bh_*_release) ;;
-        *) grep -q "^|[^|]*\`$name\`" "$page" || echo "$name" ;;
-        esac
+        grep -q "^|[^|]*\`$name\`" "$page" || echo "$name"
     done
 }
 
