@@ -19,11 +19,18 @@ static const char task[] =
     "layout(set = 0, binding = 2) buffer Z { float z[]; };\n"                                      \
     "void main() { uint i = gl_GlobalInvocationID.x; " body " }\n"
 
+#define SIZE sizeof(bh_judge_candidate)
+
 static const bh_judge_candidate own[] = {
-    {.name = "right", .code = KERNEL("if (i < x.length()) z[i] = 2.5 * x[i] + y[i];")},
-    {.name = "short",
+    {.struct_size = SIZE,
+     .name = "right",
+     .code = KERNEL("if (i < x.length()) z[i] = 2.5 * x[i] + y[i];")},
+    {.struct_size = SIZE,
+     .name = "short",
      .code = KERNEL("if (i < x.length()) z[i] = i < 1000 ? 2.5 * x[i] + y[i] : 0;")},
-    {.name = "broken", .code = KERNEL("if (i < x.length()) z[i] = 2.5 * x[i] + w[i];")},
+    {.struct_size = SIZE,
+     .name = "broken",
+     .code = KERNEL("if (i < x.length()) z[i] = 2.5 * x[i] + w[i];")},
 };
 
 int main(int argc, char **argv) {
