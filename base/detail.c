@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,6 +71,7 @@ static int fill_in(char *out, size_t capacity, const char *at, const struct bhi_
 size_t bhi_sentence(char *out, size_t capacity, const struct bhi_why *why) {
     char error[128];
     const char *at = bh_reason_text(why->reason);
+    bool told = false; /* errno, by {error} */
     int used = bhi_format(out, capacity, "%.200s%s%s", text_of(why->place), why->place ? ": " : "",
                           text_of(why->said));
     for (size_t skip; *at && !why->said; at += skip) {
@@ -78,13 +80,13 @@ size_t bhi_sentence(char *out, size_t capacity, const struct bhi_why *why) {
         if (skip) {
             used += bhi_format(out + used, left, "%.*s", (int)skip, at);
         } else if (*at == '{') {
+            told |= at[1] == 'e';
             used += fill_in(out + used, left, at, why, &skip);
         } else { /* what stands in [] is for a text */
             skip = *at == ']' || text_of(why->text)[0] ? 1 : strcspn(at, "]") + 1;
         }
     }
-    if (why->sys_errno && why->reason != BH_REASON_NONE && why->reason != BH_REASON_REFUSED &&
-        !why->said) {
+    if (why->sys_errno && why->reason != BH_REASON_NONE && !told && !why->said && !why->after) {
         used += bhi_format(out + used, capacity - (size_t)used, "%s%s", used ? ": " : "",
                            strerror_r(why->sys_errno, error, sizeof error));
     }
@@ -136,21 +138,33 @@ static void fill(bh_detail *detail, const char *call, const struct bhi_why *why)
 /* Fails for |why|, which has something behind it. */
 static void fill_after(bh_detail *detail, const char *call, const struct bhi_why *why) {
     const bh_detail after = *why->after; /* it may be |detail| */
-    const size_t end = (size_t)after.sentence + after.sentence_length;
+    const int length = after.sentence_length ? after.sentence_length : (int)strlen(after.message);
+    const int end = after.sentence + length;
     char text[sizeof after.message], joint[32];
     struct bhi_why whole = *why;
-    bhi_format(text, sizeof text, "%.*s", (int)after.sentence_length,
+    bhi_format(text, sizeof text, "%s%.*s", text_of(why->said), length,
                after.message + after.sentence);
     whole.text = text;
+    whole.said = why->said ? text : NULL;
+    whole.sys_errno = why->sys_errno ? why->sys_errno : after.sys_errno;
+    if (!whole.name && after.subject != BH_SUBJECT_NONE) {
+        whole.name = after.subject_name;
+        whole.subject = after.subject;
+    }
     fill(detail, call, &whole);
-    if (after.advice && !detail->advice) {
-        bhi_format(joint, sizeof joint, "%.*s", (int)(after.advice - end), after.message + end);
+    if (after.advice) {
+        bhi_format(joint, sizeof joint, "%.*s", after.advice - end, after.message + end);
         advise(detail, joint, after.message + after.advice);
     }
 }
 
 bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why *why) {
     const bh_status status = bhi_why_status(why);
+    struct bhi_why lacks = *why;
+    if (why->reason == BH_REASON_MEMORY && !why->sys_errno) {
+        lacks.sys_errno = ENOMEM;
+        why = &lacks;
+    }
     if (detail && why->after) {
         fill_after(detail, call, why);
     } else if (detail) {

@@ -11,7 +11,7 @@
 #define BHI_SUBJECT_NAME   64u
 #define BHI_REASON_TEXT    512u
 #define BHI_REASON_ADVICE  200u
-#define BHI_MOST_OF_REASON 63u /* a reason on the wire is at most this */
+#define BHI_MOST_OF_REASON 255u /* a reason on the wire is at most this */
 
 /* A reason, and what its sentence needs. Texts may be NULL, and of any bytes. */
 struct bhi_why {
@@ -22,7 +22,8 @@ struct bhi_why {
     const char *said;       /* a sentence that is made already, in place of the table's */
     const char *place;      /* such as a file's name: it stands before the sentence, with a colon */
     const char *advice;     /* what to do, in place of the table's */
-    const bh_detail *after; /* a failure behind it: its sentence is {text}, and its advice holds */
+    const bh_detail *after; /* a failure behind it: its sentence is {text}, or stands after |said|;
+                               its advice, its errno and, without a |name|, its subject hold */
     uint64_t index;         /* with |indexed|: the subject is |name|[index] */
     bool indexed;
     bh_subject subject; /* NONE: the table's */

@@ -411,8 +411,7 @@ static int run_jobs(struct batch *batch) {
     case BHI_RUNNER_ENVIRON:
         break;
     }
-    bhi_complain("batch", "%s%s; --resume continues", complaint.text,
-                 bhi_session_advises(complaint.text) ? "" : "; see bulkhead doctor");
+    bhi_complain("batch", "%s; see bulkhead doctor; --resume continues", complaint.text);
     return BHI_EXIT_ENVIRON;
 }
 

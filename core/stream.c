@@ -1,6 +1,7 @@
 #include "core/stream.h"
 #include "base/check.h"
 #include "base/detail.h"
+#include "base/format.h"
 #include "core/worker.h"
 
 /* A host without a free descriptor may soon close some, so a start is tried again. It is not tried
@@ -130,12 +131,14 @@ void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const b
         return;
     }
     bh_detail trouble;
-    bhi_fail(&trouble, BH_UNAVAILABLE, 0,
-             "stream %s: its workers die before they complete anything, and its restart budget (%u "
-             "in %llu s) is spent; the last: %s",
-             stream->name, stream->restart.budget,
-             (unsigned long long)(stream->restart.window_ns / 1000000000), why->message);
-    trouble.reason = why->reason;
+    char said[200];
+    bhi_format(
+        said, sizeof said,
+        "stream %s: its workers die before they complete anything, and its restart budget (%u "
+        "in %llu s) is spent; the last: ",
+        stream->name, stream->restart.budget,
+        (unsigned long long)(stream->restart.window_ns / 1000000000));
+    BHI_FAIL(&trouble, "", why->reason, .status = BH_UNAVAILABLE, .said = said, .after = why);
     bhi_stream_unavailable(stream, &trouble, true);
 }
 

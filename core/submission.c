@@ -446,6 +446,10 @@ struct bhi_outcome bhi_outcome_unstarted(const bh_detail *why, uint64_t ended_ns
     struct bhi_outcome outcome = BHI_OUTCOME_INIT;
     outcome.status = why->status;
     outcome.reason = why->reason;
+    outcome.subject = why->subject;
+    outcome.subject_name = why->subject_name;
+    outcome.value = why->value;
+    outcome.limit = why->limit;
     outcome.sys_errno = why->sys_errno;
     outcome.executed = BH_EXECUTED_NO;
     outcome.ended_ns = ended_ns;

@@ -37,9 +37,4 @@ enum bhi_apparmor {
 enum bhi_apparmor bhi_refusal_apparmor(const char *root, int process, const char *program,
                                        char name[BHI_APPARMOR_NAME]);
 
-/* Separates the cause and the remedy in a message: of what a system refuses, and of what the user
- * has to correct. */
-#define BHI_REMEDY     "; to allow it: "
-#define BHI_CORRECTION "; to correct it: "
-
 #endif

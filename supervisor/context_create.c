@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <sodium.h>
 
+#define CREATE        "bh_context_create"
 #define LEAST_IDLE_NS (1ull * 1000000) /* the reactor wakes so often for an idle worker */
 
 /* Replaces BH_DEFAULT by the defaults, and BH_OFF by 0. */
@@ -99,27 +100,23 @@ static bh_status check_kernel(bh_detail *detail) {
     }
     struct bhi_refusal why;
     bhi_refusal_find(BHI_REFUSED_CALL, -error, "", &why);
-    return bhi_fail(detail, BH_UNSUPPORTED, 0,
-                    "bh_context_create: futex_waitv is missing: %s" BHI_REMEDY "%s", why.cause,
-                    why.setting);
+    return BHI_FAIL(detail, CREATE, BH_REASON_REFUSED, "futex_waitv", .sys_errno = -error,
+                    .text = why.cause, .advice = why.setting);
 }
 
 static bh_status check_options(const bh_context_options *options, bh_detail *detail) {
     if (options->spares > 64) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.spares is %llu, over 64",
-                        (unsigned long long)options->spares);
+        return BHI_FAIL(detail, CREATE, BH_REASON_OVER, "options.spares", .value = options->spares,
+                        .limit = 64);
     }
     if (options->spare_kernels > BHI_USAGE_KERNELS) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.spare_kernels is %llu, over %u",
-                        (unsigned long long)options->spare_kernels, BHI_USAGE_KERNELS);
+        return BHI_FAIL(detail, CREATE, BH_REASON_OVER, "options.spare_kernels",
+                        .value = options->spare_kernels, .limit = BHI_USAGE_KERNELS);
     }
     if (options->worker_idle_ns && options->worker_idle_ns < LEAST_IDLE_NS) {
-        return bhi_fail(
-            detail, BH_INVALID_ARGUMENT, 0,
-            "bh_context_create: options.worker_idle_ns is %llu: it must be 0, or at least 1 ms",
-            (unsigned long long)options->worker_idle_ns);
+        return BHI_FAIL(detail, CREATE, BH_REASON_ARGUMENT, "options.worker_idle_ns",
+                        .value = options->worker_idle_ns, .limit = 1000000,
+                        .text = "must be 0, or at least 1 ms");
     }
     return BH_OK;
 }
@@ -194,15 +191,16 @@ static bh_status start(bh_context *context, const bh_context_options *options, b
     if (status == BH_OK) {
         int error = bhi_reactor_start(context);
         if (error) {
-            status =
-                bhi_fail(detail, BH_SYSTEM, -error, "bh_context_create: the reactor cannot start");
+            status = BHI_FAIL(detail, CREATE, BH_REASON_SYSTEM_CALL, "the reactor cannot start",
+                              .sys_errno = -error);
         }
     }
     int cache_error =
         bhi_pipeline_cache_start(context, status == BH_OK ? options->cache_dir : NULL);
     if (cache_error) {
-        status = bhi_fail(detail, cache_error == -ENOMEM ? BH_NO_MEMORY : BH_SYSTEM, -cache_error,
-                          "bh_context_create: options.cache_dir");
+        status = BHI_FAIL(detail, CREATE, BH_REASON_SYSTEM_CALL, "options.cache_dir",
+                          .status = cache_error == -ENOMEM ? BH_NO_MEMORY : BH_SYSTEM,
+                          .sys_errno = -cache_error);
         bhi_reactor_stop(context);
     }
     return status;
@@ -211,7 +209,7 @@ static bh_status start(bh_context *context, const bh_context_options *options, b
 BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,
                                    bh_detail *detail) {
     if (!out_context) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_create: out_context is NULL");
+        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_context");
     }
     *out_context = NULL;
     bh_context_options options;
@@ -224,7 +222,7 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     }
     bh_context *context = make_context(&options);
     if (!context) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+        return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
     status = start(context, &options, detail);
     if (status != BH_OK) {

@@ -98,33 +98,10 @@ static void collect(const struct bh_stream *stream, const char *driver, void *ou
     }
 }
 
-/* Drivers that are not there. */
-struct absent {
-    char names[360], correction[120];
-};
-
-/* Takes |message| in if it says that a driver is not there (worker/sandbox/driver.c). */
-static bool note_absent(struct absent *absent, const char *message) {
-    static const char prefix[] = "driver not present: ";
-    if (strncmp(message, prefix, strlen(prefix)) != 0) {
-        return false;
-    }
-    message += strlen(prefix);
-    const char *correction = strstr(message, BHI_CORRECTION);
-    const size_t used = strlen(absent->names);
-    const size_t length = correction ? (size_t)(correction - message) : strlen(message);
-    bhi_format(absent->names + used, sizeof absent->names - used, "%s%.*s", used ? "; " : "",
-               (int)length, message);
-    if (correction) {
-        bhi_format(absent->correction, sizeof absent->correction, "%s", correction);
-    }
-    return true;
-}
-
 BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
                             size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_devices)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_devices: %s is NULL",
+        return BHI_FAIL(detail, "bh_devices", BH_REASON_NULL,
                         out_count ? "out_devices" : "out_count");
     }
     *out_count = 0;
@@ -141,7 +118,8 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
         return status;
     }
     bh_detail last = {.status = BH_NO_DEVICE};
-    struct absent absent = {.names = ""};
+    bh_detail absent = {0}; /* of the last driver that is not there */
+    char names[360] = "";
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
         bh_stream_options options = {.struct_size = sizeof options};
         options.device = drivers[i];
@@ -157,7 +135,12 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
         collect(stream, drivers[i], out_devices, size, capacity, out_count);
         bhi_context_unlock(context);
         /* A driver that is there and does not start says more than those that are not. */
-        if (status != BH_OK && !note_absent(&absent, why.message)) {
+        if (status != BH_OK && why.reason == BH_REASON_DRIVER_ABSENT) {
+            const size_t used = strlen(names);
+            bhi_format(names + used, sizeof names - used, "%s%.*s", used ? "; " : "",
+                       why.sentence_length, why.message + why.sentence);
+            absent = why;
+        } else if (status != BH_OK) {
             last = why;
         }
         bh_stream_release(stream);
@@ -166,8 +149,8 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
         return BH_OK;
     }
     if (!last.message[0]) {
-        (void)bhi_fail(&last, BH_NO_DEVICE, 0, "no known Vulkan driver is present (%s)%s",
-                       absent.names, absent.correction);
+        BHI_FAIL(&last, "", BH_REASON_NO_DRIVER, .text = names,
+                 .advice = absent.advice ? absent.message + absent.advice : NULL);
     }
     if (detail) {
         *detail = last;

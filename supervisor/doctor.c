@@ -160,36 +160,15 @@ static void check_apparmor(struct report *report, const bh_context *context,
     }
 }
 
-/* Returns the end of a message that says what to do, which becomes the advice of a check; NULL: it
- * says nothing of the kind. *out_length: the length of the message before that. */
-static const char *remedy_of(const char *message, int *out_length) {
-    static const char *const marks[] = {BHI_REMEDY, BHI_CORRECTION};
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-        const char *remedy = strstr(message, marks[i]);
-        if (remedy) {
-            *out_length = (int)(remedy - message);
-            return remedy + strlen(marks[i]);
-        }
-    }
-    *out_length = (int)strlen(message);
-    return NULL;
-}
-
 /* Reports why no worker starts. */
 static void report_no_worker(struct report *report, bh_status status, const bh_detail *why) {
-    int length;
-    const char *remedy = remedy_of(why->message, &length);
-    if (remedy) {
-        add(report, "sandbox", "worker", true, BH_CHECK_BROKEN, remedy, "%.*s", length,
-            why->message);
-    } else {
-        add(report, "sandbox", "worker", true, BH_CHECK_BROKEN,
-            strstr(why->message, "(ulimit -v)") ? "raise the limit on the address space"
-            : status == BH_UNAVAILABLE || status == BH_UNSUPPORTED || status == BH_NO_DEVICE
-                ? "see the log (--verbose); report it"
-                : bh_status_advice(status),
-            "%s", why->message);
-    }
+    const bool unclear =
+        status == BH_UNAVAILABLE || status == BH_UNSUPPORTED || status == BH_NO_DEVICE;
+    add(report, "sandbox", "worker", true, BH_CHECK_BROKEN,
+        why->advice ? why->message + why->advice
+        : unclear   ? "see the log (--verbose); report it"
+                    : bh_status_advice(status),
+        "%.*s", why->sentence + why->sentence_length, why->message);
 }
 
 /* -- checks of the sandbox, in children of the zygote ----------------------------------------- */
@@ -385,7 +364,7 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
         stream ? run_grid(context, stream, marks, &verdict, &why) : refusal->status;
     if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_ABSENT,
-            bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : ASK_VERBOSE,
+            why.advice ? why.message + why.advice : ASK_VERBOSE,
             "%s: it could not be tried: %.180s", device->selector,
             why.message[0] ? why.message : bh_status_text(status));
     } else if (verdict.status == BH_OK && marks[0] && marks[1]) {
@@ -413,7 +392,7 @@ static void report_arithmetic(struct report *report, bh_context *context,
         stream ? bhi_arithmetic_try(context, stream, &found, &why) : refusal->status;
     if (status != BH_OK) {
         add(report, "driver", name, false, BH_CHECK_ABSENT,
-            bhi_room_is_short(&why) ? "raise the limit (ulimit -n)" : ASK_VERBOSE,
+            why.advice ? why.message + why.advice : ASK_VERBOSE,
             "%s: it could not be tried: %.180s", device->selector,
             why.message[0] ? why.message : bh_status_text(status));
         return;
@@ -536,7 +515,6 @@ static bh_status report_worker(struct report *report, bh_context *context, bool 
         bhi_zygote_retain(zygote);
     }
     bhi_context_unlock(context);
-    int length;
     *out_started = zygote;
     *out_remedied = false;
     if (zygote) {
@@ -548,7 +526,7 @@ static bh_status report_worker(struct report *report, bh_context *context, bool 
     } else {
         report_no_worker(report, status, &why);
         check_apparmor(report, context, NULL);
-        *out_remedied = remedy_of(why.message, &length);
+        *out_remedied = why.advice;
     }
     bh_stream_release(stream);
     return BH_OK;
@@ -560,7 +538,6 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
     bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     bh_detail why = {0};
     size_t count = 0;
-    int length;
     const bh_status status = bh_devices(context, devices, 8, &count, &why);
     if (status != BH_OK && bhi_room_is_short(&why)) {
         return give(detail, &why);
@@ -576,9 +553,9 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
             report_stream(report, context, &devices[i]);
         }
     }
-    /* A message with a remedy means that there is no sandbox, worker executable or driver. Then
+    /* Advice means that there is no sandbox, worker executable or driver. Then
      * no driver can be started. */
-    if (!remedied && !remedy_of(why.message, &length)) {
+    if (!remedied && !why.advice) {
         report_tables(report, context, devices, count < 8 ? count : 8);
     }
     return BH_OK;
@@ -587,7 +564,7 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
 BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
                            size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_checks)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_doctor: %s is NULL",
+        return BHI_FAIL(detail, "bh_doctor", BH_REASON_NULL,
                         out_count ? "out_checks" : "out_count");
     }
     *out_count = 0;
@@ -614,7 +591,7 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
     check_lane(&report);
     check_pidfd(&report);
     check_limits(&report);
-    bool started, remedied;
+    bool started = false, remedied = false;
     if ((status = report_worker(&report, context, &started, &remedied, detail)) != BH_OK ||
         (status = report_devices(&report, context, started, remedied, detail)) != BH_OK) {
         return status;

@@ -58,9 +58,8 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
     const uint64_t deadline_ns = zygote->trace.deadline_ns;
     bhi_context_unlock(context);
     if (!begun) {
-        return bhi_fail(
-            detail, BH_UNAVAILABLE, 0,
-            "bh_trace_driver: the request could not be sent to the driver's process (zygote)");
+        return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_UNREACHABLE,
+                        "the driver's process (zygote)", .text = "could not be sent the request");
     }
     for (;;) {
         uint32_t seen = atomic_load(&zygote->probe_word);
@@ -77,13 +76,12 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
             return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: %s", text);
         }
         if (!ready) {
-            return bhi_fail(detail, BH_UNAVAILABLE, 0,
-                            "bh_trace_driver: the driver's process (zygote) has died");
+            return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_DIED,
+                            "the driver's process (zygote)");
         }
         if (bhi_futex_wait(&zygote->probe_word, seen, false, deadline_ns) == -ETIMEDOUT) {
-            return bhi_fail(
-                detail, BH_TIMEOUT, 0,
-                "bh_trace_driver: the driver's process (zygote) did not answer in time");
+            return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_LATE,
+                            "the driver's process (zygote)");
         }
     }
 }
@@ -92,7 +90,7 @@ BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_tra
                                  bh_traced_call *out_calls, size_t capacity, size_t *out_count,
                                  bh_detail *detail) {
     if (!out_trace || !out_count || (capacity && !out_calls)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_trace_driver: %s is NULL",
+        return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_NULL,
                         !out_trace   ? "out_trace"
                         : !out_count ? "out_count"
                                      : "out_calls");
@@ -117,8 +115,7 @@ BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_tra
     char driver[BHI_DRIVER_NAME];
     uint32_t index = 0;
     if (status == BH_OK && !bhi_selector_parse(device ? device : "", driver, &index)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_trace_driver: '%s' is not a device selector", device);
+        return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_NO_SELECTOR, device);
     }
     struct bhi_zygote *zygote = NULL;
     if (status == BH_OK) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/detail.h"
+#include "base/format.h"
 #include "tool/session.h"
 #include "tool/task.h"
 
@@ -82,10 +83,12 @@ bh_status bhi_device_list_find(const struct bhi_device_list *list, const char *p
         *out_device = device;
         matches++;
     }
+    char shown[101];
+    bhi_format(shown, sizeof shown, "%s", part);
     if (matches > 1) {
-        return BHI_FAIL(detail, "", BH_REASON_SELECTOR_SEVERAL, part, .text = found);
+        return BHI_FAIL(detail, "", BH_REASON_SELECTOR_SEVERAL, shown, .text = found);
     }
-    return matches ? BH_OK : BHI_FAIL(detail, "", BH_REASON_SELECTOR, part, .text = all);
+    return matches ? BH_OK : BHI_FAIL(detail, "", BH_REASON_SELECTOR, shown, .text = all);
 }
 
 static bool is_any(const char *device) {

@@ -56,18 +56,24 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
     return bhi_session_open_with(command, verbose, &options, out_exit);
 }
 
-/* Returns true if the message says what a person has to allow or to correct on the machine: no
- * argument is to blame then. */
-static bool is_about_machine(const char *message) {
-    return strstr(message, "; to allow it: ") || strstr(message, "; to correct it: ");
+/* Returns true if the failure is about the machine, and its message ends with what to allow or to
+ * correct there: no argument is to blame then. */
+static bool is_about_machine(const bh_detail *detail) {
+    switch (detail ? detail->reason : BH_REASON_NONE) {
+    case BH_REASON_REFUSED:
+    case BH_REASON_DRIVER_ABSENT:
+    case BH_REASON_NO_DRIVER:
+    case BH_REASON_NO_PROGRAM:
+    case BH_REASON_MUTE:
+    case BH_REASON_OPENER:
+        return true;
+    default:
+        return false;
+    }
 }
 
-/* These messages end with advice already: a system limit's says what allows the call (BHI_REMEDY in
- * ipc/refusal.h), or which limit to raise (base/limits.h), and that of a missing driver or worker
- * executable what to set (BHI_CORRECTION). */
-bool bhi_session_advises(const char *message) {
-    return is_about_machine(message) || strstr(message, "the worker executable ") ||
-           strstr(message, "ulimit -");
+bool bhi_session_advises(const bh_detail *detail) {
+    return is_about_machine(detail) || (detail && detail->advice);
 }
 
 /* What the library advises is for a program in two cases. */
@@ -91,9 +97,8 @@ int bhi_session_fail(const char *command, const char *what, bh_status status,
     } else if (detail && detail->reason == BH_REASON_ENTRY_POINT) {
         bhi_text_append(message, sizeof message, "; --entry NAME chooses");
     }
-    what = is_about_machine(message) ? NULL : what;
-    const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(message) &&
-                        (!detail || detail->reason != BH_REASON_SELECTOR);
+    what = is_about_machine(detail) ? NULL : what;
+    const bool advise = exit_status == BHI_EXIT_ENVIRON && !bhi_session_advises(detail);
     bhi_complain(command, "%s%s%s (%s)%s%s", what ? what : "", what ? ": " : "", message,
                  bh_status_name(status), advise ? "; " : "",
                  advise ? advice_of(status, limit) : "");

@@ -15,9 +15,9 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
 bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
                                   int *out_exit);
 
-/* Returns true if the library's |message| already says what to do. Then the advice of the status is
- * not printed. */
-bool bhi_session_advises(const char *message);
+/* Returns true if the library's message already says what to do. Then the advice of the status is
+ * not printed. |detail| may be NULL, or have no more than a verdict says. */
+bool bhi_session_advises(const bh_detail *detail);
 
 /* Prints that |what| failed (NULL: only the detail) and returns the exit status. Adds advice if the
  * machine lacks something. */

@@ -54,7 +54,7 @@ static void log_line(bh_log_level level, const char *line, void *user) {
 static bool refuse(struct bhi_complaint *complaint, const char *what, bh_status status,
                    const bh_detail *detail) {
     const char *message = detail->message[0] ? detail->message : bh_status_text(status);
-    const bool advises = bhi_session_advises(message);
+    const bool advises = bhi_session_advises(detail);
     return bhi_refuse(complaint, "%s: %s (%s)%s%s", what, message, bh_status_name(status),
                       advises ? "" : "; ", advises ? "" : bh_status_advice(status));
 }

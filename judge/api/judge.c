@@ -30,7 +30,7 @@ bh_status bhi_judge_enter(bh_judge *judge, const char *call, bh_detail *detail) 
     const bool cancelled = judge->cancelled;
     judge->users += !cancelled;
     pthread_mutex_unlock(&judge->lock);
-    return cancelled ? bhi_fail(detail, BH_CANCELLED, 0, "%s: cancelled", call) : BH_OK;
+    return cancelled ? BHI_FAIL(detail, call, BH_REASON_CANCELLED) : BH_OK;
 }
 
 void bhi_judge_leave(bh_judge *judge) {
@@ -163,7 +163,7 @@ static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detai
     judge->place = strdup(!path ? "task" : strcmp(path, "-") != 0 ? path : "./-");
     judge->device = options->device ? strdup(options->device) : NULL;
     if (!judge->place || (options->device && !judge->device)) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_judge_create: out of memory");
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
     const bh_status status = take_seeds(judge, options, detail);
     return status == BH_OK ? read_task(judge, options, detail) : status;
@@ -192,7 +192,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
                                  bh_detail *detail) {
     bh_judge_options ours = {0};
     if (!out_judge || !options) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_judge_create: %s: NULL",
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_NULL,
                         out_judge ? "options" : "out_judge");
     }
     *out_judge = NULL;
@@ -207,7 +207,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     }
     bh_judge *judge = calloc(1, sizeof *judge);
     if (!judge) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_judge_create: out of memory");
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
     judge->magic = BHI_JUDGE_MAGIC;
     judge->pid = getpid();
@@ -220,7 +220,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
         status = fill(judge, &ours, detail);
         bhi_judge_end_turn(judge);
     } else {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_judge_create: out of memory");
+        status = BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
     if (status == BH_OK) {
         *out_judge = judge;

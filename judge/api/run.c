@@ -24,7 +24,7 @@ enum { MAX_CODE = 64 << 20 };
 static bh_status cancelled_or(bh_judge *judge, const char *call, bh_status status,
                               bh_detail *detail) {
     return status != BH_OK && bhi_judge_is_cancelled(judge)
-               ? bhi_fail(detail, BH_CANCELLED, 0, "%s: cancelled", call)
+               ? BHI_FAIL(detail, call, BH_REASON_CANCELLED)
                : status;
 }
 
@@ -178,7 +178,7 @@ static bh_status copy_code(const bh_judge_candidate *given, struct source *out, 
         return refuse(detail, "size: from 1 byte to 64 MiB are possible");
     }
     if (!(copy = malloc(out->file.size + 1))) {
-        return bhi_fail(detail, BH_NO_MEMORY, 0, "bh_judge_run: out of memory");
+        return BHI_FAIL(detail, "bh_judge_run", BH_REASON_MEMORY);
     }
     memcpy(copy, given->code, out->file.size);
     copy[out->file.size] = '\0';
@@ -196,7 +196,7 @@ static bh_status read_file(const bh_judge_candidate *given, struct source *out, 
     out->path = path;
     if (!bhi_code_read(path, &out->code, &out->file.size, &error, &out->unread) &&
         error == ENOMEM) {
-        return bhi_fail(detail, BH_NO_MEMORY, 0, "bh_judge_run: out of memory");
+        return BHI_FAIL(detail, "bh_judge_run", BH_REASON_MEMORY);
     }
     return BH_OK;
 }
@@ -258,7 +258,7 @@ static bh_status judge_source(bh_judge *judge, const struct source *source, bh_j
                                source->unread.text);
     }
     if (bhi_judge_is_cancelled(judge)) {
-        status = bhi_fail(detail, BH_CANCELLED, 0, "bh_judge_run: cancelled");
+        status = BHI_FAIL(detail, "bh_judge_run", BH_REASON_CANCELLED);
     } else if (!known) {
         status = bhi_fail(detail, candidate.outcome.status, 0, "%.60s: %.400s", candidate.name,
                           candidate.outcome.message);
@@ -277,7 +277,7 @@ BH_API bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candida
     bh_judgement judgement = {.struct_size = sizeof judgement};
     struct source source = {.code = NULL};
     if (!candidate || !out_judgement) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_judge_run: %s: NULL",
+        return BHI_FAIL(detail, "bh_judge_run", BH_REASON_NULL,
                         candidate ? "out_judgement" : "candidate");
     }
     bh_status status = bhi_layout_check(BHI_OURS(bh_judgement), out_judgement, "bh_judge_run",

@@ -130,10 +130,7 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
         bhi_pool_trim(context->pool, 0);
         bhi_context_pump_unlock(context);
         if (!bhi_memory_available(buffer->mapped)) {
-            return bhi_fail(detail, BH_NO_MEMORY, 0,
-                            "%s: %llu bytes are more than the machine, or this process's cgroup, "
-                            "has available",
-                            order->call, (unsigned long long)order->size);
+            return BHI_FAIL(detail, order->call, BH_REASON_NO_ROOM, .value = order->size);
         }
     }
     int error = make_memory(buffer);
@@ -145,8 +142,9 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
         error = make_memory(buffer);
     }
     if (error) {
-        return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
-                        error, "%s: %llu bytes", order->call, (unsigned long long)order->size);
+        return BHI_FAIL(detail, order->call, BH_REASON_BYTES,
+                        .status = error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
+                        .sys_errno = error, .value = order->size);
     }
     bhi_context_lock(context);
     if (size_class < BHI_POOL_CLASSES) {
@@ -163,7 +161,7 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
     if (size_class < BHI_POOL_CLASSES && !buffer->block) {
         munmap(buffer->pointer, buffer->mapped);
         close(buffer->fd);
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", order->call);
+        return BHI_FAIL(detail, order->call, BH_REASON_MEMORY);
     }
     return BH_OK;
 }
@@ -215,12 +213,12 @@ static struct bhi_block *get_pooled(bh_context *context, const struct bhi_buffer
 bh_status bhi_buffer_create(bh_context *context, const struct bhi_buffer_order *order,
                             struct bh_buffer **out_buffer, bh_detail *detail) {
     if (order->size > BHI_MAX_BUFFER) {
-        return bhi_fail(detail, BH_TOO_LARGE, 0, "%s: size %llu is over the limit of 1 TiB",
-                        order->call, (unsigned long long)order->size);
+        return BHI_FAIL(detail, order->call, BH_REASON_TOO_LARGE, "size", .value = order->size,
+                        .limit = UINT64_C(1) << 40);
     }
     struct bh_buffer *buffer = bhi_freelist_take(&freelist);
     if (!buffer) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", order->call);
+        return BHI_FAIL(detail, order->call, BH_REASON_MEMORY);
     }
     *buffer = (struct bh_buffer){.context = context, .size = order->size};
     uint32_t size_class;
@@ -271,7 +269,7 @@ bh_status bhi_buffer_make_staging(struct bh_stream *stream, uint64_t size, bool 
 BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
                                   bh_detail *detail) {
     if (!out_buffer) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_create: out_buffer is NULL");
+        return BHI_FAIL(detail, "bh_buffer_create", BH_REASON_NULL, "out_buffer");
     }
     *out_buffer = NULL;
     bh_status status = bhi_context_check(context, "bh_buffer_create", detail);

@@ -77,26 +77,25 @@ static bh_status check(bh_description *d, uint64_t size, const char *call, bh_de
                         (int)d->kind, d->bits);
     }
     if (d->lanes < 1 || d->lanes > UINT16_MAX) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: lanes %u is not 1 to 65535", call,
-                        d->lanes);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "lanes", .text = "is not 1 to 65535",
+                        .value = d->lanes, .limit = UINT16_MAX);
     }
     if (d->rank > BH_MAX_RANK) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: rank %u is over %u", call, d->rank,
-                        BH_MAX_RANK);
+        return BHI_FAIL(detail, call, BH_REASON_OVER, "rank", .value = d->rank,
+                        .limit = BH_MAX_RANK);
     }
     int64_t count, bytes, before = 0, after = 0;
     const int64_t element = (int64_t)d->bits / 8 * d->lanes;
     if (!count_elements(d, &count) || __builtin_mul_overflow(count, element, &bytes)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: shape: more than 2^63 - 1 elements or bytes", call);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "shape",
+                        .text = "has more than 2^63 - 1 elements or bytes");
     }
     if (!d->strided) {
         compact(d);
     }
     if (d->offset > size) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: offset %llu is outside the buffer of %llu bytes", call,
-                        (unsigned long long)d->offset, (unsigned long long)size);
+        return BHI_FAIL(detail, call, BH_REASON_OUTSIDE, "offset", .value = d->offset,
+                        .limit = size, .text = "buffer");
     }
     if (!count) {
         return BH_OK;
@@ -104,8 +103,8 @@ static bh_status check(bh_description *d, uint64_t size, const char *call, bh_de
     if (!reach(d, &before, &after) || __builtin_mul_overflow(before, element, &before) ||
         __builtin_add_overflow(after, 1, &after) ||
         __builtin_mul_overflow(after, element, &after)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: strides: the distance between two elements is over 2^63 bytes", call);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "strides",
+                        .text = "put two elements more than 2^63 bytes apart");
     }
     /* |before| is negated as an unsigned number, because it may be -2^63. */
     if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
@@ -144,7 +143,7 @@ bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *gi
 BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
                                            bh_detail *detail) {
     if (!BHI_LIVE(buffer)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": buffer is NULL or was released");
+        return BHI_FAIL(detail, CALL, BH_REASON_RELEASED, "buffer");
     }
     if (bhi_context_forked(buffer->context)) {
         return bhi_context_refuse(CALL, detail);
@@ -153,7 +152,7 @@ BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_descripti
     if (description) {
         copy = malloc(sizeof *copy);
         if (!copy) {
-            return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+            return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
         }
         const bh_status status = bhi_description_take(buffer, description, CALL, copy, detail);
         if (status != BH_OK) {
@@ -217,9 +216,7 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
 BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
                                        bh_detail *detail) {
     if (!BHI_LIVE(buffer) || !out_description) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_description: %s",
-                        BHI_LIVE(buffer) ? "out_description is NULL"
-                                         : "buffer is NULL or was released");
+        return BHI_FAIL(detail, "bh_buffer_description", BHI_DEAD(buffer, "out_description"));
     }
     if (bhi_context_forked(buffer->context)) {
         return bhi_context_refuse("bh_buffer_description", detail);

@@ -17,15 +17,15 @@ bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, c
                                     bool *out_device, bh_detail *detail) {
     *out_device = false;
     if (memory > BH_MEMORY_AUTO) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: memory %llu is not a bh_memory", call,
-                        (unsigned long long)memory);
+        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "memory", .value = (uint64_t)memory,
+                        .text = "bh_memory");
     }
     if (memory == BH_MEMORY_HOST || (memory == BH_MEMORY_AUTO && !stream)) {
         return BH_OK;
     }
     if (!stream) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: BH_MEMORY_DEVICE needs a stream, which names device and tenant", call);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "BH_MEMORY_DEVICE",
+                        .text = "needs a stream, which names device and tenant");
     }
     bh_status status = bhi_stream_await_device(stream, call, detail);
     if (status != BH_OK) {
@@ -40,10 +40,7 @@ bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, c
         return BH_OK;
     }
     if (!device.is_cpu && !exports) {
-        return bhi_fail(detail, BH_UNSUPPORTED, 0,
-                        "%s: memory of the device %s cannot be shared between processes: use "
-                        "BH_MEMORY_HOST or BH_MEMORY_AUTO",
-                        call, device.name);
+        return BHI_FAIL(detail, call, BH_REASON_UNSHARED, device.name);
     }
     *out_device = true;
     return BH_OK;
@@ -92,7 +89,7 @@ static bh_status charge(struct bh_stream *stream, uint64_t size, struct bhi_devi
         memory->block = is_remote ? bhi_pool_order(stream, size) : NULL;
     }
     if (is_remote && !memory->block) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     stream->device_memory += bytes;
     context->device_memory += bytes;
@@ -105,7 +102,7 @@ static bh_status new_memory(struct bh_stream *stream, uint64_t size, const char 
                             struct bhi_device_memory **out_memory, bh_detail *detail) {
     struct bhi_device_memory *memory = calloc(1, sizeof *memory);
     if (!memory) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     memory->charged = bhi_page_round(size);
     bhi_context_lock(stream->context);
@@ -145,7 +142,7 @@ bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const 
     /* |memory| is NULL if the size is over BHI_MAX_BUFFER: bhi_buffer_create refuses it. */
     if (status == BH_OK && memory && memory->block) {
         *out_buffer = bhi_buffer_unmade(memory, size);
-        status = *out_buffer ? BH_OK : bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        status = *out_buffer ? BH_OK : BHI_FAIL(detail, call, BH_REASON_MEMORY);
     } else if (status == BH_OK) {
         status = bhi_buffer_create(stream->context, &order, out_buffer, detail);
     }
@@ -161,8 +158,7 @@ BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
                                        const bh_buffer_options *given, bh_buffer **out_buffer,
                                        bh_detail *detail) {
     if (!out_buffer) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_buffer_create_with: out_buffer is NULL");
+        return BHI_FAIL(detail, "bh_buffer_create_with", BH_REASON_NULL, "out_buffer");
     }
     *out_buffer = NULL;
     bh_status status = bhi_context_check(context, "bh_buffer_create_with", detail);
@@ -179,17 +175,15 @@ BH_API bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
             return status;
         }
         if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.flags 0x%x has an unknown bit",
-                            options->flags);
+            return BHI_FAIL(detail, "bh_buffer_create_with", BH_REASON_UNKNOWN_BIT, "options.flags",
+                            .value = options->flags);
         }
         if (options->stream && !bhi_handle_live(&options->stream->handle)) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.stream was released");
+            return BHI_FAIL(detail, "bh_buffer_create_with", BH_REASON_RELEASED, "options.stream");
         }
         if (options->stream && options->stream->context != context) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_buffer_create_with: options.stream belongs to another context");
+            return BHI_FAIL(detail, "bh_buffer_create_with", BH_REASON_OTHER_CONTEXT,
+                            "options.stream");
         }
         order.stream = options->stream;
         order.flags = options->flags;

@@ -394,7 +394,7 @@ BH_API bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_s
                                        bh_detail *detail) {
     static const char call[] = "bh_context_pool_stats";
     if (!out_stats) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_stats is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_stats");
     }
     bh_status status =
         bhi_layout_check(BHI_OURS(bh_pool_stats), out_stats, call, "out_stats", detail);

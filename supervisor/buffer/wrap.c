@@ -25,7 +25,7 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
     if (error == caller || error == EBADF) {
         return refuse(detail, error == EBADF ? error : 0, why);
     }
-    return bhi_fail(detail, BH_SYSTEM, error, CALL ": fcntl of fd");
+    return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "fcntl of fd", .sys_errno = error);
 }
 
 /* Returns true if fd is a file of a tmpfs, not a memfd. F_GET_SEALS succeeds on both, but a file of
@@ -72,12 +72,14 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
     struct stat st;
     int error = fstat(fd, &st) == 0 ? -bhi_memfd_verify(fd, size, 0) : errno;
     if (error == EINVAL) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": size %llu does not fit the memfd of %lld bytes: it must be at most "
-                             "that, and end in the memfd's last page",
-                        (unsigned long long)size, (long long)st.st_size);
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "size", .value = size,
+                        .limit = (uint64_t)st.st_size,
+                        .text = "does not fit the memfd: it must be at most the memfd's, and end "
+                                "in its last page");
     }
-    return error ? bhi_fail(detail, BH_SYSTEM, error, CALL ": fstat of the memfd") : BH_OK;
+    return error ? BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "fstat of the memfd",
+                            .sys_errno = error)
+                 : BH_OK;
 }
 
 /* Checks and seals the memfd, and allocates its missing pages. After this its size is fixed, so the
@@ -95,7 +97,8 @@ static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
             error = 0; /* another thread wraps the same memfd and was faster */
         }
         if (error) {
-            return bhi_fail(detail, BH_SYSTEM, -error, CALL ": sealing the memfd");
+            return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "sealing the memfd",
+                            .sys_errno = -error);
         }
     }
     status = check_size(fd, size, detail);
@@ -104,26 +107,26 @@ static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     }
     int error = -bhi_memfd_protect(fd);
     if (error) {
-        return bhi_fail(detail, BH_SYSTEM, error,
-                        CALL ": the memfd's write permission cannot be taken away");
+        return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL,
+                        "the memfd's write permission cannot be taken away", .sys_errno = error);
     }
     struct stat st;
     uint64_t there = fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
     if (there < size && !bhi_memory_available(size - there)) {
-        return bhi_fail(detail, BH_NO_MEMORY, 0,
-                        CALL ": the memfd's holes take %llu bytes, more than the machine, or this "
-                             "process's cgroup, has available",
-                        (unsigned long long)(size - there));
+        return BHI_FAIL(detail, CALL, BH_REASON_NO_ROOM, .place = "the memfd's holes",
+                        .value = (size - there));
     }
     error = -bhi_memfd_reserve(fd, size); /* fills holes */
     if (error) {
-        return bhi_fail(detail, error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
-                        error, CALL ": %llu bytes", (unsigned long long)size);
+        return BHI_FAIL(detail, CALL, BH_REASON_BYTES,
+                        .status = error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
+                        .sys_errno = error, .value = size);
     }
     int reader = bhi_memfd_read_only(fd);
     if (reader < 0) {
-        return bhi_fail(detail, BH_SYSTEM, -reader,
-                        CALL ": the memfd cannot be opened for reading, as workers need it");
+        return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL,
+                        "the memfd cannot be opened for reading, as workers need it",
+                        .sys_errno = -reader);
     }
     close(reader);
     return BH_OK;
@@ -140,8 +143,8 @@ BH_API bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size
         return status;
     }
     if (size > BHI_MAX_BUFFER) {
-        return bhi_fail(detail, BH_TOO_LARGE, 0, CALL ": size %llu is over the limit of 1 TiB",
-                        (unsigned long long)size);
+        return BHI_FAIL(detail, CALL, BH_REASON_TOO_LARGE, "size", .value = size,
+                        .limit = UINT64_C(1) << 40);
     }
     if (!size) {
         return refuse(detail, 0, "size is 0: an empty memfd cannot be mapped");
@@ -152,7 +155,7 @@ BH_API bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size
     }
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) {
-        return bhi_fail(detail, BH_SYSTEM, errno, CALL ": fcntl");
+        return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "fcntl", .sys_errno = errno);
     }
     uint64_t bytes = bhi_page_round(size);
     void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
@@ -166,8 +169,9 @@ BH_API bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size
             status = BH_SYSTEM;
         }
         close(copy);
-        return bhi_fail(detail, status == BH_SYSTEM ? BH_SYSTEM : BH_NO_MEMORY, error,
-                        CALL ": %llu bytes", (unsigned long long)size);
+        return BHI_FAIL(detail, CALL, BH_REASON_BYTES,
+                        .status = status == BH_SYSTEM ? BH_SYSTEM : BH_NO_MEMORY,
+                        .sys_errno = error, .value = size);
     }
     buffer->wrapped = true;
     *out_buffer = buffer;

@@ -259,7 +259,7 @@ static bh_status try_groups(bh_context *context, bh_stream *stream, const struct
                             bh_detail *detail) {
     struct trial *t = calloc(1, sizeof *t);
     if (!t) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "trying expressions");
+        return BHI_FAIL(detail, "", BH_REASON_MEMORY, .place = "trying expressions");
     }
     t->context = context;
     t->stream = stream;

@@ -249,7 +249,7 @@ bh_status bhi_compilation_obtain(bh_context *context, const struct bhi_compile_s
     pthread_mutex_lock(&table->lock); /* until it is in the table: others find it */
     struct bhi_compilation *compilation = find(table, source, out_event);
     if (!compilation && !(compilation = make(source))) {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        status = BHI_FAIL(detail, call, BH_REASON_MEMORY);
     } else if (!compilation->event) {
         status = start(context, compilation, source, call, detail);
         if (status == BH_OK) {
@@ -306,14 +306,13 @@ static bh_status take_code(const struct bhi_compilation *compilation,
     }
     *out_code = malloc(head->code_bytes + 1);
     if (!*out_code) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     bhi_copy_once(*out_code, (const uint8_t *)compilation->answer->pointer + sizeof *head,
                   head->code_bytes);
     if (head->refused || !bhi_kernel_is_module(*out_code, head->code_bytes)) {
-        return bhi_fail(detail, BH_PROTOCOL, 0,
-                        "%s: %.200s: the output of the compiler is not a module", call,
-                        compilation->name);
+        return BHI_FAIL(detail, call, BH_REASON_IMPOSSIBLE, compilation->name,
+                        .subject = BH_SUBJECT_KERNEL, .text = "the compiler");
     }
     return BH_OK;
 }
@@ -336,7 +335,7 @@ static bh_status take(struct bhi_compilation *compilation, const char *call, bh_
     BHI_AUTO_FREE char *log = malloc(sizeof head->log + 1);
     BHI_AUTO_FREE void *code = NULL;
     if (!head || !log) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     bhi_copy_once(head, compilation->answer->pointer, sizeof *head);
     copy_log(log, sizeof head->log + 1, head->log,
@@ -360,8 +359,7 @@ bh_status bhi_compilation_take(struct bhi_compilation *compilation, const char *
                                bh_detail *detail) {
     struct bhi_compilations *table = compilation->event->context->compilations;
     if (bhi_event_state(compilation->event) == BH_EVENT_PENDING) {
-        return bhi_fail(detail, BH_PENDING, 0, "%s: %.200s is being compiled", call,
-                        compilation->name);
+        return BHI_FAIL(detail, call, BH_REASON_COMPILING, compilation->name);
     }
     bh_status status = BH_OK;
     pthread_mutex_lock(&table->lock);

@@ -32,7 +32,7 @@ BH_API bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source
                                        const bh_kernel_options *given_options,
                                        bh_kernel **out_kernel, bh_detail *detail) {
     if (!out_kernel) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_kernel is NULL");
+        return BHI_FAIL(detail, CALL, BH_REASON_NULL, "out_kernel");
     }
     *out_kernel = NULL;
     bh_kernel_options options;

@@ -30,12 +30,12 @@ static bh_status take_options(const bh_inspect_options *given, bh_inspect_option
     }
     options->deadline_ns = options->deadline_ns ? options->deadline_ns : DEADLINE_NS;
     if (options->text && !options->guarded) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": options.text needs options.guarded");
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "options.text",
+                        .text = "needs options.guarded");
     }
     if (options->text && !options->text_size) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": options.text_size is 0: an empty text needs 1 byte");
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "options.text_size",
+                        .text = "is 0: an empty text needs 1 byte");
     }
     return BH_OK;
 }
@@ -73,14 +73,14 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
         return BH_OK;
     }
     bh_buffer_release(*out);
-    return bhi_fail(detail, BH_SYSTEM, error, CALL ": reading the module");
+    return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "reading the module", .sys_errno = error);
 }
 
 /* -- the answer ------------------------------------------------------------------------------- */
 
 static bh_status makes_no_sense(const struct bh_kernel *kernel, bh_detail *detail) {
-    return bhi_fail(detail, BH_PROTOCOL, 0, CALL ": %s: the compiler gave an impossible answer",
-                    kernel->name);
+    return BHI_FAIL(detail, CALL, BH_REASON_IMPOSSIBLE, kernel->name, .subject = BH_SUBJECT_KERNEL,
+                    .text = "the compiler");
 }
 
 static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
@@ -90,7 +90,7 @@ static bh_status take_text(const struct bh_buffer *answer, uint64_t bytes,
     }
     BHI_AUTO_FREE char *copy = malloc(bytes + 1);
     if (!copy) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
     }
     bhi_copy_once(copy, (const uint8_t *)answer->pointer + sizeof(struct bhi_inspection), bytes);
     bhi_text_sanitise(options->text, options->text_size, copy, bytes);
@@ -103,7 +103,7 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
                              bh_inspection *out, bh_detail *detail) {
     BHI_AUTO_FREE struct bhi_inspection *copy = malloc(sizeof *copy);
     if (!copy) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
     }
     bhi_copy_once(copy, answer->pointer, sizeof *copy);
     bh_status status = BH_OK;
@@ -216,7 +216,7 @@ BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *
     }
     BHI_AUTO_FREE bh_inspection *ours = calloc(1, sizeof *ours);
     if (!ours) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
     }
     status = inspect_kernel(kernel, &options, ours, detail);
     if (status == BH_OK) {

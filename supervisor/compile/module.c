@@ -21,7 +21,7 @@ static bh_status compile(bh_context *context, const struct bhi_compile_source *s
     bh_event *unwanted = NULL;
     struct bh_module *module = bhi_freelist_take(&freelist);
     if (!module) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     *module = (struct bh_module){.context = context};
     bh_status status = bhi_compilation_obtain(
@@ -45,7 +45,7 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_glsl_source *gi
         *out_event = NULL;
     }
     if (!out_module) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_module is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_module");
     }
     *out_module = NULL;
     bh_status status = bhi_context_check(context, call, detail);
@@ -55,8 +55,8 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_glsl_source *gi
     struct bhi_compile_source source;
     status = bhi_compile_source_take(&source, given, NULL, call, detail);
     if (status == BH_OK && source.given.log) {
-        status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                          "%s: source.log is not NULL: bh_module_log gives the log", call);
+        status = BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.log",
+                          .text = "is not NULL: bh_module_log gives the log");
     }
     if (status == BH_OK) {
         status = compile(context, &source, call, out_module, out_event, detail);
@@ -68,7 +68,7 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_glsl_source *gi
 /* Takes the answer of the compiler, if the module and its context live. */
 static bh_status take(bh_module *module, const char *call, bh_detail *detail) {
     if (!BHI_LIVE(module)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: module is NULL or was released", call);
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "module");
     }
     const bh_status status = bhi_context_check(module->context, call, detail);
     return status == BH_OK ? bhi_compilation_take(module->compilation, call, detail) : status;
@@ -78,7 +78,7 @@ BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *gi
                                   bh_kernel **out_kernel, bh_detail *detail) {
     static const char call[] = "bh_module_kernel";
     if (!out_kernel) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_kernel is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_kernel");
     }
     *out_kernel = NULL;
     bh_kernel_options options;

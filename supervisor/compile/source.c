@@ -101,7 +101,7 @@ static bh_status take_entry(bh_glsl_source *source, const char *entry, const cha
 static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source, const char *call,
                             bh_detail *detail) {
     if (!given) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "source");
     }
     bh_status status =
         bhi_layout_take(BHI_OURS(bh_glsl_source), source, given, call, "source", detail);
@@ -209,7 +209,7 @@ static bh_status make_request(struct bhi_compile_source *source, const char *cal
     }
     source->request = calloc(1, source->bytes);
     if (!source->request) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     const struct bhi_compile_call request = {
         .bytes = source->bytes,
@@ -244,7 +244,7 @@ bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_gl
     }
     source->names = clean_names(&source->given);
     if (!source->names) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     status = make_request(source, call, detail);
     if (status == BH_OK) {

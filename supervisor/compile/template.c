@@ -101,7 +101,7 @@ static bh_status take_form(struct bhi_form *form, const bh_template_options *opt
     form->body = options->body ? strdup(options->body) : NULL;
     form->declarations = options->declarations ? strdup(options->declarations) : NULL;
     if (!form->body != !options->body || !form->declarations != !options->declarations) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
+        return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
     return bhi_form_check(form, &complaint) ? BH_OK : bhi_template_fail(&complaint, CREATE, detail);
 }
@@ -132,7 +132,7 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
     }
     struct bh_template *t = bhi_freelist_take(&freelist);
     if (!t) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CREATE);
+        return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
     *t = (struct bh_template){.context = context,
                               .trusted = options->trusted,
@@ -180,8 +180,7 @@ BH_API void bh_template_release(bh_template *template_) {
 /* Takes a reference to the template for the time of the call. */
 static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
     if (!t || !bhi_handle_retain(&t->handle)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: template is NULL or was released",
-                        call);
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "template");
     }
     const bh_status status = bhi_context_check(t->context, call, detail);
     if (status != BH_OK) {
@@ -196,8 +195,7 @@ BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *a
     static const char call[] = "bh_template_output";
     struct bhi_bound bound;
     if (!name || !out_description) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
-                        name ? "out_description" : "name");
+        return BHI_FAIL(detail, call, BH_REASON_NULL, name ? "out_description" : "name");
     }
     bh_status status = bhi_layout_check(BHI_OURS(bh_description), out_description, call,
                                         "out_description", detail);
@@ -229,8 +227,7 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
     struct bhi_complaint complaint;
     struct bhi_pen pen = {0};
     if (!out_length || (size && !text)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
-                        out_length ? "text" : "out_length");
+        return BHI_FAIL(detail, call, BH_REASON_NULL, out_length ? "text" : "out_length");
     }
     bh_status status = hold(template_, call, detail);
     if (status != BH_OK) {
@@ -275,7 +272,7 @@ BH_API bh_status bh_template_prepare(bh_template *template_, const bh_argument *
                                      bh_template_call *out_call, bh_detail *detail) {
     static const char call[] = "bh_template_prepare";
     if (!out_call) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_call is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_call");
     }
     *out_call = (bh_template_call){0};
     return prepare(template_, arguments, argument_count, groups, call, out_call, detail);

@@ -128,7 +128,7 @@ bh_status bhi_template_kernel(struct bh_template *t, const struct bhi_variant *v
     if (status == BH_OK && !entry) {
         entry = add(t, variant);
         if (!entry) {
-            status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+            status = BHI_FAIL(detail, call, BH_REASON_MEMORY);
         } else {
             entry->users++, fill(t, entry, call), entry->users--;
         }

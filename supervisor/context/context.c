@@ -18,15 +18,15 @@ bool bhi_context_forked(const bh_context *context) {
 }
 
 bh_status bhi_context_refuse(const char *call, bh_detail *detail) {
-    return bhi_fail(detail, BH_FORKED, 0, "%s: the context belongs to the parent process", call);
+    return BHI_FAIL(detail, call, BH_REASON_FORKED);
 }
 
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail) {
     if (!context) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: context is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "context");
     }
     if (!bhi_handle_live(&context->handle)) {
-        return bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
+        return BHI_FAIL(detail, call, BH_REASON_DESTROYED);
     }
     if (bhi_context_forked(context)) {
         return bhi_context_refuse(call, detail);
@@ -35,7 +35,7 @@ bh_status bhi_context_check(const bh_context *context, const char *call, bh_deta
     bhi_context_lock(mutable);
     bool closed = context->closed;
     bhi_context_unlock(mutable);
-    return closed ? bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call) : BH_OK;
+    return closed ? BHI_FAIL(detail, call, BH_REASON_DESTROYED) : BH_OK;
 }
 
 bool bhi_context_drop(struct bhi_handle *handle, const bh_context *context) {
@@ -115,7 +115,7 @@ bh_status bhi_callback_check(const char *what, bh_detail *detail) {
     if (!bhi_in_callback()) {
         return BH_OK;
     }
-    return bhi_fail(detail, BH_IN_CALLBACK, 0, "%s: a callback must not block", what);
+    return BHI_FAIL(detail, what, BH_REASON_CALLBACK);
 }
 
 void bhi_context_log(bh_context *context, bh_log_level level, const char *format, ...) {

@@ -48,21 +48,15 @@ bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access acce
 BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
                                void **out_pointer, bh_detail *detail) {
     if (!BHI_LIVE(buffer) || !out_pointer) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_map: %s",
-                        BHI_LIVE(buffer) ? "out_pointer is NULL"
-                                         : "buffer is NULL or was released");
+        return BHI_FAIL(detail, "bh_buffer_map", BHI_DEAD(buffer, "out_pointer"));
     }
     *out_pointer = NULL;
     if (intent != BH_MAP_READ && intent != BH_MAP_READ_WRITE && intent != BH_MAP_DISCARD) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_buffer_map: intent %d is not a bh_map_intent", intent);
+        return BHI_FAIL(detail, "bh_buffer_map", BH_REASON_UNKNOWN_VALUE, "intent",
+                        .value = (uint64_t)intent, .text = "bh_map_intent");
     }
     if (buffer->device) {
-        return bhi_fail(
-            detail, BH_INVALID_ARGUMENT, 0,
-            "bh_buffer_map: the buffer is in device memory, which has no host pointer: "
-            "call bh_buffer_read or bh_buffer_write, or copy between it and a buffer in "
-            "host memory with BH_COMMAND_COPY");
+        return BHI_FAIL(detail, "bh_buffer_map", BH_REASON_REMOTE);
     }
     const enum bhi_host_access access = intent == BH_MAP_READ      ? BHI_HOST_READ
                                         : intent == BH_MAP_DISCARD ? BHI_HOST_DISCARD

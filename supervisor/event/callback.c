@@ -88,7 +88,8 @@ static bh_status start(bh_context *context, bh_detail *detail) {
         int error = pthread_create(&callbacks->thread, NULL, run, context);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         if (error) {
-            status = bhi_fail(detail, BH_SYSTEM, error, "bh_event_on_end: the callback thread");
+            status = BHI_FAIL(detail, "bh_event_on_end", BH_REASON_SYSTEM_CALL,
+                              "the callback thread", .sys_errno = error);
         } else {
             pthread_setname_np(callbacks->thread, "bulkhead-cb");
         }
@@ -101,8 +102,7 @@ static bh_status start(bh_context *context, bh_detail *detail) {
 BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, void *user,
                                  bh_detail *detail) {
     if (!BHI_LIVE(event) || !callback) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: %s",
-                        BHI_LIVE(event) ? "callback is NULL" : "event is NULL or was released");
+        return BHI_FAIL(detail, "bh_event_on_end", BHI_DEAD(event, "callback"));
     }
     bh_context *context = event->context;
     if (bhi_context_forked(context)) {
@@ -114,7 +114,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     }
     struct callback *registration = malloc(sizeof *registration);
     if (!registration) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_event_on_end");
+        return BHI_FAIL(detail, "bh_event_on_end", BH_REASON_MEMORY);
     }
     *registration = (struct callback){
         .observer.ended = callback_ended, .event = event, .call = callback, .user = user};
@@ -123,7 +123,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
      * of its own. */
     if (!bhi_handle_retain(&event->handle)) {
         free(registration);
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_on_end: event was released");
+        return BHI_FAIL(detail, "bh_event_on_end", BH_REASON_RELEASED, "event");
     }
     bhi_event_ref(event);
     bhi_context_lock(context);
@@ -138,7 +138,7 @@ BH_API bh_status bh_event_on_end(bh_event *event, bh_event_callback callback, vo
     bh_event_release(event);
     bhi_event_unref(event);
     free(registration);
-    return bhi_fail(detail, BH_CLOSED, 0, "bh_event_on_end: the context was destroyed");
+    return BHI_FAIL(detail, "bh_event_on_end", BH_REASON_DESTROYED);
 }
 
 void bhi_callbacks_init(struct bhi_callbacks *callbacks) {

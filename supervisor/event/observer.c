@@ -53,8 +53,7 @@ BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
         *out_fd = -1;
     }
     if (!BHI_LIVE(event) || !out_fd) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_event_fd: %s",
-                        BHI_LIVE(event) ? "out_fd is NULL" : "event is NULL or was released");
+        return BHI_FAIL(detail, "bh_event_fd", BHI_DEAD(event, "out_fd"));
     }
     bh_context *context = event->context;
     if (bhi_context_forked(context)) {
@@ -63,7 +62,8 @@ BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
     bool ended = bhi_event_state(event) != BH_EVENT_PENDING;
     BHI_AUTO_FD fd = eventfd(ended, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) {
-        return bhi_fail(detail, BH_SYSTEM, errno, "bh_event_fd: eventfd");
+        return BHI_FAIL(detail, "bh_event_fd", BH_REASON_SYSTEM_CALL, "eventfd",
+                        .sys_errno = errno);
     }
     if (ended) {
         *out_fd = bhi_fd_steal(&fd);
@@ -71,7 +71,7 @@ BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
     }
     struct descriptor *descriptor = malloc(sizeof *descriptor);
     if (!descriptor) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_event_fd");
+        return BHI_FAIL(detail, "bh_event_fd", BH_REASON_MEMORY);
     }
     descriptor->observer.ended = descriptor_ended;
     descriptor->doomed.free = signal_descriptor;
@@ -81,7 +81,7 @@ BH_API bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail) {
     if (descriptor->fd < 0) {
         int error = errno;
         free(descriptor);
-        return bhi_fail(detail, BH_SYSTEM, error, "bh_event_fd: fcntl");
+        return BHI_FAIL(detail, "bh_event_fd", BH_REASON_SYSTEM_CALL, "fcntl", .sys_errno = error);
     }
     bhi_context_lock(context);
     ended = !bhi_event_observe(event, &descriptor->observer);

@@ -52,8 +52,8 @@ static bh_status wait_for_pending(bh_context *context, uint64_t deadline_ns, bh_
         uint64_t id = event->id;
         bhi_event_unref(event);
         if (status != BH_OK) {
-            return bhi_fail(detail, status, 0, "bh_context_synchronize: event %llu has not ended",
-                            (unsigned long long)id);
+            return BHI_FAIL(detail, "bh_context_synchronize", BH_REASON_PENDING, .status = status,
+                            .text = "event", .value = id);
         }
         bhi_context_lock(context);
     }
@@ -69,10 +69,10 @@ static bh_status wait_for_pending(bh_context *context, uint64_t deadline_ns, bh_
 BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                         bh_detail *detail) {
     if (!context) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_context_synchronize: context is NULL");
+        return BHI_FAIL(detail, "bh_context_synchronize", BH_REASON_NULL, "context");
     }
     if (!bhi_handle_live(&context->handle)) {
-        return bhi_fail(detail, BH_CLOSED, 0, "bh_context_synchronize: the context was destroyed");
+        return BHI_FAIL(detail, "bh_context_synchronize", BH_REASON_DESTROYED);
     }
     if (bhi_context_forked(context)) {
         return bhi_context_refuse("bh_context_synchronize", detail);
@@ -86,8 +86,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
 
 BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
     if (!BHI_LIVE(stream)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_synchronize: stream is NULL or was released");
+        return BHI_FAIL(detail, "bh_stream_synchronize", BH_REASON_RELEASED, "stream");
     }
     bh_context *context = stream->context;
     if (bhi_context_forked(context)) {

@@ -129,7 +129,7 @@ bh_status bhi_file_open(bh_context *context, const bh_file_source *source, uint6
                         const char *call, struct bhi_file **out_file, bh_detail *detail) {
     struct bhi_file *file = calloc(1, sizeof *file);
     if (!file) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     atomic_init(&file->refs, 1);
     bhi_list_init(&file->doomed.link);

@@ -146,10 +146,8 @@ static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_
 static bh_status fail_mute(bh_context *context, const char *call, const char *what,
                            bh_detail *detail) {
     const bool remedy = !atomic_load(&context->opener_answered);
-    return bhi_fail(detail, BH_UNAVAILABLE, 0,
-                    "%.200s: the process that opens files (%.160s) %s%s%s", call,
-                    context->settings.warden_path, what, remedy ? BHI_CORRECTION : "",
-                    remedy ? BHI_WARDEN_REMEDY : "");
+    return BHI_FAIL(detail, call, BH_REASON_OPENER, context->settings.warden_path, .text = what,
+                    .advice = remedy ? BHI_WARDEN_REMEDY : NULL);
 }
 
 /* Returns the context's opener with a reference. Starts one if there is none, or if its rights are
@@ -167,7 +165,7 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         context->opener = NULL;
     }
     if (context->opener_given_up) {
-        status = bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
+        status = BHI_FAIL(detail, call, BH_REASON_DESTROYED);
     } else if (!context->opener && (status = bhi_room_check(call, "the process that opens files",
                                                             BHI_ROOM_OPENER, detail)) == BH_OK) {
         bool no_program = false;
@@ -175,14 +173,14 @@ static bh_status get(bh_context *context, const char *call, struct bhi_opener **
         if (error == -EPIPE || error == -ECONNRESET) {
             status = fail_mute(context, call, "ended when it was started", detail);
         } else if (no_program) {
-            char prefix[160];
-            bhi_format(prefix, sizeof prefix, "%.100s: the process that opens files: ", call);
-            status = bhi_spawn_fail(detail, prefix, context->settings.warden_path,
-                                    BHI_WARDEN_REMEDY, -error);
+            status = BHI_FAIL(detail, call, BH_REASON_NO_PROGRAM, context->settings.warden_path,
+                              .place = "the process that opens files", .sys_errno = -error,
+                              .advice = BHI_WARDEN_REMEDY);
+        } else if (error == -ENOMEM) {
+            status = BHI_FAIL(detail, call, BH_REASON_MEMORY);
         } else if (error) {
-            status = bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_UNAVAILABLE, -error,
-                              "%s: the process that opens files (%s) cannot be started", call,
-                              context->settings.warden_path);
+            status = BHI_FAIL(detail, call, BH_REASON_START, context->settings.warden_path,
+                              .place = "the process that opens files", .sys_errno = -error);
         }
     }
     if (status == BH_OK) {
@@ -450,8 +448,7 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
             return BH_OK;
         }
         if (heard == LATE || deadline_ns <= bhi_now_ns()) {
-            return bhi_fail(detail, BH_TIMEOUT, 0, "%s: %s: it could not be opened in time", call,
-                            name);
+            return BHI_FAIL(detail, call, BH_REASON_OPEN_LATE, name);
         }
     }
     char where[160];

@@ -41,22 +41,17 @@ bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *ca
         return status;
     }
     if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: options.entry is longer than 255 bytes", call);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "options.entry", .limit = 255);
     }
     if (options->entry && !bhi_text_is_line(options->entry)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: options.entry is not UTF-8, or has control characters", call);
+        return BHI_FAIL(detail, call, BH_REASON_NOT_TEXT, "options.entry");
     }
     if (options->specialization_count && !options->specializations) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: options.specializations is NULL, options.specialization_count %u",
-                        call, options->specialization_count);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "options.specializations");
     }
     if (options->specialization_count > MAX_CONSTANTS) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: options.specialization_count %u is over %u", call,
-                        options->specialization_count, MAX_CONSTANTS);
+        return BHI_FAIL(detail, call, BH_REASON_OVER, "options.specialization_count",
+                        .value = options->specialization_count, .limit = MAX_CONSTANTS);
     }
     for (uint32_t i = 0; i < options->specialization_count; i++) {
         const bh_specialization *s = &options->specializations[i];
@@ -202,7 +197,9 @@ BH_API bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size
     const int error =
         size ? bhi_kernel_body_copy(body, code, size < body->code_size ? size : body->code_size)
              : 0;
-    return error ? bhi_fail(detail, BH_SYSTEM, error, "%s: reading the module", call) : BH_OK;
+    return error ? BHI_FAIL(detail, call, BH_REASON_SYSTEM_CALL, "reading the module",
+                            .sys_errno = error)
+                 : BH_OK;
 }
 
 BH_API const char *bh_kernel_name(const bh_kernel *kernel) {

@@ -256,7 +256,7 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
 BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
                                     size_t capacity, size_t *out_count, bh_detail *detail) {
     if (!out_count || (capacity && !out_entries)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_quarantine_list: %s is NULL",
+        return BHI_FAIL(detail, "bh_quarantine_list", BH_REASON_NULL,
                         out_count ? "out_entries" : "out_count");
     }
     *out_count = 0;
@@ -274,7 +274,7 @@ BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_ent
     }
     BHI_AUTO_FREE bh_quarantined *ours = calloc(capacity + 1, sizeof *ours);
     if (!ours) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_quarantine_list");
+        return BHI_FAIL(detail, "bh_quarantine_list", BH_REASON_MEMORY);
     }
     bhi_context_lock(context);
     *out_count = bhi_death_records_list(context->death_records, ours, capacity, bhi_now_ns());

@@ -106,8 +106,7 @@ bool bhi_file_makes_sense(const struct bhi_file *file, uint32_t dtype, uint32_t 
 }
 
 bh_status bhi_file_senseless(const struct bhi_file *file, const char *call, bh_detail *detail) {
-    return bhi_fail(detail, BH_PROTOCOL, 0, "%s: %s: the loader gave an impossible answer", call,
-                    file->name);
+    return BHI_FAIL(detail, call, BH_REASON_IMPOSSIBLE, file->name, .text = "the loader");
 }
 
 bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const char *text,
@@ -160,7 +159,7 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
 bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
                                const char *call, bh_detail *detail) {
     if (!given) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "source");
     }
     bh_status status =
         bhi_layout_take(BHI_OURS(bh_file_source), source, given, call, "source", detail);
@@ -168,28 +167,27 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
         return status;
     }
     if (!source->path && source->fd < 0) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: source.path is NULL, and source.fd is not a descriptor", call);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.path",
+                        .text = "is NULL, and source.fd is not a descriptor");
     }
     if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: source.format %d is not a bh_file_format", call, source->format);
+        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "source.format",
+                        .value = (uint64_t)source->format, .text = "bh_file_format");
     }
     source->header_timeout_ns =
         source->header_timeout_ns ? source->header_timeout_ns : HEADER_TIMEOUT_NS;
     source->deadline_ns = source->deadline_ns ? source->deadline_ns : LOAD_DEADLINE_NS;
     source->size = source->size ? source->size : BH_WHOLE_SIZE;
     if (source->path && !source->path[0]) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.path is empty", call);
+        return BHI_FAIL(detail, call, BH_REASON_EMPTY, "source.path");
     }
     if (source->tenant && strlen(source->tenant) >= BHI_TENANT) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source.tenant is longer than %u bytes",
-                        call, BHI_TENANT - 1);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "source.tenant", .limit = BHI_TENANT - 1);
     }
     /* Refused, because a field that would be ignored is probably a mistake. */
     if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: source.offset and source.size are for BH_FILE_RAW", call);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.offset",
+                        .text = "and source.size are for BH_FILE_RAW");
     }
     return BH_OK;
 }

@@ -68,7 +68,7 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
         bh_file_tensor tensor;
     } *one = malloc(sizeof *one);
     if (!one) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
     }
     bh_status status = BH_OK;
     const uint8_t *rows = (const uint8_t *)answer->pointer + sizeof list;
@@ -93,11 +93,11 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
         return status;
     }
     if (source->format == BH_FILE_RAW) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.format is BH_FILE_RAW, which has no header");
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "source.format",
+                        .text = "is BH_FILE_RAW, which has no header");
     }
     if (source->tensor) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.tensor is not NULL");
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "source.tensor", .text = "is not NULL");
     }
     return BH_OK;
 }
@@ -105,8 +105,7 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
 static bh_status check(bh_context *context, struct room *room, const size_t *out_count,
                        bh_detail *detail) {
     if (!out_count || (room->capacity && !room->tensors)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s is NULL",
-                        out_count ? "out_tensors" : "out_count");
+        return BHI_FAIL(detail, CALL, BH_REASON_NULL, out_count ? "out_tensors" : "out_count");
     }
     bh_status status = bhi_context_check(context, CALL, detail);
     if (status == BH_OK) {

@@ -61,15 +61,13 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
         return BH_OK;
     }
     if (source->size == BH_WHOLE_SIZE) {
-        return bhi_fail(detail, BH_LOAD_FAILED, 0,
-                        CALL ": %s: offset %llu is outside the file of %llu bytes", file->name,
-                        (unsigned long long)source->offset, (unsigned long long)there);
+        return BHI_FAIL(detail, CALL, BH_REASON_OUTSIDE, "offset", .place = file->name,
+                        .status = BH_LOAD_FAILED, .value = source->offset, .limit = there,
+                        .text = "file");
     }
-    return bhi_fail(detail, BH_LOAD_FAILED, 0,
-                    CALL
-                    ": %s: offset %llu and size %llu reach past the end of the file of %llu bytes",
-                    file->name, (unsigned long long)source->offset,
-                    (unsigned long long)source->size, (unsigned long long)there);
+    return BHI_FAIL(detail, CALL, BH_REASON_PAST_END, "size", .place = file->name,
+                    .status = BH_LOAD_FAILED, .value = source->offset, .limit = there,
+                    .text = "file");
 }
 
 /* -- the calls -------------------------------------------------------------------------------- */
@@ -81,8 +79,8 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
         return status;
     }
     if (source->format != BH_FILE_SAFETENSORS) {
-        return source->tensor ? bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                                         CALL ": source.tensor is for BH_FILE_SAFETENSORS")
+        return source->tensor ? BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "source.tensor",
+                                         .text = "is for BH_FILE_SAFETENSORS")
                               : BH_OK;
     }
     const size_t capacity = sizeof((struct bhi_msg_file_attach *)0)->tensor;
@@ -91,12 +89,10 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
                         source->tensor ? "empty" : "NULL");
     }
     if (strlen(source->tensor) >= capacity) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.tensor is longer than %zu bytes", capacity - 1);
+        return BHI_FAIL(detail, CALL, BH_REASON_TOO_LONG, "source.tensor", .limit = capacity - 1);
     }
     if (!bhi_text_is_line(source->tensor)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.tensor is not UTF-8, or has control characters");
+        return BHI_FAIL(detail, CALL, BH_REASON_NOT_TEXT, "source.tensor");
     }
     return BH_OK;
 }
@@ -105,11 +101,10 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
 static bh_status take_memory(const bh_context *context, bh_file_source *source, bool *out_device,
                              bh_detail *detail) {
     if (source->stream && !bhi_handle_live(&source->stream->handle)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": source.stream was released");
+        return BHI_FAIL(detail, CALL, BH_REASON_RELEASED, "source.stream");
     }
     if (source->stream && source->stream->context != context) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": source.stream belongs to another context");
+        return BHI_FAIL(detail, CALL, BH_REASON_OTHER_CONTEXT, "source.stream");
     }
     if (source->stream && source->tenant && strcmp(source->tenant, source->stream->tenant) != 0) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -127,7 +122,7 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
                             bh_detail *detail) {
     struct bhi_load *load = calloc(1, sizeof *load);
     if (!load) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, CALL);
+        return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
     }
     load->array.dtype = (bh_dtype)what->dtype;
     load->array.rank = what->dimensions;
@@ -157,7 +152,7 @@ static bh_status start_load(struct bhi_file *file, struct bh_buffer *buffer,
 BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *given,
                                      bh_buffer **out_buffer, bh_detail *detail) {
     if (!out_buffer) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": out_buffer is NULL");
+        return BHI_FAIL(detail, CALL, BH_REASON_NULL, "out_buffer");
     }
     *out_buffer = NULL;
     bh_file_source all;
@@ -202,7 +197,7 @@ BH_API bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *
 
 BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
     if (!out_event) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_load_event: out_event is NULL");
+        return BHI_FAIL(detail, "bh_buffer_load_event", BH_REASON_NULL, "out_event");
     }
     *out_event = NULL;
     if (!BHI_LIVE(buffer) || !buffer->load) {
@@ -211,8 +206,8 @@ BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, b
                                          : "buffer is NULL or was released");
     }
     if (!bhi_handle_retain(&buffer->load->event->handle)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_buffer_load_event: the event was released too often");
+        return BHI_FAIL(detail, "bh_buffer_load_event", BH_REASON_ARGUMENT, "the event",
+                        .text = "was released too often");
     }
     *out_event = buffer->load->event;
     return BH_OK;
@@ -220,11 +215,9 @@ BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, b
 
 static bh_status check_loaded(const bh_buffer *buffer, const char *call, bh_detail *detail) {
     if (!BHI_LIVE(buffer)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: buffer is NULL or was released", call);
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "buffer");
     }
-    return buffer->load ? BH_OK
-                        : bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                                   "%s: the buffer is not from a file", call);
+    return buffer->load ? BH_OK : BHI_FAIL(detail, call, BH_REASON_NOT_FROM_FILE);
 }
 
 BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total,
@@ -235,8 +228,7 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
         return status;
     }
     if (!out_done || !out_total) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL", call,
-                        out_done ? "out_total" : "out_done");
+        return BHI_FAIL(detail, call, BH_REASON_NULL, out_done ? "out_total" : "out_done");
     }
     bh_context *context = buffer->context;
     if (bhi_context_forked(context)) {
@@ -271,7 +263,7 @@ BH_API bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_inf
     static const char call[] = "bh_buffer_array";
     bh_status status = check_loaded(buffer, call, detail);
     if (status == BH_OK && !out_info) {
-        status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_info is NULL", call);
+        status = BHI_FAIL(detail, call, BH_REASON_NULL, "out_info");
     }
     if (status == BH_OK) {
         status = bhi_layout_check(BHI_OURS(bh_array_info), out_info, call, "out_info", detail);

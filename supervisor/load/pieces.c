@@ -72,7 +72,7 @@ bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
     bh_status status = BH_OK;
     load->pieces = calloc(count, sizeof *load->pieces);
     if (!load->pieces) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     for (uint32_t i = 0; i < 2 && i < count && status == BH_OK; i++) {
         const uint64_t bytes =

@@ -91,7 +91,7 @@ static void start_zygote(bh_context *context, const char *driver) {
     struct bhi_zygote *zygote = bhi_zygote_start(context, driver);
     if (!zygote) {
         bh_detail why;
-        bhi_fail(&why, BH_NO_MEMORY, ENOMEM, "the driver's process (zygote) cannot be started");
+        BHI_FAIL(&why, "", BH_REASON_MEMORY, .place = "starting the driver's process (zygote)");
         bhi_context_lock(context);
         no_zygote(context, driver, &why, false);
         bhi_context_pump_unlock(context);
@@ -302,7 +302,7 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
     bh_detail why = zygote->failure;
     const bool mute = why.status == BH_OK || zygote->mute;
     if (why.status == BH_OK) {
-        bhi_fail(&why, BH_UNAVAILABLE, 0, "the driver's process (zygote) died while it started");
+        BHI_FAIL(&why, "", BH_REASON_PROCESS_DIED, "the driver's process (zygote)");
     }
     context->mute_starts = mute ? context->mute_starts + 1 : 0;
     /* An executable that has run before may be replaced at this moment: it is tried again. */
@@ -311,11 +311,9 @@ void bhi_assignment_zygote_failed(struct bhi_zygote *zygote) {
         char limits[200];
         const bool limited = bhi_limits_list(limits, sizeof limits) > 0;
         hopeless = true;
-        bhi_fail(&why, BH_UNAVAILABLE, 0,
-                 "the worker executable %.200s was started %u times and ended each time without "
-                 "a message%s%s" BHI_CORRECTION "%s",
-                 context->settings.worker_path, MUTE_STARTS, limited ? "; it is limited: " : "",
-                 limits, limited ? "raise the limits" : context->settings.worker_remedy);
+        BHI_FAIL(&why, "", BH_REASON_MUTE, context->settings.worker_path, .value = MUTE_STARTS,
+                 .text = limited ? limits : NULL,
+                 .advice = limited ? "raise the limits" : context->settings.worker_remedy);
     }
     no_zygote(context, zygote->requested, &why, hopeless);
     bhi_context_pump_unlock(context);

@@ -236,8 +236,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
         }
         if (zygote->start_deadline_ns <= now_ns) {
             bhi_context_lock(context);
-            bhi_fail(&zygote->failure, BH_UNAVAILABLE, 0,
-                     "the driver's process (zygote) was not ready in time");
+            BHI_FAIL(&zygote->failure, "", BH_REASON_LATE, "the driver's process (zygote)",
+                     .status = BH_UNAVAILABLE);
             bhi_context_unlock(context);
             lose_zygote(zygote);
         } else if (zygote->start_deadline_ns < look_again) {

@@ -86,7 +86,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     }
     struct bhi_worker *worker = calloc(1, sizeof *worker);
     if (!worker) {
-        bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "starting a worker");
+        BHI_FAIL(detail, "", BH_REASON_MEMORY, .place = "starting a worker");
         return NULL;
     }
     atomic_init(&worker->refs, 1);
@@ -138,7 +138,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
         bhi_room_hold(&worker->room, worker->doorbell);
     }
     if (error) {
-        bhi_fail(detail, BH_SYSTEM, -error, "starting a worker");
+        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "starting a worker", .sys_errno = -error);
         /* libzmq closes its descriptor later, which must not report an object that is freed now. */
         bhi_poller_unwatch(&context->poller, worker->channel.fd);
         bhi_poller_unwatch(&context->poller, worker->doorbell);

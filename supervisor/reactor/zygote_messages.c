@@ -89,8 +89,8 @@ static bool ready(struct bhi_zygote *zygote, const struct bhi_msg_zygote_ready *
     zygote->pidfd = pidfd;
     snprintf(zygote->driver, sizeof zygote->driver, "%s", message->driver);
     if (error) {
-        bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error,
-                 "the driver's process (zygote) cannot be watched");
+        BHI_FAIL(&zygote->failure, "", BH_REASON_UNREACHABLE, "the driver's process (zygote)",
+                 .sys_errno = -error, .text = "cannot be watched");
     } else {
         zygote->state = BHI_ZYGOTE_READY;
         zygote->context->has_had_zygote = true;
@@ -266,8 +266,8 @@ bool bhi_zygote_listen(struct bhi_zygote *zygote) {
     if (zygote->state == BHI_ZYGOTE_STARTING &&
         bhi_now_ns() - zygote->deaf_since_ns >= DEAF_START_NS) {
         bhi_context_lock(zygote->context);
-        bhi_fail(&zygote->failure, BH_UNAVAILABLE, EMFILE,
-                 "no descriptor is left for messages of the driver's process (zygote)");
+        BHI_FAIL(&zygote->failure, "", BH_REASON_UNREACHABLE, "the driver's process (zygote)",
+                 .sys_errno = EMFILE, .text = "has sent a message for which no descriptor is left");
         bhi_context_unlock(zygote->context);
         return false;
     }

@@ -5,8 +5,7 @@
 
 BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     if (!BHI_LIVE(stream)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_reset: stream is NULL or was released");
+        return BHI_FAIL(detail, "bh_stream_reset", BH_REASON_RELEASED, "stream");
     }
     bh_status status = bhi_context_check(stream->context, "bh_stream_reset", detail);
     if (status != BH_OK) {

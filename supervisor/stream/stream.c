@@ -63,7 +63,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     }
     struct bh_stream *stream = bhi_freelist_take(&freelist);
     if (!stream) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     *stream = (struct bh_stream){0};
     atomic_init(&stream->refs, 1);
@@ -108,7 +108,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
 BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *given,
                                   bh_stream **out_stream, bh_detail *detail) {
     if (!out_stream) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_stream_create: out_stream is NULL");
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_NULL, "out_stream");
     }
     *out_stream = NULL;
     bh_status status = bhi_context_check(context, "bh_stream_create", detail);
@@ -123,20 +123,17 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
         return status;
     }
     if (options->device && strlen(options->device) >= sizeof((struct bh_stream *)0)->device) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.device is longer than 47 bytes");
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_TOO_LONG, "options.device",
+                        .limit = 47);
     }
     if (options->tenant && strlen(options->tenant) >= BHI_TENANT) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.tenant is longer than %u bytes", BHI_TENANT - 1);
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_TOO_LONG, "options.tenant",
+                        .limit = BHI_TENANT - 1);
     }
     char driver[BHI_DRIVER_NAME];
     uint32_t device_index;
     if (options->device && !bhi_selector_parse(options->device, driver, &device_index)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.device '%s' is not DRIVER, DRIVER:INDEX, INDEX "
-                        "(bulkhead devices lists them) or \"any\"",
-                        options->device);
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_NO_SELECTOR, options->device);
     }
     all.deadline_ns = all.deadline_ns ? all.deadline_ns : DEFAULT_DEADLINE_NS;
     all.compile_deadline_ns =
@@ -145,25 +142,21 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
     all.memory_limit = bhi_given(all.memory_limit, DEFAULT_MEMORY);
     all.device_memory = bhi_given(all.device_memory, 0);
     if (options->memory_limit && options->memory_limit < MIN_MEMORY) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.memory_limit %llu is less than 64 MiB: no "
-                        "driver starts with that",
-                        (unsigned long long)options->memory_limit);
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_ARGUMENT, "options.memory_limit",
+                        .value = options->memory_limit, .limit = 64u << 20,
+                        .text = "is less than 64 MiB: no driver starts with that");
     }
     if (options->processor > MOST_PROCESSORS) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.processor is %u, over %u", options->processor,
-                        MOST_PROCESSORS);
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_OVER, "options.processor",
+                        .value = options->processor, .limit = MOST_PROCESSORS);
     }
     if (options->nice > MOST_NICE) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.nice is %llu, over %u",
-                        (unsigned long long)options->nice, MOST_NICE);
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_OVER, "options.nice",
+                        .value = options->nice, .limit = MOST_NICE);
     }
     if ((uint32_t)options->isolation > BH_ISOLATION_SUBMISSION) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_create: options.isolation %u is not a bh_isolation",
-                        (unsigned)options->isolation);
+        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_UNKNOWN_VALUE, "options.isolation",
+                        .value = (uint64_t)options->isolation, .text = "bh_isolation");
     }
     status = bhi_stream_make(context, options, BHI_WORKER_DEVICE, out_stream, "bh_stream_create",
                              detail);
@@ -195,7 +188,7 @@ static bh_status wait_ready(bh_stream *stream, uint64_t deadline_ns, const char 
         bh_detail trouble = stream->core.trouble;
         bhi_context_pump_unlock(context);
         if (closed) {
-            return bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call);
+            return BHI_FAIL(detail, call, BH_REASON_DESTROYED);
         }
         if (state == BHI_STREAM_SERVED) {
             return BH_OK;
@@ -231,8 +224,7 @@ static bh_status await_ready(bh_stream *stream, uint64_t deadline_ns, const char
 
 BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
     if (!BHI_LIVE(stream)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_stream_wait_ready: stream is NULL or was released");
+        return BHI_FAIL(detail, "bh_stream_wait_ready", BH_REASON_RELEASED, "stream");
     }
     bh_context *context = stream->context;
     if (bhi_context_forked(context)) {

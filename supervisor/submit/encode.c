@@ -30,7 +30,7 @@ static const char *place_of(struct bhi_encoder *encoder) {
 }
 
 static bh_status no_memory(struct bhi_encoder *encoder) {
-    return bhi_fail(encoder->detail, BH_NO_MEMORY, ENOMEM, "%s", encoder->call);
+    return BHI_FAIL(encoder->detail, encoder->call, BH_REASON_MEMORY);
 }
 
 void *bhi_encode_append(struct bhi_payload *payload, uint64_t bytes) {

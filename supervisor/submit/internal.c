@@ -29,7 +29,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
     struct bhi_payload *payload =
         bhi_payload_start(stream, 1, sizeof *payload->record + internal->size);
     if (!payload) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
+        return BHI_FAIL(detail, internal->call, BH_REASON_MEMORY);
     }
     memcpy(bhi_encode_append(payload, internal->size), internal->command, internal->size);
     payload->submission.deadline_ns = internal->deadline_ns;
@@ -50,7 +50,7 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
         ((internal->source && !payload->source) ||
          (internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||
          (internal->fills && !bhi_encode_use(payload, internal->fills, false, true, true)))) {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", internal->call);
+        status = BHI_FAIL(detail, internal->call, BH_REASON_MEMORY);
     }
     return bhi_payload_finish(payload, status, &internal->after, internal->after ? 1 : 0, 0,
                               internal->call, out_event, detail);
@@ -69,7 +69,7 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     struct bhi_payload *payload =
         bhi_payload_start(stream, 1, sizeof *payload->record + sizeof command);
     if (!payload) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+        return BHI_FAIL(detail, copy->call, BH_REASON_MEMORY);
     }
     memcpy(bhi_encode_append(payload, sizeof command), &command, sizeof command);
     payload->submission.deadline_ns =
@@ -84,7 +84,7 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     if (status == BH_OK && (!bhi_encode_use(payload, copy->src, true, false, false) ||
                             !bhi_encode_use(payload, copy->dst, copy->reads_target, true,
                                             whole && !copy->reads_target))) {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", copy->call);
+        status = BHI_FAIL(detail, copy->call, BH_REASON_MEMORY);
     }
     if (content->device) {
         payload->submission.event->content_of = content->device->written_by;
@@ -97,7 +97,7 @@ bh_status bhi_internal_submit_marker(struct bh_stream *stream, const char *call,
                                      struct bh_event **out_event, bh_detail *detail) {
     struct bhi_payload *payload = bhi_payload_start(stream, 0, sizeof *payload->record);
     if (!payload) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     /* From its turn on, so it may wait for any time. What is behind it waits for it, and nobody can
      * cancel it (E9). */

@@ -54,8 +54,7 @@ bh_status bhi_payload_enter(struct bhi_payload *payload, const char *call, bh_de
     bhi_context_lock(context);
     event->id = bhi_context_new_id(context);
     event->verdict.submitted_ns = bhi_now_ns();
-    return context->closed ? bhi_fail(detail, BH_CLOSED, 0, "%s: the context was destroyed", call)
-                           : BH_OK;
+    return context->closed ? BHI_FAIL(detail, call, BH_REASON_DESTROYED) : BH_OK;
 }
 
 bh_status bhi_payload_finish(struct bhi_payload *payload, bh_status status, bh_event *const *waits,
@@ -66,7 +65,7 @@ bh_status bhi_payload_finish(struct bhi_payload *payload, bh_status status, bh_e
     bh_context *context = event->context;
     submission->code = payload_code(payload);
     if (status == BH_OK && !bhi_submission_depend(submission, waits, wait_count)) {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        status = BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     if (status != BH_OK) {
         bhi_submission_abandon(submission);

@@ -54,8 +54,8 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
     }
     if (bhi_event_await(event, deadline_ns) != BH_OK) {
         bh_event_release(event);
-        return bhi_fail(detail, BH_TIMEOUT, 0,
-                        "bh_kernel_reflect: the kernel was not compiled in time");
+        return BHI_FAIL(detail, "bh_kernel_reflect", BH_REASON_LATE, "the kernel",
+                        .subject = BH_SUBJECT_KERNEL);
     }
     status = event->verdict.status;
     if (status != BH_OK) {
@@ -75,7 +75,7 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
         bool lost;
         bool known = knows(stream, kernel, &lost);
         if (lost) {
-            return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
+            return BHI_FAIL(detail, "bh_kernel_reflect", BH_REASON_MEMORY);
         }
         if (!known) {
             return BH_PENDING;
@@ -92,7 +92,7 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
 static bh_status remember(struct bh_kernel *kernel, const bh_kernel_info *info, bh_detail *detail) {
     bh_kernel_info *declared = malloc(sizeof *declared);
     if (!declared) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_kernel_reflect");
+        return BHI_FAIL(detail, "bh_kernel_reflect", BH_REASON_MEMORY);
     }
     *declared = *info;
     bhi_context_lock(kernel->context);
@@ -119,7 +119,7 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
                                    bh_kernel_info *out_info, bh_detail *detail) {
     static const char call[] = "bh_kernel_reflect";
     if (!out_info) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: out_info is NULL", call);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_info");
     }
     if (bhi_callback_check(call, detail) != BH_OK) {
         return BH_IN_CALLBACK;
@@ -131,7 +131,7 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
     }
     bh_kernel_info *ours = calloc(1, sizeof *ours);
     if (!ours) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     status = reflect(kernel, stream, timeout_ns, ours, detail);
     if (status == BH_OK) {

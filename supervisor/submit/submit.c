@@ -28,32 +28,30 @@
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
                             bh_detail *detail) {
     if (!info) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: info is NULL");
+        return BHI_FAIL(detail, "bh_submit", BH_REASON_NULL, "info");
     }
     if (info->flags & ~(uint64_t)BH_SUBMIT_TIMED) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_submit: info.flags 0x%llx has an unknown bit",
-                        (unsigned long long)info->flags);
+        return BHI_FAIL(detail, "bh_submit", BH_REASON_UNKNOWN_BIT, "info.flags",
+                        .value = info->flags);
     }
     if (info->command_count && !info->commands) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_submit: commands is NULL, command_count %u", info->command_count);
+        return BHI_FAIL(detail, "bh_submit", BH_REASON_NULL, "commands");
     }
     if (info->command_count > BHI_MAX_COMMANDS) {
-        return bhi_fail(detail, BH_TOO_LARGE, 0, "bh_submit: more than %u commands",
-                        BHI_MAX_COMMANDS);
+        return BHI_FAIL(detail, "bh_submit", BH_REASON_TOO_LARGE, "info.command_count",
+                        .value = info->command_count, .limit = BHI_MAX_COMMANDS);
     }
     if (info->wait_count && !info->waits) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_submit: waits is NULL");
+        return BHI_FAIL(detail, "bh_submit", BH_REASON_NULL, "waits");
     }
     for (uint32_t i = 0; i < info->wait_count; i++) {
         if (!BHI_LIVE(info->waits[i])) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_submit: waits[%u] is NULL or was released", i);
+            return BHI_FAIL(detail, "bh_submit", BH_REASON_RELEASED, "waits", .indexed = true,
+                            .index = i);
         }
         if (info->waits[i]->context != stream->context) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "bh_submit: waits[%u] belongs to another context", i);
+            return BHI_FAIL(detail, "bh_submit", BH_REASON_OTHER_CONTEXT, "waits", .indexed = true,
+                            .index = i);
         }
     }
     return BH_OK;
@@ -80,7 +78,7 @@ static bh_status submit_once(const char *call, bool many, bh_stream *stream,
     struct bhi_payload *payload =
         bhi_payload_start(stream, prepare ? 1 : info->command_count, FIRST_CAPACITY);
     if (!payload) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
     struct bhi_submission *submission = &payload->submission;
     struct bhi_encoder encoder = {
@@ -102,9 +100,9 @@ static bh_status submit_once(const char *call, bool many, bh_stream *stream,
         status = bhi_encode_command(&encoder, &info->commands[i], stream->context);
     }
     if (status == BH_OK && payload->record->size > BHI_LANE_MAX_RECORD) {
-        status = bhi_fail(detail, BH_TOO_LARGE, 0,
-                          "%s: %llu bytes encoded, over the limit of %u: split it", call,
-                          (unsigned long long)payload->record->size, BHI_LANE_MAX_RECORD);
+        status = BHI_FAIL(detail, call, BH_REASON_TOO_LARGE, "the encoded submission",
+                          .value = payload->record->size, .limit = BHI_LANE_MAX_RECORD,
+                          .advice = "split it");
     }
     submission->abortable = payload->kernel_count > 0;
     for (uint32_t i = 0; i < payload->kernel_count; i++) {
@@ -129,12 +127,12 @@ static bh_status make_wanted(struct bh_stream *stream, struct bhi_replicas *repl
         outdated += replicas->made[i].mover == made.mover;
     }
     if (outdated == MOST_TRIES) {
-        status = bhi_fail(detail, BH_UNAVAILABLE, 0,
-                          "%s: a buffer could not move to the device of stream %s: other streams "
-                          "write it all the time",
-                          call, stream->core.name);
+        status = BHI_FAIL(detail, call, BH_REASON_BUSY, stream->core.name,
+                          .text = "a buffer could not move to the device of the stream: other "
+                                  "streams write it all the time",
+                          .place = stream->core.name);
     } else if (!BHI_ARRAY_RESERVE(replicas->made, replicas->capacity, replicas->count + 1)) {
-        status = bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "%s", call);
+        status = BHI_FAIL(detail, call, BH_REASON_MEMORY);
     } else {
         status = bhi_replicate(stream, &made, call, detail);
     }
@@ -168,7 +166,7 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
 
 static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *detail) {
     if (!BHI_LIVE(stream)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: stream is NULL or was released", call);
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "stream");
     }
     return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
 }
@@ -207,7 +205,7 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
         return status;
     }
     if (!groups) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_launch: groups is NULL");
+        return BHI_FAIL(detail, "bh_launch", BH_REASON_NULL, "groups");
     }
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
@@ -226,15 +224,14 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
 bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
                              bh_event **out_event, bh_detail *detail) {
     if (!BHI_LIVE(kernel)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: kernel is NULL or was released", call);
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "kernel");
     }
     bh_status status = check_stream(call, stream, detail);
     if (status != BH_OK) {
         return status;
     }
     if (kernel->context != stream->context) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: kernel and stream belong to different contexts", call);
+        return BHI_FAIL(detail, call, BH_REASON_OTHER_CONTEXT, "kernel");
     }
     const bh_submit_info info = {.struct_size = sizeof info};
     return submit(call, false, stream, &info, kernel, out_event, detail);

@@ -60,8 +60,8 @@ static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint6
     struct bh_event *copied = piece->copied;
     bh_status status = bhi_event_await(copied, deadline_ns);
     if (status != BH_OK) {
-        return bhi_fail(detail, status, 0, "%s: the copy of event %llu has not ended", t->call,
-                        (unsigned long long)copied->id);
+        return BHI_FAIL(detail, t->call, BH_REASON_PENDING, .status = status,
+                        .text = "the copy of event", .value = copied->id);
     }
     if (bhi_event_state(copied) == BH_EVENT_POISONED) {
         return bhi_event_report(copied, detail, t->call,
@@ -148,10 +148,11 @@ static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const 
     if (status == BH_OK) {
         status = bhi_event_await(turn, deadline_ns);
         if (status != BH_OK) {
-            bhi_fail(
-                detail, status, 0,
-                "%s: the copy waited for its turn on stream %s, which was busy until the timeout",
-                call, home->core.name);
+            BHI_FAIL(
+                detail, call, BH_REASON_BUSY, home->core.name, .status = status,
+                .text =
+                    "the copy waited for its turn on the stream, which was busy until the timeout",
+                .place = home->core.name);
         } else if (bhi_event_state(turn) == BH_EVENT_POISONED) {
             status = bhi_event_report(turn, detail, call, "the stream cannot run the copy: event");
         }
@@ -163,14 +164,11 @@ static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const 
 static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
                              uint64_t size, const char *what, bh_detail *detail) {
     if (!BHI_LIVE(buffer) || (!bytes && size)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s", what,
-                        BHI_LIVE(buffer) ? "bytes is NULL" : "buffer is NULL or was released");
+        return BHI_FAIL(detail, what, BHI_DEAD(buffer, "bytes"));
     }
     if (offset > buffer->size || size > buffer->size - offset) {
-        return bhi_fail(
-            detail, BH_INVALID_ARGUMENT, 0,
-            "%s: offset %llu and size %llu reach past the end of the buffer of %llu bytes", what,
-            (unsigned long long)offset, (unsigned long long)size, (unsigned long long)buffer->size);
+        return BHI_FAIL(detail, what, BH_REASON_PAST_END, "size", .value = offset,
+                        .limit = buffer->size, .text = "buffer");
     }
     return BH_OK;
 }

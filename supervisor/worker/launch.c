@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CREATE "bh_context_create"
+
 #ifndef BHI_INSTALLED_WORKER
 #error "BHI_INSTALLED_WORKER must name the installed bulkhead-worker"
 #endif
@@ -109,17 +111,6 @@ bool bhi_spawn_is_of_file(int error) {
            error == EISDIR || error == ELOOP || error == ELIBBAD || error == EPERM;
 }
 
-bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
-                         const char *remedy, int error) {
-    bh_status status =
-        bhi_fail(detail, BH_UNAVAILABLE, 0, "%.150s%.200s cannot be run: %s" BHI_CORRECTION "%s",
-                 prefix, path, strerror(error), remedy);
-    if (detail) {
-        detail->sys_errno = error;
-    }
-    return status;
-}
-
 static bh_status check_parent(const char *parent, bh_detail *detail) {
     if (strlen(parent) > BHI_RUNTIME_PARENT_MOST) {
         return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
@@ -128,20 +119,17 @@ static bh_status check_parent(const char *parent, bh_detail *detail) {
                         BHI_RUNTIME_PARENT_MOST, parent);
     }
     if (!bhi_text_is_line(parent)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: options.runtime_dir is not UTF-8, or has control "
-                        "characters");
+        return BHI_FAIL(detail, CREATE, BH_REASON_NOT_TEXT, "options.runtime_dir");
     }
     if (access(parent, W_OK | X_OK) != 0) {
-        return bhi_fail(detail, BH_SYSTEM, errno,
-                        "bh_context_create: the runtime folder %s cannot be written (set "
-                        "options.runtime_dir or XDG_RUNTIME_DIR)",
-                        parent);
+        return BHI_FAIL(detail, CREATE, BH_REASON_FOLDER, parent, .sys_errno = errno,
+                        .text = "cannot be written",
+                        .advice = "set options.runtime_dir or XDG_RUNTIME_DIR");
     }
     BHI_AUTO_FD folder = bhi_runtime_parent_open(parent);
     if (folder < 0 && folder != -EPERM) {
-        return bhi_fail(detail, BH_SYSTEM, -folder,
-                        "bh_context_create: the runtime folder %s cannot be opened", parent);
+        return BHI_FAIL(detail, CREATE, BH_REASON_FOLDER, parent, .sys_errno = -folder,
+                        .text = "cannot be opened");
     }
     if (folder < 0) {
         struct stat status = {0};
@@ -170,21 +158,16 @@ bh_status bhi_spawn_paths(const bh_context_options *options, struct bhi_context_
     out->runtime_parent =
         strdup(options->runtime_dir ? options->runtime_dir : bhi_runtime_parent());
     if (!out->worker_path || !out->warden_path || !out->runtime_parent) {
-        return bhi_fail(detail, BH_NO_MEMORY, ENOMEM, "bh_context_create");
+        return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
     if (access(out->worker_path, X_OK) != 0 || !is_file(out->worker_path)) {
-        return chosen ? bhi_fail(detail, BH_UNAVAILABLE, errno,
-                                 "bh_context_create: the worker executable %s cannot be run (%s "
-                                 "names it: correct or unset it)",
-                                 out->worker_path, chosen)
-                      : bhi_fail(detail, BH_UNAVAILABLE, errno,
-                                 "bh_context_create: the worker executable %s cannot be run (set "
-                                 "options.worker_path or BULKHEAD_WORKER)",
-                                 out->worker_path);
+        return BHI_FAIL(detail, CREATE, BH_REASON_NO_PROGRAM, out->worker_path,
+                        .text = "the worker executable ", .sys_errno = errno,
+                        .advice = out->worker_remedy);
     }
     if (access(out->warden_path, X_OK) != 0 || !is_file(out->warden_path)) {
-        return bhi_spawn_fail(detail, "bh_context_create: ", out->warden_path, BHI_WARDEN_REMEDY,
-                              errno);
+        return BHI_FAIL(detail, CREATE, BH_REASON_NO_PROGRAM, out->warden_path, .sys_errno = errno,
+                        .advice = BHI_WARDEN_REMEDY);
     }
     return check_parent(out->runtime_parent, detail);
 }

@@ -18,10 +18,6 @@ bh_status bhi_spawn_paths(const bh_context_options *options, struct bhi_context_
  * descriptor 3, default signals and a clean environment. Returns its pidfd (the pid cannot have
  * been reused: it waits for its first message) or -errno. */
 int bhi_spawn(const char *path, const char *mode, int socket, pid_t *out_pid);
-/* Writes into |detail| that the file at |path|, which |prefix| introduces, cannot be run, because of
- * |error|, and what to do. */
-bh_status bhi_spawn_fail(bh_detail *detail, const char *prefix, const char *path,
-                         const char *remedy, int error);
 /* Returns true if this error of execve is about the file, not about missing resources. */
 bool bhi_spawn_is_of_file(int error);
 /* Kills a child and waits for its end; closes the pidfd. */

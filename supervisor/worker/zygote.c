@@ -106,9 +106,10 @@ bool bhi_zygote_lacks_program(struct bhi_zygote *zygote, bool worker, int error)
     const struct bhi_context_settings *settings = &zygote->context->settings;
     if (bhi_spawn_is_of_file(error)) {
         zygote->no_program = true;
-        bhi_spawn_fail(&zygote->failure, worker ? "the worker executable " : "",
-                       worker ? settings->worker_path : settings->warden_path,
-                       worker ? settings->worker_remedy : BHI_WARDEN_REMEDY, error);
+        BHI_FAIL(&zygote->failure, "", BH_REASON_NO_PROGRAM,
+                 worker ? settings->worker_path : settings->warden_path,
+                 .text = worker ? "the worker executable " : NULL, .sys_errno = error,
+                 .advice = worker ? settings->worker_remedy : BHI_WARDEN_REMEDY);
     }
     return zygote->no_program;
 }
@@ -224,8 +225,8 @@ struct bhi_zygote *bhi_zygote_start(bh_context *context, const char *driver) {
         zygote->state = BHI_ZYGOTE_LOST;
     } else if ((error = launch(zygote)) != 0) {
         if (!zygote->no_program) {
-            bhi_fail(&zygote->failure, BH_UNAVAILABLE, -error, "starting %s",
-                     context->settings.warden_path);
+            BHI_FAIL(&zygote->failure, "", BH_REASON_START, context->settings.warden_path,
+                     .sys_errno = -error);
         }
         zygote->mute = error == -EPIPE || error == -ECONNRESET;
         zygote->state = BHI_ZYGOTE_LOST;

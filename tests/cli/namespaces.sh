@@ -56,7 +56,7 @@ refused lxc namespaces "$contained" "a filter that lets the container make names
 # Of a context, for which there are no checks.
 denied podman unknown doctor
 ends 3
-says "futex_waitv is missing: $contained; to allow it: $option ("
+says "futex_waitv (Function not implemented): $contained; to allow it: $option ("
 says_not 'run bulkhead doctor'
 
 # The profile for containers: what refuses goes, what a sandbox needs comes, the rest stays.

@@ -377,7 +377,7 @@ for subcommand in "run $SHADERS/saxpy.spv --groups 1" "inspect $SHADERS/saxpy.sp
     # shellcheck disable=SC2086 # words
     BULKHEAD_WORKER=$folder/none cli $subcommand
     expect_status 3
-    expect_stderr "the worker executable $folder/none cannot be run (BULKHEAD_WORKER names it: correct or unset it)"
+    expect_stderr "the worker executable $folder/none cannot be run: No such file or directory; to correct it: set BULKHEAD_WORKER"
     expect_stderr "No such file or directory (UNAVAILABLE)"
     if grep -q "reset the stream" .stderr; then fail "what cannot help"; else passed=$((passed + 1)); fi
 done

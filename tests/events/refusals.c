@@ -73,7 +73,7 @@ static void foreign_objects_are_refused(void) {
     bh_event *event = NULL;
     bh_detail detail;
     BHT_EQ(bh_kernel_prepare(f.kernel, s.b, &event, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "different contexts");
+    BHT_STR_HAS(detail.message, "another context");
     BHT_TRUE(!event);
     size_t index;
     /* Waiting for events of several contexts is fine: nothing depends on it. */
@@ -108,7 +108,7 @@ static void holes_in_waits_and_empty_submissions_are_refused(void) {
                             .wait_count = 1};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "waits is NULL");
     info = (bh_submit_info){.struct_size = sizeof(bh_submit_info), .command_count = 1};
-    refuses(s.b, &info, BH_INVALID_ARGUMENT, "commands is NULL, command_count 1");
+    refuses(s.b, &info, BH_INVALID_ARGUMENT, "commands is NULL");
     size_t index;
     BHT_EQ(bh_event_wait_any(waits, 3, 0, &index), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_event_wait_any(NULL, 3, 0, &index), BH_INVALID_ARGUMENT);

@@ -39,5 +39,15 @@ expect 1 "core/stream.h:2: 'bool ready, told;' is now 'a flag that says what it 
 holds core/stream.h 'const bool told = true;'
 expect 0 "" "a variable"
 
+holds core/stream.c "bool f(const char *m) { return strstr(m, \"worker\"); }"
+expect 1 "core/stream.c:1: it decides by words: use a reason (base/reason.def), or say in scripts/check-words whose text this is" "words of ours"
+holds core/stream.c "bool f(const char *message) { return !strncmp(message, \"w\", 1); }"
+expect 1 "core/stream.c:1: it decides by words: use a reason (base/reason.def), or say in scripts/check-words whose text this is" "a prefix of ours"
+rm "$folder/core/stream.c"
+holds ipc/refusal.c "int x;"
+expect 1 "scripts/check-words: ipc/refusal.c looks into no text any more" "a file that looks no more"
+holds ipc/refusal.c "bool f(const char *m) { return strstr(m, \"Seccomp\"); }"
+holds tests/core/test.c "bool f(const char *m) { return strstr(m, \"worker\"); }"
+expect 0 "" "texts of others, and tests"
 ends 2 "an argument" "$folder/scripts/check-words" more
 [ $failed -eq 0 ]

@@ -240,7 +240,7 @@ static void who_is_told(void) {
     options.specializations = many;
     options.specialization_count = 257;
     expect_says(bh_kernel_create_spirv(context, module, 64, &options, &k, &detail),
-                BH_INVALID_ARGUMENT, "bh_kernel_create_spirv: ", "257 is over 256");
+                BH_INVALID_ARGUMENT, "bh_kernel_create_spirv: ", "257, over 256");
 
     BHT_EQ(bh_kernel_prepare(square, stream, &ended, NULL), BH_OK);
     fx_expect(ended, BH_OK);
@@ -303,7 +303,7 @@ static void submissions(void) {
                        .binding_count = 1};
     bh_submit_info info = {.struct_size = sizeof info, .command_count = 1};
     BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "commands is NULL, command_count 1");
+    BHT_STR_HAS(detail.message, "commands is NULL");
     info = (bh_submit_info){.struct_size = sizeof(bh_submit_info),
                             .commands = &good,
                             .command_count = 1,

@@ -60,7 +60,7 @@ static void no_regular_file(void) {
             bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "bh_buffer_from_file: ");
             BHT_EQ(detail.reason, strstr(cases[i].words, ", not a regular file")
                                       ? BH_REASON_NOT_REGULAR
-                                      : BH_REASON_NONE);
+                                      : BH_REASON_FILE);
             BHT_STR_HAS(detail.message,
                         format == BH_FILE_SAFETENSORS ? ", tensor 't': " : cases[i].words);
             if (cases[i].error) {

@@ -20,26 +20,64 @@ static const char *const sentences[] = {
     [BH_REASON_NOT_REGULAR] = "NAME: TEXT",
     [BH_REASON_NOT_SPIRV] = "not SPIR-V, but text that begins \"TEXT\" (7 bytes)",
     [BH_REASON_SELECTOR] = "no device matches 'NAME'; the devices are:TEXT",
-    [BH_REASON_SELECTOR_SEVERAL] = "'NAME' matches more than one device:TEXT",
     [BH_REASON_NULL] = "NAME is NULL",
     [BH_REASON_RELEASED] = "NAME is NULL or was released",
     [BH_REASON_OTHER_CONTEXT] = "NAME belongs to another context",
     [BH_REASON_FORKED] = "the context belongs to the parent process",
     [BH_REASON_DESTROYED] = "the context was destroyed",
     [BH_REASON_CALLBACK] = "a callback must not block",
-    [BH_REASON_MEMORY] = "out of memory",
+    [BH_REASON_MEMORY] = "out of memory (Cannot allocate memory)",
     [BH_REASON_SYSTEM_CALL] = "NAME",
     [BH_REASON_OVER] = "NAME is 7, over 5000000",
     [BH_REASON_ZERO] = "NAME is 0",
     [BH_REASON_UNKNOWN_BIT] = "NAME 0x7 has an unknown bit",
     [BH_REASON_UNKNOWN_VALUE] = "NAME 7 is not a TEXT",
-    [BH_REASON_CUT_SHORT] = "NAME is not a whole SPIR-V module: it has 7 bytes, and a module has "
+    [BH_REASON_CUT_SHORT] = "not a whole SPIR-V module: it has 7 bytes, and a module has "
                             "at least 5000000, a multiple of 4; it was probably cut short",
     [BH_REASON_COMPILER_KILLED] = "the compiler was killed from outside (TEXT)",
     [BH_REASON_COMPILER_CRASHED] = "the compiler crashed (TEXT)",
     [BH_REASON_FILE] = "NAME: TEXT",
     [BH_REASON_HEADER_LATE] = "its header was not parsed in time",
     [BH_REASON_REFUSED] = "NAME (Success): TEXT",
+    [BH_REASON_SELECTOR_SEVERAL] = "'NAME' matches more than one device:TEXT",
+    [BH_REASON_DRIVER_ABSENT] = "driver not present: TEXT",
+    [BH_REASON_NO_DRIVER] = "no known Vulkan driver is present (TEXT)",
+    [BH_REASON_DRIVER_BROKEN] = "cannot load driver NAME: TEXT",
+    [BH_REASON_NO_PROGRAM] = "TEXTNAME cannot be run",
+    [BH_REASON_START] = "NAME cannot be started",
+    [BH_REASON_MUTE] = "the worker executable NAME was started 7 times and ended each time without "
+                       "a message; it is limited: TEXT",
+    [BH_REASON_PROCESS_DIED] = "NAME died while it started",
+    [BH_REASON_OPENER] = "the process that opens files (NAME) TEXT",
+    [BH_REASON_OPEN_LATE] = "NAME: it could not be opened in time",
+    [BH_REASON_DESCRIPTORS] = "TEXT needs 7 free file descriptors, but only 5000000 are free",
+    [BH_REASON_HARD_LIMIT] = "a worker needs 7 file descriptors, but the hard limit is 5000000",
+    [BH_REASON_SHARED_FILES] = "a worker and the host share 7 bytes",
+    [BH_REASON_TOO_LONG] = "NAME is longer than 5000000 bytes",
+    [BH_REASON_NOT_TEXT] = "NAME is not UTF-8, or has control characters",
+    [BH_REASON_EMPTY] = "NAME is empty",
+    [BH_REASON_CANCELLED] = "cancelled",
+    [BH_REASON_ARGUMENT] = "NAME TEXT",
+    [BH_REASON_OUTSIDE] = "NAME 7 is outside the TEXT of 5000000 bytes",
+    [BH_REASON_PAST_END] = "offset 7 and size reach past the end of the TEXT of 5000000 bytes",
+    [BH_REASON_TOO_LARGE] = "NAME is 7, over the limit of 5000000",
+    [BH_REASON_NO_ROOM] =
+        "7 bytes are more than the machine, or this process's cgroup, has available",
+    [BH_REASON_BYTES] = "7 bytes",
+    [BH_REASON_PENDING] = "TEXT 7 has not ended",
+    [BH_REASON_IMPOSSIBLE] = "NAME: TEXT gave an impossible answer",
+    [BH_REASON_NOT_FROM_FILE] = "the buffer is not from a file",
+    [BH_REASON_LATE] = "NAME was not ready in time",
+    [BH_REASON_DIED] = "NAME has died",
+    [BH_REASON_UNREACHABLE] = "NAME TEXT",
+    [BH_REASON_FOLDER] = "the runtime folder NAME TEXT",
+    [BH_REASON_NO_SELECTOR] =
+        "NAME is not DRIVER, DRIVER:INDEX, INDEX (bulkhead devices lists them) or 'any'",
+    [BH_REASON_DEVICE_MEMORY] = "7 bytes of device memory were asked for; TEXT",
+    [BH_REASON_REMOTE] = "the buffer is in device memory, which has no host pointer",
+    [BH_REASON_UNSHARED] = "memory of the device NAME cannot be shared between processes",
+    [BH_REASON_BUSY] = "TEXT",
+    [BH_REASON_COMPILING] = "NAME is being compiled",
 };
 #define REASONS BHT_COUNT(sentences)
 
@@ -68,7 +106,8 @@ static void each_reason_has_its_sentence(void) {
         BHT_EQ(detail.status, status);
         BHT_EQ(detail.reason, reason);
         BHT_STR_EQ(detail.subject_name, "NAME");
-        BHT_TRUE(detail.value == 7 && detail.limit == 5000000 && detail.sys_errno == 0);
+        BHT_TRUE(detail.value == 7 && detail.limit == 5000000);
+        BHT_EQ(detail.sys_errno, reason == BH_REASON_MEMORY ? ENOMEM : 0);
         BHT_TRUE(reason == BH_REASON_NONE || status != BH_OK);
         BHT_EQ(BHI_FAIL(NULL, "bh_call", reason), status);
     }
@@ -91,7 +130,10 @@ static void a_worker_gives_few_reasons(void) {
                    i == BH_REASON_NONE ||
                        (i == BH_REASON_ENTRY_POINT && status == BH_INVALID_KERNEL) ||
                        (i == BH_REASON_WORKGROUPS && status == BH_LIMIT_EXCEEDED) ||
-                       (i == BH_REASON_REFUSED && status == BH_UNSUPPORTED));
+                       (i == BH_REASON_REFUSED && status == BH_UNSUPPORTED) ||
+                       ((i == BH_REASON_DRIVER_ABSENT || i == BH_REASON_NO_DRIVER ||
+                         i == BH_REASON_DRIVER_BROKEN) &&
+                        status == BH_NO_DEVICE));
         }
     }
 }
@@ -102,8 +144,10 @@ static void a_call_says_more(void) {
     BHT_STR_EQ(detail.message, "bh_call: waits[3] is NULL or was released");
     BHT_STR_EQ(detail.subject_name, "waits[3]");
     BHT_EQ(detail.subject, BH_SUBJECT_ARGUMENT);
-    BHI_FAIL(&detail, "", BH_REASON_MEMORY, .sys_errno = ENOENT);
-    BHT_STR_EQ(detail.message, "out of memory: No such file or directory");
+    BHI_FAIL(&detail, "", BH_REASON_DESTROYED, .sys_errno = ENOENT);
+    BHT_STR_EQ(detail.message, "the context was destroyed: No such file or directory");
+    BHI_FAIL(&detail, "", BH_REASON_MEMORY);
+    BHT_EQ(detail.sys_errno, ENOMEM);
     BHT_EQ(detail.subject, BH_SUBJECT_NONE);
     BHT_EQ(BHI_FAIL(&detail, "c", BH_REASON_FILE, "f\x1b", .subject = BH_SUBJECT_KERNEL,
                     .status = BH_SYSTEM, .place = "p"),

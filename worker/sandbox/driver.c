@@ -2,6 +2,7 @@
 #include "worker/sandbox/driver.h"
 
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/limits.h"
 #include "ipc/refusal.h"
 
@@ -481,9 +482,8 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
             return refuse_name(name, failure);
         }
         if (find(driver, info, seen[0], sizeof seen[0]) != 0) {
-            return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
-                                       "driver not present: %s" BHI_CORRECTION "%s", seen[0],
-                                       correction(info, what));
+            return BHI_ERROR(failure, BH_REASON_DRIVER_ABSENT, info->name, .text = seen[0],
+                             .advice = correction(info, what));
         }
         return 0;
     }
@@ -493,9 +493,9 @@ int bhi_driver_pick(struct bhi_driver *driver, const char *name, struct bhi_erro
             return 0;
         }
     }
-    return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
-                               "no known Vulkan driver is present (%s; %s)" BHI_CORRECTION "%s",
-                               seen[0], seen[1], correction(NULL, what));
+    char both[sizeof seen];
+    bhi_format(both, sizeof both, "%s; %s", seen[0], seen[1]);
+    return BHI_ERROR(failure, BH_REASON_NO_DRIVER, .text = both, .advice = correction(NULL, what));
 }
 
 /* Returns the number of threads of this process, or -errno. Needs the host's /proc. */
@@ -522,8 +522,8 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     driver->handle = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (!driver->handle) {
         char limit[BHI_LIMIT_TEXT];
-        return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "cannot load driver %s: %s%s",
-                                   driver->info->name, dlerror(), bhi_limit_address_space(limit));
+        return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, driver->info->name, .text = dlerror(),
+                         .sys_errno = *bhi_limit_address_space(limit) ? ENOMEM : 0);
     }
     if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
         !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {
