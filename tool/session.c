@@ -62,6 +62,7 @@ static bool is_about_machine(const bh_detail *detail) {
     switch (detail ? detail->reason : BH_REASON_NONE) {
     case BH_REASON_REFUSED:
     case BH_REASON_DRIVER_ABSENT:
+    case BH_REASON_DRIVER_BROKEN:
     case BH_REASON_NO_DRIVER:
     case BH_REASON_NO_PROGRAM:
     case BH_REASON_MUTE:
