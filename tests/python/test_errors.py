@@ -278,7 +278,7 @@ def test_options_of_a_stream(ctx, options, says):
             ctx.stream(processor=wrong)
     with pytest.raises(bh.InvalidType, match="name: a text"):
         ctx.stream(name=5)
-    with pytest.raises(bh.InvalidArgument, match="Context: spares: -1 is not from 0 to 4294967295"):
+    with pytest.raises(bh.InvalidArgument, match="Context: spares: -1 is not from 0 to 18446744073709551615"):
         bh.Context(spares=-1)
     with pytest.raises(bh.InvalidArgument, match="options.spare_kernels is 33, over 32"):
         bh.Context(spare_kernels=33)
