@@ -179,7 +179,7 @@ static void measure_guarding(struct bench *b) {
         struct bhi_error error;
         const uint64_t start = bench_now_ns();
         if (!bhi_guard(code, words, &options, &guarded, &error)) {
-            bench_die("guarding %zu bytes: %s", words * 4, error.text);
+            bench_die("guarding %zu bytes: %s", words * 4, bhi_error_line(&error));
         }
         samples[round] = bench_now_ns() - start;
         loops = guarded.loops;

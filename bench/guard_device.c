@@ -87,7 +87,7 @@ void guard_device_open(struct guard_device *d, VkDeviceSize bytes) {
     const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
     struct bhi_error error;
     if (!bhi_vk_device_init(&d->vk, &config, &error)) {
-        bench_die("%s", error.text);
+        bench_die("%s", bhi_error_line(&error));
     }
     const struct bhi_vk_api *api = &d->vk.api;
     api->GetPhysicalDeviceProperties(d->vk.physical, &d->properties);
@@ -145,10 +145,10 @@ struct bhi_guarded guard_device_guard(const struct guard_device *d, const uint32
     struct bhi_guarded guarded;
     struct bhi_error error;
     if (!bhi_guard(code, words, &options, &guarded, &error)) {
-        bench_die("the guard: %s", error.text);
+        bench_die("the guard: %s", bhi_error_line(&error));
     }
     if (!bhi_validate(&d->vk.target, guarded.code, guarded.words, "main", &error)) {
-        bench_die("what the guard has made: %s", error.text);
+        bench_die("what the guard has made: %s", bhi_error_line(&error));
     }
     return guarded;
 }

@@ -9,7 +9,7 @@
 #define BHI_FILE_TEXT       512u
 
 struct bhi_file_answer {
-    uint32_t refused; /* 1: |error| and |text| say why, and the rest is 0 */
+    uint32_t refused; /* a bh_reason: |error| and |text| say more, and the rest is 0; 0: none */
     int32_t error;    /* errno; 0: none */
     uint32_t dtype;   /* bh_dtype */
     uint32_t dimensions;

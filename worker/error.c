@@ -44,6 +44,13 @@ struct bhi_why bhi_error_as_why(const struct bhi_error *error) {
                             .advice = error->advice};
 }
 
+const char *bhi_error_line(const struct bhi_error *error) {
+    static _Thread_local char line[BHI_ERROR_TEXT];
+    const struct bhi_why why = bhi_error_as_why(error);
+    bhi_text_line(line, sizeof line, line, bhi_sentence(line, sizeof line, &why));
+    return line;
+}
+
 void bhi_error_message(const struct bhi_error *error, struct bhi_message *out) {
     *out = (struct bhi_message){.type = BHI_MSG_ZYGOTE_FAILED};
     out->zygote_failed.status = (uint32_t)error->status;
@@ -68,19 +75,13 @@ void bhi_error_set(struct bhi_error *error, bh_status status, const char *format
     va_end(arguments);
 }
 
-int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno,
-                        const char *format, ...) {
-    begin(error, status);
-    error->sys_errno = sys_errno;
+int bhi_error_text(struct bhi_error *error, bh_reason reason, const char *format, ...) {
+    char text[sizeof error->text];
     va_list args;
     va_start(args, format);
-    int length = bhi_vformat(error->text, sizeof error->text, format, args);
+    bhi_vformat(text, sizeof text, format, args);
     va_end(args);
-    if (sys_errno != 0 && length >= 0 && (size_t)length < sizeof error->text) {
-        bhi_format(error->text + length, sizeof error->text - (size_t)length, ": %s",
-                   strerror(sys_errno));
-    }
-    return sys_errno != 0 ? -sys_errno : -EPROTO;
+    return BHI_ERROR(error, reason, NULL, .text = text);
 }
 
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result) {
@@ -97,7 +98,7 @@ int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_
     const bool no_proc = refused == BHI_REFUSED_IDS && sys_errno == ENOENT;
     if (refused != BHI_REFUSED_NAMESPACES && sys_errno != EPERM && sys_errno != EACCES &&
         sys_errno != ENOSYS && !no_proc) {
-        return bhi_error_set_errno(error, BH_UNSUPPORTED, sys_errno, "%s", what);
+        return BHI_ERROR(error, BH_REASON_STEP, what, .sys_errno = sys_errno);
     }
     bhi_refusal_find(refused, sys_errno, "", &why);
     return BHI_ERROR(error, BH_REASON_REFUSED, what, .text = why.cause, .advice = why.setting,

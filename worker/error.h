@@ -34,18 +34,19 @@ void bhi_error_message(const struct bhi_error *error, struct bhi_message *out);
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
 /* The error as what bhi_tell takes; it points into |error|. */
 struct bhi_why bhi_error_as_why(const struct bhi_error *error);
+/* Its sentence, for what no host makes one of: valid until this thread's next call. */
+const char *bhi_error_line(const struct bhi_error *error);
 /* The same with a sentence, for what has no reason yet. Sets no command and executed NO; callers refine these. */
 void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a step of starting. Appends the text of |sys_errno| unless it is 0. Returns
- * -sys_errno, or -EPROTO for 0, so that a caller can `return bhi_error_set_errno(…)`. */
-int bhi_error_set_errno(struct bhi_error *error, bh_status status, int sys_errno,
-                        const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The same for a reason whose sentence needs a text, and nothing else. */
+int bhi_error_text(struct bhi_error *error, bh_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Writes into |result| how a submission has failed, besides its number and times. */
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result);
 /* For a call that the sandbox needs and the system refuses. The error is REFUSED: that |what|
  * failed, why the system refuses it, and what allows it (refusal.h). If |sys_errno| is not a
- * refusal, this is bhi_error_set_errno(). */
+ * refusal, it is a STEP. */
 int bhi_error_refuse(struct bhi_error *error, enum bhi_refused refused, int sys_errno,
                      const char *what);
 

@@ -78,12 +78,12 @@ int bhi_host_drop_streams(struct bhi_error *failure) {
 #endif
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot open /dev/null");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "open /dev/null", .sys_errno = errno);
     }
     for (int fd = 0; fd <= last; fd++) {
         if (null != fd && dup2(null, fd) < 0) {
-            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot replace descriptor %d",
-                                       fd);
+            return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "replace a descriptor",
+                             .value = (uint64_t)fd, .sys_errno = errno);
         }
     }
     if (null > 2) {

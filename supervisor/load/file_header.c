@@ -1,5 +1,6 @@
 #include "supervisor/load/file_header.h"
 #include "base/detail.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "ipc/commands.h"
 #include "ipc/file_answer.h"
@@ -109,13 +110,16 @@ bh_status bhi_file_senseless(const struct bhi_file *file, const char *call, bh_d
     return BHI_FAIL(detail, call, BH_REASON_IMPOSSIBLE, file->name, .text = "the loader");
 }
 
-bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const char *text,
-                           const char *call, bh_detail *detail) {
+bh_status bhi_file_refused(const struct bhi_file *file, uint32_t refused, int32_t error,
+                           const char *text, const char *call, bh_detail *detail) {
+    const bool known = bhi_reason_from_worker(refused, BH_LOAD_FAILED);
     char why[BHI_FILE_TEXT];
     bhi_text_line(why, sizeof why, text, BHI_FILE_TEXT);
-    bhi_fail(detail, BH_LOAD_FAILED, 0, "%s: %s: %s", call, file->name, why);
+    BHI_FAIL(detail, call, known ? (bh_reason)refused : BH_REASON_NONE, file->name,
+             .status = BH_LOAD_FAILED, .subject = BH_SUBJECT_FILE, .place = file->name,
+             .text = why);
     if (detail && error > 0 && error < 4096) {
-        detail->sys_errno = error; /* not through bhi_fail: |text| already explains it */
+        detail->sys_errno = error; /* |text| already explains it */
     }
     return BH_LOAD_FAILED;
 }

@@ -45,7 +45,7 @@ bool bhi_file_makes_sense(const struct bhi_file *file, uint32_t dtype, uint32_t 
 bh_status bhi_file_senseless(const struct bhi_file *file, const char *call, bh_detail *detail);
 /* Returns BH_LOAD_FAILED: |text|, of BHI_FILE_TEXT bytes, is the loader's reason, |error| its
  * errno. */
-bh_status bhi_file_refused(const struct bhi_file *file, int32_t error, const char *text,
-                           const char *call, bh_detail *detail);
+bh_status bhi_file_refused(const struct bhi_file *file, uint32_t refused, int32_t error,
+                           const char *text, const char *call, bh_detail *detail);
 
 #endif

@@ -58,7 +58,7 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
     struct bhi_file_list list;
     bhi_copy_once(&list, answer->pointer, sizeof list);
     if (list.refused) {
-        return bhi_file_refused(file, list.error, list.text, CALL, detail);
+        return bhi_file_refused(file, list.refused, list.error, list.text, CALL, detail);
     }
     if (list.count > BHI_FILE_TENSORS) {
         return bhi_file_senseless(file, CALL, detail);

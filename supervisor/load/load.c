@@ -41,7 +41,7 @@ static bh_status inspect(struct bhi_file *file, const bh_file_source *source, ui
     bhi_copy_once(out, answer->pointer, sizeof *out); /* the loader can still write there */
     bh_buffer_release(answer);
     if (out->refused) {
-        return bhi_file_refused(file, out->error, out->text, CALL, detail);
+        return bhi_file_refused(file, out->refused, out->error, out->text, CALL, detail);
     }
     const struct bhi_file_extent extent = {out->offset, out->bytes};
     if (bhi_file_makes_sense(file, out->dtype, out->dimensions, out->shape, extent)) {

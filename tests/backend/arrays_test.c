@@ -196,7 +196,7 @@ static void each_element_once(void) {
     } cases[] = {
         {ELEMENT(0), "set 0 binding 0 element 0 (\"data\") of kernel \"k1\" was given twice"},
         {ELEMENT(2), "set 0 binding 0 element 2 (\"data\") was given, but kernel \"k1\" has 2 "
-                     "buffers there"},
+                     "there"},
         {{.binding = 2, .buffer = 3, .access = BH_ACCESS_READ},
          "set 0 binding 2 was given, but kernel"},
         {{.binding = 0, .element = 1, .buffer = 2, .access = BH_ACCESS_READ},
@@ -204,9 +204,10 @@ static void each_element_once(void) {
          "kernel "
          "writes to it"},
         {{.binding = 0, .element = 1, .buffer = 9, .access = BH_ACCESS_READ_WRITE},
-         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": buffer 9 is not attached"},
+         "buffer 9 is not attached, and bound as set 0 binding 0 element 1 (\"data\")"},
         {{.binding = 0, .element = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE, .size = 5},
-         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": bytes 0 to 5 of a buffer of 4"},
+         "set 0 binding 0 element 1 (\"data\") of kernel \"k1\": the range ends at byte 5 of a "
+         "buffer of 4"},
         {{.binding = 1, .element = 1, .buffer = 5, .access = BH_ACCESS_READ},
          "set 0 binding 1 element 1 (\"factors\") of kernel \"k1\" was given twice"},
     };

@@ -72,7 +72,7 @@ static void end_ok(struct rig *rig, const struct bhi_lane_record *record) {
     struct bhi_error error;
     BHT_TRUE(bhi_backend_copy_end(rig->backend, &result, &error));
     if (result.status != BH_OK) {
-        BHT_FAIL("status %u: %s", result.status, error.text);
+        BHT_FAIL("status %u: %s", result.status, bhi_error_line(&error));
     }
     BHT_EQ(result.seq, record->seq);
     BHT_EQ(result.executed, BH_EXECUTED_YES);
@@ -511,7 +511,7 @@ static void one_that_cannot_be_submitted_fails_alone(void) {
         BHT_EQ(result.vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
         BHT_EQ(result.command_index, 0);
         BHT_EQ(result.executed, good ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO);
-        BHT_STR_EQ(error.text, "submitting a copy: VK_ERROR_OUT_OF_DEVICE_MEMORY");
+        BHT_STR_EQ(bhi_error_line(&error), "submitting a copy: VK_ERROR_OUT_OF_DEVICE_MEMORY");
         end_ok(&rig, next);
         run_one(&rig, 1, 0, 2, SLICE);
         BHT_MEM_EQ(target, source, SLICE);

@@ -45,9 +45,9 @@ static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
     } else {
         refused++;
         BHT_NE(error.status, BH_OK);
-        BHT_NE(error.text[0], '\0');
-        BHT_LT(strlen(error.text), sizeof error.text);
-        BHT_EQ(strchr(error.text, '\n'), NULL);
+        BHT_NE(bhi_error_line(&error)[0], '\0');
+        BHT_LT(strlen(bhi_error_line(&error)), sizeof error.text);
+        BHT_EQ(strchr(bhi_error_line(&error), '\n'), NULL);
     }
     free(copy);
 }

@@ -76,7 +76,7 @@ static void kernels_out_of_scope(void) {
     refused_kernel(CODE(sampler), "main", BH_INVALID_KERNEL,
                    "set 0 binding 6 (\"lookup\") is a combined image sampler");
     refused_kernel(CODE(kind_clash), "main", BH_INVALID_KERNEL,
-                   "set 0 binding 0 is a storage buffer (\"S\") and a uniform buffer (\"U\")");
+                   "declared as one kind of buffer, and as another");
 }
 
 static void entry_points(void) {
@@ -200,9 +200,11 @@ static void modes_of_floats(void) {
                                 modes[m].mode == SpvExecutionModeSignedZeroInfNanPreserve;
             /* The capability is not there; or it is, and not for this width. */
             if ((always && rig_is_lavapipe(&rig)) ||
-                (!strstr(rig.errors[0].text, modes[m].refusal) &&
-                 !strstr(rig.errors[0].text, " is not supported by this device (shader"))) {
-                BHT_FAIL("mode %d of %u bits: %s", (int)modes[m].mode, width, rig.errors[0].text);
+                (!strstr(bhi_error_line(&rig.errors[0]), modes[m].refusal) &&
+                 !strstr(bhi_error_line(&rig.errors[0]),
+                         " is not supported by this device (shader"))) {
+                BHT_FAIL("mode %d of %u bits: %s", (int)modes[m].mode, width,
+                         bhi_error_line(&rig.errors[0]));
             }
         }
     }

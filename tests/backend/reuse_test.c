@@ -236,7 +236,7 @@ static void descriptor_bytes_are_bounded(void) {
     for (uint64_t id = 1; id < 40; id++) {
         dispatch_add(&rig, 1, id, id + 1, 1);
     }
-    rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 19, "bytes of descriptor sets are in use");
+    rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 19, "more descriptor sets than a worker may have");
     rig_begin(&rig); /* and the worker goes on */
     dispatch_add(&rig, 1, 1, 2, 5);
     rig_run_ok(&rig);

@@ -26,10 +26,10 @@ void rig_open(struct rig *rig, const struct rig_options *options) {
     struct bhi_error error;
     rig->backend = bhi_backend_create(&config, &error);
     if (!rig->backend) {
-        BHT_FAIL("no backend: %s", error.text);
+        BHT_FAIL("no backend: %s", bhi_error_line(&error));
     }
     if (!bhi_backend_warm_up(rig->backend, &error)) {
-        BHT_FAIL("warm-up: %s", error.text);
+        BHT_FAIL("warm-up: %s", bhi_error_line(&error));
     }
 }
 
@@ -232,7 +232,8 @@ void rig_run_ok(struct rig *rig) {
     BHT_TRUE(rig_run(rig));
     for (size_t i = 0; i < count; i++) {
         if (rig->results[i].status != BH_OK) {
-            BHT_FAIL("record %zu: status %u: %s", i, rig->results[i].status, rig->errors[i].text);
+            BHT_FAIL("record %zu: status %u: %s", i, rig->results[i].status,
+                     bhi_error_line(&rig->errors[i]));
         }
         BHT_EQ(rig->results[i].executed, BH_EXECUTED_YES);
         BHT_EQ(rig->results[i].command_index, BHI_NO_COMMAND);
@@ -242,9 +243,10 @@ void rig_run_ok(struct rig *rig) {
 void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text) {
     BHT_EQ(rig->record_count, 1);
     BHT_TRUE(rig_run(rig));
-    if (rig->results[0].status != (uint32_t)status || !strstr(rig->errors[0].text, text)) {
+    if (rig->results[0].status != (uint32_t)status ||
+        !strstr(bhi_error_line(&rig->errors[0]), text)) {
         BHT_FAIL("expected status %d and \"%s\"; got %u, \"%s\"", (int)status, text,
-                 rig->results[0].status, rig->errors[0].text);
+                 rig->results[0].status, bhi_error_line(&rig->errors[0]));
     }
     BHT_EQ(rig->results[0].command_index, command);
     BHT_EQ(rig->results[0].executed, BH_EXECUTED_NO);

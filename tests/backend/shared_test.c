@@ -53,9 +53,9 @@ static void one_word_over(void) {
     char refusal[200];
     const uint32_t most = open_rig(false);
     snprintf(refusal, sizeof refusal,
-             "bytes of shared memory: %u of the kernel and 64 of the guard, the device allows %u "
+             "bytes of shared memory, with the guard's: %u, the device allows %u "
              "(maxComputeSharedMemorySize)",
-             most - GUARDS + 4, most);
+             most + 4, most);
     dispatch((most - GUARDS) / 4 + 1);
     rig_run_fails(&rig, BH_LIMIT_EXCEEDED, 0, refusal);
     rig_close(&rig);

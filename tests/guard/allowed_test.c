@@ -22,8 +22,8 @@ static void check(const char *line, const char *text) {
     struct bhi_error error = {.status = BH_OK};
     const bool ok = bhi_validate(&stand_device, module.code, module.words, "main", &error);
     BHT_EQ(ok, !text);
-    if (text && !strstr(error.text, text)) {
-        BHT_FAIL("expected \"%s\"; got \"%s\"", text, error.text);
+    if (text && !strstr(bhi_error_line(&error), text)) {
+        BHT_FAIL("expected \"%s\"; got \"%s\"", text, bhi_error_line(&error));
     }
     BHT_EQ(error.status, !text ? BH_OK : BH_INVALID_KERNEL);
     stand_free(&module);
@@ -90,12 +90,12 @@ static void debug_information_is_normalised(void) {
         }
         if (cases[i].why) {
             BHT_TRUE(!bhi_validate(&stand_device, module.code, module.words, "main", &error));
-            BHT_STR_HAS(error.text, cases[i].why);
+            BHT_STR_HAS(bhi_error_line(&error), cases[i].why);
         }
         const size_t words = bhi_debug_info_normalise(module.code, module.words);
         BHT_LT(words, module.words);
         if (!bhi_validate(&stand_device, module.code, words, "main", &error)) {
-            BHT_FAIL("case %zu: %s", i, error.text);
+            BHT_FAIL("case %zu: %s", i, bhi_error_line(&error));
         }
         BHT_EQ(bhi_debug_info_normalise(module.code, words), words);
         /* What is cut anywhere stays as it is, and nothing is read beyond it. */
@@ -135,8 +135,9 @@ static void check_on(const struct bhi_float_modes *floats, const char *capabilit
     module.code[4] = schema;
     struct bhi_error error = {.status = BH_OK, .text = ""};
     const bool ok = bhi_validate(&target, module.code, module.words, "main", &error);
-    if (ok != (!text) || !strstr(error.text, ok ? "" : text)) {
-        BHT_FAIL("%s: expected \"%s\"; got \"%s\"", modes, text ? text : "valid", error.text);
+    if (ok != (!text) || !strstr(bhi_error_line(&error), ok ? "" : text)) {
+        BHT_FAIL("%s: expected \"%s\"; got \"%s\"", modes, text ? text : "valid",
+                 bhi_error_line(&error));
     }
     BHT_EQ(error.status, !text ? BH_OK : BH_INVALID_KERNEL);
     stand_free(&module);

@@ -30,7 +30,7 @@ static void load(size_t name, size_t level, struct runner_kernel *out) {
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
     struct bhi_error error;
     if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-        BHT_FAIL("%s: %s", path, error.text);
+        BHT_FAIL("%s: %s", path, bhi_error_line(&error));
     }
     const struct runner_module loaded = {
         .code = module.code, .words = module.words, .reflection = &reflection, .guarded = &guarded};

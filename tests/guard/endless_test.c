@@ -47,7 +47,7 @@ static void load(size_t i) {
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
     struct bhi_error error;
     if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-        BHT_FAIL("%s: %s", kernels[i].name, error.text);
+        BHT_FAIL("%s: %s", kernels[i].name, bhi_error_line(&error));
     }
     struct runner_module loaded = {
         .code = module.code, .words = module.words, .reflection = &reflection, .sets_word = true};

@@ -85,10 +85,10 @@ static struct bhi_guarded guard(const char *name, const struct stand_module *mod
         !bhi_guard_limits_sizes(module->code, module->words, "main", known->constants,
                                 known->constant_count, &error) ||
         !bhi_guard(module->code, module->words, &options, &guarded, &error)) {
-        BHT_FAIL("%s: refused: %s", name, error.text);
+        BHT_FAIL("%s: refused: %s", name, bhi_error_line(&error));
     }
     if (!bhi_validate(&device.vk.target, guarded.code, guarded.words, "main", &error)) {
-        BHT_FAIL("%s: not valid once it is guarded: %s", name, error.text);
+        BHT_FAIL("%s: not valid once it is guarded: %s", name, bhi_error_line(&error));
     }
     return guarded;
 }
@@ -147,10 +147,10 @@ static bool can_run(const char *name, const struct stand_module *module) {
                                                   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     device.vk.api.GetPhysicalDeviceProperties2(device.vk.physical, &properties);
     if (strncmp(properties.properties.deviceName, "llvmpipe", strlen("llvmpipe")) == 0 ||
-        !strstr(error.text, "is not supported by this device")) {
-        BHT_FAIL("%s: %s", name, error.text);
+        !strstr(bhi_error_line(&error), "is not supported by this device")) {
+        BHT_FAIL("%s: %s", name, bhi_error_line(&error));
     }
-    printf("left out: %s: %s\n", name, error.text);
+    printf("left out: %s: %s\n", name, bhi_error_line(&error));
     return false;
 }
 
@@ -163,7 +163,7 @@ static void check(const char *name, const struct stand_module *module, const str
     struct bhi_error error;
     if (!bhi_reflect(module->code, module->words, "main", known->constants, known->constant_count,
                      reflection, &error)) {
-        BHT_FAIL("%s: %s", name, error.text);
+        BHT_FAIL("%s: %s", name, bhi_error_line(&error));
     }
     const uint32_t count = reflection->binding_count * RUNNER_WORDS;
     uint32_t *before = calloc(count + 1, 4), *plain = calloc(count + 1, 4),

@@ -22,7 +22,7 @@ static void check(const char *decorations, const char *globals, const char *mode
     struct bhi_error error;
     if (!bhi_validate(&stand_device, assembled.code, assembled.words, "main", &error) ||
         !bhi_module_init(&module, assembled.code, assembled.words, "main", given, count, &error)) {
-        BHT_FAIL("%s", error.text);
+        BHT_FAIL("%s", bhi_error_line(&error));
     }
     bhi_spec_defaults(&module, 0, out, sizeof out);
     BHT_STR_EQ(out, text);

@@ -54,7 +54,7 @@ static struct loaded *find(const char *path, bool zero_initialize,
         !bhi_guard(module.code, module.words, &options, &new->guarded, &error) ||
         !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &error) ||
         !bhi_reflect(module.code, module.words, "main", given, !!given, &reflection, &error)) {
-        BHT_FAIL("%s: %s", path, error.text);
+        BHT_FAIL("%s: %s", path, bhi_error_line(&error));
     }
     BHT_EQ(reflection.binding_count, 1);
     const struct runner_module as = {.code = module.code,
@@ -275,7 +275,7 @@ static void blocks_share_their_memory(void) {
         static struct bhi_module_bindings reflection;
         struct bhi_error error;
         if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-            BHT_FAIL("case %zu: %s", i, error.text);
+            BHT_FAIL("case %zu: %s", i, bhi_error_line(&error));
         }
         if (reflection.shared_bytes != cases[i].bytes) {
             BHT_FAIL("case %zu: %u bytes", i, (unsigned)reflection.shared_bytes);

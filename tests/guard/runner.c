@@ -20,7 +20,7 @@ void runner_open(struct runner *d) {
     const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
     struct bhi_error error;
     if (!bhi_vk_device_init(&d->vk, &config, &error)) {
-        BHT_FAIL("no device: %s", error.text);
+        BHT_FAIL("no device: %s", bhi_error_line(&error));
     }
     const struct bhi_vk_api *api = &d->vk.api;
     d->map = (PFN_vkMapMemory)api->GetDeviceProcAddr(d->vk.device, "vkMapMemory");

@@ -133,7 +133,7 @@ static void assert_valid(const uint32_t *code, size_t words, const char *when) {
         char *text = stand_text(code, words);
         fprintf(stderr, "%s\n", text);
         free(text);
-        BHT_FAIL("not valid %s: %s", when, error.text);
+        BHT_FAIL("not valid %s: %s", when, bhi_error_line(&error));
     }
 }
 
@@ -145,7 +145,7 @@ struct bhi_guarded stand_guard_with(const struct stand_module *module,
     struct bhi_guarded guarded;
     struct bhi_error error;
     if (!bhi_guard(module->code, module->words, options, &guarded, &error)) {
-        BHT_FAIL("refused: %s", error.text);
+        BHT_FAIL("refused: %s", bhi_error_line(&error));
     }
     assert_valid(guarded.code, guarded.words, "after");
     BHT_EQ(guarded.loops, guarded.left_alone + guarded.covered + guarded.lowered + guarded.polled);
@@ -161,8 +161,9 @@ bool stand_is_valid_here(const struct stand_module *module, const char *text) {
     if (bhi_validate(&stand_device, module->code, module->words, "main", &error)) {
         return true;
     }
-    if (error.status != BH_INVALID_KERNEL || !strstr(error.text, text)) {
-        BHT_FAIL("expected valid, or \"%s\"; got %d \"%s\"", text, (int)error.status, error.text);
+    if (error.status != BH_INVALID_KERNEL || !strstr(bhi_error_line(&error), text)) {
+        BHT_FAIL("expected valid, or \"%s\"; got %d \"%s\"", text, (int)error.status,
+                 bhi_error_line(&error));
     }
     return false;
 }
@@ -179,9 +180,9 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
         bhi_guarded_fini(&guarded);
         BHT_FAIL("not refused; expected \"%s\"", text);
     }
-    if (error.status != status || !strstr(error.text, text)) {
+    if (error.status != status || !strstr(bhi_error_line(&error), text)) {
         BHT_FAIL("expected %d \"%s\"; got %d \"%s\"", (int)status, text, (int)error.status,
-                 error.text);
+                 bhi_error_line(&error));
     }
 }
 

@@ -51,7 +51,7 @@ static void test_each_allocation_fails(void) {
         failures++;
         BHT_TRUE(!good);
         BHT_EQ(error.status, BH_OUT_OF_HOST_MEMORY);
-        BHT_NE(error.text[0], '\0');
+        BHT_NE(bhi_error_line(&error)[0], '\0');
     }
     BHT_GE(failures, 5);
     stand_free(&module);

@@ -28,7 +28,7 @@ static _Noreturn void inside(const char *folder) {
         _exit(CLONED);
     }
     _exit(failure.sys_errno == EPERM && strstr(failure.text, "in a chroot") &&
-                  strstr(failure.text, "pivot_root")
+                  strstr(failure.advice, "pivot_root")
               ? FINE
               : NOT_NAMED);
 }

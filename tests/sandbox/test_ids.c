@@ -89,7 +89,7 @@ static void a_bad_choice_is_named(void) {
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         BHT_EQ(setenv("BULKHEAD_WORKER_ID", bad[i], 1), 0);
         BHT_EQ(bhi_sandbox_ids_choose(&ids, &failure), -EINVAL);
-        BHT_STR_HAS(failure.text, "BULKHEAD_WORKER_ID");
+        BHT_STR_HAS(bhi_error_line(&failure), "BULKHEAD_WORKER_ID");
     }
     unsetenv("BULKHEAD_WORKER_ID");
 }

@@ -319,10 +319,10 @@ static void a_missing_driver_says_what_to_install_for_it(void) {
         struct bhi_error failure = {0};
         char remedy[160];
         BHT_NE(known[i]->package, NULL);
-        snprintf(remedy, sizeof remedy, "; to correct it: install %s", known[i]->package);
+        snprintf(remedy, sizeof remedy, "install %s", known[i]->package);
         BHT_EQ(!strstr(remedy, "NVIDIA"), strcmp(known[i]->name, "nvidia") != 0);
         if (bhi_driver_pick(&driver, known[i]->name, &failure) != 0) {
-            BHT_STR_HAS(failure.text, remedy);
+            BHT_STR_HAS(failure.advice, remedy);
         }
     }
 }

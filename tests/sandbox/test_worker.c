@@ -179,16 +179,16 @@ static void no_pipe_is_shared(void) {
 
 struct refusal {
     uint32_t step;
-    const char *text;
+    bh_reason reason;
 };
 
-/* Spawns as |request| says, and expects it to give up in that step with that text. */
+/* Spawns as |request| says, and expects it to give up in that step for that reason. */
 static void expect_refusal(struct client *client, struct guest *guest,
                            const struct bhi_message *request, const int fds[5],
                            struct refusal refusal) {
     guest_spawn(client, guest, request, fds);
     guest_expect_exit(client, guest, CLD_EXITED, START_FAILED);
-    BHT_STR_HAS(guest->progress.header->step_told.text, refusal.text);
+    BHT_EQ(guest->progress.header->step_told.reason, refusal.reason);
     BHT_EQ(guest->progress.header->step, refusal.step);
     BHT_NE(guest->progress.header->step_status, BH_OK);
     guest_close(guest);
@@ -203,7 +203,7 @@ static void lane_of_another_size(void) {
     guest_prepare(&client, &guest, 1, &message, fds);
     message.spawn.lane_bytes += 4096;
     expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_SANDBOX, "the lane is not a sealed memfd of"});
+                   (struct refusal){BHI_STEP_SANDBOX, BH_REASON_SYSTEM_STEP});
     client_close(&client);
 }
 
@@ -218,7 +218,7 @@ static void lane_not_sealed(void) {
     BHT_GE(open_lane, 0);
     fds[0] = open_lane;
     expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_SANDBOX, "the lane is not a sealed memfd of"});
+                   (struct refusal){BHI_STEP_SANDBOX, BH_REASON_SYSTEM_STEP});
     close(open_lane);
     client_close(&client);
 }
@@ -252,7 +252,7 @@ static void nobody_listens(void) {
     fds[4] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     BHT_GE(fds[4], 0);
     expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_CONTROL, "cannot take the control channel"});
+                   (struct refusal){BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP});
     client_close(&client);
 }
 
@@ -264,26 +264,27 @@ static void no_such_device(void) {
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     message.spawn.device_index = 63;
-    expect_refusal(&client, &guest, &message, fds, (struct refusal){BHI_STEP_DEVICE, "63"});
+    expect_refusal(&client, &guest, &message, fds,
+                   (struct refusal){BHI_STEP_DEVICE, BH_REASON_DEVICE_GONE});
     client_close(&client);
 }
 
-static void injected(const char *faults, uint32_t step) {
+static void injected(const char *faults, uint32_t step, bh_reason reason) {
     struct client client = {.faults = faults};
     struct guest guest = {0};
     struct bhi_message message;
     int fds[5];
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
-    expect_refusal(&client, &guest, &message, fds, (struct refusal){step, ""});
+    expect_refusal(&client, &guest, &message, fds, (struct refusal){step, reason});
     client_close(&client);
 }
 
 static void each_step_can_fail(void) {
-    injected("1:sandbox:1=fail", BHI_STEP_SANDBOX);
-    injected("1:connect:1=fail", BHI_STEP_CONTROL);
-    injected("1:hello:1=fail", BHI_STEP_CONTROL);
-    injected("1:lock_down:1=fail", BHI_STEP_LOCK_DOWN);
+    injected("1:sandbox:1=fail", BHI_STEP_SANDBOX, BH_REASON_STEP);
+    injected("1:connect:1=fail", BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP);
+    injected("1:hello:1=fail", BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP);
+    injected("1:lock_down:1=fail", BHI_STEP_LOCK_DOWN, BH_REASON_STEP);
 }
 
 static void driver_too_old(void) {
@@ -304,7 +305,7 @@ static void driver_too_old(void) {
     client_open(&client);
     guest_prepare(&client, &guest, 1, &message, fds);
     expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_DEVICE, "refused interface version"});
+                   (struct refusal){BHI_STEP_DEVICE, BH_REASON_DRIVER_USE});
     client_close(&client);
     unlink(path);
 }

@@ -70,15 +70,15 @@ static void expect_whole(struct stage *s, const uint32_t groups[3]) {
     bh_event_release(event);
 }
 
-static void expect_refused(struct stage *s, const uint32_t groups[3], const char *product) {
+static void expect_refused(struct stage *s, const uint32_t groups[3], uint64_t product) {
     const pid_t pid = fx_ready(s->stream);
     bh_event *event = launch(s, groups, FX_SECONDS);
     fx_expect(event, BH_LIMIT_EXCEEDED);
     const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_EQ(verdict.reason, BH_REASON_WORKGROUPS);
-    BHT_STR_HAS(verdict.message, product);
-    BHT_STR_HAS(verdict.message, "counts to 4294967295");
+    BHT_EQ(verdict.value, product);
+    BHT_EQ(verdict.limit, UINT32_MAX);
     BHT_EQ(bh_stream_worker_pid(s->stream), pid);
     const uint32_t *words = fx_pointer(s->marks);
     BHT_EQ(words[FIRST], 0);
@@ -93,7 +93,7 @@ static void a_product_of_2_to_the_32(void) {
     if (s.whole) {
         expect_whole(&s, groups);
     } else {
-        expect_refused(&s, groups, "4096 x 4096 x 256 workgroups are 4294967296");
+        expect_refused(&s, groups, 4294967296u);
     }
     close_stage(&s);
 }
@@ -105,7 +105,7 @@ static void a_product_that_wraps_to_a_few(void) {
     if (s.whole) {
         expect_whole(&s, groups);
     } else {
-        expect_refused(&s, groups, "61751 x 6323 x 11 workgroups are 4294967303");
+        expect_refused(&s, groups, 4294967303u);
     }
     close_stage(&s);
 }
@@ -115,7 +115,7 @@ static void all_that_the_axes_allow(void) {
     static const uint32_t groups[3] = {65535, 65535, 65535};
     struct stage s = open_stage();
     if (!s.whole) {
-        expect_refused(&s, groups, "65535 x 65535 x 65535 workgroups are 281462092005375");
+        expect_refused(&s, groups, 281462092005375u);
     }
     close_stage(&s);
 }

@@ -9,6 +9,7 @@
 #include "worker/faults/faults.h"
 
 #include <bulkhead/bulkhead.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +35,7 @@ struct bhi_compiler *bhi_compiler_create(struct bhi_error *error) {
         compiler->glsl = bhi_glsl_compiler_create();
     }
     if (!compiler || !compiler->glsl) {
-        bhi_error_set(error, BH_SYSTEM, "the compiler could not be started: out of memory");
+        BHI_ERROR(error, BH_REASON_SYSTEM_STEP, "start the compiler", .sys_errno = ENOMEM);
         free(compiler);
         return NULL;
     }
@@ -198,7 +199,7 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     struct bhi_glsl glsl;
     bool good = false;
     if (!pairs) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the compiler");
     } else if (!read_request(source, pairs, &glsl)) {
         bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not read the request");
     } else {

@@ -308,7 +308,7 @@ static shaderc_compile_options_t make_options(const struct bhi_glsl *glsl,
 }
 
 static bool out_of_memory(struct bhi_error *error) {
-    bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the compiler is out of memory");
+    BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the compiler");
     return false;
 }
 

@@ -121,10 +121,9 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
         return true;
     }
     if (out->constants == BHI_INSPECT_CONSTANTS) {
-        bhi_error_set(error, BH_LIMIT_EXCEEDED,
-                      "the module has more than %u specialization "
-                      "constants",
-                      BHI_INSPECT_CONSTANTS);
+        bhi_error_text(error, BH_REASON_KERNEL_LIMIT,
+                       "the module has more than %u specialization constants",
+                       BHI_INSPECT_CONSTANTS);
         return false;
     }
     struct bhi_inspected_constant *one = &out->constant[out->constants++];
@@ -247,7 +246,7 @@ static bool take_interface(struct bhi_inspection *out, const struct bhi_module *
                            const char *entry, struct bhi_error *error) {
     struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
     if (!reflection) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "an inspection");
         return false;
     }
     const bool good = bhi_reflect(module->code, module->words, entry, module->constants,
@@ -278,11 +277,11 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
                                                       &disassembly, &diagnostic);
     bool good = false;
     if (result != SPV_SUCCESS) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the module cannot be disassembled: %s",
-                      diagnostic && diagnostic->error ? diagnostic->error : "out of memory");
+        bhi_error_text(error, BH_REASON_HOST_MEMORY, "a disassembly: %s",
+                       diagnostic && diagnostic->error ? diagnostic->error : "out of memory");
     } else if (disassembly->length > BHI_INSPECT_MAX_TEXT) {
-        bhi_error_set(error, BH_LIMIT_EXCEEDED, "the disassembly has %zu bytes, over %u",
-                      disassembly->length, BHI_INSPECT_MAX_TEXT);
+        bhi_error_text(error, BH_REASON_KERNEL_LIMIT, "the disassembly has %zu bytes, over %u",
+                       disassembly->length, BHI_INSPECT_MAX_TEXT);
     } else {
         good = true;
         out->text_bytes = disassembly->length;
@@ -382,7 +381,7 @@ bool bhi_inspect(const uint32_t *code, size_t words, const char *entry,
     memset(out, 0, sizeof *out);
     BHI_AUTO_FREE uint32_t *copy = malloc(words > 0 ? words * sizeof *code : 1);
     if (!copy) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while inspecting the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "an inspection");
         return false;
     }
     memcpy(copy, code, words * sizeof *code);
@@ -395,6 +394,6 @@ bool bhi_inspect(const uint32_t *code, size_t words, const char *entry,
     }
     memset(out, 0, sizeof *out);
     out->refused = (uint32_t)error->status;
-    snprintf(out->reason, sizeof out->reason, "%s", error->text);
+    snprintf(out->reason, sizeof out->reason, "%s", bhi_error_line(error));
     return true;
 }

@@ -33,7 +33,7 @@ static struct bhi_ins *type_of(const struct clamps *c, uint32_t id) {
     const struct bhi_ins *ins = definition(c, id);
     struct bhi_ins *type = ins ? definition(c, ins->type) : NULL;
     if (!type) {
-        bhi_ir_refuse(&c->g->ir, BH_INVALID_KERNEL, "%%%u has no type", id);
+        bhi_ir_refuse(&c->g->ir, BH_REASON_KERNEL_RULE, "%%%u has no type", id);
     }
     return type;
 }
@@ -78,7 +78,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     const uint32_t bits = bhi_ins_op(type) == SpvOpTypeInt ? type->words[2] : 0;
     uint64_t value;
     if (bits == 0) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: the index %%%u is not an integer",
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE, "%s: the index %%%u is not an integer",
                       bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result), index);
     }
     const struct bhi_ins *from = definition(c, index);
@@ -108,7 +108,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
 static uint64_t array_length(struct clamps *c, const struct bhi_ins *array) {
     uint64_t length;
     if (!bhi_constant_of(&c->g->ir, &c->g->module, array->words[3], &length) || length == 0) {
-        bhi_ir_refuse(&c->g->ir, BH_INVALID_KERNEL,
+        bhi_ir_refuse(&c->g->ir, BH_REASON_KERNEL_RULE,
                       "the length of %s is not a constant that can be computed here: write it as a "
                       "literal or a specialization constant",
                       bhi_ir_describe(&c->g->ir, SpvOpTypeArray, array->result));
@@ -144,7 +144,7 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
         if (op == SpvOpTypeStruct) {
             if (!bhi_constant_of(&c->g->ir, &c->g->module, c->at->words[word], &member) ||
                 member + 2 >= bhi_ins_length(ins)) {
-                bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: a member's number is not a constant",
+                bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE, "%s: a member's number is not a constant",
                               bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));
             }
             type = ins->words[2 + member];
@@ -162,7 +162,7 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
             return;
         }
         if (op == SpvOpTypeRuntimeArray) {
-            bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
                           "%s: an index into an array of unknown length outside of a buffer cannot "
                           "be bounded: give the array a length",
                           bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));
@@ -180,7 +180,7 @@ static void clamp_pointer(struct clamps *c) {
         return; /* the guard made it */
     }
     if (bhi_ins_op(pointer) != SpvOpTypePointer) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s: its base is not a pointer",
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE, "%s: its base is not a pointer",
                       bhi_ir_describe(ir, op, c->at->result));
     }
     const uint32_t class = pointer->words[2], pointee = pointer->words[3];
@@ -190,7 +190,7 @@ static void clamp_pointer(struct clamps *c) {
         const SpvOp kind = to ? bhi_ins_op(to) : SpvOpNop;
         const bool array = kind == SpvOpTypeArray || kind == SpvOpTypeRuntimeArray;
         if (!in_buffers(class) || is_block(c, pointee) || (array && is_block(c, to->words[2]))) {
-            bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
                           "%s: pointer arithmetic outside of a buffer cannot be bounded: index the "
                           "variable itself (OpAccessChain), or mark the kernel trusted",
                           bhi_ir_describe(ir, op, c->at->result));
@@ -242,7 +242,7 @@ static void refuse_wild_pointers(const struct clamps *c, const struct bhi_ins *i
         return;
     }
     if (contains_pointer(c, type, 0)) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
                       "%s: a pointer that may be null or undefined cannot be bounded: index the "
                       "variable itself, or mark the kernel trusted",
                       bhi_ir_describe(ir, op, ins->result));
@@ -253,7 +253,7 @@ static void refuse_from_workgroup(const struct clamps *c, uint32_t pointer) {
     struct bhi_ir *ir = &c->g->ir;
     const struct bhi_ins *type = type_of(c, pointer);
     if (bhi_ins_op(type) == SpvOpTypePointer && !in_buffers(type->words[2])) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
                       "%s: a cooperative matrix outside of a buffer cannot be bounded: load it "
                       "from a buffer, or mark the kernel trusted",
                       bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));

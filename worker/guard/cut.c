@@ -74,7 +74,7 @@ static void add_cells(struct bhi_guard *g) {
     const uint64_t rows = ((uint64_t)size[0] + LANES - 1) / LANES;
     const uint64_t groups = rows * size[1] * size[2];
     if (size[0] > 65536 || size[1] > 65536 || size[2] > 65536 || groups > 65536) {
-        bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT,
                       "a workgroup of %u x %u x %u is too large for the guard; make it smaller",
                       size[0], size[1], size[2]);
     }

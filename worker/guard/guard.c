@@ -26,7 +26,7 @@ static void find_entry(struct bhi_guard *g) {
         g->entry = g->entry->next;
     }
     if (!g->entry || !g->entry->first) {
-        bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL, "there is no entry point \"%s\" for compute",
+        bhi_ir_refuse(&g->ir, BH_REASON_KERNEL_RULE, "there is no entry point \"%s\" for compute",
                       g->options->entry);
     }
 }
@@ -37,7 +37,7 @@ static void refuse_groups(struct bhi_guard *g) {
          ins = ins->next) {
         const SpvOp op = bhi_ins_op(ins);
         if (op == SpvOpGroupDecorate || op == SpvOpGroupMemberDecorate) {
-            bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
+            bhi_ir_refuse(&g->ir, BH_REASON_KERNEL_RULE,
                           "decoration groups are not allowed (%s): decorate each id itself "
                           "(spirv-opt --flatten-decorations), or mark the kernel trusted",
                           bhi_ir_describe(&g->ir, op, ins->words[1]));
@@ -50,7 +50,7 @@ bool bhi_guard(const uint32_t *code, size_t words, const struct bhi_guard_option
     memset(out, 0, sizeof *out);
     struct bhi_guard *g = calloc(1, sizeof *g);
     if (!g) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the guard");
         return false;
     }
     g->ir.error = error;

@@ -45,7 +45,7 @@ static void *try_alloc(struct bhi_ir *ir, size_t bytes) {
 }
 
 static void set_starved(struct bhi_ir *ir) {
-    bhi_error_set(ir->error, BH_OUT_OF_HOST_MEMORY, "out of memory while guarding the kernel");
+    BHI_ERROR(ir->error, BH_REASON_HOST_MEMORY, NULL, .text = "the guard");
 }
 
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes) {
@@ -57,13 +57,13 @@ void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes) {
     return at;
 }
 
-_Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *format, ...) {
+_Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_reason reason, const char *format, ...) {
     char text[sizeof ir->error->text];
     va_list arguments;
     va_start(arguments, format);
     bhi_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
-    bhi_error_set(ir->error, status, "%s", text);
+    bhi_error_text(ir->error, reason, "%s", text);
     longjmp(ir->escape, 1);
 }
 
@@ -284,8 +284,8 @@ void bhi_ir_parse(struct bhi_ir *ir, const uint32_t *code, size_t words) {
     if (result == SPV_ERROR_OUT_OF_MEMORY) {
         set_starved(ir);
     } else if (result != SPV_SUCCESS || parser.function) {
-        bhi_error_set(ir->error, BH_INVALID_KERNEL, "the guard cannot read the module: %s",
-                      diagnostic ? diagnostic->error : "it is not whole");
+        bhi_error_text(ir->error, BH_REASON_KERNEL_RULE, "the guard cannot read the module: %s",
+                       diagnostic ? diagnostic->error : "it is not whole");
     }
     const bool good = result == SPV_SUCCESS && !parser.function;
     spvDiagnosticDestroy(diagnostic);

@@ -106,7 +106,7 @@ void bhi_ir_fini(struct bhi_ir *ir);
 uint32_t *bhi_ir_words(struct bhi_ir *ir, size_t *out_words);
 
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes); /* zeroed */
-_Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_status status, const char *format, ...)
+_Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Jumps out of the edit with the error that is set. */
 _Noreturn void bhi_ir_escape(struct bhi_ir *ir);

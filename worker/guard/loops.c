@@ -110,7 +110,7 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
         }
         if (b == loop->header) {
             bhi_ir_refuse(
-                &g->ir, BH_INVALID_KERNEL,
+                &g->ir, BH_REASON_KERNEL_RULE,
                 "the loop at %s is in the continue construct of another loop, from which the guard "
                 "cannot return, and it has no exit that every iteration reaches; move it into the "
                 "body of the other loop, or mark the kernel trusted",
@@ -252,7 +252,7 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
         if (f->call) {
             struct bhi_ir_function *called = callee(g, f->call);
             if (called->open) {
-                bhi_ir_refuse(&g->ir, BH_INVALID_KERNEL,
+                bhi_ir_refuse(&g->ir, BH_REASON_KERNEL_RULE,
                               "%s calls itself; kernels cannot: make it a loop",
                               bhi_ir_describe(&g->ir, SpvOpFunction, called->id));
             }

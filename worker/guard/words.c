@@ -54,7 +54,7 @@ static void place_words(struct bhi_guard *g) {
         }
     }
     if (!out->shares_set) {
-        bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT,
                       "the kernel declares all %u descriptor sets of the device "
                       "(maxBoundDescriptorSets), and uses none; the guard needs one: declare fewer",
                       count);

@@ -90,12 +90,12 @@ static void loop(struct zeros *z, uint32_t type) {
     for (uint32_t s = 0; s < z->step_count; s++) {
         if (!z->steps[s].member &&
             (__builtin_mul_overflow(count, z->steps[s].number, &count) || count > UINT32_MAX / 2)) {
-            bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED, "elements in %s: more than %u",
+            bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT, "elements in %s: more than %u",
                           bhi_ir_describe(ir, SpvOpVariable, z->variable), UINT32_MAX / 2);
         }
     }
     if (z->leaves++ >= MAX_LEAVES) {
-        bhi_ir_refuse(ir, BH_LIMIT_EXCEEDED,
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT,
                       "arrays in workgroup memory: more than %u (%s): use fewer", MAX_LEAVES,
                       bhi_ir_describe(ir, SpvOpVariable, z->variable));
     }
@@ -137,7 +137,7 @@ static void zero(struct zeros *z, uint32_t type) {
          (!bhi_constant_of(&z->g->ir, &z->g->module, ins->words[3], &length) || length == 0 ||
           length > UINT32_MAX)) ||
         op == SpvOpTypeRuntimeArray) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL,
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
                       "%s has an array whose length cannot be computed here: write it as a literal "
                       "or a specialization constant",
                       bhi_ir_describe(ir, SpvOpVariable, z->variable));
@@ -186,7 +186,8 @@ static void begin(struct zeros *z) {
     uint32_t size[3];
     struct bhi_error error;
     if (!bhi_module_local_size(&g->module, size, &error)) {
-        bhi_ir_refuse(ir, error.status, "%s", error.text);
+        *ir->error = error;
+        bhi_ir_escape(ir);
     }
     z->shares_explicitly = bhi_ir_has_capability(ir, SpvCapabilityVulkanMemoryModel);
     z->invocations = number(z, size[0] * size[1] * size[2]);
@@ -194,7 +195,8 @@ static void begin(struct zeros *z) {
     const uint32_t type = bhi_ir_definition(ir, bhi_ir_definition(ir, variable)->type)->words[3];
     const struct bhi_ins *integer = bhi_ir_definition(ir, type);
     if (bhi_ins_op(integer) != SpvOpTypeInt || integer->words[2] != 32) {
-        bhi_ir_refuse(ir, BH_INVALID_KERNEL, "%s (LocalInvocationIndex) is not a 32-bit integer",
+        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+                      "%s (LocalInvocationIndex) is not a 32-bit integer",
                       bhi_ir_describe(ir, SpvOpVariable, variable));
     }
     z->local_index = bhi_block_value(ir, z->block, SpvOpLoad, type, BHI_OPERANDS(variable));

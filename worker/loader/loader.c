@@ -85,9 +85,7 @@ struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_e
         loader->reads = !loader->closer ? NULL : bhi_reads_create();
     }
     if (!loader || !loader->reads) {
-        *error = (struct bhi_error){.status = BH_SYSTEM};
-        snprintf(error->text, sizeof error->text, "the loader's threads could not be started: %s",
-                 strerror(errno));
+        BHI_ERROR(error, BH_REASON_SYSTEM_STEP, "start the loader's threads", .sys_errno = errno);
         bhi_closer_destroy(!loader ? NULL : loader->closer);
         free(loader);
         return NULL;
@@ -185,18 +183,18 @@ void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
 
 /* -- failures --------------------------------------------------------------------------------- */
 
-static bool fail(struct bhi_error *error, int err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static bool fail(struct bhi_error *error, bh_reason reason, int err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
-static bool fail(struct bhi_error *error, int err, const char *format, ...) {
+static bool fail(struct bhi_error *error, bh_reason reason, int err, const char *format, ...) {
+    char text[BHI_REASON_TEXT];
     va_list args;
-    *error = (struct bhi_error){.status = BH_LOAD_FAILED,
-                                .vk_result = err,
-                                .command_index = 0,
-                                .executed = BH_EXECUTED_UNKNOWN};
     va_start(args, format);
-    bhi_vformat(error->text, sizeof error->text, format, args);
+    bhi_vformat(text, sizeof text, format, args);
     va_end(args);
+    BHI_ERROR(error, reason, NULL, .text = text, .vk_result = err);
+    error->command_index = 0;
+    error->executed = BH_EXECUTED_UNKNOWN;
     return false;
 }
 
@@ -208,18 +206,19 @@ static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64
             continue;
         }
         if (buffer->fd < 0) {
-            fail(error, -buffer->fd, "the buffer of %llu bytes cannot be written to: %s",
+            fail(error, BH_REASON_FILE_READ, -buffer->fd,
+                 "the buffer of %llu bytes cannot be written to: %s",
                  (unsigned long long)buffer->size, strerror(-buffer->fd));
             return NULL;
         }
         if (bytes > buffer->size) {
-            fail(error, 0, "%llu bytes do not fit the buffer of %llu", (unsigned long long)bytes,
-                 (unsigned long long)buffer->size);
+            fail(error, BH_REASON_FILE_READ, 0, "%llu bytes do not fit the buffer of %llu",
+                 (unsigned long long)bytes, (unsigned long long)buffer->size);
             return NULL;
         }
         return buffer;
     }
-    fail(error, loader->starved ? ENOMEM : 0, "%s",
+    fail(error, BH_REASON_FILE_READ, loader->starved ? ENOMEM : 0, "%s",
          loader->starved ? "the loader is out of memory" : "no such buffer");
     return NULL;
 }
@@ -233,13 +232,13 @@ static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi
         if (file->fd < 0) {
             const int err =
                 -file->fd; /* EAGAIN: it has gone from the socket, where the host saw it */
-            fail(error, err, "the host did not hand over the open file: %s",
+            fail(error, BH_REASON_FILE_READ, err, "the host did not hand over the open file: %s",
                  err == EAGAIN ? "its socket is empty" : strerror(err));
             return NULL;
         }
         return file;
     }
-    fail(error, loader->starved ? ENOMEM : 0, "%s",
+    fail(error, BH_REASON_FILE_READ, loader->starved ? ENOMEM : 0, "%s",
          loader->starved ? "the loader is out of memory" : "no such file");
     return NULL;
 }
@@ -250,10 +249,11 @@ static bool unchanged(const struct file *file, struct bhi_error *error) {
     const struct bhi_msg_file_attach *was = &file->info;
     struct stat is;
     if (fstat(file->fd, &is) != 0) {
-        return fail(error, errno, "fstat: %s", strerror(errno));
+        return fail(error, BH_REASON_FILE_CHANGED, errno, "fstat: %s", strerror(errno));
     }
     if ((uint64_t)is.st_size != was->size) {
-        return fail(error, 0, "offset %llu: its size has changed from %llu to %llu bytes",
+        return fail(error, BH_REASON_FILE_CHANGED, 0,
+                    "offset %llu: its size has changed from %llu to %llu bytes",
                     (unsigned long long)((uint64_t)is.st_size < was->size ? (uint64_t)is.st_size
                                                                           : was->size),
                     (unsigned long long)was->size, (unsigned long long)is.st_size);
@@ -261,15 +261,16 @@ static bool unchanged(const struct file *file, struct bhi_error *error) {
     if (is.st_dev != was->device || is.st_ino != was->inode ||
         (uint64_t)is.st_mtim.tv_sec != was->modified_s ||
         (uint64_t)is.st_mtim.tv_nsec != was->modified_ns) {
-        return fail(error, 0, "it was written to since it was opened");
+        return fail(error, BH_REASON_FILE_CHANGED, 0, "it was written to since it was opened");
     }
     if (is.st_nlink != was->links) {
         /* A name was added or removed; that changes the time of change, too. */
-        return was->named == 0 || fail(error, 0, "it was replaced or removed since it was opened");
+        return was->named == 0 || fail(error, BH_REASON_FILE_CHANGED, 0,
+                                       "it was replaced or removed since it was opened");
     }
     if ((uint64_t)is.st_ctim.tv_sec != was->changed_s ||
         (uint64_t)is.st_ctim.tv_nsec != was->changed_ns) {
-        return fail(error, 0, "it was changed since it was opened");
+        return fail(error, BH_REASON_FILE_CHANGED, 0, "it was changed since it was opened");
     }
     return true;
 }
@@ -302,15 +303,15 @@ static void outwait_step(const struct file *file) {
 /* Writes the answer at the beginning; rows of a list follow it. */
 static bool give(int out, const void *answer, size_t size, struct bhi_error *error) {
     const ssize_t written = pwrite(out, answer, size, 0);
-    return written == (ssize_t)size ||
-           fail(error, written < 0 ? errno : EIO, "the answer could not be written");
+    return written == (ssize_t)size || fail(error, BH_REASON_FILE_READ, written < 0 ? errno : EIO,
+                                            "the answer could not be written");
 }
 
 static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
                       struct bhi_error *error) {
     struct bhi_file_list list = {.count = count};
     if (wrong) {
-        list = (struct bhi_file_list){.refused = 1, .error = wrong->vk_result};
+        list = (struct bhi_file_list){.refused = wrong->reason, .error = wrong->vk_result};
         bhi_format(list.text, sizeof list.text, "%s", wrong->text);
     }
     return give(out, &list, sizeof list, error);
@@ -319,7 +320,7 @@ static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
 static bool give_answer(int out, struct bhi_file_answer *answer, const struct bhi_error *wrong,
                         struct bhi_error *error) {
     if (wrong) {
-        *answer = (struct bhi_file_answer){.refused = 1, .error = wrong->vk_result};
+        *answer = (struct bhi_file_answer){.refused = wrong->reason, .error = wrong->vk_result};
         bhi_format(answer->text, sizeof answer->text, "%s", wrong->text);
     }
     return give(out, answer, sizeof *answer, error);
@@ -349,7 +350,8 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         good = command->room ? bhi_loader_list(&file->info, file->fd, out->fd, command->room,
                                                &count, &err, &complaint)
                              : bhi_loader_header(&file->info, file->fd, &answer, &err, &complaint);
-        good = good || fail(error, err, "%s", complaint.text);
+        good = good || fail(error, err ? BH_REASON_FILE_READ : BH_REASON_FILE_FORMAT, err, "%s",
+                            complaint.text);
     }
     BHI_FAULT_POINT("inspected");
     struct bhi_error later;
@@ -386,9 +388,12 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
                                     command->bytes, &header->load_bytes, &failure);
     bhi_loader_detach(loader, command->buffer); /* used once */
     if (!good) {
-        return fail(error, failure.error, "offset %llu: %s%s", (unsigned long long)failure.offset,
-                    failure.wrote ? "the buffer cannot be written to: " : "",
-                    failure.error != 0 ? strerror(failure.error) : "the file ends here");
+        fail(error, BH_REASON_FILE_READ, failure.error, "offset %llu: %s%s",
+             (unsigned long long)failure.offset,
+             failure.wrote ? "the buffer cannot be written to: " : "",
+             failure.error != 0 ? strerror(failure.error) : "the file ends here");
+        error->value = failure.offset;
+        return false;
     }
     BHI_FAULT_POINT("loaded");
     return unchanged(file, error);
@@ -408,7 +413,8 @@ void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *rec
         } else if (command->type == BHI_CMD_LOAD) {
             good = load(loader, body, record->seq, error);
         } else {
-            good = fail(error, 0, "a loader runs no %s", bhi_command_name(command->type));
+            good = fail(error, BH_REASON_FILE_READ, 0, "a loader runs no %s",
+                        bhi_command_name(command->type));
         }
         command = bhi_record_next(record, command);
     }

@@ -35,7 +35,7 @@ static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, st
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = bhi_driver_entry(victim->context->driver, &failure)};
     if (!config.get_instance_proc_addr) {
-        bhi_format(error->text, sizeof error->text, "%.200s", failure.text);
+        *error = failure;
         return 0;
     }
     return bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error);
@@ -46,7 +46,7 @@ static void look(struct bhi_victim *victim) {
     struct survey *survey = (struct survey *)victim->argument;
     struct bhi_error error = {.text = "it lists none"};
     survey->count = (uint32_t)list(victim, survey->scouted.devices, survey->pci, &error);
-    bhi_victim_says(victim, survey->count > 0, "%.200s", error.text);
+    bhi_victim_says(victim, survey->count > 0, "%.200s", bhi_error_line(&error));
 }
 
 struct try {
@@ -64,7 +64,7 @@ static void look_for_one(struct bhi_victim *victim) {
     for (size_t i = 0; i < count; i++) {
         found |= bhi_pci_equal(&pci[i], &wanted->pci);
     }
-    bhi_victim_says(victim, found, "%.80s", error.text);
+    bhi_victim_says(victim, found, "%.80s", bhi_error_line(&error));
 }
 
 static void say_why(char *out, size_t size, const struct bhi_victim_outcome *outcome) {

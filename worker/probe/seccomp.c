@@ -89,7 +89,7 @@ static void try_thread(struct bhi_victim *victim) {
         return;
     }
     if (bhi_sandbox_filter(&victim->sandbox, BHI_FILTER_STEADY, &failure) != 0) {
-        bhi_victim_says(victim, false, "%.200s", failure.text);
+        bhi_victim_says(victim, false, "%.200s", bhi_error_line(&failure));
         return;
     }
     pthread_mutex_unlock(&go);

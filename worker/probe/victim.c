@@ -38,11 +38,11 @@ static int descriptors(struct bhi_error *failure) {
     int pair[2];
     int r = bhi_fdpass_pair(pair);
     if (r != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "cannot create a socket pair");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "create a socket pair", .sys_errno = -r);
     }
     int kept[] = {pair[0], eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (kept[1] < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create an eventfd");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "create an eventfd", .sys_errno = errno);
     }
     return bhi_sandbox_descriptors(kept, 2, failure);
 }
@@ -77,7 +77,7 @@ static int bound_address_space(uint64_t more, struct bhi_error *failure) {
     }
     return fits(enough + more)
                ? 0
-               : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set RLIMIT_AS");
+               : BHI_ERROR(failure, BH_REASON_STEP, "set RLIMIT_AS", .sys_errno = errno);
 }
 
 static int enter(struct bhi_victim *victim, const struct bhi_victim_plan *plan,
@@ -114,7 +114,8 @@ static _Noreturn void be_victim(const struct bhi_probe_context *context,
         _exit(1); /* the prober has ended already */
     }
     if (enter(&victim, plan, &failure) != 0) {
-        bhi_format(page->text, sizeof page->text, "cannot enter the sandbox: %.200s", failure.text);
+        bhi_format(page->text, sizeof page->text, "cannot enter the sandbox: %.200s",
+                   bhi_error_line(&failure));
         _exit(1);
     }
     atomic_store(&page->entered, 1);

@@ -21,7 +21,7 @@ int bhi_children_init(struct bhi_children *children, void (*tell)(const struct b
     children->reap_ns = BHI_FOREVER;
     children->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (children->signals < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create a signalfd");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "create a signalfd", .sys_errno = errno);
     }
     return 0;
 }

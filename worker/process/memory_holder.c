@@ -85,20 +85,23 @@ int bhi_memory_holder_start(int pipe_end, struct bhi_error *failure) {
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "no stack for the memory holder");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "make a stack for the memory holder",
+                         .sys_errno = errno);
     }
     taken_over = BHI_FAULT_FAILS("holder");
     /* It is a child of the worker, so that it gets the worker's death signal. The zygote inherits
      * and reaps it. */
     if (clone(keep, stack + STACK_BYTES, CLONE_VM, (void *)(ptrdiff_t)pipe_end) < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot make the memory holder");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "make the memory holder",
+                         .sys_errno = errno);
     }
     /* No code of the driver may run before the memory holder has its own sandbox. */
     const uint64_t end_ns = bhi_deadline_ns(START_NS);
     while (atomic_load(&state) == STARTING && bhi_now_ns() < end_ns) {
         sched_yield();
     }
-    return atomic_load(&state) == KEEPING ? 0
-                                          : bhi_error_set_errno(failure, BH_SYSTEM, ETIMEDOUT,
-                                                                "the memory holder does not start");
+    return atomic_load(&state) == KEEPING
+               ? 0
+               : BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "start the memory holder",
+                           .sys_errno = ETIMEDOUT);
 }

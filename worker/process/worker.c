@@ -65,8 +65,8 @@ static int take_processor(struct worker *worker, struct bhi_error *failure) {
     CPU_SET(processor - 1, &only);
     return sched_setaffinity(0, sizeof only, &only) == 0
                ? 0
-               : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
-                                     "cannot run on processor %u alone", processor - 1);
+               : BHI_ERROR(failure, BH_REASON_STEP, "run on one processor alone",
+                           .value = processor - 1, .sys_errno = errno);
 }
 
 static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
@@ -74,9 +74,9 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     const int *fds = config->fds;
     int r = bhi_lane_view_map(&worker->lane, fds[BHI_SPAWN_LANE], config->spawn->lane_bytes);
     if (r != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, -r,
-                                   "the lane is not a sealed memfd of %llu bytes",
-                                   (unsigned long long)config->spawn->lane_bytes);
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP,
+                         "use a lane that is no sealed memfd of its size",
+                         .value = config->spawn->lane_bytes, .sys_errno = -r);
     }
     /* Lane and progress are mapped; their descriptors are closed with all others. */
     const bool device = bhi_worker_has_device((enum bhi_worker_kind)config->spawn->kind);
@@ -96,7 +96,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     hold_side_channel(worker, kept[0]);
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
     if (BHI_FAULT_FAILS("sandbox")) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+        return BHI_ERROR(failure, BH_REASON_STEP, "do an injected fault", .sys_errno = EPERM);
     }
     if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0) {
         return r;
@@ -119,8 +119,8 @@ static int connect_channel(struct worker *worker, struct bhi_error *failure) {
                 ? -ECONNREFUSED
                 : bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
     if (r != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, -r,
-                                   "cannot take the control channel's connection");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "take the control channel's connection",
+                         .sys_errno = -r);
     }
     return 0;
 }
@@ -135,7 +135,7 @@ static int say_hello(struct worker *worker, struct bhi_error *failure) {
     explicit_bzero(spawn->token, sizeof spawn->token);
     explicit_bzero(&message, sizeof message);
     if (r != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "cannot send hello");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "send hello", .sys_errno = -r);
     }
     return 0;
 }
@@ -169,7 +169,7 @@ static void share_device(struct worker *worker) {
 
 static int lock_down(struct worker *worker, struct bhi_error *failure) {
     if (BHI_FAULT_FAILS("lock_down")) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, EPERM, "injected fault");
+        return BHI_ERROR(failure, BH_REASON_STEP, "do an injected fault", .sys_errno = EPERM);
     }
     return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_STEADY, failure);
 }

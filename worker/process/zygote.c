@@ -462,8 +462,8 @@ static int begin(struct bhi_error *failure) {
     }
     /* Otherwise a worker could write into the page, and the warden would read that. */
     if (madvise(start, sizeof *start, MADV_DONTFORK) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno,
-                                   "cannot keep a page from the workers");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "keep a page from the workers",
+                         .sys_errno = errno);
     }
     zygote.probes.driver = &zygote.driver;
     zygote.probes.layers = start->layers | BHI_LAYER_BIT(ROOT);
@@ -489,7 +489,8 @@ static void announce(void) {
     const int fds[] = {pidfd_open(getpid(), 0), zygote.proc};
     if (fds[0] < 0) {
         struct bhi_error failure;
-        bhi_error_set_errno(&failure, BH_SYSTEM, errno, "cannot open a pidfd of the zygote");
+        BHI_ERROR(&failure, BH_REASON_SYSTEM_STEP, "open a pidfd of the zygote",
+                  .sys_errno = errno);
         fail(&failure);
     }
     atomic_store(&zygote.start->stage, BHI_ZYGOTE_SERVING);

@@ -13,21 +13,22 @@ int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure) {
     for (size_t i = 0; i < count; i++) {
         int high = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST + (int)count);
         if (high < 0) {
-            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot move descriptor %d",
-                                       fds[i]);
+            return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "move a descriptor",
+                             .value = (uint64_t)fds[i], .sys_errno = errno);
         }
         fds[i] = high;
     }
     for (size_t i = 0; i < count; i++) {
         int target = FIRST + (int)i;
         if (dup3(fds[i], target, O_CLOEXEC) < 0) {
-            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot move descriptor %d",
-                                       fds[i]);
+            return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "move a descriptor",
+                             .value = (uint64_t)fds[i], .sys_errno = errno);
         }
         fds[i] = target;
     }
     if (close_range(FIRST + (unsigned)count, ~0u, 0) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot close foreign descriptors");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "close foreign descriptors",
+                         .sys_errno = errno);
     }
     return 0;
 }

@@ -455,8 +455,7 @@ static int refuse_name(const char *name, struct bhi_error *failure) {
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  drivers[i].name);
     }
-    return bhi_error_set_errno(failure, BH_NO_DEVICE, 0, "no driver is called '%s' (known: %s)",
-                               name, known);
+    return BHI_ERROR(failure, BH_REASON_DRIVER_NAME, name, .text = known);
 }
 
 /* Returns what to do if the driver |info|, or any (NULL), is not found. A list in a variable excludes
@@ -515,7 +514,8 @@ static int count_threads(void) {
 int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     for (const struct bhi_driver_env *env = driver->info->environment; env->name; env++) {
         if (setenv(env->name, env->value, 1) != 0) {
-            return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot set %s", env->name);
+            return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "set a variable", .text = env->name,
+                             .sys_errno = errno);
         }
     }
     /* RTLD_NOW: after the root is gone, no symbol can be looked up any more. */
@@ -527,9 +527,8 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     }
     if (!dlsym(driver->handle, "vk_icdNegotiateLoaderICDInterfaceVersion") ||
         !dlsym(driver->handle, "vk_icdGetInstanceProcAddr")) {
-        return bhi_error_set_errno(failure, BH_NO_DEVICE, 0,
-                                   "driver %s: %s is not a Vulkan driver: no vk_icd… functions",
-                                   driver->info->name, driver->library);
+        return BHI_ERROR(failure, BH_REASON_DRIVER_BROKEN, driver->info->name,
+                         .text = "it has no vk_icd... functions, so it is no Vulkan driver");
     }
     struct link_map *map = NULL;
     if (dlinfo(driver->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] == '/') {
@@ -540,11 +539,10 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
              !slash ? 0 : (int)(slash - driver->library), driver->library);
     int threads = count_threads();
     if (threads != 1) {
-        return bhi_error_set_errno(
-            failure, BH_UNSUPPORTED, 0,
-            "driver %s started %d threads when it was loaded; a process with threads cannot "
-            "fork workers",
-            driver->info->name, threads - 1);
+        return BHI_ERROR(
+            failure, BH_REASON_DRIVER_USE, driver->info->name, .value = (uint64_t)threads - 1,
+            .text =
+                "it starts threads when it is loaded; a process with threads cannot fork workers");
     }
     return 0;
 }
@@ -559,9 +557,8 @@ PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
     uint32_t version = 5; /* the newest version that we use; newer ones concern only loaders */
     VkResult result = negotiate(&version);
     if (result != VK_SUCCESS || version < 2) {
-        bhi_error_set_errno(failure, BH_UNSUPPORTED, 0,
-                            "driver %s refused interface version 5 of Vulkan loaders (VkResult %d)",
-                            driver->info->name, result);
+        BHI_ERROR(failure, BH_REASON_DRIVER_USE, driver->info->name, .vk_result = result,
+                  .text = "it refuses interface version 5 of Vulkan loaders");
         return NULL;
     }
     return entry;

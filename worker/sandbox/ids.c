@@ -64,16 +64,10 @@ static int parse(const char *text, unsigned *out, struct bhi_error *failure) {
     errno = 0;
     const unsigned long id = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || id == 0 || id > LAST_ID) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, EINVAL,
-                                   "BULKHEAD_WORKER_ID is '%.40s': give a number from 1 to %u",
-                                   text, LAST_ID);
+        return BHI_ERROR(failure, BH_REASON_WORKER_ID, text, .limit = LAST_ID, .sys_errno = EINVAL);
     }
     if (!mapped_in_both((unsigned)id)) {
-        return bhi_error_set_errno(
-            failure, BH_UNSUPPORTED, EINVAL,
-            "BULKHEAD_WORKER_ID is %lu, which is not a user and group of this "
-            "user namespace: see /proc/self/uid_map and gid_map",
-            id);
+        return BHI_ERROR(failure, BH_REASON_WORKER_ID, text, .limit = LAST_ID, .sys_errno = EINVAL);
     }
     *out = (unsigned)id;
     return 0;
@@ -109,8 +103,8 @@ int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_error *fa
     /* The capabilities over the namespace stay, because no id changes from 0. */
     if (setgroups(0, NULL) != 0 || setresgid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0 ||
         setresuid(BHI_SANDBOX_ID, BHI_SANDBOX_ID, BHI_SANDBOX_ID) != 0) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot become user %u",
-                                   ids->user);
+        return BHI_ERROR(failure, BH_REASON_STEP, "become another user", .value = ids->user,
+                         .sys_errno = errno);
     }
     return 0;
 }

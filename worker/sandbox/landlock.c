@@ -47,9 +47,10 @@ int bhi_sandbox_landlock_abi(void) {
 static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_error *failure) {
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) {
-        return errno == ENOENT ? 0
-                               : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
-                                                     "cannot open %s for a Landlock rule", path);
+        return errno == ENOENT
+                   ? 0
+                   : BHI_ERROR(failure, BH_REASON_STEP, "open a path for a Landlock rule",
+                               .text = path, .sys_errno = errno);
     }
     struct stat st;
     if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
@@ -58,8 +59,8 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_e
     struct path_beneath_attr attr = {.allowed_access = access, .parent_fd = fd};
     int r = 0;
     if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) != 0) {
-        r = bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot add a Landlock rule for %s",
-                                path);
+        r = BHI_ERROR(failure, BH_REASON_STEP, "add a Landlock rule", .text = path,
+                      .sys_errno = errno);
     }
     close(fd);
     return r;
@@ -114,13 +115,11 @@ int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool
     }
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
-                                   "cannot create a Landlock ruleset");
+        return BHI_ERROR(failure, BH_REASON_STEP, "create a Landlock ruleset", .sys_errno = errno);
     }
     int r = add_rules(ruleset, driver, node, attr.handled_access_fs, failure);
     if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
-        r = bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
-                                "cannot enter the Landlock ruleset");
+        r = BHI_ERROR(failure, BH_REASON_STEP, "enter the Landlock ruleset", .sys_errno = errno);
     }
     close(ruleset);
     *out_applied = r == 0;

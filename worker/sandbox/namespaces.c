@@ -118,7 +118,7 @@ int bhi_sandbox_keep_capabilities(void) {
 
 int bhi_sandbox_namespaces_fini(struct bhi_error *failure) {
     if (sethostname(BHI_SANDBOX_HOST, strlen(BHI_SANDBOX_HOST)) != 0) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set the host name");
+        return BHI_ERROR(failure, BH_REASON_STEP, "set the host name", .sys_errno = errno);
     }
     /* In a user namespace of its own a worker would have every capability again, if only over
      * itself. That would make a large part of the kernel reachable. The filters forbid it too, so

@@ -13,7 +13,8 @@
 static int lower(int resource, const char *name, uint64_t value, struct bhi_error *failure) {
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot read %s", name);
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "read a limit", .text = name,
+                         .sys_errno = errno);
     }
     rlim_t wanted = (rlim_t)value;
     if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) {
@@ -21,7 +22,7 @@ static int lower(int resource, const char *name, uint64_t value, struct bhi_erro
     }
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit((__rlimit_resource_t)resource, &limit) != 0) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot set %s", name);
+        return BHI_ERROR(failure, BH_REASON_STEP, "set a limit", .text = name, .sys_errno = errno);
     }
     return 0;
 }

@@ -76,11 +76,12 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error 
     if (lstat(path, &st) != 0) {
         return errno == ENOENT
                    ? 0
-                   : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno,
-                                         "cannot look at %s for the worker's root", path);
+                   : BHI_ERROR(failure, BH_REASON_STEP, "look at a path for the worker's root",
+                               .text = path, .sys_errno = errno);
     }
     if (snprintf(target, sizeof target, BASE "%s", path) >= (int)sizeof target) {
-        return bhi_error_set_errno(failure, BH_UNSUPPORTED, ENAMETOOLONG, "cannot bind %s", path);
+        return BHI_ERROR(failure, BH_REASON_STEP, "bind a path", .text = path,
+                         .sys_errno = ENAMETOOLONG);
     }
     int r = make_folders(target, S_ISDIR(st.st_mode));
     if (r == 0 && S_ISLNK(st.st_mode)) {
@@ -108,8 +109,8 @@ static int add_path(const char *path, enum bhi_path_kind kind, struct bhi_error 
         }
     }
     return r == 0 ? 0
-                  : bhi_error_set_errno(failure, BH_UNSUPPORTED, -r,
-                                        "cannot put %s into the worker's root", path);
+                  : BHI_ERROR(failure, BH_REASON_STEP, "put a path into the worker's root",
+                              .text = path, .sys_errno = -r);
 }
 
 static int add_paths(const struct bhi_driver *driver, struct bhi_error *failure) {
@@ -152,7 +153,7 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_er
         r = bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
                              "cannot mount a tmpfs for the worker's root");
     } else if (chdir(runtime_dir) != 0) {
-        r = bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot enter the worker's root");
+        r = BHI_ERROR(failure, BH_REASON_STEP, "enter the worker's root", .sys_errno = errno);
     }
     if (r != 0) {
         close(tree);
@@ -177,7 +178,7 @@ int bhi_sandbox_proc(int *out_proc, int *out_error, struct bhi_error *failure) {
         proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
     *out_proc = proc;
-    return proc >= 0 ? 0 : bhi_error_set_errno(failure, BH_UNSUPPORTED, errno, "cannot open /proc");
+    return proc >= 0 ? 0 : BHI_ERROR(failure, BH_REASON_STEP, "open /proc", .sys_errno = errno);
 }
 
 static int build(const struct bhi_driver *driver, int tree, struct bhi_error *failure) {

@@ -85,8 +85,8 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
 }
 
 /* A lack of memory may have passed when the next worker starts. */
-static bh_status verdict_of(int error) {
-    return error == -ENOMEM ? BH_SYSTEM : BH_UNSUPPORTED;
+static bh_reason reason_of(int error) {
+    return error == -ENOMEM ? BH_REASON_SYSTEM_STEP : BH_REASON_STEP;
 }
 
 int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
@@ -94,14 +94,15 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
     const char *name = filter == BHI_FILTER_START ? "A" : "B";
     scmp_filter_ctx context = seccomp_init(SCMP_ACT_KILL_PROCESS);
     if (!context) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, ENOMEM, "cannot create filter %s", name);
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "create a filter", .text = name,
+                         .sys_errno = ENOMEM);
     }
     int r = fill(context, filter, driver);
     if (r != 0) {
-        r = bhi_error_set_errno(failure, verdict_of(r), -r, "cannot build filter %s", name);
+        r = BHI_ERROR(failure, reason_of(r), "build a filter", .text = name, .sys_errno = -r);
     } else if ((r = seccomp_load(context)) != 0) {
-        r = bhi_error_set_errno(failure, verdict_of(r), -r, "cannot load filter %s on all threads",
-                                name);
+        r = BHI_ERROR(failure, reason_of(r), "load a filter on all threads", .text = name,
+                      .sys_errno = -r);
     }
     seccomp_release(context);
     return r;

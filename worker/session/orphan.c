@@ -38,8 +38,8 @@ int bhi_orphan_prepare(int go, unsigned limit_ms, struct bhi_error *failure) {
     int r = sigaction(SIGALRM, &action, NULL);
     action.sa_handler = look;
     if (r != 0 || sigaction(SIGCONT, &action, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno,
-                                   "cannot prepare for the warden's end");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "prepare for the warden's end",
+                         .sys_errno = errno);
     }
     look(SIGCONT); /* the warden may have died before */
     return 0;

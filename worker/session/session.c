@@ -142,7 +142,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
     s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &error);
     int sent = send_devices(s, &backend);
     if (s->backend && (sent != 0 || bhi_session_announce_words(s) != 0)) {
-        bhi_error_set(&error, BH_SYSTEM, "the devices could not be reported");
+        BHI_ERROR(&error, BH_REASON_SYSTEM_STEP, "report the devices");
     } else if (s->backend) {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
         error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: injected fault"};

@@ -100,5 +100,6 @@ int bhi_watchdog_start(struct bhi_watchdog *watchdog, const struct bhi_lane_view
         error = start(watch_host, watchdog);
     }
     return error == 0 ? 0
-                      : bhi_error_set_errno(failure, BH_SYSTEM, error, "cannot start the watchdog");
+                      : BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "start the watchdog",
+                                  .sys_errno = error);
 }

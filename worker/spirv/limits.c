@@ -1,4 +1,5 @@
 #include "worker/spirv/limits.h"
+#include "base/format.h"
 
 #include "worker/error.h"
 #include "worker/spirv/tools.h"
@@ -34,10 +35,10 @@ static bool exceeds(struct walk *w, uint64_t value, uint64_t limit, size_t numbe
     if (value <= limit) {
         return false;
     }
-    bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
-                  "too many %s: %llu or more, the guard allows %llu (instruction %zu, Op%s): %s",
-                  what, (unsigned long long)value, (unsigned long long)limit, number,
-                  spvOpcodeString((uint32_t)op), remedy);
+    char where[128];
+    bhi_format(where, sizeof where, " (instruction %zu, Op%s): %s", number,
+               spvOpcodeString((uint32_t)op), remedy);
+    BHI_ERROR(w->error, BH_REASON_GUARD_LIMIT, what, .value = value, .limit = limit, .text = where);
     return true;
 }
 
@@ -161,7 +162,7 @@ static bool inlines(struct walk *w) {
     uint64_t *own = w->inlined;
     uint64_t *total = calloc(2 * (size_t)w->bound, sizeof *total);
     if (!total) {
-        bhi_error_set(w->error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        BHI_ERROR(w->error, BH_REASON_HOST_MEMORY, NULL, .text = "a check of the kernel");
         return false;
     }
     uint64_t *next = total + w->bound;
@@ -178,10 +179,9 @@ static bool inlines(struct walk *w) {
             const struct call *c = &w->calls[i];
             next[c->caller] += total[c->callee];
             if (next[c->caller] > BHI_LIMIT_INLINED) {
-                bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
-                              "instructions once calls are inlined: more than %u, which the guard "
-                              "allows (OpFunction %%%u): call less, or loop instead",
-                              BHI_LIMIT_INLINED, c->caller);
+                BHI_ERROR(w->error, BH_REASON_GUARD_LIMIT, "instructions once calls are inlined",
+                          .value = next[c->caller], .limit = BHI_LIMIT_INLINED,
+                          .text = " (OpFunctionCall): call less, or loop instead");
                 ok = false;
                 break;
             }
@@ -192,10 +192,9 @@ static bool inlines(struct walk *w) {
             total[caller] = next[caller];
         }
         if (ok && changed && round >= BHI_LIMIT_CALL_NESTING) {
-            bhi_error_set(w->error, BH_LIMIT_EXCEEDED,
-                          "calls nested in each other: more than %u, which the guard allows, or "
-                          "recursion (OpFunctionCall): inline some of them",
-                          BHI_LIMIT_CALL_NESTING);
+            BHI_ERROR(w->error, BH_REASON_GUARD_LIMIT, "calls nested in each other",
+                      .value = round + 1, .limit = BHI_LIMIT_CALL_NESTING,
+                      .text = ", or there is recursion (OpFunctionCall): inline some of them");
             ok = false;
         }
     }
@@ -237,10 +236,10 @@ static size_t count_calls(const uint32_t *code, size_t words) {
 bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *error) {
     struct walk w = {.code = code, .words = words, .error = error};
     if (words * sizeof *code > BHI_LIMIT_MODULE_BYTES) {
-        bhi_error_set(error, BH_LIMIT_EXCEEDED,
-                      "bytes of the module: %zu, the guard allows %u: split the kernel, or strip "
-                      "its debug information (spirv-opt --strip-debug)",
-                      words * sizeof *code, BHI_LIMIT_MODULE_BYTES);
+        BHI_ERROR(error, BH_REASON_GUARD_LIMIT, "bytes of the module",
+                  .value = words * sizeof *code, .limit = BHI_LIMIT_MODULE_BYTES,
+                  .text = ": split the kernel, or strip its debug information "
+                          "(spirv-opt --strip-debug)");
         return false;
     }
     if (words < 5) {
@@ -248,10 +247,9 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *erro
     }
     w.bound = code[3];
     if (w.bound > BHI_LIMIT_ID_BOUND) {
-        bhi_error_set(error, BH_LIMIT_EXCEEDED,
-                      "bound of ids (the module's header): %u, the guard allows %u: renumber them "
-                      "(spirv-opt --compact-ids)",
-                      w.bound, BHI_LIMIT_ID_BOUND);
+        BHI_ERROR(error, BH_REASON_GUARD_LIMIT, "bound of ids (the module's header)",
+                  .value = w.bound, .limit = BHI_LIMIT_ID_BOUND,
+                  .text = ": renumber them (spirv-opt --compact-ids)");
         return false;
     }
     const size_t ids = w.bound > 0 ? w.bound : 1, calls = count_calls(code, words);
@@ -261,7 +259,7 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *erro
     w.calls = calloc(calls > 0 ? calls : 1, sizeof *w.calls);
     bool ok = w.depth && w.fixed && w.inlined && w.calls;
     if (!ok) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a check of the kernel");
     } else {
         ok = walk_module(&w);
     }

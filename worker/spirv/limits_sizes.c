@@ -1,6 +1,7 @@
 /* Sizes, counted in scalars. A short module can declare a type of 2^30 elements, and compilers
  * split a value or a variable of it into single elements. */
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
+#include "base/format.h"
 #include "worker/spirv/limits.h"
 
 #include "worker/error.h"
@@ -31,10 +32,10 @@ static bool exceeds(const struct sizes *s, SpvOp op, uint32_t id, uint64_t value
     if (value <= limit) {
         return false;
     }
-    bhi_error_set(s->error, BH_LIMIT_EXCEEDED,
-                  "too many %s: %s%llu, the guard allows %llu (instruction %zu, Op%s %%%u): %s",
-                  what, value == UINT64_MAX ? "at least " : "", (unsigned long long)value,
-                  (unsigned long long)limit, s->number, spvOpcodeString((uint32_t)op), id, remedy);
+    char where[200];
+    bhi_format(where, sizeof where, " (instruction %zu, Op%s %%%u): %s", s->number,
+               spvOpcodeString((uint32_t)op), id, remedy);
+    BHI_ERROR(s->error, BH_REASON_GUARD_LIMIT, what, .value = value, .limit = limit, .text = where);
     return true;
 }
 
@@ -53,16 +54,16 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
         return true;
     case SpvOpTypeArray:
         if (!bhi_module_constant(s->module, at[3], &count)) {
-            bhi_error_set(s->error, BH_INVALID_KERNEL,
-                          "the length of an array is not a constant that can be computed here "
-                          "(instruction %zu, OpTypeArray %%%u): write it as a literal or a "
-                          "specialization constant",
-                          s->number, at[1]);
+            bhi_error_text(s->error, BH_REASON_KERNEL_RULE,
+                           "the length of an array is not a constant that can be computed here "
+                           "(instruction %zu, OpTypeArray %%%u): write it as a literal or a "
+                           "specialization constant",
+                           s->number, at[1]);
             return false;
         }
         if (count == 0) {
-            bhi_error_set(
-                s->error, BH_INVALID_KERNEL,
+            bhi_error_text(
+                s->error, BH_REASON_KERNEL_RULE,
                 "the length of an array is 0 with these specialization constants (instruction %zu, "
                 "OpTypeArray %%%u): give constants that make it 1 or more",
                 s->number, at[1]);
@@ -148,7 +149,7 @@ bool bhi_guard_limits_sizes(const uint32_t *code, size_t words, const char *entr
     s.pointees = calloc(module.bound, sizeof *s.pointees);
     bool ok = s.scalars && s.types && s.pointees;
     if (!ok) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while checking the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a check of the kernel");
     }
     for (size_t i = 5; ok && i < words; i += code[i] >> SpvWordCountShift) {
         s.number++;

@@ -4,6 +4,7 @@
 #include "worker/error.h"
 #include "worker/spirv/module_access.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,10 +38,10 @@ static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_e
         module->work_group_size = at[1];
     }
     if (what) {
-        bhi_error_set(error, BH_INVALID_KERNEL,
-                      "%s is decorated twice (OpDecorate %%%u), and SPIR-V does not say which one "
-                      "counts: remove one",
-                      what, at[1]);
+        bhi_error_text(error, BH_REASON_KERNEL_RULE,
+                       "%s is decorated twice (OpDecorate %%%u), and SPIR-V does not say which one "
+                       "counts: remove one",
+                       what, at[1]);
     }
     return !what;
 }
@@ -82,7 +83,7 @@ bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t wor
     module->uses = calloc(module->bound, sizeof *module->uses);
     if (!module->definitions || !module->spec_ids || !module->uses) {
         bhi_module_fini(module);
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
         return false;
     }
     for (size_t i = 5; i < words; i += code[i] >> SpvWordCountShift) {
@@ -93,7 +94,7 @@ bool bhi_module_init(struct bhi_module *module, const uint32_t *code, size_t wor
     }
     if (!bhi_module_find_accesses(module)) {
         bhi_module_fini(module);
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
         return false;
     }
     return true;
@@ -389,9 +390,9 @@ bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_erro
         }
         uint32_t bytes = scalar_bits(module, at[1]) / 8;
         if (given->size != bytes) {
-            bhi_error_set(error, BH_INVALID_KERNEL,
-                          "specialization constant %u has %u bytes in the module; %u were given",
-                          given->constant_id, bytes, given->size);
+            char name[16];
+            snprintf(name, sizeof name, "%u", given->constant_id);
+            BHI_ERROR(error, BH_REASON_SPECIALIZATION, name, .value = given->size, .limit = bytes);
             return false;
         }
     }
@@ -425,16 +426,16 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
     for (int axis = 0; ids && axis < 3; axis++) {
         uint64_t value;
         if (!bhi_module_constant(module, ids[axis], &value)) {
-            bhi_error_set(error, BH_INVALID_KERNEL,
-                          "the workgroup size in %c is not a constant that can be computed here",
-                          "xyz"[axis]);
+            bhi_error_text(error, BH_REASON_KERNEL_RULE,
+                           "the workgroup size in %c is not a constant that can be computed here",
+                           "xyz"[axis]);
             return false;
         }
         out_size[axis] = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
         found = true;
     }
     if (!found || out_size[0] == 0 || out_size[1] == 0 || out_size[2] == 0) {
-        bhi_error_set(error, BH_INVALID_KERNEL, "the kernel has no workgroup size");
+        bhi_error_text(error, BH_REASON_KERNEL_RULE, "the kernel has no workgroup size");
         return false;
     }
     return true;

@@ -233,7 +233,7 @@ bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_byte
     bool any, good = prepare(&m, &any);
     *out_bytes = 0;
     if (!good) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
     } else if (any) {
         decorate(&m);
         for (size_t i = 5; i < m.functions; i += length_of(&module->code[i])) {

@@ -1,4 +1,5 @@
 #include "worker/spirv/reflect.h"
+#include "base/format.h"
 
 #include "base/sort.h"
 #include "worker/error.h"
@@ -7,6 +8,7 @@
 
 #include <bulkhead/bulkhead.h>
 #include <spirv_cross/spirv_cross_c.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +27,32 @@ struct reflector {
     bool good;
 };
 
+static void set_failure(struct reflector *r, bool starved, const char *text) {
+    if (starved) {
+        BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
+    } else {
+        bhi_error_text(r->error, BH_REASON_KERNEL_RULE, "the module cannot be reflected: %s", text);
+    }
+}
+
 static bool cross_failed(struct reflector *r) {
     const char *text =
         r->context ? spvc_context_get_last_error_string(r->context) : "out of memory";
     /* SPIRV-Cross returns the text of the C++ exception, and no code for a lack of memory. */
-    const bool starved = !r->context || strstr(text, "bad_alloc");
-    bhi_error_set(r->error, starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
-                  "the module cannot be reflected: %s", text);
+    set_failure(r, !r->context || strstr(text, "bad_alloc"), text);
+    return false;
+}
+
+/* Refuses a binding for what it is. Returns false. */
+__attribute__((format(printf, 3, 4))) static bool
+refuse(struct reflector *r, const struct bhi_reflected_binding *one, const char *format, ...) {
+    char name[BHI_SUBJECT_NAME], text[BHI_REASON_TEXT];
+    va_list args;
+    va_start(args, format);
+    bhi_vformat(text, sizeof text, format, args);
+    va_end(args);
+    bhi_format(name, sizeof name, "set %u binding %u (\"%s\")", one->set, one->binding, one->name);
+    BHI_ERROR(r->error, BH_REASON_BINDING_KIND, name, .text = text);
     return false;
 }
 
@@ -88,17 +109,15 @@ static bool count_buffers(struct reflector *r, const spvc_reflected_resource *re
         }
     }
     if (why) {
-        bhi_error_set(r->error, BH_INVALID_KERNEL,
-                      "set %u binding %u (\"%s\") is an array of buffers %s: give it one length, a "
-                      "literal or a specialization constant",
-                      one->set, one->binding, one->name, why);
-        return false;
+        return refuse(
+            r, one,
+            "an array of buffers %s: give it one length, a literal or a specialization constant",
+            why);
     }
     if (count > BHI_MAX_BINDINGS) {
-        bhi_error_set(
-            r->error, BH_LIMIT_EXCEEDED,
-            "set %u binding %u (\"%s\") is an array of %llu buffers, a kernel binds %u at "
-            "most",
+        bhi_error_text(
+            r->error, BH_REASON_KERNEL_LIMIT,
+            "set %u binding %u (\"%s\") is an array of %llu buffers, a kernel binds %u at most",
             one->set, one->binding, one->name, (unsigned long long)count, BHI_MAX_BINDINGS);
         return false;
     }
@@ -117,9 +136,9 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     copy_name(r, spvc_compiler_get_name(r->compiler, resource->id),
               spvc_compiler_get_name(r->compiler, resource->base_type_id), one.name);
     if (set >= BHI_MAX_SETS || binding > 65535) {
-        bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
-                      "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,
-                      binding, one.name);
+        bhi_error_text(r->error, BH_REASON_KERNEL_LIMIT,
+                       "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,
+                       binding, one.name);
         return false;
     }
     if (!count_buffers(r, resource, &one)) {
@@ -143,19 +162,13 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
             continue;
         }
         if (other->kind != kind) {
-            bhi_error_set(r->error, BH_INVALID_KERNEL,
-                          "set %u binding %u is a storage buffer (\"%s\") and a uniform buffer "
-                          "(\"%s\") at once",
-                          set, binding, kind == BH_BINDING_STORAGE_BUFFER ? one.name : other->name,
-                          kind == BH_BINDING_STORAGE_BUFFER ? other->name : one.name);
-            return false;
+            return refuse(r, &one, "declared as one kind of buffer, and as another as \"%s\"",
+                          other->name);
         }
         if (other->count != one.count) {
-            bhi_error_set(r->error, BH_INVALID_KERNEL,
-                          "set %u binding %u is declared with %u buffers (\"%s\") and with %u "
-                          "(\"%s\"): declare the same number",
-                          set, binding, other->count, other->name, one.count, one.name);
-            return false;
+            return refuse(
+                r, &one, "declared with %u buffers, and with %u as \"%s\": declare the same number",
+                one.count, other->count, other->name);
         }
         other->access |= one.access;
         other->stores |= one.stores;
@@ -167,8 +180,8 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     }
     r->out->buffer_count += one.count;
     if (r->out->buffer_count > BHI_MAX_BINDINGS) {
-        bhi_error_set(r->error, BH_LIMIT_EXCEEDED, "the kernel binds more than %u buffers",
-                      BHI_MAX_BINDINGS);
+        bhi_error_text(r->error, BH_REASON_KERNEL_LIMIT, "the kernel binds more than %u buffers",
+                       BHI_MAX_BINDINGS);
         return false;
     }
     r->out->bindings[r->out->binding_count++] = one;
@@ -222,18 +235,17 @@ static bool refuse_others(struct reflector *r, spvc_resources all) {
             return false;
         }
         if (count > 0) {
-            char name[64];
+            struct bhi_reflected_binding one = {
+                .set = spvc_compiler_get_decoration(r->compiler, resources[0].id,
+                                                    SpvDecorationDescriptorSet),
+                .binding = spvc_compiler_get_decoration(r->compiler, resources[0].id,
+                                                        SpvDecorationBinding)};
             copy_name(r, spvc_compiler_get_name(r->compiler, resources[0].id), resources[0].name,
-                      name);
-            bhi_error_set(
-                r->error, BH_INVALID_KERNEL,
-                "set %u binding %u (\"%s\") is %s; storage images and samplers are out of scope: "
-                "only storage and uniform buffers are supported",
-                spvc_compiler_get_decoration(r->compiler, resources[0].id,
-                                             SpvDecorationDescriptorSet),
-                spvc_compiler_get_decoration(r->compiler, resources[0].id, SpvDecorationBinding),
-                name, others[i].what);
-            return false;
+                      one.name);
+            return refuse(r, &one,
+                          "%s; storage images and samplers are out of scope: only storage and "
+                          "uniform buffers are supported",
+                          others[i].what);
         }
     }
     return true;
@@ -345,16 +357,14 @@ static bool cross(struct reflector *r) {
     uint32_t *code = with_one_entry(r->module->code, r->module->words, r->entry, &r->words);
     if (!code || spvc_context_create(&r->context) != SPVC_SUCCESS) {
         free(code);
-        bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
         return false;
     }
     r->code = code;
     const enum bhi_caught caught = bhi_catching(reflect_all, r, text, sizeof text);
     if (caught != BHI_CAUGHT_NOTHING) {
         r->good = false;
-        bhi_error_set(r->error,
-                      caught == BHI_CAUGHT_NO_MEMORY ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
-                      "the module cannot be reflected: %s", text);
+        set_failure(r, caught == BHI_CAUGHT_NO_MEMORY, text);
     }
     spvc_context_destroy(r->context);
     free(code);

@@ -43,20 +43,18 @@ static bool set_cut(struct bhi_error *error, const uint32_t *code, size_t words,
         return false;
     }
     if (end.inside) {
-        bhi_error_set(
-            error, BH_INVALID_KERNEL,
-            "not valid SPIR-V: its %zu words end within instruction %zu (Op%s), which has "
-            "%zu words from word %zu on: %s",
-            words, end.number, spvOpcodeString((uint32_t)end.last), end.length, end.at, probably);
+        bhi_error_text(error, BH_REASON_NOT_VALID,
+                       "its %zu words end within instruction %zu (Op%s), which has "
+                       "%zu words from word %zu on: %s",
+                       words, end.number, spvOpcodeString((uint32_t)end.last), end.length, end.at,
+                       probably);
     } else if (words == 5) {
-        bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: it has a header only: %s",
-                      probably);
+        bhi_error_text(error, BH_REASON_NOT_VALID, "it has a header only: %s", probably);
     } else {
-        bhi_error_set(
-            error, BH_INVALID_KERNEL,
-            "not valid SPIR-V: its %zu words end with instruction %zu (Op%s), and not with "
-            "OpFunctionEnd: %s; %.250s",
-            words, end.number, spvOpcodeString((uint32_t)end.last), probably, rule);
+        bhi_error_text(error, BH_REASON_NOT_VALID,
+                       "its %zu words end with instruction %zu (Op%s), and not with "
+                       "OpFunctionEnd: %s; %.250s",
+                       words, end.number, spvOpcodeString((uint32_t)end.last), probably, rule);
     }
     return true;
 }
@@ -65,18 +63,13 @@ static bool set_cut(struct bhi_error *error, const uint32_t *code, size_t words,
 static void set_rule(struct bhi_error *error, const uint32_t *code, size_t words,
                      spv_result_t result, spv_diagnostic diagnostic) {
     if (result == SPV_ERROR_OUT_OF_MEMORY || result == SPV_ERROR_INTERNAL) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the SPIR-V validator");
         return;
     }
     const char *rule = diagnostic && diagnostic->error ? diagnostic->error : "";
     if (!set_cut(error, code, words, rule)) {
-        bhi_error_set(error, BH_INVALID_KERNEL, "not valid SPIR-V: %s (instruction %zu)", rule,
-                      diagnostic ? diagnostic->position.index : 0);
-    }
-    for (char *c = error->text; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ') {
-            *c = ' ';
-        }
+        bhi_error_text(error, BH_REASON_NOT_VALID, "%s (instruction %zu)", rule,
+                       diagnostic ? diagnostic->position.index : 0);
     }
 }
 
@@ -96,9 +89,8 @@ static void run_validator(void *data) {
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                         struct bhi_error *error) {
     if (words >= 5 && code[4] != 0) {
-        bhi_error_set(error, BH_INVALID_KERNEL,
-                      "not valid SPIR-V: the header's schema word (word 4) is 0x%08x, it must be 0",
-                      code[4]);
+        bhi_error_text(error, BH_REASON_NOT_VALID,
+                       "the header's schema word (word 4) is 0x%08x, it must be 0", code[4]);
         return false;
     }
     spv_context context = spvContextCreate(
@@ -107,7 +99,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     if (!context || !options) {
         spvValidatorOptionsDestroy(options);
         spvContextDestroy(context);
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "the SPIR-V validator ran out of memory");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the SPIR-V validator");
         return false;
     }
     spvValidatorOptionsSetScalarBlockLayout(options, target->scalar_block_layout);
@@ -119,7 +111,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     const enum bhi_caught caught = bhi_catching(run_validator, &v, text, sizeof text);
     if (caught == BHI_CAUGHT_OTHER) {
         v.result = SPV_ERROR_INVALID_BINARY;
-        bhi_error_set(error, BH_INVALID_KERNEL, "the SPIR-V validator gave up: %s", text);
+        bhi_error_text(error, BH_REASON_NOT_VALID, "the validator gave up: %s", text);
     } else if (caught != BHI_CAUGHT_NOTHING || v.result != SPV_SUCCESS) {
         v.result = caught != BHI_CAUGHT_NOTHING ? SPV_ERROR_OUT_OF_MEMORY : v.result;
         set_rule(error, code, words, v.result, v.diagnostic);
@@ -169,12 +161,7 @@ static bool extension_allowed(const struct bhi_spirv_target *target, const char 
             return true;
         }
     }
-    char text[80];
-    bhi_text_line(text, sizeof text, name, strlen(name));
-    bhi_error_set(error, BH_INVALID_KERNEL,
-                  "extension %s is not supported by this device, or not allowed (OpExtension): "
-                  "compile the kernel without it",
-                  text);
+    BHI_ERROR(error, BH_REASON_EXTENSION, name);
     return false;
 }
 
@@ -183,12 +170,7 @@ static bool import_allowed(const char *name, struct bhi_error *error) {
     if (strcmp(name, "GLSL.std.450") == 0 || bhi_debug_info_import(name)) {
         return true;
     }
-    char text[80];
-    bhi_text_line(text, sizeof text, name, strlen(name));
-    bhi_error_set(error, BH_INVALID_KERNEL,
-                  "the instruction set %s is not allowed (OpExtInstImport), only GLSL.std.450 and "
-                  "NonSemantic.* are: compile the kernel for Vulkan",
-                  text);
+    BHI_ERROR(error, BH_REASON_INSTRUCTION_SET, name);
     return false;
 }
 
@@ -212,10 +194,11 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
         const uint32_t *at = &code[i];
         if ((at[0] & SpvOpCodeMask) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
             lists(code, entry, at[1])) {
-            bhi_error_set(error, BH_INVALID_KERNEL,
-                          "%%%u is an input or output with a location (OpDecorate Location), but a "
-                          "kernel has only built-in ones: pass it in a buffer or a push constant",
-                          at[1]);
+            bhi_error_text(
+                error, BH_REASON_KERNEL_RULE,
+                "%%%u is an input or output with a location (OpDecorate Location), but a "
+                "kernel has only built-in ones: pass it in a buffer or a push constant",
+                at[1]);
             return false;
         }
     }
@@ -225,8 +208,8 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_error *error) {
     if (words < 5 || code[0] != SpvMagicNumber) {
-        bhi_error_set(error, BH_INVALID_KERNEL,
-                      "not SPIR-V: it must begin with the magic number 0x07230203");
+        bhi_error_text(error, BH_REASON_NOT_VALID,
+                       "it must begin with the magic number 0x07230203");
         return false;
     }
     /* The driver gets the module unchanged, so what a driver must not see is checked first; its
@@ -247,16 +230,13 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         }
         if (op == SpvOpCapability && length == 2) {
             if (at[1] == SpvCapabilityPhysicalStorageBufferAddresses) {
-                bhi_error_set(error, BH_INVALID_KERNEL,
-                              "physical storage buffer pointers are not allowed: they reach any "
-                              "address (capability PhysicalStorageBufferAddresses)");
+                bhi_error_text(error, BH_REASON_KERNEL_RULE,
+                               "physical storage buffer pointers are not allowed: they reach any "
+                               "address (capability PhysicalStorageBufferAddresses)");
                 return false;
             }
             if (!capability_allowed(target, at[1])) {
-                bhi_error_set(error, BH_INVALID_KERNEL,
-                              "capability %s (%u) is not supported by this device, or not "
-                              "allowed: compile the kernel without it",
-                              bhi_capability_name(at[1]), at[1]);
+                BHI_ERROR(error, BH_REASON_CAPABILITY, bhi_capability_name(at[1]), .value = at[1]);
                 return false;
             }
         } else if (op == SpvOpExtension && length >= 2 && literal(&at[1], length - 1)) {
@@ -268,9 +248,9 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                 return false;
             }
         } else if (op == SpvOpMemoryModel && length == 3 && at[1] != SpvAddressingModelLogical) {
-            bhi_error_set(error, BH_INVALID_KERNEL,
-                          "the addressing model must be Logical: physical pointers reach any "
-                          "address");
+            bhi_error_text(error, BH_REASON_KERNEL_RULE,
+                           "the addressing model must be Logical: physical pointers reach any "
+                           "address");
             return false;
         } else if (op == SpvOpEntryPoint && length >= 4) {
             size_t room = (length - 3) * sizeof(uint32_t);
@@ -294,9 +274,8 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         return false;
     }
     if (model != SpvExecutionModelGLCompute) {
-        bhi_error_set(error, BH_INVALID_KERNEL,
-                      "entry point \"%s\" is not for compute (execution model %s)", entry,
-                      bhi_execution_model_name((uint32_t)model));
+        BHI_ERROR(error, BH_REASON_NOT_COMPUTE, entry,
+                  .text = bhi_execution_model_name((uint32_t)model));
         return false;
     }
     return check_interface(code, words, listed, error) &&

@@ -176,7 +176,7 @@ static bool hand_out(struct bhi_tracee_page *page, enum bhi_trace_role role, int
     close(fd);
     atomic_store(&page->phase, phase);
     return sent == 0 ||
-           (bhi_error_set(error, BH_SYSTEM, "the trace could not pass a descriptor on"), false);
+           (BHI_ERROR(error, BH_REASON_SYSTEM_STEP, "pass a descriptor of the trace on"), false);
 }
 
 static void leave_out(struct bhi_tracee_page *page, const char *what) {
@@ -356,12 +356,12 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         .markers = course->markers,
     };
     if (!config.get_instance_proc_addr) {
-        bhi_format(page->failure, sizeof page->failure, "%.250s", failure.text);
+        bhi_format(page->failure, sizeof page->failure, "%.250s", bhi_error_line(&failure));
         return;
     }
     const bool good = roles[course->role](course, &config, page, &error);
     if (!good) {
-        bhi_format(page->failure, sizeof page->failure, "%.250s", error.text);
+        bhi_format(page->failure, sizeof page->failure, "%.250s", bhi_error_line(&error));
     }
     atomic_store(&page->complete, good);
 }

@@ -67,7 +67,7 @@ static bool enter(const struct bhi_probe_context *context, uint32_t index,
         bhi_sandbox_descriptors(kept, sizeof kept / sizeof kept[0], &failure) != 0 ||
         bhi_sandbox_enter(&sandbox, &failure) != 0) {
         bhi_format(page->failure, sizeof page->failure, "cannot enter the sandbox: %.200s",
-                   failure.text);
+                   bhi_error_line(&failure));
         return false;
     }
     memcpy(course->buffers, &kept[2], sizeof course->buffers);

@@ -51,7 +51,7 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     *error = (struct bhi_error){.command_index = BHI_NO_COMMAND};
     struct bhi_backend *b = calloc(1, sizeof *b);
     if (!b) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the backend");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the backend");
         return NULL;
     }
     b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : BHI_WORKER_PIPELINES;
@@ -346,7 +346,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     struct bhi_result result;
     bhi_backend_kernel_create(b, &kernel, warm_up_code, NULL, 0);
     if (!bhi_map_put(&b->buffers, UINT64_MAX, &b->page_buffer)) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the warm-up");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the warm-up");
         return false;
     }
     b->page->scratch[0] = 0;
@@ -364,8 +364,8 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
         bhi_error_set(error, BH_DEVICE_LOST, "the device was lost after its first work");
     }
     if (error->status == BH_OK && b->page->scratch[0] != WARM_UP_WORD) {
-        bhi_error_set(error, BH_UNSUPPORTED,
-                      "the device ran a trivial kernel and its result did not appear");
+        BHI_ERROR(error, BH_REASON_STEP, "use the device",
+                  .text = "it ran a trivial kernel and its result did not appear");
     }
     return error->status == BH_OK && bhi_vk_copies_warm_up(b, error) &&
            bhi_vk_reserve_code(&b->device, error);

@@ -15,7 +15,7 @@ bool bhi_recorder_depend(struct bhi_recorder *r, struct bhi_pointers *list, void
     }
     *stamp = r->backend->stamp;
     if (!bhi_pointers_add(list, object)) {
-        bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
+        BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a recording");
         return false;
     }
     return true;
@@ -27,11 +27,9 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
         /* If the buffer was given and there was no memory for it, the submission is not to
          * blame. */
         if (r->backend->starved) {
-            bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory to attach buffer %llu",
-                          (unsigned long long)id);
+            BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a buffer");
         } else {
-            bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is not attached",
-                          (unsigned long long)id);
+            BHI_ERROR(r->error, BH_REASON_BUFFER_ACCESS, NULL, .value = id, .text = "not attached");
         }
         return NULL;
     }
@@ -40,8 +38,8 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
         return NULL;
     }
     if (writes && !buffer->writable) { /* a write would go to the copy and be lost */
-        bhi_error_set(r->error, BH_BINDING_MISMATCH, "buffer %llu is attached for reading only",
-                      (unsigned long long)id);
+        BHI_ERROR(r->error, BH_REASON_BUFFER_ACCESS, NULL, .value = id,
+                  .text = "attached for reading only");
         return NULL;
     }
     return bhi_recorder_depend(r, &r->uses->buffers, buffer, &buffer->stamp) ? buffer : NULL;
@@ -66,26 +64,26 @@ static int place_of(const struct bhi_module_bindings *reflection, uint32_t set, 
     return -1;
 }
 
-/* How messages name a buffer, for example: set 0 binding 1 element 2 ("weights") of kernel
- * "matmul". */
-#define PLACE "set %u binding %u%s (\"%s\") of kernel \"%s\""
-#define PLACE_ARGUMENTS(place, element, kernel)                                                    \
-    (place)->set, (place)->binding, element_text((place), (element)).text, (place)->name,          \
-        BHI_KERNEL_LABEL(kernel)
-
-struct element_text {
-    char text[24];
+struct place {
+    char text[BHI_SUBJECT_NAME];
 };
 
-/* Returns the text for an element of an array; empty for a single buffer. */
-static struct element_text element_text(const struct bhi_reflected_binding *place,
-                                        uint32_t element) {
-    struct element_text out = {""};
+/* How messages name a buffer, for example: set 0 binding 1 element 2 ("weights"). */
+static struct place name_of(const struct bhi_reflected_binding *place, uint32_t element) {
+    struct place out;
+    char index[24] = "";
     if (place->count > 1) {
-        snprintf(out.text, sizeof out.text, " element %u", element);
+        snprintf(index, sizeof index, " element %u", element);
     }
+    bhi_format(out.text, sizeof out.text, "set %u binding %u%s (\"%s\")", place->set,
+               place->binding, index, place->name);
     return out;
 }
+
+/* Refuses a binding for a reason. Returns false. */
+#define REFUSE(r, reason, place, element, ...)                                                     \
+    (BHI_ERROR((r)->error, BH_REASON_##reason, name_of((place), (element)).text, __VA_ARGS__),     \
+     false)
 
 static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                         const struct bhi_reflected_binding *place,
@@ -96,39 +94,29 @@ static bool check_range(struct bhi_recorder *r, const struct bhi_vk_kernel *kern
         uniform ? limits->minUniformBufferOffsetAlignment : limits->minStorageBufferOffsetAlignment;
     const uint64_t longest =
         uniform ? limits->maxUniformBufferRange : limits->maxStorageBufferRange;
-    const char *kind = uniform ? "Uniform" : "Storage";
+    const char *kind =
+        uniform ? "minUniformBufferOffsetAlignment" : "minStorageBufferOffsetAlignment";
     if (given->offset > buffer->size || given->size > buffer->size - given->offset) {
-        bhi_error_set(
-            r->error, BH_BINDING_MISMATCH, PLACE ": bytes %llu to %llu of a buffer of %llu bytes",
-            PLACE_ARGUMENTS(place, given->element, kernel), (unsigned long long)given->offset,
-            (unsigned long long)(given->offset + given->size), (unsigned long long)buffer->size);
-        return false;
+        return REFUSE(r, BINDING_RANGE, place, given->element, .value = given->offset + given->size,
+                      .limit = buffer->size, .text = BHI_KERNEL_LABEL(kernel));
     }
     if (given->size == 0 && buffer->size != 0) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE ": the range is empty",
-                      PLACE_ARGUMENTS(place, given->element, kernel));
-        return false;
+        return REFUSE(r, BINDING_EMPTY, place, given->element, .limit = buffer->size,
+                      .text = BHI_KERNEL_LABEL(kernel));
     }
     if (given->offset % alignment != 0) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      PLACE ": offset %llu is not a multiple of %llu (min%sBufferOffsetAlignment)",
-                      PLACE_ARGUMENTS(place, given->element, kernel),
-                      (unsigned long long)given->offset, (unsigned long long)alignment, kind);
-        return false;
+        return REFUSE(r, BINDING_OFFSET, place, given->element, .value = given->offset,
+                      .limit = alignment, .text = kind);
     }
     if (given->size > longest) {
-        bhi_error_set(r->error, BH_LIMIT_EXCEEDED,
-                      PLACE ": %llu bytes, the device allows %llu (max%sBufferRange)",
-                      PLACE_ARGUMENTS(place, given->element, kernel),
-                      (unsigned long long)given->size, (unsigned long long)longest, kind);
-        return false;
+        return REFUSE(r, DEVICE_LIMIT, place, given->element, .value = given->size,
+                      .limit = longest,
+                      .text = uniform ? "maxUniformBufferRange" : "maxStorageBufferRange",
+                      .subject = BH_SUBJECT_BINDING);
     }
     if (given->size < place->min_bytes) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      PLACE ": the uniform block has %u bytes, %llu were given",
-                      PLACE_ARGUMENTS(place, given->element, kernel), place->min_bytes,
-                      (unsigned long long)given->size);
-        return false;
+        return REFUSE(r, BINDING_SHORT, place, given->element, .value = given->size,
+                      .limit = place->min_bytes, .text = BHI_KERNEL_LABEL(kernel));
     }
     return true;
 }
@@ -144,21 +132,17 @@ static bool find_place(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
         place->binding != given->binding) {
         const int at = place_of(reflection, given->set, given->binding);
         if (at < 0) {
-            bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                          "set %u binding %u was given, but kernel \"%s\" does not use it",
-                          given->set, given->binding, BHI_KERNEL_LABEL(kernel));
+            char name[BHI_SUBJECT_NAME];
+            snprintf(name, sizeof name, "set %u binding %u", given->set, given->binding);
+            BHI_ERROR(r->error, BH_REASON_BINDING_UNKNOWN, name, .text = BHI_KERNEL_LABEL(kernel));
             return false;
         }
         *guess = (uint32_t)at;
         place = &reflection->bindings[at];
     }
     if (given->element >= place->count) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      "set %u binding %u element %u (\"%s\") was given, but kernel \"%s\" has %u "
-                      "buffer%s there",
-                      given->set, given->binding, given->element, place->name,
-                      BHI_KERNEL_LABEL(kernel), place->count, place->count > 1 ? "s" : "");
-        return false;
+        return REFUSE(r, BINDING_ELEMENT, place, given->element, .value = given->element,
+                      .limit = place->count, .text = BHI_KERNEL_LABEL(kernel));
     }
     return true;
 }
@@ -167,18 +151,11 @@ static bool check_access(struct bhi_recorder *r, const struct bhi_vk_kernel *ker
                          const struct bhi_reflected_binding *place,
                          const struct bhi_cmd_binding *given) {
     if (place->stores && !(given->access & BH_ACCESS_WRITE)) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      PLACE " is bound for reading, but the kernel writes to it: bind it for "
-                            "writing, or declare it readonly in the kernel",
-                      PLACE_ARGUMENTS(place, given->element, kernel));
-        return false;
+        return REFUSE(r, BINDING_WRITTEN, place, given->element, .text = BHI_KERNEL_LABEL(kernel));
     }
     if (place->access == BH_ACCESS_READ &&
         (given->access & BH_ACCESS_READ_WRITE) == BH_ACCESS_WRITE) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      PLACE " is bound for overwriting, but the kernel declares it readonly",
-                      PLACE_ARGUMENTS(place, given->element, kernel));
-        return false;
+        return REFUSE(r, BINDING_READONLY, place, given->element, .text = BHI_KERNEL_LABEL(kernel));
     }
     return true;
 }
@@ -190,9 +167,7 @@ static bool check_complete(struct bhi_recorder *r, const struct bhi_vk_kernel *k
         const struct bhi_reflected_binding *place = &reflection->bindings[i];
         for (uint32_t element = 0; element < place->count; element++) {
             if (!buffers[place->first + element]) {
-                bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE " was not given",
-                              PLACE_ARGUMENTS(place, element, kernel));
-                return false;
+                return REFUSE(r, BINDING_MISSING, place, element, .text = BHI_KERNEL_LABEL(kernel));
             }
         }
     }
@@ -217,16 +192,14 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
         const struct bhi_reflected_binding *place = &reflection->bindings[next];
         const uint32_t at = place->first + given[i].element;
         if (buffers[at]) {
-            bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE " was given twice",
-                          PLACE_ARGUMENTS(place, given[i].element, kernel));
-            return false;
+            return REFUSE(r, BINDING_TWICE, place, given[i].element,
+                          .text = BHI_KERNEL_LABEL(kernel));
         }
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_ACCESS_WRITE);
-        if (!buffers[at] && r->error->status == BH_BINDING_MISMATCH) {
-            char why[128];
-            bhi_format(why, sizeof why, "%.127s", r->error->text);
-            bhi_error_set(r->error, BH_BINDING_MISMATCH, PLACE ": %s",
-                          PLACE_ARGUMENTS(place, given[i].element, kernel), why);
+        if (!buffers[at] && r->error->reason == BH_REASON_BUFFER_ACCESS) {
+            const size_t used = strlen(r->error->text);
+            bhi_format(r->error->text + used, sizeof r->error->text - used, ", and bound as %s",
+                       name_of(place, given[i].element).text);
         }
         if (!buffers[at] || !check_range(r, kernel, place, &given[i], buffers[at]) ||
             !check_access(r, kernel, place, &given[i])) {
@@ -264,10 +237,8 @@ static bool check_grid(struct bhi_recorder *r, const struct bhi_cmd_dispatch *di
 static bool check_push(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_cmd_dispatch *dispatch) {
     if (dispatch->push_size != kernel->reflection->push_bytes) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      "kernel \"%s\" takes %u bytes of push constants, %u were given",
-                      BHI_KERNEL_LABEL(kernel), kernel->reflection->push_bytes,
-                      dispatch->push_size);
+        BHI_ERROR(r->error, BH_REASON_PUSH_BYTES, BHI_KERNEL_LABEL(kernel),
+                  .value = dispatch->push_size, .limit = kernel->reflection->push_bytes);
         return false;
     }
     return true;

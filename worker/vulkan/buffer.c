@@ -107,9 +107,9 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
 static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
     void *pointer = mmap(NULL, b->mapped, protection, flags, fd, 0);
     if (pointer == MAP_FAILED) {
-        bhi_error_set(&b->error, BH_OUT_OF_HOST_MEMORY,
-                      "buffer %llu: %zu bytes cannot be mapped%s: %s", (unsigned long long)b->id,
-                      b->mapped, fd < 0 ? " for a copy" : "", strerror(errno));
+        BHI_ERROR(&b->error, BH_REASON_HOST_MEMORY, NULL, .value = b->mapped, .sys_errno = errno,
+                  .text =
+                      fd < 0 ? "a copy of a buffer, which is mapped" : "a buffer, which is mapped");
         return NULL;
     }
     return pointer;

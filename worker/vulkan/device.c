@@ -13,12 +13,21 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Returns false. */
+static bool is_too_old(const char *what, uint32_t version, struct bhi_error *error) {
+    BHI_ERROR(error, BH_REASON_DEVICE_LACKS, what);
+    bhi_format(error->text, sizeof error->text,
+               "Vulkan 1.2 or later, which Bulkhead needs: it has %u.%u",
+               VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    return false;
+}
+
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error) {
     const char *missing = bhi_vk_api_global(api, config->get_instance_proc_addr);
     BHI_VK_BREAKABLE(api);
     if (missing) {
-        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the Vulkan driver", .text = missing);
         return false;
     }
     uint32_t version = VK_API_VERSION_1_0;
@@ -26,10 +35,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         (void)api->EnumerateInstanceVersion(&version);
     }
     if (version < VK_API_VERSION_1_2) {
-        bhi_error_set(error, BH_UNSUPPORTED,
-                      "the driver supports Vulkan %u.%u; Bulkhead needs 1.2 or later",
-                      VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
-        return false;
+        return is_too_old("the driver", version, error);
     }
     uint32_t layers = 0;
     while (config->layers && config->layers[layers]) {
@@ -61,7 +67,7 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
             destroy(*out_instance, NULL);
         }
         *out_instance = VK_NULL_HANDLE;
-        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the Vulkan driver", .text = missing);
         return false;
     }
     return true;
@@ -177,7 +183,7 @@ static bool pick_queue_family(struct bhi_vk_device *d, struct bhi_error *error) 
             return true;
         }
     }
-    bhi_error_set(error, BH_UNSUPPORTED, "the device has no compute queue");
+    BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the device", .text = "compute queue");
     return false;
 }
 
@@ -213,7 +219,7 @@ static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_err
     const char *missing = bhi_vk_api_device(&d->api, d->device);
     BHI_VK_BREAKABLE(&d->api);
     if (missing) {
-        bhi_error_set(error, BH_UNSUPPORTED, "the Vulkan driver has no %s", missing);
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the Vulkan driver", .text = missing);
         return false;
     }
     d->in_parts = d->enabled.has_conditional && d->enabled.conditional.conditionalRendering &&
@@ -269,24 +275,19 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     const struct bhi_pci *pci = config->pci;
     uint32_t index = config->device_index;
     if (pci && (index = find_wanted(&d->api, list, count, pci)) == count) {
-        bhi_error_set(error, BH_NO_DEVICE, "the driver has no device at %04x:%02x:%02x.%x any more",
-                      pci->domain, pci->bus, pci->device, pci->function);
+        bhi_error_text(error, BH_REASON_DEVICE_GONE, "at %04x:%02x:%02x.%x any more", pci->domain,
+                       pci->bus, pci->device, pci->function);
         return false;
     }
     if (index >= count) {
-        bhi_error_set(error, BH_NO_DEVICE, "the driver has %u device%s; there is no number %u",
-                      count, count == 1 ? "" : "s", index);
+        bhi_error_text(error, BH_REASON_DEVICE_GONE, "number %u: it has %u", index, count);
         return false;
     }
     d->physical = list[index];
     VkPhysicalDeviceProperties basic;
     d->api.GetPhysicalDeviceProperties(d->physical, &basic);
     if (basic.apiVersion < VK_API_VERSION_1_2) {
-        bhi_error_set(error, BH_UNSUPPORTED,
-                      "device %s supports Vulkan %u.%u; Bulkhead needs 1.2 or later",
-                      basic.deviceName, VK_API_VERSION_MAJOR(basic.apiVersion),
-                      VK_API_VERSION_MINOR(basic.apiVersion));
-        return false;
+        return is_too_old(basic.deviceName, basic.apiVersion, error);
     }
     d->api_version =
         basic.apiVersion < VK_API_VERSION_1_3 ? VK_API_VERSION_1_2 : VK_API_VERSION_1_3;
@@ -296,8 +297,8 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
         return false;
     }
     if (!d->enabled.has_host_import) {
-        bhi_error_set(error, BH_UNSUPPORTED, "%s has no VK_EXT_external_memory_host",
-                      basic.deviceName);
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, basic.deviceName,
+                  .text = "VK_EXT_external_memory_host");
         return false;
     }
     /* Large grids are not dispatched in parts on a GPU: it starts and ends workgroups fast enough,
@@ -331,9 +332,8 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     d->whole_grids = runs_whole_grids(&driver);
     d->subgroup_operations = compute_subgroup_operations(&subgroup);
     if (d->import_alignment > (VkDeviceSize)sysconf(_SC_PAGESIZE)) {
-        bhi_error_set(error, BH_UNSUPPORTED,
-                      "%s imports host memory in units of %llu bytes, more than a page",
-                      basic.deviceName, (unsigned long long)d->import_alignment);
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, basic.deviceName, .value = d->import_alignment,
+                  .text = "imports of host memory by the page");
         return false;
     }
     return true;
@@ -374,8 +374,8 @@ bool bhi_vk_device_init_transfer(struct bhi_vk_device *d, const struct bhi_backe
     bool good = bhi_vk_instance_create(&d->api, config, &d->instance, error) &&
                 open_physical(d, config, error) && pick_queue_family(d, error);
     if (good && d->transfer_family == UINT32_MAX) {
-        bhi_error_set(error, BH_UNSUPPORTED,
-                      "the device has no queue for transfers alone, or shares no memory");
+        BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the device",
+                  .text = "queue for transfers alone, or shares no memory");
         good = false;
     }
     if (!good || !create_device(d, false, error)) {

@@ -39,14 +39,12 @@ static void say_sizes(const struct bhi_vk_device *device, uint32_t heap, uint64_
     if (device->enabled.has_memory_budget) {
         device->api.GetPhysicalDeviceMemoryProperties2(device->physical, &all);
         const uint64_t most = budget.heapBudget[heap], used = budget.heapUsage[heap];
-        snprintf(unused, sizeof unused, ", of which %llu are free",
+        snprintf(unused, sizeof unused, "%llu",
                  (unsigned long long)(most > used ? most - used : 0));
     }
-    bhi_error_set(error, BH_OUT_OF_DEVICE_MEMORY,
-                  "%llu bytes of device memory were asked for; the device has %llu bytes%s",
-                  (unsigned long long)bytes,
-                  (unsigned long long)device->memory.memoryHeaps[heap].size, unused);
-    error->vk_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    BHI_ERROR(error, BH_REASON_DEVICE_HEAP, NULL, .value = bytes,
+              .limit = device->memory.memoryHeaps[heap].size, .text = unused,
+              .vk_result = VK_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
 /* Returns true if an import has failed because of what was to be imported, not for want of something

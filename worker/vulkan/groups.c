@@ -56,7 +56,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
     }
     struct bhi_vk_pool *pool = calloc(1, sizeof *pool);
     if (!pool) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "descriptor sets");
         return NULL;
     }
     const VkDescriptorPoolSize sizes[] = {
@@ -174,12 +174,9 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     const struct bhi_module_bindings *r = kernel->reflection;
     const struct room room = room_for(kernel);
     if (!bhi_vk_groups_make_room(device, groups, bytes_of(kernel))) {
-        bhi_error_set(
-            error, BH_OUT_OF_HOST_MEMORY,
-            "%llu bytes of descriptor sets are in use, %llu more are needed, and a worker "
-            "may have %llu",
-            (unsigned long long)groups->bytes, (unsigned long long)bytes_of(kernel),
-            (unsigned long long)groups->max_bytes);
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .value = groups->bytes + bytes_of(kernel),
+                  .limit = groups->max_bytes,
+                  .text = "more descriptor sets than a worker may have");
         return NULL;
     }
     struct bhi_vk_pool *pool = find_pool(device, groups, &room, error);
@@ -187,7 +184,7 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
         pool ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
     if (!group) {
         if (pool) {
-            bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
+            BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "descriptor sets");
         }
         return NULL;
     }
@@ -230,7 +227,7 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
         }
     }
     if (!bhi_map_reserve(&groups->map, 1)) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for descriptor sets");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "descriptor sets");
         return NULL;
     }
     struct bhi_vk_group *group = create_group(device, groups, kernel, ranges, error);

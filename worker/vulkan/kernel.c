@@ -38,8 +38,8 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->constants = calloc(constant_count ? constant_count : 1, sizeof *k->constants);
     if (!k->code || !k->constants) {
         k->state = BHI_KERNEL_FAILED;
-        bhi_error_set(&k->error, BH_OUT_OF_HOST_MEMORY, "out of memory for a kernel of %llu bytes",
-                      (unsigned long long)info->code_bytes);
+        BHI_ERROR(&k->error, BH_REASON_HOST_MEMORY, NULL, .value = info->code_bytes,
+                  .text = "a kernel");
         return k;
     }
     memcpy(k->code, code, info->code_bytes);
@@ -55,9 +55,8 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->constant_count = constant_count;
     if (info->code_bytes % sizeof(uint32_t) != 0) {
         k->state = BHI_KERNEL_FAILED;
-        bhi_error_set(&k->error, BH_INVALID_KERNEL,
-                      "not SPIR-V: %llu bytes are not a whole number of words",
-                      (unsigned long long)info->code_bytes);
+        bhi_error_text(&k->error, BH_REASON_NOT_VALID, "%llu bytes are not a whole number of words",
+                       (unsigned long long)info->code_bytes);
     }
     return k;
 }
@@ -127,8 +126,8 @@ static bool over_limit(struct bhi_error *error, uint64_t value, uint64_t limit, 
     if (value <= limit) {
         return false;
     }
-    bhi_error_set(error, BH_LIMIT_EXCEEDED, "%s: %llu, the device allows %llu (%s)", what,
-                  (unsigned long long)value, (unsigned long long)limit, limit_name);
+    BHI_ERROR(error, BH_REASON_DEVICE_LIMIT, what, .value = value, .limit = limit,
+              .text = limit_name);
     return true;
 }
 
@@ -170,15 +169,9 @@ static bool fits_device(const struct bhi_vk_device *device, const struct bhi_mod
 static bool fits_shared(const struct bhi_vk_device *device, const struct bhi_module_bindings *r,
                         const struct bhi_guarded *guarded, struct bhi_error *error) {
     const uint32_t most = device->limits.maxComputeSharedMemorySize;
-    if (guarded->shared_bytes == 0 || r->shared_bytes + guarded->shared_bytes <= most) {
-        return true;
-    }
-    bhi_error_set(error, BH_LIMIT_EXCEEDED,
-                  "bytes of shared memory: %llu of the kernel and %llu of the guard, the device "
-                  "allows %u (maxComputeSharedMemorySize)",
-                  (unsigned long long)r->shared_bytes, (unsigned long long)guarded->shared_bytes,
-                  most);
-    return false;
+    return guarded->shared_bytes == 0 ||
+           !over_limit(error, r->shared_bytes + guarded->shared_bytes, most,
+                       "bytes of shared memory, with the guard's", "maxComputeSharedMemorySize");
 }
 
 /* Makes the layout: the kernel's own sets, the guard's, and empty sets between them. */
@@ -300,7 +293,7 @@ static bool reflect(struct bhi_vk_device *device, struct bhi_vk_kernels *kernels
     }
     struct bhi_module_bindings *r = malloc(sizeof *r);
     if (!r) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory while reflecting the kernel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
         return false;
     }
     struct bhi_guarded guarded = {.set = BHI_NO_SET};

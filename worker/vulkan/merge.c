@@ -21,7 +21,7 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
     if (!pointer) {
         pointer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pointer == MAP_FAILED) {
-            bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for the markers");
+            BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the markers");
             return false;
         }
     }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static bool out_of_memory(struct bhi_recorder *r) {
-    bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "out of memory while recording commands");
+    BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a recording");
     return false;
 }
 
@@ -92,11 +92,10 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (!kernel) {
         if (b->starved) {
-            bhi_error_set(r->error, BH_OUT_OF_HOST_MEMORY, "no memory for kernel %llu",
-                          (unsigned long long)id);
+            BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a kernel");
         } else {
-            bhi_error_set(r->error, BH_INVALID_KERNEL, "kernel %llu does not exist",
-                          (unsigned long long)id);
+            bhi_error_text(r->error, BH_REASON_KERNEL_RULE, "kernel %llu does not exist",
+                           (unsigned long long)id);
         }
         return NULL;
     }
@@ -242,10 +241,8 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
 static bool in_range(struct bhi_recorder *r, const struct bhi_vk_buffer *buffer, const char *what,
                      uint64_t offset, uint64_t bytes) {
     if (offset > buffer->size || bytes > buffer->size - offset) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH,
-                      "%s: %llu bytes from %llu on, of a buffer of %llu bytes", what,
-                      (unsigned long long)bytes, (unsigned long long)offset,
-                      (unsigned long long)buffer->size);
+        BHI_ERROR(r->error, BH_REASON_BINDING_RANGE, what, .value = offset + bytes,
+                  .limit = buffer->size, .subject = BH_SUBJECT_BUFFER);
         return false;
     }
     return true;
@@ -261,7 +258,7 @@ static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy)
     const uint64_t src_end = copy->src_offset + copy->bytes;
     const uint64_t dst_end = copy->dst_offset + copy->bytes;
     if (src == dst && copy->src_offset < dst_end && copy->dst_offset < src_end) {
-        bhi_error_set(r->error, BH_BINDING_MISMATCH, "the copy's source and destination overlap");
+        BHI_ERROR(r->error, BH_REASON_COPY_OVERLAPS);
         return false;
     }
     if (r->check_only) {
@@ -357,8 +354,9 @@ bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *err
         return false;
     }
     if (!kernel) {
-        bhi_error_set(error, b->starved ? BH_OUT_OF_HOST_MEMORY : BH_INVALID_KERNEL,
-                      "kernel %llu is not there", (unsigned long long)id);
+        bhi_error_text(error, b->starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
+                       b->starved ? "kernel %llu" : "kernel %llu does not exist",
+                       (unsigned long long)id);
         return false;
     }
     b->run++;

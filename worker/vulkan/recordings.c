@@ -116,7 +116,7 @@ static struct bhi_vk_recording *create(struct bhi_vk_device *device,
                                        struct bhi_error *error) {
     struct bhi_vk_recording *r = calloc(1, sizeof *r);
     if (!r) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a command buffer");
         return NULL;
     }
     const VkCommandBufferAllocateInfo info = {
@@ -160,13 +160,13 @@ struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
         }
     }
     if (!bhi_map_reserve(&recordings->valid, 1)) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a command buffer");
         return NULL;
     }
     if (r->capacity < size) {
         uint8_t *bigger = realloc(r->bytes, size);
         if (!bigger) {
-            bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "out of memory for a command buffer");
+            BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a command buffer");
             return NULL;
         }
         recordings->bytes += size - r->capacity;

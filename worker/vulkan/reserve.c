@@ -74,10 +74,9 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_error *error) {
     }
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < BHI_DRIVER_FILE_MOST) {
-        bhi_error_set(error, BH_UNSUPPORTED,
-                      "this driver needs RLIMIT_FSIZE to be at least %llu bytes; it is %llu "
-                      "(ulimit -f of the host)",
-                      (unsigned long long)BHI_DRIVER_FILE_MOST, (unsigned long long)limit.rlim_cur);
+        BHI_ERROR(error, BH_REASON_STEP, "let the driver make its files",
+                  .text = "the host's RLIMIT_FSIZE (ulimit -f) is too low",
+                  .value = BHI_DRIVER_FILE_MOST, .limit = limit.rlim_cur);
         return false;
     }
     VkResult result = take_all(device);
@@ -91,14 +90,12 @@ bool bhi_vk_reserve(struct bhi_vk_device *device, struct bhi_error *error) {
             continue; /* not from this driver */
         }
         if (size < BHI_DRIVER_FILE_BYTES) {
-            bhi_error_set(error, BH_UNSUPPORTED,
-                          "the driver's memory file has %llu bytes; %llu were asked for",
-                          (unsigned long long)size, (unsigned long long)BHI_DRIVER_FILE_BYTES);
+            BHI_ERROR(error, BH_REASON_STEP, "use the driver's memory file, which is too short",
+                      .value = size, .limit = BHI_DRIVER_FILE_BYTES);
             return false;
         }
         if (fcntl(files.fd[i], F_ADD_SEALS, BHI_DRIVER_FILE_SEALS) != 0) {
-            bhi_error_set(error, BH_UNSUPPORTED, "the driver's memory file cannot be sealed: %s",
-                          strerror(errno));
+            BHI_ERROR(error, BH_REASON_STEP, "seal the driver's memory file", .sys_errno = errno);
             return false;
         }
     }
@@ -112,9 +109,8 @@ bool bhi_vk_reserve_code(struct bhi_vk_device *device, struct bhi_error *error) 
          * supervisor's allow it. */
         if (fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && length_of(fd, &size) && size > 0 &&
             size < BHI_DRIVER_CODE_BYTES && ftruncate(fd, (off_t)BHI_DRIVER_CODE_BYTES) != 0) {
-            bhi_error_set(error, BH_UNSUPPORTED,
-                          "the file of the driver's code cannot be made longer: %s",
-                          strerror(errno));
+            BHI_ERROR(error, BH_REASON_STEP, "make the file of the driver's code longer",
+                      .sys_errno = errno);
             return false;
         }
     }

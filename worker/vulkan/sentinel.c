@@ -36,7 +36,7 @@ struct bhi_sentinel_device *bhi_sentinel_device_create(const struct bhi_backend_
     const char *call = NULL;
     *error = (struct bhi_error){.status = BH_OK};
     if (!s) {
-        bhi_error_set(error, BH_OUT_OF_HOST_MEMORY, "no memory for a sentinel");
+        BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a sentinel");
         return NULL;
     }
     pthread_mutex_init(&s->mutex, NULL);

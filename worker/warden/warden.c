@@ -18,6 +18,7 @@
 #include "base/exiting.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
@@ -82,8 +83,8 @@ static int read_start(struct warden *warden, struct bhi_error *failure) {
     struct pollfd ready = {.fd = BHI_HOST_SOCKET, .events = POLLIN};
     int n = poll(&ready, 1, START_TIMEOUT_MS);
     if (n <= 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, n == 0 ? ETIMEDOUT : errno,
-                                   "no start message");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "get the start message",
+                         .sys_errno = n == 0 ? ETIMEDOUT : errno);
     }
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
@@ -94,29 +95,28 @@ static int read_start(struct warden *warden, struct bhi_error *failure) {
         return 0;
     }
     if (r < 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "malformed start message (%s)", why);
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "read the start message", .text = why,
+                         .sys_errno = -r);
     }
     if (message.type != BHI_MSG_START) {
         for (uint32_t i = 0; i < bhi_message_info(message.type)->fds; i++) {
             close(fds[i]);
         }
-        return bhi_error_set_errno(failure, BH_SYSTEM, EPROTO,
-                                   "the first message was %s, not start",
-                                   bhi_message_info(message.type)->name);
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "take another message before start",
+                         .text = bhi_message_info(message.type)->name, .sys_errno = EPROTO);
     }
     warden->host = fds[0];
     warden->folder = fds[1];
     warden->program = fds[2];
     warden->start = message.start;
     if (warden->start.runtime_dir[0] != '/') {
-        return bhi_error_set_errno(failure, BH_SYSTEM, EINVAL,
-                                   "the runtime folder '%s' is not absolute",
-                                   warden->start.runtime_dir);
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "use a relative runtime folder",
+                         .text = warden->start.runtime_dir, .sys_errno = EINVAL);
     }
     struct pollfd host = {.fd = warden->host, .events = POLLIN};
     if (poll(&host, 1, 0) == 1 && (host.revents & (POLLERR | POLLNVAL)) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, EINVAL,
-                                   "the start message came without a pidfd of the host");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "start without a pidfd of the host",
+                         .sys_errno = EINVAL);
     }
     return 1;
 }
@@ -201,7 +201,7 @@ static int take_effective_ids(void) {
 static int clone_zygote(struct warden *warden, int page, int program, struct bhi_error *failure) {
     int go[2], r;
     if (pipe2(go, O_CLOEXEC) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, errno, "cannot create a pipe");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "create a pipe", .sys_errno = errno);
     }
     bhi_namespaces_read(&warden->zygote->outside);
     uint64_t layers = 0;
@@ -218,8 +218,8 @@ static int clone_zygote(struct warden *warden, int page, int program, struct bhi
     warden->zygote->layers = layers;
     r = bhi_sandbox_map_ids(warden->pid, &warden->zygote->ids, failure);
     if (r == 0 && write(go[1], "g", 1) != 1) {
-        r = bhi_error_set_errno(failure, BH_SYSTEM, errno,
-                                "the driver's process (zygote) died at once");
+        r = BHI_ERROR(failure, BH_REASON_SYSTEM_STEP,
+                      "use the driver's process (zygote), which died at once", .sys_errno = errno);
     }
     /* The pipe stays open. Its hang-up tells the workers that the host has ended. It also tells the
      * zygote that we have ended, if we died before it set PDEATHSIG. */
@@ -342,16 +342,17 @@ static int zygote_is_gone(const struct warden *warden, const siginfo_t *info) {
         return BHI_EXIT_START_FAILED; /* the program is no worker: the host hears nothing of it */
     }
     if (stage == BHI_ZYGOTE_EXECUTED) { /* the host knows which program it is, and adds that */
-        bhi_error_set_errno(&failure, BH_UNAVAILABLE, error, "the worker program cannot be run");
+        BHI_ERROR(&failure, BH_REASON_WORKER_PROGRAM, .sys_errno = error);
     } else if (error != 0) {
-        bhi_error_set_errno(&failure, BH_SYSTEM, error, "the worker program cannot be prepared");
+        BHI_ERROR(&failure, BH_REASON_SYSTEM_STEP, "prepare the worker program",
+                  .sys_errno = error);
     } else {
-        char library[sizeof zygote->library];
-        memcpy(library, zygote->library, sizeof library);
-        bhi_error_set_errno(&failure, BH_UNSUPPORTED, 0,
-                            "the driver's process (zygote) %s %d %s (driver library %.*s)",
-                            info->si_code == CLD_EXITED ? "exited with" : "was killed by signal",
-                            info->si_status, stage_text(stage), (int)sizeof library, library);
+        char library[sizeof zygote->library + 1] = "", how[128];
+        memcpy(library, zygote->library, sizeof zygote->library);
+        bhi_format(how, sizeof how, "%s %d %s",
+                   info->si_code == CLD_EXITED ? "exited with" : "was killed by signal",
+                   info->si_status, stage_text(stage));
+        BHI_ERROR(&failure, BH_REASON_ZYGOTE_DIED, library, .text = how);
     }
     return answer(&failure);
 }
@@ -395,8 +396,8 @@ static int begin(struct warden *warden, struct bhi_error *failure) {
         page < 0 ? MAP_FAILED
                  : mmap(NULL, sizeof *warden->zygote, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
     if (warden->zygote == MAP_FAILED) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, page < 0 ? -page : errno,
-                                   "cannot map a page");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "map a page",
+                         .sys_errno = page < 0 ? -page : errno);
     }
     warden->zygote->bytes = sizeof *warden->zygote;
     warden->zygote->warden = getpid();
@@ -406,7 +407,7 @@ static int begin(struct warden *warden, struct bhi_error *failure) {
         return r;
     }
     if ((r = take_effective_ids()) != 0) {
-        return bhi_error_set_errno(failure, BH_SYSTEM, -r, "cannot take the effective ids");
+        return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "take the effective ids", .sys_errno = -r);
     }
     r = clone_zygote(warden, page, program, failure);
     return r == 0 ? 1 : r;
