@@ -263,12 +263,12 @@ rm pointer.comp
 printf 'what is this?\n' > noname
 text='not SPIR-V, but text that begins'
 needs='; a source needs a name that ends in .comp, .glsl or .hlsl, or --language'
-refuses "noname: $text \"what is this?\"$needs (INVALID_ARGUMENT)" run noname --groups 1
+refuses "noname: $text \"what is this?\" (14 bytes)$needs (INVALID_ARGUMENT)" run noname --groups 1
 cp use.comp use.spv
-refuses "use.spv: $text \"$(head -n 1 use.comp)\"$needs (INVALID_ARGUMENT)" run use.spv --groups 1
-refuses "use.spv: $text \"$(head -n 1 use.comp)\"$needs (INVALID_ARGUMENT)" inspect use.spv
+refuses "use.spv: $text \"$(head -n 1 use.comp)\" ($(wc -c < use.comp) bytes)$needs (INVALID_ARGUMENT)" run use.spv --groups 1
+refuses "use.spv: $text \"$(head -n 1 use.comp)\" ($(wc -c < use.comp) bytes)$needs (INVALID_ARGUMENT)" inspect use.spv
 printf '\1\2\3' > noname
-refuses "noname: not a SPIR-V module: it has 3 bytes, and a module has 20 to 67108864, a multiple of 4$needs" run noname --groups 1
+refuses "noname: not SPIR-V (3 bytes)$needs" run noname --groups 1
 case_name="what it was ported from is no matter"
 printf '%s\n' '// __global__, once' '/* @workgroup_size(64),' ' * #version 1 */' > ported
 cat ported scale.hlsl > noname

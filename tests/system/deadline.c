@@ -25,13 +25,10 @@ static struct stage open_stage(const char *faults, uint64_t deadline_ns, uint64_
                                uint64_t grace_ns) {
     struct stage s = {.context = fx_context(faults), .deadline_ns = deadline_ns};
     bh_stream_options options = {.struct_size = sizeof options};
-    BHT_EQ(options.compile_deadline_ns, 60000 * FX_MS);
-    BHT_EQ(options.grace_ns, 250 * FX_MS);
     options.name = "deadline";
     options.deadline_ns = FX_SECONDS;
-    options.compile_deadline_ns =
-        compile_ns ? compile_ns : options.compile_deadline_ns * bht_slowness();
-    options.grace_ns = grace_ns ? grace_ns : options.grace_ns;
+    options.compile_deadline_ns = compile_ns ? compile_ns : 60000 * FX_MS * bht_slowness();
+    options.grace_ns = grace_ns;
     BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
     s.data = fx_words(s.context, 64, 0);
     s.pid = fx_ready(s.stream);

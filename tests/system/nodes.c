@@ -111,7 +111,7 @@ static void no_such_device(void) {
     bh_stream *stream = fx_stream_on(context, "nvidia:3");
     bh_detail detail = {0};
     BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_NO_DEVICE);
-    BHT_STR_HAS(detail.message, "the driver has 3 devices; there is no number 3");
+    BHT_STR_HAS(detail.message, "the driver has no device number 3: it has 3");
     bh_stream_release(stream);
     bh_context_destroy(context);
     nvidia_scrap();

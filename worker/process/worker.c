@@ -63,10 +63,13 @@ static int take_processor(struct worker *worker, struct bhi_error *failure) {
     }
     CPU_ZERO(&only);
     CPU_SET(processor - 1, &only);
-    return sched_setaffinity(0, sizeof only, &only) == 0
-               ? 0
-               : BHI_ERROR(failure, BH_REASON_STEP, "run on one processor alone",
-                           .value = processor - 1, .sys_errno = errno);
+    if (sched_setaffinity(0, sizeof only, &only) == 0) {
+        return 0;
+    }
+    const int error = errno;
+    char step[48];
+    snprintf(step, sizeof step, "run on processor %u alone", processor - 1);
+    return BHI_ERROR(failure, BH_REASON_STEP, step, .sys_errno = error);
 }
 
 static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {

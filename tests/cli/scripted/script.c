@@ -12,8 +12,7 @@ static const struct {
     bh_status status;
     const char *name;
 } statuses[] = {
-#define BH_STATUS(name, value, class_, text, advice)                                               \
-    {BH_##name, #name},
+#define BH_STATUS(name, value, class_, text, advice) {BH_##name, #name},
 #include "base/status.def"
 #undef BH_STATUS
 };
