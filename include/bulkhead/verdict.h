@@ -3,6 +3,7 @@
 #define BULKHEAD_VERDICT_H
 
 #include <bulkhead/status.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
