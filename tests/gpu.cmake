@@ -11,7 +11,7 @@ set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers
     guard_left guard_limits guard_shapes guard_starved guard_trips guard_valid guard_cut events_table
     events_buffers_ablated)
 # A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
-set(gpu_other_driver system_nodes system_sentinel system_overlap system_device_export
+set(gpu_other_driver system_budget system_processes system_nodes system_sentinel system_overlap system_device_export
     system_device_holder
     system_placement system_trace sandbox_nodes sandbox_chroot backend_merge backend_shared)
 # A read-only import that fails: the library tries none there (docs/decisions/0011-read-only-inputs.md).
@@ -20,6 +20,8 @@ set(gpu_lacks system_constants)
 set(gpu_host system_endurance system_dead_mount system_descriptors system_owners)
 
 # Single tests. Most expect what only a CPU driver does.
+# A worker that hangs there waits without processor time, and loses the device after some seconds.
+set(gpu_without_system_death the_host_limits_processor_time)
 set(gpu_without_system_names each_says_what_it_is) # a memory holder, which only its workers have
 set(gpu_without_system_pool nobody_writes_after_a_confirmed_death) # the same
 # A bound for the address space, which a GPU's driver does not keep to.

@@ -433,8 +433,8 @@ static void lies_are_seen_through(void) {
         bh_status status;
         const char *message;
     } lies[] = {
-        {"lie_odd", BH_PROTOCOL, "the output of the compiler is not a module"},
-        {"lie_magic", BH_PROTOCOL, "the output of the compiler is not a module"},
+        {"lie_odd", BH_PROTOCOL, "the compiler gave an impossible answer"},
+        {"lie_magic", BH_PROTOCOL, "the compiler gave an impossible answer"},
         {"lie_huge", BH_COMPILE_FAILED, "the module takes 18446744073709551615 bytes, over"},
         {"lie_more", BH_COMPILE_FAILED, "the module takes 16777220 bytes, over"},
         {"lie_log", BH_COMPILE_FAILED, "bh_kernel_create_glsl: ????"},

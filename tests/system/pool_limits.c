@@ -119,7 +119,7 @@ static void a_limit_of_nothing(void) {
         fill(stream, buffer, i);
         bh_buffer_release(buffer);
     }
-    bh_pool_stats stats = pool(context), none = {0};
+    bh_pool_stats stats = pool(context), none = {.struct_size = sizeof none};
     BHT_MEM_EQ(&stats, &none, sizeof none);
     bh_stream_release(stream);
     bh_context_destroy(context);
