@@ -242,7 +242,7 @@ static void measure_death(const struct options *options, const char *what,
     run(&work);
     run(&work);
     for (unsigned i = 0; i < options->rounds; i++) {
-        if (with->spares) {
+        if (with->spares != BH_OFF) {
             await_spare(context, with->spare_kernels);
         }
         const int pid = bh_stream_worker_pid(work.stream);
