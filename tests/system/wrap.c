@@ -461,8 +461,8 @@ static void descriptions_of_nothing(void) {
         bad(&d, "kind");
     }
     d = description(BH_NUMBER_FLOAT, 32, 1, &shape);
-    d.lanes = 0;
-    bad(&d, "lanes");
+    d.lanes = 0; /* the default: 1 */
+    good(&d);
     d.lanes = 65536;
     bad(&d, "lanes");
     d.lanes = 1;
