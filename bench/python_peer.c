@@ -41,8 +41,8 @@ int main(int argc, char **argv) {
     bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), &y, &detail), "bh_buffer_create",
                &detail);
     const bh_binding bound[] = {
-        {0, 0, x, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
-        {0, 1, y, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0},
+        bh_bind_read(0, x),
+        bh_bind_read_write(1, y),
     };
     const uint32_t groups[3] = {1, 1, 1};
     for (unsigned rounds; scanf("%u", &rounds) == 1 && rounds > 0 && rounds <= MAX_ROUNDS;) {

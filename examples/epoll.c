@@ -52,8 +52,7 @@ static void step_ended(bh_event *event, void *user);
 static bh_status submit_step(struct chain *chain, bh_detail *why) {
     bh_buffer *from = chain->buffers[chain->steps % 2],
               *to = chain->buffers[(chain->steps + 1) % 2];
-    const bh_binding bound[] = {{0, 0, from, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
-                                {0, 1, to, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
+    const bh_binding bound[] = {bh_bind_read(0, from), bh_bind_write(1, to)};
     const uint32_t groups[3] = {1, 1, 1};
     bh_event *event = NULL;
     bh_status status =
@@ -123,10 +122,9 @@ int main(int argc, char **argv) {
         must(bh_buffer_write(buffers[i], 0, numbers, sizeof numbers, BH_FOREVER, &why), &why);
     }
 
-    const bh_binding to_1[] = {{0, 0, buffers[0], 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
-                               {0, 1, buffers[1], 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
+    const bh_binding to_1[] = {bh_bind_read(0, buffers[0]), bh_bind_write(1, buffers[1])};
     must(bh_launch(host, square, groups, to_1, 2, NULL, 0, &events[0], &why), &why);
-    const bh_binding alone[] = {{0, 0, buffers[4], 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
+    const bh_binding alone[] = {bh_bind_read_write(0, buffers[4])};
     must(bh_launch(guest, hang, many, alone, 1, NULL, 0, &events[1], &why), &why);
     for (uint32_t i = 0; i < 2; i++) {
         must(bh_event_fd(events[i], &fds[i], &why), &why);

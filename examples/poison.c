@@ -68,11 +68,9 @@ int main(int argc, char **argv) {
         must(bh_buffer_create(context, 256, buffers[i], &why));
     }
 
-    const bh_binding on_a[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
-    const bh_binding a_to_b[] = {{0, 0, a, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
-                                 {0, 1, b, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
-    const bh_binding c_to_d[] = {{0, 0, c, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
-                                 {0, 1, d, 0, BH_WHOLE_SIZE, BH_ACCESS_WRITE, 0}};
+    const bh_binding on_a[] = {bh_bind_read_write(0, a)};
+    const bh_binding a_to_b[] = {bh_bind_read(0, a), bh_bind_write(1, b)};
+    const bh_binding c_to_d[] = {bh_bind_read(0, c), bh_bind_write(1, d)};
     must(bh_launch(guest, hang, many, on_a, 1, NULL, 0, &bad, &why));
     must(bh_launch(host, square, groups, a_to_b, 2, NULL, 0, &report, &why)); /* reads a: waits */
     must(bh_launch(guest, square, groups, c_to_d, 2, NULL, 0, &innocent, &why));

@@ -28,8 +28,7 @@ int main(int argc, char **argv) {
         bh_buffer_write(by, 0, y, sizeof y, BH_FOREVER, &why)) {
         return fprintf(stderr, "%s\n", size ? why.message : none), 2;
     }
-    bh_binding bound[] = {{0, 0, bx, 0, BH_WHOLE_SIZE, BH_ACCESS_READ, 0},
-                          {0, 1, by, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
+    bh_binding bound[] = {bh_bind_read(0, bx), bh_bind_read_write(1, by)};
     uint32_t groups[3] = {4, 1, 1};
     /* Reading y waits for the kernel. If the kernel crashed or hung, |why| says what happened. */
     if (bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, NULL, &why) ||

@@ -53,6 +53,13 @@ typedef struct bh_binding {
                           BINDING_MISMATCH */
 } bh_binding;
 
+/* The whole of |buffer| at |binding| of descriptor set 0, which the command only reads. */
+BH_API bh_binding bh_bind_read(uint32_t binding, bh_buffer *buffer);
+/* The same, which the command overwrites whole and does not read. */
+BH_API bh_binding bh_bind_write(uint32_t binding, bh_buffer *buffer);
+/* The same, which the command reads and writes, or overwrites in part. */
+BH_API bh_binding bh_bind_read_write(uint32_t binding, bh_buffer *buffer);
+
 /* What a command does. */
 typedef enum bh_command_type {
     BH_COMMAND_DISPATCH = 1, /* runs a kernel */

@@ -171,6 +171,23 @@ static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *de
     return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
 }
 
+static bh_binding bind_whole(uint32_t binding, bh_buffer *buffer, bh_access access) {
+    return (bh_binding){
+        .binding = binding, .buffer = buffer, .size = BH_WHOLE_SIZE, .access = access};
+}
+
+BH_API bh_binding bh_bind_read(uint32_t binding, bh_buffer *buffer) {
+    return bind_whole(binding, buffer, BH_ACCESS_READ);
+}
+
+BH_API bh_binding bh_bind_write(uint32_t binding, bh_buffer *buffer) {
+    return bind_whole(binding, buffer, BH_ACCESS_WRITE);
+}
+
+BH_API bh_binding bh_bind_read_write(uint32_t binding, bh_buffer *buffer) {
+    return bind_whole(binding, buffer, BH_ACCESS_READ_WRITE);
+}
+
 BH_API bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **out_event,
                            bh_detail *detail) {
     /* Written last: out_event may point into info->waits. */
