@@ -44,7 +44,8 @@ static int run(bh_context *context, const void *code, size_t code_size, bh_detai
     }
     bh_status status = bh_event_wait(event, 60u * UINT64_C(1000000000));
     if (status != BH_OK) {
-        bh_verdict verdict = {.struct_size = sizeof verdict};
+        bh_verdict verdict;
+        verdict.struct_size = sizeof verdict;
         if (bh_event_verdict(event, &verdict) == BH_OK) {
             fprintf(stderr, "%s\n", verdict.message);
         }
