@@ -77,7 +77,8 @@ for mutant in $MUTANTS; do
     case_name="mutant $mutant"
     of_behind "$mutant"
     expect_status 1
-    expect_json ".verdict == \"invalid\" and .anomalies.$anomaly > 0 and .history == \"chaos-11.jsonl\""
+    expect_json ".verdict == \"invalid\" and ([.anomalies[\"${anomaly// /\",\"}\"]] | add) > 0
+        and .history == \"chaos-11.jsonl\""
     run_of "$mutant"
     case $mutant in # the loss ends its run
     # An operation makes one event or two; each death, and what waits for it, makes more.
