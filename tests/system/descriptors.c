@@ -165,7 +165,10 @@ static void try_doctor(bh_context *context) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (strstr(checks[i].advice, "Vulkan driver") || strstr(checks[i].text, "open files")) {
+        /* A worker of the doctor's may be refused while the last one is not yet buried; none fails. */
+        const bool refused = strstr(checks[i].text, "free file descriptors, but only");
+        if (strstr(checks[i].advice, "Vulkan driver") ||
+            (!refused && strstr(checks[i].text, "open files"))) {
             BHT_FAIL("bh_doctor with %u free: %s: %s; %s", left, checks[i].name, checks[i].text,
                      checks[i].advice);
         }
