@@ -105,12 +105,11 @@ static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
 
 /* So many rounds take about a millisecond here. */
 static uint32_t calibrate(bh_context *context, const struct options *options, uint64_t *out_ns) {
-    bh_stream_options stream_options;
+    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
     bh_stream *stream;
     bh_kernel *kernel;
     bh_buffer *buffer;
     bh_detail detail;
-    stream_options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     stream_options.device = options->device;
     if (bh_stream_create(context, &stream_options, &stream, &detail) != BH_OK ||
         bh_kernel_create_spirv(context, code, sizeof code, NULL, &kernel, &detail) != BH_OK ||

@@ -126,10 +126,9 @@ static bh_buffer *make_buffer(struct bulkhead_side *side, size_t bytes) {
 
 /* In the memory of a GPU that has its own, else in the host's. */
 static bh_buffer *make_near(struct bulkhead_side *side, size_t bytes) {
-    bh_buffer_options options;
+    bh_buffer_options options = {.struct_size = sizeof options};
     bh_buffer *buffer;
     bh_detail detail;
-    options = (bh_buffer_options){.struct_size = sizeof(bh_buffer_options)};
     options.stream = side->stream;
     options.memory = BH_MEMORY_AUTO;
     bench_must(bh_buffer_create_with(side->context, bytes, &options, &buffer, &detail),

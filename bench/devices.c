@@ -76,10 +76,9 @@ static uint32_t expected[GROUPS];
 static uint32_t next_tag;
 
 static bh_context *open_context(const struct options *options) {
-    bh_context_options with;
+    bh_context_options with = {.struct_size = sizeof with};
     bh_context *context;
     bh_detail detail;
-    with = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     with.worker_path = options->worker;
     with.spares = BH_OFF;
     bench_must(bh_context_create(&with, &context, &detail), "bh_context_create", &detail);
@@ -87,10 +86,9 @@ static bh_context *open_context(const struct options *options) {
 }
 
 static bh_stream *open_stream(bh_context *context, const char *device) {
-    bh_stream_options with;
+    bh_stream_options with = {.struct_size = sizeof with};
     bh_stream *stream;
     bh_detail detail;
-    with = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     with.device = device;
     bench_must(bh_stream_create(context, &with, &stream, &detail), "bh_stream_create", &detail);
     return stream;

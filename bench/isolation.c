@@ -30,10 +30,9 @@ struct bench {
 };
 
 static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation) {
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream;
     bh_detail detail;
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.device = bench->device;
     options.isolation = isolation;
     bench_must(bh_stream_create(bench->context, &options, &stream, &detail), "bh_stream_create",
@@ -111,9 +110,8 @@ static bh_kernel *make_kernel(bh_context *context) {
 
 /* Without spares: what is there is what isolation asks for. */
 static void open_context(struct bench *bench) {
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     bh_detail detail;
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.spares = BH_OFF;
     bench_must(bh_context_create(&options, &bench->context, &detail), "bh_context_create", &detail);
     bench->kernel = make_kernel(bench->context);

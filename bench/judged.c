@@ -146,7 +146,7 @@ static void write_kernel(char path[]) { /* a template of mkstemps */
 
 static bh_judge *open_judge(const struct settings *settings, char path[]) {
     char text[1000];
-    bh_judge_options options;
+    bh_judge_options options = {.struct_size = sizeof options};
     bh_detail detail;
     bh_judge *judge;
     write_kernel(path);
@@ -157,7 +157,6 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
              " \"out\": {\"2\": {\"dtype\": \"f32\", \"shape\": [\"n\"]}},"
              " \"reference\": {\"kernel\": \"%s\"}}",
              FLOATS, settings->iterations, settings->iterations, path);
-    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.task_text = text;
     options.device = settings->device.device;
     options.timed = options.warm = options.guard_cost = true;

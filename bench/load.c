@@ -70,11 +70,10 @@ static uint64_t run_dd(const char *path) {
 /* From the call to READY; *out_call: until the call has returned. */
 static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
                          uint64_t *out_call) {
-    bh_file_source source;
+    bh_file_source source = {.struct_size = sizeof source};
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
     bh_detail detail;
-    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.path = path;
     source.format = BH_FILE_SAFETENSORS;
     source.tensor = "w";

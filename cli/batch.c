@@ -259,14 +259,13 @@ static int check_html(const struct batch *batch) {
  */
 
 static int open_context(struct batch *batch) {
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     int exit_status = BHI_EXIT_READY;
     /* Buffers and outputs use descriptors, many at a time. */
     (void)bhi_descriptors_raise(UINT64_MAX);
     if (!bhi_descriptors_make_room("batch", "a batch", least_descriptors)) {
         return BHI_EXIT_ENVIRON;
     }
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.quarantine_deaths = BH_OFF; /* the batch quarantines jobs, not kernels */
     options.cache_dir = batch->options.cache_dir;
     batch->context = bhi_session_open_with("batch", batch->options.verbose, &options, &exit_status);

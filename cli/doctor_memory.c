@@ -84,10 +84,9 @@ static void use_worker(bh_context *context, bh_stream *stream) {
 /* Reads what NVML says while a worker of ours has the device open, so that it must list one. */
 static void look(bh_context *context, const struct bhi_nvml *nvml, const struct orphans *orphans,
                  struct bhi_ghost_view *view) {
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
     struct bhi_process_tree own = {0};
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.name = "doctor";
     options.device = view->device->selector;
     if (bh_stream_create(context, &options, &stream, NULL) == BH_OK) {

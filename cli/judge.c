@@ -262,14 +262,13 @@ static int make_trials(struct judge *judge) {
 
 static int open_context(struct judge *judge) {
     const char *device = bhi_args_value(judge->args, BHI_JUDGE_DEVICE);
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     if (device && !strcmp(device, "any")) { /* each stream would be on another one */
         struct bhi_complaint complaint;
         bhi_refuse(&complaint, "--device any: all candidates run on one device: name it");
         return refused(BH_INVALID_ARGUMENT, &complaint);
     }
     int exit_status = BHI_EXIT_READY;
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
     judge->court.context = bhi_session_open_with(
         "judge", bhi_args_has(judge->args, BHI_JUDGE_VERBOSE), &options, &exit_status);

@@ -38,9 +38,8 @@ int main(int argc, char **argv) {
     const uint64_t seed = 42; /* without one it is random, and bh_judge_seeds tells it */
     int correct = 0;
     bh_judge *judge = NULL;
-    bh_judge_options options;
+    bh_judge_options options = {.struct_size = sizeof options};
     bh_detail why = {0};
-    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.task_text = task;
     options.seeds = &seed;
     options.seed_count = 1;

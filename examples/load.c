@@ -39,12 +39,11 @@ int main(int argc, char **argv) {
     bh_stream *stream = NULL;
     bh_kernel *kernel = NULL;
     bh_buffer *in = NULL, *out = NULL;
-    bh_file_source source;
-    bh_description array;
+    bh_file_source source = {.struct_size = sizeof source};
+    bh_description array = {.struct_size = sizeof array};
     void *squares = NULL;
     FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
     size_t size = file ? fread(code, 1, sizeof code, file) : 0;
-    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.path = argc > 2 ? argv[2] : "";
     source.format = argc > 3 ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     source.tensor = argc > 3 ? argv[3] : NULL;
@@ -53,7 +52,6 @@ int main(int argc, char **argv) {
         return failed("starting");
     }
     /* Its size and what it is are known when the call returns; its bytes are on their way. */
-    array = (bh_description){.struct_size = sizeof(bh_description)};
     if (bh_buffer_from_file(context, &source, &in, &why) ||
         bh_buffer_description(in, &array, &why) ||
         bh_buffer_create(context, bh_buffer_size(in), &out, &why)) {

@@ -234,9 +234,8 @@ static bool read_requests(struct service *service) {
 
 int main(void) {
     struct service service = {.loop = epoll_create1(EPOLL_CLOEXEC)};
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     bh_detail why;
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.worker_idle_ns = 30 * NS_PER_S; /* a tenant that asks for nothing has no worker */
     options.quarantine_deadlines = 3;
     if (bh_context_create(&options, &service.context, &why) != BH_OK) {

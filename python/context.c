@@ -50,11 +50,10 @@ static const struct bhi_py_field fields[] = {
 static int context_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     struct bhi_py_context *self = (struct bhi_py_context *)object;
     PyObject *values, *log = Py_None;
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     bh_detail detail;
     bh_status status;
     (void)kwargs;
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     if (self->made) {
         PyErr_SetString(PyExc_RuntimeError, "the context is initialised already");
         return -1;

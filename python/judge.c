@@ -116,7 +116,7 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     };
     struct judge *self = (struct judge *)object;
     PyObject *values, *seeds;
-    bh_judge_options options;
+    bh_judge_options options = {.struct_size = sizeof options};
     bh_detail detail;
     bh_status status;
     uint64_t *numbers = NULL;
@@ -125,7 +125,6 @@ static int judge_init(PyObject *object, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_RuntimeError, "Judge: __init__ was called before");
         return -1;
     }
-    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     if (!PyArg_ParseTuple(args, "O!O!:Judge", &PyDict_Type, &values, &PyList_Type, &seeds) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "judge") ||
         !take_seeds(seeds, &numbers, &options.seed_count)) {

@@ -60,11 +60,10 @@ static PyObject *module_compile(PyObject *extension, PyObject *args) {
 static PyObject *module_kernel(PyObject *object, PyObject *args) {
     struct module *self = (struct module *)object;
     PyObject *name, *list;
-    bh_kernel_options options;
+    bh_kernel_options options = {.struct_size = sizeof options};
     bh_kernel *kernel = NULL;
     bh_detail detail;
     int trusted;
-    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     if (!PyArg_ParseTuple(args, "OpO!:_kernel", &name, &trusted, &PyList_Type, &list) ||
         !bhi_py_context_check(self->context) ||
         (name != Py_None && !(options.name = bhi_py_utf8_text(name, "kernel", "name")))) {

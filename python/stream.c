@@ -45,9 +45,8 @@ static PyObject *stream_create(PyObject *module, PyObject *args) {
                           &values)) {
         return NULL;
     }
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_detail detail;
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     if (!bhi_py_context_check(context) ||
         !bhi_py_set_fields(&options, fields, BHI_PY_COUNT(fields), values, "stream")) {
         return NULL;

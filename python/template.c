@@ -164,7 +164,7 @@ static PyObject *template_output(PyObject *object, PyObject *args) {
     struct template *self = (struct template *)object;
     PyObject *list;
     const char *name;
-    bh_description description;
+    bh_description description = {.struct_size = sizeof description};
     bh_detail detail;
     if (!PyArg_ParseTuple(args, "O!s:output", &PyList_Type, &list, &name)) {
         return NULL;
@@ -173,7 +173,6 @@ static PyObject *template_output(PyObject *object, PyObject *args) {
     if (!call) {
         return NULL;
     }
-    description = (bh_description){.struct_size = sizeof(bh_description)};
     const bh_status status = bh_template_output(self->template_, call->arguments, call->count, name,
                                                 &description, &detail);
     drop_uses(call);
@@ -276,7 +275,7 @@ static PyObject *template_create(PyObject *module, PyObject *args) {
     const char *name, *expression;
     PyObject *list;
     bh_parameter parameters[BH_MAX_PARAMETERS];
-    bh_template_options options;
+    bh_template_options options = {.struct_size = sizeof options};
     bh_detail detail;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!ssO!:template_create", bhi_py.context, &context, &name,
@@ -297,7 +296,6 @@ static PyObject *template_create(PyObject *module, PyObject *args) {
         }
         parameters[i].role = (bh_parameter_role)role;
     }
-    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = name;
     options.expression = expression;
     options.parameters = parameters;

@@ -321,11 +321,10 @@ static const char grid_source[] = "#version 450\n"
  * workgroups in 32 bits would run none of them. */
 static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks[2],
                           bh_verdict *verdict, bh_detail *why) {
-    bh_glsl_source source;
+    bh_glsl_source source = {.struct_size = sizeof source};
     bh_kernel *kernel = NULL;
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    source = (bh_glsl_source){.struct_size = sizeof(bh_glsl_source)};
     source.text = grid_source;
     source.length = sizeof grid_source - 1;
     source.name = "grid";
@@ -471,10 +470,9 @@ static void report_sentinel(struct report *report, bh_context *context,
 /* The checks that need a worker on |device|. They share one stream, and so one worker. */
 static void report_stream(struct report *report, bh_context *context,
                           const bh_device_info *device) {
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
     bh_detail refusal = {0};
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.name = "doctor";
     options.device = device->selector;
     options.deadline_ns = GRID_NS;

@@ -9,9 +9,8 @@
 
 /* Creates a stream with |device| as its selector and waits until a worker is ready. */
 static bh_status try_selector(bh_context *context, const char *device, bh_detail *detail) {
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.device = device;
     bh_status status = bh_stream_create(context, &options, &stream, detail);
     if (status == BH_OK) {

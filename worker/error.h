@@ -36,7 +36,8 @@ int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
 struct bhi_why bhi_error_as_why(const struct bhi_error *error);
 /* Its sentence, for what no host makes one of: valid until this thread's next call. */
 const char *bhi_error_line(const struct bhi_error *error);
-/* The same with a sentence, for what has no reason yet. Sets no command and executed NO; callers refine these. */
+/* The same with a sentence, for what has no reason yet. Sets no command and executed NO; callers
+ * refine these. */
 void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same for a reason whose sentence needs a text, and nothing else. */

@@ -79,9 +79,8 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
 static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     struct bhi_runner *runner = work->runner;
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
-    bh_buffer_options options;
+    bh_buffer_options options = {.struct_size = sizeof options};
     bh_detail detail = {0};
-    options = (bh_buffer_options){.struct_size = sizeof(bh_buffer_options)};
     options.stream = runner->streams[work->stream].stream;
     options.memory = bhi_memory_for(runner->options->memory, binding->array.bytes);
     bh_status status = bh_buffer_create_with(runner->options->context, binding->array.bytes,

@@ -107,7 +107,7 @@ static struct bhi_used_mark mark_of(const struct bhi_input_identity *identity) {
 bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     struct bhi_run_binding *binding = &work->request->run.bindings[index];
     struct bhi_input_identity before, after;
-    bh_file_source source;
+    bh_file_source source = {.struct_size = sizeof source};
     bh_detail detail = {0};
 
     const bool known = bhi_input_identify(work, binding->in_path, &before);
@@ -117,7 +117,6 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
         work->reads[index] = mark_of(&before);
         return take_array(work, binding);
     }
-    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.path = binding->in_path;
     source.tensor = binding->tensor;
     source.stream = work->runner->streams[work->stream].stream; /* its tenant is also the file's */

@@ -34,9 +34,8 @@ static bool find(const struct bhi_runner *runner, const struct bhi_runner_kind *
 static bh_status make_stream(struct bhi_runner *runner, uint32_t index, const char *device,
                              const struct bhi_runner_kind *kind, bh_detail *detail) {
     const struct bhi_runner_options *given = runner->options;
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     char name[64];
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     snprintf(name, sizeof name, "batch-%u", index);
     options.name = name;
     options.device = device;

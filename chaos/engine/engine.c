@@ -60,9 +60,8 @@ static bool refuse(struct bhi_complaint *complaint, const char *what, bh_status 
 }
 
 static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     bh_detail detail = {0};
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.spares = 1;
     /* The run checks how every event ends, not how many deaths of workers a stream may have. So the
      * budget never makes a stream UNAVAILABLE, and no kernel is quarantined for the deaths. */
@@ -83,10 +82,9 @@ static bool make_context(struct bhi_chaos_run *run, struct bhi_complaint *compla
 static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < run->stream_count; i++) {
         char name[32];
-        bh_stream_options options;
+        bh_stream_options options = {.struct_size = sizeof options};
         bh_detail detail = {0};
         struct bhi_run_stream *stream = &run->streams[i];
-        options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
         snprintf(name, sizeof name, "chaos-%u", i);
         options.name = name;
         options.device = run->options->device;
@@ -109,9 +107,8 @@ static bool make_streams(struct bhi_chaos_run *run, struct bhi_complaint *compla
 static bool make_kernel(struct bhi_chaos_run *run, const char *name, bool trusted,
                         const uint32_t *code, size_t size, bh_kernel **out_kernel,
                         struct bhi_complaint *complaint) {
-    bh_kernel_options options;
+    bh_kernel_options options = {.struct_size = sizeof options};
     bh_detail detail = {0};
-    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.name = name;
     options.trusted = trusted;
     const bh_status status =

@@ -19,10 +19,9 @@ enum { LEAST_LOOKS = 3 }; /* on a machine on which a look takes seconds, too */
  */
 
 static size_t list_devices(const struct bhi_look *look, bh_device_info out[BHI_LOOK_DEVICES]) {
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     bh_context *context = NULL;
     size_t count = 0;
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.spares = BH_OFF; /* a spare one would be on the device */
     options.runtime_dir = look->runtime_parent;
     if (bh_context_create(&options, &context, NULL) != BH_OK) {

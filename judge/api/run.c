@@ -30,11 +30,10 @@ static bh_status cancelled_or(bh_judge *judge, const char *call, bh_status statu
 
 static bh_status open_context(bh_judge *judge, bh_detail *detail) {
     bh_context *context;
-    bh_context_options options;
+    bh_context_options options = {.struct_size = sizeof options};
     if (judge->court.context) {
         return BH_OK;
     }
-    options = (bh_context_options){.struct_size = sizeof(bh_context_options)};
     options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
     options.log = judge->log;
     options.log_user = judge->log_user;

@@ -6,9 +6,8 @@ static const uint64_t limit_ns = 10000000000u; /* for a buffer that nobody uses 
 
 bool bhi_content_make(bh_context *context, bh_stream *near, uint64_t size, bh_buffer **out_buffer,
                       struct bhi_judge_outcome *outcome) {
-    bh_buffer_options options;
+    bh_buffer_options options = {.struct_size = sizeof options};
     bh_detail detail = {0};
-    options = (bh_buffer_options){.struct_size = sizeof(bh_buffer_options)};
     options.stream = near;
     options.memory = near ? BH_MEMORY_AUTO : BH_MEMORY_HOST;
     const bh_status status = bh_buffer_create_with(context, size, &options, out_buffer, &detail);

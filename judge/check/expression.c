@@ -99,14 +99,13 @@ static bool make_buffer(struct bhi_court *court, bh_stream *near, const struct b
 static bh_status make_template(bh_context *context, const struct bhi_evaluation *evaluation,
                                struct bhi_reference_template *cache, char *text,
                                bh_detail *detail) {
-    bh_template_options options;
+    bh_template_options options = {.struct_size = sizeof options};
     if (cache->text && !strcmp(cache->text, text)) {
         free(text);
         return BH_OK;
     }
     bhi_reference_template_free(cache);
     cache->text = text;
-    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = "reference";
     options.expression = text;
     options.parameters = evaluation->parameters;

@@ -10,11 +10,10 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, bh_context *c
                  struct bhi_judged_kernel *out, struct bhi_judge_outcome *outcome) {
     static const struct bhi_kernel_words words = {.otherwise = "", .log = BHI_LOG_IS_QUOTED};
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
-    bh_kernel_options options;
+    bh_kernel_options options = {.struct_size = sizeof options};
     if (!make) {
         return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
     }
-    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
     options.name = out->name;
     options.trusted = trusted;
     make->words = &words;

@@ -230,10 +230,9 @@ static void judge(const struct trial *t, struct bhi_arithmetic *out) {
 }
 
 static bh_status launch(struct trial *t, bh_verdict *verdict, bh_detail *detail) {
-    bh_template_options options;
+    bh_template_options options = {.struct_size = sizeof options};
     bh_template *made = NULL;
     bh_event *event = NULL;
-    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.name = "arithmetic";
     options.expression = t->text;
     options.parameters = t->parameters;

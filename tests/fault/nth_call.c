@@ -326,10 +326,9 @@ static void make_npy_and_kill_opener(struct scene *scene) {
 
 /* The header's submission, and the data's. */
 static bh_status from_file(struct scene *scene, bh_detail *detail) {
-    bh_file_source source;
+    bh_file_source source = {.struct_size = sizeof source};
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     source.fd = scene->file;
     source.format = BH_FILE_NPY;
     source.header_timeout_ns = FX_SECONDS;

@@ -118,11 +118,10 @@ bh_status nth_template_use(struct scene *scene, bh_detail *detail) {
     options.parameter_count = 2;
     options.expression = "z = 2*a + f16(a)";
     bh_template *made;
-    bh_description description;
+    bh_description description = {.struct_size = sizeof description};
     size_t length;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
     BHT_EQ(!made, status != BH_OK);
-    description = (bh_description){.struct_size = sizeof(bh_description)};
     if (status == BH_OK) {
         description.struct_size = sizeof description;
         status = bh_template_output(made, &argument, 1, "z", &description, detail);

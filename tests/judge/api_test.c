@@ -458,12 +458,11 @@ static void note(bh_log_level level, const char *line, void *user) {
 /* One call runs an endless kernel, another waits for its turn. */
 static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
     char endless_task[2048];
-    bh_judge_options options;
+    bh_judge_options options = {.struct_size = sizeof options};
     bh_judge *judge;
     pthread_t threads[2];
     snprintf(endless_task, sizeof endless_task, "%s",
              task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535"));
-    options = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     options.task_text = endless_task;
     options.log = note;
     BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);

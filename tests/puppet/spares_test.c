@@ -13,9 +13,8 @@
 
 /* A stream that wants a worker. */
 static bh_stream *add_stream(const char *tenant, bh_isolation isolation) {
-    bh_stream_options options;
+    bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
-    options = (bh_stream_options){.struct_size = sizeof(bh_stream_options)};
     options.tenant = tenant;
     options.isolation = isolation;
     BHT_EQ(bh_stream_create(spares.p.context, &options, &stream, NULL), BH_OK);

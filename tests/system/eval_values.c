@@ -341,7 +341,7 @@ static void check(const char *expression, const char *const *ops, uint32_t count
                                         {.name = "y", .buffer = make_edges(b, false)}};
     bh_description descriptions[PARTS];
     static const char names[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l";
-    bh_template_options options;
+    bh_template_options options = {.struct_size = sizeof options};
     bh_template *made = NULL;
     bh_event *event = NULL;
     bh_detail why;
@@ -349,7 +349,6 @@ static void check(const char *expression, const char *const *ops, uint32_t count
         parameters[i + 2] = (bh_parameter){names + (size_t)2 * i, BH_PARAMETER_OUT, NULL};
         arguments[i + 2] = (bh_argument){.name = names + (size_t)2 * i};
     }
-    options = (bh_template_options){.struct_size = sizeof(bh_template_options)};
     options.expression = expression;
     options.parameters = parameters;
     options.parameter_count = count + 2;

@@ -25,9 +25,8 @@ static void end(void) {
 
 /* |kind| and |bits| of |count| elements; count 0: one, without dimensions. */
 static bh_buffer *array(bh_number_kind kind, uint32_t bits, uint64_t count) {
-    bh_description d;
+    bh_description d = {.struct_size = sizeof d};
     bh_buffer *buffer = fx_buffer(context, bits / 8 * (count ? count : 1));
-    d = (bh_description){.struct_size = sizeof(bh_description)};
     d.kind = kind;
     d.bits = bits;
     d.rank = count != 0;

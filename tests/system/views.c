@@ -239,8 +239,7 @@ static void two_types_of_one_buffer(void) {
     for (uint32_t i = 0; i < WORDS / 2; i++) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], values[i] > 1 ? values[i] : -values[i]);
     }
-    bh_description kept; /* the buffer has none, as before */
-    kept = (bh_description){.struct_size = sizeof(bh_description)};
+    bh_description kept = {.struct_size = sizeof kept}; /* the buffer has none, as before */
     kept.struct_size = sizeof kept;
     BHT_EQ(bh_buffer_description(x, &kept, NULL), BH_OK);
     BHT_EQ(kept.shape[0], 4 * WORDS);

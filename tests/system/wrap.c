@@ -104,8 +104,9 @@ static void each_side_has_its_own_descriptor(void) {
 static void readers_cannot_write_it(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
-    bh_kernel_options options; /* trusted: the guard refuses it, and this is of the mapping */
-    options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
+    bh_kernel_options options = {
+        .struct_size =
+            sizeof options}; /* trusted: the guard refuses it, and this is of the mapping */
     options.name = "hostile_writes";
     options.entry = "store";
     options.trusted = true;
