@@ -199,8 +199,10 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
                                                                 : message->exited.worker;
     bhi_context_lock(zygote->context);
     struct bhi_worker *worker = find_worker(zygote, id);
+    const bool given_up = !worker || worker->core.life.state >= BHI_CONFIRMED;
+    const bool born = worker && worker->core.life.born;
     bhi_context_unlock(zygote->context);
-    if (message->type == BHI_MSG_SPAWNED && (!worker || worker->core.life.state >= BHI_CONFIRMED)) {
+    if (message->type == BHI_MSG_SPAWNED && given_up) {
         born_late(zygote, &message->spawned, *fd);
         return true;
     }
@@ -208,13 +210,13 @@ static bool dispatch_worker(struct bhi_zygote *zygote, const struct bhi_message 
         return true; /* given up already */
     }
     if (message->type == BHI_MSG_SPAWNED) {
-        if (worker->core.life.born) {
+        if (born) {
             return false;
         }
         spawned(zygote, worker, bhi_fd_steal(fd), message->spawned.held != 0);
     } else if (message->type == BHI_MSG_EXITED) {
         exited(zygote, worker, &message->exited);
-    } else if (worker->core.life.born) {
+    } else if (born) {
         return false;
     } else {
         not_spawned(zygote, worker, message->spawn_failed.error);

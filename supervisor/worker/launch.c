@@ -79,9 +79,10 @@ static char *find_worker(const char *given, const char **out_chosen) {
 static char *beside(const char *worker) {
     const char *slash = strrchr(worker, '/');
     const char *at = strstr(slash ? slash : worker, "worker");
-    char *path = at ? strdup(worker) : NULL;
-    if (path) {
-        memcpy(path + (at - worker), "warden", strlen("warden"));
+    char *path = NULL;
+    if (at &&
+        asprintf(&path, "%.*swarden%s", (int)(at - worker), worker, at + strlen("worker")) < 0) {
+        return NULL;
     }
     return path;
 }
