@@ -22,8 +22,6 @@ set(gpu_host system_endurance system_dead_mount system_descriptors system_owners
 # Single tests. Most expect what only a CPU driver does.
 # A worker that hangs there waits without processor time, and loses the device after some seconds.
 set(gpu_without_system_death the_host_limits_processor_time)
-set(gpu_without_system_names each_says_what_it_is) # a memory holder, which only its workers have
-set(gpu_without_system_pool nobody_writes_after_a_confirmed_death) # the same
 # A bound for the address space, which a GPU's driver does not keep to.
 set(gpu_without_system_memory the_address_space_follows_the_buffers
     a_worker_that_hides_its_memory_is_refused the_doctor_names_what_is_open)

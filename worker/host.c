@@ -17,7 +17,7 @@ static void reset(void) {
         (void)signal(signal_number, SIG_DFL);
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    /* Comes when the host ends and a stopped memory holder is in our group. */
+    /* Comes when the host ends and a stopped worker is in our group. */
     (void)signal(SIGHUP, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);

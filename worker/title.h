@@ -1,7 +1,6 @@
 /* What ps and top call this process. Its short name (comm, 15 bytes) begins with "bh"; its command
  * line is that of its program, followed by what it is. The table in ARCHITECTURE.md has all names.
- * A memory holder has its worker's command line. A process sets its own title, so a compromised one
- * can set any. */
+ * A process sets its own title, so a compromised one can set any. */
 #ifndef BHI_WORKER_TITLE_H
 #define BHI_WORKER_TITLE_H
 

@@ -20,8 +20,7 @@ struct order {
 /* -- in the second process ----------------------------------------------------------------------
  */
 
-/* Finds children of zygotes. It skips stopped ones: these were hit already, or are memory
- * holders. */
+/* Finds children of zygotes. It skips stopped ones: these were hit already. */
 static size_t find_workers(pid_t host, pid_t *out_pids, size_t capacity) {
     struct bhi_process_tree tree;
     size_t count = 0;

@@ -130,7 +130,7 @@ profiles --load
 ends 2
 says 'there is no option --load'
 
-# In a container that allows it, all works: the memory holder, too, which finds a filter there already.
+# In a container that allows it, all works behind the filter that is there already.
 denied here filter eval 'y = 2*x' --in x=x.npy --out y=y.npy
 ends 0
 

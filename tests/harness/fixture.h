@@ -12,9 +12,8 @@
 /* The value that ends tests/system/gate.comp. */
 #define FX_GATE_OPEN 0x600D600Du
 
-/* A worker and its memory holder (worker/process/memory_holder.h), which there is not under ASan;
- * on a GPU it has a device holder. */
-#define PROCESSES_A_WORKER (BHT_ASAN && !fx_on_gpu() ? 1u : 2u)
+/* A worker; on a GPU with its device holder. */
+#define PROCESSES_A_WORKER (fx_on_gpu() ? 2u : 1u)
 /* Warden and zygote; on a GPU a sentinel. */
 #define PROCESSES_A_CONTEXT (fx_on_gpu() ? 3u : 2u)
 

@@ -16,7 +16,7 @@ mkdir "$folder/scripts"
 cp "$1/scripts/check-words" "$folder/scripts"
 git init -q "$folder"
 holds core/stream.h '/* A stream. */' 'struct bhi_stream {' '    bool cancel_requested;' '};'
-holds docs/decisions/0001-slab.md 'The slab is a freelist now, and a keeper a memory holder.'
+holds docs/decisions/0001-slab.md 'The slab is a freelist now.'
 holds CHANGELOG.md '- `errand` is internal submit.'
 holds docs/ports.md 'It reports a port, supports it, and is slabbed. The host was told.'
 expect 0 "" "what may stay"

@@ -96,8 +96,7 @@ static void set_scene(struct scene *s, const char *faults) {
     map_progress(s);
     WAIT_UNTIL(atomic_load(&s->progress->run_seq) >= 1, 20000);
     s->count = bht_descendants(s->host, s->below, BELOW);
-    BHT_GE(s->count,
-           3); /* warden, zygote, worker; a memory holder where the device is a processor */
+    BHT_GE(s->count, 3); /* warden, zygote, worker */
     BHT_LE(s->count, BELOW);
 }
 

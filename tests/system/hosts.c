@@ -224,7 +224,6 @@ static void spares_take_over(void) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     pid_t first = fx_ready(stream);
-    /* the worker and the spare, each with its memory holder */
     WAIT_UNTIL(bht_count_descendants(getpid()) == PROCESSES_A_CONTEXT + 2 * PROCESSES_A_WORKER,
                10000);
     fx_kill(first, SIGKILL);

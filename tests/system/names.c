@@ -72,9 +72,6 @@ static void each_says_what_it_is(void) {
     (void)fx_mapped(buffer);
     expect("bh-loader", "loader");
     expect("bh-opener", "opener");
-    if (!BHT_ASAN) { /* it shares the worker's memory, and with it the command line */
-        WAIT_UNTIL(find("bh-holder") != 0, 20000);
-    }
     /* Probers are gone soon: one is looked for while there are some. */
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, probe, context), 0);

@@ -96,21 +96,6 @@ static void bound_to_another_stream(void) {
     tear_down(&s);
 }
 
-/* A memory holder that was taken over could go on writing after its worker's death is confirmed. */
-static void nobody_writes_after_a_confirmed_death(void) {
-    bh_context *context = fx_context(BHT_ASAN ? "?1:holder:1=fail" : "1:holder:1=fail");
-    bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
-    pid_t pid = fx_ready(stream);
-    fx_settle(context);
-    const size_t processes = PROCESSES_A_CONTEXT + PROCESSES_A_WORKER;
-    BHT_EQ(bht_count_descendants(getpid()), processes);
-    fx_kill(pid, SIGKILL);
-    fx_expect_healthy(context, stream); /* the second one */
-    WAIT_UNTIL(bht_count_descendants(getpid()) == processes, 5000);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-}
-
 /* -- what is in it ------------------------------------------------------------------------------
  */
 
@@ -471,7 +456,6 @@ int main(int argc, char **argv) {
         BHT_TEST(what_two_workers_have_is_nobodys),
         BHT_TEST(a_death_gives_it_back),
         BHT_TEST(bound_to_another_stream),
-        BHT_TEST(nobody_writes_after_a_confirmed_death),
         BHT_TEST(uninitialized_only_where_it_was_its_own),
         BHT_TEST(others_old_bytes_are_never_seen),
         BHT_TEST(zero_to_the_end_of_the_block),

@@ -66,7 +66,6 @@ static const char *const action_names[ACT_TAMPER] = {
 /* All points. A call has two names (bhi_fault_call). */
 static const char *const points[] = {
     "spawned",
-    "holder",
     "capabilities",
     "sandbox",
     "connect",
@@ -504,10 +503,10 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
  * `ready`, because the warm-up also attaches, creates and submits. */
 static bool counts(const char *name) {
     static const char *const starting[] = {
-        "spawned",      "holder",      "capabilities", "sandbox",     "connect",   "token",
-        "hello",        "device",      "warm_up",      "lock_down",   "ready",     "fork_request",
-        "poses_as_gpu", "before_fork", "after_fork",   "exit_report", "reap",      "say",
-        "farewell",     "words_none",  "words_two",    "words_other", "words_size"};
+        "spawned",     "capabilities", "sandbox",     "connect",   "token",        "hello",
+        "device",      "warm_up",      "lock_down",   "ready",     "fork_request", "poses_as_gpu",
+        "before_fork", "after_fork",   "exit_report", "reap",      "say",          "farewell",
+        "words_none",  "words_two",    "words_other", "words_size"};
     for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
         if (strcmp(name, starting[i]) == 0) {
             errors.running |= strcmp(name, "ready") == 0;

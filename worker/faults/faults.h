@@ -69,7 +69,6 @@ void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes);
 /* The points; most of the lies are told by tests/hostile/lies.c. "(fail: …)" is what the action `fail` does
  * there; "it" is the worker.
  *   spawned        (fail: the zygote reports the worker only after the worker has reported ready)
- *   holder         (fail: the holder acts as if compromised, and never ends)
  *   capabilities   (fail: it keeps them)      token   (fail: it sends a wrong one)
  *   sandbox, connect, hello, device, warm_up, lock_down, ready     while starting
  *   words_none, words_two, words_other, words_size   (fail: it sends its abort words without a

@@ -124,7 +124,7 @@ static void report(struct bhi_children *children, struct bhi_child *child, const
         message.exited.status = info->si_status;
         BHI_FAULT_POINT("exit_report");
     }
-    BHI_AUTO_FD holder = child->holder, farewell = child->farewell;
+    BHI_AUTO_FD farewell = child->farewell;
     *child = (struct bhi_child){0};
     children->tell(&message);
 }
@@ -157,21 +157,6 @@ void bhi_children_ended(struct bhi_children *children) {
     }
 }
 
-/* Kills the memory holders of dead workers: stopped children that the zygote has inherited, and so
- * are not in its list. This is the last step after a death, because the kernel then frees the
- * worker's memory. */
-static void end_memory_holders(struct bhi_children *children) {
-    for (;;) {
-        siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) {
-            return;
-        }
-        if (!find_child(children, info.si_pid)) {
-            kill(info.si_pid, SIGKILL);
-        }
-    }
-}
-
 void bhi_children_reap(struct bhi_children *children) {
     children->reap_ns = BHI_FOREVER;
     for (;;) {
@@ -190,7 +175,6 @@ void bhi_children_reap(struct bhi_children *children) {
             break;
         }
     }
-    end_memory_holders(children);
 }
 
 int bhi_children_timeout(struct bhi_children *children) {

@@ -30,7 +30,6 @@ struct bhi_child { /* a worker; a prober, if |report| is not NULL */
     uint64_t worker;
     uint64_t deadline_ns; /* a prober's */
     bool killed;
-    int holder;      /* write end of the pipe of its memory holder; -1: none */
     int farewell;    /* write end of the pipe that tells it of the host's end; -1: none */
     bool has_device; /* it sees the host's end itself, and then exits */
     struct bhi_probe_report *report;

@@ -6,7 +6,6 @@
 #include "worker/faults/alloc.h"
 #include "worker/faults/faults.h"
 #include "worker/process/device_holder.h"
-#include "worker/process/memory_holder.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/session/orphan.h"
 #include "worker/session/session.h"
@@ -83,16 +82,14 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     }
     /* Lane and progress are mapped; their descriptors are closed with all others. */
     const bool device = bhi_worker_has_device((enum bhi_worker_kind)config->spawn->kind);
-    /* A driver has one kind of holder, or none. */
-    int *const holder = config->holder >= 0 ? &config->holder : &config->device_holder;
     int kept[] = {fds[BHI_SPAWN_FDPASS], fds[BHI_SPAWN_DOORBELL], fds[BHI_SPAWN_CHANNEL],
-                  config->farewell, *holder};
-    const size_t count = device ? *holder >= 0 ? 5 : 4 : 3;
+                  config->farewell, config->device_holder};
+    const size_t count = device ? config->device_holder >= 0 ? 5 : 4 : 3;
     if ((r = bhi_sandbox_descriptors(kept, count, failure)) != 0) {
         return r;
     }
     config->farewell = device ? kept[3] : -1;
-    *holder = *holder >= 0 ? kept[4] : -1;
+    config->device_holder = config->device_holder >= 0 ? kept[4] : -1;
     config->fds[BHI_SPAWN_CHANNEL] = kept[2];
     config->fds[BHI_SPAWN_FDPASS] = kept[0];
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
@@ -108,12 +105,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
         bhi_device_files_list(&worker->device_files, config->driver->info, worker->sandbox.node,
                               &config->scouted->nodes);
     }
-    if (config->holder < 0) {
-        return 0;
-    }
-    r = bhi_memory_holder_start(config->holder, failure);
-    close(config->holder);
-    return r;
+    return 0;
 }
 
 static int connect_channel(struct worker *worker, struct bhi_error *failure) {

@@ -2,7 +2,7 @@
  * with BHI_EXIT_START_FAILED.
  *
  *   progress, lane mapped → descriptors → capabilities, no_new_privs, dumpable, Landlock, rlimits
- *   → holder → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
+ *   → channel, hello → filter A → watchdog → session start (device, threads, warm-up)
  *   → device holder → filter B → session
  *
  * Layers that act on one thread only come before the channel, which starts the first threads. The
@@ -31,7 +31,6 @@ struct bhi_worker_config {
     unsigned ordinal; /* 1, 2, … in its zygote; sentinels count from BHI_SENTINEL_ORDINAL */
     struct bhi_msg_spawn *spawn; /* its token is wiped after it was sent */
     int fds[BHI_SPAWN_FDS];
-    int holder;        /* read end of the memory holder's pipe; -1: no memory holder */
     int device_holder; /* socket of the device holder; -1: none */
     int farewell; /* read end of its pipe from the zygote, which tells of the host's end; -1: none */
 };

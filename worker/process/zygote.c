@@ -159,12 +159,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     if (bhi_children_has(&zygote.children, spawn->worker)) {
         return -EEXIST;
     }
-    int holder[2] = {-1, -1};
-    if (zygote.driver.info->holder && spawn->kind == BHI_WORKER_DEVICE &&
-        pipe2(holder, O_CLOEXEC) != 0) {
-        return -errno;
-    }
-    BHI_AUTO_FD read_end = holder[0], write_end = holder[1], device_socket = -1;
+    BHI_AUTO_FD device_socket = -1;
     int farewell[2] = {-1, -1};
     if (bhi_worker_has_device((enum bhi_worker_kind)spawn->kind) &&
         pipe2(farewell, O_CLOEXEC) != 0) {
@@ -172,8 +167,7 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     }
     BHI_AUTO_FD farewell_read = farewell[0], farewell_write = farewell[1];
     const pid_t device_holder = start_device_holder(spawn, &device_socket);
-    struct bhi_worker_config config = {.holder = read_end,
-                                       .device_holder = device_socket,
+    struct bhi_worker_config config = {.device_holder = device_socket,
                                        .farewell = farewell_read,
                                        .driver = &zygote.driver,
                                        .scouted = &zygote.scouted,
@@ -208,7 +202,6 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
         (struct bhi_child){.pid = pid,
                            .device_holder = device_holder,
                            .worker = spawn->worker,
-                           .holder = bhi_fd_steal(&write_end),
                            .farewell = bhi_fd_steal(&farewell_write),
                            .has_device = bhi_worker_has_device((enum bhi_worker_kind)spawn->kind)};
     *out_pidfd = pidfd;
@@ -294,7 +287,6 @@ static void probe(uint32_t layer) {
         return;
     }
     *child = (struct bhi_child){.pid = pid,
-                                .holder = -1,
                                 .farewell = -1,
                                 .layer = layer,
                                 .deadline_ns = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS),
@@ -325,7 +317,6 @@ static void trace(const struct bhi_msg_trace *request, int fd) {
         refuse_trace("not traced: cannot fork", (int)-pid);
     } else {
         *child = (struct bhi_child){.pid = pid,
-                                    .holder = -1,
                                     .farewell = -1,
                                     .layer = BHI_TRACE_LAYER,
                                     .deadline_ns = bhi_deadline_ns(BHI_TRACE_TIMEOUT_NS),

@@ -339,7 +339,6 @@ static const struct bhi_driver_info drivers[] = {
         .versions = lavapipe_versions,
         .tried = true,
 #if !BHI_SANITIZED /* a sanitizer's runtime does not allow a second process in its memory */
-        .holder = true,
 #endif
     },
     {
@@ -357,7 +356,6 @@ static const struct bhi_driver_info drivers[] = {
         .versions = swiftshader_versions,
         .tried = true,
 #if !BHI_SANITIZED
-        .holder = true,
 #endif
     },
     {

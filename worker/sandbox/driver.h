@@ -70,7 +70,6 @@ struct bhi_driver_info {
     const struct bhi_seccomp_rule *start_rules;  /* added to filter A; SYSCALL -1 ends the list */
     const struct bhi_seccomp_rule *steady_rules; /* added to filter B */
     struct bhi_driver_limits limits;
-    bool holder;   /* worker threads compute in place of a device: see memory_holder.h */
     bool lingers;  /* others wait while it releases a dead process: see device_holder.h */
     bool compiles; /* it runs code that it has compiled itself */
     /* The versions that the table was made for: fnmatch patterns of bhi_driver_version();
