@@ -177,7 +177,7 @@ static void round_judged(bh_judge *judge, uint64_t *out_trusted, uint64_t *out_g
     const bh_judge_timing *timing = &judgement.timings[0];
     if (!judgement.timing_count || !timing->device || timing->guard_ratio <= 0) {
         bench_die("%s: %s: there are no times of the device",
-                  bh_judged_name(judgement.judged, judgement.status), judgement.message);
+                  bh_judge_verdict_name(judgement.verdict, judgement.status), judgement.message);
     }
     *out_guarded = (uint64_t)timing->median_ns;
     *out_trusted = (uint64_t)(timing->median_ns / timing->guard_ratio);

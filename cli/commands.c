@@ -511,7 +511,7 @@ const struct bhi_command bhi_commands[BHI_COMMANDS] = {
              "in a "
              "sandboxed worker of its own; the output of the compiler goes to standard error. "
              "Other languages are refused; the message names a tool that makes SPIR-V from them "
-             "(docs/glsl.md).",
+             "(docs/sources.md).",
          SECTIONS(run_sections),
          EXAMPLES(run_examples)},
     [BHI_COMMAND_COMPILE] =

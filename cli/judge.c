@@ -448,7 +448,7 @@ struct timing_run {
 };
 
 static bool to_be_timed(const struct judge *judge, struct bhi_candidate *candidate) {
-    return candidate->judgement == BH_JUDGED_CORRECT &&
+    return candidate->verdict == BH_JUDGE_CORRECT &&
            !bhi_slower_judge_known(&judge->court, &judge->timing, candidate);
 }
 
@@ -521,7 +521,7 @@ static int report(const struct judge *judge) {
     struct bhi_complaint complaint;
     int exit_status;
     for (size_t i = 0; i < report.count; i++) {
-        report.correct += report.candidates[i].judgement == BH_JUDGED_CORRECT;
+        report.correct += report.candidates[i].verdict == BH_JUDGE_CORRECT;
     }
     exit_status = report.correct == report.count ? BHI_EXIT_READY : BHI_EXIT_POISONED;
     if (html && !bhi_judge_html(&report, html, &complaint)) {

@@ -55,9 +55,10 @@ int main(int argc, char **argv) {
             fprintf(stderr, "%s\n", why.message); /* the machine has failed: nothing is known */
             break;
         }
-        printf("%s: %s%s%s\n", judgement.name, bh_judged_name(judgement.judged, judgement.status),
+        printf("%s: %s%s%s\n", judgement.name,
+               bh_judge_verdict_name(judgement.verdict, judgement.status),
                judgement.message[0] ? ": " : "", judgement.message);
-        correct += judgement.judged == BH_JUDGED_CORRECT;
+        correct += judgement.verdict == BH_JUDGE_CORRECT;
     }
     bh_judge_destroy(judge);
     return correct == count ? 0 : 1;

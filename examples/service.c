@@ -106,7 +106,7 @@ static bh_status compile(struct service *service, struct job *job, bh_detail *wh
     if (size <= 0) {
         return BH_LOAD_FAILED;
     }
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = text;
     source.length = (size_t)size;
     source.name = job->file;

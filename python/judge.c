@@ -254,15 +254,16 @@ static PyObject *times_of(const struct call *call) {
 static PyObject *tell(const struct call *call) {
     const bh_judgement *judgement = &call->judgement;
     return Py_BuildValue(
-        "(iisNiOOOKKNNNNNKKKN)", (int)judgement->judged, (int)judgement->status,
-        bh_judged_name(judgement->judged, judgement->status), bhi_py_text(judgement->message),
-        (int)judgement->blame, judgement->deterministic ? Py_True : Py_False,
-        judgement->located ? Py_True : Py_False, judgement->hidden ? Py_True : Py_False,
-        (unsigned long long)judgement->runs, (unsigned long long)judgement->seed,
-        bhi_py_text(judgement->size_text), bhi_py_text(judgement->output), index_of(judgement),
-        bhi_py_text(judgement->expected), bhi_py_text(judgement->got),
-        (unsigned long long)judgement->ulp, (unsigned long long)judgement->wrong,
-        (unsigned long long)judgement->elements, times_of(call));
+        "(iisNiOOOKKNNNNNKKKN)", (int)judgement->verdict, (int)judgement->status,
+        bh_judge_verdict_name(judgement->verdict, judgement->status),
+        bhi_py_text(judgement->message), (int)judgement->blame,
+        judgement->deterministic ? Py_True : Py_False, judgement->located ? Py_True : Py_False,
+        judgement->hidden ? Py_True : Py_False, (unsigned long long)judgement->runs,
+        (unsigned long long)judgement->seed, bhi_py_text(judgement->size_text),
+        bhi_py_text(judgement->output), index_of(judgement), bhi_py_text(judgement->expected),
+        bhi_py_text(judgement->got), (unsigned long long)judgement->ulp,
+        (unsigned long long)judgement->wrong, (unsigned long long)judgement->elements,
+        times_of(call));
 }
 
 /* (name, path or None, code or None, language) -> what tell() makes. Texts are bytes. */
@@ -282,7 +283,7 @@ static PyObject *judge_run(PyObject *object, PyObject *args) {
                              candidate.name);
     }
     candidate.size = (size_t)size;
-    candidate.language = (bh_judge_language)language;
+    candidate.language = (bh_language)language;
     struct call *call = make_call((struct judge *)object, &candidate);
     if (!call) {
         return NULL;

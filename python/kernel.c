@@ -38,7 +38,7 @@ struct creation {
     bh_context *context;
     bool compiles;
     bool trusted;
-    struct bhi_py_source source; /* of which the text is the module, if it does not compile */
+    bh_source source; /* of which the text is the module, if it does not compile */
     bh_specialization *specializations;
     uint32_t specialization_count;
     char *log;
@@ -49,7 +49,7 @@ struct creation {
 
 static void run_creation(struct bhi_py_task *task) {
     struct creation *creation = (struct creation *)task;
-    const struct bhi_py_source *source = &creation->source;
+    bh_source *source = &creation->source;
     bh_kernel_options options = {.struct_size = sizeof options};
     options.name = source->name;
     options.entry = source->entry;
@@ -57,15 +57,14 @@ static void run_creation(struct bhi_py_task *task) {
     options.specializations = creation->specializations;
     options.specialization_count = creation->specialization_count;
     if (!creation->compiles) {
-        creation->status = bh_kernel_create_spirv(creation->context, source->text, source->size,
+        creation->status = bh_kernel_create_spirv(creation->context, source->text, source->length,
                                                   &options, &creation->kernel, &creation->detail);
         return;
     }
-    bh_glsl_source glsl = bhi_py_source_glsl(source);
-    glsl.log = creation->log;
-    glsl.log_size = LOG_SIZE;
-    creation->status = bh_kernel_create_glsl(creation->context, &glsl, &options, &creation->kernel,
-                                             &creation->detail);
+    source->log = creation->log;
+    source->log_size = LOG_SIZE;
+    creation->status = bh_kernel_create_source(creation->context, source, &options,
+                                               &creation->kernel, &creation->detail);
 }
 
 static void drop_creation(struct bhi_py_task *task) {

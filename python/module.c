@@ -21,7 +21,7 @@ static void module_dealloc(PyObject *object) {
 /* (context, source) -> Module */
 static PyObject *module_compile(PyObject *extension, PyObject *args) {
     struct bhi_py_context *context;
-    struct bhi_py_source source;
+    bh_source source;
     PyObject *tuple;
     (void)extension;
     if (!PyArg_ParseTuple(args, "O!O!:module_compile", bhi_py.context, &context, &PyTuple_Type,
@@ -29,13 +29,12 @@ static PyObject *module_compile(PyObject *extension, PyObject *args) {
         !bhi_py_context_check(context) || !bhi_py_source_init(&source, "compile", tuple)) {
         return NULL;
     }
-    const bh_glsl_source glsl = bhi_py_source_glsl(&source);
     bh_module *module = NULL;
     bh_event *event = NULL;
     bh_detail detail;
     bh_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = bh_module_compile(context->context, &glsl, &module, &event, &detail);
+    status = bh_module_compile(context->context, &source, &module, &event, &detail);
     Py_END_ALLOW_THREADS
     bhi_py_source_fini(&source);
     if (status != BH_OK) {

@@ -345,24 +345,11 @@ void bhi_py_kernel_leave(struct bhi_py_kernel *kernel);
 /* -- sources ------------------------------------------------------------------------------------
  */
 
-/* A source and what it is compiled with. It owns all that it has. */
-struct bhi_py_source {
-    char *text;
-    size_t size;
-    char *name, *entry, *tenant; /* NULL: not given */
-    bool optimize, hlsl;
-    uint64_t deadline_ns, memory_limit; /* 0: not given */
-    bh_glsl_define *defines;
-    uint32_t define_count;
-    bh_glsl_include *includes;
-    uint32_t include_count;
-};
-/* Copies the tuple (text, name, entry, tenant, {optimize, hlsl, deadline, memory}, defines,
- * includes) of the call |what|. Returns false with an exception set, and |source| empty. */
-bool bhi_py_source_init(struct bhi_py_source *source, const char *what, PyObject *tuple);
-void bhi_py_source_fini(struct bhi_py_source *source);
-/* Returns what the library takes; the texts are those of |source|. */
-bh_glsl_source bhi_py_source_glsl(const struct bhi_py_source *source);
+/* Copies the tuple (text, name, entry, tenant, {unoptimized, language, deadline, memory}, defines,
+ * includes) of the call |what|; the source owns all of its texts. Returns false with an exception
+ * set, and |source| empty. */
+bool bhi_py_source_init(bh_source *source, const char *what, PyObject *tuple);
+void bhi_py_source_fini(bh_source *source);
 /* What the compiler has said of a module's source: a text. */
 PyObject *bhi_py_source_log(bh_module *module);
 

@@ -8,7 +8,7 @@
 
 /* A copy of the argument |name|, or of None (NULL). |out_size|: it may have NULs. Returns false
  * with an exception set. */
-static bool copy_text(PyObject *value, const char *what, const char *name, char **out,
+static bool copy_text(PyObject *value, const char *what, const char *name, const char **out,
                       size_t *out_size) {
     Py_ssize_t size = 0;
     *out = NULL;
@@ -21,36 +21,38 @@ static bool copy_text(PyObject *value, const char *what, const char *name, char 
         return false;
     }
     const size_t length = out_size ? (size_t)size : strlen(bytes);
-    *out = malloc(length + 1);
-    if (!*out) {
+    char *copy = malloc(length + 1);
+    if (!copy) {
         PyErr_NoMemory();
         return false;
     }
-    memcpy(*out, bytes, length);
-    (*out)[length] = 0;
+    memcpy(copy, bytes, length);
+    copy[length] = 0;
+    *out = copy;
     if (out_size) {
         *out_size = length;
     }
     return true;
 }
 
-static bool copy_defines(struct bhi_py_source *source, const char *what, PyObject *list) {
+static bool copy_defines(bh_source *source, const char *what, PyObject *list) {
     const Py_ssize_t count = PyList_Size(list);
-    source->defines = calloc(count ? (size_t)count : 1, sizeof *source->defines);
-    if (!source->defines) {
+    bh_source_define *defines = calloc(count ? (size_t)count : 1, sizeof *defines);
+    source->defines = defines;
+    if (!defines) {
         PyErr_NoMemory();
         return false;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *name, *value;
-        char *name_copy, *value_copy = NULL;
+        const char *name_copy, *value_copy = NULL;
         if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &value) ||
             !copy_text(name, what, "defines", &name_copy, NULL)) {
             return false;
         }
-        source->defines[source->define_count].name = name_copy;
+        defines[source->define_count].name = name_copy;
         const bool copied = copy_text(value, what, "defines", &value_copy, NULL);
-        source->defines[source->define_count++].value = value_copy;
+        defines[source->define_count++].value = value_copy;
         if (!copied) {
             return false;
         }
@@ -58,21 +60,22 @@ static bool copy_defines(struct bhi_py_source *source, const char *what, PyObjec
     return true;
 }
 
-static bool copy_includes(struct bhi_py_source *source, const char *what, PyObject *list) {
+static bool copy_includes(bh_source *source, const char *what, PyObject *list) {
     const Py_ssize_t count = PyList_Size(list);
-    source->includes = calloc(count ? (size_t)count : 1, sizeof *source->includes);
-    if (!source->includes) {
+    bh_source_include *includes = calloc(count ? (size_t)count : 1, sizeof *includes);
+    source->includes = includes;
+    if (!includes) {
         PyErr_NoMemory();
         return false;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *name, *text;
-        char *name_copy, *text_copy = NULL;
+        const char *name_copy, *text_copy = NULL;
         if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &text) ||
             !copy_text(name, what, "include", &name_copy, NULL)) {
             return false;
         }
-        bh_glsl_include *include = &source->includes[source->include_count++];
+        bh_source_include *include = &includes[source->include_count++];
         include->name = name_copy;
         const bool copied = copy_text(text, what, "include", &text_copy, &include->length);
         include->text = text_copy;
@@ -83,18 +86,18 @@ static bool copy_includes(struct bhi_py_source *source, const char *what, PyObje
     return true;
 }
 
-bool bhi_py_source_init(struct bhi_py_source *source, const char *what, PyObject *tuple) {
+bool bhi_py_source_init(bh_source *source, const char *what, PyObject *tuple) {
     static const struct bhi_py_field fields[] = {
-        {"optimize", offsetof(struct bhi_py_source, optimize), BHI_PY_BOOL},
-        {"hlsl", offsetof(struct bhi_py_source, hlsl), BHI_PY_BOOL},
-        {"deadline", offsetof(struct bhi_py_source, deadline_ns), BHI_PY_U64},
-        {"memory", offsetof(struct bhi_py_source, memory_limit), BHI_PY_U64},
+        {"unoptimized", offsetof(bh_source, unoptimized), BHI_PY_BOOL},
+        {"language", offsetof(bh_source, language), BHI_PY_U32},
+        {"deadline", offsetof(bh_source, deadline_ns), BHI_PY_U64},
+        {"memory", offsetof(bh_source, memory_limit), BHI_PY_U64},
     };
     PyObject *text, *name, *entry, *tenant, *options, *defines, *includes;
-    *source = (struct bhi_py_source){.optimize = true};
+    *source = (bh_source){.struct_size = sizeof *source};
     if (PyArg_ParseTuple(tuple, "OOOOO!O!O!", &text, &name, &entry, &tenant, &PyDict_Type, &options,
                          &PyList_Type, &defines, &PyList_Type, &includes) &&
-        copy_text(text, what, "source", &source->text, &source->size) &&
+        copy_text(text, what, "source", &source->text, &source->length) &&
         copy_text(name, what, "name", &source->name, NULL) &&
         copy_text(entry, what, "entry", &source->entry, NULL) &&
         copy_text(tenant, what, "tenant", &source->tenant, NULL) &&
@@ -106,40 +109,27 @@ bool bhi_py_source_init(struct bhi_py_source *source, const char *what, PyObject
     return false;
 }
 
-void bhi_py_source_fini(struct bhi_py_source *source) {
-    for (uint32_t i = 0; i < source->define_count; i++) {
-        free((char *)(uintptr_t)source->defines[i].name);
-        free((char *)(uintptr_t)source->defines[i].value);
-    }
-    for (uint32_t i = 0; i < source->include_count; i++) {
-        free((char *)(uintptr_t)source->includes[i].name);
-        free((char *)(uintptr_t)source->includes[i].text);
-    }
-    free(source->defines);
-    free(source->includes);
-    free(source->text);
-    free(source->name);
-    free(source->entry);
-    free(source->tenant);
-    *source = (struct bhi_py_source){0};
+/* The library only reads what it is given; this file made it. */
+static void drop(const void *own) {
+    free((void *)(uintptr_t)own);
 }
 
-bh_glsl_source bhi_py_source_glsl(const struct bhi_py_source *source) {
-    bh_glsl_source glsl = {.struct_size = sizeof glsl};
-    glsl.text = source->text;
-    glsl.length = source->size;
-    glsl.name = source->name;
-    glsl.defines = source->defines;
-    glsl.define_count = source->define_count;
-    glsl.includes = source->includes;
-    glsl.include_count = source->include_count;
-    glsl.unoptimized = !source->optimize;
-    glsl.deadline_ns = source->deadline_ns;
-    glsl.memory_limit = source->memory_limit;
-    glsl.tenant = source->tenant;
-    glsl.language = source->hlsl ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
-    glsl.entry = source->entry;
-    return glsl;
+void bhi_py_source_fini(bh_source *source) {
+    for (uint32_t i = 0; i < source->define_count; i++) {
+        drop(source->defines[i].name);
+        drop(source->defines[i].value);
+    }
+    for (uint32_t i = 0; i < source->include_count; i++) {
+        drop(source->includes[i].name);
+        drop(source->includes[i].text);
+    }
+    drop(source->defines);
+    drop(source->includes);
+    drop(source->text);
+    drop(source->name);
+    drop(source->entry);
+    drop(source->tenant);
+    *source = (bh_source){0};
 }
 
 PyObject *bhi_py_source_log(bh_module *module) {

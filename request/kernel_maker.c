@@ -10,7 +10,7 @@
 
 static void compile(struct bhi_kernel_make *make) {
     const struct bhi_kernel_file *file = make->file;
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = file->code;
     source.length = file->size;
     source.name = strcmp(file->path, "-") ? file->path : "stdin";
@@ -18,15 +18,14 @@ static void compile(struct bhi_kernel_make *make) {
     source.define_count = file->source.define_count;
     source.includes = file->source.includes;
     source.include_count = file->source.include_count;
-    source.language =
-        bhi_kernel_file_language(file) == BHI_LANGUAGE_HLSL ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
+    source.language = (bh_language)bhi_kernel_file_language(file);
     if (file->deadline_ns) {
         source.deadline_ns = file->deadline_ns;
     }
     source.log = make->log;
     source.log_size = sizeof make->log;
-    make->status =
-        bh_kernel_create_glsl(make->context, &source, make->options, &make->kernel, &make->detail);
+    make->status = bh_kernel_create_source(make->context, &source, make->options, &make->kernel,
+                                           &make->detail);
 }
 
 /* "PATH:4: …" becomes "line 4: …" where the reader knows which file it is. */

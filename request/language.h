@@ -7,12 +7,13 @@
 #include <stddef.h>
 
 #include "formats/complaint.h"
+#include <bulkhead/source.h>
 
 enum bhi_language {
-    BHI_LANGUAGE_UNKNOWN,
-    BHI_LANGUAGE_SPIRV,
-    BHI_LANGUAGE_GLSL,
-    BHI_LANGUAGE_HLSL,
+    BHI_LANGUAGE_UNKNOWN = BH_LANGUAGE_GUESS,
+    BHI_LANGUAGE_SPIRV = BH_LANGUAGE_SPIRV,
+    BHI_LANGUAGE_GLSL = BH_LANGUAGE_GLSL,
+    BHI_LANGUAGE_HLSL = BH_LANGUAGE_HLSL,
     /* These are recognised and refused. */
     BHI_LANGUAGE_WGSL,
     BHI_LANGUAGE_CUDA,

@@ -52,7 +52,7 @@ bool bhi_source_define(struct bhi_source *source, const char *name, size_t lengt
         free(text);
         return refuse_memory(source, complaint);
     }
-    source->defines[source->define_count++] = (bh_glsl_define){.name = copy, .value = text};
+    source->defines[source->define_count++] = (bh_source_define){.name = copy, .value = text};
     return true;
 }
 
@@ -88,7 +88,7 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     }
     source->include_paths[source->include_count] = from;
     source->includes[source->include_count++] =
-        (bh_glsl_include){.name = copy, .text = text, .length = size};
+        (bh_source_include){.name = copy, .text = text, .length = size};
     return true;
 }
 

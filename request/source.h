@@ -12,9 +12,9 @@
 enum { BHI_MAX_DEFINES = 256, BHI_MAX_INCLUDES = 1024, BHI_MAX_SOURCE = 4 << 20 };
 
 struct bhi_source {
-    bh_glsl_define *defines; /* owned, and their texts */
+    bh_source_define *defines; /* owned, and their texts */
     uint32_t define_count;
-    bh_glsl_include *includes; /* owned, and their texts */
+    bh_source_include *includes; /* owned, and their texts */
     uint32_t include_count;
     char **include_paths; /* owned, each too: the files that they were read from */
     bool given;           /* defines or includes were given, also a folder without sources */

@@ -321,14 +321,14 @@ static const char grid_source[] = "#version 450\n"
  * workgroups in 32 bits would run none of them. */
 static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks[2],
                           bh_verdict *verdict, bh_detail *why) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     bh_kernel *kernel = NULL;
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
     source.text = grid_source;
     source.length = sizeof grid_source - 1;
     source.name = "grid";
-    bh_status status = bh_kernel_create_glsl(context, &source, NULL, &kernel, why);
+    bh_status status = bh_kernel_create_source(context, &source, NULL, &kernel, why);
     if (status == BH_OK) {
         status = bh_buffer_create(context, 2 * sizeof *marks, &buffer, why);
     }

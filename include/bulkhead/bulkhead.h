@@ -9,7 +9,8 @@
  *
  * Units. Times are nanoseconds of CLOCK_MONOTONIC. Sizes and offsets are bytes.
  *
- * Timeouts. A timeout_ns argument is relative. BH_NOW (0) does not wait. BH_FOREVER waits without limit.
+ * Timeouts. A timeout_ns argument is relative. BH_NOW (0) does not wait. BH_FOREVER waits without
+ * limit.
  *
  * Deadlines. A deadline limits how long a worker may take. It is a field of a struct, and its name
  * ends in deadline_ns or timeout_ns. 0 selects the default, which the comment of the field names.
@@ -62,10 +63,10 @@
 #include <bulkhead/doctor.h>
 #include <bulkhead/event.h>
 #include <bulkhead/file.h>
-#include <bulkhead/glsl.h>
 #include <bulkhead/inspect.h>
 #include <bulkhead/kernel.h>
 #include <bulkhead/quarantine.h>
+#include <bulkhead/source.h>
 #include <bulkhead/status.h>
 #include <bulkhead/stream.h>
 #include <bulkhead/submit.h>

@@ -158,8 +158,8 @@ typedef struct bh_pool_stats {
  * released buffers, and of bh_buffer_write and bh_buffer_read on device memory: up to 8 MiB for
  * each direction of a stream, and more if several threads call them at once. Memory that a buffer
  * or a submission uses is in no pool (B3). |bytes| 0 also ends idle file loaders; the next load
- * starts a new one. It also drops the modules that are kept for equal sources (glsl.h). The library
- * trims by itself when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or
+ * starts a new one. It also drops the modules that are kept for equal sources (source.h). The
+ * library trims by itself when it runs out of memory or descriptors. Returns BH_OK, BH_CLOSED or
  * BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);

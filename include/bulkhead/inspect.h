@@ -96,7 +96,7 @@ typedef struct bh_inspect_options {
 } bh_inspect_options;
 
 /* Returns what |kernel| declares. A sandboxed worker of its own, without a device, parses the
- * module, as for bh_kernel_create_glsl. bh_kernel_reflect says whether a device accepts it.
+ * module, as for bh_kernel_create_source. bh_kernel_reflect says whether a device accepts it.
  * |options| may be NULL. *out_inspection has some 71 KiB: too much for many stacks.
  *
  * Blocks, some 20 ms for a small kernel. Not in a completion callback. Returns BH_OK;

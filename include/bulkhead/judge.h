@@ -12,6 +12,7 @@
 
 #include <bulkhead/context.h>
 #include <bulkhead/detail.h>
+#include <bulkhead/source.h>
 #include <bulkhead/status.h>
 #include <bulkhead/verdict.h>
 #include <stdbool.h>
@@ -84,38 +85,31 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
  *   a status of class ENVIRON: the machine cannot do it */
 BH_API BH_MUST_USE bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail);
 
-/* The language of a candidate. */
-typedef enum bh_judge_language {
-    BH_JUDGE_LANGUAGE_GUESS, /* by its name's ending, else by its first bytes; else GLSL */
-    BH_JUDGE_LANGUAGE_SPIRV, /* a module */
-    BH_JUDGE_LANGUAGE_GLSL,  /* Vulkan's GLSL */
-    BH_JUDGE_LANGUAGE_HLSL,  /* as glslang reads it */
-} bh_judge_language;
-
 /* A kernel to be judged. Give either |path| or |code|. Nothing of it needs to outlive the call. */
 typedef struct bh_judge_candidate {
-    size_t struct_size;         /* sizeof(bh_judge_candidate) */
-    const char *name;           /* for messages and the judgement; NULL: the file's name, or
+    size_t struct_size;   /* sizeof(bh_judge_candidate) */
+    const char *name;     /* for messages and the judgement; NULL: the file's name, or
                                    "candidate". Its ending may say the language */
-    const char *path;           /* a file; NULL: |code| */
-    const void *code;           /* SPIR-V or source text, in memory; NULL: |path| */
-    size_t size;                /* of |code|; at most 64 MiB. 0: source text up to its NUL */
-    bh_judge_language language; /* of the file or |code| */
+    const char *path;     /* a file; NULL: |code| */
+    const void *code;     /* SPIR-V or source text, in memory; NULL: |path| */
+    size_t size;          /* of |code|; at most 64 MiB. 0: source text up to its NUL */
+    bh_language language; /* of the file or |code|; default: by the name's ending, else by the
+                                   first bytes; else GLSL */
 } bh_judge_candidate;
 
-/* What a candidate was judged to be. */
-typedef enum bh_judged {
-    BH_JUDGED_CORRECT = 0,       /* each output of each run was right */
-    BH_JUDGED_WRONG = 1,         /* an output was wrong */
-    BH_JUDGED_STRAY_WRITE = 2,   /* it wrote outside of its outputs */
-    BH_JUDGED_FAILED = 3,        /* it did not run to its end: see bh_judgement.status */
-    BH_JUDGED_TIMING_FORGED = 4, /* timed: its worker claims times that cannot be */
-    BH_JUDGED_SLOWER = 5,        /* it is right, and slower than bh_judge_options.slower_than */
-} bh_judged;
+/* What became of a candidate. */
+typedef enum bh_judge_verdict {
+    BH_JUDGE_CORRECT = 0,       /* each output of each run was right */
+    BH_JUDGE_WRONG = 1,         /* an output was wrong */
+    BH_JUDGE_STRAY_WRITE = 2,   /* it wrote outside of its outputs */
+    BH_JUDGE_FAILED = 3,        /* it did not run to its end: see bh_judgement.status */
+    BH_JUDGE_TIMING_FORGED = 4, /* timed: its worker claims times that cannot be */
+    BH_JUDGE_SLOWER = 5,        /* it is right, and slower than bh_judge_options.slower_than */
+} bh_judge_verdict;
 
-/* Returns the name, such as "CORRECT" or "STRAY_WRITE"; of BH_JUDGED_FAILED the name of |status|,
+/* Returns the name, such as "CORRECT" or "STRAY_WRITE"; of BH_JUDGE_FAILED the name of |status|,
  * such as "DEADLINE". A constant string, never NULL. */
-BH_API const char *bh_judged_name(bh_judged judged, bh_status status);
+BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status status);
 
 /* Why a ratio is not known. */
 typedef enum bh_judge_doubt {
@@ -154,9 +148,9 @@ typedef struct bh_judge_timing {
 /* The judgement of one candidate. It holds no pointers: the caller owns all of it, and has nothing
  * to free. */
 typedef struct bh_judgement {
-    size_t struct_size;  /* sizeof(bh_judgement) */
-    bh_judged judged;    /* which of the fields below are set */
-    bh_status status;    /* FAILED: why; otherwise BH_OK */
+    size_t struct_size;       /* sizeof(bh_judgement) */
+    bh_judge_verdict verdict; /* which of the fields below are set */
+    bh_status status;         /* FAILED: why; otherwise BH_OK */
     bh_blame blame;      /* FAILED: how certain it is that the kernel is the cause. Where that is in
                            doubt it was tried three times */
     bool deterministic;  /* CORRECT: two runs with the same inputs left the same bytes */

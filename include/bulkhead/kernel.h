@@ -34,7 +34,7 @@ typedef struct bh_kernel_options {
 /* Creates a kernel from a SPIR-V module, which is copied. |code_size| is a multiple of 4 from 20
  * bytes to 64 MiB; a guarded kernel has at most 4 MiB (docs/guard.md). The call checks only the
  * length and the magic number; the detail says so if |code| is source text, which
- * bh_kernel_create_glsl compiles. A worker validates and compiles the module at first use; a bad
+ * bh_kernel_create_source compiles. A worker validates and compiles the module at first use; a bad
  * one poisons the submissions that use it with INVALID_KERNEL or COMPILE_FAILED.
  *
  * Identity is a cryptographic hash of module, entry point, constants and trust, not the name (K1).

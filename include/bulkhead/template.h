@@ -129,7 +129,7 @@ typedef struct bh_template_call {
  *
  * Blocks while a variant compiles. In a completion callback it works only if the template has the
  * variant. After a failure the next call compiles again. A type that the device does not have, such
- * as f64, poisons the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_glsl
+ * as f64, poisons the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_source
  * returns, or
  *   BH_INVALID_ARGUMENT  an argument does not fit, which the detail names
  *   BH_TOO_LARGE         there are more than 2^32 - 65536 elements, or over 124 bytes of numbers */

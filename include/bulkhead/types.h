@@ -31,7 +31,7 @@ typedef struct bh_event bh_event;
 typedef struct bh_buffer bh_buffer;
 /* A SPIR-V module with an entry point and specialization constants (kernel.h). */
 typedef struct bh_kernel bh_kernel;
-/* A source that is compiled, or was (glsl.h). */
+/* A source that is compiled, or was (source.h). */
 typedef struct bh_module bh_module;
 /* A kernel whose types follow from its arguments (template.h). */
 typedef struct bh_template bh_template;

@@ -126,16 +126,16 @@ static void tell(const struct bhi_task *task, const struct bhi_candidate *candid
                  bh_judgement *out) {
     char size[BHI_SIZE_TEXT];
     *out = (bh_judgement){
-        .judged = candidate->judgement,
+        .verdict = candidate->verdict,
         .runs = candidate->runs,
-        .deterministic = candidate->judgement == BH_JUDGED_CORRECT && !candidate->nondeterministic,
+        .deterministic = candidate->verdict == BH_JUDGE_CORRECT && !candidate->nondeterministic,
         .located = candidate->trial,
     };
     snprintf(out->name, sizeof out->name, "%s", candidate->name);
-    if (candidate->judgement != BH_JUDGED_CORRECT) {
+    if (candidate->verdict != BH_JUDGE_CORRECT) {
         snprintf(out->message, sizeof out->message, "%s", candidate->outcome.message);
     }
-    if (candidate->judgement == BH_JUDGED_FAILED) {
+    if (candidate->verdict == BH_JUDGE_FAILED) {
         out->status = candidate->outcome.status;
         out->blame = candidate->outcome.blame;
     }
@@ -146,10 +146,10 @@ static void tell(const struct bhi_task *task, const struct bhi_candidate *candid
         snprintf(out->size_text, sizeof out->size_text, "%s",
                  bhi_task_size_text(task, candidate->trial->size, size));
     }
-    if (candidate->judgement == BH_JUDGED_WRONG || candidate->judgement == BH_JUDGED_STRAY_WRITE) {
+    if (candidate->verdict == BH_JUDGE_WRONG || candidate->verdict == BH_JUDGE_STRAY_WRITE) {
         snprintf(out->output, sizeof out->output, "%s", task->arrays[candidate->array].place);
     }
-    if (candidate->judgement == BH_JUDGED_WRONG) {
+    if (candidate->verdict == BH_JUDGE_WRONG) {
         tell_wrong(candidate, out);
     }
     out->timing_count = candidate->timing_count;
@@ -202,21 +202,15 @@ static bh_status read_file(const bh_judge_candidate *given, struct source *out, 
 
 static bh_status take_source(const bh_judge_candidate *given, struct source *out,
                              bh_detail *detail) {
-    static const enum bhi_language languages[] = {
-        [BH_JUDGE_LANGUAGE_GUESS] = BHI_LANGUAGE_UNKNOWN,
-        [BH_JUDGE_LANGUAGE_SPIRV] = BHI_LANGUAGE_SPIRV,
-        [BH_JUDGE_LANGUAGE_GLSL] = BHI_LANGUAGE_GLSL,
-        [BH_JUDGE_LANGUAGE_HLSL] = BHI_LANGUAGE_HLSL,
-    };
     if (!given->path == !given->code) {
         return refuse(detail,
                       given->path ? "code: there is a path, too" : "path: NULL, as code is");
     }
-    if ((unsigned)given->language > BH_JUDGE_LANGUAGE_HLSL) {
+    if ((unsigned)given->language > BH_LANGUAGE_HLSL) {
         return refuse(detail, "language: there is no such language");
     }
     out->file.path = given->name ? given->name : given->path ? given->path : "candidate";
-    out->file.language = languages[given->language];
+    out->file.language = (enum bhi_language)given->language;
     const bh_status status =
         given->path ? read_file(given, out, detail) : copy_code(given, out, detail);
     out->file.code = out->code;
@@ -226,7 +220,7 @@ static bh_status take_source(const bh_judge_candidate *given, struct source *out
 /* Returns false if nothing is known about the candidate, as |candidate->outcome| says. */
 static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate) {
     struct bhi_judge_outcome outcome = {.status = BH_OK};
-    if (!judge->timed || candidate->judgement != BH_JUDGED_CORRECT) {
+    if (!judge->timed || candidate->verdict != BH_JUDGE_CORRECT) {
         return true;
     }
     if (!judge->timing) {
@@ -242,7 +236,7 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate) {
 
 static bh_status judge_source(bh_judge *judge, const struct source *source, bh_judgement *out,
                               bh_detail *detail) {
-    struct bhi_candidate candidate = {.judgement = BH_JUDGED_FAILED};
+    struct bhi_candidate candidate = {.verdict = BH_JUDGE_FAILED};
     bh_status status = prepare(judge, "bh_judge_run", detail);
     if (status != BH_OK) {
         return status;

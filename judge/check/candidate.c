@@ -13,17 +13,17 @@
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
 
-BH_API const char *bh_judged_name(bh_judged judged, bh_status status) {
+BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status status) {
     static const char *const names[] = {
-        [BH_JUDGED_CORRECT] = "CORRECT",
-        [BH_JUDGED_WRONG] = "WRONG",
-        [BH_JUDGED_STRAY_WRITE] = "STRAY_WRITE",
-        [BH_JUDGED_FAILED] = NULL,
-        [BH_JUDGED_TIMING_FORGED] = "TIMING_FORGED",
-        [BH_JUDGED_SLOWER] = "SLOWER",
+        [BH_JUDGE_CORRECT] = "CORRECT",
+        [BH_JUDGE_WRONG] = "WRONG",
+        [BH_JUDGE_STRAY_WRITE] = "STRAY_WRITE",
+        [BH_JUDGE_FAILED] = NULL,
+        [BH_JUDGE_TIMING_FORGED] = "TIMING_FORGED",
+        [BH_JUDGE_SLOWER] = "SLOWER",
     };
-    const bool known = (unsigned)judged < sizeof names / sizeof names[0] && names[judged];
-    return known ? names[judged] : bh_status_name(status);
+    const bool known = (unsigned)verdict < sizeof names / sizeof names[0] && names[verdict];
+    return known ? names[verdict] : bh_status_name(status);
 }
 
 /* -- what came out ------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ static bool find_stray(const struct bhi_task *task, const struct bhi_trial *tria
     }
     const uint64_t size = trial->arrays[launched->stray_array].form.bytes;
     const bool before = launched->stray_offset < 0;
-    out->judgement = BH_JUDGED_STRAY_WRITE;
+    out->verdict = BH_JUDGE_STRAY_WRITE;
     out->array = launched->stray_array;
     bhi_format(out->outcome.message, sizeof out->outcome.message,
                "it wrote %" PRId64 " bytes %s of %.60s (%s)",
@@ -83,7 +83,7 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
         if (!difference->wrong) {
             continue;
         }
-        out->judgement = BH_JUDGED_WRONG;
+        out->verdict = BH_JUDGE_WRONG;
         out->array = i;
         if (difference->ulp != UINT64_MAX) {
             snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
@@ -136,7 +136,7 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
     struct bhi_candidate *out = judging->out;
     if (!bhi_court_launch(court, judging->stream, &judging->kernel, &court->task->groups, trial,
                           launched, &out->outcome)) {
-        out->judgement = BH_JUDGED_FAILED;
+        out->verdict = BH_JUDGE_FAILED;
         out->trial = trial;
         return false;
     }
@@ -170,7 +170,7 @@ static void run_all(struct judging *judging) {
     struct bhi_judge_outcome *outcome = &judging->out->outcome;
     if (!bhi_court_check_kernel(court, &judging->kernel, outcome) ||
         !bhi_court_stream(court, &judging->stream, outcome)) {
-        judging->out->judgement = BH_JUDGED_FAILED;
+        judging->out->verdict = BH_JUDGE_FAILED;
         return;
     }
     for (size_t i = 0; i < court->trials.count; i++) {
@@ -184,8 +184,7 @@ static void run_all(struct judging *judging) {
 static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *file,
                        struct bhi_candidate *out) {
     struct judging judging = {.court = court, .out = out};
-    *out =
-        (struct bhi_candidate){.path = file->path, .file = *file, .judgement = BH_JUDGED_CORRECT};
+    *out = (struct bhi_candidate){.path = file->path, .file = *file, .verdict = BH_JUDGE_CORRECT};
     out->file.deadline_ns = court->task->compile_deadline_ns;
     bhi_kernel_file_name(file->path, out->name);
     const bool made =
@@ -193,7 +192,7 @@ static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *fi
     out->has_content = judging.kernel.has_content;
     memcpy(out->content, judging.kernel.content, sizeof out->content);
     if (!made) {
-        out->judgement = BH_JUDGED_FAILED;
+        out->verdict = BH_JUDGE_FAILED;
         return;
     }
     run_all(&judging);
@@ -204,7 +203,7 @@ static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *fi
 static bool try_once(struct bhi_court *court, const struct bhi_kernel_file *file,
                      struct bhi_candidate *out) {
     judge_once(court, file, out);
-    const bool failed = out->judgement == BH_JUDGED_FAILED;
+    const bool failed = out->verdict == BH_JUDGE_FAILED;
     if (failed && bhi_judge_outcome_is_elsewhere(&out->outcome)) {
         return false;
     }

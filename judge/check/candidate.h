@@ -16,8 +16,8 @@ struct bhi_candidate {
     bool judged;                       /* its verdict is known */
     bool has_content;                  /* its file could be read */
     uint8_t content[BHI_CONTENT_HASH]; /* hash of what was read */
-    bh_judged judgement;
-    struct bhi_judge_outcome outcome; /* of BH_JUDGED_FAILED; otherwise only the message */
+    bh_judge_verdict verdict;
+    struct bhi_judge_outcome outcome; /* of BH_JUDGE_FAILED; otherwise only the message */
     uint64_t runs;                    /* that ended READY */
     bool nondeterministic;            /* two runs with the same inputs left different bytes */
     const struct bhi_trial *trial;    /* that ended it; NULL: none did */

@@ -52,8 +52,8 @@ json_t *bhi_judge_record_make(const struct bhi_court *court,
     json_object_set_new(record, "content", json_string(content));
     json_object_set_new(
         record, "verdict",
-        json_string(bh_judged_name(candidate->judgement, candidate->outcome.status)));
-    json_object_set_new(record, "judgement", whole(candidate->judgement));
+        json_string(bh_judge_verdict_name(candidate->verdict, candidate->outcome.status)));
+    json_object_set_new(record, "judgement", whole(candidate->verdict));
     json_object_set_new(record, "status", whole(candidate->outcome.status));
     json_object_set_new(record, "blame", whole(candidate->outcome.blame));
     json_object_set_new(record, "message", bhi_json_text(candidate->outcome.message));
@@ -160,7 +160,7 @@ static bool take_trial(const struct bhi_court *court, const json_t *record,
                        struct bhi_candidate *out) {
     uint64_t trial;
     if (json_is_null(json_object_get(record, "trial"))) {
-        return out->judgement != BH_JUDGED_WRONG && out->judgement != BH_JUDGED_STRAY_WRITE;
+        return out->verdict != BH_JUDGE_WRONG && out->verdict != BH_JUDGE_STRAY_WRITE;
     }
     if (!court->trials.count || !take_whole(record, "trial", court->trials.count - 1, &trial)) {
         return false;
@@ -184,7 +184,7 @@ bool bhi_judge_record_read(const struct bhi_court *court, const json_t *record,
     uint64_t judgement, status, blame, array;
     *out = (struct bhi_candidate){.has_content = true};
     if (!bhi_judge_record_file(record, &path, out->content) ||
-        !take_whole(record, "judgement", BH_JUDGED_SLOWER, &judgement) ||
+        !take_whole(record, "judgement", BH_JUDGE_SLOWER, &judgement) ||
         !take_whole(record, "status", INT32_MAX, &status) ||
         !take_whole(record, "blame", BH_BLAME_CERTAIN, &blame) ||
         !take_whole(record, "array", task->array_count - 1, &array) ||
@@ -194,7 +194,7 @@ bool bhi_judge_record_read(const struct bhi_court *court, const json_t *record,
         !take_difference(json_object_get(record, "difference"), &out->difference)) {
         return false;
     }
-    out->judgement = (bh_judged)judgement;
+    out->verdict = (bh_judge_verdict)judgement;
     out->outcome.status = (bh_status)status;
     out->outcome.blame = (bh_blame)blame;
     out->array = (uint32_t)array;
@@ -204,8 +204,8 @@ bool bhi_judge_record_read(const struct bhi_court *court, const json_t *record,
         bhi_candidate_free(out);
         return false;
     }
-    if (out->judgement == BH_JUDGED_SLOWER) { /* by an option of the run that recorded it */
-        out->judgement = BH_JUDGED_CORRECT;
+    if (out->verdict == BH_JUDGE_SLOWER) { /* by an option of the run that recorded it */
+        out->verdict = BH_JUDGE_CORRECT;
         out->outcome.message[0] = '\0';
         out->trial = NULL;
     }

@@ -10,13 +10,13 @@
 enum { ROWS = 5000 };
 
 static enum bhi_page_tone tone_of(const struct bhi_candidate *candidate) {
-    if (candidate->judgement == BH_JUDGED_CORRECT) {
+    if (candidate->verdict == BH_JUDGE_CORRECT) {
         return BHI_PAGE_GOOD;
     }
-    if (candidate->judgement == BH_JUDGED_SLOWER) {
+    if (candidate->verdict == BH_JUDGE_SLOWER) {
         return BHI_PAGE_WARN;
     }
-    if (candidate->judgement != BH_JUDGED_FAILED || candidate->outcome.blame == BH_BLAME_CERTAIN) {
+    if (candidate->verdict != BH_JUDGE_FAILED || candidate->outcome.blame == BH_BLAME_CERTAIN) {
         return BHI_PAGE_BAD;
     }
     return candidate->outcome.blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
@@ -35,8 +35,8 @@ struct tally {
 static size_t count_verdicts(const struct bhi_judge_report *report, struct tally *out) {
     size_t kinds = 0;
     for (size_t i = 0; i < report->count; i++) {
-        const char *verdict =
-            bh_judged_name(report->candidates[i].judgement, report->candidates[i].outcome.status);
+        const char *verdict = bh_judge_verdict_name(report->candidates[i].verdict,
+                                                    report->candidates[i].outcome.status);
         size_t k = 0;
         while (k < kinds && strcmp(out[k].verdict, verdict) != 0) {
             k++;
@@ -129,14 +129,14 @@ static void put_cut(struct bhi_page *page, size_t count) {
 
 static void put_candidate(struct bhi_page *page, const struct bhi_candidate *candidate,
                           size_t place, bool timed) {
-    const bool correct = candidate->judgement == BH_JUDGED_CORRECT;
+    const bool correct = candidate->verdict == BH_JUDGE_CORRECT;
     const double ratio = bhi_judge_ratio(candidate);
     char text[BHI_QUANTITY];
     bhi_page_row(page);
     snprintf(text, sizeof text, "%zu", place);
     bhi_page_cell(page, correct ? text : "-");
     bhi_page_cell_id(page, candidate->path);
-    bhi_page_cell_badge(page, bh_judged_name(candidate->judgement, candidate->outcome.status),
+    bhi_page_cell_badge(page, bh_judge_verdict_name(candidate->verdict, candidate->outcome.status),
                         tone_of(candidate));
     if (timed) {
         snprintf(text, sizeof text, "%.3f", ratio);

@@ -30,7 +30,7 @@ static json_t *index_of(const struct bhi_array *form, uint64_t index) {
 /* Where and how its output is wrong. */
 static json_t *wrong_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
     const struct bhi_difference *difference = &candidate->difference;
-    if (candidate->judgement != BH_JUDGED_WRONG) {
+    if (candidate->verdict != BH_JUDGE_WRONG) {
         return json_null();
     }
     const struct bhi_trial_array *array = &candidate->trial->arrays[candidate->array];
@@ -95,12 +95,12 @@ static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candid
     json_object_set_new(object, "file", bhi_json_text(candidate->path));
     json_object_set_new(
         object, "verdict",
-        json_string(bh_judged_name(candidate->judgement, candidate->outcome.status)));
+        json_string(bh_judge_verdict_name(candidate->verdict, candidate->outcome.status)));
     json_object_set_new(object, "message", bhi_json_text(candidate->outcome.message));
     json_object_set_new(object, "blame", bhi_json_blame(candidate->outcome.blame));
     json_object_set_new(object, "runs", json_integer((json_int_t)candidate->runs));
     json_object_set_new(object, "deterministic",
-                        candidate->judgement == BH_JUDGED_CORRECT
+                        candidate->verdict == BH_JUDGE_CORRECT
                             ? json_boolean(!candidate->nondeterministic)
                             : json_null());
     json_object_set_new(object, "size", trial ? size_of(task, trial->size) : json_null());

@@ -18,8 +18,8 @@ double bhi_judge_ratio(const struct bhi_candidate *candidate) {
 static int compare(const void *a, const void *b) {
     const struct bhi_candidate *x = *(const struct bhi_candidate *const *)a,
                                *y = *(const struct bhi_candidate *const *)b;
-    const bool x_correct = x->judgement == BH_JUDGED_CORRECT,
-               y_correct = y->judgement == BH_JUDGED_CORRECT;
+    const bool x_correct = x->verdict == BH_JUDGE_CORRECT,
+               y_correct = y->verdict == BH_JUDGE_CORRECT;
     if (x_correct != y_correct) {
         return x_correct ? -1 : 1;
     }

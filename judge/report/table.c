@@ -54,7 +54,7 @@ void bhi_judge_time_note(const struct bhi_candidate *candidate, const bh_judge_t
                               timing->one_processor ? ", on one processor" : "",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
-    const bool forged = candidate->judgement == BH_JUDGED_TIMING_FORGED; /* the verdict says all */
+    const bool forged = candidate->verdict == BH_JUDGE_TIMING_FORGED; /* the verdict says all */
     if (timing->ratio <= 0 && !forged) {
         write_doubt(timing, out + at, capacity - at);
         at += strlen(out + at);
@@ -111,14 +111,15 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     bhi_columns_init(&table, columns, 4);
     for (size_t i = 0; i < report->count; i++) {
         const struct bhi_candidate *candidate = &report->candidates[i];
-        const bool correct = candidate->judgement == BH_JUDGED_CORRECT;
+        const bool correct = candidate->verdict == BH_JUDGE_CORRECT;
         char runs[24];
         snprintf(runs, sizeof runs, "%" PRIu64, candidate->runs);
-        const char *cells[] = {
-            candidate->path, bh_judged_name(candidate->judgement, candidate->outcome.status), runs,
-            !correct                      ? candidate->outcome.message
-            : candidate->nondeterministic ? "not deterministic"
-                                          : "-"};
+        const char *cells[] = {candidate->path,
+                               bh_judge_verdict_name(candidate->verdict, candidate->outcome.status),
+                               runs,
+                               !correct                      ? candidate->outcome.message
+                               : candidate->nondeterministic ? "not deterministic"
+                                                             : "-"};
         bhi_columns_row(&table, cells, correct ? BHI_TONE_GOOD : BHI_TONE_BAD);
     }
     (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));

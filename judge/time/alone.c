@@ -34,7 +34,7 @@ bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alo
                        struct bhi_judge_outcome *outcome) {
     struct bhi_series series;
     struct bhi_batches batches;
-    struct bhi_candidate itself = {.judgement = BH_JUDGED_CORRECT};
+    struct bhi_candidate itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_race alone = *race;
     alone.candidate = &itself;
     bool good = bhi_series_begin(&alone, count, outcome, &series);

@@ -350,7 +350,7 @@ static bool measure_once(struct measuring *m, bool fresh, struct doubts *out) {
 static void forge(struct measuring *m) {
     struct bhi_candidate *candidate = m->series.race.candidate;
     char size[BHI_SIZE_TEXT];
-    candidate->judgement = BH_JUDGED_TIMING_FORGED;
+    candidate->verdict = BH_JUDGE_TIMING_FORGED;
     candidate->trial = m->series.race.trial;
     bhi_task_size_text(m->series.race.court->task, m->series.race.trial->size, size);
     if (m->series.unclaimed) {
@@ -424,8 +424,8 @@ static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
     if (!its_own || bhi_judge_outcome_is_elsewhere(outcome)) {
         return false;
     }
-    out->judgement =
-        outcome->reason == BH_REASON_DEVICE_TIME ? BH_JUDGED_TIMING_FORGED : BH_JUDGED_FAILED;
+    out->verdict =
+        outcome->reason == BH_REASON_DEVICE_TIME ? BH_JUDGE_TIMING_FORGED : BH_JUDGE_FAILED;
     out->outcome = *outcome;
     out->trial = race->trial;
     return true;
@@ -435,7 +435,7 @@ static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *cand
                         struct bhi_contender *trusted, struct bhi_candidate *out,
                         struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = timer->court->task;
-    for (size_t i = 0; i < task->size_count && out->judgement == BH_JUDGED_CORRECT; i++) {
+    for (size_t i = 0; i < task->size_count && out->verdict == BH_JUDGE_CORRECT; i++) {
         const struct bhi_trial *trial = bhi_timed_trial(timer->court, i);
         struct bhi_race race;
         if (!trial) {
@@ -467,7 +467,7 @@ static bool open_candidate(struct bhi_timekeeper *timer, bool trusted, struct bh
                                "%.500s: the file has changed since it was checked", out->path);
     }
     if (changed || !opened) {
-        out->judgement = BH_JUDGED_FAILED;
+        out->verdict = BH_JUDGE_FAILED;
         out->outcome = *outcome;
         /* Otherwise this would be recorded of what was checked. */
         out->has_content = kernel->has_content && !changed;
@@ -481,7 +481,7 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
     struct bhi_contender candidate = {0}, trusted = {0};
     bool good =
         measure_all_alone(timer, outcome) && open_candidate(timer, false, out, &candidate, outcome);
-    if (good && guard && out->judgement == BH_JUDGED_CORRECT) {
+    if (good && guard && out->verdict == BH_JUDGE_CORRECT) {
         good = open_candidate(timer, true, out, &trusted, outcome);
     }
     good = good && measure_all(timer, &candidate, guard ? &trusted : NULL, out, outcome);

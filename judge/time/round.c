@@ -136,7 +136,7 @@ static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outc
     }
     *out_late = memcmp(bytes, glimpse->bytes, glimpse->size) != 0;
     if (*out_late) {
-        race->candidate->judgement = BH_JUDGED_TIMING_FORGED;
+        race->candidate->verdict = BH_JUDGE_TIMING_FORGED;
         race->candidate->trial = race->trial;
         bhi_format(race->candidate->outcome.message, sizeof race->candidate->outcome.message,
                    "its output %.60s has changed after its run was reported to be complete (%s)",

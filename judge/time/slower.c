@@ -14,11 +14,11 @@ const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t si
 void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
                       const bh_judge_timing *timing, struct bhi_candidate *out) {
     char size[BHI_SIZE_TEXT];
-    if (out->judgement != BH_JUDGED_CORRECT || options->slower <= 0 ||
+    if (out->verdict != BH_JUDGE_CORRECT || options->slower <= 0 ||
         timing->low <= options->slower) {
         return;
     }
-    out->judgement = BH_JUDGED_SLOWER;
+    out->verdict = BH_JUDGE_SLOWER;
     out->trial = bhi_timed_trial(court, timing->size_index);
     snprintf(out->outcome.message, sizeof out->outcome.message,
              "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
@@ -47,5 +47,5 @@ bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timi
     for (size_t i = 0; i < out->timing_count; i++) {
         bhi_slower_judge(court, options, &out->timings[i], out);
     }
-    return !missing || out->judgement == BH_JUDGED_SLOWER;
+    return !missing || out->verdict == BH_JUDGE_SLOWER;
 }

@@ -13,6 +13,7 @@ from . import _native
 from ._status import Status
 from .errors import InvalidArgument, InvalidType, NotCorrect
 from .scope import Scoped
+from .source import LANGUAGES
 from .verdict import Blame
 
 Task = Union[Mapping[str, Any], str, os.PathLike[str]]
@@ -22,9 +23,8 @@ Source = Union[str, bytes, os.PathLike[str]]
 a file, and bytes are what is in a file: SPIR-V or source code.
 """
 
-_LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3}
 _BLAME = (Blame.NONE, Blame.SUSPECTED, Blame.CERTAIN)
-_WRONG = 1  # bh_judged
+_WRONG = 1  # bh_judge_verdict
 _NO_ULP = 2**64 - 1
 _WIDTH = 79
 _FIXED = "same inputs in each run: a kernel that only stores the results is CORRECT, too"
@@ -390,7 +390,7 @@ class Judge(_native.Judge, Scoped):
         """
         self._number += 1
         name = _name(candidate, self._number) if name is None else name
-        if language not in _LANGUAGES:
+        if language not in LANGUAGES:
             raise InvalidArgument(f"judge: language: {language!r}: it is 'spirv', 'glsl' or 'hlsl'")
         path, code = None, None
         if isinstance(candidate, bytes):
@@ -402,7 +402,7 @@ class Judge(_native.Judge, Scoped):
         else:
             raise InvalidType(f"judge: {name}: source code, bytes or a path, not {type(candidate)}")
         given = os.fsencode(name).replace(b"\0", b"?")
-        return _to_judgement(name, self._run(given, path, code, _LANGUAGES[language]))
+        return _to_judgement(name, self._run(given, path, code, LANGUAGES[language]))
 
     def _leave(self) -> None:
         self.close()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .errors import Error, InvalidArgument, InvalidType, LoadFailed, rename
 from .values import Duration, Size, to_bytes, to_ns
 
+LANGUAGES = {None: 0, "spirv": 1, "glsl": 2, "hlsl": 3}  # bh_language
 _SPIRV = (b"\x03\x02\x23\x07", b"\x07\x23\x02\x03")
 _FOREIGN = {
     ".wgsl": "WGSL: compile it with naga, or tint --format spirv",
@@ -59,8 +60,8 @@ def read(
     if defines is not None and not isinstance(defines, Mapping):
         raise InvalidType(f"{call}: defines: a dict, not {type(defines)}")
     options = {
-        "optimize": optimize,
-        "hlsl": hlsl,
+        "unoptimized": not optimize,
+        "language": LANGUAGES["hlsl" if hlsl else "glsl"],
         "deadline": to_ns(deadline, f"{call}: deadline"),
         "memory": to_bytes(memory, f"{call}: memory"),
     }

@@ -139,7 +139,7 @@ void bhi_compilations_drop(bh_context *context) {
 }
 
 /* Returns true if a caller that wants the event, or not, may share the compilation. */
-static bool can_share(const struct bhi_compilation *compilation, const bh_glsl_source *given,
+static bool can_share(const struct bhi_compilation *compilation, const bh_source *given,
                       bool wants_event) {
     if (bhi_event_state(compilation->event) == BH_EVENT_PENDING) {
         return !wants_event && !compilation->cancellable &&
@@ -167,7 +167,7 @@ static struct bhi_compilation *find(struct bhi_compilations *table,
 /* -- start ------------------------------------------------------------------------------------ */
 
 static struct bhi_compilation *make(const struct bhi_compile_source *source) {
-    const bh_glsl_source *given = &source->given;
+    const bh_source *given = &source->given;
     struct bhi_compilation *compilation = calloc(1, sizeof *compilation);
     char *name = strdup(given->name);
     if (!compilation || !name) {

@@ -1,7 +1,8 @@
-/* bh_module_…: what a caller sees of compilations. */
+/* bh_module_… and bh_kernel_create_source: what a caller sees of compilations. */
 #include "base/detail.h"
 #include "supervisor/compile/compilation.h"
 #include "supervisor/context/freelist.h"
+#include "supervisor/event/event.h"
 #include "supervisor/kernel/kernel.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static bh_status compile(bh_context *context, const struct bhi_compile_source *s
     return BH_OK;
 }
 
-BH_API bh_status bh_module_compile(bh_context *context, const bh_glsl_source *given,
+BH_API bh_status bh_module_compile(bh_context *context, const bh_source *given,
                                    bh_module **out_module, bh_event **out_event,
                                    bh_detail *detail) {
     static const char call[] = "bh_module_compile";
@@ -119,4 +120,57 @@ BH_API void bh_module_release(bh_module *module) {
         bhi_freelist_give(&freelist, module);
         bhi_context_unref(context);
     }
+}
+
+static bh_status create_kernel(bh_context *context, const struct bhi_compile_source *source,
+                               const bh_kernel_options *options, const char *call,
+                               bh_kernel **out_kernel, bh_detail *detail) {
+    struct bhi_compilation *compilation;
+    bh_status status = bhi_compilation_obtain(context, source, call, NULL, &compilation, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    /* This wait is bounded, because the worker's start and the submission have deadlines. */
+    status = bhi_event_await(compilation->event, BH_FOREVER);
+    if (status == BH_OK) {
+        status = bhi_compilation_take(compilation, call, detail);
+        (void)bhi_compilation_log(compilation, source->given.log,
+                                  source->given.log ? source->given.log_size : 0);
+    }
+    if (status == BH_OK) {
+        status = bhi_compilation_kernel(context, compilation, options, out_kernel, detail);
+    }
+    bhi_compilation_unref(context, compilation);
+    return status;
+}
+
+BH_API bh_status bh_kernel_create_source(bh_context *context, const bh_source *given,
+                                         const bh_kernel_options *given_options,
+                                         bh_kernel **out_kernel, bh_detail *detail) {
+    static const char call[] = "bh_kernel_create_source";
+    if (!out_kernel) {
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_kernel");
+    }
+    *out_kernel = NULL;
+    bh_kernel_options options;
+    bh_status status = bhi_context_check(context, call, detail);
+    if (status == BH_OK) {
+        status = bhi_kernel_take_options(given_options, call, &options, detail);
+    }
+    if (status == BH_OK) {
+        status = bhi_callback_check(call, detail);
+    }
+    if (status != BH_OK) {
+        return status;
+    }
+    struct bhi_compile_source source;
+    status = bhi_compile_source_take(&source, given, options.entry, call, detail);
+    if (status == BH_OK && source.given.log) {
+        source.given.log[0] = '\0';
+    }
+    if (status == BH_OK) {
+        status = create_kernel(context, &source, &options, call, out_kernel, detail);
+    }
+    bhi_compile_source_fini(&source);
+    return status;
 }

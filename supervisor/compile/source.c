@@ -23,7 +23,7 @@ static size_t length_of(const char *text, size_t length) {
     return length ? length : strlen(text);
 }
 
-static const char *name_of(const bh_glsl_source *source) {
+static const char *name_of(const bh_source *source) {
     return source->name && source->name[0] ? source->name : "kernel.comp";
 }
 
@@ -41,7 +41,7 @@ static bool is_identifier(const char *name) {
     return true;
 }
 
-static bh_status check_defines(const bh_glsl_source *source, const char *call, bh_detail *detail) {
+static bh_status check_defines(const bh_source *source, const char *call, bh_detail *detail) {
     if (source->define_count && !source->defines) {
         return REFUSE("defines is NULL, source.define_count %u", source->define_count);
     }
@@ -49,7 +49,7 @@ static bh_status check_defines(const bh_glsl_source *source, const char *call, b
         return REFUSE("define_count %u is over %u", source->define_count, BHI_COMPILE_MAX_DEFINES);
     }
     for (uint32_t i = 0; i < source->define_count; i++) {
-        const bh_glsl_define *define = &source->defines[i];
+        const bh_source_define *define = &source->defines[i];
         if (!define->name || !is_identifier(define->name)) {
             return REFUSE("defines[%u].name is %s%.64s", i,
                           define->name ? "not an identifier: " : "NULL",
@@ -62,7 +62,7 @@ static bh_status check_defines(const bh_glsl_source *source, const char *call, b
     return BH_OK;
 }
 
-static bh_status check_includes(const bh_glsl_source *source, const char *call, bh_detail *detail) {
+static bh_status check_includes(const bh_source *source, const char *call, bh_detail *detail) {
     if (source->include_count && !source->includes) {
         return REFUSE("includes is NULL, source.include_count %u", source->include_count);
     }
@@ -71,7 +71,7 @@ static bh_status check_includes(const bh_glsl_source *source, const char *call, 
                       BHI_COMPILE_MAX_INCLUDES);
     }
     for (uint32_t i = 0; i < source->include_count; i++) {
-        const bh_glsl_include *include = &source->includes[i];
+        const bh_source_include *include = &source->includes[i];
         if (!include->name || !include->name[0] || !include->text) {
             return REFUSE("includes[%u].%s is %s", i, include->text ? "name" : "text",
                           include->text && include->name ? "empty" : "NULL");
@@ -81,7 +81,7 @@ static bh_status check_includes(const bh_glsl_source *source, const char *call, 
 }
 
 /* |entry| is in a bh_kernel_options; NULL: the source's counts. */
-static bh_status take_entry(bh_glsl_source *source, const char *entry, const char *call,
+static bh_status take_entry(bh_source *source, const char *entry, const char *call,
                             bh_detail *detail) {
     const char *field = entry ? "options" : "source";
     source->entry = entry ? entry : source->entry;
@@ -98,13 +98,12 @@ static bh_status take_entry(bh_glsl_source *source, const char *entry, const cha
     return BH_OK;
 }
 
-static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source, const char *call,
+static bh_status take_given(const bh_source *given, bh_source *source, const char *call,
                             bh_detail *detail) {
     if (!given) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, "source");
     }
-    bh_status status =
-        bhi_layout_take(BHI_OURS(bh_glsl_source), source, given, call, "source", detail);
+    bh_status status = bhi_layout_take(BHI_OURS(bh_source), source, given, call, "source", detail);
     if (status != BH_OK) {
         return status;
     }
@@ -114,8 +113,12 @@ static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source,
     source->deadline_ns = source->deadline_ns ? source->deadline_ns : DEADLINE_NS;
     source->memory_limit = source->memory_limit ? source->memory_limit : MEMORY;
     source->tenant = source->tenant ? source->tenant : "";
-    if ((uint32_t)source->language > BH_LANGUAGE_HLSL) {
-        return REFUSE("language %u is not a bh_language", (unsigned)source->language);
+    if (source->language == BH_LANGUAGE_GUESS) {
+        const char *ending = strrchr(name_of(source), '.');
+        source->language = ending && !strcmp(ending, ".hlsl") ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
+    }
+    if (source->language != BH_LANGUAGE_GLSL && source->language != BH_LANGUAGE_HLSL) {
+        return REFUSE("language %u is neither GLSL nor HLSL", (unsigned)source->language);
     }
     if (source->log && !source->log_size) {
         return REFUSE("log_size is 0: an empty text needs 1 byte");
@@ -135,12 +138,12 @@ static bh_status take_given(const bh_glsl_source *given, bh_glsl_source *source,
  * name with a line end could look like a line of the log. The compiler cleans the names in the
  * source, too, before it compares them with these (worker/compiler/glsl.c). Returns the block of
  * memory that holds all names. NULL: out of memory. */
-static void *clean_names(bh_glsl_source *source) {
+static void *clean_names(bh_source *source) {
     size_t bytes = source->include_count * sizeof *source->includes + strlen(name_of(source)) + 1;
     for (uint32_t i = 0; i < source->include_count; i++) {
         bytes += strlen(source->includes[i].name) + 1;
     }
-    bh_glsl_include *includes = malloc(bytes);
+    bh_source_include *includes = malloc(bytes);
     if (!includes) {
         return NULL;
     }
@@ -179,7 +182,7 @@ static void put(struct writer *writer, const char *text, size_t length) {
     writer->bytes += bytes;
 }
 
-static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
+static uint64_t put_all(uint8_t *at, const bh_source *source) {
     struct writer writer = {.at = at, .bytes = sizeof(struct bhi_compile_call)};
     const char *entry = source->entry ? source->entry : "";
     put(&writer, source->name, strlen(source->name));
@@ -191,7 +194,7 @@ static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
         put(&writer, value, strlen(value));
     }
     for (uint32_t i = 0; i < source->include_count; i++) {
-        const bh_glsl_include *include = &source->includes[i];
+        const bh_source_include *include = &source->includes[i];
         put(&writer, include->name, strlen(include->name));
         put(&writer, include->text, length_of(include->text, include->length));
     }
@@ -200,7 +203,7 @@ static uint64_t put_all(uint8_t *at, const bh_glsl_source *source) {
 
 static bh_status make_request(struct bhi_compile_source *source, const char *call,
                               bh_detail *detail) {
-    const bh_glsl_source *given = &source->given;
+    const bh_source *given = &source->given;
     source->bytes = put_all(NULL, given);
     if (source->bytes > BHI_COMPILE_MAX_SOURCE) {
         return bhi_fail(detail, BH_TOO_LARGE, 0,
@@ -235,7 +238,7 @@ static void hash_source(struct bhi_compile_source *source) {
     crypto_generichash_final(&state, source->hash, sizeof source->hash);
 }
 
-bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_glsl_source *given,
+bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_source *given,
                                   const char *entry, const char *call, bh_detail *detail) {
     *source = (struct bhi_compile_source){0};
     bh_status status = take_given(given, &source->given, call, detail);

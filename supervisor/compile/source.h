@@ -6,17 +6,17 @@
 #include <stdint.h>
 
 struct bhi_compile_source {
-    bh_glsl_source given; /* the caller's, with defaults; its names are clean lines */
-    void *names;          /* owned: the memory of those names */
-    void *request;        /* owned */
-    uint64_t bytes;       /* of |request| */
+    bh_source given; /* the caller's, with defaults; its names are clean lines */
+    void *names;     /* owned: the memory of those names */
+    void *request;   /* owned */
+    uint64_t bytes;  /* of |request| */
     /* Equal for all that a compiler would do the same with: the request and the memory limit. */
     uint8_t hash[32];
 };
 
 /* |entry|: that of a bh_kernel_options, or NULL. Whatever it returns, call bhi_compile_source_fini.
  */
-bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_glsl_source *given,
+bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_source *given,
                                   const char *entry, const char *call, bh_detail *detail);
 void bhi_compile_source_fini(struct bhi_compile_source *source);
 

@@ -66,14 +66,14 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
                          bh_kernel **out_kernel, bh_detail *detail) {
     struct bhi_complaint complaint;
     struct bhi_pen pen = {0};
-    bh_glsl_source source;
+    bh_source source;
     bh_kernel_options options;
     bh_status status = BH_OK;
     if (!bhi_form_write(&t->form, variant, &pen, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
     }
     if (status == BH_OK) {
-        source = (bh_glsl_source){.struct_size = sizeof(bh_glsl_source)};
+        source = (bh_source){.struct_size = sizeof(bh_source)};
         source.text = pen.text;
         source.name = t->form.name;
         source.deadline_ns = t->compile_deadline_ns;
@@ -84,7 +84,7 @@ static bh_status compile(struct bh_template *t, const struct bhi_variant *varian
         options = (bh_kernel_options){.struct_size = sizeof(bh_kernel_options)};
         options.name = t->name;
         options.trusted = t->trusted;
-        status = bh_kernel_create_glsl(t->context, &source, &options, out_kernel, detail);
+        status = bh_kernel_create_source(t->context, &source, &options, out_kernel, detail);
     }
     bhi_pen_fini(&pen);
     return status;

@@ -259,13 +259,13 @@ static void quarantine(struct scene *s) {
                                 "    barrier();\n"
                                 "    b[gl_LocalInvocationID.x % b.length()] = s[far + 64];\n"
                                 "}\n";
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = crash;
     source.name = "crash";
     bh_kernel_options options = {.struct_size = sizeof options};
     options.trusted = true;
     bh_kernel *kernel;
-    OK(bh_kernel_create_glsl(s->context, &source, &options, &kernel, &why));
+    OK(bh_kernel_create_source(s->context, &source, &options, &kernel, &why));
     bh_stream *stream;
     OK(bh_stream_create(s->context, NULL, &stream, &why));
     const bh_binding binding = {0, 0, s->x, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0};
@@ -288,7 +288,7 @@ static void quarantine(struct scene *s) {
     KEPT(list);
 #ifdef GROWN
     source.abi_probe = 1;
-    REFUSED(bh_kernel_create_glsl(s->context, &source, NULL, &kernel, &why), "bh_glsl_source",
+    REFUSED(bh_kernel_create_source(s->context, &source, NULL, &kernel, &why), "bh_source",
             "the program sets a field");
 #endif
 }

@@ -67,12 +67,12 @@ int main(void) {
 #endif
     EXPECT(bh_judge_run(judge, &candidate, &judgement.it, &why) == BH_OK);
     untouched(judgement.behind);
-    EXPECT(judgement.it.judged == BH_JUDGED_CORRECT && judgement.it.deterministic);
+    EXPECT(judgement.it.verdict == BH_JUDGE_CORRECT && judgement.it.deterministic);
     EXPECT(!strcmp(judgement.it.name, "right") && !judgement.it.message[0]);
     candidate.code = KERNEL("x[i] + x[i] + uint(i == 2)");
     EXPECT(bh_judge_run(judge, &candidate, &judgement.it, &why) == BH_OK);
     untouched(judgement.behind);
-    EXPECT(judgement.it.judged == BH_JUDGED_WRONG && judgement.it.index[0] == 2);
+    EXPECT(judgement.it.verdict == BH_JUDGE_WRONG && judgement.it.index[0] == 2);
     EXPECT(strstr(judgement.it.message, "Y[2] is "));
 #ifdef GROWN
     EXPECT(judgement.it.abi_probe == 0);

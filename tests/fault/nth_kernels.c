@@ -80,10 +80,10 @@ bh_status nth_reflect(struct scene *scene, bh_detail *detail) {
 }
 
 bh_status nth_glsl(struct scene *scene, bh_detail *detail) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel;
-    bh_status status = bh_kernel_create_glsl(scene->context, &source, NULL, &kernel, detail);
+    bh_status status = bh_kernel_create_source(scene->context, &source, NULL, &kernel, detail);
     BHT_EQ(!kernel, status != BH_OK);
     bh_kernel_release(kernel);
     return status;

@@ -75,8 +75,9 @@ static bh_judgement judge_code(bh_judge *judge, const char *name, const void *co
 }
 
 static void expect_fails(const bh_judgement *judgement, bh_status status, const char *message) {
-    BHT_STR_EQ(bh_judged_name(judgement->judged, judgement->status), bh_status_name(status));
-    BHT_EQ(judgement->judged, BH_JUDGED_FAILED);
+    BHT_STR_EQ(bh_judge_verdict_name(judgement->verdict, judgement->status),
+               bh_status_name(status));
+    BHT_EQ(judgement->verdict, BH_JUDGE_FAILED);
     BHT_STR_HAS(judgement->message, message);
 }
 
@@ -86,8 +87,8 @@ static void expect_fails(const bh_judgement *judgement, bh_status status, const 
 static void kernels_in_memory_are_judged_one_after_the_other(void) {
     bh_judge *judge = make(task());
     bh_judgement got = judge_code(judge, "sources/right.comp", right, 0);
-    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
-    BHT_STR_EQ(bh_judged_name(got.judged, got.status), "CORRECT");
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
+    BHT_STR_EQ(bh_judge_verdict_name(got.verdict, got.status), "CORRECT");
     BHT_EQ(got.status, BH_OK);
     BHT_STR_EQ(got.name, "right");
     BHT_STR_EQ(got.message, "");
@@ -95,7 +96,7 @@ static void kernels_in_memory_are_judged_one_after_the_other(void) {
     BHT_EQ(got.runs, 6); /* two sizes, two seeds, the first of each size twice */
 
     got = judge_code(judge, NULL, wrong, strlen(wrong));
-    BHT_EQ(got.judged, BH_JUDGED_WRONG);
+    BHT_EQ(got.verdict, BH_JUDGE_WRONG);
     BHT_STR_EQ(got.name, "candidate");
     BHT_STR_EQ(got.output, "Y");
     BHT_EQ(got.rank, 2);
@@ -129,14 +130,14 @@ static void modules_files_and_hlsl_are_judged(void) {
     bh_judge *judge = make(task());
     bh_judgement got = judge_code(judge, "module", code, size);
     BHT_STR_EQ(got.message, "");
-    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
     got = judge_code(judge, "cut", code, size - 4);
     expect_fails(&got, BH_INVALID_KERNEL, "");
 
     bh_judge_candidate candidate = {.struct_size = sizeof candidate,
                                     .path = BHT_SHADERS "/square.spv"};
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
-    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
     BHT_STR_EQ(got.name, "square");
     candidate.path = "/nowhere/to/be.found";
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
@@ -147,7 +148,7 @@ static void modules_files_and_hlsl_are_judged(void) {
 
     candidate = (bh_judge_candidate){
         .struct_size = sizeof(bh_judge_candidate),
-        .language = BH_JUDGE_LANGUAGE_HLSL,
+        .language = BH_LANGUAGE_HLSL,
         .code = "StructuredBuffer<float> X : register(t0); RWStructuredBuffer<float> Y :"
                 " register(u1);\n[numthreads(64, 1, 1)] void main(uint3 id :"
                 " SV_DispatchThreadID) {\n uint n, s; X.GetDimensions(n, s);\n"
@@ -155,7 +156,7 @@ static void modules_files_and_hlsl_are_judged(void) {
     };
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
     BHT_STR_EQ(got.message, "");
-    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
     bh_judge_destroy(judge);
 }
 
@@ -176,7 +177,7 @@ static void numbers_have_a_point(void) {
     BHT_NE(setlocale(LC_ALL, "de_DE.UTF-8"), NULL); /* built beside the test: LOCPATH */
     bh_judge *judge = make(text);
     const bh_judgement got = judge_code(judge, NULL, code, 0);
-    BHT_EQ(got.judged, BH_JUDGED_WRONG);
+    BHT_EQ(got.verdict, BH_JUDGE_WRONG);
     BHT_STR_EQ(got.got, "3.5");
     BHT_STR_EQ(got.expected, "2.5");
     bh_judge_destroy(judge);
@@ -207,7 +208,7 @@ static void a_hang_ends_and_the_next_is_judged(void) {
     bh_judge_destroy(judge);
     judge = make(task());
     got = judge_code(judge, NULL, right, 0);
-    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
     bh_judge_destroy(judge);
 }
 
@@ -230,7 +231,7 @@ static void times_are_told(void) {
     for (int i = 0; i < 2; i++) {
         const bh_judgement got = judge_code(judge, NULL, right, 0);
         BHT_STR_EQ(got.message, "");
-        BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+        BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
         BHT_EQ(got.timing_count, 1); /* the other size is only for checking */
         const bh_judge_timing *timing = &got.timings[0];
         BHT_EQ(timing->size_index, 0);
@@ -245,7 +246,7 @@ static void times_are_told(void) {
         BHT_EQ(timing->guard_ratio, 0.0);
     }
     bh_judgement got = judge_code(judge, NULL, wrong, 0);
-    BHT_EQ(got.judged, BH_JUDGED_WRONG);
+    BHT_EQ(got.verdict, BH_JUDGE_WRONG);
     BHT_EQ(got.timing_count, 0);
     BHT_TRUE(!got.one_processor);
     BHT_EQ(bh_judge_size(judge, 0, size, sizeof size), 4);
@@ -259,8 +260,8 @@ static void times_are_told(void) {
     BHT_EQ(got.timing_count, 1);
     BHT_TRUE(!got.one_processor);
     bh_judge_destroy(judge);
-    BHT_STR_EQ(bh_judged_name(BH_JUDGED_SLOWER, BH_OK), "SLOWER");
-    BHT_STR_EQ(bh_judged_name(BH_JUDGED_TIMING_FORGED, BH_OK), "TIMING_FORGED");
+    BHT_STR_EQ(bh_judge_verdict_name(BH_JUDGE_SLOWER, BH_OK), "SLOWER");
+    BHT_STR_EQ(bh_judge_verdict_name(BH_JUDGE_TIMING_FORGED, BH_OK), "TIMING_FORGED");
 }
 
 /* -- bad input ----------------------------------------------------------------------------------
@@ -355,7 +356,7 @@ static void bad_candidates_are_named(void) {
         {{.path = "a", .size = 1}, "candidate.size: it is for code alone"},
         {{.code = ""}, "candidate.size: from 1 byte"},
         {{.code = right, .size = (64 << 20) + 1}, "candidate.size: from 1 byte"},
-        {{.code = right, .language = (bh_judge_language)4}, "candidate.language: "},
+        {{.code = right, .language = (bh_language)4}, "candidate.language: "},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         got.runs = 7;
@@ -507,7 +508,7 @@ static void threads_take_turns(void) {
     for (size_t i = 0; i < 3; i++) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
         BHT_EQ(calls[i].status, BH_OK);
-        BHT_EQ(calls[i].judgement.judged, i == 1 ? BH_JUDGED_WRONG : BH_JUDGED_CORRECT);
+        BHT_EQ(calls[i].judgement.verdict, i == 1 ? BH_JUDGE_WRONG : BH_JUDGE_CORRECT);
     }
     bh_judge_destroy(judge);
 }
@@ -528,7 +529,7 @@ static void a_forked_child_is_refused(void) {
     BHT_EQ(waitpid(child, &status, 0), child);
     BHT_EQ(status, 0);
     got = judge_code(judge, NULL, right, 0);
-    BHT_EQ(got.judged, BH_JUDGED_CORRECT);
+    BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
     bh_judge_destroy(judge);
 }
 

@@ -121,7 +121,7 @@ static void make_three(void) {
                               .guard_ratio = 1.01};
     struct bhi_candidate a = candidate_of("a.comp"), b = candidate_of("b.comp"),
                          c = candidate_of("c.comp");
-    a.judgement = BH_JUDGED_WRONG;
+    a.verdict = BH_JUDGE_WRONG;
     a.trial = &court.trials.list[3];
     a.array = 1;
     a.difference = (struct bhi_difference){
@@ -130,7 +130,7 @@ static void make_three(void) {
     b.nondeterministic = true;
     b.timings = &timing;
     b.timing_count = 1;
-    c.judgement = BH_JUDGED_FAILED;
+    c.verdict = BH_JUDGE_FAILED;
     c.outcome = (struct bhi_judge_outcome){
         .status = BH_DEADLINE, .blame = BH_BLAME_CERTAIN, .message = "the deadline passed"};
     open_it(false, BHI_JOURNAL_OK, NULL);
@@ -172,7 +172,7 @@ static void what_is_recorded_comes_back(void) {
     const struct bhi_candidate a = find("a.comp"), c = find("c.comp");
     struct bhi_candidate b = find("b.comp");
     BHT_TRUE(a.judged && a.has_content && !a.nondeterministic && !a.timing_count);
-    BHT_EQ(a.judgement, BH_JUDGED_WRONG);
+    BHT_EQ(a.verdict, BH_JUDGE_WRONG);
     BHT_EQ(a.trial - court.trials.list, 3);
     BHT_EQ(a.array, 1);
     BHT_EQ(a.runs, 3);
@@ -193,7 +193,7 @@ static void what_is_recorded_comes_back(void) {
              timing->doubt == BH_JUDGE_DOUBT_LOAD && timing->spreads && timing->one_processor &&
              timing->guard_ratio == 1.01);
     bhi_candidate_free(&b);
-    BHT_EQ(c.judgement, BH_JUDGED_FAILED);
+    BHT_EQ(c.verdict, BH_JUDGE_FAILED);
     BHT_EQ(c.outcome.status, BH_DEADLINE);
     BHT_EQ(c.outcome.blame, BH_BLAME_CERTAIN);
     bhi_judge_journal_close(&journal);
@@ -207,7 +207,7 @@ static void slower_is_for_each_run_to_say(void) {
     open_it(true, BHI_JOURNAL_OK, NULL);
     begin(BHI_JOURNAL_OK, NULL);
     struct bhi_candidate b = find("b.comp");
-    b.judgement = BH_JUDGED_SLOWER;
+    b.verdict = BH_JUDGE_SLOWER;
     b.trial = &court.trials.list[0];
     strcpy(b.outcome.message, "it takes 3.000 times as long as the reference");
     note(&b);
@@ -217,7 +217,7 @@ static void slower_is_for_each_run_to_say(void) {
     begin(BHI_JOURNAL_OK, NULL);
     BHT_EQ(json_array_size(journal.records), 4);
     b = find("b.comp");
-    BHT_TRUE(b.judged && b.judgement == BH_JUDGED_CORRECT && !b.trial && b.timing_count == 1);
+    BHT_TRUE(b.judged && b.verdict == BH_JUDGE_CORRECT && !b.trial && b.timing_count == 1);
     BHT_STR_EQ(b.outcome.message, "");
     bhi_candidate_free(&b);
     bhi_judge_journal_close(&journal);
@@ -261,7 +261,7 @@ static void a_line_that_was_cut_off(void) {
     bhi_judge_journal_close(&journal);
     open_it(true, BHI_JOURNAL_OK, NULL);
     begin(BHI_JOURNAL_OK, NULL);
-    BHT_EQ(find("c.comp").judgement, BH_JUDGED_CORRECT);
+    BHT_EQ(find("c.comp").verdict, BH_JUDGE_CORRECT);
     BHT_EQ(json_array_size(journal.records), 3);
     bhi_judge_journal_close(&journal);
     BHT_EQ(stat(FILE_NAME, &after), 0);

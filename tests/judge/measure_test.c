@@ -144,14 +144,14 @@ bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, u
 static bh_judge_timing timing;
 
 /* Measures a candidate in |what|. */
-static bh_judged measure(struct scene what) {
+static bh_judge_verdict measure(struct scene what) {
     static struct bhi_task task = {.size_count = 1, .array_count = 3, .parameter_count = 0};
     static struct bhi_trial trial = {.bytes = 4096};
     struct bhi_court court = {.task = &task, .trials = {.list = &trial, .count = 1}};
     const struct bhi_timing_options options = {.runs = RUNS, .warm = true};
     struct bhi_timekeeper timer;
     struct bhi_judge_outcome outcome = {.status = BH_OK};
-    struct bhi_candidate candidate = {.judgement = BH_JUDGED_CORRECT};
+    struct bhi_candidate candidate = {.verdict = BH_JUDGE_CORRECT};
     scene = what;
     was_beside = false;
     alone = 0;
@@ -161,7 +161,7 @@ static bh_judged measure(struct scene what) {
     timing = candidate.timings[0];
     bhi_timekeeper_close(&timer);
     bhi_candidate_free(&candidate);
-    return candidate.judgement;
+    return candidate.verdict;
 }
 
 /* Its times would be those of something that nobody has checked; and without its file it must not
@@ -176,7 +176,8 @@ static void a_file_that_is_not_what_was_checked(void) {
         struct bhi_candidate candidate = {.path = "a.comp", .has_content = true};
         scene = scenes[i];
         BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
-        BHT_STR_EQ(bh_judged_name(candidate.judgement, candidate.outcome.status), "LOAD_FAILED");
+        BHT_STR_EQ(bh_judge_verdict_name(candidate.verdict, candidate.outcome.status),
+                   "LOAD_FAILED");
         BHT_TRUE(!candidate.has_content && !candidate.timing_count); /* and nothing is recorded */
         bhi_candidate_free(&candidate);
     }
@@ -191,7 +192,7 @@ static void a_nan_that_no_trial_had(void) {
                                     .count = 2,
                                     .expected = expected};
     struct bhi_trial trial = {.arrays = &array, .timed = true};
-    struct bhi_candidate candidate = {.judgement = BH_JUDGED_CORRECT};
+    struct bhi_candidate candidate = {.verdict = BH_JUDGE_CORRECT};
     task.arrays[0] =
         (struct bhi_task_array){.place = "Z", .role = BHI_TASK_OUT, .dtype = BH_DTYPE_F32};
     const struct bhi_launched right = {.outputs = {same}}, other = {.outputs = {wrong}};
@@ -203,7 +204,7 @@ static void a_nan_that_no_trial_had(void) {
 }
 
 static void an_honest_candidate(void) {
-    BHT_EQ(measure((struct scene){0}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){0}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
     BHT_TRUE(timing.host_ns > RUN_NS && timing.host_ns < 1.05 * RUN_NS);
@@ -211,25 +212,25 @@ static void an_honest_candidate(void) {
 }
 
 static void noise_is_said(void) {
-    BHT_EQ(measure((struct scene){.noise = 0.5}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.noise = 0.5}), BH_JUDGE_CORRECT);
     BHT_TRUE(timing.noisy && timing.noise > 0.005 && timing.ratio > 0);
 }
 
 static void claims_of_less_than_half(void) {
-    BHT_EQ(measure((struct scene){.claims = 0.45}), BH_JUDGED_TIMING_FORGED);
+    BHT_EQ(measure((struct scene){.claims = 0.45}), BH_JUDGE_TIMING_FORGED);
     BHT_TRUE(timing.ratio == 0);
 }
 
 /* One measurement accuses nobody: the next one counts. */
 static void claims_that_are_false_once(void) {
-    BHT_EQ(measure((struct scene){.claims = 0.45, .until = ROUNDS}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.claims = 0.45, .until = ROUNDS}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
 }
 
 /* The reference's claims explain little of its batches then, and would excuse the candidate's. */
 static void load_in_the_batches_of_the_reference(void) {
-    BHT_EQ(measure((struct scene){.claims = 0.45, .slows_batches = 1.8}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.claims = 0.45, .slows_batches = 1.8}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_CLAIMS);
     BHT_TRUE(timing.ratio == 0);
 }
@@ -238,38 +239,38 @@ static void load_in_the_batches_of_the_reference(void) {
 static void a_machine_that_becomes_busy(void) {
     (void)measure((struct scene){0});
     const size_t quiet = alone;
-    BHT_EQ(measure((struct scene){.busy_batches = 1.8}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.busy_batches = 1.8}), BH_JUDGE_CORRECT);
     BHT_EQ(alone, 2 * quiet);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
 }
 
 static void load_in_the_runs_of_the_reference(void) {
-    BHT_EQ(measure((struct scene){.slows_runs = 1.2}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.slows_runs = 1.2}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_LOAD);
     BHT_TRUE(timing.ratio == 0);
 }
 
 static void a_reference_that_drifts(void) {
-    BHT_EQ(measure((struct scene){.later = 1.2}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.later = 1.2}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_DRIFT);
     BHT_TRUE(timing.ratio == 0 && timing.drift > 0.05);
 }
 
 /* By the clocks a run takes 0.15 to 1.5 ms. */
 static void others_on_the_processor(void) {
-    BHT_EQ(measure((struct scene){.shared = 10}), BH_JUDGED_CORRECT);
+    BHT_EQ(measure((struct scene){.shared = 10}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01 && !timing.noisy);
     BHT_TRUE(timing.host_ns > 0.95 * RUN_NS && timing.host_ns < 1.05 * RUN_NS);
 }
 
 static void claims_that_others_would_excuse(void) {
-    BHT_EQ(measure((struct scene){.claims = 0.6, .shared = 10}), BH_JUDGED_TIMING_FORGED);
+    BHT_EQ(measure((struct scene){.claims = 0.6, .shared = 10}), BH_JUDGE_TIMING_FORGED);
     BHT_TRUE(timing.ratio == 0);
     /* No batch shows this one, but the single runs do. */
     BHT_EQ(measure((struct scene){.claims = 0.8, .longer = 10, .shared = 10}),
-           BH_JUDGED_TIMING_FORGED);
+           BH_JUDGE_TIMING_FORGED);
 }
 
 int main(int argc, char **argv) {

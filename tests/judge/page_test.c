@@ -44,20 +44,20 @@ static void time_it(bh_judge_timing out[2], double factor) {
 
 static bh_judge_timing slow[2], fast[2];
 static struct bhi_candidate candidates[] = {
-    {.path = "slow.comp", .judgement = BH_JUDGED_CORRECT, .runs = 9, .timings = slow},
+    {.path = "slow.comp", .verdict = BH_JUDGE_CORRECT, .runs = 9, .timings = slow},
     {.path = "<script>alert(1)</script>\"'&\xFF\x1b[31m\xE2\x80\xAE.comp",
-     .judgement = BH_JUDGED_WRONG,
+     .verdict = BH_JUDGE_WRONG,
      .runs = 1,
      .outcome.message = "Y[7] is <img src=x onerror=alert(1)>, expected 1"},
-    {.path = "untimed.comp", .judgement = BH_JUDGED_CORRECT, .runs = 9, .nondeterministic = true},
-    {.path = "fast.comp", .judgement = BH_JUDGED_CORRECT, .runs = 9, .timings = fast},
+    {.path = "untimed.comp", .verdict = BH_JUDGE_CORRECT, .runs = 9, .nondeterministic = true},
+    {.path = "fast.comp", .verdict = BH_JUDGE_CORRECT, .runs = 9, .timings = fast},
     {.path = "hangs.comp",
-     .judgement = BH_JUDGED_FAILED,
+     .verdict = BH_JUDGE_FAILED,
      .outcome = {.status = BH_DEADLINE,
                  .blame = BH_BLAME_CERTAIN,
                  .message = "the deadline passed"}},
     {.path = "broken.comp",
-     .judgement = BH_JUDGED_FAILED,
+     .verdict = BH_JUDGE_FAILED,
      .outcome = {.status = BH_COMPILE_FAILED,
                  .blame = BH_BLAME_NONE,
                  .message = "it does not compile"}},
@@ -133,9 +133,9 @@ static void a_time_that_is_not_confirmed(void) {
     end();
 }
 
-static void expect_note(bh_judged judgement, double ratio, bh_judge_doubt doubt, bool spreads,
-                        const char *expected) {
-    const struct bhi_candidate candidate = {.judgement = judgement};
+static void expect_note(bh_judge_verdict judgement, double ratio, bh_judge_doubt doubt,
+                        bool spreads, const char *expected) {
+    const struct bhi_candidate candidate = {.verdict = judgement};
     const bh_judge_timing timing = {.ratio = ratio,
                                     .doubt = doubt,
                                     .device = true,
@@ -151,29 +151,29 @@ static void expect_note(bh_judged judgement, double ratio, bh_judge_doubt doubt,
 
 /* Each says what to do. Of claims that are false the verdict says all. */
 static void notes_on_times(void) {
-    expect_note(BH_JUDGED_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, false,
+    expect_note(BH_JUDGE_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, false,
                 "cold, noise 2.0 %: more runs (--repeat) or a quieter machine narrow the interval");
     expect_note(
-        BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_CLAIMS, true,
+        BH_JUDGE_CORRECT, 0, BH_JUDGE_DOUBT_CLAIMS, true,
         "cold, not confirmed: the host cannot confirm what its worker claims; time it again "
         "on a quieter machine, or in a larger size");
-    expect_note(BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_DRIFT, false,
+    expect_note(BH_JUDGE_CORRECT, 0, BH_JUDGE_DOUBT_DRIFT, false,
                 "cold, not confirmed: the reference changed by 7.1 % meanwhile; time it again on a "
                 "quieter machine");
-    expect_note(BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_LOAD, false,
+    expect_note(BH_JUDGE_CORRECT, 0, BH_JUDGE_DOUBT_LOAD, false,
                 "cold, not confirmed: the reference was slower than without the candidate; time it "
                 "again on a quieter machine");
-    expect_note(BH_JUDGED_CORRECT, 0, BH_JUDGE_DOUBT_NONE, false,
+    expect_note(BH_JUDGE_CORRECT, 0, BH_JUDGE_DOUBT_NONE, false,
                 "cold, not confirmed; time it again on a quieter machine");
-    expect_note(BH_JUDGED_TIMING_FORGED, 0, BH_JUDGE_DOUBT_CLAIMS, false, "cold");
+    expect_note(BH_JUDGE_TIMING_FORGED, 0, BH_JUDGE_DOUBT_CLAIMS, false, "cold");
     expect_note(
-        BH_JUDGED_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, true,
+        BH_JUDGE_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, true,
         "cold, noise 2.0 %: more runs (--repeat), one processor (without --all-processors) or "
         "a quieter machine narrow the interval");
 }
 
 static void one_processor_is_said(void) {
-    const struct bhi_candidate candidate = {.judgement = BH_JUDGED_CORRECT};
+    const struct bhi_candidate candidate = {.verdict = BH_JUDGE_CORRECT};
     char note[BHI_JUDGE_NOTE];
     parse("");
     measure(true);

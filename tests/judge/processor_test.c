@@ -250,7 +250,7 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
 
 /* Runs the reference beside itself. What a worker worked is known if all have one processor. */
 static void expect_work(bool known) {
-    struct bhi_candidate itself = {.judgement = BH_JUDGED_CORRECT};
+    struct bhi_candidate itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_clocked clocked[BHI_RACERS] = {{0}};
     struct bhi_race race = {.court = &court,
                             .contenders = {&timer.itself, &timer.reference},
@@ -340,7 +340,7 @@ bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint
 }
 
 static void run_rounds(size_t count, struct bhi_clocked clocked[BHI_RACERS]) {
-    struct bhi_candidate itself = {.judgement = BH_JUDGED_CORRECT};
+    struct bhi_candidate itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_race race = {.court = &court,
                             .contenders = {&timer.itself, &timer.reference},
                             .base = &timer.base,
@@ -363,7 +363,7 @@ static void end(void) {
 
 static void runs_are_timed_on_one_processor(void) {
     struct bhi_candidate candidate = {
-        .judgement = BH_JUDGED_CORRECT,
+        .verdict = BH_JUDGE_CORRECT,
         .file = {.path = "copy.comp", .code = copy, .size = strlen(copy)}};
     const cpu_set_t before = ours();
     begin(false, NULL);

@@ -38,11 +38,11 @@ static void sizes_that_are_timed(void) {
 static void all_sizes_are_known(void) {
     measured(2);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 0}));
-    BHT_EQ(candidate.judgement, BH_JUDGED_CORRECT);
+    BHT_EQ(candidate.verdict, BH_JUDGE_CORRECT);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 1.95}));
-    BHT_EQ(candidate.judgement, BH_JUDGED_CORRECT);
+    BHT_EQ(candidate.verdict, BH_JUDGE_CORRECT);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 1.5}));
-    BHT_EQ(candidate.judgement, BH_JUDGED_SLOWER);
+    BHT_EQ(candidate.verdict, BH_JUDGE_SLOWER);
     BHT_STR_EQ(candidate.outcome.message,
                "it takes 2.000 times as long as the reference, at least 1.900 (n=10)");
     BHT_TRUE(candidate.trial == &trials[1]);
@@ -52,10 +52,10 @@ static void all_sizes_are_known(void) {
 static void a_size_is_missing(void) {
     measured(1);
     BHT_TRUE(known((struct bhi_timing_options){.slower = 1.5}));
-    BHT_EQ(candidate.judgement, BH_JUDGED_SLOWER);
+    BHT_EQ(candidate.verdict, BH_JUDGE_SLOWER);
     measured(1);
     BHT_TRUE(!known((struct bhi_timing_options){.slower = 3}));
-    BHT_EQ(candidate.judgement, BH_JUDGED_CORRECT);
+    BHT_EQ(candidate.verdict, BH_JUDGE_CORRECT);
     measured(0);
     BHT_TRUE(!known((struct bhi_timing_options){.slower = 0}));
 }

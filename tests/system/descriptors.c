@@ -3,7 +3,7 @@
  * room, is never asked; nothing is tried for seconds; nobody is told to install a driver. */
 #include "files.h"
 
-#include <bulkhead/glsl.h>
+#include <bulkhead/source.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -145,13 +145,13 @@ static void try_load(bh_context *context) {
 }
 
 static void try_glsl(bh_context *context) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
     bh_detail detail = {0};
     begin();
-    done("bh_kernel_create_glsl", bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail),
-         &detail);
+    done("bh_kernel_create_source",
+         bh_kernel_create_source(context, &source, NULL, &kernel, &detail), &detail);
     bh_kernel_release(kernel);
 }
 

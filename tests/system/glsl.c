@@ -14,8 +14,8 @@
 
 static char log_text[40000];
 
-static bh_glsl_source source_of(const char *text) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+static bh_source source_of(const char *text) {
+    bh_source source = {.struct_size = sizeof source};
     source.text = text;
     source.name = "test.comp";
     source.log = log_text;
@@ -24,27 +24,27 @@ static bh_glsl_source source_of(const char *text) {
     return source;
 }
 
-static bh_kernel *make(bh_context *context, const bh_glsl_source *source) {
+static bh_kernel *make(bh_context *context, const bh_source *source) {
     bh_kernel *kernel = NULL;
     bh_detail detail;
-    if (bh_kernel_create_glsl(context, source, NULL, &kernel, &detail) != BH_OK) {
+    if (bh_kernel_create_source(context, source, NULL, &kernel, &detail) != BH_OK) {
         BHT_FAIL("%s\n%s", detail.message, log_text);
     }
     return kernel;
 }
 
 /* Expects it to be refused; |detail| is filled in. */
-static void refused(bh_context *context, const bh_glsl_source *source, bh_status status,
+static void refused(bh_context *context, const bh_source *source, bh_status status,
                     bh_detail *detail) {
     bh_kernel *kernel = (bh_kernel *)log_text;
-    BHT_EQ(bh_kernel_create_glsl(context, source, NULL, &kernel, detail), status);
+    BHT_EQ(bh_kernel_create_source(context, source, NULL, &kernel, detail), status);
     BHT_TRUE(!kernel);
     BHT_EQ(detail->status, status);
 }
 
 /* The context is as good as ever. */
 static void still_compiles(bh_context *context) {
-    bh_glsl_source source = source_of(SQUARE);
+    bh_source source = source_of(SQUARE);
     bh_kernel_release(make(context, &source));
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
 }
@@ -52,7 +52,7 @@ static void still_compiles(bh_context *context) {
 static void it_runs(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    bh_glsl_source source = source_of(SQUARE);
+    bh_source source = source_of(SQUARE);
     for (int optimize = 0; optimize < 2; optimize++) {
         source.unoptimized = !(optimize != 0);
         bh_kernel *kernel = make(context, &source);
@@ -86,11 +86,10 @@ static bh_kernel_info *reflect(bh_context *context, bh_kernel *kernel) {
 /* Optimised or not, the kernel has the names of its source. */
 static void names_stay(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source =
-        source_of("#version 450\n"
-                  "layout(local_size_x_id = 3) in;\n"
-                  "layout(set = 0, binding = 4) buffer Used { float u[]; } used;\n"
-                  "void main() { used.u[0] = 1.0; }\n");
+    bh_source source = source_of("#version 450\n"
+                                 "layout(local_size_x_id = 3) in;\n"
+                                 "layout(set = 0, binding = 4) buffer Used { float u[]; } used;\n"
+                                 "void main() { used.u[0] = 1.0; }\n");
     for (int optimize = 0; optimize < 2; optimize++) {
         source.unoptimized = !(optimize != 0);
         bh_kernel *kernel = make(context, &source);
@@ -103,14 +102,26 @@ static void names_stay(void) {
     bh_context_destroy(context);
 }
 
+static void a_name_that_ends_in_hlsl_says_the_language(void) {
+    bh_context *context = fx_context(NULL);
+    bh_detail detail;
+    bh_source source = source_of("[numthreads(1, 1, 1)] void main() {}\n");
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    source.name = "test.hlsl";
+    bh_kernel_release(make(context, &source));
+    source.language = BH_LANGUAGE_GLSL;
+    refused(context, &source, BH_COMPILE_FAILED, &detail);
+    bh_context_destroy(context);
+}
+
 /* What is bound is what the code uses: of dead code that is nothing. */
 static void dead_code_binds_nothing(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of("#version 450\n"
-                                      "layout(local_size_x = 1) in;\n"
-                                      "layout(set = 0, binding = 0) buffer A { int a[]; };\n"
-                                      "layout(set = 0, binding = 1) buffer B { int b[]; };\n"
-                                      "void main() { b[0] = a[0] * 0 + 1; }\n");
+    bh_source source = source_of("#version 450\n"
+                                 "layout(local_size_x = 1) in;\n"
+                                 "layout(set = 0, binding = 0) buffer A { int a[]; };\n"
+                                 "layout(set = 0, binding = 1) buffer B { int b[]; };\n"
+                                 "void main() { b[0] = a[0] * 0 + 1; }\n");
     for (int optimize = 0; optimize < 2; optimize++) {
         source.unoptimized = !(optimize != 0);
         bh_kernel *kernel = make(context, &source);
@@ -122,17 +133,18 @@ static void dead_code_binds_nothing(void) {
 
 static void defines_and_includes(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of("#version 450\n"
-                                      "#include \"lib/first.glsl\"\n"
-                                      "#include <plain.glsl>\n"
-                                      "#ifndef FLAG\n"
-                                      "#error no flag\n"
-                                      "#endif\n"
-                                      "layout(local_size_x = SIZE) in;\n"
-                                      "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"
-                                      "void main() { d[0] = first() + plain() + VALUE; }\n");
-    static const bh_glsl_define defines[] = {{"SIZE", "1"}, {"VALUE", "(400 + 4)"}, {"FLAG", NULL}};
-    static const bh_glsl_include includes[] = {
+    bh_source source = source_of("#version 450\n"
+                                 "#include \"lib/first.glsl\"\n"
+                                 "#include <plain.glsl>\n"
+                                 "#ifndef FLAG\n"
+                                 "#error no flag\n"
+                                 "#endif\n"
+                                 "layout(local_size_x = SIZE) in;\n"
+                                 "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"
+                                 "void main() { d[0] = first() + plain() + VALUE; }\n");
+    static const bh_source_define defines[] = {
+        {"SIZE", "1"}, {"VALUE", "(400 + 4)"}, {"FLAG", NULL}};
+    static const bh_source_include includes[] = {
         {"lib/first.glsl", "#include \"second.glsl\"\nuint first() { return second(); }\n", 0},
         {"lib/second.glsl", "#include \"../plain.glsl\"\nuint second() { return 20; }\n", 0},
         {"plain.glsl", "#ifndef PLAIN\n#define PLAIN\nuint plain() { return 1; }\n#endif\nnot this",
@@ -159,7 +171,7 @@ static void defines_and_includes(void) {
 static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    bh_glsl_source source =
+    bh_source source =
         source_of("#version 450\n"
                   "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n"
                   "layout(local_size_x = 1) in;\n"
@@ -177,7 +189,7 @@ static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
         options.specialization_count = i / 2 ? 1 : 0;
         bh_kernel *kernel = NULL;
         bh_detail detail;
-        if (bh_kernel_create_glsl(context, &source, &options, &kernel, &detail) != BH_OK) {
+        if (bh_kernel_create_source(context, &source, &options, &kernel, &detail) != BH_OK) {
             BHT_FAIL("%s\n%s", detail.message, log_text);
         }
         bh_buffer *data = fx_words(context, 3, 0);
@@ -198,8 +210,8 @@ static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
 /* K1: what it was made of does not count, what came out of it does. */
 static void identity_is_the_modules(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of(SQUARE), again = source_of(SQUARE "\n// a comment\n"),
-                   other = source_of(SQUARE);
+    bh_source source = source_of(SQUARE), again = source_of(SQUARE "\n// a comment\n"),
+              other = source_of(SQUARE);
     again.name = "another.comp";
     other.unoptimized = true;
     bh_kernel *a = make(context, &source), *b = make(context, &again), *c = make(context, &other);
@@ -218,13 +230,13 @@ static void identity_is_the_modules(void) {
 static void errors_have_file_and_line(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
-    bh_glsl_source source = source_of("#version 450\n"
-                                      "#include \"bad.glsl\"\n"
-                                      "void main() { uint a = nothing; }\n");
-    static const bh_glsl_include includes[] = {
+    bh_source source = source_of("#version 450\n"
+                                 "#include \"bad.glsl\"\n"
+                                 "void main() { uint a = nothing; }\n");
+    static const bh_source_include includes[] = {
         {"bad.glsl", "// fine\n\nuint bad() { return missing; }\n", 0}};
     refused(context, &source, BH_COMPILE_FAILED, &detail);
-    BHT_STR_HAS(detail.message, "bh_kernel_create_glsl: test.comp:2: error: ");
+    BHT_STR_HAS(detail.message, "bh_kernel_create_source: test.comp:2: error: ");
     BHT_STR_HAS(detail.message, "no file named 'bad.glsl' was given for #include; none was given");
     source.includes = includes;
     source.include_count = 1;
@@ -271,12 +283,12 @@ static void a_missing_version_line_is_named_first(void) {
         char text[256];
         snprintf(text, sizeof text, "%s%s\n#error here\n", cases[i].head,
                  cases[i].missing ? "layout(local_size_x = 1) in;\nvoid main() {}\n" : "");
-        bh_glsl_source source = source_of(text);
+        bh_source source = source_of(text);
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_EQ(i << 1 | (strncmp(log_text, said, sizeof said - 1) == 0), i << 1 | cases[i].missing);
         BHT_GT(strlen(log_text), cases[i].missing ? sizeof said : 1); /* the compiler's own, too */
     }
-    bh_glsl_source bare = source_of("void main() {}\n");
+    bh_source bare = source_of("void main() {}\n");
     refused(context, &bare, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "there is no #version line");
     still_compiles(context);
@@ -293,7 +305,7 @@ static void a_long_log(void) {
         used += (size_t)snprintf(text + used, size - used,
                                  "#error a line that is wrong, number %d of many\n", i);
     }
-    bh_glsl_source source = source_of(text);
+    bh_source source = source_of(text);
     bh_detail detail;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "test.comp:3: error: '#error' : a line that is wrong , number 0");
@@ -308,8 +320,8 @@ static void a_long_log(void) {
 
 static void a_warning_is_in_the_log(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of("#version 450\n#extension GL_NO_such : enable\n"
-                                      "void main() {}\n");
+    bh_source source = source_of("#version 450\n#extension GL_NO_such : enable\n"
+                                 "void main() {}\n");
     bh_kernel_release(make(context, &source));
     BHT_STR_HAS(log_text, "test.comp:2: warning: ");
     bh_context_destroy(context);
@@ -333,7 +345,7 @@ static char *macro_bomb(const char *atom, int depth, const char *before, const c
 static void a_compile_that_does_not_end(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
-    bh_glsl_source source = source_of(macro_bomb("", 60, "", "\nvoid main() {}"));
+    bh_source source = source_of(macro_bomb("", 60, "", "\nvoid main() {}"));
     source.deadline_ns = 300 * FX_MS;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message,
@@ -349,7 +361,7 @@ static void a_memory_bomb(void) {
     }
     bh_context *context = fx_context(NULL);
     bh_detail detail;
-    bh_glsl_source source = source_of(macro_bomb("x=x+x;", 40, "void main() { int x = 1;", "}"));
+    bh_source source = source_of(macro_bomb("x=x+x;", 40, "void main() { int x = 1;", "}"));
     source.memory_limit = 128 << 20;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "test.comp: the compiler ran out of its memory of 128 MiB");
@@ -372,7 +384,7 @@ static void a_compiler_that_crashes(void) {
         memcpy(text + used + 2 * i, "+x", 2);
     }
     strcpy(text + used + 2 * terms, "; }\n");
-    bh_glsl_source source = source_of(text);
+    bh_source source = source_of(text);
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "test.comp: the compiler crashed (SIGSEGV)");
     BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
@@ -385,8 +397,8 @@ static void a_compiler_that_crashes(void) {
 static void includes_without_end(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
-    bh_glsl_source source = source_of("#version 450\n#include \"self\"\nvoid main() {}\n");
-    static const bh_glsl_include self[] = {{"self", "#include \"self\"\n", 0}};
+    bh_source source = source_of("#version 450\n#include \"self\"\nvoid main() {}\n");
+    static const bh_source_include self[] = {{"self", "#include \"self\"\n", 0}};
     source.includes = self;
     source.include_count = 1;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
@@ -394,11 +406,11 @@ static void includes_without_end(void) {
     BHT_EQ(detail.cause, BH_OK); /* it answered */
     /* Each includes the next one twice: 2^40 inclusions, none of them deep. */
     static char names[41][8], texts[41][64];
-    bh_glsl_include doubling[41];
+    bh_source_include doubling[41];
     for (int i = 0; i <= 40; i++) {
         snprintf(names[i], sizeof names[i], "d%d", i);
         snprintf(texts[i], sizeof texts[i], "#include \"d%d\"\n#include \"d%d\"\n", i + 1, i + 1);
-        doubling[i] = (bh_glsl_include){names[i], i < 40 ? texts[i] : "\n", 0};
+        doubling[i] = (bh_source_include){names[i], i < 40 ? texts[i] : "\n", 0};
     }
     source.text = "#version 450\n#include \"d0\"\nvoid main() {}\n";
     source.includes = doubling;
@@ -418,7 +430,7 @@ static void nothing_is_read_from_disk(void) {
         char text[200], wanted[200];
         snprintf(text, sizeof text, "#version 450\n#include \"%s\"\nvoid main() {}\n", names[i]);
         snprintf(wanted, sizeof wanted, "no file named '%s' was given", names[i]);
-        bh_glsl_source source = source_of(text);
+        bh_source source = source_of(text);
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_STR_HAS(detail.message, wanted);
     }
@@ -437,13 +449,13 @@ static void lies_are_seen_through(void) {
         {"lie_magic", BH_PROTOCOL, "the compiler gave an impossible answer"},
         {"lie_huge", BH_COMPILE_FAILED, "the module takes 18446744073709551615 bytes, over"},
         {"lie_more", BH_COMPILE_FAILED, "the module takes 16777220 bytes, over"},
-        {"lie_log", BH_COMPILE_FAILED, "bh_kernel_create_glsl: ????"},
+        {"lie_log", BH_COMPILE_FAILED, "bh_kernel_create_source: ????"},
     };
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         char faults[64];
         snprintf(faults, sizeof faults, "*:%s:1=fail", lies[i].fault);
         bh_context *context = fx_context(faults);
-        bh_glsl_source source = source_of(SQUARE);
+        bh_source source = source_of(SQUARE);
         bh_detail detail;
         refused(context, &source, lies[i].status, &detail);
         BHT_STR_HAS(detail.message, lies[i].message);
@@ -465,7 +477,7 @@ static void deaths_have_a_cause(void) {
     };
     for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
         bh_context *context = fx_context(deaths[i].fault);
-        bh_glsl_source source = source_of(SQUARE);
+        bh_source source = source_of(SQUARE);
         source.deadline_ns =
             strstr(deaths[i].fault, "hang") ? 500 * bht_slowness() * FX_MS : FX_SECONDS;
         bh_detail detail;
@@ -481,61 +493,32 @@ static void arguments(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_kernel *kernel = NULL;
-    bh_glsl_source source = source_of(SQUARE);
-    BHT_EQ(bh_kernel_create_glsl(NULL, &source, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_kernel_create_glsl(context, NULL, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
-    static const bh_glsl_define bad_name[] = {{"A B", "1"}}, no_name[] = {{NULL, "1"}},
-                                lines[] = {{"A", "1\n#define B"}};
-    static const bh_glsl_include no_text[] = {{"a", NULL, 0}}, empty_name[] = {{"", "text", 0}};
+    bh_source source = source_of(SQUARE);
+    BHT_EQ(bh_kernel_create_source(NULL, &source, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_create_source(context, NULL, NULL, &kernel, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
+    static const bh_source_define bad_name[] = {{"A B", "1"}}, no_name[] = {{NULL, "1"}},
+                                  lines[] = {{"A", "1\n#define B"}};
+    static const bh_source_include no_text[] = {{"a", NULL, 0}}, empty_name[] = {{"", "text", 0}};
+#define GIVEN(...) {.struct_size = sizeof source, .text = "", __VA_ARGS__}
     const struct {
-        bh_glsl_source source;
+        bh_source source;
         const char *message;
     } bad[] = {
         {{0}, "source: struct_size is 0"},
         {{.struct_size = sizeof source}, "source.text is NULL"},
-        {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .log = log_text},
-         "source.log_size is 0"},
-        {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .define_count = 1},
-         "source.defines is NULL"},
-        {{.struct_size = sizeof source,
-          .text = "",
-          .deadline_ns = 1,
-          .defines = bad_name,
-          .define_count = 257},
-         "source.define_count 257 is over 256"},
-        {{.struct_size = sizeof source,
-          .text = "",
-          .deadline_ns = 1,
-          .defines = bad_name,
-          .define_count = 1},
+        {GIVEN(.log = log_text), "source.log_size is 0"},
+        {GIVEN(.language = BH_LANGUAGE_SPIRV), "source.language 1 is neither GLSL nor HLSL"},
+        {GIVEN(.define_count = 1), "source.defines is NULL"},
+        {GIVEN(.defines = bad_name, .define_count = 257), "source.define_count 257 is over 256"},
+        {GIVEN(.defines = bad_name, .define_count = 1),
          "source.defines[0].name is not an identifier: A B"},
-        {{.struct_size = sizeof source,
-          .text = "",
-          .deadline_ns = 1,
-          .defines = no_name,
-          .define_count = 1},
-         "source.defines[0].name is NULL"},
-        {{.struct_size = sizeof source,
-          .text = "",
-          .deadline_ns = 1,
-          .defines = lines,
-          .define_count = 1},
+        {GIVEN(.defines = no_name, .define_count = 1), "source.defines[0].name is NULL"},
+        {GIVEN(.defines = lines, .define_count = 1),
          "source.defines[0].value (A) is more than one line"},
-        {{.struct_size = sizeof source, .text = "", .deadline_ns = 1, .include_count = 1},
-         "source.includes is NULL"},
-        {{.struct_size = sizeof source,
-          .text = "",
-          .deadline_ns = 1,
-          .includes = no_text,
-          .include_count = 1},
-         "source.includes[0].text is NULL"},
-        {{.struct_size = sizeof source,
-          .text = "",
-          .deadline_ns = 1,
-          .includes = empty_name,
-          .include_count = 1},
-         "source.includes[0].name is empty"},
+        {GIVEN(.include_count = 1), "source.includes is NULL"},
+        {GIVEN(.includes = no_text, .include_count = 1), "source.includes[0].text is NULL"},
+        {GIVEN(.includes = empty_name, .include_count = 1), "source.includes[0].name is empty"},
     };
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         refused(context, &bad[i].source, BH_INVALID_ARGUMENT, &detail);
@@ -543,9 +526,9 @@ static void arguments(void) {
     }
     bh_kernel_options options = {.struct_size = sizeof options};
     options.entry = "other";
-    BHT_EQ(bh_kernel_create_glsl(context, &source, &options, &kernel, &detail),
+    BHT_EQ(bh_kernel_create_source(context, &source, &options, &kernel, &detail),
            BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "bh_kernel_create_glsl: options.entry is 'other'");
+    BHT_STR_HAS(detail.message, "bh_kernel_create_source: options.entry is 'other'");
     source.length = (4 << 20) + 1;
     char *large = calloc(1, source.length + 1);
     source.text = large;
@@ -562,10 +545,10 @@ struct compile {
 
 static void *compile_it(void *argument) {
     struct compile *compile = argument;
-    bh_glsl_source source = source_of(compile->text);
+    bh_source source = source_of(compile->text);
     source.log = NULL;
     bh_kernel *kernel;
-    compile->status = bh_kernel_create_glsl(compile->context, &source, NULL, &kernel, NULL);
+    compile->status = bh_kernel_create_source(compile->context, &source, NULL, &kernel, NULL);
     bh_kernel_release(kernel);
     return NULL;
 }
@@ -628,8 +611,8 @@ static void in_a_callback(void) {
 static void names_are_one_line(void) {
     bh_context *context = fx_context(NULL);
     char log[1024] = "";
-    const bh_glsl_include includes[] = {{"an \xe2\x80\xaeodd\tname.glsl", "#error here\n", 0}};
-    bh_glsl_source source = {.struct_size = sizeof source};
+    const bh_source_include includes[] = {{"an \xe2\x80\xaeodd\tname.glsl", "#error here\n", 0}};
+    bh_source source = {.struct_size = sizeof source};
     source.name = "first\nsecond.comp: forged";
     source.text = "#version 450\n#include \"an \xe2\x80\xaeodd\tname.glsl\"\nvoid main() {}\n";
     source.includes = includes;
@@ -638,11 +621,11 @@ static void names_are_one_line(void) {
     source.log_size = sizeof log;
     bh_kernel *kernel = NULL;
     bh_detail detail;
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(log, "an ?odd name.glsl:1: error: '#error' : here");
     BHT_TRUE(!strchr(detail.message, '\n'));
     source.text = "#version 450\n#error there\nvoid main() {}\n";
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(log, "first second.comp: forged:2: error: '#error' : there");
     BHT_TRUE(!strstr(log, "\nsecond.comp"));
     bh_context_destroy(context);
@@ -652,6 +635,7 @@ int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(it_runs),
         BHT_TEST(names_stay),
+        BHT_TEST(a_name_that_ends_in_hlsl_says_the_language),
         BHT_TEST(names_are_one_line),
         BHT_TEST(dead_code_binds_nothing),
         BHT_TEST(defines_and_includes),

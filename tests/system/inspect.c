@@ -26,13 +26,13 @@ static const char everything[] =
 
 static bh_kernel *kernel_of(bh_context *context, const char *text,
                             const bh_kernel_options *options) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = text;
     source.name = "test.comp";
     source.deadline_ns = 3 * FX_SECONDS;
     bh_kernel *kernel = NULL;
     bh_detail detail;
-    if (bh_kernel_create_glsl(context, &source, options, &kernel, &detail) != BH_OK) {
+    if (bh_kernel_create_source(context, &source, options, &kernel, &detail) != BH_OK) {
         BHT_FAIL("%s", detail.message);
     }
     return kernel;

@@ -63,10 +63,10 @@ struct call {
 
 static void *compile(void *argument) {
     struct call *call = argument;
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
     bh_kernel *kernel;
-    call->status = bh_kernel_create_glsl(call->context, &source, NULL, &kernel, &call->detail);
+    call->status = bh_kernel_create_source(call->context, &source, NULL, &kernel, &call->detail);
     bh_kernel_release(kernel);
     return NULL;
 }

@@ -12,8 +12,8 @@
     "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"                                       \
     "void main() { d[0] = value; }\n"
 
-static bh_glsl_source source_of(const char *text) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+static bh_source source_of(const char *text) {
+    bh_source source = {.struct_size = sizeof source};
     source.text = text;
     source.name = "test.comp";
     source.deadline_ns = 3 * FX_SECONDS;
@@ -21,7 +21,7 @@ static bh_glsl_source source_of(const char *text) {
 }
 
 /* Returns the id of the compile's event. */
-static uint64_t compile(bh_context *context, const bh_glsl_source *source, bh_status status) {
+static uint64_t compile(bh_context *context, const bh_source *source, bh_status status) {
     bh_module *module = NULL;
     bh_event *event = NULL;
     BHT_EQ(bh_module_compile(context, source, &module, &event, NULL), BH_OK);
@@ -47,7 +47,7 @@ static uint32_t run(bh_context *context, bh_kernel *kernel) {
 
 static void a_module_makes_several_kernels(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of(FILL);
+    bh_source source = source_of(FILL);
     bh_module *module = NULL;
     bh_event *event = NULL;
     BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
@@ -97,7 +97,7 @@ static void a_module_makes_several_kernels(void) {
 /* Its compiler is killed. */
 static void a_pending_compile_is_cancelled(void) {
     bh_context *context = fx_context("1:compile:1=stop");
-    bh_glsl_source source = source_of(FILL);
+    bh_source source = source_of(FILL);
     bh_module *module = NULL;
     bh_event *event = NULL;
     bh_kernel *kernel;
@@ -120,7 +120,7 @@ static void a_pending_compile_is_cancelled(void) {
 
 static void a_released_compile_goes_on(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of(FILL);
+    bh_source source = source_of(FILL);
     bh_module *module = NULL;
     bh_event *event = NULL;
     BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
@@ -134,7 +134,7 @@ static void a_released_compile_goes_on(void) {
 
 static void errors_poison_the_event(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of("#version 450\nvoid main() { a = 1; b = 2; }\n");
+    bh_source source = source_of("#version 450\nvoid main() { a = 1; b = 2; }\n");
     bh_module *module = NULL;
     bh_event *event = NULL;
     bh_kernel *kernel;
@@ -162,13 +162,13 @@ static void errors_poison_the_event(void) {
 /* K1. What is kept is the tenant's own: another cannot tell by the time what was compiled. */
 static void equal_sources_compile_once(void) {
     bh_context *context = fx_context(NULL);
-    bh_glsl_source source = source_of(FILL);
+    bh_source source = source_of(FILL);
     const uint64_t first = compile(context, &source, BH_OK);
     BHT_EQ(compile(context, &source, BH_OK), first);
-    bh_glsl_source others[] = {source, source, source, source};
+    bh_source others[] = {source, source, source, source};
     others[0].tenant = "other";
     others[1].unoptimized = true;
-    others[2].defines = &(bh_glsl_define){"X", "1"};
+    others[2].defines = &(bh_source_define){"X", "1"};
     others[2].define_count = 1;
     others[3].memory_limit = 512 << 20;
     for (size_t i = 0; i < BHT_COUNT(others); i++) {
@@ -184,7 +184,7 @@ static void the_longest_unused_is_forgotten(void) {
     bh_context *context = fx_context(NULL);
     uint64_t ids[65];
     char text[32];
-    bh_glsl_source source = source_of(text);
+    bh_source source = source_of(text);
     for (int i = 0; i < 65; i++) {
         snprintf(text, sizeof text, "nonsense %d", i);
         ids[i] = compile(context, &source, BH_COMPILE_FAILED);
@@ -207,7 +207,7 @@ static void the_longest_unused_is_forgotten(void) {
 static uint64_t compile_numbered(bh_context *context, const char *tenant, int number) {
     char text[32];
     snprintf(text, sizeof text, "nonsense %d", number);
-    bh_glsl_source source = source_of(text);
+    bh_source source = source_of(text);
     source.tenant = tenant;
     return compile(context, &source, BH_COMPILE_FAILED);
 }
@@ -259,10 +259,10 @@ static void a_tenant_that_has_nothing_gets_a_place(void) {
 }
 
 static void *create(void *context) {
-    bh_glsl_source source = source_of(FILL);
+    bh_source source = source_of(FILL);
     bh_kernel *kernel = NULL;
     bh_detail detail;
-    if (bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail) != BH_OK) {
+    if (bh_kernel_create_source(context, &source, NULL, &kernel, &detail) != BH_OK) {
         BHT_FAIL("%s", detail.message);
     }
     bh_kernel_release(kernel);
@@ -279,10 +279,10 @@ static void threads_share_a_compile(void) {
     for (size_t i = 0; i < BHT_COUNT(threads); i++) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
     }
-    bh_glsl_source other = source_of("other");
+    bh_source other = source_of("other");
     bh_kernel *kernel;
     bh_detail detail;
-    BHT_EQ(bh_kernel_create_glsl(context, &other, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(bh_kernel_create_source(context, &other, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
     bh_context_destroy(context);
 }
@@ -300,19 +300,19 @@ static size_t held(bh_context *context, bh_quarantined *out) {
 
 static void a_source_that_crashes_its_compiler_is_remembered(void) {
     bh_context *context = fx_context("1:compile:1=segv");
-    bh_glsl_source source = source_of(FILL), other = source_of(FILL);
+    bh_source source = source_of(FILL), other = source_of(FILL);
     bh_kernel *kernel;
     bh_detail detail;
     bh_quarantined entry = {.struct_size = sizeof entry};
     source.tenant = "a";
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
     BHT_EQ(held(context, &entry), 1);
     BHT_STR_EQ(entry.tenant, "a");
     BHT_STR_EQ(entry.kernel_name, "test.comp");
     BHT_EQ(entry.status, BH_COMPILE_FAILED);
     BHT_EQ(entry.cause, BH_WORKER_SIGNAL);
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(detail.message, "source \"test.comp\" is not compiled again: its compiler");
     bh_module *module = NULL;
     bh_event *event = NULL;
@@ -337,7 +337,7 @@ static void a_source_that_crashes_its_compiler_is_remembered(void) {
 /* A compiler that is slow may be so because the machine is busy. */
 static void a_compile_deadline_is_not_remembered(void) {
     bh_context *context = fx_context("1:compile:1=stop");
-    bh_glsl_source source = source_of(FILL);
+    bh_source source = source_of(FILL);
     source.deadline_ns = 300 * FX_MS;
     bh_module *module = NULL;
     bh_event *event = NULL;
@@ -362,8 +362,8 @@ static void arguments(void) {
     char log[8], tenant[65];
     memset(tenant, 't', sizeof tenant - 1);
     tenant[sizeof tenant - 1] = '\0';
-    bh_glsl_source plain = source_of(FILL);
-    bh_glsl_source bad[] = {plain, plain, plain, plain};
+    bh_source plain = source_of(FILL);
+    bh_source bad[] = {plain, plain, plain, plain};
     static const char *const messages[] = {
         "source.log is not NULL: bh_module_log", "source.tenant is longer than 63 bytes",
         "source.memory_limit is 67108863, less than 64 MiB", "source.entry is 'other'"};

@@ -85,10 +85,10 @@ static void each_says_what_it_is(void) {
 
 /* A compiler lives for one call: it is stopped in it. */
 static void *compile(void *context) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, NULL), BH_OK);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, NULL), BH_OK);
     bh_kernel_release(kernel);
     return NULL;
 }

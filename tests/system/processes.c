@@ -104,10 +104,10 @@ static void until(const char *name, void (*act)(bh_context *context), bh_context
 }
 
 static void compile(bh_context *context) {
-    bh_glsl_source source = {.struct_size = sizeof source};
+    bh_source source = {.struct_size = sizeof source};
     source.text = "#version 450\nvoid main() {}\n";
     bh_kernel *kernel = NULL;
-    BHT_EQ(bh_kernel_create_glsl(context, &source, NULL, &kernel, NULL), BH_OK);
+    BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, NULL), BH_OK);
     bh_kernel_release(kernel);
 }
 

@@ -19,9 +19,9 @@ bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t c
     return BH_OK;
 }
 
-bh_status bh_kernel_create_glsl(bh_context *context, const bh_glsl_source *source,
-                                const bh_kernel_options *options, bh_kernel **out_kernel,
-                                bh_detail *detail) {
+bh_status bh_kernel_create_source(bh_context *context, const bh_source *source,
+                                  const bh_kernel_options *options, bh_kernel **out_kernel,
+                                  bh_detail *detail) {
     if (getenv("SCRIPT_OPTIONS")) {
         fprintf(stderr, "source: compile %llu\n", (unsigned long long)source->deadline_ns);
     }

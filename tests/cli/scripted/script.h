@@ -8,7 +8,7 @@
  *   SCRIPT_TEMPLATE, SCRIPT_OUTPUT, SCRIPT_SOURCE=STATUS   what bh_template_... answer
  *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
  *   SCRIPT_FILE_HANG=1       bh_buffer_from_file returns when the context is destroyed
- *   SCRIPT_GLSL_HANG=1       bh_kernel_create_glsl, bh_kernel_inspect return when the context is
+ *   SCRIPT_GLSL_HANG=1       bh_kernel_create_source, bh_kernel_inspect return when the context is
  *                            destroyed
  *   SCRIPT_GLSL_LOG=TEXT     what the compiler says
  *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled

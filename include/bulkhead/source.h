@@ -1,6 +1,6 @@
-/* Kernels from GLSL and HLSL source. */
-#ifndef BULKHEAD_GLSL_H
-#define BULKHEAD_GLSL_H
+/* Kernels from source text: GLSL and HLSL. */
+#ifndef BULKHEAD_SOURCE_H
+#define BULKHEAD_SOURCE_H
 
 #include <bulkhead/detail.h>
 #include <bulkhead/kernel.h>
@@ -14,36 +14,38 @@ extern "C" {
 #endif
 
 /* A #define before the first line of the source. */
-typedef struct bh_glsl_define {
+typedef struct bh_source_define {
     const char *name;  /* an identifier */
     const char *value; /* one line; NULL: nothing, as glslc's -DNAME */
-} bh_glsl_define;
+} bh_source_define;
 
 /* A file for #include "name" and #include <name>. #include "b" in the file "dir/a" takes the
  * include named "dir/b"; if there is none, the one named "b". #include <b> takes the one named
  * "b". */
-typedef struct bh_glsl_include {
+typedef struct bh_source_include {
     const char *name; /* with "/" between folders */
     const char *text; /* the file's content */
     size_t length;    /* of |text|; 0: up to its NUL */
-} bh_glsl_include;
+} bh_source_include;
 
-/* Source languages. */
+/* The language of a kernel. */
 typedef enum bh_language {
-    BH_LANGUAGE_GLSL, /* Vulkan's GLSL */
-    BH_LANGUAGE_HLSL, /* as glslang reads it */
+    BH_LANGUAGE_GUESS = 0, /* as its name says */
+    BH_LANGUAGE_SPIRV = 1, /* a module, which is not compiled: for a judge (judge.h) */
+    BH_LANGUAGE_GLSL = 2,  /* Vulkan's GLSL */
+    BH_LANGUAGE_HLSL = 3,  /* as glslang reads it */
 } bh_language;
 
 /* A compute shader's source. Nothing of it needs to outlive the call. */
-typedef struct bh_glsl_source {
-    size_t struct_size;            /* sizeof(bh_glsl_source) */
-    const char *text;              /* the source */
-    size_t length;                 /* of |text|; 0 (default): up to its NUL */
-    const char *name;              /* for messages, such as the file's name; NULL: "kernel.comp" */
-    const bh_glsl_define *defines; /* in order */
-    uint32_t define_count;         /* at most 256 */
-    const bh_glsl_include *includes; /* all that #include finds */
-    uint32_t include_count;          /* at most 1024 */
+typedef struct bh_source {
+    size_t struct_size; /* sizeof(bh_source) */
+    const char *text;   /* the source */
+    size_t length;      /* of |text|; 0 (default): up to its NUL */
+    const char *name;   /* for messages, such as the file's name; NULL: "kernel.comp" */
+    const bh_source_define *defines;   /* in order */
+    uint32_t define_count;             /* at most 256 */
+    const bh_source_include *includes; /* all that #include finds */
+    uint32_t include_count;            /* at most 1024 */
     bool unoptimized;     /* false (default): optimises, keeping names and specialization constants;
                          buffers used only by dead code must not be bound. true: they must be */
     uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
@@ -51,12 +53,12 @@ typedef struct bh_glsl_source {
                              such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
                              there are none; NULL (default): they are dropped */
     size_t log_size;      /* of |log|; at most 32 KiB are used */
-    bh_language language; /* of |text|; default GLSL */
-    const char *entry;    /* HLSL: the entry point, as options->entry of bh_kernel_create_glsl,
+    bh_language language; /* of |text|; default: HLSL if |name| ends in ".hlsl", otherwise GLSL */
+    const char *entry;    /* HLSL: the entry point, as options->entry of bh_kernel_create_source,
                               which has precedence; NULL: not named. GLSL: NULL or "main" */
     const char *tenant;   /* for whom it is compiled, as bh_stream_options.tenant; NULL: "" */
     uint64_t memory_limit; /* bytes that the compiler may use, at least 64 MiB; default 1 GiB */
-} bh_glsl_source;
+} bh_source;
 
 /* Creates a kernel from GLSL or HLSL (Vulkan 1.1, SPIR-V 1.3). The entry point of the module is
  * always "main". In a GLSL source it is the function main. In an HLSL source it is the function
@@ -86,12 +88,11 @@ typedef struct bh_glsl_source {
  *   BH_PROTOCOL          the answer of the compiler breaks the protocol: the source has taken over
  *                        the compiler process
  *   BH_UNAVAILABLE       no worker can start; or another status of class ENVIRON or VICTIM */
-BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
-                                                   const bh_glsl_source *source,
-                                                   const bh_kernel_options *options,
-                                                   bh_kernel **out_kernel, bh_detail *detail);
+BH_API BH_MUST_USE bh_status bh_kernel_create_source(bh_context *context, const bh_source *source,
+                                                     const bh_kernel_options *options,
+                                                     bh_kernel **out_kernel, bh_detail *detail);
 
-/* Starts to compile a source, as bh_kernel_create_glsl does, and does not wait for the end.
+/* Starts to compile a source, as bh_kernel_create_source does, and does not wait for the end.
  * |source| need not outlive the call; its log must be NULL. *out_event (may be NULL) is the
  * compile's event. It ends
  *   READY           the source has compiled: bh_module_kernel makes kernels of it
@@ -104,15 +105,15 @@ BH_API BH_MUST_USE bh_status bh_kernel_create_glsl(bh_context *context,
  * the earlier compile, and has ended. Two compiles of equal sources at the same time are two
  * compiles, because each can be cancelled. Never blocks. Returns BH_OK, BH_TOO_LARGE, BH_NO_MEMORY,
  * BH_CLOSED, or BH_SYSTEM. */
-BH_API BH_MUST_USE bh_status bh_module_compile(bh_context *context, const bh_glsl_source *source,
+BH_API BH_MUST_USE bh_status bh_module_compile(bh_context *context, const bh_source *source,
                                                bh_module **out_module, bh_event **out_event,
                                                bh_detail *detail);
-/* Creates a kernel of a compiled module, as bh_kernel_create_glsl does; options->entry must be NULL
- * or "main". bh_kernel_code gives its SPIR-V. Never blocks. Returns what bh_kernel_create_glsl
- * returns, or BH_PENDING: the compile has not ended. */
+/* Creates a kernel of a compiled module, as bh_kernel_create_source does; options->entry must be
+ * NULL or "main". bh_kernel_code gives its SPIR-V. Never blocks. Returns what
+ * bh_kernel_create_source returns, or BH_PENDING: the compile has not ended. */
 BH_API BH_MUST_USE bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *options,
                                               bh_kernel **out_kernel, bh_detail *detail);
-/* Copies the compiler's errors and warnings, as bh_glsl_source.log has them, into |size| bytes with
+/* Copies the compiler's errors and warnings, as bh_source.log has them, into |size| bytes with
  * a NUL; |text| may be NULL if |size| is 0. Returns the length of all of them without the NUL; 0
  * while the compile is pending, and if the compiler crashed. */
 BH_API size_t bh_module_log(bh_module *module, char *text, size_t size);
