@@ -340,7 +340,8 @@ static const struct bhi_section judge_sections[] = {
     {"JSON",
      "task, file, device, seeds, hidden_seeds, fixed_inputs (each run of a size has the same: a "
      "kernel that only stores the results is CORRECT, too), correct (how many are), candidates: "
-     "for each file, verdict, message, blame (none, suspected, certain), runs (that ended READY), "
+     "for each file, verdict, reason and subject (of a failure; null: nothing more is known), "
+     "message, blame (none, suspected, certain), runs (that ended READY), "
      "deterministic (null: "
      "not CORRECT), size, seed and hidden of the run that decided (null: none did), wrong: null, "
      "or "

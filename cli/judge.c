@@ -1,32 +1,28 @@
-/* bulkhead judge.
+/* bulkhead judge: include/bulkhead/judge.h for files, with a report and a journal.
  *
- * The order: read the task; make the inputs; run the reference; only then look at candidates,
- * several at once, each with a worker of its own. With --time, those that are right are timed when
- * all have been checked, one by one, so that nothing else runs meanwhile.
+ * The order: read the task; run the reference; only then look at candidates, several at once. With
+ * --time, those that are right are timed when all have been checked, one by one.
  */
 #include <bulkhead/bulkhead.h>
-#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/format.h"
 #include "cli/judge_diff.h"
 #include "cli/mains.h"
 #include "formats/dtype.h"
-#include "judge/check/candidates.h"
-#include "judge/check/reference.h"
+#include "judge/api/judge.h"
 #include "judge/journal/journal.h"
 #include "judge/report/report.h"
-#include "judge/time/measure.h"
 #include "judge/time/slower.h"
 #include "request/code.h"
 #include "tool/args.h"
 #include "tool/complain.h"
-#include "tool/device_choice.h"
+#include "tool/descriptors.h"
 #include "tool/ending.h"
 #include "tool/error_json.h"
 #include "tool/exit_status.h"
@@ -37,26 +33,27 @@
 #include "tool/text.h"
 #include "tool/values.h"
 
-enum { MOST_WORKERS = 64, DEFAULT_WORKERS = 8 };
+enum { MOST_WORKERS = 64, DEFAULT_WORKERS = 8, DESCRIPTORS = 256 };
 
 struct judge {
     const struct bhi_args *args;
-    struct bhi_task task;
-    struct bhi_court court;
-    char selector[BHI_SELECTOR];
-    uint64_t *hidden; /* owned */
-    size_t hidden_count;
-    uint64_t workers;
+    bh_judge_options options;
+    void *task; /* text on standard input; owned */
+    bh_judge *judge;
     const char *state; /* NULL: nothing is recorded */
     struct bhi_judge_journal journal;
     struct bhi_candidate *candidates; /* owned */
-    size_t candidate_count;
-    void *input; /* the candidate "-"; owned */
-    bool timed;
-    struct bhi_timing_options timing;
-    uint64_t flushed;
+    size_t count;
+    void *input;   /* the candidate "-"; owned */
     bool terminal; /* progress is shown */
-    size_t judged; /* candidates; guarded by the mutex of bhi_candidates while they are judged */
+
+    pthread_mutex_t mutex; /* guards the rest while threads judge */
+    size_t next;           /* index of the candidate that is begun next */
+    size_t judged;
+    bool unrecorded; /* the journal has failed: see there */
+    bh_status status;
+    bh_detail detail;
+    const char *what; /* what has failed with |status|; NULL: the detail says it */
 };
 
 static int refused(bh_status status, const struct bhi_complaint *complaint) {
@@ -74,9 +71,25 @@ static int out_of_memory(void) {
     return BHI_EXIT_ENVIRON;
 }
 
-static int no_random(void) {
-    bhi_complain("judge", "getrandom: %s", strerror(errno));
-    return BHI_EXIT_ENVIRON;
+static void end(void *argument) {
+    bh_judge_cancel(((struct judge *)argument)->judge);
+}
+
+/* Runs |call| on |count| threads. Returns an exit status: what is wrong has been said. */
+static int run(struct judge *judge, size_t count, void (*call)(void *)) {
+    int exit_status;
+    if (!bhi_task_run_all("judge", count, call, end, judge, &exit_status)) {
+        return exit_status;
+    }
+    if (judge->unrecorded) {
+        return refused(BH_SYSTEM, &judge->journal.complaint), BHI_EXIT_ENVIRON;
+    }
+    if (judge->status == BH_OK) {
+        return BHI_EXIT_READY;
+    }
+    return bhi_interrupt_signal()
+               ? bhi_interrupt_exit_status()
+               : bhi_session_fail("judge", judge->what, judge->status, &judge->detail);
 }
 
 /* -- before any candidate -----------------------------------------------------------------------
@@ -98,19 +111,140 @@ static int take_workers(struct judge *judge) {
     const char *value = bhi_args_value(judge->args, BHI_JUDGE_WORKERS);
     struct bhi_complaint complaint, inner;
     cpu_set_t processors;
-    if (value) {
-        return bhi_parse_count(value, 1, MOST_WORKERS, &judge->workers, &inner)
-                   ? BHI_EXIT_READY
-                   : (bhi_refuse(&complaint, "--workers %.200s: %.600s; see bulkhead judge --help",
-                                 value, inner.text),
-                      refused(BH_INVALID_ARGUMENT, &complaint));
+    uint64_t workers = DEFAULT_WORKERS;
+    if (value && !bhi_parse_count(value, 1, MOST_WORKERS, &workers, &inner)) {
+        bhi_refuse(&complaint, "--workers %.200s: %.600s; see bulkhead judge --help", value,
+                   inner.text);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
     }
-    judge->workers = DEFAULT_WORKERS;
-    if (sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+    if (!value && sched_getaffinity(0, sizeof processors, &processors) == 0 &&
         CPU_COUNT(&processors) < DEFAULT_WORKERS) {
-        judge->workers = (uint64_t)CPU_COUNT(&processors);
+        workers = (uint64_t)CPU_COUNT(&processors);
+    }
+    judge->options.parallel = (uint32_t)workers;
+    return BHI_EXIT_READY;
+}
+
+/* Takes the options that are about times. */
+static int take_timing(struct judge *judge) {
+    static const struct {
+        enum bhi_option_id option;
+        const char *name;
+    } others[] = {{BHI_JUDGE_REPEAT, "--repeat"},
+                  {BHI_JUDGE_WARM, "--warm"},
+                  {BHI_JUDGE_ALL_PROCESSORS, "--all-processors"},
+                  {BHI_JUDGE_GUARD_COST, "--guard-cost"},
+                  {BHI_JUDGE_SLOWER_THAN, "--slower-than"}};
+    const struct bhi_args *args = judge->args;
+    const char *repeat = bhi_args_value(args, BHI_JUDGE_REPEAT);
+    const char *slower = bhi_args_value(args, BHI_JUDGE_SLOWER_THAN);
+    struct bhi_complaint complaint, inner;
+    uint64_t runs = 0, bits = 0;
+    judge->options.timed = bhi_args_has(args, BHI_JUDGE_TIME);
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && !judge->options.timed; i++) {
+        if (bhi_args_has(args, others[i].option)) {
+            bhi_refuse(&complaint, "%s is of use only with --time; see bulkhead judge --help",
+                       others[i].name);
+            return refused(BH_INVALID_ARGUMENT, &complaint);
+        }
+    }
+    if (repeat &&
+        !bhi_parse_count(repeat, BHI_TIMED_RUNS_LEAST, BHI_TIMED_RUNS_MOST, &runs, &inner)) {
+        bhi_refuse(&complaint, "--repeat %.200s: %.600s; see bulkhead judge --help", repeat,
+                   inner.text);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    judge->options.timed_runs = (uint32_t)runs;
+    judge->options.warm = bhi_args_has(args, BHI_JUDGE_WARM);
+    judge->options.all_processors = bhi_args_has(args, BHI_JUDGE_ALL_PROCESSORS);
+    judge->options.guard_cost = bhi_args_has(args, BHI_JUDGE_GUARD_COST);
+    if (!slower) {
+        return BHI_EXIT_READY;
+    }
+    const bool is_number = bhi_dtype_parse(BH_DTYPE_F64, slower, &bits, &inner);
+    memcpy(&judge->options.slower_than, &bits, sizeof bits);
+    if (!is_number || !(judge->options.slower_than > 0)) {
+        bhi_refuse(&complaint,
+                   "--slower-than %.200s: it must be a number above 0, such as 1.05; see bulkhead "
+                   "judge --help",
+                   slower);
+        return refused(BH_INVALID_ARGUMENT, &complaint);
     }
     return BHI_EXIT_READY;
+}
+
+/* Reads the task, unless it is standard input by its path, and creates the judge. */
+static int create(struct judge *judge, const uint64_t *seeds, size_t seed_count) {
+    const char *path = judge->args->operands[0];
+    bh_judge_options *options = &judge->options;
+    struct bhi_complaint complaint, inner;
+    bh_detail detail = {0};
+    size_t size;
+    int error;
+    options->seeds = seeds;
+    options->seed_count = seed_count;
+    options->task_name = path;
+    options->task_path = path;
+    if (!strcmp(path, "-")) {
+        if (!bhi_code_read(path, &judge->task, &size, &error, &inner)) {
+            bhi_refuse(&complaint, "-: %.600s", inner.text);
+            return refused(error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, &complaint);
+        }
+        if (strlen(judge->task) != size) {
+            bhi_refuse(&complaint, "-: not JSON: it contains a NUL byte");
+            return refused(BH_INVALID_ARGUMENT, &complaint);
+        }
+        options->task_path = NULL;
+        options->task_text = judge->task;
+    }
+    const bh_status status = bh_judge_create(options, &judge->judge, &detail);
+    if (status == BH_OK) {
+        return BHI_EXIT_READY;
+    }
+    if (detail.reason == BH_REASON_ARGUMENT && !strcmp(detail.subject_name, "options.timed")) {
+        bhi_refuse(&complaint,
+                   "--time: the reference of %.200s is files, which take no time; a kernel or an "
+                   "expression does",
+                   path);
+        return refused(status, &complaint);
+    }
+    if (status != BH_INVALID_ARGUMENT && status != BH_LOAD_FAILED) {
+        return bhi_session_fail("judge", NULL, status, &detail);
+    }
+    bhi_refuse(&complaint, "%s", detail.message);
+    return refused(status, &complaint);
+}
+
+/* Takes the options that are about the device and the seeds, and creates the judge. */
+static int open_judge(struct judge *judge) {
+    const struct bhi_args *args = judge->args;
+    uint64_t *seeds = calloc(args->item_count + 1, sizeof *seeds);
+    struct bhi_complaint complaint, inner;
+    size_t count = 0;
+    if (!seeds) {
+        return out_of_memory();
+    }
+    for (size_t i = 0; i < args->item_count; i++) {
+        if (args->items[i].option == BHI_JUDGE_SEED &&
+            !bhi_parse_count(args->items[i].value, 0, UINT64_MAX, &seeds[count++], &inner)) {
+            bhi_refuse(&complaint, "--seed %.200s: %.600s; see bulkhead judge --help",
+                       args->items[i].value, inner.text);
+            free(seeds);
+            return refused(BH_INVALID_ARGUMENT, &complaint);
+        }
+    }
+    judge->options.device = bhi_args_value(args, BHI_JUDGE_DEVICE);
+    if (judge->options.device && !strcmp(judge->options.device, "any")) {
+        free(seeds); /* each stream would be on another one */
+        bhi_refuse(&complaint, "--device any: all candidates run on one device: name it");
+        return refused(BH_INVALID_ARGUMENT, &complaint);
+    }
+    if (bhi_args_has(args, BHI_JUDGE_VERBOSE)) {
+        judge->options.log = bhi_session_log;
+    }
+    const int exit_status = create(judge, seeds, count);
+    free(seeds);
+    return exit_status;
 }
 
 static int journal_exit_status(enum bhi_judge_journal_result result,
@@ -144,178 +278,40 @@ static int open_journal(struct judge *judge) {
         return BHI_EXIT_READY;
     }
     judge->state = state; /* from now on the journal is to be closed */
-    return journal_exit_status(bhi_judge_journal_open(&judge->journal, state, resume, &complaint),
-                               &complaint);
+    enum bhi_judge_journal_result result =
+        bhi_judge_journal_open(&judge->journal, state, resume, &complaint);
+    if (result == BHI_JOURNAL_OK && judge->journal.header &&
+        !bhi_judge_journal_seeds(&judge->journal, judge->judge, &complaint)) {
+        result = BHI_JOURNAL_ENVIRON;
+    }
+    return journal_exit_status(result, &complaint);
 }
 
-/* Takes the hidden seeds, or makes one. The noise has a seed of its own, which is never shown. */
-static int take_seeds(struct judge *judge) {
-    const struct bhi_args *args = judge->args;
-    uint64_t random[2];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return no_random();
-    }
-    judge->court.noise_seed = random[0];
-    if (judge->state && judge->journal.header) {
-        struct bhi_complaint damage;
-        return bhi_judge_journal_seeds(&judge->journal, &judge->hidden, &judge->hidden_count,
-                                       &damage)
-                   ? BHI_EXIT_READY
-                   : journal_exit_status(BHI_JOURNAL_ENVIRON, &damage);
-    }
-    judge->hidden = calloc(args->item_count + 1, sizeof *judge->hidden);
-    if (!judge->hidden) {
-        return out_of_memory();
-    }
-    for (size_t i = 0; i < args->item_count; i++) {
-        struct bhi_complaint complaint, inner;
-        if (args->items[i].option != BHI_JUDGE_SEED) {
-            continue;
-        }
-        if (!bhi_parse_count(args->items[i].value, 0, UINT64_MAX,
-                             &judge->hidden[judge->hidden_count++], &inner)) {
-            bhi_refuse(&complaint, "--seed %.200s: %.600s; see bulkhead judge --help",
-                       args->items[i].value, inner.text);
-            return refused(BH_INVALID_ARGUMENT, &complaint);
-        }
-    }
-    if (!judge->hidden_count) {
-        judge->hidden[judge->hidden_count++] = random[1];
-    }
-    return BHI_EXIT_READY;
+static void prepare_on_thread(void *argument) {
+    struct judge *judge = argument;
+    judge->status = bh_judge_prepare(judge->judge, &judge->detail);
 }
 
-/* Takes the options that are about times. */
-static int take_timing(struct judge *judge) {
-    static const struct {
-        enum bhi_option_id option;
-        const char *name;
-    } others[] = {{BHI_JUDGE_REPEAT, "--repeat"},
-                  {BHI_JUDGE_WARM, "--warm"},
-                  {BHI_JUDGE_ALL_PROCESSORS, "--all-processors"},
-                  {BHI_JUDGE_GUARD_COST, "--guard-cost"},
-                  {BHI_JUDGE_SLOWER_THAN, "--slower-than"}};
-    const struct bhi_args *args = judge->args;
-    const char *repeat = bhi_args_value(args, BHI_JUDGE_REPEAT);
-    const char *slower = bhi_args_value(args, BHI_JUDGE_SLOWER_THAN);
-    struct bhi_complaint complaint, inner;
-    uint64_t runs = BHI_TIMED_RUNS, bits = 0;
-    judge->timed = bhi_args_has(args, BHI_JUDGE_TIME);
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && !judge->timed; i++) {
-        if (bhi_args_has(args, others[i].option)) {
-            bhi_refuse(&complaint, "%s is of use only with --time; see bulkhead judge --help",
-                       others[i].name);
-            return refused(BH_INVALID_ARGUMENT, &complaint);
-        }
-    }
-    if (repeat &&
-        !bhi_parse_count(repeat, BHI_TIMED_RUNS_LEAST, BHI_TIMED_RUNS_MOST, &runs, &inner)) {
-        bhi_refuse(&complaint, "--repeat %.200s: %.600s; see bulkhead judge --help", repeat,
-                   inner.text);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
-    }
-    judge->timing = (struct bhi_timing_options){
-        .runs = runs,
-        .warm = bhi_args_has(args, BHI_JUDGE_WARM),
-        .all_processors = bhi_args_has(args, BHI_JUDGE_ALL_PROCESSORS),
-        .guard = bhi_args_has(args, BHI_JUDGE_GUARD_COST),
-    };
-    if (!slower) {
-        return BHI_EXIT_READY;
-    }
-    const bool is_number = bhi_dtype_parse(BH_DTYPE_F64, slower, &bits, &inner);
-    memcpy(&judge->timing.slower, &bits, sizeof bits);
-    if (!is_number || !(judge->timing.slower > 0)) {
-        bhi_refuse(&complaint,
-                   "--slower-than %.200s: it must be a number above 0, such as 1.05; see bulkhead "
-                   "judge --help",
-                   slower);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
-    }
-    return BHI_EXIT_READY;
-}
-
-static int read_task(struct judge *judge) {
-    struct bhi_complaint complaint;
-    int error = 0;
-    if (!bhi_task_read(judge->args->operands[0], &judge->task, &error, &complaint)) {
-        return refused(error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, &complaint);
-    }
-    judge->court.task = &judge->task;
-    if (judge->timed && judge->task.reference == BHI_REFERENCE_FILES) {
-        bhi_refuse(&complaint,
-                   "--time: the reference of %.200s is files, which take no time; a kernel or an "
-                   "expression does",
-                   judge->args->operands[0]);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
-    }
-    return BHI_EXIT_READY;
-}
-
-static int make_trials(struct judge *judge) {
-    struct bhi_complaint complaint;
-    return bhi_trials_make(&judge->task, judge->hidden, judge->hidden_count, &judge->court.trials,
-                           &complaint)
-               ? BHI_EXIT_READY
-               : refused(BH_LOAD_FAILED, &complaint);
-}
-
-static int open_context(struct judge *judge) {
-    const char *device = bhi_args_value(judge->args, BHI_JUDGE_DEVICE);
-    bh_context_options options = {.struct_size = sizeof options};
-    if (device && !strcmp(device, "any")) { /* each stream would be on another one */
-        struct bhi_complaint complaint;
-        bhi_refuse(&complaint, "--device any: all candidates run on one device: name it");
-        return refused(BH_INVALID_ARGUMENT, &complaint);
-    }
-    int exit_status = BHI_EXIT_READY;
-    options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
-    judge->court.context = bhi_session_open_with(
-        "judge", bhi_args_has(judge->args, BHI_JUDGE_VERBOSE), &options, &exit_status);
-    if (!judge->court.context) {
-        return exit_status;
-    }
-    judge->court.selector = judge->selector;
-    return bhi_device_choose("judge", judge->court.context, device, judge->selector);
-}
-
-/* Ends the command, because the machine failed or a signal came. */
-static int give_up(const char *what, const struct bhi_judge_outcome *outcome) {
-    bh_detail detail = {.status = outcome->status};
-    if (bhi_interrupt_signal()) {
-        return bhi_interrupt_exit_status();
-    }
-    bhi_format(detail.message, sizeof detail.message, "%.500s", outcome->message);
-    return bhi_session_fail("judge", what, outcome->status, &detail);
-}
-
-struct reference_run {
-    struct judge *judge;
-    struct bhi_judge_outcome outcome;
-    bool good;
-};
-
-static void run_reference_once(void *argument) {
-    struct reference_run *run = argument;
-    run->good = bhi_reference_run(&run->judge->court, &run->outcome);
-}
-
-static int run_reference(struct judge *judge) {
-    struct reference_run run = {.judge = judge, .outcome.status = BH_OK};
+/* Runs the reference. */
+static int prepare(struct judge *judge) {
+    const bh_detail *detail = &judge->detail;
     struct bhi_complaint complaint;
     int exit_status;
-    if (!bhi_task_run("judge", &judge->court.context, run_reference_once, &run, &exit_status)) {
+    (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs with select() */
+    if (!bhi_task_run_all("judge", 1, prepare_on_thread, end, judge, &exit_status)) {
         return exit_status;
     }
-    if (run.good) {
-        return BHI_EXIT_READY;
+    if (judge->status == BH_OK || bhi_interrupt_signal()) {
+        return bhi_interrupt_or(BHI_EXIT_READY);
     }
-    if (bhi_judge_outcome_is_elsewhere(&run.outcome)) {
-        return give_up("the reference", &run.outcome);
+    const bool selector = detail->reason == BH_REASON_SELECTOR ||
+                          detail->reason == BH_REASON_SELECTOR_SEVERAL ||
+                          detail->reason == BH_REASON_NO_SELECTOR;
+    if (!selector && (judge->status == BH_INVALID_ARGUMENT || judge->status == BH_LOAD_FAILED)) {
+        bhi_refuse(&complaint, "%s", detail->message);
+        return refused(detail->cause ? detail->cause : judge->status, &complaint);
     }
-    bhi_refuse(&complaint, "the reference of %.200s cannot judge: %s (%s)",
-               judge->args->operands[0], run.outcome.message, bh_status_name(run.outcome.status));
-    return refused(run.outcome.status, &complaint);
+    return bhi_session_fail("judge", selector ? "--device" : NULL, judge->status, detail);
 }
 
 /* -- candidates ---------------------------------------------------------------------------------
@@ -350,31 +346,62 @@ static int begin_journal(struct judge *judge) {
     if (!judge->state) {
         return BHI_EXIT_READY;
     }
-    const int exit_status =
-        journal_exit_status(bhi_judge_journal_begin(&judge->journal, &judge->court, judge->hidden,
-                                                    judge->hidden_count, &complaint),
-                            &complaint);
-    for (size_t i = 0; exit_status == BHI_EXIT_READY && i < judge->candidate_count; i++) {
+    const int exit_status = journal_exit_status(
+        bhi_judge_journal_begin(&judge->journal, judge->judge, &complaint), &complaint);
+    for (size_t i = 0; exit_status == BHI_EXIT_READY && i < judge->count; i++) {
         if (!judge->candidates[i].file.code) { /* standard input has no file to compare with */
-            bhi_judge_journal_find(&judge->journal, judge->candidates[i].path,
-                                   &judge->candidates[i]);
+            bhi_judge_journal_find(&judge->journal, &judge->candidates[i]);
         }
     }
     return exit_status;
 }
 
-static bool note(void *user, const struct bhi_candidate *candidate) {
-    struct judge *judge = user;
-    show(judge, "judged", ++judge->judged, judge->candidate_count, NULL);
-    return !judge->state || bhi_judge_journal_note(&judge->journal, candidate);
+static bh_judge_candidate given(const struct bhi_candidate *candidate) {
+    const struct bhi_kernel_file *file = &candidate->file;
+    return (bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate),
+                                .name = file->code ? file->path : NULL,
+                                .path = file->code ? NULL : file->path,
+                                .code = file->code,
+                                .size = file->size,
+                                .check_only = true};
 }
 
+/* Takes how a call for a candidate has ended. Returns whether others may follow. */
+static bool take(struct judge *judge, const struct bhi_candidate *candidate, bh_status status,
+                 const bh_detail *detail) {
+    if (status != BH_OK && judge->status == BH_OK) {
+        judge->status = status;
+        judge->detail = *detail;
+        judge->what = candidate->file.path;
+    } else if (status == BH_OK && judge->state &&
+               !bhi_judge_journal_note(&judge->journal, candidate)) {
+        judge->unrecorded = true;
+    }
+    return judge->status == BH_OK && !judge->unrecorded;
+}
+
+/* Judges candidates until there are no more. */
 static void judge_some(void *argument) {
-    bhi_candidates_judge(argument);
-}
-
-static void judge_again(void *argument) {
-    bhi_candidates_judge_again(argument);
+    struct judge *judge = argument;
+    bool more = true;
+    pthread_mutex_lock(&judge->mutex);
+    while (more && judge->next < judge->count && judge->status == BH_OK && !judge->unrecorded) {
+        struct bhi_candidate *candidate = &judge->candidates[judge->next++];
+        const bh_judge_candidate one = given(candidate);
+        bh_detail detail = {0};
+        if (candidate->judged) {
+            continue;
+        }
+        pthread_mutex_unlock(&judge->mutex);
+        candidate->judgement.struct_size = sizeof candidate->judgement;
+        const bh_status status = bh_judge_run(judge->judge, &one, &candidate->judgement, &detail);
+        pthread_mutex_lock(&judge->mutex);
+        if (status == BH_OK) {
+            show(judge, "judged", ++judge->judged, judge->count, NULL);
+        }
+        more = take(judge, candidate, status, &detail);
+    }
+    pthread_mutex_unlock(&judge->mutex);
 }
 
 /* Reads the candidate "-". A file is read each time that it is needed, standard input only once. */
@@ -403,9 +430,9 @@ static int list_candidates(struct judge *judge) {
     if (!judge->candidates) {
         return out_of_memory();
     }
-    judge->candidate_count = count;
+    judge->count = count;
     for (size_t i = 0; i < count; i++) {
-        judge->candidates[i].path = judge->candidates[i].file.path = args->operands[i + 1];
+        judge->candidates[i].file.path = args->operands[i + 1];
         const int exit_status = read_stdin(judge, &judge->candidates[i].file);
         if (exit_status != BHI_EXIT_READY) {
             return exit_status;
@@ -415,113 +442,69 @@ static int list_candidates(struct judge *judge) {
 }
 
 static int judge_all(struct judge *judge) {
-    const size_t count = judge->candidate_count;
-    struct bhi_candidates candidates;
-    int exit_status = BHI_EXIT_READY;
-    bhi_candidates_init(&candidates, &judge->court, judge->candidates, count);
-    candidates.note = note;
-    candidates.user = judge;
+    const size_t count = judge->count, workers = judge->options.parallel;
     for (size_t i = 0; i < count; i++) {
         judge->judged += judge->candidates[i].judged;
     }
     show(judge, "judged", judge->judged, count, NULL);
-    bh_context **const context = &judge->court.context;
-    (void)(bhi_task_run_all("judge", context, judge->workers < count ? judge->workers : count,
-                            judge_some, &candidates, &exit_status) &&
-           bhi_task_run("judge", context, judge_again, &candidates, &exit_status));
-    bhi_candidates_fini(&candidates);
+    const int exit_status = run(judge, workers < count ? workers : count, judge_some);
     wipe(judge);
-    if (exit_status == BHI_EXIT_READY && candidates.failed) {
-        return give_up(candidates.failed->path, &candidates.failed->outcome);
-    }
-    if (exit_status == BHI_EXIT_READY && candidates.stopped) {
-        return journal_exit_status(BHI_JOURNAL_ENVIRON, &judge->journal.complaint);
-    }
     return exit_status;
 }
 
-struct timing_run {
-    struct judge *judge;
-    const char *what; /* the candidate, or "--time" */
-    struct bhi_judge_outcome outcome;
-    bool good, recorded;
-};
-
 static bool to_be_timed(const struct judge *judge, struct bhi_candidate *candidate) {
-    return candidate->verdict == BH_JUDGE_CORRECT &&
-           !bhi_slower_judge_known(&judge->court, &judge->timing, candidate);
+    return candidate->judgement.verdict == BH_JUDGE_CORRECT &&
+           !bhi_slower_judge_known(&judge->judge->court, &judge->judge->timing_options,
+                                   &candidate->judgement);
 }
 
-static bool time_each(struct timing_run *run, struct bhi_timekeeper *timer) {
-    struct judge *judge = run->judge;
+static void time_each(void *argument) {
+    struct judge *judge = argument;
     size_t count = 0, number = 0;
-    for (size_t i = 0; i < judge->candidate_count; i++) {
+    bool more = true;
+    for (size_t i = 0; i < judge->count; i++) {
         count += to_be_timed(judge, &judge->candidates[i]);
     }
-    for (size_t i = 0; i < judge->candidate_count && run->recorded; i++) {
+    for (size_t i = 0; i < judge->count && more; i++) {
         struct bhi_candidate *candidate = &judge->candidates[i];
-        if (!to_be_timed(judge, candidate)) {
-            continue;
+        const bh_judge_candidate one = given(candidate);
+        bh_detail detail = {0};
+        if (to_be_timed(judge, candidate)) {
+            show(judge, "timing", ++number, count, candidate->file.path);
+            const bh_status status =
+                bh_judge_time(judge->judge, &one, &candidate->judgement, &detail);
+            more = take(judge, candidate, status, &detail);
         }
-        run->what = candidate->path;
-        show(judge, "timing", ++number, count, candidate->path);
-        if (!bhi_timekeeper_measure(timer, candidate, &run->outcome)) {
-            return false;
-        }
-        run->recorded = !judge->state || bhi_judge_journal_note(&judge->journal, candidate);
-    }
-    return true;
-}
-
-static void time_on_thread(void *argument) {
-    struct timing_run *run = argument;
-    struct judge *judge = run->judge;
-    struct bhi_timekeeper timer;
-    run->good = bhi_timekeeper_open(&judge->court, &judge->timing, &timer, &run->outcome);
-    if (run->good) {
-        judge->flushed = timer.flush.size;
-        run->good = time_each(run, &timer);
-        bhi_timekeeper_close(&timer);
     }
 }
 
 static int time_all(struct judge *judge) {
-    struct timing_run run = {
-        .judge = judge, .what = "--time", .outcome.status = BH_OK, .recorded = true};
-    int exit_status;
-    if (!judge->timed) {
-        return BHI_EXIT_READY;
-    }
-    const bool ran =
-        bhi_task_run("judge", &judge->court.context, time_on_thread, &run, &exit_status);
+    const int exit_status = judge->options.timed ? run(judge, 1, time_each) : BHI_EXIT_READY;
     wipe(judge);
-    if (!ran) {
-        return exit_status;
-    }
-    if (!run.recorded) {
-        return journal_exit_status(BHI_JOURNAL_ENVIRON, &judge->journal.complaint);
-    }
-    return run.good ? BHI_EXIT_READY : give_up(run.what, &run.outcome);
+    return exit_status;
 }
 
 static int report(const struct judge *judge) {
     struct bhi_judge_report report = {
-        .task = &judge->task,
+        .task = &judge->judge->task,
         .task_path = judge->args->operands[0],
-        .hidden_seeds = judge->hidden,
-        .hidden_count = judge->hidden_count,
+        .hidden_seeds = judge->judge->seeds,
+        .hidden_count = judge->judge->seed_count,
         .candidates = judge->candidates,
-        .count = judge->candidate_count,
-        .timed = judge->timed,
-        .flushed = judge->flushed,
-        .device = judge->court.device,
-        .workers = judge->workers,
+        .count = judge->count,
+        .timed = judge->options.timed,
+        .device = bh_judge_device(judge->judge),
+        .workers = judge->options.parallel,
     };
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
     struct bhi_complaint complaint;
     int exit_status;
     for (size_t i = 0; i < report.count; i++) {
-        report.correct += report.candidates[i].verdict == BH_JUDGE_CORRECT;
+        const bh_judgement *judgement = &report.candidates[i].judgement;
+        report.correct += judgement->verdict == BH_JUDGE_CORRECT;
+        if (judgement->flushed_bytes > report.flushed) {
+            report.flushed = judgement->flushed_bytes;
+        }
     }
     exit_status = report.correct == report.count ? BHI_EXIT_READY : BHI_EXIT_POISONED;
     if (html && !bhi_judge_html(&report, html, &complaint)) {
@@ -546,34 +529,29 @@ static int work(const struct bhi_args *args) {
         return out_of_memory();
     }
     judge->args = args;
+    judge->options.struct_size = sizeof judge->options;
+    pthread_mutex_init(&judge->mutex, NULL);
     judge->terminal = isatty(STDERR_FILENO) == 1;
     (void)((exit_status = take_timing(judge)) != BHI_EXIT_READY ||
            (exit_status = take_workers(judge)) != BHI_EXIT_READY ||
            (exit_status = check_html(judge)) != BHI_EXIT_READY ||
-           (exit_status = read_task(judge)) != BHI_EXIT_READY ||
+           (exit_status = open_judge(judge)) != BHI_EXIT_READY ||
            (exit_status = list_candidates(judge)) != BHI_EXIT_READY ||
            (exit_status = open_journal(judge)) != BHI_EXIT_READY ||
-           (exit_status = take_seeds(judge)) != BHI_EXIT_READY ||
-           (exit_status = make_trials(judge)) != BHI_EXIT_READY ||
-           (exit_status = open_context(judge)) != BHI_EXIT_READY ||
-           (exit_status = run_reference(judge)) != BHI_EXIT_READY ||
+           (exit_status = prepare(judge)) != BHI_EXIT_READY ||
            (exit_status = begin_journal(judge)) != BHI_EXIT_READY ||
            (exit_status = judge_all(judge)) != BHI_EXIT_READY ||
            (exit_status = time_all(judge)) != BHI_EXIT_READY ||
            (exit_status = report(judge)) != BHI_EXIT_READY);
     bhi_complain_cancelled("judge", exit_status, judge->state ? "; --resume continues" : "");
-    (void)bh_context_destroy(judge->court.context);
     if (judge->state) {
         bhi_judge_journal_close(&judge->journal);
     }
-    bhi_trials_free(&judge->task, &judge->court.trials);
-    bhi_task_free(&judge->task);
-    free(judge->hidden);
-    for (size_t i = 0; i < judge->candidate_count; i++) {
-        bhi_candidate_free(&judge->candidates[i]);
-    }
+    bh_judge_destroy(judge->judge);
+    pthread_mutex_destroy(&judge->mutex);
     free(judge->candidates);
     free(judge->input);
+    free(judge->task);
     free(judge);
     return exit_status;
 }

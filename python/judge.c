@@ -79,14 +79,18 @@ static bool take_seeds(PyObject *list, uint64_t **out, size_t *out_count) {
 
 static PyObject *judge_seeds(PyObject *object, PyObject *unused) {
     struct judge *self = (struct judge *)object;
-    uint64_t seeds[16];
     size_t count = 0;
     (void)unused;
     if (!enter(self)) {
         return NULL;
     }
-    (void)!bh_judge_seeds(self->judge, seeds, 16, &count);
+    (void)!bh_judge_seeds(self->judge, NULL, 0, &count);
+    uint64_t *seeds = calloc(count + 1, sizeof *seeds);
+    (void)!bh_judge_seeds(self->judge, seeds, seeds ? count : 0, &count);
     leave(self);
+    if (!seeds) {
+        return PyErr_NoMemory();
+    }
     PyObject *tuple = PyTuple_New((Py_ssize_t)count);
     for (size_t i = 0; tuple && i < count; i++) {
         PyObject *seed = PyLong_FromUnsignedLongLong(seeds[i]);
@@ -94,6 +98,7 @@ static PyObject *judge_seeds(PyObject *object, PyObject *unused) {
             Py_CLEAR(tuple);
         }
     }
+    free(seeds);
     return tuple;
 }
 

@@ -21,7 +21,7 @@ void bhi_kernel_file_name(const char *path, char out[64]) {
 }
 
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
-    const bool is_stdin = !strcmp(file->path, "-");
+    const char *name = file->name ? file->name : file->path;
     enum bhi_language language =
         file->code ? bhi_language_of_foreign(file->code, file->size) : BHI_LANGUAGE_UNKNOWN;
     if (!language && file->code && bhi_language_is_spirv(file->code, file->size)) {
@@ -31,13 +31,13 @@ enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file) {
         language = file->language;
     }
     if (!language) {
-        language = bhi_language_of_name(file->path);
+        language = bhi_language_of_name(name);
     }
     if (!language && file->code) {
         language = bhi_language_of_code(file->code, file->size);
     }
     if (!language) {
-        language = is_stdin ? BHI_LANGUAGE_GLSL : BHI_LANGUAGE_SPIRV;
+        language = !strcmp(name, "-") ? BHI_LANGUAGE_GLSL : BHI_LANGUAGE_SPIRV;
     }
     return language;
 }

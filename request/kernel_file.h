@@ -8,6 +8,7 @@
 /* What is needed to make a kernel. */
 struct bhi_kernel_file {
     const char *path; /* "-" is standard input */
+    const char *name; /* what it is called, with the ending that says its language; NULL: |path| */
     const void *code;
     size_t size;
     enum bhi_language language; /* as given; UNKNOWN: not given */
@@ -17,7 +18,7 @@ struct bhi_kernel_file {
 
 /* Writes the file's name without folder and ending, which is the kernel's name in verdicts. */
 void bhi_kernel_file_name(const char *path, char out[64]);
-/* Returns the language that was given; else the one of the file's name; else the one of its
+/* Returns the language that was given; else the one of the name; else the one of its
  * content, if |code| is there. If that does not decide: GLSL for standard input, SPIR-V for a
  * file. */
 enum bhi_language bhi_kernel_file_language(const struct bhi_kernel_file *file);

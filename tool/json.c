@@ -1,6 +1,7 @@
 #include "tool/json.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "tool/ending.h"
 #include "tool/text.h"
@@ -40,6 +41,35 @@ void bhi_json_why(json_t *object, bh_reason reason, bh_subject subject, const ch
                             ? json_null()
                             : json_pack("{s:s,s:o}", "kind", bh_subject_name(subject), "name",
                                         bhi_json_text(name)));
+}
+
+/* The number from 1 with that name; 0: there is none. */
+static unsigned find_name(const char *name, const char *(*name_of)(unsigned)) {
+    for (unsigned i = 1; name && strcmp(name_of(i), "UNKNOWN") != 0; i++) {
+        if (!strcmp(name_of(i), name)) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static const char *reason_name(unsigned reason) {
+    return bh_reason_name((bh_reason)reason);
+}
+
+static const char *subject_name(unsigned subject) {
+    return bh_subject_name((bh_subject)subject);
+}
+
+void bhi_json_take_why(const json_t *object, bh_reason *out_reason, bh_subject *out_subject,
+                       char *out_name, size_t capacity) {
+    const json_t *subject = json_object_get(object, "subject");
+    const char *name = json_string_value(json_object_get(subject, "name"));
+    *out_reason =
+        (bh_reason)find_name(json_string_value(json_object_get(object, "reason")), reason_name);
+    *out_subject =
+        (bh_subject)find_name(json_string_value(json_object_get(subject, "kind")), subject_name);
+    snprintf(out_name, capacity, "%s", name ? name : "");
 }
 
 void bhi_json_print(json_t *value) {

@@ -18,6 +18,9 @@ json_t *bhi_json_ms(uint64_t ns);
 json_t *bhi_json_blame(bh_blame blame);
 /* Sets the keys reason, a name or null, and subject, {kind, name} or null. */
 void bhi_json_why(json_t *object, bh_reason reason, bh_subject subject, const char *name);
+/* Takes what that has set; a name that is not known is none. */
+void bhi_json_take_why(const json_t *object, bh_reason *out_reason, bh_subject *out_subject,
+                       char *out_name, size_t capacity);
 /* Prints |value| and a line end. Frees |value|. */
 void bhi_json_print(json_t *value);
 

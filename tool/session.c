@@ -13,7 +13,7 @@
 
 enum { DESCRIPTORS = 256 }; /* enough for a few streams and their buffers */
 
-static void log_line(bh_log_level level, const char *line, void *user) {
+void bhi_session_log(bh_log_level level, const char *line, void *user) {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
     char clean[1024];
     (void)user;
@@ -37,7 +37,7 @@ bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_
     bh_detail detail = {0};
     (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs with select() */
     if (verbose) {
-        options->log = log_line;
+        options->log = bhi_session_log;
     } else if (options->cache_dir) {
         options->log = cache_line;
     }

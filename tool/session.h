@@ -15,6 +15,9 @@ bh_context *bhi_session_open(const char *command, bool verbose, const char *cach
 bh_context *bhi_session_open_with(const char *command, bool verbose, bh_context_options *options,
                                   int *out_exit);
 
+/* The log of --verbose: a line on standard error. */
+void bhi_session_log(bh_log_level level, const char *line, void *user);
+
 /* Returns true if the library's message already says what to do. Then the advice of the status is
  * not printed. |detail| may be NULL, or have no more than a verdict says. */
 bool bhi_session_advises(const bh_detail *detail);

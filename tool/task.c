@@ -44,7 +44,7 @@ static bool refuse_threads(const char *command, int error, int *out_exit) {
     return false;
 }
 
-bool bhi_task_run_all(const char *command, bh_context **context, size_t count, void (*call)(void *),
+bool bhi_task_run_all(const char *command, size_t count, void (*call)(void *), void (*end)(void *),
                       void *argument, int *out_exit) {
     struct task task = {call, argument};
     pthread_t *threads = calloc(count, sizeof *threads);
@@ -63,20 +63,40 @@ bool bhi_task_run_all(const char *command, bh_context **context, size_t count, v
     }
     const bool good = ended == started;
     if (!good) {
-        bh_context_destroy(*context);
+        end(argument);
         *out_exit = bhi_interrupt_exit_status();
     }
     for (; ended < started; ended++) {
         (void)pthread_join(threads[ended], NULL);
     }
     free(threads);
-    if (!good) {
-        *context = NULL;
-    }
     return good;
+}
+
+/* A task that uses a context. */
+struct session {
+    struct task task;
+    bh_context *context;
+    bool ended;
+};
+
+static void run_session(void *argument) {
+    const struct session *session = argument;
+    session->task.call(session->task.argument);
+}
+
+static void end_session(void *argument) {
+    struct session *session = argument;
+    (void)bh_context_destroy(session->context);
+    session->ended = true;
 }
 
 bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *), void *argument,
                   int *out_exit) {
-    return bhi_task_run_all(command, context, 1, call, argument, out_exit);
+    struct session session = {.task = {call, argument}, .context = *context};
+    const bool good = bhi_task_run_all(command, 1, run_session, end_session, &session, out_exit);
+    if (session.ended) {
+        *context = NULL;
+    }
+    return good;
 }

@@ -13,9 +13,8 @@
 bool bhi_task_run(const char *command, bh_context **context, void (*call)(void *), void *argument,
                   int *out_exit);
 /* The same on |count| threads, or fewer if no more can be started; returns when each |call| has
- * returned. After a signal the calls may use the destroyed context until they return: its functions
- * return BH_CLOSED. */
-bool bhi_task_run_all(const char *command, bh_context **context, size_t count, void (*call)(void *),
+ * returned. What a signal does is |end|, with |argument|: it makes them return. */
+bool bhi_task_run_all(const char *command, size_t count, void (*call)(void *), void (*end)(void *),
                       void *argument, int *out_exit);
 /* Waits for |thread| to end and joins it. Returns false if a signal came first. */
 bool bhi_task_await(pthread_t thread);

@@ -29,10 +29,10 @@ extern "C" {
 #define BH_JUDGE_SIZES 64
 
 /* A task, its inputs, and what its reference has computed. Threads may share one: calls of
- * bh_judge_prepare and bh_judge_run take turns, in no certain order, and block until their turn.
- * All other functions but bh_judge_destroy are for any thread at any time, and wait for no turn. To
- * judge at the same time, give each thread a judge of its own; timed runs disturb each other then.
- */
+ * bh_judge_prepare, bh_judge_run and bh_judge_time take turns, in no certain order, and block until
+ * their turn; bh_judge_options.parallel says how many candidates are checked at the same time.
+ * Nothing else runs while one is timed. All other functions but bh_judge_destroy are for any thread
+ * at any time, and wait for no turn. */
 typedef struct bh_judge bh_judge;
 
 /* How to create a judge. Give either |task_path| or
@@ -44,10 +44,13 @@ typedef struct bh_judge_options {
     const char *task_text; /* the content of a task file, NUL-terminated; NULL (default): none */
     const char *folder;    /* what the files that |task_text| names are relative to; NULL
                               (default): the current folder */
+    const char *task_name; /* what messages call the task; NULL (default): its path, or "task" */
     const char *device;    /* selector of the device for all runs, such as "nvidia:1"; NULL
                               (default): the default device. Not "any" */
     const uint64_t *seeds; /* hidden seeds: inputs besides those of the task's seeds */
-    size_t seed_count;     /* of |seeds|; at most 16; 0 (default): one random seed */
+    size_t seed_count;     /* of |seeds|; 0 (default): one random seed */
+    uint32_t parallel;     /* candidates that threads check at the same time, each in a worker of
+                              its own; at most 64; 0 (default): one */
     bh_log_callback log;   /* receives the log of the judge's context; NULL (default): dropped */
     void *log_user;        /* passed to |log| */
     bool timed;            /* times candidates that are CORRECT beside the reference, which must be
@@ -95,6 +98,8 @@ typedef struct bh_judge_candidate {
     size_t size;          /* of |code|; at most 64 MiB. 0: source text up to its NUL */
     bh_language language; /* of the file or |code|; default: by the name's ending, else by the
                                    first bytes; else GLSL */
+    bool check_only;      /* bh_judge_run does not time it; bh_judge_time does, such as when all
+                             candidates are checked; default false */
 } bh_judge_candidate;
 
 /* What became of a candidate. */
@@ -151,9 +156,12 @@ typedef struct bh_judgement {
     size_t struct_size;       /* sizeof(bh_judgement) */
     bh_judge_verdict verdict; /* which of the fields below are set */
     bh_status status;         /* FAILED: why; otherwise BH_OK */
+    bh_reason reason;         /* FAILED: why exactly; BH_REASON_NONE: nothing more is known */
+    bh_subject subject;       /* FAILED: of what kind the thing is that |subject_name| names */
     bh_blame blame;      /* FAILED: how certain it is that the kernel is the cause. Where that is in
-                           doubt it was tried three times */
-    bool deterministic;  /* CORRECT: two runs with the same inputs left the same bytes */
+                           doubt it is tried again, up to three times, while nothing else runs */
+    bool deterministic;  /* CORRECT, SLOWER: two runs with the same inputs left the same bytes */
+    bool hashed;         /* |content| is known: there was code, also if it is no kernel */
     bool located;        /* |size_text|, |seed| and |hidden| are those of the run that ended it */
     bool hidden;         /* |seed| is a hidden one */
     uint64_t seed;       /* of that run */
@@ -169,6 +177,8 @@ typedef struct bh_judgement {
     char got[64];                  /* WRONG: the same */
     char name[64];                 /* of the candidate: its file without folder and ending */
     char size_text[256];           /* of that run: "n=64, m=3"; "the only size" without names */
+    char subject_name[64];         /* FAILED: such as a binding's; empty if it has none */
+    uint8_t content[32];           /* a hash of the code: the same code has the same hash */
     char message[640];             /* what went wrong, in one line; empty if nothing did */
     uint64_t flushed_bytes;        /* that were written before each timed run; 0: none */
     uint64_t timing_count;         /* elements of |timings|; 0: it was not timed */
@@ -180,7 +190,8 @@ typedef struct bh_judgement {
 /* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until
  * candidates of other threads have had their turn, then until all runs have ended: each has the
  * task's deadline, and so has its compilation; bh_judge_cancel ends both early. Not in a completion
- * callback.
+ * callback. Where another candidate may have ended it, it is judged again when the others that run
+ * have ended, and alone. With bh_judge_options.timed one that is CORRECT is also timed, alone.
  *
  * Returns BH_OK if the candidate was judged, whatever came of it. A file that cannot be read, a
  * source that does not compile, bindings that are not the task's, a crash and a deadline are
@@ -191,10 +202,23 @@ typedef struct bh_judgement {
 BH_API BH_MUST_USE bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candidate,
                                           bh_judgement *out_judgement, bh_detail *detail);
 
+/* Times a candidate that bh_judge_run has found CORRECT, if the judge is a timed one. *judgement is
+ * what that call gave, maybe in another process. It gets other times, and becomes TIMING_FORGED,
+ * SLOWER, WRONG or FAILED if the candidate is that now; if the code is no longer what was checked,
+ * it is FAILED with LOAD_FAILED. One that is not CORRECT stays as it is. Thread: any. Blocks as
+ * bh_judge_run does; nothing else runs meanwhile. Returns the same as that; after a failure
+ * *judgement stays as it was.
+ *   BH_INVALID_ARGUMENT  also if bh_judge_options.timed is false */
+BH_API BH_MUST_USE bh_status bh_judge_time(bh_judge *judge, const bh_judge_candidate *candidate,
+                                           bh_judgement *judgement, bh_detail *detail);
+
 /* Returns the hidden seeds, so that the judging can be repeated: those of the options, or the
  * random one. Writes the first |capacity|; *out_count is how many there are. Does not block. */
 BH_API BH_MUST_USE bh_status bh_judge_seeds(bh_judge *judge, uint64_t *out_seeds, size_t capacity,
                                             size_t *out_count);
+/* Returns the selector of the device on which the reference has run, "" before. It lives as long as
+ * the judge. */
+BH_API const char *bh_judge_device(bh_judge *judge);
 /* Returns the name of the task, "" if it has none. It lives as long as the judge. */
 BH_API const char *bh_judge_name(bh_judge *judge);
 /* Returns whether each run of a size has the same inputs, because all are files, or made by

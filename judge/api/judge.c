@@ -1,5 +1,5 @@
-/* The life of a judge. A call enters, waits for its turn, and leaves. bh_judge_cancel destroys the
- * context under the calls that run: that ends whatever they wait for. */
+/* A bh_judge. A call enters, waits for its turn, and leaves. bh_judge_cancel destroys the context
+ * under the calls that run: that ends whatever they wait for. */
 #include "judge/api/judge.h"
 
 #include <errno.h>
@@ -10,18 +10,29 @@
 #include <unistd.h>
 
 #include "base/detail.h"
+#include "judge/check/reference.h"
+#include "judge/time/slower.h"
 #include "supervisor/context/layout.h"
+
+_Static_assert(BH_JUDGE_RANK == BHI_TASK_RANK, "a judgement has room for each index of an element");
+_Static_assert(BH_JUDGE_SIZES == BHI_TASK_SIZES, "a judgement has room for the times of each size");
+_Static_assert(sizeof((bh_judgement *)0)->expected >= BHI_ELEMENT_TEXT, "an element's text fits");
+_Static_assert(sizeof((bh_judgement *)0)->content == BHI_CONTENT_HASH, "a hash fits");
+_Static_assert(sizeof((bh_judgement *)0)->size_text == BHI_SIZE_TEXT, "a size's text fits");
+
+enum { MAGIC = 0x4A756467, MAX_CODE = 64 << 20, MOST_PARALLEL = 64 };
 
 /* -- calls --------------------------------------------------------------------------------------
  */
 
 static bool is_judge(const bh_judge *judge) {
-    return judge && judge->magic == BHI_JUDGE_MAGIC;
+    return judge && judge->magic == MAGIC;
 }
 
-bh_status bhi_judge_enter(bh_judge *judge, const char *call, bh_detail *detail) {
+/* Begins a call. BH_OK: leave() ends it. */
+static bh_status enter(bh_judge *judge, const char *call, bh_detail *detail) {
     if (!is_judge(judge)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: judge: NULL, or destroyed", call);
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "judge");
     }
     if (judge->pid != getpid()) {
         return bhi_fail(detail, BH_FORKED, 0, "%s: the judge belongs to the parent process", call);
@@ -33,82 +44,106 @@ bh_status bhi_judge_enter(bh_judge *judge, const char *call, bh_detail *detail) 
     return cancelled ? BHI_FAIL(detail, call, BH_REASON_CANCELLED) : BH_OK;
 }
 
-void bhi_judge_leave(bh_judge *judge) {
+static void leave(bh_judge *judge) {
     pthread_mutex_lock(&judge->lock);
-    if (!--judge->users) {
-        pthread_cond_broadcast(&judge->idle);
-    }
+    judge->users--;
+    pthread_cond_broadcast(&judge->changed);
     pthread_mutex_unlock(&judge->lock);
 }
 
-void bhi_judge_begin_turn(bh_judge *judge) {
-    pthread_mutex_lock(&judge->turn);
-    judge->before = uselocale(judge->c);
+/* A turn, in which a call uses the court, and numbers have a point, whatever the program's locale
+ * has. */
+struct turn {
+    unsigned slots; /* that it takes of the judge's */
+    locale_t before;
+};
+
+/* |alone|: nothing else runs meanwhile. Who waits for that has it before those that do not. */
+static struct turn begin_turn(bh_judge *judge, bool alone) {
+    const unsigned slots = alone ? judge->parallel : 1;
+    pthread_mutex_lock(&judge->lock);
+    judge->waiting += alone;
+    while (judge->taken + slots > judge->parallel || (!alone && judge->waiting)) {
+        pthread_cond_wait(&judge->changed, &judge->lock);
+    }
+    judge->waiting -= alone;
+    judge->taken += slots;
+    pthread_mutex_unlock(&judge->lock);
+    return (struct turn){slots, uselocale(judge->c)};
 }
 
-void bhi_judge_end_turn(bh_judge *judge) {
-    (void)uselocale(judge->before);
-    pthread_mutex_unlock(&judge->turn);
+static void end_turn(bh_judge *judge, struct turn turn) {
+    (void)uselocale(turn.before);
+    pthread_mutex_lock(&judge->lock);
+    judge->taken -= turn.slots;
+    pthread_cond_broadcast(&judge->changed);
+    pthread_mutex_unlock(&judge->lock);
 }
 
-bool bhi_judge_is_cancelled(bh_judge *judge) {
+/* After a cancel each step fails in some way of its own. */
+static bh_status cancelled_or(bh_judge *judge, const char *call, bh_status status,
+                              bh_detail *detail) {
     pthread_mutex_lock(&judge->lock);
     const bool cancelled = judge->cancelled;
     pthread_mutex_unlock(&judge->lock);
-    return cancelled;
-}
-
-bool bhi_judge_put_context(bh_judge *judge, bh_context *context) {
-    pthread_mutex_lock(&judge->lock);
-    const bool cancelled = judge->cancelled;
-    if (!cancelled) {
-        judge->court.context = context;
-    }
-    pthread_mutex_unlock(&judge->lock);
-    if (cancelled) {
-        (void)bh_context_destroy(context);
-    }
-    return !cancelled;
+    return cancelled ? BHI_FAIL(detail, call, BH_REASON_CANCELLED) : status;
 }
 
 /* -- create -------------------------------------------------------------------------------------
  */
 
-static bh_status refuse(bh_detail *detail, const char *why) {
-    return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_judge_create: options.%s", why);
+static bh_status refuse(bh_detail *detail, const char *option, const char *why) {
+    return BHI_FAIL(detail, "bh_judge_create", BH_REASON_ARGUMENT, option, .text = why);
 }
 
 static bh_status check_timing(const bh_judge_options *options, bh_detail *detail) {
     if (!options->timed && (options->warm || options->all_processors || options->guard_cost ||
                             options->slower_than != 0)) {
-        return refuse(detail, options->warm             ? "warm: it needs timed"
-                              : options->all_processors ? "all_processors: it needs timed"
-                              : options->guard_cost     ? "guard_cost: it needs timed"
-                                                        : "slower_than: it needs timed");
+        return refuse(detail,
+                      options->warm             ? "options.warm"
+                      : options->all_processors ? "options.all_processors"
+                      : options->guard_cost     ? "options.guard_cost"
+                                                : "options.slower_than",
+                      "needs timed");
     }
     if (options->timed_runs < BHI_TIMED_RUNS_LEAST || options->timed_runs > BHI_TIMED_RUNS_MOST) {
-        return refuse(detail, "timed_runs: from 5 to 100000 are possible");
+        return refuse(detail, "options.timed_runs", "must be from 5 to 100000");
     }
     return options->slower_than >= 0
                ? BH_OK
-               : refuse(detail, "slower_than: it must be a number above 0, such as 1.05");
+               : refuse(detail, "options.slower_than", "must be a number above 0, such as 1.05");
 }
 
 static bh_status check(const bh_judge_options *options, bh_detail *detail) {
     if (!options->task_path == !options->task_text) {
-        return refuse(detail, options->task_path ? "task_text: there is a task_path, too"
-                                                 : "task_path: NULL, and so is task_text");
+        return options->task_path
+                   ? refuse(detail, "options.task_text", "excludes task_path")
+                   : BHI_FAIL(detail, "bh_judge_create", BH_REASON_NULL, "options.task_path");
     }
     if (options->folder && !options->task_text) {
-        return refuse(detail, "folder: it is for task_text alone");
+        return refuse(detail, "options.folder", "needs task_text");
     }
     if (options->device && (!*options->device || !strcmp(options->device, "any"))) {
-        return refuse(detail, "device: all candidates run on one device: name it, or give NULL");
+        return refuse(detail, "options.device", "must name one device: all candidates run on it");
     }
-    if (options->seed_count > BHI_JUDGE_SEEDS || (options->seed_count && !options->seeds)) {
-        return refuse(detail, "seeds: NULL, or more than 16");
+    if (options->seed_count && !options->seeds) {
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_NULL, "options.seeds");
+    }
+    if (options->parallel > MOST_PARALLEL) {
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_OVER, "options.parallel",
+                        .value = options->parallel, .limit = MOST_PARALLEL);
     }
     return check_timing(options, detail);
+}
+
+bool bhi_judge_seed(bh_judge *judge, const uint64_t *seeds, size_t count) {
+    free(judge->seeds);
+    judge->seeds = calloc(count + 1, sizeof *judge->seeds);
+    judge->seed_count = judge->seeds ? count : 0;
+    for (size_t i = 0; i < judge->seed_count; i++) {
+        judge->seeds[i] = seeds[i];
+    }
+    return judge->seeds;
 }
 
 /* The noise has a seed of its own, which is never shown. */
@@ -119,35 +154,35 @@ static bh_status take_seeds(bh_judge *judge, const bh_judge_options *options, bh
                         strerror(errno));
     }
     judge->court.noise_seed = random[0];
-    judge->seeds[0] = random[1];
-    judge->seed_count = 1;
-    if (options->seed_count) {
-        memcpy(judge->seeds, options->seeds, options->seed_count * sizeof judge->seeds[0]);
-        judge->seed_count = options->seed_count;
-    }
-    return BH_OK;
+    return bhi_judge_seed(judge, options->seed_count ? options->seeds : &random[1],
+                          options->seed_count ? options->seed_count : 1)
+               ? BH_OK
+               : BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
 }
 
-static bh_status read_task(bh_judge *judge, const bh_judge_options *options, bh_detail *detail) {
+static bh_status read_task(bh_judge *judge, const bh_judge_options *options, const char *path,
+                           bh_detail *detail) {
     struct bhi_complaint complaint;
     int error = 0;
     const bool good = options->task_text
                           ? bhi_task_parse(judge->place, options->folder ? options->folder : "",
                                            options->task_text, &judge->task, &complaint)
-                          : bhi_task_read(judge->place, &judge->task, &error, &complaint);
+                          : bhi_task_read(path, &judge->task, &error, &complaint);
     judge->court.task = &judge->task;
     if (!good) {
         return bhi_fail(detail, error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, error, "%.500s",
                         complaint.text);
     }
     return judge->timed && judge->task.reference == BHI_REFERENCE_FILES
-               ? refuse(detail, "timed: the reference of the task is files, which take no time; a "
-                                "kernel or an expression does")
+               ? refuse(detail, "options.timed",
+                        "needs a reference that takes time: a kernel or an expression, not files")
                : BH_OK;
 }
 
 static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detail *detail) {
-    const char *path = options->task_path;
+    /* "-" is a file of this name: standard input is the program's. */
+    const char *path =
+        options->task_path && !strcmp(options->task_path, "-") ? "./-" : options->task_path;
     judge->log = options->log;
     judge->log_user = options->log_user;
     judge->timed = options->timed;
@@ -159,14 +194,13 @@ static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detai
         .slower = options->slower_than,
     };
     judge->court.selector = judge->selector;
-    /* "-" is a file of this name: standard input is the program's. */
-    judge->place = strdup(!path ? "task" : strcmp(path, "-") != 0 ? path : "./-");
+    judge->place = strdup(options->task_name ? options->task_name : path ? path : "task");
     judge->device = options->device ? strdup(options->device) : NULL;
     if (!judge->place || (options->device && !judge->device)) {
         return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
     const bh_status status = take_seeds(judge, options, detail);
-    return status == BH_OK ? read_task(judge, options, detail) : status;
+    return status == BH_OK ? read_task(judge, options, path, detail) : status;
 }
 
 static void free_judge(bh_judge *judge) {
@@ -176,11 +210,11 @@ static void free_judge(bh_judge *judge) {
     bhi_trials_free(&judge->task, &judge->court.trials);
     bhi_task_free(&judge->task);
     bh_buffer_release(judge->pin);
+    free(judge->seeds);
     free(judge->place);
     free(judge->device);
     pthread_mutex_destroy(&judge->lock);
-    pthread_mutex_destroy(&judge->turn);
-    pthread_cond_destroy(&judge->idle);
+    pthread_cond_destroy(&judge->changed);
     if (judge->c) {
         freelocale(judge->c);
     }
@@ -209,16 +243,16 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     if (!judge) {
         return BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
-    judge->magic = BHI_JUDGE_MAGIC;
+    judge->magic = MAGIC;
     judge->pid = getpid();
+    judge->parallel = ours.parallel ? ours.parallel : 1;
     pthread_mutex_init(&judge->lock, NULL);
-    pthread_mutex_init(&judge->turn, NULL);
-    pthread_cond_init(&judge->idle, NULL);
+    pthread_cond_init(&judge->changed, NULL);
     judge->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (judge->c) {
-        bhi_judge_begin_turn(judge);
+        const struct turn turn = begin_turn(judge, true);
         status = fill(judge, &ours, detail);
-        bhi_judge_end_turn(judge);
+        end_turn(judge, turn);
     } else {
         status = BHI_FAIL(detail, "bh_judge_create", BH_REASON_MEMORY);
     }
@@ -226,6 +260,250 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
         *out_judge = judge;
     } else {
         free_judge(judge);
+    }
+    return status;
+}
+
+/* -- before the first candidate -----------------------------------------------------------------
+ */
+
+/* Gives the judge its context, unless it has been cancelled: then the context is destroyed. */
+static bh_status put_context(bh_judge *judge, bh_context *context) {
+    pthread_mutex_lock(&judge->lock);
+    const bool cancelled = judge->cancelled;
+    judge->court.context = cancelled ? NULL : context;
+    pthread_mutex_unlock(&judge->lock);
+    if (cancelled) {
+        (void)bh_context_destroy(context);
+    }
+    return cancelled ? BH_CANCELLED : BH_OK;
+}
+
+static bh_status open_context(bh_judge *judge, bh_detail *detail) {
+    bh_context *context;
+    bh_context_options options = {.struct_size = sizeof options};
+    if (judge->court.context) {
+        return BH_OK;
+    }
+    options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
+    options.log = judge->log;
+    options.log_user = judge->log_user;
+    bh_status status = bh_context_create(&options, &context, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    status = bh_buffer_create(context, 4, &judge->pin, detail);
+    if (status != BH_OK) {
+        (void)bh_context_destroy(context);
+        return status;
+    }
+    return put_context(judge, context);
+}
+
+static bh_status find_device(bh_judge *judge, bh_detail *detail) {
+    return judge->device && !judge->selector[0]
+               ? bhi_device_find(judge->court.context, judge->device, judge->selector, detail)
+               : BH_OK;
+}
+
+static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
+    struct bhi_complaint complaint;
+    bhi_trials_free(&judge->task, &judge->court.trials); /* of an attempt that failed */
+    return bhi_trials_make(&judge->task, judge->seeds, judge->seed_count, &judge->court.trials,
+                           &complaint)
+               ? BH_OK
+               : bhi_fail(detail, BH_LOAD_FAILED, 0, "%.500s", complaint.text);
+}
+
+static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    if (bhi_reference_run(&judge->court, &outcome)) {
+        return BH_OK;
+    }
+    if (bhi_judge_outcome_is_elsewhere(&outcome)) {
+        return bhi_fail(detail, outcome.status, 0, "the reference: %.480s", outcome.message);
+    }
+    bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "the reference of %.150s cannot judge: %.280s (%s)",
+             judge->place, outcome.message, bh_status_name(outcome.status));
+    if (detail) {
+        detail->cause = outcome.status;
+    }
+    return BH_INVALID_ARGUMENT;
+}
+
+static bh_status prepare(bh_judge *judge, const char *call, bh_detail *detail) {
+    bh_status status = BH_OK;
+    pthread_mutex_lock(&judge->lock);
+    const bool ready = judge->ready;
+    pthread_mutex_unlock(&judge->lock);
+    if (!ready) {
+        const struct turn turn = begin_turn(judge, true);
+        if (!judge->ready) {
+            (void)((status = make_trials(judge, detail)) != BH_OK ||
+                   (status = open_context(judge, detail)) != BH_OK ||
+                   (status = find_device(judge, detail)) != BH_OK ||
+                   (status = run_reference(judge, detail)) != BH_OK);
+        }
+        pthread_mutex_lock(&judge->lock);
+        judge->ready |= status == BH_OK;
+        pthread_mutex_unlock(&judge->lock);
+        end_turn(judge, turn);
+    }
+    return cancelled_or(judge, call, status, detail);
+}
+
+BH_API bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail) {
+    bh_status status = enter(judge, "bh_judge_prepare", detail);
+    if (status == BH_OK) {
+        status = prepare(judge, "bh_judge_prepare", detail);
+        leave(judge);
+    }
+    return status;
+}
+
+/* -- one candidate ------------------------------------------------------------------------------
+ */
+
+/* Takes what a caller gives. |out|->code is owned, with a NUL behind it; NULL: the file is read. */
+static bh_status take_code(const bh_judge_candidate *given, const char *call,
+                           struct bhi_kernel_file *out, bh_detail *detail) {
+    char *copy;
+    out->size = given->size ? given->size : strnlen(given->code, MAX_CODE + 1u);
+    if (!out->size || out->size > MAX_CODE) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "candidate.size",
+                        .text = "must be from 1 byte to 64 MiB");
+    }
+    if (!(copy = malloc(out->size + 1))) {
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
+    }
+    memcpy(copy, given->code, out->size);
+    copy[out->size] = '\0';
+    out->code = copy;
+    return BH_OK;
+}
+
+static bh_status take_file(const bh_judge_candidate *given, const char *call,
+                           struct bhi_kernel_file *out, bh_detail *detail) {
+    if (!given->path == !given->code) {
+        return given->path ? BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "candidate.code",
+                                      .text = "excludes path")
+                           : BHI_FAIL(detail, call, BH_REASON_NULL, "candidate.path");
+    }
+    if ((unsigned)given->language > BH_LANGUAGE_HLSL) {
+        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "candidate.language",
+                        .value = given->language, .text = "language");
+    }
+    if (given->path && given->size) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "candidate.size", .text = "needs code");
+    }
+    out->language = (enum bhi_language)given->language;
+    out->name = given->name;
+    out->path = given->path ? given->path : given->name ? given->name : "candidate";
+    if (given->path && !strcmp(given->path, "-")) {
+        out->path = "./-"; /* a file of this name: standard input is the program's */
+    }
+    return given->path ? BH_OK : take_code(given, call, out, detail);
+}
+
+/* Where another one may have ended it, it is judged alone. Returns false if the machine failed. */
+static bool check_candidate(bh_judge *judge, struct bhi_candidate *candidate,
+                            struct bhi_judge_outcome *outcome) {
+    struct turn turn = begin_turn(judge, false);
+    bool known = bhi_candidate_try(&judge->court, candidate, outcome);
+    end_turn(judge, turn);
+    if (known && !candidate->judged) {
+        turn = begin_turn(judge, true);
+        known = bhi_candidate_judge(&judge->court, candidate, outcome);
+        end_turn(judge, turn);
+    }
+    return known;
+}
+
+static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate,
+                           struct bhi_judge_outcome *outcome) {
+    if (candidate->judgement.verdict != BH_JUDGE_CORRECT) {
+        return true;
+    }
+    const struct turn turn = begin_turn(judge, true);
+    judge->timing = judge->timing || bhi_timekeeper_open(&judge->court, &judge->timing_options,
+                                                         &judge->timer, outcome);
+    const bool known = judge->timing && bhi_timekeeper_measure(&judge->timer, candidate, outcome);
+    end_turn(judge, turn);
+    return known;
+}
+
+/* What bh_judge_run and bh_judge_time do. */
+enum { CHECK = 1, MEASURE = 2 };
+
+static bh_status judge_file(bh_judge *judge, const char *call, unsigned steps,
+                            struct bhi_candidate *candidate, bh_detail *detail) {
+    struct bhi_judge_outcome outcome = {.status = BH_OK};
+    const bh_status status = prepare(judge, call, detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    const bool known = (!(steps & CHECK) || check_candidate(judge, candidate, &outcome)) &&
+                       (!(steps & MEASURE) || time_candidate(judge, candidate, &outcome));
+    return cancelled_or(
+        judge, call, known ? BH_OK : bhi_fail(detail, outcome.status, 0, "%.500s", outcome.message),
+        detail);
+}
+
+/* |candidate| has a judgement if it is not to be checked. */
+static bh_status run(bh_judge *judge, const char *call, unsigned steps,
+                     const bh_judge_candidate *given, struct bhi_candidate *candidate,
+                     bh_detail *detail) {
+    bh_judge_candidate ours = {0};
+    bh_status status;
+    (void)((status = bhi_layout_take(BHI_OURS(bh_judge_candidate), &ours, given, call, "candidate",
+                                     detail)) != BH_OK ||
+           (status = take_file(&ours, call, &candidate->file, detail)) != BH_OK ||
+           (status = enter(judge, call, detail)) != BH_OK);
+    if (status == BH_OK) {
+        const bool later = !judge->timed || (steps == (CHECK | MEASURE) && ours.check_only);
+        status = later && steps == MEASURE
+                     ? BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "judge", .text = "has no timed")
+                     : judge_file(judge, call, later ? CHECK : steps, candidate, detail);
+        leave(judge);
+    }
+    free((void *)candidate->file.code);
+    return status;
+}
+
+BH_API bh_status bh_judge_run(bh_judge *judge, const bh_judge_candidate *candidate,
+                              bh_judgement *out_judgement, bh_detail *detail) {
+    struct bhi_candidate judged = {.judgement.struct_size = sizeof judged.judgement};
+    if (!candidate || !out_judgement) {
+        return BHI_FAIL(detail, "bh_judge_run", BH_REASON_NULL,
+                        candidate ? "out_judgement" : "candidate");
+    }
+    bh_status status = bhi_layout_check(BHI_OURS(bh_judgement), out_judgement, "bh_judge_run",
+                                        "out_judgement", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    bhi_layout_give(out_judgement, &judged.judgement, sizeof judged.judgement);
+    status = run(judge, "bh_judge_run", CHECK | MEASURE, candidate, &judged, detail);
+    if (status == BH_OK) {
+        bhi_layout_give(out_judgement, &judged.judgement, sizeof judged.judgement);
+    }
+    return status;
+}
+
+BH_API bh_status bh_judge_time(bh_judge *judge, const bh_judge_candidate *candidate,
+                               bh_judgement *judgement, bh_detail *detail) {
+    struct bhi_candidate judged = {.judged = true};
+    if (!candidate || !judgement) {
+        return BHI_FAIL(detail, "bh_judge_time", BH_REASON_NULL,
+                        candidate ? "judgement" : "candidate");
+    }
+    bh_status status = bhi_layout_take(BHI_OURS(bh_judgement), &judged.judgement, judgement,
+                                       "bh_judge_time", "judgement", detail);
+    if (status == BH_OK) {
+        status = run(judge, "bh_judge_time", MEASURE, candidate, &judged, detail);
+    }
+    if (status == BH_OK) {
+        bhi_layout_give(judgement, &judged.judgement, sizeof judged.judgement);
     }
     return status;
 }
@@ -256,7 +534,7 @@ BH_API void bh_judge_destroy(bh_judge *judge) {
     bh_judge_cancel(judge);
     pthread_mutex_lock(&judge->lock);
     while (judge->users) {
-        pthread_cond_wait(&judge->idle, &judge->lock);
+        pthread_cond_wait(&judge->changed, &judge->lock);
     }
     pthread_mutex_unlock(&judge->lock);
     free_judge(judge);
@@ -284,6 +562,10 @@ BH_API size_t bh_judge_size(bh_judge *judge, uint32_t size_index, char *text, si
     }
     const int length = snprintf(text, size, "%s", whole);
     return length < 0 ? 0 : (size_t)length;
+}
+
+BH_API const char *bh_judge_device(bh_judge *judge) {
+    return is_judge(judge) ? judge->court.device : "";
 }
 
 BH_API const char *bh_judge_name(bh_judge *judge) {

@@ -2,18 +2,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
 #include "judge/check/launch.h"
 #include "judge/check/position.h"
-#include "request/kernel_file.h"
 
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
 
-BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status status) {
+BH_API const char *bh_judge_verdict_name(bh_judge_verdict judged, bh_status status) {
     static const char *const names[] = {
         [BH_JUDGE_CORRECT] = "CORRECT",
         [BH_JUDGE_WRONG] = "WRONG",
@@ -22,12 +20,36 @@ BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status sta
         [BH_JUDGE_TIMING_FORGED] = "TIMING_FORGED",
         [BH_JUDGE_SLOWER] = "SLOWER",
     };
-    const bool known = (unsigned)verdict < sizeof names / sizeof names[0] && names[verdict];
-    return known ? names[verdict] : bh_status_name(status);
+    const bool known = (unsigned)judged < sizeof names / sizeof names[0] && names[judged];
+    return known ? names[judged] : bh_status_name(status);
 }
 
 /* -- what came out ------------------------------------------------------------------------------
  */
+
+void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,
+                       bh_judge_verdict judged, bh_judgement *out) {
+    out->verdict = judged;
+    out->deterministic &= judged == BH_JUDGE_SLOWER; /* which is right, too */
+    out->located = trial;
+    if (trial) {
+        out->size_index = (uint32_t)trial->size;
+        out->seed = trial->seed;
+        out->hidden = trial->hidden;
+        (void)bhi_task_size_text(task, trial->size, out->size_text);
+    }
+}
+
+void bhi_judgement_fail(const struct bhi_task *task, const struct bhi_trial *trial,
+                        const struct bhi_judge_outcome *outcome, bh_judgement *out) {
+    bhi_judgement_end(task, trial, BH_JUDGE_FAILED, out);
+    out->status = outcome->status;
+    out->reason = outcome->reason;
+    out->subject = outcome->subject;
+    out->blame = outcome->blame;
+    snprintf(out->subject_name, sizeof out->subject_name, "%s", outcome->subject_name);
+    snprintf(out->message, sizeof out->message, "%s", outcome->message);
+}
 
 /* Writes "n=64, seed 1" of the trial. */
 static const char *describe(const struct bhi_task *task, const struct bhi_trial *trial,
@@ -45,30 +67,52 @@ static const char *describe(const struct bhi_task *task, const struct bhi_trial 
 }
 
 static bool find_stray(const struct bhi_task *task, const struct bhi_trial *trial,
-                       const struct bhi_launched *launched, struct bhi_candidate *out) {
+                       const struct bhi_launched *launched, bh_judgement *out) {
     char where[BHI_SIZE_TEXT + 64];
     if (!launched->strayed) {
         return false;
     }
+    const char *place = task->arrays[launched->stray_array].place;
     const uint64_t size = trial->arrays[launched->stray_array].form.bytes;
     const bool before = launched->stray_offset < 0;
     out->verdict = BH_JUDGE_STRAY_WRITE;
-    out->array = launched->stray_array;
-    bhi_format(out->outcome.message, sizeof out->outcome.message,
-               "it wrote %" PRId64 " bytes %s of %.60s (%s)",
+    snprintf(out->output, sizeof out->output, "%s", place);
+    bhi_format(out->message, sizeof out->message, "it wrote %" PRId64 " bytes %s of %.60s (%s)",
                before ? -launched->stray_offset : launched->stray_offset - (int64_t)size + 1,
-               before ? "in front" : "past the end", task->arrays[out->array].place,
-               describe(task, trial, where));
+               before ? "in front" : "past the end", place, describe(task, trial, where));
     return true;
 }
 
-static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *trial,
-                       const struct bhi_launched *launched, struct bhi_candidate *out) {
+static void tell_wrong(const struct bhi_task *task, const struct bhi_trial *trial, uint32_t index,
+                       const struct bhi_difference *difference, bh_judgement *out) {
     char where[BHI_POSITION_TEXT], run[BHI_SIZE_TEXT + 64], steps[48] = "";
+    const struct bhi_trial_array *array = &trial->arrays[index];
+    const char *place = task->arrays[index].place;
+    out->verdict = BH_JUDGE_WRONG;
+    out->wrong = difference->wrong;
+    out->elements = array->count;
+    out->ulp = difference->ulp;
+    out->rank = array->form.dimensions;
+    bhi_position_of(&array->form, difference->index, out->index);
+    snprintf(out->output, sizeof out->output, "%s", place);
+    snprintf(out->expected, sizeof out->expected, "%s", difference->expected);
+    snprintf(out->got, sizeof out->got, "%s", difference->got);
+    if (difference->ulp != UINT64_MAX) {
+        snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
+    }
+    bhi_format(out->message, sizeof out->message,
+               "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)",
+               bhi_position_text(place, &array->form, difference->index, where), difference->got,
+               difference->expected, steps, difference->wrong, array->count,
+               describe(task, trial, run));
+}
+
+static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *trial,
+                       const struct bhi_launched *launched, bh_judgement *out) {
     for (uint32_t i = 0; i < task->array_count; i++) {
         const struct bhi_task_array *array = &task->arrays[i];
         const struct bhi_trial_array *in = &trial->arrays[i];
-        struct bhi_difference *difference = &out->difference;
+        struct bhi_difference difference;
         struct bhi_tolerance tolerance = array->tolerance;
         if (array->role == BHI_TASK_IN) {
             continue;
@@ -79,32 +123,22 @@ static bool find_wrong(const struct bhi_task *task, const struct bhi_trial *tria
             tolerance.nan = BHI_NAN_ANY;
         }
         bhi_compare(array->dtype, in->count, in->expected, launched->outputs[i], &tolerance,
-                    difference);
-        if (!difference->wrong) {
-            continue;
+                    &difference);
+        if (difference.wrong) {
+            tell_wrong(task, trial, i, &difference, out);
+            return true;
         }
-        out->verdict = BH_JUDGE_WRONG;
-        out->array = i;
-        if (difference->ulp != UINT64_MAX) {
-            snprintf(steps, sizeof steps, ", %" PRIu64 " ULP", difference->ulp);
-        }
-        bhi_format(out->outcome.message, sizeof out->outcome.message,
-                   "%s is %s, expected %s%s; %" PRIu64 " of %" PRIu64 " are wrong (%s)",
-                   bhi_position_text(array->place, &in->form, difference->index, where),
-                   difference->got, difference->expected, steps, difference->wrong, in->count,
-                   describe(task, trial, run));
-        return true;
     }
     return false;
 }
 
 bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,
                          const struct bhi_trial *named, const struct bhi_launched *launched,
-                         struct bhi_candidate *out) {
+                         bh_judgement *out) {
     if (!find_stray(task, trial, launched, out) && !find_wrong(task, trial, launched, out)) {
         return true;
     }
-    out->trial = named;
+    bhi_judgement_end(task, named, out->verdict, out);
     return false;
 }
 
@@ -126,22 +160,21 @@ struct judging {
     struct bhi_court *court;
     bh_stream *stream;
     struct bhi_judged_kernel kernel;
-    struct bhi_candidate *out;
+    bh_judgement *out;
+    struct bhi_judge_outcome *outcome;
 };
 
 /* Returns false if it has been judged, or cannot be. */
 static bool run_once(struct judging *judging, const struct bhi_trial *trial,
                      struct bhi_launched *launched) {
     struct bhi_court *court = judging->court;
-    struct bhi_candidate *out = judging->out;
     if (!bhi_court_launch(court, judging->stream, &judging->kernel, &court->task->groups, trial,
-                          launched, &out->outcome)) {
-        out->verdict = BH_JUDGE_FAILED;
-        out->trial = trial;
+                          launched, judging->outcome)) {
+        bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
     }
-    out->runs++;
-    if (!bhi_candidate_check(court->task, trial, trial, launched, out)) {
+    judging->out->runs++;
+    if (!bhi_candidate_check(court->task, trial, trial, launched, judging->out)) {
         bhi_launched_free(launched);
         return false;
     }
@@ -151,14 +184,13 @@ static bool run_once(struct judging *judging, const struct bhi_trial *trial,
 /* With |trial->repeats| once more, in other buffers: a kernel that takes what an earlier run left
  * is wrong now, and one that is not deterministic is noticed. */
 static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
-    const struct bhi_task *task = judging->court->task;
     struct bhi_launched first, second;
     if (!run_once(judging, trial, &first)) {
         return false;
     }
     bool good = true;
     if (trial->repeats && (good = run_once(judging, trial, &second))) {
-        judging->out->nondeterministic |= !is_same(task, trial, &first, &second);
+        judging->out->deterministic &= is_same(judging->court->task, trial, &first, &second);
         bhi_launched_free(&second);
     }
     bhi_launched_free(&first);
@@ -167,10 +199,9 @@ static bool run_trial(struct judging *judging, const struct bhi_trial *trial) {
 
 static void run_all(struct judging *judging) {
     struct bhi_court *court = judging->court;
-    struct bhi_judge_outcome *outcome = &judging->out->outcome;
-    if (!bhi_court_check_kernel(court, &judging->kernel, outcome) ||
-        !bhi_court_stream(court, &judging->stream, outcome)) {
-        judging->out->verdict = BH_JUDGE_FAILED;
+    if (!bhi_court_check_kernel(court, &judging->kernel, judging->outcome) ||
+        !bhi_court_stream(court, &judging->stream, judging->outcome)) {
+        bhi_judgement_fail(court->task, NULL, judging->outcome, judging->out);
         return;
     }
     for (size_t i = 0; i < court->trials.count; i++) {
@@ -181,59 +212,35 @@ static void run_all(struct judging *judging) {
     bh_stream_release(judging->stream);
 }
 
-static void judge_once(struct bhi_court *court, const struct bhi_kernel_file *file,
-                       struct bhi_candidate *out) {
-    struct judging judging = {.court = court, .out = out};
-    *out = (struct bhi_candidate){.path = file->path, .file = *file, .verdict = BH_JUDGE_CORRECT};
-    out->file.deadline_ns = court->task->compile_deadline_ns;
-    bhi_kernel_file_name(file->path, out->name);
+bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
+                       struct bhi_judge_outcome *outcome) {
+    bh_judgement *out = &candidate->judgement;
+    struct judging judging = {.court = court, .out = out, .outcome = outcome};
+    *outcome = (struct bhi_judge_outcome){.status = BH_OK};
+    *out = (bh_judgement){.struct_size = sizeof *out, .deterministic = true};
+    candidate->file.deadline_ns = court->task->compile_deadline_ns;
     const bool made =
-        bhi_judged_kernel_make(&out->file, false, court->context, &judging.kernel, &out->outcome);
-    out->has_content = judging.kernel.has_content;
+        bhi_judged_kernel_make(&candidate->file, false, court->context, &judging.kernel, outcome);
+    snprintf(out->name, sizeof out->name, "%s", judging.kernel.name);
+    out->hashed = judging.kernel.has_content;
     memcpy(out->content, judging.kernel.content, sizeof out->content);
-    if (!made) {
-        out->verdict = BH_JUDGE_FAILED;
-        return;
+    if (made) {
+        run_all(&judging);
+        bhi_judged_kernel_free(&judging.kernel);
+    } else {
+        bhi_judgement_fail(court->task, NULL, outcome, out);
     }
-    run_all(&judging);
-    bhi_judged_kernel_free(&judging.kernel);
+    candidate->judged = out->verdict != BH_JUDGE_FAILED || !bhi_judge_outcome_is_doubtful(outcome);
+    return out->verdict != BH_JUDGE_FAILED || !bhi_judge_outcome_is_elsewhere(outcome);
 }
 
-/* Judges it once: out->judged is false if its worker may have ended because of others. */
-static bool try_once(struct bhi_court *court, const struct bhi_kernel_file *file,
-                     struct bhi_candidate *out) {
-    judge_once(court, file, out);
-    const bool failed = out->verdict == BH_JUDGE_FAILED;
-    if (failed && bhi_judge_outcome_is_elsewhere(&out->outcome)) {
-        return false;
+bool bhi_candidate_judge(struct bhi_court *court, struct bhi_candidate *candidate,
+                         struct bhi_judge_outcome *outcome) {
+    bool known = true;
+    candidate->judged = false;
+    for (int i = 0; i < ATTEMPTS && known && !candidate->judged; i++) {
+        known = bhi_candidate_try(court, candidate, outcome);
     }
-    out->judged = !failed || !bhi_judge_outcome_is_doubtful(&out->outcome);
-    return true;
-}
-
-bool bhi_candidate_try(struct bhi_court *court, const struct bhi_kernel_file *file,
-                       struct bhi_candidate *out) {
-    const struct bhi_kernel_file copy = *file; /* it may be a part of |out| */
-    return try_once(court, &copy, out);
-}
-
-bool bhi_candidate_judge(struct bhi_court *court, const struct bhi_kernel_file *file,
-                         struct bhi_candidate *out) {
-    const struct bhi_kernel_file copy = *file;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        if (!try_once(court, &copy, out)) {
-            return false;
-        }
-        if (out->judged) {
-            return true;
-        }
-    }
-    out->judged = true;
-    return true;
-}
-
-void bhi_candidate_free(struct bhi_candidate *candidate) {
-    free(candidate->timings);
-    candidate->timings = NULL;
-    candidate->timing_count = 0;
+    candidate->judged = known;
+    return known;
 }

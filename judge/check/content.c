@@ -27,7 +27,7 @@ static bool map(bh_buffer *buffer, bh_map_intent intent, void **out_room,
 
 static bool allocate(uint64_t size, void **out_room, struct bhi_judge_outcome *outcome) {
     *out_room = malloc(size);
-    return *out_room || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+    return *out_room || bhi_judge_outcome_memory(outcome);
 }
 
 bool bhi_content_begin(bh_buffer *buffer, uint64_t size, void **out_room,

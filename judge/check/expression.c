@@ -180,7 +180,7 @@ bool bhi_evaluation_make(struct bhi_court *court, bh_stream *near, const struct 
     *out_evaluation = NULL;
     court->runs++;
     if (!evaluation) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(outcome);
     }
     evaluation->task = court->task;
     evaluation->trial = trial;
@@ -206,7 +206,7 @@ static bool take_output(const struct bhi_evaluation *evaluation, uint32_t index,
     bh_buffer *buffer = evaluation->arguments[index].buffer;
     void *content;
     if (!(out->outputs[index] = malloc(size))) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(outcome);
     }
     if (!bhi_content_read(buffer, size, &content, outcome)) {
         return false;

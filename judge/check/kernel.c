@@ -12,7 +12,7 @@ static bool make(const struct bhi_kernel_file *file, bool trusted, bh_context *c
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
     bh_kernel_options options = {.struct_size = sizeof options};
     if (!make) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(outcome);
     }
     options.name = out->name;
     options.trusted = trusted;
@@ -46,10 +46,10 @@ bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh
     int error;
     *out = (struct bhi_judged_kernel){0};
     const bh_status status = bhi_kernel_file_read(&whole, &code, &error, &complaint);
-    bhi_kernel_file_name(whole.path, out->name);
+    bhi_kernel_file_name(whole.name ? whole.name : whole.path, out->name);
     bool good = status == BH_OK;
     if (!whole.code) {
-        return bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "%.400s: %.150s", file->path,
+        return bhi_judge_outcome_fail(outcome, status, "%.400s: %.150s", file->path,
                                       complaint.text);
     }
     if (!good) {

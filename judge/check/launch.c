@@ -78,8 +78,8 @@ static bool await(bh_event *event, bh_verdict *verdict, struct bhi_judge_outcome
     }
     if (verdict->status != BH_OK) {
         bhi_judge_outcome_fail(outcome, verdict->status, "%s", verdict->message);
-        outcome->reason = verdict->reason;
         outcome->blame = verdict->blame;
+        bhi_judge_outcome_why(outcome, verdict->reason, verdict->subject, verdict->subject_name);
     }
     return verdict->status == BH_OK;
 }

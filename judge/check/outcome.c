@@ -11,12 +11,23 @@ bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status,
                             ...) {
     va_list list;
     outcome->status = status;
-    outcome->reason = BH_REASON_NONE;
     outcome->blame = BH_BLAME_NONE;
+    bhi_judge_outcome_why(outcome, BH_REASON_NONE, BH_SUBJECT_NONE, "");
     va_start(list, format);
     bhi_vformat(outcome->message, sizeof outcome->message, format, list);
     va_end(list);
     return false;
+}
+
+void bhi_judge_outcome_why(struct bhi_judge_outcome *outcome, bh_reason reason, bh_subject subject,
+                           const char *name) {
+    outcome->reason = reason;
+    outcome->subject = subject;
+    snprintf(outcome->subject_name, sizeof outcome->subject_name, "%s", name);
+}
+
+bool bhi_judge_outcome_memory(struct bhi_judge_outcome *outcome) {
+    return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
 }
 
 bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
@@ -24,7 +35,9 @@ bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
     const char *why = detail && detail->message[0] ? bhi_text_without_call(detail->message)
                                                    : bh_status_text(status);
     bhi_judge_outcome_fail(outcome, status, "%s", why);
-    outcome->reason = detail ? detail->reason : BH_REASON_NONE;
+    if (detail) {
+        bhi_judge_outcome_why(outcome, detail->reason, detail->subject, detail->subject_name);
+    }
     return false;
 }
 

@@ -8,6 +8,8 @@
 struct bhi_judge_outcome {
     bh_status status; /* BH_OK: well */
     bh_reason reason;
+    bh_subject subject;
+    char subject_name[64];
     bh_blame blame; /* how certain it is that the kernel is the cause */
     char message[600];
 };
@@ -15,6 +17,10 @@ struct bhi_judge_outcome {
 /* Fills in a failure. Returns false. */
 bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status, const char *format,
                             ...) __attribute__((format(printf, 3, 4)));
+bool bhi_judge_outcome_memory(struct bhi_judge_outcome *outcome);
+/* Sets why exactly; |name| is that of the subject, or "". */
+void bhi_judge_outcome_why(struct bhi_judge_outcome *outcome, bh_reason reason, bh_subject subject,
+                           const char *name);
 /* Takes the failure of a call of the library. Returns false. */
 bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
                             const bh_detail *detail);

@@ -99,7 +99,7 @@ static struct bhi_setup *prepare(const struct bhi_court *court,
     if (!setup || !bhi_run_request_init(&setup->request, kernel->name, court->task->array_count,
                                         &complaint)) {
         free(setup);
-        bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        bhi_judge_outcome_memory(outcome);
         return NULL;
     }
     setup->task = court->task;
@@ -192,7 +192,7 @@ static bool make_buffers(struct bhi_court *court, bh_stream *near, struct bhi_se
     const uint64_t number = atomic_fetch_add(&court->runs, 1);
     setup->margins = calloc(court->task->array_count, sizeof *setup->margins);
     if (!setup->margins) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(outcome);
     }
     for (uint32_t i = 0; i < court->task->array_count; i++) {
         if (!make_buffer(court, near, setup, number, i, outcome)) {
@@ -251,7 +251,7 @@ static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bh
     bh_buffer *buffer = setup->request.bindings[index].buffer;
     void *content;
     if (!(out->outputs[index] = malloc(size))) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(outcome);
     }
     if (!bhi_content_read(buffer, buffer_size(setup, index), &content, outcome)) {
         return false;

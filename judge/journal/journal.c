@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "judge/journal/record.h"
+#include "judge/check/position.h"
 #include "tool/content_hash.h"
 #include "tool/json.h"
 #include "tool/place.h"
@@ -20,6 +20,198 @@
 #define FILE_NAME "judge.jsonl"
 
 enum { VERSION = 2, HASH_TEXT = 2 * BHI_CONTENT_HASH };
+
+/* -- a verdict as a line ------------------------------------------------------------------------
+ * What a candidate says of itself is text in it, which nobody interprets.
+ */
+
+/* The path that is recorded, borrowed, and the hash of the content. Returns false if |record| is
+ * not one: it is damaged. */
+static bool read_file(const json_t *record, const char **out_path,
+                      uint8_t out_content[BHI_CONTENT_HASH]) {
+    const char *content = json_string_value(json_object_get(record, "content"));
+    *out_path = json_string_value(json_object_get(record, "file"));
+    return *out_path && content && strlen(content) == HASH_TEXT &&
+           sodium_hex2bin(out_content, BHI_CONTENT_HASH, content, HASH_TEXT, NULL, NULL, NULL) == 0;
+}
+
+/* The trial of the run that ended it; NULL: none did. */
+static const struct bhi_trial *trial_of(const struct bhi_court *court, const bh_judgement *of) {
+    for (size_t i = 0; i < court->trials.count && of->located; i++) {
+        const struct bhi_trial *trial = &court->trials.list[i];
+        if (trial->size == of->size_index && trial->seed == of->seed &&
+            trial->hidden == of->hidden) {
+            return trial;
+        }
+    }
+    return NULL;
+}
+
+/* The array that |output| names. */
+static uint32_t array_of(const struct bhi_task *task, const bh_judgement *of) {
+    uint32_t array = 0;
+    while (array + 1 < task->array_count &&
+           strncmp(task->arrays[array].place, of->output, sizeof of->output - 1) != 0) {
+        array++;
+    }
+    return *of->output ? array : 0;
+}
+
+static json_t *make_timings(const bh_judgement *of) {
+    json_t *timings = json_array();
+    for (size_t i = 0; i < of->timing_count; i++) {
+        const bh_judge_timing *timing = &of->timings[i];
+        json_array_append_new(
+            timings,
+            json_pack(
+                "{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:b, s:b, s:f, "
+                "s:i}",
+                "size", (json_int_t)timing->size_index, "runs", (json_int_t)timing->runs,
+                "median_ns", timing->median_ns, "reference_ns", timing->reference_ns, "ratio",
+                timing->ratio, "low", timing->low, "high", timing->high, "noise", timing->noise,
+                "drift", timing->drift, "host_ns", timing->host_ns, "device", timing->device,
+                "cold", timing->cold, "noisy", timing->noisy, "spreads", timing->spreads,
+                "one_processor", timing->one_processor, "guard_ratio", timing->guard_ratio, "doubt",
+                (int)timing->doubt));
+    }
+    return timings;
+}
+
+/* Returns NULL if memory ran out, or the path is not UTF-8: it would not be found again. */
+static json_t *make_record(const struct bhi_court *court, const struct bhi_candidate *candidate) {
+    const bh_judgement *of = &candidate->judgement;
+    const struct bhi_trial *trial = trial_of(court, of);
+    const uint32_t array = array_of(court->task, of);
+    const bool right = of->verdict == BH_JUDGE_CORRECT || of->verdict == BH_JUDGE_SLOWER;
+    char content[HASH_TEXT + 1];
+    uint64_t index = 0;
+    for (uint32_t i = 0; i < of->rank && trial; i++) {
+        index = index * trial->arrays[array].form.shape[i] + of->index[i];
+    }
+    sodium_bin2hex(content, sizeof content, of->content, BHI_CONTENT_HASH);
+    json_t *record = json_pack(
+        "{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:b, s:i}", "file", candidate->file.path, "content",
+        content, "verdict", bh_judge_verdict_name(of->verdict, of->status), "judgement",
+        (int)of->verdict, "status", (int)of->status, "blame", (int)of->blame, "runs",
+        (json_int_t)of->runs, "nondeterministic", right && !of->deterministic, "array", (int)array);
+    bhi_json_why(record, of->reason, of->subject, of->subject_name);
+    json_object_set_new(record, "message", bhi_json_text(of->message));
+    json_object_set_new(record, "trial",
+                        trial ? json_integer(trial - court->trials.list) : json_null());
+    json_object_set_new(record, "difference",
+                        json_pack("{s:I, s:I, s:s, s:s, s:o}", "wrong", (json_int_t)of->wrong,
+                                  "index", (json_int_t)index, "expected", of->expected, "got",
+                                  of->got, "ulp", bhi_json_digits(of->ulp)));
+    if (json_object_set_new(record, "timing", make_timings(of)) != 0) {
+        json_decref(record);
+        return NULL;
+    }
+    return record;
+}
+
+/* Takes a text that fits. */
+static bool take_text(const char *text, char *out, size_t capacity) {
+    return text && (size_t)snprintf(out, capacity, "%s", text) < capacity;
+}
+
+static bool read_timing(const struct bhi_task *task, json_t *object, bh_judge_timing *out) {
+    json_int_t size, runs;
+    int device, cold, noisy, spreads, one_processor, doubt;
+    if (json_unpack(object,
+                    "{s:I, s:I, s:F, s:F, s:F, s:F, s:F, s:F, s:F, s:F, s:b, s:b, s:b, s:b, s:b, "
+                    "s:F, s:i}",
+                    "size", &size, "runs", &runs, "median_ns", &out->median_ns, "reference_ns",
+                    &out->reference_ns, "ratio", &out->ratio, "low", &out->low, "high", &out->high,
+                    "noise", &out->noise, "drift", &out->drift, "host_ns", &out->host_ns, "device",
+                    &device, "cold", &cold, "noisy", &noisy, "spreads", &spreads, "one_processor",
+                    &one_processor, "guard_ratio", &out->guard_ratio, "doubt", &doubt) != 0) {
+        return false;
+    }
+    out->size_index = (uint32_t)size;
+    out->runs = (uint64_t)runs;
+    out->device = device;
+    out->cold = cold;
+    out->noisy = noisy;
+    out->spreads = spreads;
+    out->one_processor = one_processor;
+    out->doubt = (bh_judge_doubt)doubt;
+    return size >= 0 && (size_t)size < task->size_count && runs >= 0 && doubt >= 0 &&
+           doubt <= BH_JUDGE_DOUBT_LOAD;
+}
+
+static bool read_timings(const struct bhi_task *task, const json_t *array, bh_judgement *out) {
+    out->timing_count = json_array_size(array);
+    bool good = json_is_array(array) && out->timing_count <= BH_JUDGE_SIZES;
+    for (size_t i = 0; good && i < out->timing_count; i++) {
+        good = read_timing(task, json_array_get(array, i), &out->timings[i]);
+        out->one_processor |= out->timings[i].one_processor;
+    }
+    return good;
+}
+
+/* Of a run that has ended it: which, and how its output was wrong. */
+static bool read_difference(const struct bhi_trial *trial, json_t *object, uint32_t array,
+                            bh_judgement *out) {
+    const char *expected, *got, *ulp;
+    json_int_t wrong, index;
+    struct bhi_complaint ignored;
+    if (json_unpack(object, "{s:I, s:I, s:s, s:s, s:s}", "wrong", &wrong, "index", &index,
+                    "expected", &expected, "got", &got, "ulp", &ulp) != 0 ||
+        wrong < 0 || index < 0 || !bhi_parse_count(ulp, 0, UINT64_MAX, &out->ulp, &ignored) ||
+        !take_text(expected, out->expected, sizeof out->expected) ||
+        !take_text(got, out->got, sizeof out->got)) {
+        return false;
+    }
+    if (out->verdict == BH_JUDGE_WRONG) {
+        out->wrong = (uint64_t)wrong;
+        out->elements = trial->arrays[array].count;
+        out->rank = trial->arrays[array].form.dimensions;
+        bhi_position_of(&trial->arrays[array].form, (uint64_t)index, out->index);
+    }
+    return true;
+}
+
+/* Fills in the judgement. Returns false if the record is damaged. */
+static bool read_record(const struct bhi_court *court, json_t *record, bh_judgement *out) {
+    const json_t *trial = json_object_get(record, "trial");
+    const size_t which = (size_t)json_integer_value(trial);
+    const char *path, *message;
+    int judged, status, blame, array, nondeterministic;
+    json_int_t runs;
+    *out = (bh_judgement){.struct_size = sizeof *out, .hashed = true};
+    if (!read_file(record, &path, out->content) ||
+        json_unpack(record, "{s:i, s:i, s:i, s:i, s:I, s:b, s:s}", "judgement", &judged, "status",
+                    &status, "blame", &blame, "array", &array, "runs", &runs, "nondeterministic",
+                    &nondeterministic, "message", &message) != 0 ||
+        judged < 0 || judged > BH_JUDGE_SLOWER || status < 0 || blame < 0 ||
+        blame > BH_BLAME_CERTAIN || array < 0 || (size_t)array >= court->task->array_count ||
+        runs < 0 || !take_text(message, out->message, sizeof out->message) ||
+        !(json_is_null(trial) || (json_is_integer(trial) && which < court->trials.count))) {
+        return false;
+    }
+    const bool has_output = judged == BH_JUDGE_WRONG || judged == BH_JUDGE_STRAY_WRITE;
+    const struct bhi_trial *ended = json_is_null(trial) ? NULL : &court->trials.list[which];
+    if (has_output && !ended) {
+        return false;
+    }
+    bhi_kernel_file_name(path, out->name);
+    out->status = (bh_status)status;
+    out->blame = (bh_blame)blame;
+    out->runs = (uint64_t)runs;
+    bhi_json_take_why(record, &out->reason, &out->subject, out->subject_name,
+                      sizeof out->subject_name);
+    if (judged == BH_JUDGE_CORRECT || judged == BH_JUDGE_SLOWER) {
+        out->deterministic = !nondeterministic;
+        out->message[0] = '\0'; /* SLOWER is said by an option of the run that recorded it */
+    } else {
+        bhi_judgement_end(court->task, ended, (bh_judge_verdict)judged, out);
+    }
+    if (has_output) {
+        snprintf(out->output, sizeof out->output, "%s", court->task->arrays[array].place);
+    }
+    return read_difference(ended, json_object_get(record, "difference"), (uint32_t)array, out) &&
+           read_timings(court->task, json_object_get(record, "timing"), out);
+}
 
 /* -- what is there ------------------------------------------------------------------------------
  */
@@ -74,7 +266,7 @@ static bool take_line(struct bhi_judge_journal *journal, const char *line, size_
                           "with that version, or give another folder (--state)",
                           journal->path);
     }
-    if (!bhi_judge_record_file(object, &path, content)) {
+    if (!read_file(object, &path, content)) {
         json_decref(object);
         return damaged(journal, number, complaint);
     }
@@ -146,7 +338,7 @@ static size_t count_candidates(const struct bhi_judge_journal *journal) {
     size_t i;
     json_array_foreach(journal->records, i, record) {
         const char *path;
-        if (bhi_judge_record_file(record, &path, content)) {
+        if (read_file(record, &path, content)) {
             (void)json_object_set_new(files, path, json_null());
         }
     }
@@ -192,23 +384,21 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
     return BHI_JOURNAL_OK;
 }
 
-bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, uint64_t **out_seeds,
-                             size_t *out_count, struct bhi_complaint *complaint) {
+bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, bh_judge *judge,
+                             struct bhi_complaint *complaint) {
     const json_t *seeds = json_object_get(journal->header, "hidden_seeds");
+    const size_t count = json_array_size(seeds);
+    uint64_t *numbers = calloc(count + 1, sizeof *numbers);
     struct bhi_complaint inner;
-    json_t *seed;
-    size_t i;
-    *out_count = json_array_size(seeds);
-    *out_seeds = calloc(*out_count + 1, sizeof **out_seeds);
-    if (!*out_seeds) {
-        return bhi_refuse(complaint, "out of memory");
+    bool good = numbers && json_is_array(seeds);
+    for (size_t i = 0; good && i < count; i++) {
+        const char *seed = json_string_value(json_array_get(seeds, i));
+        good = seed && bhi_parse_count(seed, 0, UINT64_MAX, &numbers[i], &inner);
     }
-    bool good = json_is_array(seeds);
-    json_array_foreach(seeds, i, seed) {
-        good = good && json_is_string(seed) &&
-               bhi_parse_count(json_string_value(seed), 0, UINT64_MAX, &(*out_seeds)[i], &inner);
-    }
-    return good || damaged(journal, 1, complaint);
+    const bool taken = !good || bhi_judge_seed(judge, numbers, count);
+    const bool memory = !numbers || !taken;
+    free(numbers);
+    return memory ? bhi_refuse(complaint, "out of memory") : good || damaged(journal, 1, complaint);
 }
 
 /* -- which judging it is ------------------------------------------------------------------------
@@ -279,23 +469,21 @@ static bool append(struct bhi_judge_journal *journal, json_t *object,
                       journal->path, strerror(error));
 }
 
-static json_t *make_header(const struct bhi_court *court, const char *identity,
-                           const uint64_t *hidden_seeds, size_t hidden_count) {
+static json_t *make_header(const bh_judge *judge, const char *identity) {
     json_t *header = json_object(), *seeds = json_array();
-    for (size_t i = 0; i < hidden_count; i++) {
-        json_array_append_new(seeds, bhi_json_digits(hidden_seeds[i]));
+    for (size_t i = 0; i < judge->seed_count; i++) {
+        json_array_append_new(seeds, bhi_json_digits(judge->seeds[i]));
     }
     json_object_set_new(header, "bulkhead_judge", json_integer(VERSION));
-    json_object_set_new(header, "task", bhi_json_text(court->task->name));
+    json_object_set_new(header, "task", bhi_json_text(judge->task.name));
     json_object_set_new(header, "identity", json_string(identity));
-    json_object_set_new(header, "device", json_string(court->device));
+    json_object_set_new(header, "device", json_string(judge->court.device));
     json_object_set_new(header, "hidden_seeds", seeds);
     return header;
 }
 
-static bool begin_new(struct bhi_judge_journal *journal, const char *identity,
-                      const uint64_t *hidden_seeds, size_t hidden_count,
-                      struct bhi_complaint *complaint) {
+static bool begin_new(struct bhi_judge_journal *journal, const bh_judge *judge,
+                      const char *identity, struct bhi_complaint *complaint) {
     if (journal->fd < 0) {
         journal->fd = openat(journal->folder.fd, FILE_NAME,
                              O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -306,17 +494,15 @@ static bool begin_new(struct bhi_judge_journal *journal, const char *identity,
     }
     journal->lock.made = false;
     bhi_lock_sign(&journal->lock);
-    return append(journal, make_header(journal->court, identity, hidden_seeds, hidden_count),
-                  complaint) &&
+    return append(journal, make_header(judge, identity), complaint) &&
            bhi_state_folder_sync(&journal->folder, journal->path, complaint) &&
            bhi_lock_mark_used(&journal->lock, complaint);
 }
 
 enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *journal,
-                                                      const struct bhi_court *court,
-                                                      const uint64_t *hidden_seeds,
-                                                      size_t hidden_count,
+                                                      const bh_judge *judge,
                                                       struct bhi_complaint *complaint) {
+    const struct bhi_court *court = &judge->court;
     char identity[HASH_TEXT + 1];
     journal->court = court;
     if (!identify(court, identity)) {
@@ -324,9 +510,8 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
         return BHI_JOURNAL_ENVIRON;
     }
     if (!journal->header) {
-        return begin_new(journal, identity, hidden_seeds, hidden_count, complaint)
-                   ? BHI_JOURNAL_OK
-                   : BHI_JOURNAL_ENVIRON;
+        return begin_new(journal, judge, identity, complaint) ? BHI_JOURNAL_OK
+                                                              : BHI_JOURNAL_ENVIRON;
     }
     const char *before = json_string_value(json_object_get(journal->header, "identity"));
     if (!before || strcmp(before, identity) != 0) {
@@ -345,13 +530,12 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
                    journal->path, device, court->device);
         return BHI_JOURNAL_BAD_INPUT;
     }
-    struct bhi_candidate candidate;
+    bh_judgement ignored;
     for (size_t i = 0; i < json_array_size(journal->records); i++) {
-        if (!bhi_judge_record_read(court, json_array_get(journal->records, i), &candidate)) {
+        if (!read_record(court, json_array_get(journal->records, i), &ignored)) {
             damaged(journal, i + 2, complaint);
             return BHI_JOURNAL_ENVIRON;
         }
-        bhi_candidate_free(&candidate);
     }
     journal->lock.made = false;
     bhi_lock_sign(&journal->lock);
@@ -377,29 +561,24 @@ static bool hash_file(const char *path, uint8_t out[BHI_CONTENT_HASH]) {
     return good;
 }
 
-void bhi_judge_journal_find(const struct bhi_judge_journal *journal, const char *path,
-                            struct bhi_candidate *out) {
+void bhi_judge_journal_find(const struct bhi_judge_journal *journal,
+                            struct bhi_candidate *candidate) {
     uint8_t now[BHI_CONTENT_HASH], then[BHI_CONTENT_HASH];
-    const char *file;
+    const char *file, *path = candidate->file.path;
     if (!json_array_size(journal->records) || !hash_file(path, now)) {
         return;
     }
-    for (size_t i = json_array_size(journal->records); i-- > 0;) {
-        const json_t *record = json_array_get(journal->records, i);
-        if (bhi_judge_record_file(record, &file, then) && !strcmp(file, path) &&
-            !memcmp(now, then, sizeof now) && bhi_judge_record_read(journal->court, record, out)) {
-            break;
-        }
+    for (size_t i = json_array_size(journal->records); i-- > 0 && !candidate->judged;) {
+        json_t *record = json_array_get(journal->records, i);
+        candidate->judged = read_file(record, &file, then) && !strcmp(file, path) &&
+                            !memcmp(now, then, sizeof now) &&
+                            read_record(journal->court, record, &candidate->judgement);
     }
-    out->path = path;
-    out->file = (struct bhi_kernel_file){.path = path,
-                                         .deadline_ns = journal->court->task->compile_deadline_ns};
 }
 
 bool bhi_judge_journal_note(struct bhi_judge_journal *journal,
                             const struct bhi_candidate *candidate) {
-    json_t *record =
-        candidate->has_content ? bhi_judge_record_make(journal->court, candidate) : NULL;
+    json_t *record = candidate->judgement.hashed ? make_record(journal->court, candidate) : NULL;
     return !record || append(journal, record, &journal->complaint);
 }
 

@@ -10,16 +10,17 @@
 enum { ROWS = 5000 };
 
 static enum bhi_page_tone tone_of(const struct bhi_candidate *candidate) {
-    if (candidate->verdict == BH_JUDGE_CORRECT) {
+    if (candidate->judgement.verdict == BH_JUDGE_CORRECT) {
         return BHI_PAGE_GOOD;
     }
-    if (candidate->verdict == BH_JUDGE_SLOWER) {
+    if (candidate->judgement.verdict == BH_JUDGE_SLOWER) {
         return BHI_PAGE_WARN;
     }
-    if (candidate->verdict != BH_JUDGE_FAILED || candidate->outcome.blame == BH_BLAME_CERTAIN) {
+    if (candidate->judgement.verdict != BH_JUDGE_FAILED ||
+        candidate->judgement.blame == BH_BLAME_CERTAIN) {
         return BHI_PAGE_BAD;
     }
-    return candidate->outcome.blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
+    return candidate->judgement.blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
 }
 
 /* -- the head -----------------------------------------------------------------------------------
@@ -35,8 +36,8 @@ struct tally {
 static size_t count_verdicts(const struct bhi_judge_report *report, struct tally *out) {
     size_t kinds = 0;
     for (size_t i = 0; i < report->count; i++) {
-        const char *verdict = bh_judge_verdict_name(report->candidates[i].verdict,
-                                                    report->candidates[i].outcome.status);
+        const char *verdict = bh_judge_verdict_name(report->candidates[i].judgement.verdict,
+                                                    report->candidates[i].judgement.status);
         size_t k = 0;
         while (k < kinds && strcmp(out[k].verdict, verdict) != 0) {
             k++;
@@ -129,23 +130,24 @@ static void put_cut(struct bhi_page *page, size_t count) {
 
 static void put_candidate(struct bhi_page *page, const struct bhi_candidate *candidate,
                           size_t place, bool timed) {
-    const bool correct = candidate->verdict == BH_JUDGE_CORRECT;
+    const bool correct = candidate->judgement.verdict == BH_JUDGE_CORRECT;
     const double ratio = bhi_judge_ratio(candidate);
     char text[BHI_QUANTITY];
     bhi_page_row(page);
     snprintf(text, sizeof text, "%zu", place);
     bhi_page_cell(page, correct ? text : "-");
-    bhi_page_cell_id(page, candidate->path);
-    bhi_page_cell_badge(page, bh_judge_verdict_name(candidate->verdict, candidate->outcome.status),
-                        tone_of(candidate));
+    bhi_page_cell_id(page, candidate->file.path);
+    bhi_page_cell_badge(
+        page, bh_judge_verdict_name(candidate->judgement.verdict, candidate->judgement.status),
+        tone_of(candidate));
     if (timed) {
         snprintf(text, sizeof text, "%.3f", ratio);
         bhi_page_cell(page, ratio > 0 ? text : "-");
     }
-    bhi_page_cell_number(page, candidate->runs);
-    bhi_page_cell(page, *candidate->outcome.message   ? candidate->outcome.message
-                        : candidate->nondeterministic ? "not deterministic"
-                                                      : "");
+    bhi_page_cell_number(page, candidate->judgement.runs);
+    bhi_page_cell(page, *candidate->judgement.message ? candidate->judgement.message
+                        : correct && !candidate->judgement.deterministic ? "not deterministic"
+                                                                         : "");
     bhi_page_row_end(page);
 }
 
@@ -175,7 +177,7 @@ static void put_timing(struct bhi_page *page, const struct bhi_task *task,
                        const struct bhi_candidate *candidate, const bh_judge_timing *timing) {
     char text[BHI_SIZE_TEXT], quantity[BHI_QUANTITY];
     bhi_page_row(page);
-    bhi_page_cell_id(page, candidate->path);
+    bhi_page_cell_id(page, candidate->file.path);
     bhi_page_cell(page, bhi_task_size_text(task, timing->size_index, text));
     bhi_page_cell(page, bhi_quantity_si(quantity, timing->median_ns * 1e-9, "s"));
     bhi_page_cell(page, bhi_quantity_si(quantity, timing->reference_ns * 1e-9, "s"));
@@ -199,9 +201,9 @@ static void put_times(struct bhi_page *page, const struct bhi_judge_report *repo
     bhi_judge_plot_times(page, report, ranked);
     bhi_page_table(page, "Times", headings, 7, 1u << 2 | 1u << 3 | 1u << 5);
     for (size_t i = 0; i < report->count; i++) {
-        for (size_t k = 0; k < ranked[i]->timing_count; k++, rows++) {
+        for (size_t k = 0; k < ranked[i]->judgement.timing_count; k++, rows++) {
             if (rows < ROWS) {
-                put_timing(page, report->task, ranked[i], &ranked[i]->timings[k]);
+                put_timing(page, report->task, ranked[i], &ranked[i]->judgement.timings[k]);
             }
         }
     }
@@ -228,7 +230,7 @@ bool bhi_judge_html(const struct bhi_judge_report *report, const char *path,
         return bhi_refuse(complaint, "out of memory");
     }
     for (size_t i = 0; i < report->count; i++) {
-        timed |= report->candidates[i].timing_count > 0;
+        timed |= report->candidates[i].judgement.timing_count > 0;
     }
     bhi_judge_rank(report, ranked);
     put_tiles(&page, report, ranked);

@@ -18,32 +18,23 @@ static json_t *size_of(const struct bhi_task *task, size_t size) {
     return object;
 }
 
-static json_t *index_of(const struct bhi_array *form, uint64_t index) {
-    json_t *array = json_array();
-    for (uint32_t i = form->dimensions; i-- > 0;) {
-        json_array_insert_new(array, 0, json_integer((json_int_t)(index % form->shape[i])));
-        index /= form->shape[i];
-    }
-    return array;
-}
-
 /* Where and how its output is wrong. */
-static json_t *wrong_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
-    const struct bhi_difference *difference = &candidate->difference;
-    if (candidate->verdict != BH_JUDGE_WRONG) {
+static json_t *wrong_of(const bh_judgement *of) {
+    if (of->verdict != BH_JUDGE_WRONG) {
         return json_null();
     }
-    const struct bhi_trial_array *array = &candidate->trial->arrays[candidate->array];
-    json_t *object = json_object();
-    json_object_set_new(object, "output", bhi_json_text(task->arrays[candidate->array].place));
-    json_object_set_new(object, "index", index_of(&array->form, difference->index));
-    json_object_set_new(object, "expected", json_string(difference->expected));
-    json_object_set_new(object, "got", json_string(difference->got));
+    json_t *object = json_object(), *index = json_array();
+    for (uint32_t i = 0; i < of->rank; i++) {
+        json_array_append_new(index, json_integer((json_int_t)of->index[i]));
+    }
+    json_object_set_new(object, "output", bhi_json_text(of->output));
+    json_object_set_new(object, "index", index);
+    json_object_set_new(object, "expected", json_string(of->expected));
+    json_object_set_new(object, "got", json_string(of->got));
     json_object_set_new(object, "ulp",
-                        difference->ulp == UINT64_MAX ? json_null()
-                                                      : bhi_json_digits(difference->ulp));
-    json_object_set_new(object, "wrong", json_integer((json_int_t)difference->wrong));
-    json_object_set_new(object, "elements", json_integer((json_int_t)array->count));
+                        of->ulp == UINT64_MAX ? json_null() : bhi_json_digits(of->ulp));
+    json_object_set_new(object, "wrong", json_integer((json_int_t)of->wrong));
+    json_object_set_new(object, "elements", json_integer((json_int_t)of->elements));
     return object;
 }
 
@@ -81,33 +72,32 @@ static json_t *timing_of(const struct bhi_task *task, const bh_judge_timing *tim
 }
 
 /* Its times, size by size; null: none was measured. */
-static json_t *timings_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
-    json_t *array = candidate->timing_count ? json_array() : json_null();
-    for (size_t i = 0; i < candidate->timing_count; i++) {
-        json_array_append_new(array, timing_of(task, &candidate->timings[i]));
+static json_t *timings_of(const struct bhi_task *task, const bh_judgement *of) {
+    json_t *array = of->timing_count ? json_array() : json_null();
+    for (size_t i = 0; i < of->timing_count; i++) {
+        json_array_append_new(array, timing_of(task, &of->timings[i]));
     }
     return array;
 }
 
 static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
-    const struct bhi_trial *trial = candidate->trial;
+    const bh_judgement *of = &candidate->judgement;
     json_t *object = json_object();
-    json_object_set_new(object, "file", bhi_json_text(candidate->path));
-    json_object_set_new(
-        object, "verdict",
-        json_string(bh_judge_verdict_name(candidate->verdict, candidate->outcome.status)));
-    json_object_set_new(object, "message", bhi_json_text(candidate->outcome.message));
-    json_object_set_new(object, "blame", bhi_json_blame(candidate->outcome.blame));
-    json_object_set_new(object, "runs", json_integer((json_int_t)candidate->runs));
+    json_object_set_new(object, "file", bhi_json_text(candidate->file.path));
+    json_object_set_new(object, "verdict",
+                        json_string(bh_judge_verdict_name(of->verdict, of->status)));
+    bhi_json_why(object, of->reason, of->subject, of->subject_name);
+    json_object_set_new(object, "message", bhi_json_text(of->message));
+    json_object_set_new(object, "blame", bhi_json_blame(of->blame));
+    json_object_set_new(object, "runs", json_integer((json_int_t)of->runs));
     json_object_set_new(object, "deterministic",
-                        candidate->verdict == BH_JUDGE_CORRECT
-                            ? json_boolean(!candidate->nondeterministic)
-                            : json_null());
-    json_object_set_new(object, "size", trial ? size_of(task, trial->size) : json_null());
-    json_object_set_new(object, "seed", trial ? bhi_json_digits(trial->seed) : json_null());
-    json_object_set_new(object, "hidden", trial ? json_boolean(trial->hidden) : json_null());
-    json_object_set_new(object, "wrong", wrong_of(task, candidate));
-    json_object_set_new(object, "timing", timings_of(task, candidate));
+                        of->verdict == BH_JUDGE_CORRECT ? json_boolean(of->deterministic)
+                                                        : json_null());
+    json_object_set_new(object, "size", of->located ? size_of(task, of->size_index) : json_null());
+    json_object_set_new(object, "seed", of->located ? bhi_json_digits(of->seed) : json_null());
+    json_object_set_new(object, "hidden", of->located ? json_boolean(of->hidden) : json_null());
+    json_object_set_new(object, "wrong", wrong_of(of));
+    json_object_set_new(object, "timing", timings_of(task, of));
     return object;
 }
 

@@ -44,20 +44,20 @@ static void add_all(struct bhi_plot *plot, const struct bhi_judge_report *report
     size_t shown = 0;
     for (size_t i = 0; i < report->count && shown < FASTEST; i++) {
         const struct bhi_candidate *candidate = ranked[i];
-        if (!candidate->timing_count) {
+        if (!candidate->judgement.timing_count) {
             continue;
         }
         if (!shown++) {
             bhi_plot_begin(plot, "the reference", joined, joined);
-            for (size_t k = 0; k < candidate->timing_count; k++) {
-                add(plot, report->task, candidate->timings[k].size_index,
-                    candidate->timings[k].reference_ns);
+            for (size_t k = 0; k < candidate->judgement.timing_count; k++) {
+                add(plot, report->task, candidate->judgement.timings[k].size_index,
+                    candidate->judgement.timings[k].reference_ns);
             }
         }
-        bhi_plot_begin(plot, candidate->path, joined, false);
-        for (size_t k = 0; k < candidate->timing_count; k++) {
-            add(plot, report->task, candidate->timings[k].size_index,
-                candidate->timings[k].median_ns);
+        bhi_plot_begin(plot, candidate->file.path, joined, false);
+        for (size_t k = 0; k < candidate->judgement.timing_count; k++) {
+            add(plot, report->task, candidate->judgement.timings[k].size_index,
+                candidate->judgement.timings[k].median_ns);
         }
     }
 }

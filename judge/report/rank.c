@@ -6,9 +6,9 @@
 double bhi_judge_ratio(const struct bhi_candidate *candidate) {
     double sum = 0;
     size_t count = 0;
-    for (size_t i = 0; i < candidate->timing_count; i++) {
-        if (candidate->timings[i].ratio > 0) {
-            sum += log(candidate->timings[i].ratio);
+    for (size_t i = 0; i < candidate->judgement.timing_count; i++) {
+        if (candidate->judgement.timings[i].ratio > 0) {
+            sum += log(candidate->judgement.timings[i].ratio);
             count++;
         }
     }
@@ -18,8 +18,8 @@ double bhi_judge_ratio(const struct bhi_candidate *candidate) {
 static int compare(const void *a, const void *b) {
     const struct bhi_candidate *x = *(const struct bhi_candidate *const *)a,
                                *y = *(const struct bhi_candidate *const *)b;
-    const bool x_correct = x->verdict == BH_JUDGE_CORRECT,
-               y_correct = y->verdict == BH_JUDGE_CORRECT;
+    const bool x_correct = x->judgement.verdict == BH_JUDGE_CORRECT,
+               y_correct = y->judgement.verdict == BH_JUDGE_CORRECT;
     if (x_correct != y_correct) {
         return x_correct ? -1 : 1;
     }

@@ -54,7 +54,8 @@ void bhi_judge_time_note(const struct bhi_candidate *candidate, const bh_judge_t
                               timing->one_processor ? ", on one processor" : "",
                               timing->device ? "" : ", the device has no clock");
     size_t at = (size_t)used;
-    const bool forged = candidate->verdict == BH_JUDGE_TIMING_FORGED; /* the verdict says all */
+    const bool forged =
+        candidate->judgement.verdict == BH_JUDGE_TIMING_FORGED; /* the verdict says all */
     if (timing->ratio <= 0 && !forged) {
         write_doubt(timing, out + at, capacity - at);
         at += strlen(out + at);
@@ -81,14 +82,14 @@ static void print_times(const struct bhi_judge_report *report) {
     bhi_columns_init(&table, columns, 6);
     for (size_t i = 0; i < report->count; i++) {
         const struct bhi_candidate *candidate = &report->candidates[i];
-        for (size_t k = 0; k < candidate->timing_count; k++) {
-            const bh_judge_timing *timing = &candidate->timings[k];
+        for (size_t k = 0; k < candidate->judgement.timing_count; k++) {
+            const bh_judge_timing *timing = &candidate->judgement.timings[k];
             char size[BHI_SIZE_TEXT], time[32], reference[32], ratio[64], note[BHI_JUDGE_NOTE];
             snprintf(time, sizeof time, "%.3f", timing->median_ns / 1e3);
             snprintf(reference, sizeof reference, "%.3f", timing->reference_ns / 1e3);
             write_ratio(timing, ratio, sizeof ratio);
             bhi_judge_time_note(candidate, timing, note, sizeof note);
-            const char *cells[] = {candidate->path,
+            const char *cells[] = {candidate->file.path,
                                    bhi_task_size_text(report->task, timing->size_index, size),
                                    time,
                                    reference,
@@ -111,15 +112,15 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     bhi_columns_init(&table, columns, 4);
     for (size_t i = 0; i < report->count; i++) {
         const struct bhi_candidate *candidate = &report->candidates[i];
-        const bool correct = candidate->verdict == BH_JUDGE_CORRECT;
+        const bool correct = candidate->judgement.verdict == BH_JUDGE_CORRECT;
         char runs[24];
-        snprintf(runs, sizeof runs, "%" PRIu64, candidate->runs);
-        const char *cells[] = {candidate->path,
-                               bh_judge_verdict_name(candidate->verdict, candidate->outcome.status),
-                               runs,
-                               !correct                      ? candidate->outcome.message
-                               : candidate->nondeterministic ? "not deterministic"
-                                                             : "-"};
+        snprintf(runs, sizeof runs, "%" PRIu64, candidate->judgement.runs);
+        const char *cells[] = {
+            candidate->file.path,
+            bh_judge_verdict_name(candidate->judgement.verdict, candidate->judgement.status), runs,
+            !correct                              ? candidate->judgement.message
+            : !candidate->judgement.deterministic ? "not deterministic"
+                                                  : "-"};
         bhi_columns_row(&table, cells, correct ? BHI_TONE_GOOD : BHI_TONE_BAD);
     }
     (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));

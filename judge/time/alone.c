@@ -34,9 +34,9 @@ bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alo
                        struct bhi_judge_outcome *outcome) {
     struct bhi_series series;
     struct bhi_batches batches;
-    struct bhi_candidate itself = {.verdict = BH_JUDGE_CORRECT};
+    bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_race alone = *race;
-    alone.candidate = &itself;
+    alone.judgement = &itself;
     bool good = bhi_series_begin(&alone, count, outcome, &series);
     series.groups = count < GROUPS ? count : GROUPS;
     good = good && take(&series, &batches);
@@ -47,9 +47,9 @@ bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alo
     if (series.race.wrong) {
         bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
                                "the reference does not compute the same each time: %.300s",
-                               itself.outcome.message);
+                               itself.message);
     } else if (good && !known) {
-        bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        bhi_judge_outcome_memory(outcome);
     }
     bhi_series_free(&series);
     return known;

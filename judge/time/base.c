@@ -56,7 +56,7 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_c
                       bh_command *out, struct bhi_judge_outcome *outcome) {
     char *source = write_source(of);
     if (!source) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(outcome);
     }
     if (base->kernel.kernel && !strcmp(base->source, source)) {
         free(source);

@@ -81,13 +81,12 @@ bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_option
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_timekeeper){.court = court, .options = *options};
     out->alone = calloc(court->task->size_count, sizeof *out->alone);
-    const bool good =
-        (out->alone || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory")) &&
-        bhi_base_open(court, &out->base, outcome) && take_processor(out, outcome) &&
-        bhi_contender_open_reference(court, &out->reference, outcome) &&
-        bhi_contender_open_reference(court, &out->itself, outcome) &&
-        bhi_court_timed_stream(court, &court->source, outcome) &&
-        (options->warm || bhi_flush_open(court, &out->flush, outcome));
+    const bool good = (out->alone || bhi_judge_outcome_memory(outcome)) &&
+                      bhi_base_open(court, &out->base, outcome) && take_processor(out, outcome) &&
+                      bhi_contender_open_reference(court, &out->reference, outcome) &&
+                      bhi_contender_open_reference(court, &out->itself, outcome) &&
+                      bhi_court_timed_stream(court, &court->source, outcome) &&
+                      (options->warm || bhi_flush_open(court, &out->flush, outcome));
     if (!good) {
         bhi_timekeeper_close(out);
     }
@@ -118,7 +117,7 @@ static bool warm_up(struct measuring *m) {
             return false;
         }
         if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], window, 1, &steadiness)) {
-            return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+            return bhi_judge_outcome_memory(m->outcome);
         }
         if (steadiness.noise <= noise_limit && steadiness.drift <= noise_limit) {
             break;
@@ -220,7 +219,7 @@ static bool find_disturbance(struct measuring *m, bool *out_disturbed) {
     struct bhi_alone *alone = &m->timer->alone[m->series.race.trial->size], beside;
     *out_disturbed = false;
     if (!bhi_alone_of(&m->series, &beside)) {
-        return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(m->outcome);
     }
     if (bhi_alone_was_faster(alone, &beside)) {
         if (!measure_without(m)) {
@@ -271,7 +270,7 @@ static bool bound_by_runs(struct measuring *m, enum bhi_honesty *out_honesty) {
     for (int i = 0; i < 2; i++) {
         if (!bhi_overhead_judge(&runs[BHI_RACER_CANDIDATE], &runs[BHI_RACER_REFERENCE],
                                 series->count, series->groups, alone, &verdict)) {
-            return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+            return bhi_judge_outcome_memory(m->outcome);
         }
         if (!verdict.only_alone) {
             break;
@@ -338,7 +337,7 @@ static bool measure_once(struct measuring *m, bool fresh, struct doubts *out) {
     }
     if (!bhi_steadiness_of(series->times[BHI_RACER_REFERENCE], series->count, series->groups,
                            &steadiness)) {
-        return bhi_judge_outcome_fail(m->outcome, BH_NO_MEMORY, "out of memory");
+        return bhi_judge_outcome_memory(m->outcome);
     }
     m->out->noise = steadiness.noise;
     m->out->noisy = steadiness.noise > noise_limit;
@@ -348,18 +347,16 @@ static bool measure_once(struct measuring *m, bool fresh, struct doubts *out) {
 }
 
 static void forge(struct measuring *m) {
-    struct bhi_candidate *candidate = m->series.race.candidate;
-    char size[BHI_SIZE_TEXT];
-    candidate->verdict = BH_JUDGE_TIMING_FORGED;
-    candidate->trial = m->series.race.trial;
-    bhi_task_size_text(m->series.race.court->task, m->series.race.trial->size, size);
+    const struct bhi_race *race = &m->series.race;
+    bh_judgement *out = race->judgement;
+    bhi_judgement_end(race->court->task, race->trial, BH_JUDGE_TIMING_FORGED, out);
     if (m->series.unclaimed) {
-        snprintf(candidate->outcome.message, sizeof candidate->outcome.message,
-                 "its worker claims that the device has no clock (%s)", size);
+        snprintf(out->message, sizeof out->message,
+                 "its worker claims that the device has no clock (%s)", out->size_text);
     } else {
-        snprintf(candidate->outcome.message, sizeof candidate->outcome.message,
+        snprintf(out->message, sizeof out->message,
                  "its worker claims %.3f us for a run, and the host saw %.3f us (%s)",
-                 m->out->median_ns / 1e3, m->seen_ns / 1e3, size);
+                 m->out->median_ns / 1e3, m->seen_ns / 1e3, out->size_text);
     }
     m->out->ratio = m->out->low = m->out->high = 0;
 }
@@ -392,14 +389,14 @@ static bool measure(struct measuring *m) {
 
 static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *candidate,
                          struct bhi_contender *trusted, const struct bhi_trial *trial,
-                         struct bhi_candidate *out, struct bhi_race *out_race,
+                         bh_judgement *out, struct bhi_race *out_race,
                          struct bhi_judge_outcome *outcome) {
     const struct bhi_race race = {.court = timer->court,
                                   .contenders = {candidate, &timer->reference, trusted},
                                   .base = &timer->base,
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial,
-                                  .candidate = out};
+                                  .judgement = out};
     struct measuring m = {
         .timer = timer, .out = &out->timings[out->timing_count], .outcome = outcome};
     *m.out = (bh_judge_timing){.size_index = trial->size};
@@ -415,8 +412,8 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
  */
 
 /* Makes the failure of a run the candidate's verdict, if it is its own. */
-static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
-                         struct bhi_judge_outcome *outcome) {
+static bool take_failure(const struct bhi_race *race, bh_judgement *out,
+                         const struct bhi_judge_outcome *outcome) {
     if (race->wrong) {
         return true;
     }
@@ -424,15 +421,16 @@ static bool take_failure(const struct bhi_race *race, struct bhi_candidate *out,
     if (!its_own || bhi_judge_outcome_is_elsewhere(outcome)) {
         return false;
     }
-    out->verdict =
-        outcome->reason == BH_REASON_DEVICE_TIME ? BH_JUDGE_TIMING_FORGED : BH_JUDGE_FAILED;
-    out->outcome = *outcome;
-    out->trial = race->trial;
+    bhi_judgement_fail(race->court->task, race->trial, outcome, out);
+    if (outcome->reason == BH_REASON_DEVICE_TIME) {
+        out->verdict = BH_JUDGE_TIMING_FORGED;
+        out->status = BH_OK;
+    }
     return true;
 }
 
 static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *candidate,
-                        struct bhi_contender *trusted, struct bhi_candidate *out,
+                        struct bhi_contender *trusted, bh_judgement *out,
                         struct bhi_judge_outcome *outcome) {
     const struct bhi_task *task = timer->court->task;
     for (size_t i = 0; i < task->size_count && out->verdict == BH_JUDGE_CORRECT; i++) {
@@ -452,37 +450,40 @@ static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *cand
 /* Makes its kernel again, from its file. If that fails now, or the file is not what was checked, it
  * is the candidate's verdict: others go on, and no times are reported of what nobody has checked.
  * Returns false as bhi_timekeeper_measure does. */
-static bool open_candidate(struct bhi_timekeeper *timer, bool trusted, struct bhi_candidate *out,
-                           struct bhi_contender *contender, struct bhi_judge_outcome *outcome) {
-    const bool opened = bhi_contender_open(timer->court, &out->file, trusted,
+static bool open_candidate(struct bhi_timekeeper *timer, bool trusted,
+                           struct bhi_candidate *candidate, struct bhi_contender *contender,
+                           struct bhi_judge_outcome *outcome) {
+    bh_judgement *out = &candidate->judgement;
+    const bool opened = bhi_contender_open(timer->court, &candidate->file, trusted,
                                            &timer->court->task->groups, contender, outcome);
     const struct bhi_judged_kernel *kernel = &contender->kernel;
     if (!opened && bhi_judge_outcome_is_elsewhere(outcome)) {
         return false;
     }
-    const bool changed = out->has_content && kernel->has_content &&
+    const bool changed = out->hashed && kernel->has_content &&
                          memcmp(out->content, kernel->content, sizeof out->content) != 0;
     if (changed) {
         bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED,
-                               "%.500s: the file has changed since it was checked", out->path);
+                               "%.500s: the file has changed since it was checked",
+                               candidate->file.path);
     }
     if (changed || !opened) {
-        out->verdict = BH_JUDGE_FAILED;
-        out->outcome = *outcome;
+        bhi_judgement_fail(timer->court->task, NULL, outcome, out);
         /* Otherwise this would be recorded of what was checked. */
-        out->has_content = kernel->has_content && !changed;
+        out->hashed = kernel->has_content && !changed;
     }
     return true;
 }
 
-static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate *out,
+static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate *measured,
                               struct bhi_judge_outcome *outcome) {
     const bool guard = timer->options.guard;
+    bh_judgement *out = &measured->judgement;
     struct bhi_contender candidate = {0}, trusted = {0};
-    bool good =
-        measure_all_alone(timer, outcome) && open_candidate(timer, false, out, &candidate, outcome);
+    bool good = measure_all_alone(timer, outcome) &&
+                open_candidate(timer, false, measured, &candidate, outcome);
     if (good && guard && out->verdict == BH_JUDGE_CORRECT) {
-        good = open_candidate(timer, true, out, &trusted, outcome);
+        good = open_candidate(timer, true, measured, &trusted, outcome);
     }
     good = good && measure_all(timer, &candidate, guard ? &trusted : NULL, out, outcome);
     bhi_contender_close(&candidate);
@@ -493,21 +494,17 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
 bool bhi_timekeeper_measure(struct bhi_timekeeper *timer, struct bhi_candidate *candidate,
                             struct bhi_judge_outcome *outcome) {
     bool good = false, again = true;
-    free(candidate->timings);
-    candidate->timing_count = 0;
+    candidate->judgement.timing_count = 0;
+    candidate->judgement.one_processor = timer->processor.chosen;
+    candidate->judgement.flushed_bytes = timer->flush.size;
     const struct bhi_candidate checked = *candidate;
-    candidate->timings = calloc(timer->court->task->size_count, sizeof *candidate->timings);
-    if (!candidate->timings) {
-        return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
-    }
     for (int i = 0; i < ATTEMPTS && again; i++) {
-        bh_judge_timing *timings = candidate->timings;
         *candidate = checked;
-        candidate->timings = timings;
         *outcome = (struct bhi_judge_outcome){.status = BH_OK};
         good = measure_candidate(timer, candidate, outcome);
         again = outcome->status != BH_OK && !bhi_judge_outcome_is_elsewhere(outcome) &&
                 bhi_judge_outcome_is_doubtful(outcome);
     }
+    candidate->judgement.one_processor &= candidate->judgement.timing_count > 0;
     return good;
 }

@@ -50,7 +50,7 @@ static bool allocate(struct round *round, struct bhi_judge_outcome *outcome) {
         good = bhi_trial_anew(round->race->court->task, round->race->trial,
                               draw(round->race, (uint32_t)i), &round->trials[i]);
     }
-    return good || bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+    return good || bhi_judge_outcome_memory(outcome);
 }
 
 static void release_laps(struct round *round, enum bhi_racer racer) {
@@ -136,9 +136,8 @@ static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outc
     }
     *out_late = memcmp(bytes, glimpse->bytes, glimpse->size) != 0;
     if (*out_late) {
-        race->candidate->verdict = BH_JUDGE_TIMING_FORGED;
-        race->candidate->trial = race->trial;
-        bhi_format(race->candidate->outcome.message, sizeof race->candidate->outcome.message,
+        bhi_judgement_end(race->court->task, race->trial, BH_JUDGE_TIMING_FORGED, race->judgement);
+        bhi_format(race->judgement->message, sizeof race->judgement->message,
                    "its output %.60s has changed after its run was reported to be complete (%s)",
                    race->court->task->arrays[glimpse->array].place,
                    bhi_task_size_text(race->court->task, race->trial->size, size));
@@ -213,7 +212,7 @@ static bool check(struct round *round, struct bhi_judge_outcome *outcome) {
     if (!bhi_lap_take(&round->laps[BHI_RACER_CANDIDATE][which], &got, outcome)) {
         return false;
     }
-    race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->candidate);
+    race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->judgement);
     bhi_launched_free(&got);
     return !race->wrong;
 }
@@ -241,7 +240,7 @@ bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned
         good = !takes_part(&round, racer) || run(&round, racer, &out[racer], outcome);
     }
     if (good) {
-        race->candidate->runs += count;
+        race->judgement->runs += count;
     }
     good = good && find_late(&round, &race->wrong, outcome) && !race->wrong;
     if (good && draw(race, UINT32_MAX - 1) % one_of == 0) {

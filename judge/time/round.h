@@ -21,12 +21,12 @@ struct bhi_race {
     struct bhi_court *court;
     struct bhi_contender *contenders[BHI_RACER_BASE]; /* NULL: it does not run; borrowed */
     struct bhi_base *base;
-    struct bhi_flush *flush;         /* before each single run; NULL: caches stay warm */
-    const struct bhi_trial *trial;   /* the size, and the files, of each run */
-    struct bhi_candidate *candidate; /* for its verdict, if it is wrong */
-    uint64_t rounds;                 /* so far */
-    enum bhi_racer running;          /* it failed, if a round failed and |wrong| is false */
-    bool wrong;                      /* a run of the candidate was wrong: see |candidate| */
+    struct bhi_flush *flush;       /* before each single run; NULL: caches stay warm */
+    const struct bhi_trial *trial; /* the size, and the files, of each run */
+    bh_judgement *judgement;       /* the candidate's, if it is wrong */
+    uint64_t rounds;               /* so far */
+    enum bhi_racer running;        /* it failed, if a round failed and |wrong| is false */
+    bool wrong;                    /* a run of the candidate was wrong: see |judgement| */
 };
 
 /* Runs all racers, in an order that changes (turn.h). |count| > 1: that many runs, each with

@@ -57,7 +57,7 @@ bool bhi_series_begin(const struct bhi_race *race, size_t count, struct bhi_judg
     for (int i = 0; i < BHI_RACER_BASE; i++) {
         if (!(out->times[i] = calloc(count, sizeof *out->times[i])) ||
             !(out->hosts[i] = calloc(count, sizeof *out->hosts[i]))) {
-            return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
+            return bhi_judge_outcome_memory(outcome);
         }
     }
     return run_first(out);

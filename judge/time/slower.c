@@ -12,17 +12,16 @@ const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t si
 }
 
 void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
-                      const bh_judge_timing *timing, struct bhi_candidate *out) {
-    char size[BHI_SIZE_TEXT];
+                      const bh_judge_timing *timing, bh_judgement *out) {
     if (out->verdict != BH_JUDGE_CORRECT || options->slower <= 0 ||
         timing->low <= options->slower) {
         return;
     }
-    out->verdict = BH_JUDGE_SLOWER;
-    out->trial = bhi_timed_trial(court, timing->size_index);
-    snprintf(out->outcome.message, sizeof out->outcome.message,
+    bhi_judgement_end(court->task, bhi_timed_trial(court, timing->size_index), BH_JUDGE_SLOWER,
+                      out);
+    snprintf(out->message, sizeof out->message,
              "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
-             timing->low, bhi_task_size_text(court->task, timing->size_index, size));
+             timing->low, out->size_text);
 }
 
 static bool is_of(const bh_judge_timing *timing, const struct bhi_timing_options *options) {
@@ -34,7 +33,7 @@ static bool is_of(const bh_judge_timing *timing, const struct bhi_timing_options
 }
 
 bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,
-                            struct bhi_candidate *out) {
+                            bh_judgement *out) {
     size_t missing = 0;
     for (size_t i = 0; i < court->task->size_count; i++) {
         missing += !!bhi_timed_trial(court, i);

@@ -264,6 +264,41 @@ static void times_are_told(void) {
     BHT_STR_EQ(bh_judge_verdict_name(BH_JUDGE_TIMING_FORGED, BH_OK), "TIMING_FORGED");
 }
 
+/* Candidates are checked first, and timed when nothing else runs. */
+static void times_are_taken_after_all_checks(void) {
+    const bh_judge_candidate candidates[] = {
+        {.struct_size = sizeof *candidates, .name = "a.comp", .code = right, .check_only = true},
+        {.struct_size = sizeof *candidates, .name = "b.comp", .code = wrong, .check_only = true}};
+    bh_judge *judge = make_timed(5, false);
+    bh_judgement got[2] = {{.struct_size = sizeof *got}, {.struct_size = sizeof *got}};
+    for (size_t i = 0; i < 2; i++) {
+        BHT_EQ(bh_judge_run(judge, &candidates[i], &got[i], &why), BH_OK);
+        BHT_TRUE(got[i].hashed && !got[i].timing_count);
+    }
+    BHT_NE(memcmp(got[0].content, got[1].content, sizeof got[0].content), 0);
+    const bh_judgement checked = got[0];
+    const uint64_t runs = got[0].runs;
+    for (size_t i = 0; i < 2; i++) {
+        BHT_EQ(bh_judge_time(judge, &candidates[i], &got[i], &why), BH_OK);
+    }
+    BHT_EQ(got[0].verdict, BH_JUDGE_CORRECT);
+    BHT_EQ(got[0].timing_count, 1);
+    BHT_GT(got[0].runs, runs);
+    BHT_EQ(got[1].verdict, BH_JUDGE_WRONG);
+    BHT_EQ(got[1].timing_count, 0);
+    got[0] = checked;
+    BHT_EQ(bh_judge_time(judge, &candidates[1], &got[0], &why), BH_OK); /* other code */
+    expect_fails(&got[0], BH_LOAD_FAILED, "b.comp: the file has changed since it was checked");
+    BHT_TRUE(!got[0].hashed);
+    BHT_EQ(bh_judge_time(judge, &candidates[0], NULL, &why), BH_INVALID_ARGUMENT);
+    bh_judge_destroy(judge);
+    judge = make(task());
+    BHT_EQ(bh_judge_time(judge, &candidates[0], &got[1], &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "bh_judge_time: judge has no timed");
+    BHT_EQ(got[1].verdict, BH_JUDGE_WRONG);
+    bh_judge_destroy(judge);
+}
+
 /* -- bad input ----------------------------------------------------------------------------------
  */
 
@@ -299,7 +334,6 @@ static void a_bad_task_is_refused_with_line_and_field(void) {
 static void bad_options_are_named(void) {
     bh_judge *judge;
     bh_judge_options options, fresh;
-    const uint64_t seeds[17] = {0};
     fresh = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
     BHT_EQ(fresh.struct_size, sizeof fresh);
 #define REFUSED(said)                                                                              \
@@ -308,36 +342,38 @@ static void bad_options_are_named(void) {
         BHT_STR_HAS(why.message, "bh_judge_create: options" said);                                 \
     } while (0)
     options = fresh;
-    REFUSED(".task_path: NULL, and so is task_text");
+    REFUSED(".task_path is NULL");
     options.task_path = options.task_text = task();
-    REFUSED(".task_text: there is a task_path, too");
+    REFUSED(".task_text excludes task_path");
     options.task_text = NULL;
     options.folder = "x";
-    REFUSED(".folder: ");
+    REFUSED(".folder needs task_text");
     options = fresh;
     options.task_text = task();
     options.device = "any";
-    REFUSED(".device: ");
+    REFUSED(".device must name one device");
     options.device = NULL;
-    options.seeds = seeds;
-    options.seed_count = 17;
-    REFUSED(".seeds: ");
+    options.seed_count = 1;
+    REFUSED(".seeds is NULL");
+    options.seed_count = 0;
+    options.parallel = 65;
+    REFUSED(".parallel is 65, over 64");
     options = fresh;
     options.task_text = task();
     options.warm = true;
-    REFUSED(".warm: it needs timed");
+    REFUSED(".warm needs timed");
     options.warm = false;
     options.all_processors = true;
-    REFUSED(".all_processors: it needs timed");
+    REFUSED(".all_processors needs timed");
     options.all_processors = false;
     options.slower_than = 1.5;
-    REFUSED(".slower_than: it needs timed");
+    REFUSED(".slower_than needs timed");
     options.timed = true;
     options.slower_than = -1;
-    REFUSED(".slower_than: it must be");
+    REFUSED(".slower_than must be");
     options.slower_than = 0;
     options.timed_runs = 4;
-    REFUSED(".timed_runs: from 5");
+    REFUSED(".timed_runs must be from 5");
     options.struct_size--;
     REFUSED(": struct_size is ");
     BHT_EQ(bh_judge_create(NULL, &judge, &why), BH_INVALID_ARGUMENT);
@@ -351,12 +387,12 @@ static void bad_candidates_are_named(void) {
         bh_judge_candidate candidate;
         const char *said;
     } cases[] = {
-        {{.name = "none"}, "candidate.path: NULL, as code is"},
-        {{.path = "a", .code = right}, "candidate.code: there is a path, too"},
-        {{.path = "a", .size = 1}, "candidate.size: it is for code alone"},
-        {{.code = ""}, "candidate.size: from 1 byte"},
-        {{.code = right, .size = (64 << 20) + 1}, "candidate.size: from 1 byte"},
-        {{.code = right, .language = (bh_language)4}, "candidate.language: "},
+        {{.name = "none"}, "candidate.path is NULL"},
+        {{.path = "a", .code = right}, "candidate.code excludes path"},
+        {{.path = "a", .size = 1}, "candidate.size needs code"},
+        {{.code = ""}, "candidate.size must be from 1 byte"},
+        {{.code = right, .size = (64 << 20) + 1}, "candidate.size must be from 1 byte"},
+        {{.code = right, .language = (bh_language)4}, "candidate.language 4 is not a language"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         got.runs = 7;
@@ -447,42 +483,53 @@ static void *run_call(void *argument) {
     return NULL;
 }
 
-static atomic_bool compiled;
+static atomic_int compiled;
 
 static void note(bh_log_level level, const char *line, void *user) {
     (void)level, (void)user;
     if (strstr(line, "kernel endless: compiled")) {
-        atomic_store(&compiled, true);
+        atomic_fetch_add(&compiled, 1);
     }
 }
 
-/* One call runs an endless kernel, another waits for its turn. */
-static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
+/* So many threads judge an endless kernel; a cancel ends them when |running| of them run. */
+static void cancel_endless(uint32_t parallel, int running) {
+    enum { THREADS = 3 };
     char endless_task[2048];
-    bh_judge_options options = {.struct_size = sizeof options};
+    bh_judge_options options = {.struct_size = sizeof options, .parallel = parallel, .log = note};
     bh_judge *judge;
-    pthread_t threads[2];
+    pthread_t threads[THREADS];
+    struct call calls[THREADS];
     snprintf(endless_task, sizeof endless_task, "%s",
              task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535"));
     options.task_text = endless_task;
-    options.log = note;
+    atomic_store(&compiled, 0);
     BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
     BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
-    struct call calls[2] = {{.judge = judge, .code = endless}, {.judge = judge, .code = endless}};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < THREADS; i++) {
+        calls[i] = (struct call){.judge = judge, .code = endless};
         BHT_EQ(pthread_create(&threads[i], NULL, run_call, &calls[i]), 0);
     }
-    WAIT_UNTIL(atomic_load(&compiled), 20 * BHT_WAIT_SECOND_MS);
+    WAIT_UNTIL(atomic_load(&compiled) == running, 20 * BHT_WAIT_SECOND_MS);
     bh_judge_cancel(judge);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < THREADS; i++) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
         BHT_EQ(calls[i].status, BH_CANCELLED);
         BHT_EQ(calls[i].why.status, BH_CANCELLED);
         BHT_EQ(calls[i].judgement.runs, 0);
     }
+    BHT_EQ(atomic_load(&compiled), running);
     BHT_EQ(bh_judge_prepare(judge, &why), BH_CANCELLED);
     bh_judge_cancel(judge);
     bh_judge_destroy(judge);
+}
+
+static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
+    cancel_endless(0, 1);
+}
+
+static void as_many_candidates_as_the_options_say_are_checked_at_once(void) {
+    cancel_endless(2, 2);
 }
 
 static void a_cancel_before_the_first_call_holds(void) {
@@ -540,6 +587,7 @@ int main(int argc, char **argv) {
         BHT_TEST(numbers_have_a_point),
         BHT_TEST(other_bindings_are_named),
         BHT_TEST(times_are_told),
+        BHT_TEST(times_are_taken_after_all_checks),
         BHT_TEST(a_hang_ends_and_the_next_is_judged),
         BHT_TEST(a_bad_task_is_refused_with_line_and_field),
         BHT_TEST(bad_options_are_named),
@@ -547,6 +595,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_reference_that_cannot_judge_is_said_before_any_candidate),
         BHT_TEST(seeds_can_be_known),
         BHT_TEST(a_cancel_ends_calls_that_run_and_those_that_wait),
+        BHT_TEST(as_many_candidates_as_the_options_say_are_checked_at_once),
         BHT_TEST(a_cancel_before_the_first_call_holds),
         BHT_TEST(threads_take_turns),
         BHT_TEST(a_forked_child_is_refused),

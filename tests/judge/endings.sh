@@ -25,12 +25,13 @@ LIMIT=120 cli judge short.json endless.comp --json
 expect_status 1
 says endless.comp DEADLINE '.runs == 0 and .blame == "certain" and .size == {n: 1}'
 
-case_name="a candidate whose zygote somebody has killed is tried again"
+case_name="candidates whose zygote somebody has killed are tried again, one by one"
 task long.json ".limits.deadline = \"$((3 * slowness))s\" | .groups = [65535]"
-"$BULKHEAD" judge long.json endless.comp --json --verbose > .stdout 2> .stderr &
+cp endless.comp second.comp
+"$BULKHEAD" judge long.json endless.comp second.comp --workers 2 --json --verbose > .stdout 2> .stderr &
 judge=$!
 for ((tries = 0; tries < 600 * slowness; tries++)); do
-    if grep -q 'kernel endless: compiled' .stderr || ! kill -0 "$judge" 2> /dev/null; then break; fi
+    if [ "$(grep -Ec 'kernel (endless|second): compiled' .stderr)" -eq 2 ] || ! kill -0 "$judge" 2> /dev/null; then break; fi
     sleep 0.1
 done
 kill -KILL "$(pgrep -x bh-zygote -P "$(pgrep -x bh-warden -P "$judge")")"
@@ -38,6 +39,12 @@ wait "$judge"
 status=$?
 expect_status 1
 says endless.comp DEADLINE
-if [ "$(grep -c 'kernel endless: compiled' .stderr)" -eq 2 ]; then passed=$((passed + 1)); else fail "it has not run twice"; fi
+says second.comp DEADLINE
+order=$(sed '1,/zygote .* is lost/d' .stderr | grep -Eo 'stream compiler|: compiled' | paste -sd,)
+if [ "$order" = 'stream compiler,: compiled,stream compiler,: compiled' ]; then
+    passed=$((passed + 1))
+else
+    fail "they were not tried again one by one: $order"
+fi
 
 finish

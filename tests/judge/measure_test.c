@@ -151,17 +151,16 @@ static bh_judge_verdict measure(struct scene what) {
     const struct bhi_timing_options options = {.runs = RUNS, .warm = true};
     struct bhi_timekeeper timer;
     struct bhi_judge_outcome outcome = {.status = BH_OK};
-    struct bhi_candidate candidate = {.verdict = BH_JUDGE_CORRECT};
+    struct bhi_candidate candidate = {.judged = true};
     scene = what;
     was_beside = false;
     alone = 0;
     BHT_TRUE(bhi_timekeeper_open(&court, &options, &timer, &outcome));
     BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
-    BHT_EQ(candidate.timing_count, 1);
-    timing = candidate.timings[0];
+    BHT_EQ(candidate.judgement.timing_count, 1);
+    timing = candidate.judgement.timings[0];
     bhi_timekeeper_close(&timer);
-    bhi_candidate_free(&candidate);
-    return candidate.verdict;
+    return candidate.judgement.verdict;
 }
 
 /* Its times would be those of something that nobody has checked; and without its file it must not
@@ -173,13 +172,12 @@ static void a_file_that_is_not_what_was_checked(void) {
     struct bhi_timekeeper timer = {.court = &court};
     for (size_t i = 0; i < 2; i++) {
         struct bhi_judge_outcome outcome = {.status = BH_OK};
-        struct bhi_candidate candidate = {.path = "a.comp", .has_content = true};
+        struct bhi_candidate candidate = {.file.path = "a.comp", .judgement.hashed = true};
+        const bh_judgement *of = &candidate.judgement;
         scene = scenes[i];
         BHT_TRUE(bhi_timekeeper_measure(&timer, &candidate, &outcome));
-        BHT_STR_EQ(bh_judge_verdict_name(candidate.verdict, candidate.outcome.status),
-                   "LOAD_FAILED");
-        BHT_TRUE(!candidate.has_content && !candidate.timing_count); /* and nothing is recorded */
-        bhi_candidate_free(&candidate);
+        BHT_STR_EQ(bh_judge_verdict_name(of->verdict, of->status), "LOAD_FAILED");
+        BHT_TRUE(!of->hashed && !of->timing_count); /* and nothing is recorded */
     }
 }
 
@@ -192,15 +190,15 @@ static void a_nan_that_no_trial_had(void) {
                                     .count = 2,
                                     .expected = expected};
     struct bhi_trial trial = {.arrays = &array, .timed = true};
-    struct bhi_candidate candidate = {.verdict = BH_JUDGE_CORRECT};
+    bh_judgement judgement = {.verdict = BH_JUDGE_CORRECT};
     task.arrays[0] =
         (struct bhi_task_array){.place = "Z", .role = BHI_TASK_OUT, .dtype = BH_DTYPE_F32};
     const struct bhi_launched right = {.outputs = {same}}, other = {.outputs = {wrong}};
-    BHT_TRUE(bhi_candidate_check(&task, &trial, &trial, &right, &candidate));
-    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &other, &candidate));
-    BHT_EQ(candidate.difference.index, 1);
+    BHT_TRUE(bhi_candidate_check(&task, &trial, &trial, &right, &judgement));
+    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &other, &judgement));
+    BHT_EQ(judgement.index[0], 1);
     trial.timed = false;
-    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &right, &candidate));
+    BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &right, &judgement));
 }
 
 static void an_honest_candidate(void) {

@@ -250,13 +250,13 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
 
 /* Runs the reference beside itself. What a worker worked is known if all have one processor. */
 static void expect_work(bool known) {
-    struct bhi_candidate itself = {.verdict = BH_JUDGE_CORRECT};
+    bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_clocked clocked[BHI_RACERS] = {{0}};
     struct bhi_race race = {.court = &court,
                             .contenders = {&timer.itself, &timer.reference},
                             .base = &timer.base,
                             .trial = bhi_timed_trial(&court, 0),
-                            .candidate = &itself};
+                            .judgement = &itself};
     for (int i = 0; i < 2; i++) { /* with the first run workers get their kernels */
         if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
             BHT_FAIL("%s", outcome.message);
@@ -340,13 +340,13 @@ bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint
 }
 
 static void run_rounds(size_t count, struct bhi_clocked clocked[BHI_RACERS]) {
-    struct bhi_candidate itself = {.verdict = BH_JUDGE_CORRECT};
+    bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
     struct bhi_race race = {.court = &court,
                             .contenders = {&timer.itself, &timer.reference},
                             .base = &timer.base,
                             .flush = &timer.flush,
                             .trial = bhi_timed_trial(&court, 0),
-                            .candidate = &itself};
+                            .judgement = &itself};
     for (size_t i = 0; i < count; i++) {
         if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
             BHT_FAIL("%s", outcome.message);
@@ -363,7 +363,6 @@ static void end(void) {
 
 static void runs_are_timed_on_one_processor(void) {
     struct bhi_candidate candidate = {
-        .verdict = BH_JUDGE_CORRECT,
         .file = {.path = "copy.comp", .code = copy, .size = strlen(copy)}};
     const cpu_set_t before = ours();
     begin(false, NULL);
@@ -376,10 +375,10 @@ static void runs_are_timed_on_one_processor(void) {
     /* The reference against itself, and beside the candidate, in five groups each. */
     BHT_TRUE(look.count >= 2 + 2 * 5 + 2 * 5);
     BHT_EQ(look.deadline_ns, 7000000000u * (uint64_t)CPU_COUNT(&before));
-    BHT_STR_EQ(candidate.outcome.message, "");
-    BHT_EQ(candidate.timing_count, 1);
-    BHT_TRUE(candidate.timings[0].one_processor && !candidate.timings[0].spreads);
-    bhi_candidate_free(&candidate);
+    const bh_judgement *of = &candidate.judgement;
+    BHT_STR_EQ(of->message, "");
+    BHT_EQ(of->timing_count, 1);
+    BHT_TRUE(of->timings[0].one_processor && !of->timings[0].spreads);
     expect_work(true);
     end();
 }
