@@ -173,6 +173,14 @@ bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why
     return status;
 }
 
+const char *bhi_say(char out[BHI_REASON_TEXT], const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    bhi_vformat(out, BHI_REASON_TEXT, format, arguments);
+    va_end(arguments);
+    return out;
+}
+
 bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
     char message[sizeof detail->message], error[128];
     if (detail) {

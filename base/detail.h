@@ -39,6 +39,12 @@ struct bhi_why {
     bhi_fail_why(detail, call, &(struct bhi_why){.reason = __VA_ARGS__})
 bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why *why);
 
+/* A text of a reason, made as printf does: BHI_FAIL(…, .text = BHI_SAY("is %d", n)). It lives until
+ * the end of the block. */
+#define BHI_SAY(...) bhi_say((char[BHI_REASON_TEXT]){0}, __VA_ARGS__)
+const char *bhi_say(char out[BHI_REASON_TEXT], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The same with a message that is made already. For what has no reason yet. */
 bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

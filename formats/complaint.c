@@ -9,6 +9,12 @@ bool bhi_refuse(struct bhi_complaint *complaint, const char *format, ...) {
     va_start(arguments, format);
     bhi_vformat(complaint->text, sizeof complaint->text, format, arguments);
     va_end(arguments);
-    complaint->not_json = false;
+    complaint->not_json = complaint->memory = false;
+    return false;
+}
+
+bool bhi_refuse_memory(struct bhi_complaint *complaint) {
+    (void)bhi_refuse(complaint, "out of memory");
+    complaint->memory = true;
     return false;
 }

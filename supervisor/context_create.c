@@ -133,7 +133,8 @@ static bh_status check_host(bh_detail *detail) {
         return status;
     }
     if (sodium_init() < 0) {
-        return bhi_fail(detail, BH_SYSTEM, 0, "bh_context_create: libsodium has no random source");
+        return BHI_FAIL(detail, "bh_context_create", BH_REASON_SYSTEM_STEP,
+                        "find a source of random numbers (libsodium)");
     }
     return BH_OK;
 }

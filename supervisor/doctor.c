@@ -491,6 +491,12 @@ static bh_status give(bh_detail *detail, const bh_detail *why) {
     return why->status;
 }
 
+/* Advice means that there is no sandbox, worker executable or driver, so that no driver can be
+ * started; but a driver that makes a forbidden call can be traced. */
+static bool is_remedied(const bh_detail *why) {
+    return why->advice && why->reason != BH_REASON_START_SYSTEM_CALL;
+}
+
 /* Starts a worker and reports whether its walls hold. *out_started: it started; *out_remedied: it
  * did not, and the report says what to do. Fails only if the host is short of descriptors, or the
  * stream cannot be made. */
@@ -528,7 +534,7 @@ static bh_status report_worker(struct report *report, bh_context *context, bool 
     } else {
         report_no_worker(report, status, &why);
         check_apparmor(report, context, NULL);
-        *out_remedied = why.advice;
+        *out_remedied = is_remedied(&why);
     }
     bh_stream_release(stream);
     return BH_OK;
@@ -555,9 +561,7 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
             report_stream(report, context, &devices[i]);
         }
     }
-    /* Advice means that there is no sandbox, worker executable or driver. Then
-     * no driver can be started. */
-    if (!remedied && !why.advice) {
+    if (!remedied && !is_remedied(&why)) {
         report_tables(report, context, devices, count < 8 ? count : 8);
     }
     return BH_OK;

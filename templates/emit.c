@@ -166,7 +166,7 @@ bool bhi_emit_statements(struct bhi_emitter *emitter, const struct bhi_value *in
         good = emit_all(emitter, outputs, values);
         uselocale(old);
     } else {
-        bhi_refuse(emitter->complaint, BHI_OUT_OF_MEMORY);
+        bhi_refuse_memory(emitter->complaint);
     }
     if (c) {
         freelocale(c);

@@ -361,7 +361,7 @@ bool bhi_expression_parse(const char *text, size_t length, struct bhi_expression
         good = parse(&parser);
         uselocale(old);
     } else {
-        bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
+        bhi_refuse_memory(complaint);
     }
     if (c) {
         freelocale(c);

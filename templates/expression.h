@@ -18,7 +18,6 @@
 #include "formats/complaint.h"
 
 /* The whole complaint if memory ran out. */
-#define BHI_OUT_OF_MEMORY "out of memory"
 
 enum {
     BHI_EXPRESSION_BYTES = 16384,

@@ -225,7 +225,7 @@ static bool emit_expression(const struct bhi_form *form, const struct bhi_varian
     struct bhi_value *names = calloc(2 * BHI_EXPRESSION_NAMES, sizeof *names);
     struct bhi_value *ends = names + BHI_EXPRESSION_NAMES;
     if (!names) {
-        return bhi_refuse(emitter->complaint, BHI_OUT_OF_MEMORY);
+        return bhi_refuse_memory(emitter->complaint);
     }
     bind_inputs(form, variant, names);
     bool good = bhi_emit_statements(emitter, names, ends);
@@ -588,5 +588,5 @@ bool bhi_form_write(const struct bhi_form *form, const struct bhi_variant *varia
         }
     }
     bhi_pen_fini(&statements);
-    return pen->failed ? bhi_refuse(complaint, BHI_OUT_OF_MEMORY) : true;
+    return pen->failed ? bhi_refuse_memory(complaint) : true;
 }

@@ -8,23 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static void begin(struct bhi_error *error, bh_status status) {
-    memset(error, 0, sizeof *error);
-    error->status = status;
-    error->command_index = BHI_NO_COMMAND;
-    error->executed = BH_EXECUTED_NO;
-}
-
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why) {
     struct bhi_told told;
-    begin(error, bhi_why_status(why));
     bhi_tell(&told, why);
-    error->reason = why->reason;
-    error->subject = (bh_subject)told.subject;
-    error->sys_errno = why->sys_errno;
-    error->vk_result = why->vk_result;
-    error->value = why->value;
-    error->limit = why->limit;
+    *error = (struct bhi_error){.status = bhi_why_status(why),
+                                .reason = why->reason,
+                                .subject = (bh_subject)told.subject,
+                                .sys_errno = why->sys_errno,
+                                .vk_result = why->vk_result,
+                                .value = why->value,
+                                .limit = why->limit,
+                                .command_index = BHI_NO_COMMAND,
+                                .executed = BH_EXECUTED_NO};
     memcpy(error->name, told.name, sizeof error->name);
     memcpy(error->text, told.text, sizeof error->text);
     memcpy(error->advice, told.advice, sizeof error->advice);
@@ -65,14 +60,6 @@ void bhi_error_message(const struct bhi_error *error, struct bhi_message *out) {
                   strlen(error->text));
     bhi_text_line(out->zygote_failed.advice, sizeof out->zygote_failed.advice, error->advice,
                   strlen(error->advice));
-}
-
-void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...) {
-    begin(error, status);
-    va_list arguments;
-    va_start(arguments, format);
-    bhi_vformat(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
 }
 
 int bhi_error_text(struct bhi_error *error, bh_reason reason, const char *format, ...) {

@@ -28,7 +28,7 @@ struct bhi_error {
 
 /* Writes the message zygote_failed. */
 void bhi_error_message(const struct bhi_error *error, struct bhi_message *out);
-/* Overwrites *error with a reason: BHI_ERROR(error, BH_REASON_WORKGROUPS, "y", .value = y, .limit =
+/* Overwrites *error with a reason, no command and executed NO; callers refine these: BHI_ERROR(error, BH_REASON_WORKGROUPS, "y", .value = y, .limit =
  * most). Returns -sys_errno, or -EPROTO without one. */
 #define BHI_ERROR(error, ...) bhi_error_why(error, &(struct bhi_why){.reason = __VA_ARGS__})
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
@@ -36,10 +36,6 @@ int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
 struct bhi_why bhi_error_as_why(const struct bhi_error *error);
 /* Its sentence, for what no host makes one of: valid until this thread's next call. */
 const char *bhi_error_line(const struct bhi_error *error);
-/* The same with a sentence, for what has no reason yet. Sets no command and executed NO; callers
- * refine these. */
-void bhi_error_set(struct bhi_error *error, bh_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* The same for a reason whose sentence needs a text, and nothing else. */
 int bhi_error_text(struct bhi_error *error, bh_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

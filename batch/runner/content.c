@@ -16,7 +16,7 @@
 bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_complaint *complaint) {
     struct bhi_form *form = calloc(1, sizeof *form); /* allocated, because it is large */
     if (!form) {
-        return bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
+        return bhi_refuse_memory(complaint);
     }
     form->is_expression = true;
     /* Both sides limit names to 63 bytes. */
@@ -83,7 +83,7 @@ static bool check_tensor(int fd, const char *name, struct bhi_complaint *complai
     }
     char *text = malloc(length + 1);
     if (!text) {
-        return bhi_refuse(complaint, BHI_OUT_OF_MEMORY);
+        return bhi_refuse_memory(complaint);
     }
     const bool good = read_at(fd, text, length, sizeof preamble, complaint) &&
                       bhi_safetensors_find(text, length, size - sizeof preamble - length, name,

@@ -72,9 +72,9 @@ static bool reach(const bh_description *d, int64_t *out_before, int64_t *out_aft
 /* |d| is a copy of the caller's description. Fills in its strides if it has none. */
 static bh_status check(bh_description *d, uint64_t size, const char *call, bh_detail *detail) {
     if (!known_type(d->kind, d->bits)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: an element type of kind %d and %u bits does not exist", call,
-                        (int)d->kind, d->bits);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "kind", .value = (uint64_t)d->kind,
+                        .text =
+                            BHI_SAY("%d with %u bits is no element type", (int)d->kind, d->bits));
     }
     if (d->lanes < 1 || d->lanes > UINT16_MAX) {
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "lanes", .text = "is not 1 to 65535",
@@ -108,11 +108,10 @@ static bh_status check(bh_description *d, uint64_t size, const char *call, bh_de
     }
     /* |before| is negated as an unsigned number, because it may be -2^63. */
     if (0 - (uint64_t)before > d->offset || (uint64_t)after > size - d->offset) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: the elements reach from %lld to %lld bytes around offset %llu, "
-                        "outside the buffer of %llu bytes",
-                        call, (long long)before, (long long)after, (unsigned long long)d->offset,
-                        (unsigned long long)size);
+        return BHI_FAIL(detail, call, BH_REASON_OUTSIDE, "offset", .value = d->offset,
+                        .limit = size,
+                        .text = BHI_SAY("buffer, with elements from %lld to %lld bytes around it,",
+                                        (long long)before, (long long)after));
     }
     return BH_OK;
 }

@@ -52,11 +52,11 @@ static bool fits(uint64_t limit, uint64_t used, uint64_t bytes) {
 
 static bh_status refuse(const char *call, uint64_t bytes, const char *whose, const char *name,
                         const char *option, uint64_t used, uint64_t limit, bh_detail *detail) {
-    return bhi_fail(detail, BH_OUT_OF_DEVICE_MEMORY, 0,
-                    "%s: %llu bytes of device memory were asked for; %s%s has %llu of its limit of "
-                    "%llu bytes (%s.device_memory) in use",
-                    call, (unsigned long long)bytes, whose, name, (unsigned long long)used,
-                    (unsigned long long)limit, option);
+    return BHI_FAIL(detail, call, BH_REASON_DEVICE_MEMORY, .value = bytes, .limit = limit,
+                    .text = BHI_SAY("%s%s has %llu of its limit of %llu bytes (%s.device_memory) "
+                                    "in use",
+                                    whose, name, (unsigned long long)used,
+                                    (unsigned long long)limit, option));
 }
 
 /* Counts the memory against the limits of |stream| and its context; drops replicas if that makes

@@ -300,9 +300,8 @@ static bh_status take_code(const struct bhi_compilation *compilation,
                            const struct bhi_compile_answer *head, const char *call, void **out_code,
                            bh_detail *detail) {
     if (head->code_bytes > BHI_COMPILE_MAX_CODE) {
-        return bhi_fail(detail, BH_COMPILE_FAILED, 0,
-                        "%s: %.200s: the module takes %llu bytes, over %u", call, compilation->name,
-                        (unsigned long long)head->code_bytes, BHI_COMPILE_MAX_CODE);
+        return BHI_FAIL(detail, call, BH_REASON_MODULE_BYTES, compilation->name,
+                        .value = head->code_bytes, .limit = BHI_COMPILE_MAX_CODE);
     }
     *out_code = malloc(head->code_bytes + 1);
     if (!*out_code) {
@@ -373,8 +372,10 @@ bh_status bhi_compilation_take(struct bhi_compilation *compilation, const char *
     }
     pthread_mutex_unlock(&table->lock);
     if (status == BH_OK && compilation->refused) {
-        status = bhi_fail(detail, BH_COMPILE_FAILED, 0, "%s: %.440s", call,
-                          compilation->event->verdict.message);
+        const bh_verdict *verdict = &compilation->event->verdict;
+        status = BHI_FAIL(detail, call, verdict->reason, verdict->subject_name,
+                          .subject = verdict->subject, .status = BH_COMPILE_FAILED,
+                          .said = verdict->message);
     }
     return status;
 }

@@ -111,8 +111,9 @@ static bh_status take_answer(const struct bh_kernel *kernel, const struct bh_buf
     if (copy->refused == BH_INVALID_KERNEL || copy->refused == BH_LIMIT_EXCEEDED) {
         char reason[BHI_INSPECT_REASON];
         bhi_text_line(reason, sizeof reason, copy->reason, sizeof copy->reason);
-        status = bhi_fail(detail, (bh_status)copy->refused, 0, CALL ": %s: %.400s", kernel->name,
-                          reason);
+        status =
+            BHI_FAIL(detail, CALL, BH_REASON_KERNEL_RULE, kernel->name,
+                     .status = (bh_status)copy->refused, .place = kernel->name, .text = reason);
     } else if (copy->refused || !bhi_inspection_take(copy, out)) {
         status = makes_no_sense(kernel, detail);
     } else if (options->text && out->text_bytes > room) {
@@ -195,9 +196,7 @@ static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *opt
 BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *given,
                                    bh_inspection *out_inspection, bh_detail *detail) {
     if (!BHI_LIVE(kernel) || !out_inspection) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": %s",
-                        out_inspection ? "kernel is NULL or was released"
-                                       : "out_inspection is NULL");
+        return BHI_FAIL(detail, CALL, BHI_DEAD(kernel, "out_inspection"));
     }
     bh_inspect_options options;
     bh_status status = bhi_context_check(kernel->context, CALL, detail);

@@ -22,25 +22,25 @@ static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_template);
 /* -- creation --------------------------------------------------------------------------------- */
 
 #define CREATE "bh_template_create"
-#define REFUSE(detail, format, ...)                                                                \
-    bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CREATE ": " format, ##__VA_ARGS__)
+#define REFUSE(detail, name, ...)                                                                  \
+    BHI_FAIL(detail, CREATE, BH_REASON_ARGUMENT, name, .text = BHI_SAY(__VA_ARGS__))
 
 static bh_status check_options(const bh_template_options *o, bh_detail *detail) {
     if (!o->body == !o->expression) {
-        return REFUSE(detail, "set either options.body or options.expression");
+        return REFUSE(detail, "options", "needs either body or expression");
     }
     if (o->expression && (o->grid || o->declarations)) {
-        return REFUSE(detail, "options.%s needs options.body", o->grid ? "grid" : "declarations");
+        return REFUSE(detail, o->grid ? "options.grid" : "options.declarations",
+                      "needs options.body");
     }
     if (o->parameter_count > BH_MAX_PARAMETERS || (o->parameter_count && !o->parameters)) {
-        return REFUSE(detail,
-                      "options.parameters is NULL, or options.parameter_count (%u) is over %d",
+        return REFUSE(detail, "options.parameters", "is NULL, or has %u elements, over %d",
                       o->parameter_count, BH_MAX_PARAMETERS);
     }
     if ((o->body && strlen(o->body) > MAX_TEXT) ||
         (o->declarations && strlen(o->declarations) > MAX_TEXT)) {
-        return REFUSE(detail, "options.body or options.declarations is longer than %u bytes",
-                      MAX_TEXT);
+        return BHI_FAIL(detail, CREATE, BH_REASON_TOO_LONG, "options.body or options.declarations",
+                        .limit = MAX_TEXT);
     }
     return BH_OK;
 }
@@ -48,16 +48,18 @@ static bh_status check_options(const bh_template_options *o, bh_detail *detail) 
 static bh_status take_parameter(const bh_parameter *given, uint32_t index,
                                 struct bhi_parameter *out, bh_detail *detail) {
     if (!given->name || strlen(given->name) >= sizeof out->name) {
-        return REFUSE(detail, "parameter %u has no name, or its name is longer than %zu bytes",
-                      index, sizeof out->name - 1);
+        return BHI_FAIL(detail, CREATE, BH_REASON_ARGUMENT, "options.parameters", .index = index,
+                        .indexed = true,
+                        .text = BHI_SAY("has no name, or its name is longer than %zu bytes",
+                                        sizeof out->name - 1));
     }
     if (given->role < BH_PARAMETER_IN || given->role > BH_PARAMETER_PUSH) {
-        return REFUSE(detail, "parameter '%s': role %d is not a bh_parameter_role", given->name,
+        return REFUSE(detail, given->name, "has role %d, which is not a bh_parameter_role",
                       (int)given->role);
     }
     if (given->type && strlen(given->type) >= sizeof out->variable) {
-        return REFUSE(detail, "parameter '%s': the name of its type is longer than %zu bytes",
-                      given->name, sizeof out->variable - 1);
+        return REFUSE(detail, given->name, "has a type whose name is longer than %zu bytes",
+                      sizeof out->variable - 1);
     }
     *out = (struct bhi_parameter){.role = (enum bhi_role)given->role, .dtype = BH_DTYPE_NONE};
     strcpy(out->name, given->name);
@@ -109,7 +111,7 @@ static bh_status take_form(struct bhi_form *form, const bh_template_options *opt
 BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *given,
                                     bh_template **out_template, bh_detail *detail) {
     if (!out_template) {
-        return REFUSE(detail, "out_template is NULL");
+        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_template");
     }
     *out_template = NULL;
     bh_status status = bhi_context_check(context, CREATE, detail);
@@ -117,7 +119,7 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
         return status;
     }
     if (!given) {
-        return REFUSE(detail, "options is NULL");
+        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "options");
     }
     static const uint32_t local_size[3] = {64, 1, 1};
     bh_template_options all;

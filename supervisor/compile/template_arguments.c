@@ -1,27 +1,14 @@
 /* Determines the variant of a template that the arguments of a launch need, and its command. */
 #include "base/detail.h"
-#include "base/format.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/compile/template_complaint.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define REFUSE(detail, call, ...) refuse(detail, BH_INVALID_ARGUMENT, call, __VA_ARGS__)
-
-static bh_status refuse(bh_detail *detail, bh_status status, const char *call, const char *format,
-                        ...) __attribute__((format(printf, 4, 5)));
-static bh_status refuse(bh_detail *detail, bh_status status, const char *call, const char *format,
-                        ...) {
-    char why[400];
-    va_list list;
-    va_start(list, format);
-    bhi_vformat(why, sizeof why, format, list);
-    va_end(list);
-    return bhi_fail(detail, status, 0, "%s: %s", call, why);
-}
+#define REFUSE(detail, call, name, ...)                                                            \
+    BHI_FAIL(detail, call, BH_REASON_TEMPLATE, name, .text = BHI_SAY(__VA_ARGS__))
 
 static bool is_array(const struct bhi_parameter *parameter) {
     return parameter->role != BHI_ROLE_PUSH;
@@ -56,16 +43,18 @@ static bh_status assign(const struct bhi_form *form, const bh_argument *argument
                         const char *call, const bh_argument **out, bh_detail *detail) {
     for (uint32_t i = 0; i < count; i++) {
         if (!arguments[i].name) {
-            return REFUSE(detail, call, "argument %u has no name", i);
+            return REFUSE(detail, call, "arguments", "argument %u has no name", i);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t wanted = count_parameters(form, arguments[i].name);
         if (!wanted) {
-            return REFUSE(detail, call, "there is no parameter '%.63s'", arguments[i].name);
+            return REFUSE(detail, call, arguments[i].name, "there is no parameter '%.63s'",
+                          arguments[i].name);
         }
         if (find_argument(arguments, count, arguments[i].name, wanted)) {
-            return REFUSE(detail, call, "argument '%s' is given twice", arguments[i].name);
+            return REFUSE(detail, call, arguments[i].name, "argument '%s' is given twice",
+                          arguments[i].name);
         }
     }
     for (uint32_t i = 0; i < form->count; i++) {
@@ -101,7 +90,8 @@ static bh_status describe(const struct bhi_parameter *parameter, const bh_argume
         return bh_buffer_description(argument->buffer, out, detail);
     }
     if (!BHI_LIVE(argument->buffer)) {
-        return REFUSE(detail, call, "'%s': buffer is NULL or was released", parameter->name);
+        return REFUSE(detail, call, parameter->name, "'%s': buffer is NULL or was released",
+                      parameter->name);
     }
     return bhi_description_take(argument->buffer, argument->description, call, out, detail);
 }
@@ -113,8 +103,8 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
     bh_description d;
     if (!is_array(parameter)) {
         if (argument->buffer || argument->description || !bhi_dtype_is_known(argument->dtype)) {
-            return REFUSE(detail, call, "'%s' is a number: give its dtype and bits",
-                          parameter->name);
+            return REFUSE(detail, call, parameter->name,
+                          "'%s' is a number: give its dtype and bits", parameter->name);
         }
         bound->variant.dtypes[index] = (uint8_t)argument->dtype;
         return BH_OK;
@@ -125,19 +115,20 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
     }
     const bool known = d.lanes == 1 && bhi_dtype_find_number(d.kind, d.bits, &dtype);
     if (!known && d.kind == BH_NUMBER_FLOAT && d.lanes == 1) {
-        return REFUSE(detail, call, "'%s': templates take no %u-bit floats", parameter->name,
-                      d.bits);
+        return REFUSE(detail, call, parameter->name, "'%s': templates take no %u-bit floats",
+                      parameter->name, d.bits);
     }
     if (!known) {
-        return REFUSE(detail, call, "'%s': templates take no %s of %u bits%s", parameter->name,
+        return REFUSE(detail, call, parameter->name, "'%s': templates take no %s of %u bits%s",
+                      parameter->name,
                       d.kind == BH_NUMBER_BFLOAT    ? "bfloat"
                       : d.kind == BH_NUMBER_COMPLEX ? "complex"
                                                     : "numbers",
                       d.bits, d.lanes > 1 ? " and several lanes" : "");
     }
     if (!take_shape(&d, &bound->shapes[index])) {
-        return REFUSE(detail, call, "'%s': its elements are not contiguous in C order",
-                      parameter->name);
+        return REFUSE(detail, call, parameter->name,
+                      "'%s': its elements are not contiguous in C order", parameter->name);
     }
     bound->variant.dtypes[index] = (uint8_t)dtype;
     bound->offsets[index] = d.offset;
@@ -157,8 +148,8 @@ static bh_status match_outputs(const struct bhi_form *form, struct bhi_bound *bo
             inputs = true;
         }
         if (!bhi_shape_equal(&bound->shapes[i], &bound->shape)) {
-            return REFUSE(detail, call, "output '%s' is %s, but must be %s", parameter->name,
-                          bhi_shape_text(&bound->shapes[i], is, sizeof is),
+            return REFUSE(detail, call, parameter->name, "output '%s' is %s, but must be %s",
+                          parameter->name, bhi_shape_text(&bound->shapes[i], is, sizeof is),
                           bhi_shape_text(&bound->shape, wanted, sizeof wanted));
         }
     }
@@ -183,9 +174,8 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
         return status;
     }
     if (bound->shape.count > BHI_MAX_ELEMENTS) {
-        return refuse(detail, BH_TOO_LARGE, call,
-                      "the call has %llu elements, over the limit of %llu",
-                      (unsigned long long)bound->shape.count, (unsigned long long)BHI_MAX_ELEMENTS);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE, "the number of elements",
+                        .value = bound->shape.count, .limit = BHI_MAX_ELEMENTS);
     }
     for (uint32_t i = 0; i < form->count; i++) {
         bound->variant.singles[i] = form->parameters[i].role == BHI_ROLE_IN &&
@@ -201,7 +191,7 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
     struct bhi_complaint complaint;
     *out_bound = (struct bhi_bound){0};
     if (count && !arguments) {
-        return REFUSE(detail, call, "arguments is NULL, argument_count %u", count);
+        return REFUSE(detail, call, "arguments", "arguments is NULL, argument_count %u", count);
     }
     bh_status status = assign(form, arguments, count, call, out_bound->arguments, detail);
     for (uint32_t i = 0; i < form->count && status == BH_OK; i++) {
@@ -214,8 +204,8 @@ bh_status bhi_template_bind(const struct bh_template *t, const bh_argument *argu
         if (*argument) {
             status = look_at(parameter, *argument, call, i, out_bound, detail);
         } else if (complete || parameter->role != BHI_ROLE_OUT) {
-            status = REFUSE(detail, call, "%s '%s' is missing", bhi_role_name(parameter->role),
-                            parameter->name);
+            status = REFUSE(detail, call, parameter->name, "%s '%s' is missing",
+                            bhi_role_name(parameter->role), parameter->name);
         }
     }
     if (status == BH_OK && !form->grid) {
@@ -252,8 +242,8 @@ static bh_status check_overlap(const struct bhi_form *form, const struct bhi_bou
             const uint64_t at = bound->offsets[k], stop = at + bytes_of(bound, k);
             const bool same = begin == at && end == stop && other->role == BHI_ROLE_IN;
             if (!same && begin < stop && at < end) {
-                return REFUSE(detail, call, "output '%s' overlaps '%s'", form->parameters[i].name,
-                              other->name);
+                return REFUSE(detail, call, form->parameters[i].name, "output '%s' overlaps '%s'",
+                              form->parameters[i].name, other->name);
             }
         }
     }
@@ -290,9 +280,10 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
             continue;
         }
         if (words + bhi_push_words(dtype) > BHI_PUSH_WORDS) {
-            return refuse(detail, BH_TOO_LARGE, call,
-                          "the numbers take more than %u bytes of push constants",
-                          4 * (BHI_PUSH_WORDS - 1));
+            return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE,
+                            "the size of the numbers, as push constants,",
+                            .value = 4 * (words + bhi_push_words(dtype) - 1),
+                            .limit = 4 * (BHI_PUSH_WORDS - 1));
         }
         put_number(bound->arguments[i], dtype, &out->push[words]);
         words += bhi_push_words(dtype);
@@ -331,7 +322,7 @@ static bh_status set_groups(const struct bh_template *t, const struct bhi_bound 
                             const uint32_t *groups, const char *call, bh_template_call *out,
                             bh_detail *detail) {
     if (t->form.grid != !!groups) {
-        return REFUSE(detail, call,
+        return REFUSE(detail, call, "groups",
                       groups ? "groups is set, but the template is not a grid"
                              : "groups is NULL, but the template is a grid");
     }
@@ -392,5 +383,5 @@ bh_status bhi_template_describe(const struct bh_template *t, const struct bhi_bo
         memcpy(out->shape, bound->shape.size, bound->shape.rank * sizeof out->shape[0]);
         return BH_OK;
     }
-    return REFUSE(detail, call, "there is no output '%.63s'", name);
+    return REFUSE(detail, call, name, "there is no output '%.63s'", name);
 }

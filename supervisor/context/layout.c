@@ -61,11 +61,11 @@ bh_status bhi_layout_check(const char *name, size_t our_size, const void *theirs
     if (is_known(name, our_size, size_of(theirs))) {
         return BH_OK;
     }
-    return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                    "%s: %s: struct_size is %zu, which is not the size of a %s: its first version "
-                    "has %zu bytes, and that of library %s has %zu; set it to sizeof(%s)",
-                    call, what, size_of(theirs), name, first_size(name), bh_version_string(),
-                    our_size, name);
+    return BHI_FAIL(detail, call, BH_REASON_STRUCT_SIZE, what, .value = size_of(theirs),
+                    .limit = our_size,
+                    .text = BHI_SAY("%s: its first version has %zu bytes, and that of library %s "
+                                    "has %zu; set it to sizeof(%s)",
+                                    name, first_size(name), bh_version_string(), our_size, name));
 }
 
 bh_status bhi_layout_stride(const char *name, size_t our_size, const void *theirs, size_t capacity,
@@ -82,11 +82,10 @@ static bh_status check_tail(const char *name, size_t our_size, const void *their
     const size_t their_size = size_of(theirs);
     for (size_t i = our_size; i < their_size; i++) {
         if (bytes[i]) {
-            return bhi_fail(
-                detail, BH_INVALID_ARGUMENT, 0,
-                "%s: %s: the program sets a field that this library does not know (byte %zu of %s, "
-                "%zu bytes; library %s knows %zu): install a newer library",
-                call, what, i, name, their_size, bh_version_string(), our_size);
+            return BHI_FAIL(detail, call, BH_REASON_NEWER_FIELD, what, .value = i,
+                            .limit = our_size,
+                            .text = BHI_SAY("%s, %zu bytes; library %s", name, their_size,
+                                            bh_version_string()));
         }
     }
     return BH_OK;

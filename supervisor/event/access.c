@@ -32,15 +32,13 @@ bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access acce
         bhi_event_ref(pending);
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(pending, deadline_ns);
-        unsigned long long id = pending->id;
+        const uint64_t id = pending->id;
         bool loads = buffer->load && pending == buffer->load->event;
         bhi_event_unref(pending);
         if (status != BH_OK) {
-            return bhi_fail(detail, status, 0,
-                            loads
-                                ? "%s: the buffer is still being loaded (event %llu)"
-                                : "%s: the buffer is still in use by the submission of event %llu",
-                            what, id);
+            return BHI_FAIL(detail, what, BH_REASON_PENDING, .status = status, .value = id,
+                            .text = loads ? "the buffer is still being loaded: event"
+                                          : "the buffer is still in use: event");
         }
     }
 }

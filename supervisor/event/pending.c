@@ -104,9 +104,11 @@ BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, b
         bhi_event_ref(pending);
         bhi_context_unlock(context);
         bh_status status = bhi_event_await(pending, deadline_ns);
+        const uint64_t id = pending->id;
         bhi_event_unref(pending);
         if (status != BH_OK) {
-            return bhi_fail(detail, status, 0, "bh_stream_synchronize: a submission has not ended");
+            return BHI_FAIL(detail, "bh_stream_synchronize", BH_REASON_PENDING, .status = status,
+                            .value = id, .text = "event");
         }
         bhi_context_lock(context);
     }

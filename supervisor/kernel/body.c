@@ -224,8 +224,9 @@ static bh_status refuse(struct bhi_kernel_body *body, int error, bh_detail *deta
     if (body) {
         free_body(body);
     }
-    return bhi_fail(detail, error == -ENOMEM ? BH_NO_MEMORY : BH_SYSTEM, -error,
-                    "bh_kernel_create_spirv%s", error == -ENOMEM ? "" : ": memfd");
+    return BHI_FAIL(detail, "bh_kernel_create_spirv",
+                    error == -ENOMEM ? BH_REASON_MEMORY : BH_REASON_SYSTEM_CALL, "memfd_create",
+                    .sys_errno = -error);
 }
 
 /* Adds the body to the context, with a reference; the table has room. Lock held. */

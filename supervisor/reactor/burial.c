@@ -203,14 +203,12 @@ static void failed_start(const struct bhi_worker *worker, bh_detail *why) {
     }
     if (bhi_life_signal(&worker->core.life) == SIGSYS && worker->zygote->trace.line[0]) {
         /* Another try would end the same way. */
-        bhi_fail(why, BH_UNSUPPORTED, 0,
-                 "worker %d was killed by SIGSYS while starting (step %s): %s; report this line "
-                 "with the output of 'bulkhead doctor --trace-driver'",
-                 worker->core.pid, bhi_step_name(step), worker->zygote->trace.line);
+        BHI_FAIL(why, "", BH_REASON_START_SYSTEM_CALL, bhi_step_name(step),
+                 .value = (uint64_t)worker->core.pid, .text = worker->zygote->trace.line);
         return;
     }
     if (worker->core.life.kill == BHI_KILL_START) {
-        bhi_fail(why, BH_UNAVAILABLE, 0, "%s", worker->core.life.kill_text);
+        BHI_FAIL(why, "", BH_REASON_START_REFUSED, .text = worker->core.life.kill_text);
         return;
     }
     (void)cause_of_death(worker, &outcome, message, sizeof message);
@@ -297,8 +295,8 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         BHI_FAIL(&death.why, "", death.outcome.reason, .status = BH_UNAVAILABLE,
                  .said = message); /* if nobody is blamed for it */
     } else if (was_running) {
-        bhi_fail(&death.why, BH_UNAVAILABLE, 0, "worker %d died while it was idle: %s", core->pid,
-                 core->life.kill_text[0] ? core->life.kill_text : message);
+        BHI_FAIL(&death.why, "", BH_REASON_IDLE_DEATH, .value = (uint64_t)core->pid,
+                 .text = core->life.kill_text[0] ? core->life.kill_text : message);
     } else {
         failed_start(worker, &death.why);
     }
@@ -313,10 +311,9 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         bhi_pool_give_up(worker->context, stream->runs_on.uuid); /* the device has failed */
     }
     if (bhi_lesson_died(worker, &death.outcome)) {
-        bhi_fail(&death.why, BH_UNAVAILABLE, 0,
-                 "worker %d died while it compiled kernel \"%s\" before it is needed: %s",
-                 core->pid, worker->lessons.name,
-                 core->life.kill_text[0] ? core->life.kill_text : message);
+        BHI_FAIL(&death.why, "", BH_REASON_LESSON_DEATH, worker->lessons.name,
+                 .value = (uint64_t)core->pid,
+                 .text = core->life.kill_text[0] ? core->life.kill_text : message);
     }
     if (stream && !was_running && !death.closing && core->life.kill != BHI_KILL_RETIRED &&
         bhi_placement_failed(stream, &death.why, death.others_would_fail)) {
@@ -479,7 +476,7 @@ static void leave(struct bhi_worker *worker) {
     bh_context *context = worker->context;
     struct bh_stream *stream = bhi_stream_of(worker->core.stream);
     bh_detail why;
-    bhi_fail(&why, BH_UNAVAILABLE, 0, "worker %d died while it was idle", worker->core.pid);
+    BHI_FAIL(&why, "", BH_REASON_IDLE_DEATH, .value = (uint64_t)worker->core.pid);
     bhi_core_worker_leave(&worker->core, &why);
     bhi_placement_leave(stream);
     bhi_spares_make_way(context, bhi_now_ns());

@@ -249,8 +249,9 @@ bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh
             return status;
         }
         if (bhi_now_ns() > deadline_ns) {
-            return bhi_fail(detail, BH_TIMEOUT, 0, "%s: its workers die as soon as they are ready",
-                            call);
+            return BHI_FAIL(detail, call, BH_REASON_UNREACHABLE, stream->core.name,
+                            .subject = BH_SUBJECT_STREAM, .status = BH_TIMEOUT,
+                            .text = "loses its workers as soon as they are ready");
         }
     }
 }

@@ -63,11 +63,8 @@ void bhi_tenant_lost_late(bh_context *context, const char *tenant, const char *s
     if (bhi_restart_late(&charged->restart, took_ns, now_ns)) {
         const uint64_t until_ns = now_ns + charged->restart.window_ns;
         charged->until_ns = until_ns < now_ns ? BH_FOREVER : until_ns;
-        bhi_fail(
-            &charged->trouble, BH_UNAVAILABLE, 0,
-            "stream %s: too many workers of its tenant \"%s\" died and left a kernel that kept "
-            "the device busy; the last did so for %llu ms",
-            stream, tenant, (unsigned long long)(took_ns / 1000000));
+        BHI_FAIL(&charged->trouble, "", BH_REASON_LATE_ENDS, stream, .limit = took_ns,
+                 .text = tenant);
     }
 }
 

@@ -79,7 +79,8 @@ bh_status bhi_internal_submit_copy(struct bh_stream *stream, const struct bhi_in
     const bool whole = copy->replaces_content || copy->bytes == copy->dst->size;
     bh_status status = bhi_payload_enter(payload, copy->call, detail);
     if (status == BH_OK && copy->named && bhi_buffer_place(copy->named) != copy->dst) {
-        status = bhi_fail(detail, BH_UNAVAILABLE, 0, "%s: the buffer has moved", copy->call);
+        status = BHI_FAIL(detail, copy->call, BH_REASON_UNREACHABLE, "the buffer",
+                          .subject = BH_SUBJECT_BUFFER, .text = "has moved");
     }
     if (status == BH_OK && (!bhi_encode_use(payload, copy->src, true, false, false) ||
                             !bhi_encode_use(payload, copy->dst, copy->reads_target, true,

@@ -81,8 +81,8 @@ static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t dea
             return BH_PENDING;
         }
         if (bhi_futex_wait(&stream->ready_word, seen, false, deadline_ns) == -ETIMEDOUT) {
-            return bhi_fail(detail, BH_TIMEOUT, 0,
-                            "bh_kernel_reflect: the worker did not say what the kernel binds");
+            return BHI_FAIL(detail, "bh_kernel_reflect", BH_REASON_UNREACHABLE, "the worker",
+                            .status = BH_TIMEOUT, .text = "did not say what the kernel binds");
         }
     }
     return status;

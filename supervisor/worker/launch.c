@@ -114,10 +114,8 @@ bool bhi_spawn_is_of_file(int error) {
 
 static bh_status check_parent(const char *parent, bh_detail *detail) {
     if (strlen(parent) > BHI_RUNTIME_PARENT_MOST) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "bh_context_create: the runtime folder (options.runtime_dir) is longer "
-                        "than %d bytes: %s",
-                        BHI_RUNTIME_PARENT_MOST, parent);
+        return BHI_FAIL(detail, CREATE, BH_REASON_TOO_LONG, "options.runtime_dir",
+                        .limit = BHI_RUNTIME_PARENT_MOST);
     }
     if (!bhi_text_is_line(parent)) {
         return BHI_FAIL(detail, CREATE, BH_REASON_NOT_TEXT, "options.runtime_dir");
@@ -135,12 +133,12 @@ static bh_status check_parent(const char *parent, bh_detail *detail) {
     if (folder < 0) {
         struct stat status = {0};
         (void)stat(parent, &status);
-        return bhi_fail(detail, BH_SYSTEM, EPERM,
-                        "bh_context_create: the runtime folder %s belongs to user %u (mode %04o), "
-                        "and others could replace files in it, or a link on the way to it: use a "
-                        "folder that only you can write to (options.runtime_dir), or a sticky "
-                        "folder of root",
-                        parent, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
+        return BHI_FAIL(detail, CREATE, BH_REASON_FOLDER, parent, .sys_errno = EPERM,
+                        .text = BHI_SAY("belongs to user %u (mode %04o), and others could replace "
+                                        "files in it, or a link on the way to it",
+                                        (unsigned)status.st_uid, (unsigned)status.st_mode & 07777),
+                        .advice = "use a folder that only you can write to (options.runtime_dir), "
+                                  "or a sticky folder of root");
     }
     return BH_OK;
 }

@@ -543,10 +543,11 @@ static void options_that_make_no_sense(void) {
     bh_template_options options = options_of(NULL, "y = x;", x_to_y, 2);
     options.expression = "y = x";
     BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "set either options.body or options.expression");
+    BHT_EQ(why.reason, BH_REASON_ARGUMENT);
+    BHT_STR_EQ(why.subject_name, "options");
     options.struct_size = 1;
     BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "set it to sizeof(bh_template_options)");
+    BHT_EQ(why.reason, BH_REASON_STRUCT_SIZE);
     end();
 }
 

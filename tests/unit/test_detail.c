@@ -127,6 +127,29 @@ static const char *const sentences[] = {
     [BH_REASON_DEVICE_HEAP] = "7 bytes of device memory were asked for; the device has 5000000 "
                               "bytes, of which TEXT are free",
     [BH_REASON_BINDING_ELEMENT] = "NAME was given, but kernel \"TEXT\" has 5000000 there",
+    [BH_REASON_COMPILER] = "the compiler could not TEXT",
+    [BH_REASON_SOURCE] = "TEXT",
+    [BH_REASON_DEVICE_STEP] = "the device cannot NAME: TEXT",
+    [BH_REASON_LOST] = "the device was lost TEXT",
+    [BH_REASON_WORKER_LACKS] = "this worker cannot TEXT",
+    [BH_REASON_STOPPED] = "its kernels were stopped",
+    [BH_REASON_LOOP_CUT] = "the driver ends every loop after 5000000 iterations; a loop of this "
+                           "kernel ran as many, or nearly: the result may be wrongTEXT",
+    [BH_REASON_STRUCT_SIZE] = "NAME: struct_size is 7, which is not the size of a TEXT",
+    [BH_REASON_NEWER_FIELD] =
+        "NAME: the program sets a field that this library does not know (byte "
+        "7 of TEXT knows 5000000)",
+    [BH_REASON_TEMPLATE] = "TEXT",
+    [BH_REASON_MODULE_BYTES] = "NAME: the module takes 7 bytes, over 5000000",
+    [BH_REASON_LATE_ENDS] =
+        "stream NAME: too many workers of its tenant \"TEXT\" died and left a kernel that kept the "
+        "device busy; the last did so for 5 ms",
+    [BH_REASON_START_SYSTEM_CALL] =
+        "worker 7 was killed by SIGSYS while starting (step NAME): TEXT",
+    [BH_REASON_START_REFUSED] = "TEXT",
+    [BH_REASON_IDLE_DEATH] = "worker 7 died while it was idle: TEXT",
+    [BH_REASON_LESSON_DEATH] =
+        "worker 7 died while it compiled kernel \"NAME\" before it is needed: TEXT",
     [BH_REASON_WORKER_PROGRAM] = "the worker program cannot be run",
 };
 #define REASONS BHT_COUNT(sentences)

@@ -93,8 +93,8 @@ static const struct buffer *find(const struct bhi_compiler *compiler, uint64_t i
             return buffer;
         }
     }
-    bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not map the %s",
-                  writes ? "buffer for its answer" : "source");
+    BHI_ERROR(error, BH_REASON_COMPILER,
+              .text = writes ? "map the buffer for its answer" : "map the source");
     return NULL;
 }
 
@@ -176,10 +176,11 @@ static void refuse(const struct bhi_compile_answer *answer, struct bhi_error *er
     const char *line = bhi_text_first_error(
         answer->log,
         answer->log_bytes < sizeof answer->log ? answer->log_bytes : sizeof answer->log, &length);
-    bhi_error_set(error, BH_COMPILE_FAILED, "%.*s", (int)length, line);
-    if (!length) {
-        bhi_error_set(error, BH_COMPILE_FAILED,
-                      "the compiler refused the source and gave no reason");
+    if (length) {
+        bhi_error_text(error, BH_REASON_SOURCE, "%.*s", (int)length, line);
+    } else {
+        BHI_ERROR(error, BH_REASON_SOURCE,
+                  .text = "the compiler refused the source and gave no reason");
     }
 }
 
@@ -201,7 +202,7 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
     if (!pairs) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the compiler");
     } else if (!read_request(source, pairs, &glsl)) {
-        bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not read the request");
+        BHI_ERROR(error, BH_REASON_COMPILER, .text = "read the request");
     } else {
         struct bhi_compile_answer *answer = out->pointer;
         const uint64_t room = out->size - sizeof *answer;
@@ -236,7 +237,7 @@ static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect 
     if (request.constants > BHI_INSPECT_CONSTANTS || left < request.constants * sizeof *given ||
         request.code_bytes > left - request.constants * sizeof *given ||
         request.code_bytes % sizeof(uint32_t) != 0) {
-        bhi_error_set(error, BH_COMPILE_FAILED, "the compiler could not read the request");
+        BHI_ERROR(error, BH_REASON_COMPILER, .text = "read the request");
         return false;
     }
     for (uint32_t i = 0; i < request.constants; i++) {
@@ -266,8 +267,7 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
         } else if (command->type == BHI_CMD_REFLECT) {
             good = reflect(compiler, body, error);
         } else {
-            bhi_error_set(error, BH_COMPILE_FAILED, "a compiler cannot run %s",
-                          bhi_command_name(command->type));
+            bhi_error_text(error, BH_REASON_COMPILER, "run %s", bhi_command_name(command->type));
             good = false;
         }
     }

@@ -217,7 +217,7 @@ static bool import_device_memory(struct bhi_trace_course *course, struct bhi_bac
     bhi_backend_import(backend, DEVICE, course->given, course->handed.bytes);
     bool good = use_device_memory(backend, error);
     if (good && !bhi_backend_clear(backend, DEVICE)) {
-        bhi_error_set(error, BH_VULKAN, "the trace could not clear device memory");
+        BHI_ERROR(error, BH_REASON_DEVICE_STEP, "clear its memory");
         good = false;
     }
     bhi_backend_detach(backend, DEVICE);
@@ -329,8 +329,8 @@ static bool be_sentinel(struct bhi_trace_course *course, const struct bhi_backen
         result = bhi_sentinel_device_set(sentinel, 1);
     }
     if (result != VK_SUCCESS) {
-        bhi_error_set(error, BH_VULKAN, "a sentinel cannot set abort words: VkResult %d",
-                      (int)result);
+        BHI_ERROR(error, BH_REASON_DEVICE_STEP, "set abort words for a sentinel",
+                  .vk_result = result, .text = BHI_SAY("VkResult %d", (int)result));
         return false;
     }
     bhi_sentinel_device_set_all(sentinel);

@@ -361,7 +361,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     bhi_backend_kernel_destroy(b, UINT64_MAX);
     b->queue_submits = 0;
     if (error->status == BH_OK && !alive) {
-        bhi_error_set(error, BH_DEVICE_LOST, "the device was lost after its first work");
+        BHI_ERROR(error, BH_REASON_LOST, .text = "after its first work");
     }
     if (error->status == BH_OK && b->page->scratch[0] != WARM_UP_WORD) {
         BHI_ERROR(error, BH_REASON_STEP, "use the device",

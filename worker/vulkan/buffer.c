@@ -72,8 +72,8 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
     device->api.GetBufferMemoryRequirements(device->device, b->buffer, &needs);
     int type = pick_memory_type(&device->memory, pointer.memoryTypeBits & needs.memoryTypeBits);
     if (type < 0 || needs.size > b->mapped) {
-        bhi_error_set(&b->error, BH_VULKAN, "the device cannot import %zu bytes of host memory%s",
-                      b->mapped, type < 0 ? ": no coherent memory type" : "");
+        BHI_ERROR(&b->error, BH_REASON_DEVICE_STEP, "import host memory", .value = b->mapped,
+                  .text = type < 0 ? "no coherent memory type" : NULL);
         bhi_vk_buffer_release(device, b);
         return false;
     }
@@ -149,9 +149,12 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
         err = -ENOMEM;
     }
     if (err != 0 || pages == 0) {
-        bhi_error_set(&b->error, err == -ENOMEM ? BH_OUT_OF_HOST_MEMORY : BH_VULKAN,
-                      "buffer %llu: its memory cannot be used: %s", (unsigned long long)id,
-                      strerror(err != 0 ? -err : EINVAL));
+        if (err == -ENOMEM) {
+            bhi_error_text(&b->error, BH_REASON_HOST_MEMORY, "buffer %llu", (unsigned long long)id);
+        } else {
+            BHI_ERROR(&b->error, BH_REASON_DEVICE_STEP, "use the memory of a buffer", .value = id,
+                      .sys_errno = err != 0 ? -err : EINVAL);
+        }
     } else {
         b->mapped = (size_t)pages;
         b->pointer =

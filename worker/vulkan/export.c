@@ -85,7 +85,7 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
     vk->GetBufferMemoryRequirements2(device->device, &of, &needs);
     const int type = pick_memory_type(&device->memory, needs.memoryRequirements.memoryTypeBits);
     if (type < 0) {
-        bhi_error_set(&b->error, BH_VULKAN, "the device has no memory of its own for buffers");
+        BHI_ERROR(&b->error, BH_REASON_DEVICE_STEP, "hold buffers in memory of its own");
         return false;
     }
     const VkMemoryDedicatedAllocateInfo alone = {
@@ -190,7 +190,7 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
     }
     BHI_FAULT_POINT("make");
     if (!device->exports) {
-        bhi_error_set(&b->error, BH_PROTOCOL, "the device does not export memory");
+        BHI_ERROR(&b->error, BH_REASON_WORKER_LACKS, .text = "export memory");
         return b;
     }
     if (create(device, b, -1) && clear(device, once, b)) {
@@ -231,7 +231,7 @@ struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_
         bhi_error_vk(&b->error, VK_ERROR_OUT_OF_HOST_MEMORY,
                      "vkAllocateMemory (import of device memory)");
     } else if (b && !device->exports) {
-        bhi_error_set(&b->error, BH_PROTOCOL, "the device does not import memory");
+        BHI_ERROR(&b->error, BH_REASON_WORKER_LACKS, .text = "import memory");
     } else if (b && !create(device, b, fd)) {
         bhi_vk_buffer_release(device, b);
     }

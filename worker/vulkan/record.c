@@ -307,8 +307,7 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
     case BHI_CMD_REFLECT:
         break;
     }
-    bhi_error_set(r->error, BH_PROTOCOL, "a worker with a device cannot run %s",
-                  bhi_command_name(command->type));
+    bhi_error_text(r->error, BH_REASON_WORKER_LACKS, "run %s", bhi_command_name(command->type));
     return false;
 }
 
@@ -350,7 +349,7 @@ bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *err
     struct bhi_recorder r = {.backend = b, .error = error, .learns = true};
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (b->lost) {
-        bhi_error_set(error, BH_DEVICE_LOST, "the device was lost before");
+        BHI_ERROR(error, BH_REASON_LOST, .text = "before");
         return false;
     }
     if (!kernel) {

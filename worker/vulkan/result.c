@@ -11,8 +11,8 @@ void bhi_error_vk(struct bhi_error *error, VkResult result, const char *what) {
     } else if (result == VK_ERROR_DEVICE_LOST) {
         status = BH_DEVICE_LOST;
     }
-    bhi_error_set(error, status, "%s: %s", what, bhi_vk_result_name(result));
-    error->vk_result = result;
+    BHI_ERROR(error, BH_REASON_NONE, .status = status, .vk_result = result,
+              .text = BHI_SAY("%s: %s", what, bhi_vk_result_name(result)));
 }
 
 const char *bhi_vk_result_name(VkResult result) {

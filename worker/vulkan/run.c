@@ -149,12 +149,10 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
         struct bhi_error *error = &a->errors[batch->places[i]];
         const uint32_t flags = b->device.whole_loops ? 0 : bhi_vk_abort_flags(&b->abort, i);
         if (aborted >> i & 1) {
-            bhi_error_set(error, BH_DEADLINE, "its kernels were stopped");
+            BHI_ERROR(error, BH_REASON_STOPPED);
             error->executed = BH_EXECUTED_UNKNOWN;
         } else if (flags & BHI_GUARD_CUT) {
-            bhi_error_set(error, BH_LOOP_LIMIT,
-                          "the driver ends every loop after 65,535 iterations; a loop of this "
-                          "kernel ran as many, or nearly: the result may be wrong");
+            BHI_ERROR(error, BH_REASON_LOOP_CUT, .limit = 65535);
             append_defaults(b, a->records[batch->places[i]], error);
             error->executed = BH_EXECUTED_YES;
         } else {
@@ -423,9 +421,8 @@ bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const 
         }
         for (size_t i = from; i < to; i++) {
             if (b->lost) {
-                bhi_error_set(&errors[i], BH_DEVICE_LOST,
-                              "the device was lost before this submission");
-                errors[i].vk_result = VK_ERROR_DEVICE_LOST;
+                BHI_ERROR(&errors[i], BH_REASON_LOST, .vk_result = VK_ERROR_DEVICE_LOST,
+                          .text = "before this submission");
                 fail(&a, i);
             } else {
                 succeed(&a, i, now);
