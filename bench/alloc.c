@@ -45,8 +45,8 @@ static void touch(const struct bench *bench, volatile char *bytes, uint64_t size
 }
 
 static void run_job(bh_stream *stream, bh_buffer *buffer) {
-    const bh_command fill = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 0x5a5a5a5a};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 0x5a5a5a5a}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event;
     bh_detail detail;

@@ -75,13 +75,11 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
     uint64_t start = bench_now_ns();
     /* What recording is to the other side: a host writes its list each time. */
     for (size_t i = 0; i < count; i++) {
-        side->batch[i] = (bh_command){
-            .type = BH_COMMAND_DISPATCH,
-            .kernel = side->kernels[kernel],
-            .groups = {1, 1, 1},
-            .bindings = &binding,
-            .binding_count = kernel == BENCH_COUNT ? 1 : 0,
-        };
+        side->batch[i] = (bh_command){.type = BH_COMMAND_DISPATCH,
+                                      .dispatch = {.kernel = side->kernels[kernel],
+                                                   .groups = {1, 1, 1},
+                                                   .bindings = &binding,
+                                                   .binding_count = kernel == BENCH_COUNT ? 1 : 0}};
     }
     bh_event *event;
     bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);

@@ -34,8 +34,8 @@ static bh_buffer *make(const struct side *side, uint64_t bytes) {
 static uint64_t turn_ns(const struct side *side, uint64_t bytes) {
     const uint64_t began = bench_now_ns();
     bh_buffer *buffer = make(side, bytes);
-    const bh_command fill = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 0x5a5a5a5a};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 0x5a5a5a5a}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event;
     bh_detail detail;

@@ -184,12 +184,12 @@ static void launch(struct side *side, unsigned at, uint64_t flags) {
     const bh_binding binding = {
         .buffer = slot->buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = side->kernel,
-                                .groups = {GROUPS, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1,
-                                .push = push,
-                                .push_size = sizeof push};
+                                .dispatch = {.kernel = side->kernel,
+                                             .groups = {GROUPS, 1, 1},
+                                             .bindings = &binding,
+                                             .binding_count = 1,
+                                             .push = push,
+                                             .push_size = sizeof push}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1, .flags = flags};
     bh_detail detail;

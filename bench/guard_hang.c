@@ -21,11 +21,10 @@ static bh_event *launch(struct side *side, bh_kernel *kernel, bh_buffer *data, u
                         uint32_t y, uint64_t deadline_ns) {
     const bh_binding binding = {
         .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = kernel,
-                                .groups = {x, y, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {x, y, 1}, .bindings = &binding, .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

@@ -30,11 +30,10 @@ static bh_event *launch(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
                         uint64_t deadline_ns) {
     const bh_binding binding = {0, 0, buffer, 0, BH_WHOLE_SIZE, BH_ACCESS_READ | BH_ACCESS_WRITE,
                                 0};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = kernel,
-                                .groups = {groups, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {groups, 1, 1}, .bindings = &binding, .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

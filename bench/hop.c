@@ -28,8 +28,8 @@ struct side {
 };
 
 static bh_event *launch(const struct side *side, bh_stream *stream, bh_event *after) {
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH, .kernel = side->kernel, .groups = {1, 1, 1}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = side->kernel, .groups = {1, 1, 1}}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

@@ -97,11 +97,10 @@ static struct side open_side(const struct options *options, const char *name, co
 static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
     const bh_binding binding = {
         .buffer = side->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = side->kernel,
-                                .groups = {x, y, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = side->kernel, .groups = {x, y, 1}, .bindings = &binding, .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

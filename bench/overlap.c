@@ -60,8 +60,8 @@ static bh_event *start_ours(const struct ours *side, const bh_command *commands,
 }
 
 static uint64_t run_ours(const struct ours *side, enum part part, uint32_t launches) {
-    const bh_command copy = {
-        .type = BH_COMMAND_COPY, .src = side->from, .dst = side->to, .size = BH_WHOLE_SIZE};
+    const bh_command copy = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = side->from, .dst = side->to, .size = BH_WHOLE_SIZE}};
     const uint64_t start = bench_now_ns();
     bh_event *kernel = part == UPLOAD ? NULL : start_ours(side, side->commands, launches);
     if (part == IN_TURN) {

@@ -42,12 +42,12 @@ void bench_saxpy_launches(const struct bench_saxpy_ours *side, bh_buffer *x, bh_
         .binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     for (uint32_t i = 0; i < count; i++) {
         commands[i] = (bh_command){.type = BH_COMMAND_DISPATCH,
-                                   .kernel = side->kernel,
-                                   .groups = {GROUPS, 1, 1},
-                                   .bindings = bindings,
-                                   .binding_count = 2,
-                                   .push = push,
-                                   .push_size = sizeof *push};
+                                   .dispatch = {.kernel = side->kernel,
+                                                .groups = {GROUPS, 1, 1},
+                                                .bindings = bindings,
+                                                .binding_count = 2,
+                                                .push = push,
+                                                .push_size = sizeof *push}};
     }
 }
 

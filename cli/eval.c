@@ -220,11 +220,11 @@ static int make_kernel(struct eval *eval) {
         run->command_count = eval->pieces.count;
     }
     const bh_command *first = &eval->pieces.commands[0];
-    memcpy(request->groups, first->groups, sizeof request->groups);
-    memcpy(request->push.bytes, eval->pieces.calls[0].push, first->push_size);
-    request->push.size = first->push_size;
-    run->kernel = first->kernel; /* with the call's reference */
-    eval->pieces.calls[0].command.kernel = NULL;
+    memcpy(request->groups, first->dispatch.groups, sizeof request->groups);
+    memcpy(request->push.bytes, eval->pieces.calls[0].push, first->dispatch.push_size);
+    request->push.size = first->dispatch.push_size;
+    run->kernel = first->dispatch.kernel; /* with the call's reference */
+    eval->pieces.calls[0].command.dispatch.kernel = NULL;
     return BHI_EXIT_READY;
 }
 
@@ -251,8 +251,9 @@ static int attach_all(struct eval *eval) {
         }
         commands[count++] =
             i < eval->run->request.eval->inputs
-                ? (bh_command){.type = BH_COMMAND_COPY, .src = buffer, .dst = scratch, .size = 4}
-                : (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+                ? (bh_command){.type = BH_COMMAND_COPY,
+                               .copy = {.src = buffer, .dst = scratch, .size = 4}}
+                : (bh_command){.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}};
     }
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = commands,

@@ -415,13 +415,12 @@ bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch) {
 bh_command bhi_py_dispatch_command(const struct bhi_py_dispatch *dispatch) {
     return (bh_command){
         .type = BH_COMMAND_DISPATCH,
-        .kernel = dispatch->kernel->kernel,
-        .groups = {dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]},
-        .bindings = dispatch->bindings,
-        .binding_count = dispatch->kernel->buffer_count,
-        .push = dispatch->push,
-        .push_size = push_bytes(dispatch->kernel),
-    };
+        .dispatch = {.kernel = dispatch->kernel->kernel,
+                     .groups = {dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]},
+                     .bindings = dispatch->bindings,
+                     .binding_count = dispatch->kernel->buffer_count,
+                     .push = dispatch->push,
+                     .push_size = push_bytes(dispatch->kernel)}};
 }
 
 PyObject *bhi_py_dispatch_name(void *user, size_t index) {

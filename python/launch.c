@@ -220,24 +220,25 @@ static bool add_tuple(struct list *list, struct bhi_py_stream *stream, PyObject 
     }
     if (PyLong_Check(second)) {
         command->type = BH_COMMAND_FILL;
-        command->fill_value = (uint32_t)PyLong_AsUnsignedLong(second);
-        if (PyErr_Occurred() || !add_buffer(list, stream, first, "destination", true, &command->dst,
-                                            &command->dst_offset, &command->size)) {
+        command->fill.value = (uint32_t)PyLong_AsUnsignedLong(second);
+        if (PyErr_Occurred() ||
+            !add_buffer(list, stream, first, "destination", true, &command->fill.dst,
+                        &command->fill.offset, &command->fill.size)) {
             return false;
         }
-        if (command->size % 4) {
+        if (command->fill.size % 4) {
             bhi_py_refuse(BH_INVALID_ARGUMENT,
                           "fill: the buffer has %llu bytes, which is no multiple of 4",
-                          (unsigned long long)command->size);
+                          (unsigned long long)command->fill.size);
             return false;
         }
-        list->command_count -= command->size == 0; /* there is nothing to do */
+        list->command_count -= command->fill.size == 0; /* there is nothing to do */
         return true;
     }
-    if (!add_buffer(list, stream, first, "source", false, &command->src, &command->src_offset,
-                    &bytes) ||
-        !add_buffer(list, stream, second, "destination", true, &command->dst, &command->dst_offset,
-                    &room)) {
+    if (!add_buffer(list, stream, first, "source", false, &command->copy.src,
+                    &command->copy.src_offset, &bytes) ||
+        !add_buffer(list, stream, second, "destination", true, &command->copy.dst,
+                    &command->copy.dst_offset, &room)) {
         return false;
     }
     if (bytes != room) {
@@ -246,7 +247,7 @@ static bool add_tuple(struct list *list, struct bhi_py_stream *stream, PyObject 
                       (unsigned long long)bytes, (unsigned long long)room);
         return false;
     }
-    command->size = bytes;
+    command->copy.size = bytes;
     list->command_count -= bytes == 0; /* there is nothing to do */
     return true;
 }

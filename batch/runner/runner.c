@@ -59,13 +59,12 @@ static bh_status submit(struct bhi_work *work, bh_detail *detail) {
     bhi_run_request_bindings(request, bindings);
     const bh_command dispatch = {
         .type = BH_COMMAND_DISPATCH,
-        .kernel = work->kernel ? work->kernel->kernel : NULL,
-        .groups = {request->groups[0], request->groups[1], request->groups[2]},
-        .bindings = bindings,
-        .binding_count = request->binding_count,
-        .push = request->push.bytes,
-        .push_size = request->push.size,
-    };
+        .dispatch = {.kernel = work->kernel ? work->kernel->kernel : NULL,
+                     .groups = {request->groups[0], request->groups[1], request->groups[2]},
+                     .bindings = bindings,
+                     .binding_count = request->binding_count,
+                     .push = request->push.bytes,
+                     .push_size = request->push.size}};
     const bh_submit_info info = {
         .struct_size = sizeof info,
         .commands = work->pieces.count ? work->pieces.commands : &dispatch,

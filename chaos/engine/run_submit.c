@@ -120,12 +120,12 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
                                               .size = BH_WHOLE_SIZE,
                                               .access = BH_ACCESS_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = run->work,
-                                .groups = {(work->words + GROUP - 1) / GROUP, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = BHI_CHAOS_INPUTS + 1,
-                                .push = push,
-                                .push_size = sizeof push};
+                                .dispatch = {.kernel = run->work,
+                                             .groups = {(work->words + GROUP - 1) / GROUP, 1, 1},
+                                             .bindings = bindings,
+                                             .binding_count = BHI_CHAOS_INPUTS + 1,
+                                             .push = push,
+                                             .push_size = sizeof push}};
     return submit_command(run, operation, &command, plan->wait ? plan->wait->event : NULL,
                           BHI_RUN_DEADLINE_NS * run->slowness);
 }
@@ -216,10 +216,10 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
         const bh_binding binding = {
             .buffer = operation->output, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
         const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                    .kernel = bait.kernel,
-                                    .groups = {bait.groups, 1, 1},
-                                    .bindings = &binding,
-                                    .binding_count = 1};
+                                    .dispatch = {.kernel = bait.kernel,
+                                                 .groups = {bait.groups, 1, 1},
+                                                 .bindings = &binding,
+                                                 .binding_count = 1}};
         call = "bh_submit";
         status = submit_command(run, operation, &command, NULL, bait.deadline_ns);
     }

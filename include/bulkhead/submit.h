@@ -60,31 +60,49 @@ BH_API bh_binding bh_bind_write(uint32_t binding, bh_buffer *buffer);
 /* The same, which the command reads and writes, or overwrites in part. */
 BH_API bh_binding bh_bind_read_write(uint32_t binding, bh_buffer *buffer);
 
-/* What a command does. */
+/* Runs a kernel. */
+typedef struct bh_dispatch {
+    bh_kernel *kernel;          /* of the stream's context */
+    uint32_t groups[3];         /* workgroups, each at least 1. A product over 2^32 - 1 is
+                                   LIMIT_EXCEEDED on a device without the feature wholeGrids */
+    uint32_t binding_count;     /* at most 256; each element of an array counts */
+    const bh_binding *bindings; /* one for each buffer that the kernel binds */
+    const void *push;           /* push constants, copied */
+    uint32_t push_size;         /* a multiple of 4, at most 4096 and the device's limit */
+} bh_dispatch;
+
+/* Copies bytes from buffer to buffer. Ranges of one buffer must not overlap. */
+typedef struct bh_copy {
+    bh_buffer *src;      /* where the bytes come from */
+    bh_buffer *dst;      /* where they go */
+    uint64_t src_offset; /* in src */
+    uint64_t dst_offset; /* in dst */
+    uint64_t size;       /* BH_WHOLE_SIZE: the rest of src */
+} bh_copy;
+
+/* Writes one word over and over. */
+typedef struct bh_fill {
+    bh_buffer *dst;  /* where it goes */
+    uint64_t offset; /* in dst; a multiple of 4 */
+    uint64_t size;   /* a multiple of 4; BH_WHOLE_SIZE: the rest of dst */
+    uint32_t value;  /* a 32-bit word */
+} bh_fill;
+
+/* What a command does, and the member of bh_command that says it. */
 typedef enum bh_command_type {
-    BH_COMMAND_DISPATCH = 1, /* runs a kernel */
-    BH_COMMAND_COPY = 2,     /* copies |size| bytes of src to dst; BH_WHOLE_SIZE is the rest of src;
-                                ranges of one buffer must not overlap */
-    BH_COMMAND_FILL = 3,     /* writes |fill_value| into |size| bytes of dst; offset and size are
-                                multiples of 4; BH_WHOLE_SIZE is the rest of dst */
+    BH_COMMAND_DISPATCH = 1, /* dispatch */
+    BH_COMMAND_COPY = 2,     /* copy */
+    BH_COMMAND_FILL = 3,     /* fill */
 } bh_command_type;
 
-/* One command. Fields that belong to another command type are ignored. */
+/* One command. */
 typedef struct bh_command {
-    bh_command_type type;       /* which fields count */
-    bh_kernel *kernel;          /* dispatch: of the stream's context */
-    uint32_t groups[3];         /* dispatch: workgroups, each at least 1. A product over 2^32 - 1 is
-                                   LIMIT_EXCEEDED on a device without the feature wholeGrids */
-    const bh_binding *bindings; /* dispatch: one for each buffer that the kernel binds */
-    uint32_t binding_count;     /* dispatch: at most 256; each element of an array counts */
-    const void *push;           /* dispatch: push constants, copied */
-    uint32_t push_size;         /* dispatch: a multiple of 4, at most 4096 and the device's limit */
-    bh_buffer *src;             /* copy: where the bytes come from */
-    bh_buffer *dst;             /* copy, fill: where they go */
-    uint64_t src_offset;        /* copy: in src */
-    uint64_t dst_offset;        /* copy, fill: in dst */
-    uint64_t size;              /* copy, fill: bytes */
-    uint32_t fill_value;        /* fill: a 32-bit word */
+    bh_command_type type; /* which member of the union counts */
+    union {
+        bh_dispatch dispatch; /* BH_COMMAND_DISPATCH */
+        bh_copy copy;         /* BH_COMMAND_COPY */
+        bh_fill fill;         /* BH_COMMAND_FILL */
+    };
 } bh_command;
 
 /* Bits of bh_submit_info.flags. */

@@ -176,15 +176,13 @@ static void make_command(struct bhi_setup *setup, const struct bhi_judged_kernel
         }
         setup->bindings[i].size = setup->trial->arrays[i].form.bytes;
     }
-    setup->command = (bh_command){
-        .type = BH_COMMAND_DISPATCH,
-        .kernel = kernel->kernel,
-        .groups = {groups[0], groups[1], groups[2]},
-        .bindings = setup->bindings,
-        .binding_count = request->binding_count,
-        .push = request->push.bytes,
-        .push_size = request->push.size,
-    };
+    setup->command = (bh_command){.type = BH_COMMAND_DISPATCH,
+                                  .dispatch = {.kernel = kernel->kernel,
+                                               .groups = {groups[0], groups[1], groups[2]},
+                                               .bindings = setup->bindings,
+                                               .binding_count = request->binding_count,
+                                               .push = request->push.bytes,
+                                               .push_size = request->push.size}};
 }
 
 static bool make_buffers(struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,

@@ -20,16 +20,16 @@ static char *write_source(const bh_command *of) {
         return NULL;
     }
     fprintf(out, "#version 450\nlayout(local_size_x = 1) in;\n");
-    for (uint32_t i = 0; i < of->binding_count; i++) {
-        const bh_binding *binding = &of->bindings[i];
+    for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
+        const bh_binding *binding = &of->dispatch.bindings[i];
         fprintf(out, "layout(set = %u, binding = %u) %sbuffer B%u { uint w%u[]; };\n", binding->set,
                 binding->binding, binding->access == BH_ACCESS_READ ? "readonly " : "", i, i);
     }
     fprintf(out, "void main() {\n    if (gl_NumWorkGroups.x == 1u) return;\n    uint sum = 0u;\n");
-    for (uint32_t i = 0; i < of->binding_count; i++) {
+    for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
         fprintf(out,
-                of->bindings[i].access == BH_ACCESS_READ ? "    sum += w%u[0];\n"
-                                                         : "    w%u[0] = sum;\n",
+                of->dispatch.bindings[i].access == BH_ACCESS_READ ? "    sum += w%u[0];\n"
+                                                                  : "    w%u[0] = sum;\n",
                 i);
     }
     fprintf(out, "}\n");
@@ -64,9 +64,9 @@ bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_c
         return false;
     }
     *out = *of;
-    out->kernel = base->kernel.kernel;
-    out->groups[0] = out->groups[1] = out->groups[2] = 1;
-    out->push_size = 0;
+    out->dispatch.kernel = base->kernel.kernel;
+    out->dispatch.groups[0] = out->dispatch.groups[1] = out->dispatch.groups[2] = 1;
+    out->dispatch.push_size = 0;
     return true;
 }
 

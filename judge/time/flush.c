@@ -40,10 +40,9 @@ bool bhi_flush_open(const struct bhi_court *court, struct bhi_flush *out,
 }
 
 bool bhi_flush_run(struct bhi_flush *flush, struct bhi_judge_outcome *outcome) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .dst = flush->buffer,
-                                .size = BH_WHOLE_SIZE,
-                                .fill_value = ++flush->value};
+    const bh_command command = {
+        .type = BH_COMMAND_FILL,
+        .fill = {.dst = flush->buffer, .size = BH_WHOLE_SIZE, .value = ++flush->value}};
     return bhi_court_submit(flush->stream, &command, 1, NULL, outcome);
 }
 

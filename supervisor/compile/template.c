@@ -261,8 +261,8 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
             status = bhi_template_command(t, &bound, groups, call, out_call, detail);
         }
         if (status == BH_OK) {
-            status =
-                bhi_template_kernel(t, &bound.variant, call, &out_call->command.kernel, detail);
+            status = bhi_template_kernel(t, &bound.variant, call,
+                                         &out_call->command.dispatch.kernel, detail);
         }
         bh_template_release(t);
     }
@@ -284,8 +284,8 @@ BH_API void bh_template_call_fini(bh_template_call *call) {
     if (!call) {
         return;
     }
-    bh_kernel_release(call->command.kernel);
-    call->command.kernel = NULL;
+    bh_kernel_release(call->command.dispatch.kernel);
+    call->command.dispatch.kernel = NULL;
 }
 
 BH_API bh_status bh_template_launch(bh_stream *stream, bh_template *template_,

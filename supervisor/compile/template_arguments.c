@@ -288,8 +288,8 @@ static bh_status put_push(const struct bhi_form *form, const struct bhi_bound *b
         put_number(bound->arguments[i], dtype, &out->push[words]);
         words += bhi_push_words(dtype);
     }
-    out->command.push = out->push;
-    out->command.push_size = 4 * words;
+    out->command.dispatch.push = out->push;
+    out->command.dispatch.push_size = 4 * words;
     return BH_OK;
 }
 
@@ -329,11 +329,11 @@ static bh_status set_groups(const struct bh_template *t, const struct bhi_bound 
     const uint64_t all = (bound->shape.count + BHI_LOCAL_SIZE - 1) / BHI_LOCAL_SIZE;
     const uint64_t row = all > BHI_ROW_GROUPS ? BHI_ROW_GROUPS : all ? all : 1;
     for (int i = 0; i < 3; i++) {
-        out->command.groups[i] = groups ? groups[i] : 1;
+        out->command.dispatch.groups[i] = groups ? groups[i] : 1;
     }
     if (!groups) {
-        out->command.groups[0] = (uint32_t)row;
-        out->command.groups[1] = all ? (uint32_t)((all + row - 1) / row) : 1;
+        out->command.dispatch.groups[0] = (uint32_t)row;
+        out->command.dispatch.groups[1] = all ? (uint32_t)((all + row - 1) / row) : 1;
     }
     return BH_OK;
 }
@@ -361,8 +361,8 @@ bh_status bhi_template_command(const struct bh_template *t, const struct bhi_bou
         count++;
     }
     out_call->command.type = BH_COMMAND_DISPATCH;
-    out_call->command.bindings = out_call->bindings;
-    out_call->command.binding_count = count;
+    out_call->command.dispatch.bindings = out_call->bindings;
+    out_call->command.dispatch.binding_count = count;
     return BH_OK;
 }
 

@@ -269,7 +269,7 @@ static bool overwrites(const struct bh_kernel *kernel, const bh_binding *binding
 /* Notes everything that a dispatch reads before anything that it writes, in whatever order the
  * bindings are given. If a buffer is bound both to be read and to be overwritten, the dispatch
  * reads the old content. */
-static bool use_bindings(struct bhi_payload *payload, const bh_command *command,
+static bool use_bindings(struct bhi_payload *payload, const bh_dispatch *command,
                          struct bh_buffer *const *buffers, const struct bhi_cmd_binding *encoded) {
     const uint32_t count = command->binding_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -289,7 +289,7 @@ static bool use_bindings(struct bhi_payload *payload, const bh_command *command,
     return true;
 }
 
-static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_command *command,
+static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *command,
                               bh_context *context) {
     if (!BHI_LIVE(command->kernel)) {
         return REFUSE(encoder, "kernel is NULL or was released");
@@ -388,7 +388,7 @@ static bh_status check_range(struct bhi_encoder *encoder, struct bh_buffer **ino
     return BH_OK;
 }
 
-static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command,
+static bh_status add_copy(struct bhi_encoder *encoder, const bh_copy *command,
                           bh_context *context) {
     uint64_t size = command->size;
     struct bh_buffer *src = command->src, *dst = command->dst;
@@ -423,17 +423,17 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_command *command
                : no_memory(encoder);
 }
 
-static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command,
+static bh_status add_fill(struct bhi_encoder *encoder, const bh_fill *command,
                           bh_context *context) {
     uint64_t size = command->size;
     struct bh_buffer *dst = command->dst;
-    bh_status status = check_range(encoder, &dst, command->dst_offset, &size, true, "dst", context);
+    bh_status status = check_range(encoder, &dst, command->offset, &size, true, "dst", context);
     if (status != BH_OK) {
         return status;
     }
-    if (command->dst_offset % 4 || size % 4) {
+    if (command->offset % 4 || size % 4) {
         return REFUSE(encoder, "a fill's offset %llu and size %llu must be multiples of 4",
-                      (unsigned long long)command->dst_offset, (unsigned long long)size);
+                      (unsigned long long)command->offset, (unsigned long long)size);
     }
     struct bhi_cmd_fill *fill = bhi_encode_append(encoder->payload, sizeof *fill);
     if (!fill) {
@@ -442,9 +442,9 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_command *command
     *fill = (struct bhi_cmd_fill){
         .header = {.type = BHI_CMD_FILL, .size = sizeof *fill},
         .dst = dst->id,
-        .dst_offset = command->dst_offset,
+        .dst_offset = command->offset,
         .bytes = size,
-        .value = command->fill_value,
+        .value = command->value,
     };
     bool whole = size == dst->size;
     return bhi_encode_use(encoder->payload, dst, false, true, whole) ? BH_OK : no_memory(encoder);
@@ -466,11 +466,11 @@ bh_status bhi_encode_command(struct bhi_encoder *encoder, const bh_command *comm
                              bh_context *context) {
     switch (command->type) {
     case BH_COMMAND_DISPATCH:
-        return add_dispatch(encoder, command, context);
+        return add_dispatch(encoder, &command->dispatch, context);
     case BH_COMMAND_COPY:
-        return add_copy(encoder, command, context);
+        return add_copy(encoder, &command->copy, context);
     case BH_COMMAND_FILL:
-        return add_fill(encoder, command, context);
+        return add_fill(encoder, &command->fill, context);
     }
     return REFUSE(encoder, "type %d is not a bh_command_type", command->type);
 }

@@ -224,15 +224,13 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
     if (!groups) {
         return BHI_FAIL(detail, "bh_launch", BH_REASON_NULL, "groups");
     }
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .kernel = kernel,
-        .groups = {groups[0], groups[1], groups[2]},
-        .bindings = bindings,
-        .binding_count = binding_count,
-        .push = push,
-        .push_size = push_size,
-    };
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = kernel,
+                                             .groups = {groups[0], groups[1], groups[2]},
+                                             .bindings = bindings,
+                                             .binding_count = binding_count,
+                                             .push = push,
+                                             .push_size = push_size}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     return submit("bh_launch", false, stream, &info, NULL, out_event, detail);

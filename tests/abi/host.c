@@ -129,13 +129,13 @@ static void submit(struct scene *s) {
                              {0, 1, s->y, 0, BH_WHOLE_SIZE, BH_ACCESS_READ_WRITE, 0}};
     bh_command commands[3] = {
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = s->kernel,
-         .groups = {COUNT / 256, 1, 1},
-         .bindings = bindings,
-         .binding_count = 2,
-         .push = &push,
-         .push_size = sizeof push},
-        {.type = BH_COMMAND_FILL, .dst = s->x, .size = BH_WHOLE_SIZE, .fill_value = 0},
+         .dispatch = {.kernel = s->kernel,
+                      .groups = {COUNT / 256, 1, 1},
+                      .bindings = bindings,
+                      .binding_count = 2,
+                      .push = &push,
+                      .push_size = sizeof push}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s->x, .size = BH_WHOLE_SIZE, .value = 0}},
     };
     commands[2] = commands[0]; /* x is 0 by now */
     bh_event *event;
@@ -161,8 +161,8 @@ static void submit(struct scene *s) {
     bh_event_release(event);
 
     fill(s);
-    OK(bh_launch(s->stream, s->kernel, commands[0].groups, bindings, 2, &push, sizeof push, &event,
-                 &why));
+    OK(bh_launch(s->stream, s->kernel, commands[0].dispatch.groups, bindings, 2, &push, sizeof push,
+                 &event, &why));
     OK(bh_event_wait(event, BH_FOREVER));
     expect_y(s, 3);
     bh_event_release(event);
@@ -176,10 +176,11 @@ static void submit(struct scene *s) {
     info.command_count = 70000;
     EXPECT(bh_submit(s->stream, &info, &event, &why) == BH_TOO_LARGE);
     info.command_count = 3;
-    commands[1].size = 3;
+    commands[1].fill.size = 3;
     REFUSED(bh_submit(s->stream, &info, &event, &why), "bh_submit: command 1", "multiples of 4");
     REFUSED(bh_submit(s->stream, NULL, &event, &why), "bh_submit", "info is NULL");
-    REFUSED(bh_launch(s->stream, s->kernel, commands[0].groups, NULL, 2, NULL, 0, &event, &why),
+    REFUSED(bh_launch(s->stream, s->kernel, commands[0].dispatch.groups, NULL, 2, NULL, 0, &event,
+                      &why),
             "bh_launch", "bindings is NULL");
 }
 
@@ -337,7 +338,8 @@ static void launch_template(struct scene *s) {
     GUARDED(bh_template_call it, call);
     OK(bh_template_prepare(twice, arguments, 2, NULL, &call.it, &why));
     KEPT(call);
-    EXPECT(call.it.command.bindings == call.it.bindings && call.it.command.push == call.it.push);
+    EXPECT(call.it.command.dispatch.bindings == call.it.bindings &&
+           call.it.command.dispatch.push == call.it.push);
     EXPECT(call.it.bindings[1].buffer == s->y);
     bh_event *event;
     const bh_submit_info info = {

@@ -154,11 +154,10 @@ static void case_24_a_bound_handle_is_retained(void) {
         {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = square,
-                                .groups = {1, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = 2};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     bh_event *event = ev_submit(s.b, &command, 1, &s.bad, 1);
     bh_kernel_release(square);
     open_gate(&s);
@@ -191,15 +190,15 @@ static void case_24_a_handle_without_a_reference_is_refused(void) {
         {.binding = 0, .buffer = gone, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    const bh_command dispatch = {.type = BH_COMMAND_DISPATCH,
-                                 .kernel = s.square,
-                                 .groups = {1, 1, 1},
-                                 .bindings = bindings,
-                                 .binding_count = 2};
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = gone, .size = BH_WHOLE_SIZE};
-    const bh_command from = {
-        .type = BH_COMMAND_COPY, .src = gone, .dst = s.z, .size = BH_WHOLE_SIZE};
-    const bh_command to = {.type = BH_COMMAND_COPY, .src = s.x, .dst = gone, .size = BH_WHOLE_SIZE};
+    const bh_command dispatch = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s.square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = gone, .size = BH_WHOLE_SIZE}};
+    const bh_command from = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = gone, .dst = s.z, .size = BH_WHOLE_SIZE}};
+    const bh_command to = {.type = BH_COMMAND_COPY,
+                           .copy = {.src = s.x, .dst = gone, .size = BH_WHOLE_SIZE}};
     refused(s.b, &dispatch, "buffer");
     refused(s.b, &fill, "dst");
     refused(s.b, &from, "src");
@@ -256,11 +255,10 @@ static void case_26_unregistered_names_kernel_and_slot(void) {
             {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
             {.binding = 1, .buffer = wrong[i], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
         };
-        const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                    .kernel = s.square,
-                                    .groups = {1, 1, 1},
-                                    .bindings = bindings,
-                                    .binding_count = 2};
+        const bh_command command = {
+            .type = BH_COMMAND_DISPATCH,
+            .dispatch = {
+                .kernel = s.square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
         refused(s.b, &command, "command 0: set 0 binding 1 of kernel \"square\"");
     }
     open_gate(&s);
@@ -365,7 +363,8 @@ static void case_27_a_refused_submission_releases_once(void) {
     struct stage s;
     stage_open(&s);
     bh_buffer *temporary = buffer_for(&s, s.b, 0);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = temporary, .size = BH_WHOLE_SIZE};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = temporary, .size = BH_WHOLE_SIZE}};
     const bh_command commands[] = {fill, fill, {.type = BH_COMMAND_FILL}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 3};

@@ -16,11 +16,10 @@ static void both_run(size_t bytes, bool one_hash) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = twice,
-                                .groups = {1, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = 2};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = twice, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     bh_event *squared = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     bh_event *doubled = ev_submit(s.a, &command, 1, NULL, 0);
     ev_ready(squared);

@@ -14,13 +14,11 @@ static void case_11_refused_in_the_middle(void) {
     const bh_binding one = {
         .binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
     const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 7}},
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.square,
-         .groups = {1, 1, 1},
-         .bindings = &one,
-         .binding_count = 1},
-        {.type = BH_COMMAND_FILL, .dst = s.w, .size = 256, .fill_value = 9},
+         .dispatch =
+             {.kernel = s.square, .groups = {1, 1, 1}, .bindings = &one, .binding_count = 1}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.w, .size = 256, .value = 9}},
     };
     bh_event *event = ev_submit(s.a, commands, 3, NULL, 0);
     bh_event *dependent = ev_square(&s, s.b, s.w, s.z, NULL, 0);
@@ -50,13 +48,11 @@ static void case_11_a_crash_in_the_middle(void) {
     const bh_binding data = {
         .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 7},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 7}},
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.hang,
-         .groups = {8192, 1, 1},
-         .bindings = &data,
-         .binding_count = 1},
-        {.type = BH_COMMAND_FILL, .dst = s.w, .size = 256, .fill_value = 9},
+         .dispatch =
+             {.kernel = s.hang, .groups = {8192, 1, 1}, .bindings = &data, .binding_count = 1}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.w, .size = 256, .value = 9}},
     };
     bh_event *event = ev_submit(s.a, commands, 3, NULL, 0);
     bh_event *dependent = ev_square(&s, s.b, s.y, s.gate, NULL, 0);

@@ -38,11 +38,10 @@ static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in
         (bh_binding){.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     bindings[1] =
         (bh_binding){.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
-    return (bh_command){.type = BH_COMMAND_DISPATCH,
-                        .kernel = kernel,
-                        .groups = {1, 1, 1},
-                        .bindings = bindings,
-                        .binding_count = 2};
+    return (bh_command){
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
 }
 
 static bh_kernel_stats stats_of(bh_context *context) {
@@ -292,7 +291,7 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     /* Its own worker does not remember it as a success, although it would be one now, and not under
      * another handle. Nothing has died. */
     bh_kernel *same = named(s.context, "twice", "bad");
-    command.kernel = same;
+    command.dispatch.kernel = same;
     failed = ev_submit(s.a, &command, 1, NULL, 0);
     good = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     verdict = ev_poisoned(failed, BH_COMPILE_FAILED, failed, 0, BH_EXECUTED_NO);

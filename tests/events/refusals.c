@@ -16,7 +16,7 @@ static struct foreigners foreigners_open(void) {
     f.stream = fx_stream(f.context, "foreign", FX_SECONDS);
     f.kernel = fx_kernel(f.context, "square");
     f.buffer = fx_words(f.context, STAGE_FLOATS, 0);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = f.buffer, .size = 4};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = f.buffer, .size = 4}};
     f.event = ev_submit(f.stream, &fill, 1, NULL, 0);
     fx_expect(f.event, BH_OK);
     return f;
@@ -53,19 +53,18 @@ static void foreign_objects_are_refused(void) {
         {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
     bh_binding mixed[] = {own[0], own[1]};
     mixed[1].buffer = f.buffer;
-    bh_command command = {.type = BH_COMMAND_DISPATCH,
-                          .kernel = f.kernel,
-                          .groups = {1, 1, 1},
-                          .bindings = own,
-                          .binding_count = 2};
+    bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {.kernel = f.kernel, .groups = {1, 1, 1}, .bindings = own, .binding_count = 2}};
     bh_submit_info info = {.struct_size = sizeof info, .commands = &command, .command_count = 1};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "kernel belongs to another context");
-    command.kernel = s.square;
-    command.bindings = mixed;
+    command.dispatch.kernel = s.square;
+    command.dispatch.bindings = mixed;
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "buffer belongs to another context");
-    command = (bh_command){.type = BH_COMMAND_COPY, .src = f.buffer, .dst = s.y, .size = 4};
+    command =
+        (bh_command){.type = BH_COMMAND_COPY, .copy = {.src = f.buffer, .dst = s.y, .size = 4}};
     refuses(s.b, &info, BH_INVALID_ARGUMENT, "src belongs to another context");
-    command = (bh_command){.type = BH_COMMAND_FILL, .dst = s.y, .size = 256};
+    command = (bh_command){.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256}};
     bh_event *waits[] = {s.bad, f.event};
     info.waits = waits;
     info.wait_count = 2;
@@ -94,7 +93,7 @@ static void foreign_objects_are_refused(void) {
 static void holes_in_waits_and_empty_submissions_are_refused(void) {
     struct stage s;
     stage_open(&s);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256}};
     bh_event *waits[] = {s.bad, NULL, s.bad};
     bh_submit_info info = {.struct_size = sizeof info,
                            .commands = &fill,
@@ -132,9 +131,9 @@ static void an_event_cannot_wait_for_itself(void) {
     struct stage s;
     stage_open(&s);
     const bh_command fills[] = {
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 1},
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 2},
-        {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256, .fill_value = 3}};
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 1}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 2}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 3}}};
     bh_event *event = s.bad, *old[3];
     bh_submit_info info = {
         .struct_size = sizeof info, .command_count = 1, .waits = &event, .wait_count = 1};
@@ -217,7 +216,8 @@ static void the_stream_of_a_closed_context(void) {
     bh_event *done = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     ev_ready(done);
     bh_context_destroy(s.context);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.z, .size = 256, .fill_value = 7};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = s.z, .size = 256, .value = 7}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &fill,
                                  .command_count = 1,

@@ -76,11 +76,10 @@ bh_event *ev_square(struct stage *s, bh_stream *stream, bh_buffer *in, bh_buffer
         {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = s->square,
-                                .groups = {1, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = 2};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     return ev_submit(stream, &command, 1, waits, wait_count);
 }
 
@@ -88,11 +87,10 @@ bh_event *ev_refused(struct stage *s, bh_stream *stream, bh_buffer *out) {
     /* The kernel wants 0.0 as well. */
     const bh_binding one = {
         .binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = s->square,
-                                .groups = {1, 1, 1},
-                                .bindings = &one,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s->square, .groups = {1, 1, 1}, .bindings = &one, .binding_count = 1}};
     return ev_submit(stream, &command, 1, NULL, 0);
 }
 

@@ -330,8 +330,8 @@ static void each_call_fails(void) {
             bht_arm((struct bht_fault){.kind = kind, .nth = nth, .side = BHT_THIS_THREAD});
             bh_status status = bh_buffer_create_with(s.context, 256, &options, &buffer, &detail);
             if (status == BH_OK) {
-                const bh_command command = {
-                    .type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = 256};
+                const bh_command command = {.type = BH_COMMAND_COPY,
+                                            .copy = {.src = buffer, .dst = host, .size = 256}};
                 const bh_submit_info info = {
                     .struct_size = sizeof info, .commands = &command, .command_count = 1};
                 status = bh_submit(s.a, &info, &event, &detail);

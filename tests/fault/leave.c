@@ -129,11 +129,10 @@ static void what_is_alone_waits(void) {
         {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    const bh_command launch = {.type = BH_COMMAND_DISPATCH,
-                               .kernel = square,
-                               .groups = {1, 1, 1},
-                               .bindings = bindings,
-                               .binding_count = 2};
+    const bh_command launch = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &launch, .command_count = 1, .alone = true};
     bh_event *event = NULL;

@@ -73,11 +73,9 @@ static uint64_t given(bh_stream *stream) {
 
 static bh_status fill_to(bh_stream *stream, bh_buffer *buffer, uint64_t word, uint32_t value,
                          bh_event **out_event, bh_detail *detail) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .dst = buffer,
-                                .dst_offset = 4 * word,
-                                .size = 4,
-                                .fill_value = value};
+    const bh_command command = {
+        .type = BH_COMMAND_FILL,
+        .fill = {.dst = buffer, .offset = 4 * word, .size = 4, .value = value}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     return bh_submit(stream, &info, out_event, detail);
@@ -96,8 +94,9 @@ static bh_event *fill(bh_stream *stream, bh_buffer *buffer, uint64_t word, uint3
 static bh_status read_and_fill_to(bh_stream *stream, bh_buffer *buffer, bh_buffer *host,
                                   uint32_t value, bh_event **out_event, bh_detail *detail) {
     const bh_command commands[] = {
-        {.type = BH_COMMAND_COPY, .src = buffer, .dst = host, .dst_offset = 128, .size = 4},
-        {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4, .fill_value = value}};
+        {.type = BH_COMMAND_COPY,
+         .copy = {.src = buffer, .dst = host, .dst_offset = 128, .size = 4}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4, .value = value}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 2};
     return bh_submit(stream, &info, out_event, detail);
@@ -170,9 +169,10 @@ static void one_copy_of_each_version(bool posing) {
     /* Read and written by the commands of one submission. */
     bh_buffer *host = fx_buffer(p.context, 256);
     const bh_command commands[] = {
-        {.type = BH_COMMAND_COPY, .src = p.buffer, .dst = host, .size = 128},
-        {.type = BH_COMMAND_FILL, .dst = p.buffer, .dst_offset = 12, .size = 4, .fill_value = 4},
-        {.type = BH_COMMAND_COPY, .src = p.buffer, .dst = host, .dst_offset = 128, .size = 128}};
+        {.type = BH_COMMAND_COPY, .copy = {.src = p.buffer, .dst = host, .size = 128}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = p.buffer, .offset = 12, .size = 4, .value = 4}},
+        {.type = BH_COMMAND_COPY,
+         .copy = {.src = p.buffer, .dst = host, .dst_offset = 128, .size = 128}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 3};
     bh_event *event = NULL;
@@ -445,8 +445,8 @@ static void what_is_refused_moves_nothing(bool posing) {
     BHT_EQ(fill_to(other, p.buffer, 0, 1, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "stream a");
     bh_stream *wide = stream_on(p.context, "wide", "1", NULL, 0);
-    const bh_command commands[] = {{.type = BH_COMMAND_FILL, .dst = p.buffer, .size = 4},
-                                   {.type = BH_COMMAND_FILL, .dst = p.buffer, .size = 0}};
+    const bh_command commands[] = {{.type = BH_COMMAND_FILL, .fill = {.dst = p.buffer, .size = 4}},
+                                   {.type = BH_COMMAND_FILL, .fill = {.dst = p.buffer, .size = 0}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 2};
     BHT_EQ(bh_submit(wide, &info, NULL, &detail), BH_INVALID_ARGUMENT);

@@ -72,9 +72,9 @@ static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
         bh_command commands[PAIRS];
         for (int i = 0; i < PAIRS; i++) {
             commands[i] = (bh_command){.type = BH_COMMAND_COPY,
-                                       .src = buffers[2 * i + turn],
-                                       .dst = buffers[2 * i + 1 - turn],
-                                       .size = 4096};
+                                       .copy = {.src = buffers[2 * i + turn],
+                                                .dst = buffers[2 * i + 1 - turn],
+                                                .size = 4096}};
         }
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = commands, .command_count = PAIRS};
@@ -111,8 +111,8 @@ static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffer;
     bh_event *event = NULL;
     bh_status status = bh_buffer_create_with(scene->context, 10000, &options, &buffer, detail);
-    const bh_command fill = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = 10000, .fill_value = 0x11111111};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = buffer, .size = 10000, .value = 0x11111111}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     if (status == BH_OK) {
         status = bh_submit(scene->stream, &info, &event, detail);
@@ -172,8 +172,8 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
         }
     }
     for (int i = 0; i < WAITS && status == BH_OK; i++) {
-        commands[0] = (bh_command){
-            .type = BH_COMMAND_FILL, .dst = buffers[i], .size = 4096, .fill_value = (uint32_t)i};
+        commands[0] = (bh_command){.type = BH_COMMAND_FILL,
+                                   .fill = {.dst = buffers[i], .size = 4096, .value = (uint32_t)i}};
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = commands, .command_count = 1};
         status = bh_submit(scene->other, &info, &waits[i], detail);
@@ -183,18 +183,16 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
         {.binding = 1, .buffer = buffers[1], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     for (int i = 0; i < BUFFERS; i++) {
-        commands[i] = (bh_command){.type = BH_COMMAND_COPY,
-                                   .src = buffers[i],
-                                   .dst = buffers[(i + 7) % BUFFERS],
-                                   .size = 4096};
+        commands[i] = (bh_command){
+            .type = BH_COMMAND_COPY,
+            .copy = {.src = buffers[i], .dst = buffers[(i + 7) % BUFFERS], .size = 4096}};
     }
-    commands[BUFFERS] = (bh_command){.type = BH_COMMAND_DISPATCH,
-                                     .kernel = square,
-                                     .groups = {1, 1, 1},
-                                     .bindings = bindings,
-                                     .binding_count = 2};
-    commands[BUFFERS + 1] =
-        (bh_command){.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}};
+    commands[BUFFERS] = (bh_command){
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
+    commands[BUFFERS + 1] = (bh_command){.type = BH_COMMAND_DISPATCH,
+                                         .dispatch = {.kernel = empty, .groups = {1, 1, 1}}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = commands,
                                  .command_count = BUFFERS + 2,
@@ -229,7 +227,7 @@ static bh_status waits(struct scene *scene, bh_detail *detail) {
     bh_event *events[3] = {NULL};
     bh_status status = bh_buffer_create(scene->context, 4096, &buffer, detail);
     for (int i = 0; i < 3 && status == BH_OK; i++) {
-        const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4096};
+        const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4096}};
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = &fill, .command_count = 1};
         status = bh_submit(scene->stream, &info, &events[i], detail);
@@ -265,8 +263,8 @@ static void queue_behind_the_gate(struct scene *scene) {
     *fx_pointer(scene->word) = 0;
     scene->running = fx_gate(scene->stream, scene->gate, scene->word);
     fx_await_gate(scene->word);
-    const bh_command fill = {
-        .type = BH_COMMAND_FILL, .dst = scene->buffer, .size = bh_buffer_size(scene->buffer)};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = scene->buffer, .size = bh_buffer_size(scene->buffer)}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     for (size_t i = 0; i < BHT_COUNT(scene->queued); i++) {
         BHT_EQ(bh_submit(scene->stream, &info, &scene->queued[i], NULL), BH_OK);

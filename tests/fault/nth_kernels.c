@@ -141,7 +141,7 @@ bh_status nth_template_launch(struct scene *scene, bh_detail *detail) {
     options.parameter_count = 1;
     options.body = "z = uint8_t(7);";
     bh_template *made;
-    bh_template_call call = {.command = {.kernel = NULL}};
+    bh_template_call call = {0};
     bh_buffer *buffer = NULL;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
     if (status == BH_OK) {
@@ -151,7 +151,7 @@ bh_status nth_template_launch(struct scene *scene, bh_detail *detail) {
     if (status == BH_OK) {
         status = bh_template_prepare(made, &argument, 1, NULL, &call, detail);
     }
-    BHT_EQ(!call.command.kernel, status != BH_OK);
+    BHT_EQ(!call.command.dispatch.kernel, status != BH_OK);
     bh_template_call_fini(&call);
     bh_buffer_release(buffer);
     bh_template_release(made);

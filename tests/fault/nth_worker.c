@@ -22,14 +22,12 @@ static bh_verdict job(struct scene *scene) {
         {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = x, .size = 4096, .fill_value = 0x40000000u},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = 4096, .value = 0x40000000u}},
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = square,
-         .groups = {16, 1, 1},
-         .bindings = bindings,
-         .binding_count = 2},
-        {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}},
-        {.type = BH_COMMAND_COPY, .src = y, .dst = x, .size = 4096},
+         .dispatch =
+             {.kernel = square, .groups = {16, 1, 1}, .bindings = bindings, .binding_count = 2}},
+        {.type = BH_COMMAND_DISPATCH, .dispatch = {.kernel = empty, .groups = {1, 1, 1}}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = y, .dst = x, .size = 4096}},
     };
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 4};

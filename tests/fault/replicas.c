@@ -100,7 +100,8 @@ static void a_reader_has_the_copy_alone(void) {
     bhi_context_unlock(t.context);
     BHT_TRUE(!has_it);
     bh_detail detail;
-    const bh_command write = {.type = BH_COMMAND_FILL, .dst = t.buffer, .size = BH_WHOLE_SIZE};
+    const bh_command write = {.type = BH_COMMAND_FILL,
+                              .fill = {.dst = t.buffer, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &write, .command_count = 1};
     BHT_EQ(bh_submit(t.b, &info, NULL, &detail), BH_INVALID_ARGUMENT);
@@ -120,7 +121,8 @@ static void copies_keep_to_limits(void) {
     BHT_EQ(in_use(&t, t.b), 2 * MIB);
     bh_detail detail;
     bh_buffer *host = fx_words(t.context, 64, 0);
-    const bh_command read = {.type = BH_COMMAND_COPY, .src = t.buffer, .dst = host, .size = 256};
+    const bh_command read = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = t.buffer, .dst = host, .size = 256}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &read, .command_count = 1};
     BHT_EQ(bh_submit(t.b, &info, NULL, &detail), BH_OUT_OF_DEVICE_MEMORY);
     BHT_STR_HAS(detail.message, "stream b has 2097152 of its limit of 3145728 bytes");

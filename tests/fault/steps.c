@@ -363,8 +363,8 @@ static void one_that_ends_before_it_is_known_to_begin(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "quick", FX_SECONDS);
     bh_buffer *buffer = fx_words(context, 1 << 20, 0);
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 7}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

@@ -288,10 +288,10 @@ bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value) {
 bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
                     const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = kernel,
-                                .groups = {groups, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = count};
+                                .dispatch = {.kernel = kernel,
+                                             .groups = {groups, 1, 1},
+                                             .bindings = bindings,
+                                             .binding_count = count}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

@@ -11,36 +11,38 @@ static int fail(const char *call, const bh_detail *detail) {
 }
 
 static int run(bh_context *context, const void *code, size_t code_size, bh_detail *detail) {
+    static uint32_t values[COUNT];
     bh_stream *stream = NULL;
     bh_kernel *kernel = NULL;
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    void *pointer = NULL;
     if (bh_stream_create(context, NULL, &stream, detail) != BH_OK) {
         return fail("bh_stream_create", detail);
     }
     if (bh_kernel_create_spirv(context, code, code_size, NULL, &kernel, detail) != BH_OK) {
         return fail("bh_kernel_create_spirv", detail);
     }
-    if (bh_buffer_create(context, COUNT * sizeof(uint32_t), &buffer, detail) != BH_OK ||
-        bh_buffer_map(buffer, BH_MAP_DISCARD, BH_FOREVER, &pointer, detail) != BH_OK) {
-        return fail("bh_buffer", detail);
+    if (bh_buffer_create(context, sizeof values, &buffer, detail) != BH_OK) {
+        return fail("bh_buffer_create", detail);
     }
-    uint32_t *values = (uint32_t *)pointer;
-    for (uint32_t i = 0; i < COUNT; i++) {
-        values[i] = i;
-    }
-    bh_binding binding;
-    binding.set = 0;
-    binding.binding = 0;
-    binding.buffer = buffer;
-    binding.offset = 0;
-    binding.size = BH_WHOLE_SIZE;
-    binding.access = BH_ACCESS_READ_WRITE;
-    binding.element = 0;
-    const uint32_t groups[3] = {COUNT, 1, 1};
-    if (bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, &event, detail) != BH_OK) {
-        return fail("bh_launch", detail);
+    const bh_binding binding = bh_bind_read_write(0, buffer);
+    static bh_command commands[2]; /* as C++17 can, too, which has no designated initialisers */
+    commands[0].type = BH_COMMAND_FILL;
+    commands[0].fill.dst = buffer;
+    commands[0].fill.size = BH_WHOLE_SIZE;
+    commands[0].fill.value = 21;
+    commands[1].type = BH_COMMAND_DISPATCH;
+    commands[1].dispatch.kernel = kernel;
+    commands[1].dispatch.groups[0] = COUNT;
+    commands[1].dispatch.groups[1] = commands[1].dispatch.groups[2] = 1;
+    commands[1].dispatch.bindings = &binding;
+    commands[1].dispatch.binding_count = 1;
+    static bh_submit_info info;
+    info.struct_size = sizeof info;
+    info.commands = commands;
+    info.command_count = 2;
+    if (bh_submit(stream, &info, &event, detail) != BH_OK) {
+        return fail("bh_submit", detail);
     }
     bh_status status = bh_event_wait(event, 60u * UINT64_C(1000000000));
     if (status != BH_OK) {
@@ -52,8 +54,11 @@ static int run(bh_context *context, const void *code, size_t code_size, bh_detai
         fprintf(stderr, "the event is %s\n", bh_status_name(status));
         return 1;
     }
+    if (bh_buffer_read(buffer, 0, values, sizeof values, BH_FOREVER, detail) != BH_OK) {
+        return fail("bh_buffer_read", detail);
+    }
     for (uint32_t i = 0; i < COUNT; i++) {
-        if (values[i] != 2 * i) {
+        if (values[i] != 42) {
             fprintf(stderr, "value %u is %u\n", i, values[i]);
             return 1;
         }

@@ -321,7 +321,8 @@ static bool worker_has_input(bh_stream *stream, const bh_command *command) {
     unsigned long inode = 0;
     bh_detail why = {0};
     void *at;
-    BHT_EQ(bh_buffer_map(command->bindings[0].buffer, BH_MAP_READ, BH_FOREVER, &at, &why), BH_OK);
+    BHT_EQ(bh_buffer_map(command->dispatch.bindings[0].buffer, BH_MAP_READ, BH_FOREVER, &at, &why),
+           BH_OK);
     BHT_TRUE(find_mapped(getpid(), (uint64_t)(uintptr_t)at, &inode));
     return pid > 0 && find_mapped(pid, 0, &inode);
 }

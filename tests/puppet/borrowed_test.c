@@ -46,7 +46,8 @@ static void tear_down(struct scene *s) {
 }
 
 static bh_status fill(struct scene *s, bh_event **out_event, bh_detail *detail) {
-    const bh_command command = {.type = BH_COMMAND_FILL, .dst = s->buffer, .size = BH_WHOLE_SIZE};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = s->buffer, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     return bh_submit(s->other, &info, out_event, detail);
@@ -102,8 +103,8 @@ static void read_through_a_copy(void) {
     runs_on(s.other, "two");
     bh_buffer *host = NULL;
     BHT_EQ(bh_buffer_create(s.p.context, 64, &host, NULL), BH_OK);
-    const bh_command command = {
-        .type = BH_COMMAND_COPY, .src = s.buffer, .dst = host, .size = BH_WHOLE_SIZE};
+    const bh_command command = {.type = BH_COMMAND_COPY,
+                                .copy = {.src = s.buffer, .dst = host, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     uint64_t charged = 0;

@@ -109,11 +109,10 @@ static bh_event *submit(struct scene *s, int i, const bh_command *command) {
 }
 
 static bh_event *fill(struct scene *s, int i, bh_buffer *buffer) {
-    return submit(s, i,
-                  &(bh_command){.type = BH_COMMAND_FILL,
-                                .dst = buffer,
-                                .size = BH_WHOLE_SIZE,
-                                .fill_value = 0x11111111});
+    return submit(
+        s, i,
+        &(bh_command){.type = BH_COMMAND_FILL,
+                      .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 0x11111111}});
 }
 
 static void run(struct scene *s, int i) {
@@ -148,9 +147,10 @@ static void fill_now(struct scene *s, int i, bh_buffer *buffer) {
 static void expect_words(struct scene *s, int i, bh_buffer *buffer, uint32_t word) {
     bh_buffer *host = NULL;
     BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
-    bh_event *event = submit(
-        s, i,
-        &(bh_command){.type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = BH_WHOLE_SIZE});
+    bh_event *event =
+        submit(s, i,
+               &(bh_command){.type = BH_COMMAND_COPY,
+                             .copy = {.src = buffer, .dst = host, .size = BH_WHOLE_SIZE}});
     run_all(s);
     expect(event, BH_OK);
     void *words = NULL;
@@ -334,8 +334,8 @@ static void d3_the_clearer_dies(void) {
         BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
         bh_event *event =
             submit(s, A,
-                   &(bh_command){
-                       .type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = BH_WHOLE_SIZE});
+                   &(bh_command){.type = BH_COMMAND_COPY,
+                                 .copy = {.src = buffer, .dst = host, .size = BH_WHOLE_SIZE}});
         (void)memory_worker_run(&s->workers[A], end);
         memory_worker_bury(&s->workers[A]);
         begin_worker(s, A);
@@ -371,10 +371,10 @@ static void d3_the_owner_waits_for_who_clears_it(void) {
     bh_event *events[2];
     for (int i = 0; i < 2; i++) {
         BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &hosts[i], NULL), BH_OK);
-        events[i] = submit(
-            s, i ? A : A2,
-            &(bh_command){
-                .type = BH_COMMAND_COPY, .src = buffer, .dst = hosts[i], .size = BH_WHOLE_SIZE});
+        events[i] =
+            submit(s, i ? A : A2,
+                   &(bh_command){.type = BH_COMMAND_COPY,
+                                 .copy = {.src = buffer, .dst = hosts[i], .size = BH_WHOLE_SIZE}});
     }
     BHT_TRUE(memory_worker_has_work(&s->workers[A2]));
     BHT_TRUE(!memory_worker_has_work(&s->workers[A]));
@@ -515,8 +515,8 @@ static void d6_what_follows_keeps_its_buffers(void) {
     bh_buffer *host = NULL, *one = create(s, A), *two = create(s, A);
     BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
     const bh_command copies[] = {
-        {.type = BH_COMMAND_COPY, .src = host, .dst = one, .size = BH_WHOLE_SIZE},
-        {.type = BH_COMMAND_COPY, .src = host, .dst = two, .size = BH_WHOLE_SIZE}};
+        {.type = BH_COMMAND_COPY, .copy = {.src = host, .dst = one, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = host, .dst = two, .size = BH_WHOLE_SIZE}}};
     bh_event *first = submit(s, A, &copies[0]);
     s->workers[A].device_full = 2;
     (void)memory_worker_run(&s->workers[A], MEMORY_LIVES);
@@ -573,8 +573,8 @@ static void d4_no_copy_outlives_a_move(void) {
     bh_buffer *buffer = create(s, A), *host = NULL;
     BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
     fill_now(s, A, buffer);
-    const bh_command read = {
-        .type = BH_COMMAND_COPY, .src = buffer, .dst = host, .size = BH_WHOLE_SIZE};
+    const bh_command read = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = buffer, .dst = host, .size = BH_WHOLE_SIZE}};
     bh_event *slow = submit(s, A2, &read);
     const struct memory_worker idle = s->workers[A2];
     s->workers[A2].dead = true; /* it does not run until the end */

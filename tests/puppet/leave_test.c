@@ -220,8 +220,8 @@ static void it_leaves_one_behind_at_a_time(void) {
 /* -- what the dying one may still touch -------------------------------------------------------- */
 
 static bh_event *submit_alone(struct puppet *p) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = p->buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = p->buffer, .size = BH_WHOLE_SIZE, .value = 7}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

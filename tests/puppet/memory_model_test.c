@@ -220,21 +220,23 @@ static void submit(struct world *w, enum kind kind) {
     *op = (struct op){.kind = kind, .stream = (int)below(w, STREAMS), .src = NOBODY, .dst = NOBODY};
     op->value = (uint32_t)number + 1;
     op->trouble = w->trouble;
-    bh_command command = {.type = kind == FILL ? BH_COMMAND_FILL : BH_COMMAND_COPY,
-                          .size = BH_WHOLE_SIZE,
-                          .fill_value = op->value};
+    bh_buffer *src = NULL, *dst;
     if (kind != FILL) {
         op->src = (int)below(w, BUFFERS);
-        command.src = w->homes[op->src].buffer;
+        src = w->homes[op->src].buffer;
     }
     if (kind != READ) {
         op->dst = (int)below(w, BUFFERS);
-        command.dst = w->homes[op->dst].buffer;
+        dst = w->homes[op->dst].buffer;
     } else {
         BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, &op->host, NULL), BH_OK);
-        command.dst = op->host;
+        dst = op->host;
     }
-    if (op->src == op->dst || (kind != FILL && !command.src) || !command.dst) {
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = dst, .size = BH_WHOLE_SIZE, .value = op->value}},
+                     copy = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = src, .dst = dst, .size = BH_WHOLE_SIZE}};
+    if (op->src == op->dst || (kind != FILL && !src) || !dst) {
         bh_buffer_release(op->host);
         return;
     }
@@ -245,7 +247,7 @@ static void submit(struct world *w, enum kind kind) {
     op->version = op->src == NOBODY ? op->version : w->homes[op->src].version;
     op->through_copy = copied || moved;
     const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
+                                 .commands = kind == FILL ? &fill : &copy,
                                  .command_count = 1,
                                  .deadline_ns = BH_FOREVER};
     bh_detail detail = {0};

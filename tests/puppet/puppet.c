@@ -126,8 +126,8 @@ struct bhi_worker *puppet_serving(struct puppet *puppet) {
 }
 
 bh_event *puppet_submit(struct puppet *puppet) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = puppet->buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = puppet->buffer, .size = BH_WHOLE_SIZE, .value = 7}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

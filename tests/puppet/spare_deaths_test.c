@@ -65,8 +65,8 @@ static void a_crash_is_charged(void) {
     spares_turn_due();
     BHT_EQ(next->lessons.kernel, 0);
     /* A launch says why it is refused. */
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = spares.kernels[0], .groups = {1, 1, 1}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

@@ -281,8 +281,8 @@ static void the_one_that_knows_most_is_taken(void) {
     bhi_worker_forget_kernel(much, spares_id_of(0));
     bhi_context_pump_unlock(spares.p.context);
     BHT_TRUE(choose(stream) == little);
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[1], .groups = {1, 1, 1}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = spares.kernels[1], .groups = {1, 1, 1}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
@@ -330,8 +330,8 @@ static void what_it_knows_is_its_past(void) {
     bh_stream *own = add_stream("", BH_ISOLATION_STREAM);
     BHT_TRUE(!choose(apart));
     BHT_TRUE(choose(own) == spare);
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = spares.kernels[0], .groups = {1, 1, 1}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = true};
     bh_event *event = NULL;
@@ -362,8 +362,8 @@ static void a_lesson_is_waited_for(void) {
     spares_turn();
     BHT_TRUE(spares.p.stream->core.worker == &spare->core);
     /* What it knows is not introduced again, and it is no spare any more. */
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH, .kernel = spares.kernels[0], .groups = {1, 1, 1}};
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = spares.kernels[0], .groups = {1, 1, 1}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

@@ -37,42 +37,41 @@ static void commands(void) {
     bh_buffer *foreign = fx_words(elsewhere, 64, 0);
     bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
     bh_binding twice[] = {binding, binding};
-    bh_command good = {.type = BH_COMMAND_DISPATCH,
-                       .kernel = square,
-                       .groups = {1, 1, 1},
-                       .bindings = &binding,
-                       .binding_count = 1};
+    bh_command good = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}};
     bh_command c = good;
     c.type = (bh_command_type)9;
     refuses(&c, "type 9 is not a bh_command_type");
     c.type = (bh_command_type)0;
     refuses(&c, "type 0 is not a bh_command_type");
     c = good;
-    c.kernel = NULL;
+    c.dispatch.kernel = NULL;
     refuses(&c, "kernel");
     for (int axis = 0; axis < 3; axis++) {
         c = good;
-        c.groups[axis] = 0;
+        c.dispatch.groups[axis] = 0;
         refuses(&c, "groups[");
     }
     c = good;
-    c.bindings = NULL;
+    c.dispatch.bindings = NULL;
     refuses(&c, "bindings is NULL");
     c = good;
-    c.binding_count = 257;
+    c.dispatch.binding_count = 257;
     refuses(&c, "binding_count 257 is over 256");
     c = good;
-    c.push_size = 3;
-    c.push = &c;
+    c.dispatch.push_size = 3;
+    c.dispatch.push = &c;
     refuses(&c, "push_size 3 is not a multiple of 4");
-    c.push_size = 4100;
+    c.dispatch.push_size = 4100;
     refuses(&c, "push_size 4100 is not a multiple of 4 up to 4096");
     c = good;
-    c.push_size = 8;
+    c.dispatch.push_size = 8;
     refuses(&c, "push is NULL");
     c = good;
-    c.bindings = twice;
-    c.binding_count = 2;
+    c.dispatch.bindings = twice;
+    c.dispatch.binding_count = 2;
     refuses(&c, "twice");
     const bh_binding bad[] = {
         {.buffer = NULL, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
@@ -95,36 +94,28 @@ static void commands(void) {
         "size"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         c = good;
-        c.bindings = &bad[i];
+        c.dispatch.bindings = &bad[i];
         refuses(&c, words[i]);
         BHT_STR_HAS(detail.message, "set 0 binding 0");
     }
     const bh_command copies[] = {
-        {.type = BH_COMMAND_COPY, .src = NULL, .dst = buffer, .size = 4},
-        {.type = BH_COMMAND_COPY, .src = buffer, .dst = NULL, .size = 4},
-        {.type = BH_COMMAND_COPY, .src = buffer, .dst = buffer, .size = 8, .dst_offset = 4},
-        {.type = BH_COMMAND_COPY, .src = buffer, .dst = buffer, .size = 300},
-        {.type = BH_COMMAND_COPY, .src = buffer, .dst = buffer, .size = 0},
-        {.type = BH_COMMAND_FILL, .dst = buffer, .size = 2},
-        {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4, .dst_offset = 2},
-        {.type = BH_COMMAND_FILL, .dst = foreign, .size = 4},
+        {.type = BH_COMMAND_COPY, .copy = {.src = NULL, .dst = buffer, .size = 4}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = buffer, .dst = NULL, .size = 4}},
         {.type = BH_COMMAND_COPY,
-         .src = buffer,
-         .dst = buffer,
-         .src_offset = 256,
-         .size = BH_WHOLE_SIZE},
+         .copy = {.src = buffer, .dst = buffer, .size = 8, .dst_offset = 4}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = buffer, .dst = buffer, .size = 300}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = buffer, .dst = buffer, .size = 0}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 2}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4, .offset = 2}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = foreign, .size = 4}},
         {.type = BH_COMMAND_COPY,
-         .src = buffer,
-         .dst = buffer,
-         .src_offset = 124,
-         .size = BH_WHOLE_SIZE},
+         .copy = {.src = buffer, .dst = buffer, .src_offset = 256, .size = BH_WHOLE_SIZE}},
         {.type = BH_COMMAND_COPY,
-         .src = buffer,
-         .dst = buffer,
-         .dst_offset = 4,
-         .size = BH_WHOLE_SIZE},
-        {.type = BH_COMMAND_FILL, .dst = buffer, .dst_offset = 256, .size = BH_WHOLE_SIZE},
-        {.type = BH_COMMAND_FILL, .dst = buffer, .dst_offset = 2, .size = BH_WHOLE_SIZE},
+         .copy = {.src = buffer, .dst = buffer, .src_offset = 124, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_COPY,
+         .copy = {.src = buffer, .dst = buffer, .dst_offset = 4, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .offset = 256, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .offset = 2, .size = BH_WHOLE_SIZE}},
     };
     static const char *const copy_words[] = {"src",
                                              "dst",
@@ -154,18 +145,15 @@ static void whole_size(void) {
     open_all();
     bh_buffer *source = fx_words(context, 64, 7), *odd = fx_buffer(context, 6);
     const bh_command some[] = {
-        {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 1},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 1}},
         {.type = BH_COMMAND_FILL,
-         .dst = buffer,
-         .dst_offset = 248,
-         .size = BH_WHOLE_SIZE,
-         .fill_value = 2},
+         .fill = {.dst = buffer, .offset = 248, .size = BH_WHOLE_SIZE, .value = 2}},
         {.type = BH_COMMAND_COPY,
-         .src = source,
-         .dst = buffer,
-         .src_offset = 240,
-         .dst_offset = 8,
-         .size = BH_WHOLE_SIZE},
+         .copy = {.src = source,
+                  .dst = buffer,
+                  .src_offset = 240,
+                  .dst_offset = 8,
+                  .size = BH_WHOLE_SIZE}},
     };
     const bh_submit_info info = {.struct_size = sizeof info, .commands = some, .command_count = 3};
     bh_event *event = NULL;
@@ -177,7 +165,7 @@ static void whole_size(void) {
     for (uint32_t i = 0; i < 64; i++) {
         BHT_EQ(words[i], i >= 62 ? 2 : i >= 2 && i < 6 ? 7 : 1);
     }
-    const bh_command bad = {.type = BH_COMMAND_FILL, .dst = odd, .size = BH_WHOLE_SIZE};
+    const bh_command bad = {.type = BH_COMMAND_FILL, .fill = {.dst = odd, .size = BH_WHOLE_SIZE}};
     refuses(&bad, "size 6 must be multiples of 4");
     bh_buffer_release(source);
     bh_buffer_release(odd);
@@ -246,7 +234,7 @@ static void who_is_told(void) {
     fx_expect(ended, BH_OK);
     bh_context_destroy(context);
     static const char gone[] = "the context was destroyed";
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}};
     const bh_submit_info fills = {
         .struct_size = sizeof fills, .commands = &fill, .command_count = 1};
     expect_says(bh_submit(stream, &fills, &e, &detail), BH_CLOSED, "bh_submit: ", gone);
@@ -296,11 +284,10 @@ static void nothing_is_given_out_by_a_call_that_fails(void) {
 static void submissions(void) {
     open_all();
     bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
-    bh_command good = {.type = BH_COMMAND_DISPATCH,
-                       .kernel = square,
-                       .groups = {1, 1, 1},
-                       .bindings = &binding,
-                       .binding_count = 1};
+    bh_command good = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}};
     bh_submit_info info = {.struct_size = sizeof info, .command_count = 1};
     BHT_EQ(bh_submit(stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "commands is NULL");

@@ -52,10 +52,10 @@ static bh_event *start_gate(struct stage *s, uint32_t open, bool alone) {
     const bh_binding binding = {
         .buffer = s->word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = s->gate,
-                                .groups = {open == FX_GATE_OPEN ? 1 : 8192, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+                                .dispatch = {.kernel = s->gate,
+                                             .groups = {open == FX_GATE_OPEN ? 1 : 8192, 1, 1},
+                                             .bindings = &binding,
+                                             .binding_count = 1}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = alone};
     bh_event *event = NULL;
@@ -161,12 +161,10 @@ static void a_launch_among_other_kernels_ends_the_trial(void) {
     const bh_binding binding = {
         .buffer = word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command commands[] = {
-        {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}},
+        {.type = BH_COMMAND_DISPATCH, .dispatch = {.kernel = empty, .groups = {1, 1, 1}}},
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.gate,
-         .groups = {1, 1, 1},
-         .bindings = &binding,
-         .binding_count = 1}};
+         .dispatch = {
+             .kernel = s.gate, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 2};
     ((uint32_t *)fx_pointer(word))[0] = FX_GATE_OPEN;

@@ -56,11 +56,11 @@ static void end_well(bh_event *event) {
 /* |parts| of them, from |first| on. */
 static bh_event *read_parts(const struct scene *s, uint32_t first, uint32_t parts) {
     const bh_command copy = {.type = BH_COMMAND_COPY,
-                             .src = s->in,
-                             .dst = s->out,
-                             .src_offset = 4ull * PART * first,
-                             .dst_offset = 4ull * PART * first,
-                             .size = 4ull * PART * parts};
+                             .copy = {.src = s->in,
+                                      .dst = s->out,
+                                      .src_offset = 4ull * PART * first,
+                                      .dst_offset = 4ull * PART * first,
+                                      .size = 4ull * PART * parts}};
     return submit(s->reader, &copy);
 }
 
@@ -122,8 +122,8 @@ static void change(const struct scene *s, int how, uint32_t plus) {
         bh_buffer *from = NULL;
         BHT_EQ(bh_buffer_create(s->context, sizeof words, &from, NULL), BH_OK);
         BHT_EQ(bh_buffer_write(from, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
-        const bh_command copy = {
-            .type = BH_COMMAND_COPY, .src = from, .dst = s->in, .size = sizeof words};
+        const bh_command copy = {.type = BH_COMMAND_COPY,
+                                 .copy = {.src = from, .dst = s->in, .size = sizeof words}};
         end_well(submit(how == 3 ? s->writer : s->reader, &copy));
         bh_buffer_release(from);
     }
@@ -163,8 +163,8 @@ static void changed_in_flight(void) {
     bh_event *running = fx_gate(s.reader, gate, word);
     fx_await_gate(word);
     bh_event *before = read_parts(&s, 0, 1);
-    const bh_command fill = {
-        .type = BH_COMMAND_FILL, .dst = s.in, .size = BH_WHOLE_SIZE, .fill_value = 5};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = s.in, .size = BH_WHOLE_SIZE, .value = 5}};
     bh_event *filled = submit(s.reader, &fill);
     bh_event *after = read_parts(&s, 1, PARTS - 1);
     fx_open(open);

@@ -45,11 +45,10 @@ static void close_stage(struct stage *s) {
 static bh_event *launch(struct stage *s, bh_kernel *kernel, uint32_t count, uint64_t deadline_ns) {
     const bh_binding binding = {
         .buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = kernel,
-                                .groups = {count, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {count, 1, 1}, .bindings = &binding, .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,
@@ -185,10 +184,10 @@ static void end_grids(const char *kernel) {
         bh_event *event = NULL;
         (void)fx_pointer(s.data); /* clean again */
         const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                    .kernel = hang,
-                                    .groups = {grids[i][0], grids[i][1], grids[i][2]},
-                                    .bindings = &binding,
-                                    .binding_count = 1};
+                                    .dispatch = {.kernel = hang,
+                                                 .groups = {grids[i][0], grids[i][1], grids[i][2]},
+                                                 .bindings = &binding,
+                                                 .binding_count = 1}};
         const bh_submit_info info = {.struct_size = sizeof info,
                                      .commands = &command,
                                      .command_count = 1,
@@ -608,11 +607,10 @@ static void values_of_uniforms_compile_nothing(void) {
         {.binding = 0, .buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
         {.binding = 1, .buffer = choice, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
     };
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = kernel,
-                                .groups = {1, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = 2};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

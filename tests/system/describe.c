@@ -26,7 +26,7 @@ static struct stage set_up(void) {
     fx_settle(s.context);
     s.running = fx_gate(s.first, s.gate, s.data);
     fx_await_gate(s.data);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.data, .size = 256};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.data, .size = 256}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &fill,
                                  .command_count = 1,
@@ -126,11 +126,12 @@ static void says_what_has_no_deadline(void) {
     struct stage s = set_up();
     const bh_command never = {
         .type = BH_COMMAND_DISPATCH,
-        .kernel = s.gate,
-        .groups = {1, 1, 1},
-        .bindings =
-            &(bh_binding){.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
-        .binding_count = 1};
+        .dispatch = {.kernel = s.gate,
+                     .groups = {1, 1, 1},
+                     .bindings = &(bh_binding){.buffer = s.data,
+                                               .size = BH_WHOLE_SIZE,
+                                               .access = BH_ACCESS_READ_WRITE},
+                     .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &never,
                                  .command_count = 1,

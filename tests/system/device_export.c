@@ -109,8 +109,8 @@ static void many_in_one_submission(void) {
     BHT_TRUE(commands);
     for (uint32_t i = 0; i < MANY; i++) {
         buffers[i] = device_buffer(context, a, 64, BH_MEMORY_AUTO);
-        commands[i] = (bh_command){
-            .type = BH_COMMAND_FILL, .dst = buffers[i], .size = BH_WHOLE_SIZE, .fill_value = i};
+        commands[i] = (bh_command){.type = BH_COMMAND_FILL,
+                                   .fill = {.dst = buffers[i], .size = BH_WHOLE_SIZE, .value = i}};
     }
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = MANY};
@@ -410,8 +410,8 @@ static void the_host_has_no_descriptor(void) {
     bh_stream *a = device_stream(context, "a", NULL, 0);
     fx_ready(a);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 7}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

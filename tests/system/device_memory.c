@@ -215,12 +215,13 @@ static void a_death_poisons_what_was_being_written(void) {
     device_put(written, words, 256);
     const bh_command commands[] = {
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = gate,
-         .groups = {1, 1, 1},
-         .bindings =
-             &(bh_binding){.buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
-         .binding_count = 1},
-        {.type = BH_COMMAND_COPY, .src = kept, .dst = written, .size = 128},
+         .dispatch = {.kernel = gate,
+                      .groups = {1, 1, 1},
+                      .bindings = &(bh_binding){.buffer = data,
+                                                .size = BH_WHOLE_SIZE,
+                                                .access = BH_ACCESS_READ_WRITE},
+                      .binding_count = 1}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = kept, .dst = written, .size = 128}},
     };
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = commands,
@@ -337,17 +338,17 @@ static void other_tenants_read_only(void) {
         bh_buffer_release(host);
     }
     bh_detail detail;
-    const bh_command write = {
-        .type = BH_COMMAND_COPY, .src = back, .dst = buffer, .size = BH_WHOLE_SIZE};
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_command write = {.type = BH_COMMAND_COPY,
+                              .copy = {.src = back, .dst = buffer, .size = BH_WHOLE_SIZE}};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = back, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
-    const bh_command run = {.type = BH_COMMAND_DISPATCH,
-                            .kernel = square,
-                            .groups = {1, 1, 1},
-                            .bindings = bindings,
-                            .binding_count = 2};
+    const bh_command run = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_command *const refused[] = {&write, &fill, &run};
     for (size_t i = 0; i < BHT_COUNT(refused); i++) {
         const bh_submit_info info = {

@@ -62,8 +62,8 @@ void device_put(bh_buffer *buffer, const void *bytes, uint64_t size) {
 }
 
 bh_event *device_copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
-    const bh_command command = {
-        .type = BH_COMMAND_COPY, .src = src, .dst = dst, .size = BH_WHOLE_SIZE};
+    const bh_command command = {.type = BH_COMMAND_COPY,
+                                .copy = {.src = src, .dst = dst, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

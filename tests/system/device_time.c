@@ -31,12 +31,10 @@ static bh_event *submit(struct stage *s, uint64_t flags) {
         {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
     const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = s->x, .size = BH_WHOLE_SIZE, .fill_value = 0},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = s->x, .size = BH_WHOLE_SIZE, .value = 0}},
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = s->square,
-         .groups = {1, 1, 1},
-         .bindings = bindings,
-         .binding_count = 2},
+         .dispatch =
+             {.kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}},
     };
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 2, .flags = flags};
@@ -96,11 +94,10 @@ static void of_what_was_stopped_at_its_deadline(void) {
     s.x = fx_words(s.context, 64, 0);
     const bh_binding binding = {
         .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = s.square,
-                                .groups = {65535, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s.square, .groups = {65535, 1, 1}, .bindings = &binding, .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

@@ -104,7 +104,7 @@ static bh_event *refused(struct stage *s) {
 }
 
 static bh_event *fill_after(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 256}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &fill,
                                  .command_count = 1,

@@ -44,10 +44,10 @@ static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t dead
     const bh_binding binding = {
         .buffer = s->marks, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = s->kernel,
-                                .groups = {groups[0], groups[1], groups[2]},
-                                .bindings = &binding,
-                                .binding_count = 1};
+                                .dispatch = {.kernel = s->kernel,
+                                             .groups = {groups[0], groups[1], groups[2]},
+                                             .bindings = &binding,
+                                             .binding_count = 1}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

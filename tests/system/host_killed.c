@@ -30,11 +30,10 @@ struct scene {
 static bh_event *launch(bh_stream *stream, bh_kernel *hang, bh_buffer *data) {
     const bh_binding binding = {
         .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = hang,
-                                .groups = {GROUPS, 1, 1},
-                                .bindings = &binding,
-                                .binding_count = 1};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = hang, .groups = {GROUPS, 1, 1}, .bindings = &binding, .binding_count = 1}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

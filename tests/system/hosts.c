@@ -344,7 +344,7 @@ static void call_back(bh_log_level level, const char *line, void *user) {
     logged.synchronized = bh_stream_synchronize(logged.stream, BH_FOREVER, &detail);
     logged.waited = bh_event_wait(logged.running, BH_FOREVER);
     bh_buffer *buffer = fx_words(logged.context, 64, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
+    const bh_command command = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 256}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     BHT_EQ(bh_submit(logged.stream, &info, &logged.submitted, &detail), BH_OK);
@@ -387,7 +387,7 @@ static void a_verdict_keeps_no_descriptor(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_buffer *buffer = fx_words(context, 64, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = 256};
+    const bh_command command = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 256}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

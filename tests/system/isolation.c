@@ -66,8 +66,8 @@ static bh_event *open_gate(struct stage *s) {
 }
 
 static bh_event *fill(struct stage *s) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = s->y, .size = BH_WHOLE_SIZE, .fill_value = 7};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = s->y, .size = BH_WHOLE_SIZE, .value = 7}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

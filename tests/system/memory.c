@@ -42,7 +42,8 @@ static uint64_t mapped(pid_t pid) {
 
 static void fill(bh_stream *stream, bh_buffer *buffer) {
     const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
+        .type = BH_COMMAND_FILL,
+        .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = 7}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
@@ -88,8 +89,8 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
     bh_context *context = fx_context("1:started:1=hoard");
     bh_stream *stream = limited_stream(context);
     bh_buffer *buffer = fx_words(context, 64, 0);
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = 256, .fill_value = 7};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = 256, .value = 7}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

@@ -32,13 +32,11 @@ static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t de
     const bh_binding on_gate[] = {
         {.binding = 0, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
     };
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .kernel = gate ? s->gate : s->square,
-        .groups = {groups, 1, 1},
-        .bindings = gate ? on_gate : on_square,
-        .binding_count = gate ? 1 : 2,
-    };
+    const bh_command command = {.type = BH_COMMAND_DISPATCH,
+                                .dispatch = {.kernel = gate ? s->gate : s->square,
+                                             .groups = {groups, 1, 1},
+                                             .bindings = gate ? on_gate : on_square,
+                                             .binding_count = gate ? 1 : 2}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

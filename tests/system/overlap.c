@@ -264,8 +264,8 @@ static void the_device_is_lost_when_a_copy_has_ended(void) {
 /* -- deadlines and cancels -------------------------------------------------------------------- */
 
 static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
-    const bh_command command = {
-        .type = BH_COMMAND_COPY, .src = s->src, .dst = s->dst, .size = BH_WHOLE_SIZE};
+    const bh_command command = {.type = BH_COMMAND_COPY,
+                                .copy = {.src = s->src, .dst = s->dst, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

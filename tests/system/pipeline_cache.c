@@ -322,11 +322,10 @@ static bh_event *square_alone(bh_stream *stream, bh_kernel *square, bh_buffer *x
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = square,
-                                .groups = {1, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = 2};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = true};
     bh_event *event = NULL;

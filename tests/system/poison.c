@@ -53,11 +53,8 @@ static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in,
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
-        .kernel = s->square,
-        .groups = {1, 1, 1},
-        .bindings = bindings,
-        .binding_count = 2,
-    };
+        .dispatch = {
+            .kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,
@@ -142,7 +139,8 @@ static void a_writer_waits_for_readers(void) {
         x[i] = 2.0f;
     }
     bh_event *reader = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.x, .size = 256, .fill_value = 0};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = s.x, .size = 256, .value = 0}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *writer = NULL;
     BHT_EQ(bh_submit(s.b, &info, &writer, NULL), BH_OK);
@@ -181,7 +179,8 @@ static void cancel_queued_and_running(void) {
  * the next one waits for that one all the same, and so does the host. */
 static void an_overwriter_that_ends_early(void) {
     struct stage s = set_up();
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.gate, .size = 256, .fill_value = 5};
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = s.gate, .size = 256, .value = 5}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *cancelled = NULL, *next = NULL;
     BHT_EQ(bh_submit(s.b, &info, &cancelled, NULL), BH_OK);
@@ -222,15 +221,15 @@ static void a_partial_write_does_not_clean(void) {
     BHT_EQ(fx_verdict(to_y).executed, BH_EXECUTED_NO);
     void *pointer;
     for (uint64_t offset = 0; offset <= 128; offset += 128) {
-        const bh_command half = {
-            .type = BH_COMMAND_FILL, .dst = s.y, .dst_offset = offset, .size = BH_WHOLE_SIZE};
-        const bh_command first = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 128};
+        const bh_command half = {.type = BH_COMMAND_FILL,
+                                 .fill = {.dst = s.y, .offset = offset, .size = BH_WHOLE_SIZE}};
+        const bh_command first = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 128}};
         run(s.b, offset ? &half : &first);
         BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_WORKER_SIGNAL);
     }
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = BH_WHOLE_SIZE};
-    const bh_command copy = {
-        .type = BH_COMMAND_COPY, .src = s.x, .dst = s.z, .size = BH_WHOLE_SIZE};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = BH_WHOLE_SIZE}};
+    const bh_command copy = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = s.x, .dst = s.z, .size = BH_WHOLE_SIZE}};
     run(s.b, &fill);
     BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
     run(s.b, &copy);
@@ -290,7 +289,7 @@ static void many_poisoned_parts(void) {
     struct stage s = set_up();
     bh_event *first = NULL;
     for (int i = 0; i < 200; i++) {
-        const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 4};
+        const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 4}};
         const bh_submit_info info = {.struct_size = sizeof info,
                                      .commands = &fill,
                                      .command_count = 1,

@@ -202,7 +202,8 @@ static void a_block_that_could_not_be_imported(void) {
     fx_ready(stream);
     bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
     void *block = fx_pointer(buffer);
-    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
@@ -264,7 +265,8 @@ static void a_failed_import_passes(void) {
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     fx_ready(stream);
     bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
@@ -414,10 +416,9 @@ static void create_bind_kill_release(void) {
         expect_words(behind, 0);
         bh_event *event = fx_gate(stream, gate, buffer);
         fx_await_gate(buffer);
-        const bh_command command = {.type = BH_COMMAND_FILL,
-                                    .dst = i % 2 ? behind : buffer,
-                                    .size = BH_WHOLE_SIZE,
-                                    .fill_value = i};
+        const bh_command command = {
+            .type = BH_COMMAND_FILL,
+            .fill = {.dst = i % 2 ? behind : buffer, .size = BH_WHOLE_SIZE, .value = i}};
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = &command, .command_count = 1};
         bh_event *next = NULL;

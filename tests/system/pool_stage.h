@@ -28,8 +28,8 @@ static inline bh_pool_stats pool(bh_context *context) {
 }
 
 static inline void fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = BH_WHOLE_SIZE, .fill_value = value};
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = value}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;

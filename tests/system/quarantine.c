@@ -174,17 +174,14 @@ static void refusals_are_verdicts_like_others(void) {
         {.binding = 0, .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
     const bh_command commands[] = {
-        {.type = BH_COMMAND_FILL, .dst = x, .size = BH_WHOLE_SIZE, .fill_value = 7},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = BH_WHOLE_SIZE, .value = 7}},
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = s.gate,
-         .groups = {1, 1, 1},
-         .bindings = &word,
-         .binding_count = 1}};
-    const bh_command reader = {.type = BH_COMMAND_DISPATCH,
-                               .kernel = s.square,
-                               .groups = {1, 1, 1},
-                               .bindings = pair,
-                               .binding_count = 2};
+         .dispatch = {
+             .kernel = s.gate, .groups = {1, 1, 1}, .bindings = &word, .binding_count = 1}}};
+    const bh_command reader = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s.square, .groups = {1, 1, 1}, .bindings = pair, .binding_count = 2}};
     bh_submit_info info = {.struct_size = sizeof info, .commands = commands, .command_count = 2};
     bh_event *first, *dependent;
     BHT_EQ(bh_submit(s.stream, &info, &first, NULL), BH_OK);
@@ -393,15 +390,15 @@ static void a_death_among_several_kernels_counts_for_none(void) {
             {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
             {.buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE}};
         const bh_command commands[] = {{.type = BH_COMMAND_DISPATCH,
-                                        .kernel = s.gate,
-                                        .groups = {1, 1, 1},
-                                        .bindings = &words[0],
-                                        .binding_count = 1},
+                                        .dispatch = {.kernel = s.gate,
+                                                     .groups = {1, 1, 1},
+                                                     .bindings = &words[0],
+                                                     .binding_count = 1}},
                                        {.type = BH_COMMAND_DISPATCH,
-                                        .kernel = other,
-                                        .groups = {1, 1, 1},
-                                        .bindings = &words[1],
-                                        .binding_count = same ? 1 : 0}};
+                                        .dispatch = {.kernel = other,
+                                                     .groups = {1, 1, 1},
+                                                     .bindings = &words[1],
+                                                     .binding_count = same ? 1 : 0}}};
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = commands, .command_count = 2};
         bh_event *event;
@@ -501,11 +498,9 @@ static void in_time_among_other_kernels_starts_the_count_anew(void) {
         .buffer = l.stage.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
     const bh_command commands[] = {
         {.type = BH_COMMAND_DISPATCH,
-         .kernel = l.guarded,
-         .groups = {1, 1, 1},
-         .bindings = &binding,
-         .binding_count = 1},
-        {.type = BH_COMMAND_DISPATCH, .kernel = empty, .groups = {1, 1, 1}}};
+         .dispatch =
+             {.kernel = l.guarded, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}},
+        {.type = BH_COMMAND_DISPATCH, .dispatch = {.kernel = empty, .groups = {1, 1, 1}}}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = commands,
                                  .command_count = 2,

@@ -18,8 +18,8 @@ static bh_context *without_workers(uint32_t restart_budget, const char *fault) {
 }
 
 static bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
-    bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
+    bh_command command = {.type = BH_COMMAND_FILL,
+                          .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = 7}};
     bh_submit_info info = {.struct_size = sizeof info,
                            .commands = &command,
                            .command_count = 1,
@@ -229,7 +229,7 @@ static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     enum { COUNT = 10000 };
     static bh_command commands[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        commands[i] = (bh_command){.type = BH_COMMAND_FILL, .dst = buffer, .size = 4};
+        commands[i] = (bh_command){.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}};
     }
     bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = COUNT};

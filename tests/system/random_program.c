@@ -76,18 +76,20 @@ static struct rp_command make_command(struct rp_group *group, unsigned stream) {
 /* |bindings| and |push| have room for one command's. */
 static bh_command encode(const struct rp_group *group, const struct rp_command *c,
                          bh_binding bindings[2], uint32_t push[2]) {
-    bh_command command = {
-        .dst = group->buffers[c->dst], .dst_offset = 4ull * c->dst_offset, .size = 4ull * c->count};
     if (c->kind == RP_COPY) {
-        command.type = BH_COMMAND_COPY;
-        command.src = group->buffers[c->src];
-        command.src_offset = 4ull * c->src_offset;
-        return command;
+        return (bh_command){.type = BH_COMMAND_COPY,
+                            .copy = {.src = group->buffers[c->src],
+                                     .dst = group->buffers[c->dst],
+                                     .src_offset = 4ull * c->src_offset,
+                                     .dst_offset = 4ull * c->dst_offset,
+                                     .size = 4ull * c->count}};
     }
     if (c->kind == RP_FILL) {
-        command.type = BH_COMMAND_FILL;
-        command.fill_value = c->value;
-        return command;
+        return (bh_command){.type = BH_COMMAND_FILL,
+                            .fill = {.dst = group->buffers[c->dst],
+                                     .offset = 4ull * c->dst_offset,
+                                     .size = 4ull * c->count,
+                                     .value = c->value}};
     }
     bool derive = c->kind == RP_DERIVE;
     bindings[0] = (bh_binding){.binding = 0,
@@ -100,15 +102,13 @@ static bh_command encode(const struct rp_group *group, const struct rp_command *
                                .access = BH_ACCESS_READ};
     push[0] = c->value;
     push[1] = c->rounds;
-    return (bh_command){
-        .type = BH_COMMAND_DISPATCH,
-        .kernel = derive ? group->derive : group->mix,
-        .groups = {RP_WORDS / 64, 1, 1},
-        .bindings = bindings,
-        .binding_count = c->kind == RP_MISBOUND ? 1 : 2,
-        .push = push,
-        .push_size = derive ? 4 : 8,
-    };
+    return (bh_command){.type = BH_COMMAND_DISPATCH,
+                        .dispatch = {.kernel = derive ? group->derive : group->mix,
+                                     .groups = {RP_WORDS / 64, 1, 1},
+                                     .bindings = bindings,
+                                     .binding_count = c->kind == RP_MISBOUND ? 1 : 2,
+                                     .push = push,
+                                     .push_size = derive ? 4 : 8}};
 }
 
 /* -- steps ------------------------------------------------------------------------------------- */

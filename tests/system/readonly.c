@@ -69,10 +69,9 @@ static uint32_t word(bh_buffer *buffer, uint32_t index) {
 }
 
 static void expect_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .dst = buffer,
-                                .size = bh_buffer_size(buffer),
-                                .fill_value = value};
+    const bh_command command = {
+        .type = BH_COMMAND_FILL,
+        .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = value}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
@@ -192,9 +191,9 @@ static void one_buffer_read_and_written(void) {
     /* In two commands of one. */
     bh_buffer *y = fx_words(context, 64, 0);
     const bh_command commands[] = {
-        {.type = BH_COMMAND_COPY, .src = x, .dst = y, .size = BH_WHOLE_SIZE},
-        {.type = BH_COMMAND_FILL, .dst = x, .size = BH_WHOLE_SIZE, .fill_value = 5},
-        {.type = BH_COMMAND_COPY, .src = x, .dst = y, .size = 4},
+        {.type = BH_COMMAND_COPY, .copy = {.src = x, .dst = y, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = BH_WHOLE_SIZE, .value = 5}},
+        {.type = BH_COMMAND_COPY, .copy = {.src = x, .dst = y, .size = 4}},
     };
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 3};
@@ -283,12 +282,9 @@ static void sees_what_others_wrote(const char *faults) {
         BHT_EQ(word(out, 0), round);
     }
     /* Copied as well, from the middle of it. */
-    const bh_command copy = {.type = BH_COMMAND_COPY,
-                             .src = in,
-                             .src_offset = 4,
-                             .dst = out,
-                             .dst_offset = 8,
-                             .size = 4};
+    const bh_command copy = {
+        .type = BH_COMMAND_COPY,
+        .copy = {.src = in, .src_offset = 4, .dst = out, .dst_offset = 8, .size = 4}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &copy, .command_count = 1};
     mapped[1] = 77;
     bh_event *event = NULL;
@@ -327,12 +323,9 @@ static void merged_readers_of_a_copy(void) {
             /* Upwards, or from the end to the beginning; each 16 words and some of the next. */
             const uint32_t part = round % 2 ? 63 - i : i;
             const uint64_t at = 64ull * part, size = part == 63 ? 64 : 96;
-            const bh_command copy = {.type = BH_COMMAND_COPY,
-                                     .src = in,
-                                     .dst = out,
-                                     .src_offset = at,
-                                     .dst_offset = at,
-                                     .size = size};
+            const bh_command copy = {
+                .type = BH_COMMAND_COPY,
+                .copy = {.src = in, .dst = out, .src_offset = at, .dst_offset = at, .size = size}};
             const bh_submit_info info = {
                 .struct_size = sizeof info, .commands = &copy, .command_count = 1};
             bh_event_release(last);
@@ -395,11 +388,9 @@ static void many_buffers(void) {
     for (uint32_t round = 0; round < 3; round++) {
         static bh_command commands[MANY];
         for (uint32_t i = 0; i < MANY; i++) {
-            commands[i] = (bh_command){.type = BH_COMMAND_COPY,
-                                       .src = buffers[i],
-                                       .dst = sum,
-                                       .dst_offset = 4ull * i,
-                                       .size = 4};
+            commands[i] = (bh_command){
+                .type = BH_COMMAND_COPY,
+                .copy = {.src = buffers[i], .dst = sum, .dst_offset = 4ull * i, .size = 4}};
         }
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = commands, .command_count = MANY};

@@ -22,7 +22,8 @@ struct stage {
 static inline bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *const *waits,
                              uint32_t count) {
     const bh_command command = {
-        .type = BH_COMMAND_FILL, .dst = buffer, .size = bh_buffer_size(buffer), .fill_value = 7};
+        .type = BH_COMMAND_FILL,
+        .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = 7}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

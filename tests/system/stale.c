@@ -82,7 +82,7 @@ static void a_released_event_answers(void) {
     BHT_EQ(bh_event_fd(event, &fd, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "released");
     BHT_EQ(bh_event_on_end(event, never, NULL, &detail), BH_INVALID_ARGUMENT);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.y, .size = 256};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &fill,
                                  .command_count = 1,
@@ -130,16 +130,16 @@ static void released_in_flight(void) {
     BHT_EQ(bh_stream_reset(s.stream, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_stream_synchronize(s.stream, 0, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_stream_wait_ready(s.stream, 0, &detail), BH_INVALID_ARGUMENT);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = s.data, .size = 256};
-    const bh_command copy = {.type = BH_COMMAND_COPY, .src = s.data, .dst = s.y, .size = 4};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.data, .size = 256}};
+    const bh_command copy = {.type = BH_COMMAND_COPY,
+                             .copy = {.src = s.data, .dst = s.y, .size = 4}};
     const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
-    const bh_command dispatch = {.type = BH_COMMAND_DISPATCH,
-                                 .kernel = s.square,
-                                 .groups = {1, 1, 1},
-                                 .bindings = &binding,
-                                 .binding_count = 1};
-    const bh_command stale_kernel = {
-        .type = BH_COMMAND_DISPATCH, .kernel = s.gate, .groups = {1, 1, 1}};
+    const bh_command dispatch = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s.square, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}};
+    const bh_command stale_kernel = {.type = BH_COMMAND_DISPATCH,
+                                     .dispatch = {.kernel = s.gate, .groups = {1, 1, 1}}};
     bh_stream *other = fx_stream(s.context, "other", FX_SECONDS);
     const bh_command *refused[] = {&fill, &copy, &dispatch, &stale_kernel};
     for (size_t i = 0; i < BHT_COUNT(refused); i++) {

@@ -160,11 +160,10 @@ static void a_dependent_fails_its_strict_stream(void) {
         {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
         {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
     };
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .kernel = s.square,
-                                .groups = {1, 1, 1},
-                                .bindings = bindings,
-                                .binding_count = 2};
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = s.square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,

@@ -112,7 +112,7 @@ static void case_28_one_template_for_halves_and_floats_in_one_batch(void) {
     bh_template_call calls[2];
     prepare(t, x, y, &calls[0]);
     prepare(t, h, g, &calls[1]);
-    BHT_TRUE(calls[0].command.kernel != calls[1].command.kernel);
+    BHT_TRUE(calls[0].command.dispatch.kernel != calls[1].command.dispatch.kernel);
     submit_both(calls);
     for (int i = 0; i < COUNT; i++) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)i);
@@ -337,12 +337,12 @@ static void variants_are_bounded(void) {
             memset(fx_pointer(x), 0x5a, bits[i] / 8 * COUNT);
             prepare(t, x, y, &call);
             prepare(t, x, y, &again);
-            BHT_TRUE(call.command.kernel == again.command.kernel);
+            BHT_TRUE(call.command.dispatch.kernel == again.command.dispatch.kernel);
             if (round == 0) {
-                seen[i] = call.command.kernel, bh_kernel_retain(seen[i]);
+                seen[i] = call.command.dispatch.kernel, bh_kernel_retain(seen[i]);
             } else { /* the handle is kept above: were it the template's still, it would be the same
                       */
-                BHT_TRUE(call.command.kernel != seen[i]);
+                BHT_TRUE(call.command.dispatch.kernel != seen[i]);
             }
             const bh_argument arguments[] = {{.name = "x", .buffer = x},
                                              {.name = "y", .buffer = y}};
@@ -389,7 +389,7 @@ static void threads_compile_once(void) {
     }
     for (int i = 0; i < THREADS; i++) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
-        BHT_TRUE(racers[i].call.command.kernel == racers[0].call.command.kernel);
+        BHT_TRUE(racers[i].call.command.dispatch.kernel == racers[0].call.command.dispatch.kernel);
     }
     for (int i = 0; i < THREADS; i++) {
         bh_template_call_fini(&racers[i].call);

@@ -169,7 +169,7 @@ static void named(const char *faults, const char *phase, bool doctor) {
     BHT_STR_HAS(why.message, "report this line");
     /* E14: what was to run there says the same, and never ran. */
     bh_buffer *data = fx_words(context, 64, 1);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = data, .size = 256};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = data, .size = 256}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event = NULL;
     bh_status status = bh_submit(stream, &info, &event, &why);
@@ -224,7 +224,7 @@ static void unknown_while_it_runs(void) {
     bh_stream *stream = fx_stream(context, "running", FX_SECONDS);
     fx_ready(stream);
     bh_buffer *data = fx_words(context, 64, 1);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .dst = data, .size = 256};
+    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = data, .size = 256}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);

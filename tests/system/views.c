@@ -103,12 +103,9 @@ static void an_unaligned_part_is_refused(void) {
     uint8_t bytes[] = {1, 2, 3}, back[3] = {0};
     BHT_EQ(bh_buffer_write(x, 4093, bytes, 3, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_buffer_write(y, 0, (uint32_t[WORDS]){0}, 4 * WORDS, FX_SECONDS, NULL), BH_OK);
-    const bh_command copy = {.type = BH_COMMAND_COPY,
-                             .src = x,
-                             .src_offset = 4093,
-                             .dst = y,
-                             .dst_offset = 1,
-                             .size = 3};
+    const bh_command copy = {
+        .type = BH_COMMAND_COPY,
+        .copy = {.src = x, .src_offset = 4093, .dst = y, .dst_offset = 1, .size = 3}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &copy, .command_count = 1};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);

@@ -150,8 +150,8 @@ static void odd_sizes(void) {
         BHT_EQ(st.st_size, good[i].has); /* filled, not grown */
         BHT_GT(st.st_blocks, 0);
         bh_buffer *copy = fx_buffer(context, good[i].size);
-        const bh_command command = {
-            .type = BH_COMMAND_COPY, .src = buffer, .dst = copy, .size = BH_WHOLE_SIZE};
+        const bh_command command = {.type = BH_COMMAND_COPY,
+                                    .copy = {.src = buffer, .dst = copy, .size = BH_WHOLE_SIZE}};
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = &command, .command_count = 1};
         uint8_t last = 9;
@@ -275,8 +275,8 @@ static void nothing_is_left(void) {
         int fd = memfd(BYTES, MFD_ALLOW_SEALING);
         bh_buffer *from = wrap(context, fd, BYTES), *to = fx_buffer(context, BYTES);
         close(fd);
-        const bh_command command = {
-            .type = BH_COMMAND_COPY, .src = from, .dst = to, .size = BH_WHOLE_SIZE};
+        const bh_command command = {.type = BH_COMMAND_COPY,
+                                    .copy = {.src = from, .dst = to, .size = BH_WHOLE_SIZE}};
         const bh_submit_info info = {
             .struct_size = sizeof info, .commands = &command, .command_count = 1};
         bh_event *event = NULL;

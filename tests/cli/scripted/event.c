@@ -9,14 +9,14 @@
 
 static void run_kernel(const bh_command *command) {
     const bh_buffer *from = NULL;
-    for (uint32_t i = 0; i < command->binding_count && !from; i++) {
-        if (command->bindings[i].access & BH_ACCESS_READ) {
-            from = command->bindings[i].buffer;
+    for (uint32_t i = 0; i < command->dispatch.binding_count && !from; i++) {
+        if (command->dispatch.bindings[i].access & BH_ACCESS_READ) {
+            from = command->dispatch.bindings[i].buffer;
         }
     }
-    for (uint32_t i = 0; i < command->binding_count; i++) {
-        bh_buffer *to = command->bindings[i].buffer;
-        if (!(command->bindings[i].access & BH_ACCESS_WRITE) || !from || from->size == 0) {
+    for (uint32_t i = 0; i < command->dispatch.binding_count; i++) {
+        bh_buffer *to = command->dispatch.bindings[i].buffer;
+        if (!(command->dispatch.bindings[i].access & BH_ACCESS_WRITE) || !from || from->size == 0) {
             continue;
         }
         for (uint64_t k = 0; k < to->size; k++) {
@@ -52,8 +52,8 @@ bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **ou
         verdict->device_ns = number * 100000;
     }
     snprintf(verdict->kernel_name, sizeof verdict->kernel_name, "%s",
-             info->commands[0].kernel->name);
-    bh_kernel_hash(info->commands[0].kernel, verdict->kernel_hash);
+             info->commands[0].dispatch.kernel->name);
+    bh_kernel_hash(info->commands[0].dispatch.kernel, verdict->kernel_hash);
     if (verdict->status != BH_OK) {
         snprintf(verdict->message, sizeof verdict->message, "%s", script_message());
     }

@@ -27,7 +27,7 @@ bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_descripti
 }
 
 void bh_template_call_fini(bh_template_call *call) {
-    bh_kernel_release(call->command.kernel);
+    bh_kernel_release(call->command.dispatch.kernel);
 }
 
 bh_status bh_template_create(bh_context *context, const bh_template_options *options,
@@ -79,7 +79,9 @@ bh_status bh_template_prepare(bh_template *template_, const bh_argument *argumen
     (void)arguments;
     (void)argument_count;
     (void)groups;
-    *out_call = (bh_template_call){.command = {.groups = {1, 1, 1}, .push_size = 4}};
+    *out_call =
+        (bh_template_call){.command = {.dispatch.groups = {1, 1, 1}, .dispatch.push_size = 4}};
     const bh_kernel_options options = {.name = "eval"};
-    return bh_kernel_create_spirv(NULL, NULL, 0, &options, &out_call->command.kernel, detail);
+    return bh_kernel_create_spirv(NULL, NULL, 0, &options, &out_call->command.dispatch.kernel,
+                                  detail);
 }
