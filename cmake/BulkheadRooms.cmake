@@ -1,4 +1,4 @@
-# bulkhead_room(FOLDER SOURCES… [MAY FOLDER…] [LIBRARIES …] [DEFINE …] [INCLUDE …] [FAULTY])
+# bulkhead_room(FOLDER SOURCES… [MAY FOLDER…] [LIBRARIES …] [DEFINE …] [INCLUDE …])
 #
 # A room: a folder of this repository with what is in it. It is an object library,
 # room_<folder, with _ for />, from which the libraries and programs are put together.
@@ -8,10 +8,8 @@
 #   UP         those of them that come later, or that include this one; scripts/check-structure
 #              counts them
 #   LIBRARIES  what gives them headers and definitions, from outside the rooms
-#   FAULTY     there is room_…_faulty, too, with fault points in it (BHI_FAULTS). With a sanitizer both
-#              are the same objects, and have them: a second compilation would find nothing new
 function(bulkhead_room folder)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "FAULTY" "" "SOURCES;MAY;UP;LIBRARIES;DEFINE;INCLUDE")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MAY;UP;LIBRARIES;DEFINE;INCLUDE")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "bulkhead_room(${folder}): what is ${arg_UNPARSED_ARGUMENTS}?")
     endif()
@@ -37,27 +35,11 @@ function(bulkhead_room folder)
         VERBATIM)
     add_custom_target(${name}_includes DEPENDS ${checked})
 
-    set(variants ${name})
-    set(faulty "")
-    if(arg_FAULTY AND BULKHEAD_TESTS)
-        set(faulty ${name}_faulty)
-        if(NOT BULKHEAD_SANITIZE)
-            list(APPEND variants ${faulty})
-        endif()
-    endif()
-    foreach(variant IN LISTS variants)
-        add_library(${variant} OBJECT ${sources})
-        target_include_directories(${variant} PRIVATE ${arg_INCLUDE})
-        target_compile_definitions(${variant} PRIVATE ${arg_DEFINE})
-        target_link_libraries(${variant} PRIVATE bulkhead_flags bulkhead_headers ${arg_LIBRARIES})
-        add_dependencies(${variant} ${name}_includes)
-    endforeach()
-    if(faulty AND NOT TARGET ${faulty})
-        add_library(${faulty} ALIAS ${name})
-        target_compile_definitions(${name} PRIVATE BHI_FAULTS=1)
-    elseif(faulty)
-        target_compile_definitions(${faulty} PRIVATE BHI_FAULTS=1)
-    endif()
+    add_library(${name} OBJECT ${sources})
+    target_include_directories(${name} PRIVATE ${arg_INCLUDE})
+    target_compile_definitions(${name} PRIVATE ${arg_DEFINE})
+    target_link_libraries(${name} PRIVATE bulkhead_flags bulkhead_headers ${arg_LIBRARIES})
+    add_dependencies(${name} ${name}_includes)
 endfunction()
 
 # *out: the sources of rooms, for what is compiled in another way.
@@ -73,12 +55,12 @@ function(bulkhead_room_sources out)
     set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
-# *out: the objects of rooms, of their variant |suffix| ("" or "_faulty").
-function(bulkhead_room_objects out suffix)
+# *out: the objects of rooms.
+function(bulkhead_room_objects out)
     set(all "")
     foreach(folder IN LISTS ARGN)
         string(REPLACE "/" "_" name room_${folder})
-        list(APPEND all $<TARGET_OBJECTS:${name}${suffix}>)
+        list(APPEND all $<TARGET_OBJECTS:${name}>)
     endforeach()
     set(${out} ${all} PARENT_SCOPE)
 endfunction()

@@ -1,4 +1,4 @@
-# The Vulkan backend and the session: bhi_backend, and bhi_backend_faulty with fault points in it.
+# The Vulkan backend and the session: bhi_backend.
 # Vulkan headers only: the driver's library, or in tests the loader, is found at run time.
 find_library(SPIRV_TOOLS_LIBRARY NAMES libSPIRV-Tools.a REQUIRED)
 find_library(SPIRV_TOOLS_OPT_LIBRARY NAMES libSPIRV-Tools-opt.a REQUIRED)
@@ -23,7 +23,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/../cmake/SpirvNames.cmake)
 set(backend_defines VK_NO_PROTOTYPES)
 
 # Modules: what is in them, and whether they are taken.
-bulkhead_room(worker/spirv FAULTY
+bulkhead_room(worker/spirv
     SOURCES
     array_indices.c
     catching.cpp
@@ -46,7 +46,7 @@ foreach(source reflect validate)
 endforeach()
 set_source_files_properties(${throwing} PROPERTIES COMPILE_OPTIONS -fexceptions)
 # Rewrites a module so that it can be stopped.
-bulkhead_room(worker/guard FAULTY
+bulkhead_room(worker/guard
     SOURCES
     cfg.c
     clamp.c
@@ -70,7 +70,7 @@ bulkhead_room(worker/guard FAULTY
     MAY base worker worker/spirv
     DEFINE ${backend_defines})
 # GLSL and HLSL to SPIR-V; what is in a module, for those who ask.
-bulkhead_room(worker/compiler FAULTY
+bulkhead_room(worker/compiler
     SOURCES
     compiler.c
     glsl.c
@@ -79,25 +79,24 @@ bulkhead_room(worker/compiler FAULTY
     inspect_types.c
     optimize.cpp
     spec_defaults.c
-    MAY base ipc worker worker/faults worker/guard worker/spirv
+    MAY base ipc worker worker/guard worker/spirv
     DEFINE ${backend_defines})
 # Files into buffers.
-bulkhead_room(worker/loader FAULTY
+bulkhead_room(worker/loader
     SOURCES
     closer.c
     header.c
     loader.c
     reads.c
-    MAY base formats ipc worker worker/faults
+    MAY base formats ipc worker
     DEFINE ${backend_defines})
 # The device.
-bulkhead_room(worker/vulkan FAULTY
+bulkhead_room(worker/vulkan
     SOURCES
     abort.c
     api.c
     backend.c
     bind.c
-    breakable.c
     buffer.c
     cache.c
     copies.c
@@ -123,29 +122,26 @@ bulkhead_room(worker/vulkan FAULTY
     ticks.c
     timing.c
     transfer.c
-    MAY base ipc worker worker/compiler worker/faults worker/guard worker/sandbox worker/spirv
+    MAY base ipc worker worker/compiler worker/guard worker/sandbox worker/spirv
     DEFINE ${backend_defines})
 # What a worker does from its first record to its last.
-bulkhead_room(worker/session FAULTY
+bulkhead_room(worker/session
     SOURCES
     ahead.c
     control.c
     orphan.c
     session.c
     watchdog.c
-    MAY base ipc worker worker/compiler worker/faults worker/loader
+    MAY base ipc worker worker/compiler worker/loader
     DEFINE ${backend_defines})
 
 set(backend_rooms worker/spirv worker/guard worker/compiler worker/loader worker/vulkan
     worker/session)
-foreach(suffix "" ${faulty_suffix})
-    bulkhead_room_objects(objects "${suffix}" ${backend_rooms})
-    add_library(bhi_backend${suffix} STATIC ${objects})
-    target_compile_definitions(bhi_backend${suffix} PRIVATE VK_NO_PROTOTYPES)
-    target_link_libraries(bhi_backend${suffix} PUBLIC bhi_worker_base${suffix} bhi_ipc bhi_formats
-        Threads::Threads
-        PRIVATE
-        -Wl,--start-group ${shaderc_libraries} -Wl,--end-group
-        ${SPIRV_TOOLS_OPT_LIBRARY} ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries}
-        stdc++ m) # the archives are C++
-endforeach()
+bulkhead_room_objects(objects ${backend_rooms})
+add_library(bhi_backend STATIC ${objects})
+target_compile_definitions(bhi_backend PRIVATE VK_NO_PROTOTYPES)
+target_link_libraries(bhi_backend PUBLIC bhi_worker_base bhi_ipc bhi_formats Threads::Threads
+    PRIVATE
+    -Wl,--start-group ${shaderc_libraries} -Wl,--end-group
+    ${SPIRV_TOOLS_OPT_LIBRARY} ${SPIRV_TOOLS_LIBRARY} ${spirv_cross_libraries}
+    stdc++ m) # the archives are C++

@@ -57,7 +57,7 @@ of_behind() {
 }
 
 # with_faults LIST COMMAND...: runs it with workers that have the faults of LIST
-# (worker/faults/faults.h). Each must have happened when it has ended, but one that begins with `?`,
+# (tests/hostile/faults.h). Each must have happened when it has ended, but one that begins with `?`,
 # and each must be one that the build knows, as in tests/harness/faults.c. How often each has happened
 # is in the array `fired`.
 with_faults() {

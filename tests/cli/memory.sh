@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # --memory of run, eval and batch (D1): the results are the same wherever the arrays are. A processor
-# poses as a GPU (worker/faults/faults.h), so that memory on the device is what a worker makes.
+# poses as a GPU (tests/hostile/faults.h), so that memory on the device is what a worker makes.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

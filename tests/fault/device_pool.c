@@ -1,6 +1,6 @@
 /* The pool of device memory (supervisor/buffer/pool.h) on real workers, which die, cannot
  * clear, and have no memory left (B2, B3, D3, D5, D6). A processor poses as a GPU
- * (worker/faults/faults.h). Who gets what is in tests/puppet/device_pool_test.c, too. */
+ * (tests/hostile/faults.h). Who gets what is in tests/puppet/device_pool_test.c, too. */
 #include "../system/device_scene.h"
 #include "redirect.h"
 #include "scene.h"

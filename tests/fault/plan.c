@@ -1,5 +1,5 @@
 #include "plan.h"
-#include "worker/faults/plan.h"
+#include "tests/hostile/plan.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -29,7 +29,21 @@ void bht_plan_close(void) {
     munmap(plan.map, sizeof *plan.map);
 }
 
+static const char *const points[] = {
+#define START(name) #name,
+#define RUN(name)   #name,
+#define CALL(name)  #name, "start_" #name,
+#include "tests/hostile/points.def"
+};
+
 void bht_plan_arm(const char *point, const char *what, unsigned nth) {
+    bool known = false;
+    for (size_t i = 0; i < BHT_COUNT(points); i++) {
+        known |= strcmp(points[i], point) == 0;
+    }
+    if (!known) {
+        BHT_FAIL("there is no point %s", point);
+    }
     snprintf(plan.map->point, sizeof plan.map->point, "%s", point);
     snprintf(plan.map->what, sizeof plan.map->what, "%s", what);
     plan.map->nth = nth;

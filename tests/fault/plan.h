@@ -1,4 +1,4 @@
-/* A fault in the workers or their zygote, told while they run (worker/faults/plan.h). */
+/* A fault in the workers or their zygote, told while they run (tests/hostile/plan.h). */
 #ifndef BHT_PLAN_H
 #define BHT_PLAN_H
 

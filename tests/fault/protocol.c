@@ -1,5 +1,5 @@
 /* Step by action: what a worker, or its zygote, does at each step of the protocol
- * (worker/faults/faults.h), and what the submission that it meets says then. The neighbour is
+ * (tests/hostile/faults.h), and what the submission that it meets says then. The neighbour is
  * unharmed but for a zygote's death; the stream is in good health afterwards. */
 #include "plan.h"
 

@@ -1,5 +1,5 @@
 /* Replicas (supervisor/buffer/replica.h): what a stream of another tenant reads instead of device
- * memory. A processor poses as a GPU (worker/faults/faults.h). */
+ * memory. A processor poses as a GPU (tests/hostile/faults.h). */
 #include "../system/device_scene.h"
 #include "plan.h"
 #include "supervisor/buffer/buffer.h"

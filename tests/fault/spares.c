@@ -1,4 +1,4 @@
-/* Step by action: what a spare does at each step of learning a kernel (worker/faults/faults.h), and
+/* Step by action: what a spare does at each step of learning a kernel (tests/hostile/faults.h), and
  * what the next launch of that kernel says, for which its stream needs the next worker. Work
  * besides is unharmed, and no second spare dies of it. */
 #include "plan.h"

@@ -1,6 +1,6 @@
 /* The host memory through which bh_buffer_write and bh_buffer_read copy (submit/transfer.h) on real
  * workers. It is kept from one transfer to the next, by the rules of the pool (B3, B5, B6). A
- * processor poses as a GPU (worker/faults/faults.h). */
+ * processor poses as a GPU (tests/hostile/faults.h). */
 #include "../system/device_scene.h"
 #include "plan.h"
 #include "redirect.h"

@@ -1,6 +1,6 @@
 #include "faults.h"
 #include "harness.h"
-#include "worker/faults/notes.h"
+#include "tests/hostile/notes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ void bht_faults_end(void) {
 }
 
 /* The next item of |list| that has not happened and has to, or NULL. The list is taken apart, as
- * worker/faults/faults.c does it. */
+ * tests/hostile/faults.c does it. */
 static const char *missing(char *list, const struct bhi_fault_notes *notes) {
     size_t rule = 0;
     char *state = NULL;

@@ -1,4 +1,4 @@
-/* Faults that a test has told its workers to have (worker/faults/faults.h): each must have happened
+/* Faults that a test has told its workers to have (tests/hostile/faults.h): each must have happened
  * when the test ends, and be one that the build knows. A test whose fault has been renamed, or is
  * not come to any more, fails: it shows nothing. */
 #ifndef BHT_FAULTS_H

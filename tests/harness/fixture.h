@@ -17,7 +17,7 @@
 /* Warden and zygote; on a GPU a sentinel. */
 #define PROCESSES_A_CONTEXT (fx_on_gpu() ? 3u : 2u)
 
-/* Fault injection needs the faulty worker: |faults| as in worker/faults/faults.h, NULL: the real
+/* Fault injection needs the faulty worker: |faults| as in tests/hostile/faults.h, NULL: the real
  * one. */
 bh_context *fx_context(const char *faults);
 bh_context *fx_context_with(bh_context_options options, const char *faults);

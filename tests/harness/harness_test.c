@@ -2,7 +2,7 @@
  * of the broken tests and looks at what it says. */
 #include "faults.h"
 #include "harness.h"
-#include "worker/faults/notes.h"
+#include "tests/hostile/notes.h"
 
 #include <fcntl.h>
 #include <pthread.h>

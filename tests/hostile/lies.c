@@ -1,53 +1,53 @@
-/* What a compromised worker says and answers. bulkhead-worker-faulty is the shipped worker with these
- * functions in place of some that its rooms call in each other (the linker's --wrap). Each does what
- * the replaced one does, and then lies if a test has asked for that (worker/faults/faults.h). */
+/* What a compromised worker says and answers, and faults of session, compiler and loader. */
+#include "wrap.h"
+
 #include "ipc/channel.h"
 #include "ipc/fdpass.h"
 #include "ipc/file_answer.h"
 #include "worker/compiler/compiler.h"
 #include "worker/compiler/glsl.h"
 #include "worker/compiler/inspect.h"
-#include "worker/faults/faults.h"
+#include "worker/loader/header.h"
 #include "worker/loader/loader.h"
+#include "worker/loader/reads.h"
+#include "worker/session/internal.h"
+#include "worker/vulkan/backend.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DOORBELL 4 /* a worker's descriptor of it (docs/sandbox.md) */
-
-#define WRAP(result, name, ...)                                                                    \
-    result __real_##name(__VA_ARGS__);                                                             \
-    result __wrap_##name(__VA_ARGS__);                                                             \
-    result __wrap_##name(__VA_ARGS__)
-
-static bool lies(const char *name) {
-    return bhi_fault_point(name);
-}
 
 /* -- control messages, and the descriptors beside them ---------------------------------------- */
 
 WRAP(int, bhi_channel_send, struct bhi_channel *channel, const struct bhi_message *message) {
     struct bhi_message told = *message;
     int error = 0;
-    if (told.type == BHI_MSG_HELLO && lies("token")) {
-        told.hello.token[sizeof told.hello.token - 1] ^= 1;
-    }
-    if (told.type == BHI_MSG_HELLO && lies("hello")) {
+    if (call_fails(send)) {
         return -EPIPE;
     }
-    if (told.type == BHI_MSG_WORDS && lies("words_size")) {
+    if (told.type == BHI_MSG_HELLO && lies(token)) {
+        told.hello.token[sizeof told.hello.token - 1] ^= 1;
+    }
+    if (told.type == BHI_MSG_HELLO && lies(hello)) {
+        return -EPIPE;
+    }
+    if (told.type == BHI_MSG_WORDS && lies(words_size)) {
         told.words.bytes *= 4;
     }
     if (told.type == BHI_MSG_LEARNED) {
-        if (lies("learned")) {
+        if (lies(learned)) {
             told.learned.status = BH_OUT_OF_HOST_MEMORY;
         }
-        told.learned.kernel += lies("lie_learned");
-        error = lies("lie_learned_twice") ? __real_bhi_channel_send(channel, &told) : 0;
+        told.learned.kernel += lies(lie_learned);
+        error = lies(lie_learned_twice) ? __real_bhi_channel_send(channel, &told) : 0;
     }
     return error != 0 ? error : __real_bhi_channel_send(channel, &told);
 }
@@ -56,7 +56,7 @@ int __real_bhi_fdpass_send(int socket, const void *bytes, size_t length, const i
                            size_t fd_count);
 
 static int send_words(int socket, const struct bhi_fd_tag *tag, int fd) {
-    const bool none = lies("words_none"), two = lies("words_two"), other = lies("words_other");
+    const bool none = lies(words_none), two = lies(words_two), other = lies(words_other);
     if (none) {
         return 0;
     }
@@ -67,17 +67,17 @@ static int send_words(int socket, const struct bhi_fd_tag *tag, int fd) {
 static int send_memory(int socket, struct bhi_fd_tag tag, const int *fds, size_t count) {
     int error = 0;
     const int null = STDIN_FILENO;
-    tag.id += lies("lie_other");
-    if (lies("lie_twice")) {
+    tag.id += lies(lie_other);
+    if (lies(lie_twice)) {
         error = __real_bhi_fdpass_send(socket, &tag, sizeof tag, fds, count);
     }
-    if (lies("lie_socket")) {
+    if (lies(lie_socket)) {
         return __real_bhi_fdpass_send(socket, &tag, sizeof tag, &socket, 1);
     }
-    if (lies("lie_silent")) {
+    if (lies(lie_silent)) {
         return 0;
     }
-    if (lies("lie_null")) {
+    if (lies(lie_null)) {
         return __real_bhi_fdpass_send(socket, &tag, sizeof tag, &null, 1);
     }
     return error != 0 ? error : __real_bhi_fdpass_send(socket, &tag, sizeof tag, fds, count);
@@ -99,39 +99,60 @@ WRAP(int, bhi_fdpass_send, int socket, const void *bytes, size_t length, const i
     return __real_bhi_fdpass_send(socket, bytes, length, fds, fd_count);
 }
 
+/* The session that handles a message now, and whether it does not wait for what it has asked for. */
+static struct bhi_session *session;
+static bool hasty;
+
+WRAP(int, bhi_session_control, struct bhi_session *s) {
+    const uint32_t owed = s->requests_owed;
+    const int doorbell = s->config.doorbell;
+    session = s;
+    const int error = __real_bhi_session_control(s);
+    if (hasty) {
+        s->requests_owed = owed;
+        s->config.doorbell = doorbell;
+        hasty = false;
+    }
+    return error;
+}
+
 WRAP(int, bhi_backend_make, struct bhi_backend *backend, uint64_t buffer, uint64_t size) {
-    const int fd = __real_bhi_backend_make(backend, buffer, size);
-    if (fd >= 0 && lies("lie_nothing")) {
+    int fd = __real_bhi_backend_make(backend, buffer, size);
+    if (fd >= 0 && lies(lie_nothing)) {
         close(fd);
-        return -1;
+        fd = -1;
+    }
+    if (fd < 0 && session && lies(lie_hasty)) {
+        session->config.doorbell = -1; /* nobody hears it ring */
+        hasty = true;
     }
     return fd;
 }
 
 /* -- results ---------------------------------------------------------------------------------- */
 
-static void lie_of_run(struct bhi_result *result) {
-    if (lies("lie_deadline")) {
+void bht_lie_of_run(struct bhi_result *result) {
+    if (lies(lie_deadline)) {
         result->status = BH_DEADLINE;
     }
-    if (lies("lie_invalid")) {
+    if (lies(lie_invalid)) {
         result->status = BH_INVALID_KERNEL;
         result->executed = 0; /* no */
     }
-    if (lies("lie_time")) {
+    if (lies(lie_time)) {
         result->device_ns = result->ended_ns - result->started_ns + 1;
     }
-    if (lies("lie_negative")) {
+    if (lies(lie_negative)) {
         result->device_ns = (uint64_t)INT64_C(-1);
     }
-    if (lies("lie_load")) {
+    if (lies(lie_load)) {
         result->status = BH_LOAD_FAILED;
     }
-    if (lies("lie_import")) {
+    if (lies(lie_import)) {
         result->status = BH_VULKAN;
         result->bad_memory = UINT64_MAX;
     }
-    if (lies("lie_device")) {
+    if (lies(lie_device)) {
         result->status = BH_DEVICE_LOST;
     }
 }
@@ -141,22 +162,53 @@ WRAP(bool, bhi_backend_run, struct bhi_backend *backend,
      struct bhi_error *errors) {
     const bool alive = __real_bhi_backend_run(backend, records, count, results, errors);
     for (size_t i = 0; i < count; i++) {
-        lie_of_run(&results[i]);
+        bht_lie_of_run(&results[i]);
     }
     return alive;
 }
 
-WRAP(bool, bhi_backend_copy_end, struct bhi_backend *backend, struct bhi_result *result,
-     struct bhi_error *error) {
-    const bool alive = __real_bhi_backend_copy_end(backend, result, error);
-    lie_of_run(result);
-    return alive;
+static uint32_t first_command(const struct bhi_lane_record *record) {
+    return bhi_record_first(record)->type;
 }
 
 WRAP(void, bhi_compiler_run, struct bhi_compiler *compiler, const struct bhi_lane_record *record,
      struct bhi_result *result, struct bhi_error *error) {
+    if (first_command(record) == BHI_CMD_COMPILE) {
+        passes(compile);
+    } else if (first_command(record) == BHI_CMD_REFLECT) {
+        passes(reflect);
+    }
     __real_bhi_compiler_run(compiler, record, result, error);
-    lie_of_run(result);
+    bht_lie_of_run(result);
+}
+
+/* -- records ---------------------------------------------------------------------------------- */
+
+WRAP(bool, bhi_session_announce, struct bhi_session *s, uint64_t last) {
+    _Atomic uint64_t *started = &s->config.progress->header->started_seq;
+    for (uint64_t seq = s->next_seq; seq <= last; seq++) {
+        atomic_store_explicit(started, seq, memory_order_release); /* as it takes one by one */
+        passes(started);
+        const bool dies = lies(lie_compile), hangs = lies(lie_pretend);
+        if ((dies || hangs) && s->backend) {
+            s->backend->compiling(s, seq, false);
+        }
+        if (dies) {
+            abort();
+        }
+        if (hangs) {
+            bhi_fault_hang();
+        }
+    }
+    return __real_bhi_session_announce(s, last);
+}
+
+/* After each batch: the next one is gathered as if none had taken long. */
+WRAP(int, bhi_session_send_reflections, struct bhi_session *s) {
+    if (lies(merge)) {
+        s->record_ns = 0;
+    }
+    return __real_bhi_session_send_reflections(s);
 }
 
 /* -- what a compiler answers ------------------------------------------------------------------ */
@@ -164,21 +216,22 @@ WRAP(void, bhi_compiler_run, struct bhi_compiler *compiler, const struct bhi_lan
 WRAP(bool, bhi_glsl_compile, struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
      struct bhi_compile_answer *answer, void *code, uint64_t room, struct bhi_error *error) {
     const bool good = __real_bhi_glsl_compile(compiler, glsl, answer, code, room, error);
-    answer->code_bytes -= lies("lie_odd");
-    if (lies("lie_huge")) {
+    answer->code_bytes -= lies(lie_odd);
+    if (lies(lie_huge)) {
         answer->code_bytes = UINT64_MAX;
     }
-    if (lies("lie_more")) { /* there was enough room: no honest answer needs more */
+    if (lies(lie_more)) { /* there was enough room: no honest answer needs more */
         answer->code_bytes = room + 4;
     }
-    if (lies("lie_magic")) {
+    if (lies(lie_magic)) {
         memset(code, '\xff', 4);
     }
-    if (lies("lie_log")) {
+    if (lies(lie_log)) {
         answer->refused = UINT32_MAX;
         answer->log_bytes = UINT32_MAX;
         memset(answer->log, '\x1b', sizeof answer->log);
     }
+    passes(compiled);
     return good;
 }
 
@@ -187,19 +240,19 @@ WRAP(bool, bhi_inspect, const uint32_t *code, size_t words, const char *entry,
      struct bhi_inspection *out, char *text, uint64_t room, struct bhi_error *error) {
     const bool good = __real_bhi_inspect(code, words, entry, constants, constant_count, guarded,
                                          out, text, room, error);
-    if (lies("lie_counts")) {
+    if (lies(lie_counts)) {
         out->bindings = BHI_INSPECT_BINDINGS + 1;
     }
-    if (lies("lie_kind")) {
+    if (lies(lie_kind)) {
         out->binding[0].kind = 3;
     }
-    if (lies("lie_text_bytes")) {
+    if (lies(lie_text_bytes)) {
         out->text_bytes = room + 1;
     }
-    if (lies("lie_status")) {
+    if (lies(lie_status)) {
         out->refused = BH_ACCESS_READ;
     }
-    if (lies("lie_names")) {
+    if (lies(lie_names)) {
         memset(out->binding[0].name, '\x1b', sizeof out->binding[0].name);
         memset(out->entry[0], '\xff', sizeof out->entry[0]);
     }
@@ -209,33 +262,33 @@ WRAP(bool, bhi_inspect, const uint32_t *code, size_t words, const char *entry,
 /* -- what a loader answers -------------------------------------------------------------------- */
 
 static void lie_of_file(struct bhi_file_answer *answer) {
-    answer->offset += lies("lie_offset");
-    if (lies("lie_wrap")) {
+    answer->offset += lies(lie_offset);
+    if (lies(lie_wrap)) {
         answer->offset = UINT64_MAX - answer->bytes + 1;
     }
-    if (lies("lie_bytes")) {
+    if (lies(lie_bytes)) {
         answer->bytes /= 2;
     }
-    if (lies("lie_dtype")) {
+    if (lies(lie_dtype)) {
         answer->dtype = UINT32_MAX;
     }
-    if (lies("lie_no_dtype")) {
+    if (lies(lie_no_dtype)) {
         answer->dtype = BH_DTYPE_NONE;
     }
-    if (lies("lie_dimensions")) {
+    if (lies(lie_dimensions)) {
         answer->dimensions = BHI_FILE_DIMENSIONS + 1;
     }
-    if (lies("lie_empty")) { /* no bytes at all, in more dimensions than allowed */
+    if (lies(lie_empty)) { /* no bytes at all, in more dimensions than allowed */
         answer->dimensions = BHI_FILE_DIMENSIONS + 1;
         answer->shape[0] = 0;
         answer->bytes = 0;
     }
-    if (lies("lie_shape")) { /* 2^64 times the bytes */
+    if (lies(lie_shape)) { /* 2^64 times the bytes */
         answer->shape[0] = UINT64_C(1) << 63;
         answer->shape[1] = 2;
         answer->dimensions = 2;
     }
-    if (lies("lie_text")) {
+    if (lies(lie_text)) {
         answer->refused = UINT32_MAX;
         answer->error = INT32_MIN;
         memset(answer->text, '\x1b', sizeof answer->text);
@@ -243,16 +296,16 @@ static void lie_of_file(struct bhi_file_answer *answer) {
 }
 
 static void lie_of_list(struct bhi_file_list *list, struct bhi_file_row *row) {
-    if (lies("lie_list_count")) {
+    if (lies(lie_list_count)) {
         list->count = BHI_FILE_TENSORS + 1;
     }
-    if (lies("lie_list_offset")) {
+    if (lies(lie_list_offset)) {
         row->offset = UINT64_MAX - 7;
     }
-    if (lies("lie_list_dimensions")) {
+    if (lies(lie_list_dimensions)) {
         row->dimensions = UINT32_MAX - 7;
     }
-    if (lies("lie_list_name")) {
+    if (lies(lie_list_name)) {
         memset(row->name, '\x1b', sizeof row->name);
     }
 }
@@ -273,9 +326,67 @@ WRAP(void, bhi_loader_attach, struct bhi_loader *loader, uint64_t buffer, int fd
     __real_bhi_loader_attach(loader, buffer, fd, size);
 }
 
+static bool load_due;             /* next is the check that the file is still the same */
+static _Atomic bool reads_pieces; /* by several threads */
+
+WRAP(int, fstat, int fd, struct stat *out) {
+    if (load_due) {
+        load_due = false;
+        passes(load);
+    }
+    return __real_fstat(fd, out);
+}
+
+WRAP(ssize_t, pread, int fd, void *out, size_t bytes, off_t offset) {
+    const ssize_t n =
+        __real_pread(fd, out, lies(short_read) && bytes > 1000 ? 1000 : bytes, offset);
+    if (lies(load_read)) {
+        errno = EIO;
+        return -1;
+    }
+    return n;
+}
+
+WRAP(ssize_t, pwrite, int fd, const void *from, size_t bytes, off_t offset) {
+    if (reads_pieces) {
+        passes(load_write);
+    }
+    return __real_pwrite(fd, from, bytes, offset);
+}
+
+WRAP(bool, bhi_reads_run, struct bhi_reads *reads, int fd, int out, uint64_t offset, uint64_t bytes,
+     _Atomic uint64_t *done, struct bhi_read_failure *failure) {
+    reads_pieces = true;
+    const bool good = __real_bhi_reads_run(reads, fd, out, offset, bytes, done, failure);
+    reads_pieces = false;
+    if (good) {
+        passes(loaded);
+    }
+    return good;
+}
+
+WRAP(bool, bhi_loader_header, const struct bhi_msg_file_attach *file, int fd,
+     struct bhi_file_answer *answer, int *out_error, struct bhi_complaint *complaint) {
+    const bool good = __real_bhi_loader_header(file, fd, answer, out_error, complaint);
+    passes(inspected);
+    return good;
+}
+
+WRAP(bool, bhi_loader_list, const struct bhi_msg_file_attach *file, int fd, int out, uint64_t room,
+     uint64_t *out_count, int *out_error, struct bhi_complaint *complaint) {
+    const bool good = __real_bhi_loader_list(file, fd, out, room, out_count, out_error, complaint);
+    passes(inspected);
+    return good;
+}
+
 WRAP(void, bhi_loader_run, struct bhi_loader *loader, const struct bhi_lane_record *record,
      struct bhi_result *result, struct bhi_error *error) {
+    if (first_command(record) == BHI_CMD_INSPECT) {
+        passes(inspect);
+    }
+    load_due = first_command(record) == BHI_CMD_LOAD;
     __real_bhi_loader_run(loader, record, result, error);
+    load_due = false;
     const struct bhi_cmd_inspect *inspect = (const void *)bhi_record_first(record);
     if (inspect->header.type == BHI_CMD_INSPECT && inspect->answer == given.id &&
         given.at != MAP_FAILED) {
@@ -285,5 +396,5 @@ WRAP(void, bhi_loader_run, struct bhi_loader *loader, const struct bhi_lane_reco
             lie_of_list(given.at, (void *)((char *)given.at + sizeof(struct bhi_file_list)));
         }
     }
-    lie_of_run(result);
+    bht_lie_of_run(result);
 }

@@ -1,5 +1,5 @@
 /* Device memory where workers make it and hand it on: a processor that poses as a GPU
- * (worker/faults/faults.h). Its driver really exports and imports. */
+ * (tests/hostile/faults.h). Its driver really exports and imports. */
 #include "device_scene.h"
 
 #include <errno.h>

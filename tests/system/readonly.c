@@ -440,7 +440,7 @@ static void an_input_without_bytes(void) {
     }
 }
 
-/* -- a worker that was taken over (worker/faults/tamper.h) ------------------------------------- */
+/* -- a worker that was taken over (tests/hostile/faults.h) ------------------------------------- */
 
 static const struct {
     const char *name;

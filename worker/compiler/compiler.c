@@ -6,7 +6,6 @@
 #include "worker/compiler/glsl.h"
 #include "worker/compiler/inspect.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
@@ -186,7 +185,6 @@ static void refuse(const struct bhi_compile_answer *answer, struct bhi_error *er
 
 static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile *command,
                     struct bhi_error *error) {
-    BHI_FAULT_POINT("compile");
     const struct buffer *source =
         find(compiler, command->source, sizeof(struct bhi_compile_call), false, error);
     const struct buffer *out =
@@ -211,7 +209,6 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
             refuse(answer, error);
             good = false;
         }
-        BHI_FAULT_POINT("compiled");
     }
     free(pairs);
     return good;
@@ -219,7 +216,6 @@ static bool compile(struct bhi_compiler *compiler, const struct bhi_cmd_compile 
 
 static bool reflect(struct bhi_compiler *compiler, const struct bhi_cmd_reflect *command,
                     struct bhi_error *error) {
-    BHI_FAULT_POINT("reflect");
     struct bhi_inspection_call request;
     const struct buffer *source = find(compiler, command->source, sizeof request, false, error);
     const struct buffer *out =

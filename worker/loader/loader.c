@@ -5,7 +5,6 @@
 #include "base/list.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
-#include "worker/faults/faults.h"
 #include "worker/loader/closer.h"
 #include "worker/loader/header.h"
 #include "worker/loader/reads.h"
@@ -329,7 +328,6 @@ static bool give_answer(int out, struct bhi_file_answer *answer, const struct bh
 /* An error in the file is part of the answer. Only what prevents an answer is an error. */
 static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *command,
                     struct bhi_error *error) {
-    BHI_FAULT_POINT("inspect");
     struct bhi_file_answer answer = {0};
     uint64_t count = 0;
     struct buffer *out =
@@ -353,7 +351,6 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         good = good || fail(error, err ? BH_REASON_FILE_READ : BH_REASON_FILE_FORMAT, err, "%s",
                             complaint.text);
     }
-    BHI_FAULT_POINT("inspected");
     struct bhi_error later;
     if (file && !unchanged(file, &later)) {
         /* The file has changed, so the answer counts for nothing. */
@@ -378,7 +375,6 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
         return false;
     }
     outwait_step(file);
-    BHI_FAULT_POINT("load");
     if (!unchanged(file, error)) {
         bhi_loader_detach(loader, command->buffer);
         return false;
@@ -395,7 +391,6 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
         error->value = failure.offset;
         return false;
     }
-    BHI_FAULT_POINT("loaded");
     return unchanged(file, error);
 }
 

@@ -1,7 +1,5 @@
 #include "worker/loader/reads.h"
 
-#include "worker/faults/faults.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -37,15 +35,7 @@ bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
                  struct bhi_read_failure *failure) {
     uint64_t got = 0;
     while (got < bytes) {
-        size_t count = (size_t)(bytes - got);
-        if (BHI_FAULT_FAILS("short_read") && count > 1000) {
-            count = 1000;
-        }
-        ssize_t n = pread(fd, (uint8_t *)out + got, count, (off_t)(offset + got));
-        if (BHI_FAULT_FAILS("load_read")) {
-            n = -1;
-            errno = EIO;
-        }
+        ssize_t n = pread(fd, (uint8_t *)out + got, (size_t)(bytes - got), (off_t)(offset + got));
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -61,7 +51,6 @@ bool bhi_read_at(int fd, void *out, uint64_t offset, uint64_t bytes,
 static bool write_at(int fd, const uint8_t *from, uint64_t offset, uint64_t bytes, int *out_error) {
     uint64_t put = 0;
     while (put < bytes) {
-        BHI_FAULT_POINT("load_write");
         ssize_t n = pwrite(fd, from + put, (size_t)(bytes - put), (off_t)(offset + put));
         if (n <= 0 && !(n < 0 && errno == EINTR)) {
             *out_error = n < 0 ? errno : EIO;

@@ -1,7 +1,6 @@
 #include "worker/process/children.h"
 #include "base/fd.h"
 #include "base/futex.h"
-#include "worker/faults/faults.h"
 
 #include <errno.h>
 #include <string.h>
@@ -122,7 +121,6 @@ static void report(struct bhi_children *children, struct bhi_child *child, const
         message.exited.worker = child->worker;
         message.exited.code = info->si_code;
         message.exited.status = info->si_status;
-        BHI_FAULT_POINT("exit_report");
     }
     BHI_AUTO_FD farewell = child->farewell;
     *child = (struct bhi_child){0};
@@ -170,7 +168,6 @@ void bhi_children_reap(struct bhi_children *children) {
         } else {
             forget_device_holder(children, info.si_pid);
         }
-        BHI_FAULT_POINT("reap");
         if (waitid(P_PID, (id_t)info.si_pid, NULL, WEXITED | WNOHANG) != 0) {
             break;
         }

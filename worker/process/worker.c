@@ -3,8 +3,7 @@
 #include "ipc/channel.h"
 #include "ipc/lane.h"
 #include "ipc/progress.h"
-#include "worker/faults/alloc.h"
-#include "worker/faults/faults.h"
+#include "worker/process/alloc.h"
 #include "worker/process/device_holder.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/session/orphan.h"
@@ -95,9 +94,6 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
     config->fds[BHI_SPAWN_DOORBELL] = kept[1];
     hold_side_channel(worker, kept[0]);
     worker->sandbox.layers |= BHI_LAYER_BIT(DESCRIPTORS);
-    if (BHI_FAULT_FAILS("sandbox")) {
-        return BHI_ERROR(failure, BH_REASON_STEP, "do an injected fault", .sys_errno = EPERM);
-    }
     if ((r = bhi_sandbox_enter(&worker->sandbox, failure)) != 0) {
         return r;
     }
@@ -110,9 +106,7 @@ static int enter_sandbox(struct worker *worker, struct bhi_error *failure) {
 
 static int connect_channel(struct worker *worker, struct bhi_error *failure) {
     /* Waits for the connection: after it ZeroMQ's threads open no more sockets. */
-    int r = BHI_FAULT_FAILS("connect")
-                ? -ECONNREFUSED
-                : bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
+    int r = bhi_channel_accept(&worker->channel, worker->config->fds[BHI_SPAWN_CHANNEL]);
     if (r != 0) {
         return BHI_ERROR(failure, BH_REASON_SYSTEM_STEP, "take the control channel's connection",
                          .sys_errno = -r);
@@ -163,9 +157,6 @@ static void share_device(struct worker *worker) {
 }
 
 static int lock_down(struct worker *worker, struct bhi_error *failure) {
-    if (BHI_FAULT_FAILS("lock_down")) {
-        return BHI_ERROR(failure, BH_REASON_STEP, "do an injected fault", .sys_errno = EPERM);
-    }
     return bhi_sandbox_filter(&worker->sandbox, BHI_FILTER_STEADY, failure);
 }
 
@@ -216,17 +207,10 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         _exit(BHI_EXIT_START_FAILED); /* there is no place to report an error */
     }
     bhi_alloc_watch(worker.progress.header);
-#if BHI_FAULTS
-    bhi_faults_worker(config->ordinal);
-    bhi_faults_targets(&worker.progress, NULL);
-#endif
     bhi_progress_step(&worker.progress, BHI_STEP_FORKED);
     run_step(&worker, BHI_STEP_SANDBOX, take_processor);
     run_step(&worker, BHI_STEP_SANDBOX, enter_sandbox);
     run_step(&worker, BHI_STEP_CONTROL, connect_channel);
-#if BHI_FAULTS
-    bhi_faults_targets(&worker.progress, &worker.channel);
-#endif
     run_step(&worker, BHI_STEP_CONTROL, say_hello);
     run_step(&worker, BHI_STEP_CONTROL, start_filter);
     run_step(&worker, BHI_STEP_CONTROL, start_watchdog);
@@ -253,7 +237,6 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
     share_device(&worker);
     run_step(&worker, BHI_STEP_LOCK_DOWN, lock_down);
     bhi_progress_step(&worker.progress, BHI_STEP_RUNNING);
-    BHI_FAULT_POINT("ready");
     /* _exit, because the kernel closes the device more reliably than the driver's destructors. */
     _exit(bhi_session_run(session, worker.sandbox.layers));
 }

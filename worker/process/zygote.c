@@ -6,7 +6,6 @@
 #include "ipc/fdpass.h"
 #include "ipc/progress.h"
 #include "worker/exit.h"
-#include "worker/faults/faults.h"
 #include "worker/probe/probe.h"
 #include "worker/probe/scout.h"
 #include "worker/process/children.h"
@@ -47,7 +46,6 @@ static struct zygote {
     struct bhi_driver driver;
     struct bhi_probe_context probes;
     struct bhi_scouted scouted;
-    unsigned spawned, sentinels;
     struct bhi_oom_score oom_score;
     int proc, proc_error; /* for the host, until it has the descriptor: bhi_sandbox_proc */
     bool leaving;         /* the host has gone */
@@ -62,9 +60,7 @@ static _Noreturn void leave(int code);
 /* Waits while the host is alive and does not read. */
 static void say(const struct bhi_message *message, const int *fds, size_t fd_count) {
     for (;;) {
-        int r = BHI_FAULT_FAILS("say")
-                    ? -EPIPE
-                    : bhi_fdpass_send_message(BHI_ZYGOTE_SOCKET, message, fds, fd_count);
+        int r = bhi_fdpass_send_message(BHI_ZYGOTE_SOCKET, message, fds, fd_count);
         if (r == 0 || zygote.leaving) {
             return;
         }
@@ -94,15 +90,6 @@ static _Noreturn void fail(const struct bhi_error *failure) {
 
 /* -- the end -------------------------------------------------------------------------------- */
 
-static unsigned patience_ms(void) {
-#if BHI_FAULTS
-    if (atomic_load(&zygote.start->patient) != 0) {
-        return BHI_PROBE_TIMEOUT_NS / 1000000u;
-    }
-#endif
-    return BHI_FAREWELL_MS;
-}
-
 /* Passes on what has come through the warden's pipe: the byte of a warden whose host has gone, or
  * its hang-up. */
 static void pass_on_farewell(void) {
@@ -116,7 +103,7 @@ static void pass_on_farewell(void) {
 /* The host has gone. Workers with a device are told, and stop what runs there before they exit;
  * if they were killed now, it would go on. Processes left after the wait die with us. */
 static _Noreturn void leave(int code) {
-    const uint64_t end_ns = bhi_deadline_ns(patience_ms() * 1000000ull);
+    const uint64_t end_ns = bhi_deadline_ns(BHI_FAREWELL_MS * UINT64_C(1000000));
     zygote.leaving = true;
     pass_on_farewell();
     for (uint64_t now; bhi_children_let_go(&zygote.children) && (now = bhi_now_ns()) < end_ns;) {
@@ -172,12 +159,8 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
                                        .driver = &zygote.driver,
                                        .scouted = &zygote.scouted,
                                        .layers = zygote.probes.layers,
-                                       .ordinal = spawn->kind == BHI_WORKER_SENTINEL
-                                                      ? BHI_SENTINEL_ORDINAL + zygote.sentinels++
-                                                      : ++zygote.spawned,
                                        .spawn = spawn};
     memcpy(config.fds, fds, sizeof config.fds);
-    BHI_FAULT_POINT("before_fork");
     bhi_oom_score_raise(&zygote.oom_score);
     /* fork() and not the raw call, because drivers may have registered handlers. */
     pid_t pid = fork();
@@ -209,21 +192,6 @@ static int try_spawn(struct bhi_msg_spawn *spawn, const int *fds, int *out_pidfd
     return 0;
 }
 
-#if BHI_FAULTS
-/* Waits, bounded, until the worker sleeps after its `ready`, which so comes before our message. */
-static void be_late(int fd, uint64_t bytes) {
-    struct bhi_progress progress;
-    if (bhi_progress_map(&progress, fd, bytes) != 0) {
-        return;
-    }
-    const uint64_t end = bhi_deadline_ns(BHI_PROBE_TIMEOUT_NS);
-    while (atomic_load(&progress.header->sleeping) == 0 && bhi_now_ns() < end) {
-        sched_yield();
-    }
-    bhi_progress_unmap(&progress);
-}
-#endif
-
 static void not_spawned(uint64_t worker, int error) {
     struct bhi_message message = {.type = BHI_MSG_SPAWN_FAILED};
     message.spawn_failed.worker = worker;
@@ -234,14 +202,7 @@ static void not_spawned(uint64_t worker, int error) {
 static void spawn(struct bhi_msg_spawn *request, const int *fds) {
     int pidfd = -1;
     bool held = false;
-    BHI_FAULT_POINT("fork_request");
     int r = try_spawn(request, fds, &pidfd, &held);
-    BHI_FAULT_POINT("after_fork");
-#if BHI_FAULTS
-    if (r == 0 && BHI_FAULT_FAILS("spawned")) {
-        be_late(fds[BHI_SPAWN_PROGRESS], request->progress_bytes);
-    }
-#endif
     explicit_bzero(request->token, sizeof request->token); /* or the next worker would inherit it */
     for (size_t i = 0; i < BHI_SPAWN_FDS; i++) {
         close(fds[i]);
@@ -433,10 +394,6 @@ static int begin(struct bhi_error *failure) {
         return r;
     }
     bhi_oom_score_open(&zygote.oom_score);
-#if BHI_FAULTS
-    bhi_faults_init();
-    atomic_store(&start->patient, BHI_FAULT_FAILS("farewell") ? 1 : 0);
-#endif
     /* The library comes first, because it cannot be found in the emptied root. */
     if ((r = bhi_driver_pick(&zygote.driver, start->start.driver, failure)) != 0) {
         return r;
@@ -465,7 +422,7 @@ static int begin(struct bhi_error *failure) {
     atomic_store(&start->stage, BHI_ZYGOTE_SCOUTING);
     bhi_scout(&zygote.probes, &zygote.scouted);
     r = bhi_children_init(&zygote.children, tell, failure);
-    return r != 0 ? r : bhi_orphan_prepare(BHI_ZYGOTE_GO, 2 * patience_ms(), failure);
+    return r != 0 ? r : bhi_orphan_prepare(BHI_ZYGOTE_GO, 2 * BHI_FAREWELL_MS, failure);
 }
 
 static void announce(void) {

@@ -1,5 +1,4 @@
 #include "worker/sandbox/judge.h"
-#include "worker/faults/faults.h"
 #include "worker/sandbox/seccomp.h"
 
 #include <signal.h>
@@ -51,11 +50,6 @@ static int judge_one(const struct bhi_judge *judge, enum bhi_filter filter, int 
     const struct bhi_driver_info *info = judge->driver->info;
     const bool start = filter == BHI_FILTER_START;
     int best = look(bhi_rules_both, number, args, BHI_JUDGE_DIES);
-#if BHI_FAULTS
-    if (BHI_FAULT_FAILS("poses_as_gpu")) {
-        best = look(bhi_rules_posing, number, args, best);
-    }
-#endif
     best = look(start ? bhi_rules_start : bhi_rules_steady, number, args, best);
     best = look(start ? info->start_rules : info->steady_rules, number, args, best);
     if (info->compiles) {

@@ -1,6 +1,5 @@
 /* Resource limits. RLIMIT_AS is not among them: GPU drivers reserve huge ranges of addresses. For
  * other drivers the supervisor sets it (supervisor/worker/address_space.h). */
-#include "worker/faults/faults.h"
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -27,18 +26,12 @@ static int lower(int resource, const char *name, uint64_t value, struct bhi_erro
     return 0;
 }
 
-/* A driver on the processor keeps a descriptor open for each memory that it has exported or
- * imported. */
-static uint64_t descriptors(const struct bhi_driver_limits *limits) {
-    return BHI_FAULT_FAILS("poses_as_gpu") ? 2048 : limits->descriptors;
-}
-
 int bhi_sandbox_rlimits(const struct bhi_driver *driver, uint64_t memory_limit, bool *out_memory,
                         struct bhi_error *failure) {
     const struct bhi_driver_limits *limits = &driver->info->limits;
     int r;
     if ((r = lower(RLIMIT_CORE, "RLIMIT_CORE", 0, failure)) != 0 ||
-        (r = lower(RLIMIT_NOFILE, "RLIMIT_NOFILE", descriptors(limits), failure)) != 0 ||
+        (r = lower(RLIMIT_NOFILE, "RLIMIT_NOFILE", limits->descriptors, failure)) != 0 ||
         (r = lower(RLIMIT_FSIZE, "RLIMIT_FSIZE", limits->file_bytes, failure)) != 0 ||
         (r = lower(RLIMIT_NPROC, "RLIMIT_NPROC", THREADS, failure)) != 0 ||
         (r = lower(RLIMIT_MSGQUEUE, "RLIMIT_MSGQUEUE", 0, failure)) != 0 ||

@@ -1,5 +1,4 @@
 #include "worker/sandbox/sandbox.h"
-#include "worker/faults/faults.h"
 
 int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_error *failure) {
     int r;
@@ -7,7 +6,7 @@ int bhi_sandbox_enter(struct bhi_sandbox *sandbox, struct bhi_error *failure) {
     bool memory = false;
     /* Capabilities come first: dropping the bounding set needs CAP_SETPCAP, and nothing later needs
      * a capability. Landlock then needs no_new_privs, because CAP_SYS_ADMIN is gone. */
-    if (!BHI_FAULT_FAILS("capabilities") && (r = bhi_sandbox_capabilities(failure)) != 0) {
+    if ((r = bhi_sandbox_capabilities(failure)) != 0) {
         return r;
     }
     sandbox->layers |= BHI_LAYER_BIT(CAPABILITIES);

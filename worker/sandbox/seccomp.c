@@ -1,6 +1,5 @@
 /* Builds and loads the filters. */
 #include "worker/sandbox/seccomp.h"
-#include "worker/faults/faults.h"
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -29,10 +28,6 @@ static int add_signals(scmp_filter_ctx context) {
     const uint64_t self = (uint64_t)getpid();
     const struct bhi_seccomp_rule rules[] = {
         BHI_ALLOW2(tgkill, BHI_INT(0, self), BHI_INT(2, SIGABRT)),
-#if BHI_FAULTS
-        BHI_ALLOW2(kill, BHI_INT(0, self), BHI_INT(1, SIGKILL)),
-        BHI_ALLOW2(kill, BHI_INT(0, self), BHI_INT(1, SIGSTOP)),
-#endif
         BHI_END_OF_RULES,
     };
     return add_all(context, rules);
@@ -70,10 +65,6 @@ static int fill(scmp_filter_ctx context, enum bhi_filter filter, const struct bh
         return r;
     }
     if ((r = add_all(context, bhi_rules_both)) != 0 ||
-#if BHI_FAULTS /* These come first: the driver's rules answer some of the same calls with an
-                * errno. */
-        (BHI_FAULT_FAILS("poses_as_gpu") && (r = add_all(context, bhi_rules_posing)) != 0) ||
-#endif
         (r = add_all(context, start ? bhi_rules_start : bhi_rules_steady)) != 0 ||
         (driver->info->compiles && (r = add_all(context, bhi_rules_compile)) != 0) ||
         (r = add_all(context, start ? driver->info->start_rules : driver->info->steady_rules)) !=

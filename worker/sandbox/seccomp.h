@@ -11,8 +11,4 @@ extern const struct bhi_seccomp_rule bhi_rules_start[];
 extern const struct bhi_seccomp_rule bhi_rules_steady[];
 extern const struct bhi_seccomp_rule bhi_rules_compile[]; /* with both, if the driver compiles */
 
-/* For the tests (faults.h): a driver on the processor that exports and imports memory, as a GPU's
- * does. */
-extern const struct bhi_seccomp_rule bhi_rules_posing[];
-
 #endif

@@ -144,16 +144,3 @@ const struct bhi_seccomp_rule bhi_rules_steady[] = {
     BHI_ALLOW1(writev, BHI_INT(0, 2)),
     BHI_END_OF_RULES,
 };
-
-#if BHI_FAULTS
-const struct bhi_seccomp_rule bhi_rules_posing[] = {
-    BHI_ALLOW1(sendmsg, BHI_INT(0, BHI_FDPASS_DESCRIPTOR)),
-    BHI_ALLOW1(memfd_create, BHI_INT(1, MFD_CLOEXEC | MFD_ALLOW_SEALING)),
-    BHI_ALLOW1(ftruncate, BHI_MOST(1, BHI_DRIVER_FILE_MOST)),
-    BHI_ALLOW1(fcntl, BHI_INT(1, F_ADD_SEALS)),
-    BHI_ALLOW(dup),
-    BHI_ALLOW(lseek),
-    BHI_ALLOW(read),
-    BHI_END_OF_RULES,
-};
-#endif

@@ -3,7 +3,6 @@
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
 #include "worker/exit.h"
-#include "worker/faults/faults.h"
 #include "worker/title.h"
 
 #include <errno.h>
@@ -128,10 +127,8 @@ static int try_to_make(struct bhi_session *s, const struct bhi_msg_buffer_make *
 
 /* The supervisor is told that there is no memory, and answers with the last request. */
 static void owe(struct bhi_session *s) {
-    if (!BHI_FAULT_FAILS("lie_hasty")) {
-        s->requests_owed++;
-        ring(s);
-    }
+    s->requests_owed++;
+    ring(s);
 }
 
 static void settle_request(struct bhi_session *s, bool last) {
@@ -274,7 +271,6 @@ static int handle_words(struct bhi_session *s, const struct bhi_message *message
 static int learn(struct bhi_session *s, const struct bhi_msg_learn *request) {
     struct bhi_error error = {.status = BH_OK};
     struct bhi_message answer = {.type = BHI_MSG_LEARNED, .learned = {.kernel = request->kernel}};
-    BHI_FAULT_POINT("learn");
     if (!bhi_backend_learn(s->backend, request->kernel, &error)) {
         answer.learned.status = error.status;
     }
@@ -351,9 +347,6 @@ int bhi_session_send(struct bhi_session *s, const struct bhi_message *message) {
     const _Atomic uint32_t *doorbell = &s->config.lane->header->doorbell;
     const uint64_t deadline = bhi_deadline_ns(SEND_PATIENCE_NS);
     int error;
-    if (BHI_FAULT_CALL("send")) {
-        return BHI_EXIT_SUPERVISOR;
-    }
     while ((error = bhi_channel_send(s->config.channel, message)) == -EAGAIN &&
            bhi_now_ns() < deadline) {
         (void)bhi_futex_wait(doorbell, atomic_load_explicit(doorbell, memory_order_relaxed), true,

@@ -1,8 +1,6 @@
 #include "worker/session/session.h"
 
 #include "ipc/commands.h"
-#include "worker/faults/faults.h"
-#include "worker/faults/late.h"
 #include "worker/session/internal.h"
 
 #include <stdio.h>
@@ -138,15 +136,14 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
         return start_other(s);
     }
     const struct bhi_backend_config backend = backend_config(s);
-    struct bhi_error error = {.status = BH_VULKAN, .text = "vkCreateDevice: injected fault"};
-    s->backend = BHI_FAULT_FAILS("device") ? NULL : bhi_backend_create(&backend, &error);
+    struct bhi_error error;
+    s->backend = bhi_backend_create(&backend, &error);
     int sent = send_devices(s, &backend);
     if (s->backend && (sent != 0 || bhi_session_announce_words(s) != 0)) {
         BHI_ERROR(&error, BH_REASON_SYSTEM_STEP, "report the devices");
     } else if (s->backend) {
         bhi_progress_step(progress, BHI_STEP_WARM_UP);
-        error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: injected fault"};
-        if (!BHI_FAULT_FAILS("warm_up") && bhi_backend_warm_up(s->backend, &error)) {
+        if (bhi_backend_warm_up(s->backend, &error)) {
             if (config->watchdog) {
                 atomic_store(&config->watchdog->backend, s->backend);
             }
@@ -172,12 +169,8 @@ void bhi_session_destroy(struct bhi_session *s) {
 /* Publishes everything up to |seq|, and wakes the threads that wait for it. */
 static void publish(struct bhi_session *s, uint64_t seq, bool failed) {
     const struct bhi_lane_header *lane = s->config.lane->header;
-    const uint64_t before = s->completed;
     bhi_progress_publish(s->config.progress, seq, s->config.lane->tail);
     s->completed = seq;
-    for (uint64_t one = before; one < seq; one++) {
-        BHI_FAULT_POINT("after_record");
-    }
     /* Publish first, then check for sleepers. They first announce that they sleep, then check
      * (Dekker). */
     atomic_thread_fence(memory_order_seq_cst);
@@ -217,7 +210,7 @@ static void wait_for_slot(struct bhi_session *s, uint64_t seq) {
 /* Gathers the records, from |first| on, that can run together. */
 static int gather(struct bhi_session *s, const struct bhi_lane_record *first, size_t *out_count) {
     struct bhi_lane_view *lane = s->config.lane;
-    const bool at_once = BHI_FAULT_FAILS("merge") || s->record_ns == 0;
+    const bool at_once = s->record_ns == 0;
     uint64_t most = at_once ? BHI_SESSION_BATCH : MERGE_NS / s->record_ns;
     most = most < 1 ? 1 : most > BHI_SESSION_BATCH ? BHI_SESSION_BATCH : most;
     uint64_t offset = 0;
@@ -284,15 +277,6 @@ static bool run_first(struct bhi_session *s) {
 /* |error|: NULL unless it is poisoned. */
 static void write_result(struct bhi_session *s, const struct bhi_result *result,
                          const struct bhi_error *error) {
-#if BHI_FAULTS
-    /* The second half is written first, so a torn result has no seq. */
-    struct bhi_result *slot = &s->config.progress->results[result->seq & s->config.progress->mask];
-    const size_t half = sizeof *result / 2;
-    memcpy((char *)slot + half, (const char *)result + half, sizeof *result - half);
-    if (BHI_FAULT_FAILS("torn_record")) {
-        return;
-    }
-#endif
     const struct bhi_why why = error ? bhi_error_as_why(error) : (struct bhi_why){.text = NULL};
     bhi_progress_result(s->config.progress, result, error ? &why : NULL);
 }
@@ -308,21 +292,6 @@ static bool is_alone(const struct bhi_session *s) {
     return s->config.watchdog && atomic_load(&s->config.watchdog->host_gone);
 }
 
-/* With an injected fault: does what a compromised worker may do before it reports of a kernel that
- * has not run. */
-static void pretend(struct bhi_session *s, uint64_t seq) {
-    const bool dies = BHI_FAULT_FAILS("lie_compile"), hangs = BHI_FAULT_FAILS("lie_pretend");
-    if (dies || hangs) {
-        compiling(s, seq, false);
-    }
-    if (dies) {
-        abort();
-    }
-    if (hangs) {
-        BHI_FAULT_HANG();
-    }
-}
-
 /* Publishes the results of the first |count| records of the lane; |alive|: the device is not lost.
  * Returns 0 or an exit code. */
 static int conclude(struct bhi_session *s, size_t count, bool alive) {
@@ -335,7 +304,6 @@ static int conclude(struct bhi_session *s, size_t count, bool alive) {
     }
     bool failed = false;
     for (size_t i = 0; i < count; i++) {
-        BHI_FAULT_POINT("before_record");
         const bool poisoned = s->results[i].status != BH_OK && s->results[i].status != BH_CANCELLED;
         if (poisoned) {
             const uint64_t old = s->config.progress->errors[(first + i) % BHI_ERROR_SLOTS].seq;
@@ -376,8 +344,6 @@ static int run_batch(struct bhi_session *s, size_t count) {
     for (size_t i = 0; i < count; i++) {
         atomic_store_explicit(&s->config.progress->header->started_seq, first + i,
                               memory_order_release);
-        BHI_FAULT_POINT("started");
-        pretend(s, first + i);
     }
     say_busy(s, true);
     (void)bhi_session_announce(s, first + count - 1);
@@ -414,13 +380,7 @@ static int run_batch(struct bhi_session *s, size_t count) {
          * process. */
         bhi_backend_cache_save(s->backend, false);
     }
-    err = conclude(s, count, alive);
-#if BHI_FAULTS
-    if (s->backend) {
-        bhi_backend_catch_up(s->backend);
-    }
-#endif
-    return err;
+    return conclude(s, count, alive);
 }
 
 /* Sleeps until the doorbell is no longer |seen|. */

@@ -3,7 +3,6 @@
 #include "base/fd.h"
 #include "base/futex.h"
 #include "worker/exit.h"
-#include "worker/faults/faults.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,9 +27,7 @@ static void *watch(void *argument) {
         struct bhi_backend *backend = atomic_load(&watchdog->backend);
         if (seq != seen && backend) {
             seen = seq;
-            if (!BHI_FAULT_FAILS("abort")) {
-                bhi_backend_abort(backend, seq);
-            }
+            bhi_backend_abort(backend, seq);
         }
         (void)bhi_futex_wait(&lane->abort_word, word, true, BHI_FOREVER);
     }

@@ -7,7 +7,6 @@
 #include "ipc/commands.h"
 #include "ipc/fdpass.h"
 #include "worker/compiler/glsl.h"
-#include "worker/faults/faults.h"
 #include "worker/sandbox/driver.h"
 #include "worker/sandbox/rules.h"
 #include "worker/sentinel.h"
@@ -278,7 +277,6 @@ static void lock_down(struct bhi_tracee_page *page, enum bhi_trace_phase next) {
 
 static bool be_worker(struct bhi_trace_course *course, const struct bhi_backend_config *config,
                       struct bhi_tracee_page *page, struct bhi_error *error) {
-    BHI_FAULT_POINT("device");
     struct bhi_backend *backend = bhi_backend_create(config, error);
     tell_version(config, backend, page);
     if (!backend) {
@@ -293,12 +291,10 @@ static bool be_worker(struct bhi_trace_course *course, const struct bhi_backend_
         return false;
     }
     atomic_store(&page->phase, BHI_TRACE_WARM_UP);
-    BHI_FAULT_POINT("warm_up");
     if (!bhi_backend_warm_up(backend, error)) {
         return false;
     }
     lock_down(page, BHI_TRACE_RUNNING);
-    BHI_FAULT_POINT("ready");
     return work(course, backend, page, error);
 }
 
@@ -311,7 +307,6 @@ static bool be_importer(struct bhi_trace_course *course, const struct bhi_backen
         return false;
     }
     lock_down(page, BHI_TRACE_PHASES);
-    BHI_FAULT_POINT("ready");
     return import_device_memory(course, backend, page, error);
 }
 
@@ -323,7 +318,6 @@ static bool be_sentinel(struct bhi_trace_course *course, const struct bhi_backen
         return false;
     }
     lock_down(page, BHI_TRACE_WORDS);
-    BHI_FAULT_POINT("ready");
     int32_t result = bhi_sentinel_device_import(sentinel, 1, course->given, course->handed.bytes);
     if (result == VK_SUCCESS) {
         result = bhi_sentinel_device_set(sentinel, 1);

@@ -1,7 +1,6 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "ipc/fdpass.h"
-#include "worker/faults/faults.h"
 #include "worker/sandbox/judge.h"
 #include "worker/title.h"
 #include "worker/trace/run.h"
@@ -298,9 +297,6 @@ struct request {
 static void trace(const struct bhi_probe_context *context, const void *argument,
                   struct bhi_probe_report *report) {
     bhi_title_set("bh-tracer", "tracer");
-#if BHI_FAULTS
-    bhi_faults_unplanned();
-#endif
     const uint32_t index = ((const struct request *)argument)->index;
     struct bhi_trace_page *page = ((const struct request *)argument)->page;
     struct tracer tracer = {.judge = {.driver = context->driver}, .page = page, .listener = -1};

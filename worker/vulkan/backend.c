@@ -132,11 +132,8 @@ size_t bhi_backend_devices(const struct bhi_backend_config *config,
         const size_t count = bhi_vk_device_messages(&backend->device.api, backend->device.instance,
                                                     backend->device.physical, out, capacity);
         for (size_t i = 0; i < count; i++) {
-            if (out[i].chosen &&
-                backend->device.exports) { /* on a processor only in a test (faults.h) */
+            if (out[i].chosen && backend->device.exports) {
                 out[i].features |= BHI_FEATURE_MEMORY_EXPORT;
-                out[i].device_type = backend->device.is_cpu ? VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU
-                                                            : out[i].device_type;
             }
         }
         return count;

@@ -2,7 +2,6 @@
 
 #include "base/memfd.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 #include "worker/vulkan/result.h"
 
 #include <errno.h>
@@ -117,8 +116,7 @@ static void *map(struct bhi_vk_buffer *b, int protection, int flags, int fd) {
 
 /* If the device does not import a read-only mapping, it gets a copy. */
 static void import_read_only(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
-    if (device->imports_read_only && !BHI_FAULT_FAILS("import_read_only") &&
-        bhi_vk_buffer_import(device, b)) {
+    if (device->imports_read_only && bhi_vk_buffer_import(device, b)) {
         return;
     }
     void *copy = map(b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -145,9 +143,6 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
     b->constant = access == BHI_ATTACH_CONSTANT;
     int err = bhi_memfd_verify(fd, size, 0);
     uint64_t pages = bhi_page_round(size);
-    if (BHI_FAULT_FAILS("attach")) {
-        err = -ENOMEM;
-    }
     if (err != 0 || pages == 0) {
         if (err == -ENOMEM) {
             bhi_error_text(&b->error, BH_REASON_HOST_MEMORY, "buffer %llu", (unsigned long long)id);
@@ -159,7 +154,6 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
         b->mapped = (size_t)pages;
         b->pointer =
             map(b, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_POPULATE, fd);
-        BHI_FAULT_TAMPER(writable ? "tamper_output" : "tamper_input", fd, b->pointer, b->mapped);
         if (b->pointer && writable) {
             bhi_vk_buffer_import(device, b);
         } else if (b->pointer) {

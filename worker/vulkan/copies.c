@@ -5,7 +5,6 @@
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 #include "worker/vulkan/result.h"
 #include "worker/vulkan/stage.h"
 
@@ -264,9 +263,6 @@ static bool submit_next(struct bhi_backend *b) {
     }
     if (result == VK_SUCCESS) {
         job->parts_end = c->submitted;
-        if (BHI_FAULT_FAILS("copying")) {
-            lose(b, VK_ERROR_DEVICE_LOST);
-        }
         return true;
     }
     bhi_error_vk(&job->error, result, "submitting a copy");
@@ -377,10 +373,6 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
     atomic_store_explicit(&b->page->markers.completed, (uint32_t)seq - 1, memory_order_relaxed);
     atomic_store_explicit(&b->page->markers.started, (uint32_t)seq, memory_order_release);
     await_oldest(b);
-    if (BHI_FAULT_FAILS("waited")) {
-        lose(b, VK_ERROR_DEVICE_LOST);
-        lose_job(job, VK_ERROR_DEVICE_LOST);
-    }
     if (job->error.status == BH_DEVICE_LOST) {
         bhi_vk_device_describe_loss(&b->device, &job->error);
     }

@@ -3,8 +3,6 @@
 #include "base/format.h"
 #include "ipc/layers.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
-#include "worker/vulkan/breakable.h"
 #include "worker/vulkan/memory.h"
 #include "worker/vulkan/result.h"
 
@@ -25,7 +23,6 @@ static bool is_too_old(const char *what, uint32_t version, struct bhi_error *err
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error) {
     const char *missing = bhi_vk_api_global(api, config->get_instance_proc_addr);
-    BHI_VK_BREAKABLE(api);
     if (missing) {
         BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the Vulkan driver", .text = missing);
         return false;
@@ -59,7 +56,6 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         return false;
     }
     missing = bhi_vk_api_instance(api, config->get_instance_proc_addr, *out_instance);
-    BHI_VK_BREAKABLE(api);
     if (missing) {
         PFN_vkDestroyInstance destroy = (PFN_vkDestroyInstance)config->get_instance_proc_addr(
             *out_instance, "vkDestroyInstance");
@@ -217,7 +213,6 @@ static bool create_device(struct bhi_vk_device *d, bool computes, struct bhi_err
         return false;
     }
     const char *missing = bhi_vk_api_device(&d->api, d->device);
-    BHI_VK_BREAKABLE(&d->api);
     if (missing) {
         BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the Vulkan driver", .text = missing);
         return false;
@@ -325,7 +320,7 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     /* A GPU's driver pins memory for writing. After NVIDIA's has refused a read-only mapping, it
      * refuses every import. So this is not tried. */
     d->is_cpu = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    d->exports = d->enabled.has_memory_fd && (!d->is_cpu || BHI_FAULT_FAILS("poses_as_gpu"));
+    d->exports = d->enabled.has_memory_fd && !d->is_cpu;
     d->imports_read_only = d->is_cpu;
     d->own_elements = !d->is_cpu || takes_own_elements(&driver);
     d->whole_loops = runs_whole_loops(&driver);

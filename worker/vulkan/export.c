@@ -1,7 +1,6 @@
 #include "worker/vulkan/export.h"
 
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 #include "worker/vulkan/result.h"
 
 #include <stdio.h>
@@ -110,9 +109,7 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
         .allocationSize = needs.memoryRequirements.size,
         .memoryTypeIndex = (uint32_t)type,
     };
-    result = BHI_FAULT_FAILS("make_full")
-                 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
-                 : vk->AllocateMemory(device->device, &allocate, NULL, &b->memory);
+    result = vk->AllocateMemory(device->device, &allocate, NULL, &b->memory);
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && fd < 0) {
         b->memory = VK_NULL_HANDLE;
         say_sizes(device, device->memory.memoryTypes[type].heapIndex, b->size, &b->error);
@@ -188,7 +185,6 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
     if (!b) {
         return NULL;
     }
-    BHI_FAULT_POINT("make");
     if (!device->exports) {
         BHI_ERROR(&b->error, BH_REASON_WORKER_LACKS, .text = "export memory");
         return b;
@@ -199,7 +195,6 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
             .memory = b->memory,
             .handleType = HANDLE_TYPE,
         };
-        BHI_FAULT_POINT("made");
         VkResult result = device->api.GetMemoryFdKHR(device->device, &get, out_fd);
         if (result != VK_SUCCESS) {
             *out_fd = -1;
@@ -214,23 +209,13 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
 
 bool bhi_vk_export_clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
                          struct bhi_vk_buffer *buffer) {
-    BHI_FAULT_POINT("clear");
-    if (BHI_FAULT_FAILS("clear_fails")) {
-        bhi_error_vk(&buffer->error, VK_ERROR_OUT_OF_HOST_MEMORY, "clearing device memory");
-        return false;
-    }
-    const bool cleared = clear(device, once, buffer);
-    BHI_FAULT_POINT("cleared");
-    return cleared;
+    return clear(device, once, buffer);
 }
 
 struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_t id, int fd,
                                            uint64_t size) {
     struct bhi_vk_buffer *b = new_buffer(id, size);
-    if (b && BHI_FAULT_FAILS("import")) {
-        bhi_error_vk(&b->error, VK_ERROR_OUT_OF_HOST_MEMORY,
-                     "vkAllocateMemory (import of device memory)");
-    } else if (b && !device->exports) {
+    if (b && !device->exports) {
         BHI_ERROR(&b->error, BH_REASON_WORKER_LACKS, .text = "import memory");
     } else if (b && !create(device, b, fd)) {
         bhi_vk_buffer_release(device, b);

@@ -1,7 +1,6 @@
 #include "worker/vulkan/kernel.h"
 
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 #include "worker/spirv/array_indices.h"
 #include "worker/spirv/debug_info.h"
 #include "worker/spirv/limits.h"
@@ -10,16 +9,6 @@
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if BHI_FAULTS
-/* Makes sums of the module's products of floats. */
-static void multiply_wrongly(uint32_t *code, size_t words) {
-    for (size_t i = 5; i < words && code[i] >> SpvWordCountShift > 0;
-         i += code[i] >> SpvWordCountShift) {
-        code[i] -= (code[i] & SpvOpCodeMask) == SpvOpFMul ? SpvOpFMul - SpvOpFAdd : 0;
-    }
-}
-#endif
 
 struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info, const void *code,
                                         const struct bhi_spec_constant *constants,
@@ -34,7 +23,7 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->guard_set = BHI_NO_SET;
     memcpy(k->entry, info->entry, sizeof k->entry);
     memcpy(k->name, info->name, sizeof k->name);
-    k->code = BHI_FAULT_FAILS("kernel_create") ? NULL : malloc(info->code_bytes);
+    k->code = malloc(info->code_bytes);
     k->constants = calloc(constant_count ? constant_count : 1, sizeof *k->constants);
     if (!k->code || !k->constants) {
         k->state = BHI_KERNEL_FAILED;
@@ -44,11 +33,6 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     }
     memcpy(k->code, code, info->code_bytes);
     k->words = info->code_bytes / sizeof(uint32_t);
-#if BHI_FAULTS
-    if (BHI_FAULT_FAILS("multiplies_wrongly")) {
-        multiply_wrongly(k->code, k->words);
-    }
-#endif
     if (constant_count > 0) {
         memcpy(k->constants, constants, constant_count * sizeof *constants);
     }
@@ -376,10 +360,8 @@ static bool compile(struct bhi_vk_device *device, struct bhi_vk_cache *cache,
     const char *call = "vkCreateShaderModule";
     if (result == VK_SUCCESS) {
         call = "vkCreateComputePipelines";
-        result = BHI_FAULT_FAILS("pipeline")
-                     ? VK_ERROR_UNKNOWN
-                     : device->api.CreateComputePipelines(device->device, cache->cache, 1,
-                                                          &pipeline, NULL, out);
+        result = device->api.CreateComputePipelines(device->device, cache->cache, 1, &pipeline,
+                                                    NULL, out);
         device->api.DestroyShaderModule(device->device, pipeline.stage.module, NULL);
         cache->changed |= result == VK_SUCCESS;
     }

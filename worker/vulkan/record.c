@@ -3,7 +3,6 @@
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 #include "worker/vulkan/bind.h"
 #include "worker/vulkan/dispatch.h"
 #include "worker/vulkan/evict.h"
@@ -38,7 +37,6 @@ static void begin_compiling(struct bhi_recorder *r) {
         b->compiling(b->user, r->seq, false);
     }
     b->compiles = r->seq;
-    BHI_FAULT_POINT("compile");
 }
 
 /* Compiles the kernel completely, whenever its driver does that. */

@@ -6,8 +6,6 @@
 #include "ipc/commands.h"
 #include "worker/compiler/spec_defaults.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
-#include "worker/faults/late.h"
 #include "worker/vulkan/dispatch.h"
 #include "worker/vulkan/result.h"
 #include "worker/vulkan/stage.h"
@@ -162,85 +160,6 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
     }
 }
 
-#if BHI_FAULTS
-/* What a worker that was taken over may do about the runs of a kernel that is called "cheat". */
-static VkCommandBuffer put_off; /* reported as complete, and not submitted yet */
-
-static bool is_cheat(const struct bhi_pointers *kernels) {
-    for (size_t i = 0; i < kernels->count; i++) {
-        if (strcmp(BHI_KERNEL_LABEL((const struct bhi_vk_kernel *)kernels->items[i]), "cheat") ==
-            0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void lie_about_time(struct bhi_result *result) {
-    if (BHI_FAULT_FAILS("lie_short")) {
-        result->device_ns = result->device_ns / 1000 + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_long")) {
-        result->device_ns = result->ended_ns - result->started_ns + 1;
-    }
-    if (BHI_FAULT_FAILS("lie_untimed")) {
-        result->device_ns = 0;
-    }
-}
-
-static void lie_about_times(const struct answers *a, const struct batch *batch,
-                            const struct bhi_pointers *kernels, uint64_t timed) {
-    const bool cheat = is_cheat(kernels);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (cheat && timed >> i & 1) {
-            lie_about_time(&a->results[batch->places[i]]);
-        }
-    }
-}
-
-/* Returns whether the batch is reported as complete instead of being submitted. */
-static bool lie_before(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                       VkCommandBuffer commands, const struct bhi_pointers *kernels,
-                       uint64_t timed) {
-    for (size_t i = 0; i < kernels->count; i++) {
-        if (((const struct bhi_vk_kernel *)kernels->items[i])->trusted) {
-            BHI_FAULT_POINT("trusted");
-        }
-    }
-    const bool cheat = is_cheat(kernels);
-    if (cheat && !timed) {
-        BHI_FAULT_POINT("lie_asleep");
-    }
-    if (!cheat || !timed || batch->count != 1 || !BHI_FAULT_FAILS("lie_late")) {
-        return false;
-    }
-    const uint64_t now = bhi_now_ns();
-    put_off = commands;
-    (void)bhi_vk_abort_end(&b->abort, &b->lost);
-    a->results[batch->places[0]].started_ns = now;
-    a->results[batch->places[0]].ended_ns = now + 1;
-    a->results[batch->places[0]].device_ns = 1;
-    return true;
-}
-
-void bhi_backend_catch_up(struct bhi_backend *b) {
-    const VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .commandBufferCount = 1,
-        .pCommandBuffers = &put_off,
-    };
-    const struct bhi_vk_api *vk = &b->device.api;
-    if (put_off != VK_NULL_HANDLE) {
-        nanosleep(&(const struct timespec){.tv_nsec = 100000000}, NULL);
-        b->lost |=
-            vk->QueueSubmit(b->device.queue, 1, &info, b->fence) != VK_SUCCESS ||
-            vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX) != VK_SUCCESS ||
-            vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
-        put_off = VK_NULL_HANDLE;
-    }
-}
-#endif
-
 /* Prepares what the batch needs on the device. Returns a bit for each record that is timed. */
 static uint64_t prepare(struct bhi_backend *b, const struct answers *a, const struct batch *batch) {
     /* The host writes the first marker, so that a death inside vkQueueSubmit is blamed on the first
@@ -280,7 +199,6 @@ static void submit_and_wait(struct bhi_backend *b, const struct answers *a,
     VkResult result = vk->QueueSubmit(b->device.queue, 1, &info, b->fence);
     b->queue_submits++;
     b->joins += joins;
-    BHI_FAULT_POINT("submitted");
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkQueueSubmit");
         return;
@@ -289,7 +207,6 @@ static void submit_and_wait(struct bhi_backend *b, const struct answers *a,
     bhi_vk_copies_beside(b, a->records, batch->places, batch->count);
     result = wait_for_fence(b, started_ns, batch->count);
     bhi_vk_copies_alone(b);
-    result = BHI_FAULT_FAILS("waited") ? VK_ERROR_DEVICE_LOST : result;
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "waiting for the device");
         error->status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
@@ -317,19 +234,9 @@ static void note_times(struct bhi_backend *b, const struct answers *a, const str
 static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
                    VkCommandBuffer commands, const struct bhi_pointers *kernels) {
     const uint64_t timed = prepare(b, a, batch);
-#if BHI_FAULTS
-    if (lie_before(b, a, batch, commands, kernels, timed)) {
-        return;
-    }
-#endif
     struct bhi_error error = {.status = BH_OK};
     const uint64_t started_ns = bhi_now_ns();
     submit_and_wait(b, a, batch, commands, started_ns, &error);
-#if BHI_FAULTS
-    if (timed && is_cheat(kernels) && a->records[batch->places[0]]->command_count == 1) {
-        BHI_FAULT_POINT("lie_single");
-    }
-#endif
     bool words_lost;
     const uint64_t aborted = bhi_vk_abort_end(&b->abort, &words_lost);
     b->lost |= words_lost;
@@ -337,9 +244,6 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
         b->copies.joined = UINT64_MAX;
     }
     note_times(b, a, batch, started_ns, error.status == BH_OK ? timed : 0);
-#if BHI_FAULTS
-    lie_about_times(a, batch, kernels, error.status == BH_OK ? timed : 0);
-#endif
     if (error.status == BH_DEVICE_LOST) {
         b->lost = true;
         bhi_vk_device_describe_loss(&b->device, &error);

@@ -2,7 +2,6 @@
 
 #include "base/map.h"
 #include "worker/error.h"
-#include "worker/faults/faults.h"
 #include "worker/vulkan/result.h"
 #include "worker/vulkan/transfer.h"
 
@@ -81,7 +80,6 @@ int32_t bhi_sentinel_device_import(struct bhi_sentinel_device *s, uint64_t worke
     const struct bhi_vk_fill all = {.size = VK_WHOLE_SIZE, .value = 1};
     const char *call;
     struct held *held = calloc(1, sizeof *held);
-    BHI_FAULT_POINT("import");
     if (!held) {
         close(fd);
         return VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -109,7 +107,6 @@ int32_t bhi_sentinel_device_import(struct bhi_sentinel_device *s, uint64_t worke
 }
 
 int32_t bhi_sentinel_device_set(struct bhi_sentinel_device *s, uint64_t worker) {
-    BHI_FAULT_POINT("set");
     pthread_mutex_lock(&s->mutex);
     const struct held *held = bhi_map_get(&s->words, worker);
     const VkResult result =

@@ -126,9 +126,6 @@ static int read_start(struct warden *warden, struct bhi_error *failure) {
 /* Drivers read dozens of variables. They get only those that the host passes on deliberately. */
 static void choose_environment(char **out, size_t most) {
     static const char *const kept[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LD_LIBRARY_PATH",
-#if BHI_FAULTS
-                                       "BULKHEAD_TEST_FAULTS",
-#endif
                                        NULL};
     size_t count = 0;
     for (size_t i = 0; kept[i] && count < most; i++) {
@@ -238,16 +235,6 @@ static bool reap(const struct warden *warden, int timeout_ms, siginfo_t *info) {
     return n == 1 && waitid(P_PIDFD, (id_t)warden->child, info, WEXITED | WNOHANG) == 0;
 }
 
-static int patience_ms(const struct warden *warden) {
-#if BHI_FAULTS
-    if (atomic_load(&warden->zygote->patient) != 0) {
-        return KILL_TIMEOUT_MS;
-    }
-#endif
-    (void)warden;
-    return PATIENCE_MS;
-}
-
 static DIR *open_folder(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -304,7 +291,7 @@ static void host_is_gone(struct warden *warden) {
     /* The folder goes at once, even if the driver keeps the zygote for some time. */
     (void)bhi_folder_remove(bhi_fd_steal(&warden->folder),
                             strrchr(warden->start.runtime_dir, '/') + 1);
-    if (!reap(warden, patience_ms(warden), &info)) {
+    if (!reap(warden, PATIENCE_MS, &info)) {
         (void)pidfd_send_signal(warden->child, SIGKILL, NULL, 0);
         (void)reap(warden, KILL_TIMEOUT_MS, &info);
     }

@@ -35,7 +35,6 @@ struct bhi_zygote_start {
     _Atomic uint32_t stage;    /* enum bhi_zygote_stages */
     _Atomic uint32_t answered; /* zygote_ready or zygote_failed was sent, or is about to be */
     _Atomic int32_t error;     /* errno of the step CLONED or EXECUTED; 0: it did not fail */
-    _Atomic uint32_t patient;  /* for a test: workers are not killed while they end by themselves */
     char library[256];         /* of the driver, from LOADING on */
     /* Written by the warden before. */
     uint32_t bytes;  /* of this struct */

@@ -1,7 +1,6 @@
 /* The interposers. They call glibc's allocator by its second names, __libc_…; glibc's own free(),
  * which is not replaced, frees what they return. A sanitizer has its own allocator, which stays. */
-#include "worker/faults/alloc.h"
-#include "worker/faults/faults.h"
+#include "worker/process/alloc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -63,37 +62,29 @@ static void refused(void) {
     }
 }
 
-void *malloc(size_t size) {
-    void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_malloc(size);
+static void *noted(void *p) {
     if (!p) {
         refused();
     }
     return p;
+}
+
+void *malloc(size_t size) {
+    return noted(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size) {
-    void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_calloc(count, size);
-    if (!p) {
-        refused();
-    }
-    return p;
+    return noted(__libc_calloc(count, size));
 }
 
 void *realloc(void *old, size_t size) {
-    void *p = BHI_FAULT_CALL("alloc") ? NULL : __libc_realloc(old, size);
-    if (!p && size != 0) {
-        refused();
-    }
-    return p;
+    void *p = __libc_realloc(old, size);
+    return size != 0 ? noted(p) : p;
 }
 
 void *memalign(size_t alignment, size_t size) {
-    const bool fails = BHI_FAULT_CALL("alloc");
-    void *p = fails ? NULL : __libc_memalign(alignment, size);
-    if (!p && (fails || errno == ENOMEM)) {
-        refused();
-    }
-    return p;
+    void *p = __libc_memalign(alignment, size);
+    return errno == ENOMEM ? noted(p) : p;
 }
 
 void *aligned_alloc(size_t alignment, size_t size) {
@@ -115,12 +106,8 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
 }
 
 void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
-    const bool fails = BHI_FAULT_CALL("map");
-    void *p = (void *)-1;
-    if (!fails) {
-        p = (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
-    }
-    if (p == (void *)-1 && (fails || errno == ENOMEM)) {
+    void *p = (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+    if (p == (void *)-1 && errno == ENOMEM) {
         refused();
     }
     return p;

@@ -1,8 +1,7 @@
 /* How often each fault of $BULKHEAD_TEST_FAULTS has happened. A test makes the file; the zygote
- * maps it (notes=PATH) before its root is emptied, and its workers inherit the mapping. Compiled
- * into bulkhead-worker-faulty only. */
-#ifndef BHI_WORKER_FAULTS_NOTES_H
-#define BHI_WORKER_FAULTS_NOTES_H
+ * maps it (notes=PATH) before its root is emptied, and its workers inherit the mapping. */
+#ifndef BHT_HOSTILE_NOTES_H
+#define BHT_HOSTILE_NOTES_H
 
 #include <stdatomic.h>
 #include <stdint.h>

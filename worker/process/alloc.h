@@ -1,8 +1,8 @@
 /* Counts failed allocations in progress.refused_allocations. By this count the supervisor tells a
  * death at the memory limit from any other. The interposers are in the worker's executable, so the
  * driver's calls reach them too. */
-#ifndef BHI_WORKER_FAULTS_ALLOC_H
-#define BHI_WORKER_FAULTS_ALLOC_H
+#ifndef BHI_WORKER_PROCESS_ALLOC_H
+#define BHI_WORKER_PROCESS_ALLOC_H
 
 #include "ipc/progress.h"
 

@@ -1,7 +1,4 @@
-/* See tamper.h. */
-#include "worker/faults/tamper.h"
-
-#if BHI_FAULTS
+#include "faults.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -12,12 +9,6 @@
 #include <unistd.h>
 
 #define TRACE 0xA5
-
-const char *const bhi_tamper_names[BHI_TAMPER_COUNT] = {
-#define BHI_TAMPER(NAME, text) text,
-    BHI_TAMPERS(BHI_TAMPER)
-#undef BHI_TAMPER
-};
 
 static void scribble(void *pointer, size_t bytes) {
     volatile unsigned char *at = pointer;
@@ -100,5 +91,3 @@ void bhi_tamper(enum bhi_tamper how, const struct bhi_tamper_target *target) {
     }
     (void)ignored;
 }
-
-#endif

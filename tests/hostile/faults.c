@@ -1,14 +1,10 @@
-/* See faults.h. Compiled into bulkhead-worker-faulty only. */
-#include "worker/faults/faults.h"
-
-#if BHI_FAULTS
+#include "faults.h"
 
 #include "base/fd.h"
 #include "ipc/channel.h"
 #include "ipc/progress.h"
-#include "worker/faults/notes.h"
-#include "worker/faults/plan.h"
-#include "worker/faults/tamper.h"
+#include "notes.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +49,7 @@ enum action {
     ACT_UNLISTED,
     ACT_HOARD,
     ACT_HAND_OUT,
-    ACT_TAMPER, /* from here on: one for each of tamper.h */
+    ACT_TAMPER, /* from here on: one for each of BHI_TAMPERS */
     ACTIONS = ACT_TAMPER + BHI_TAMPER_COUNT,
 };
 
@@ -62,147 +58,37 @@ static const char *const action_names[ACT_TAMPER] = {
     "flood", "garbage", "fail", "close", "close_hang", "hang_up", "oom_host", "oom_device", "lost",
     "pause", "unblock", "ring", "drain", "unlisted",   "hoard",   "hand_out",
 };
+static const char *const tamper_names[] = {
+#define TAMPER_NAME(NAME, text) text,
+    BHI_TAMPERS(TAMPER_NAME)};
 
-/* All points. A call has two names (bhi_fault_call). */
-static const char *const points[] = {
-    "spawned",
-    "capabilities",
-    "sandbox",
-    "connect",
-    "token",
-    "hello",
-    "device",
-    "warm_up",
-    "words_none",
-    "words_two",
-    "words_other",
-    "words_size",
-    "import",
-    "set",
-    "lock_down",
-    "ready",
-    "fork_request",
-    "before_fork",
-    "after_fork",
-    "exit_report",
-    "reap",
-    "say",
-    "farewell",
-    "compile",
-    "abort",
-    "lie_deadline",
-    "lie_time",
-    "lie_negative",
-    "lie_short",
-    "lie_single",
-    "lie_long",
-    "lie_untimed",
-    "lie_late",
-    "lie_asleep",
-    "lie_load",
-    "lie_device",
-    "merge",
-    "started",
-    "trusted",
-    "submitted",
-    "waited",
-    "copying",
-    "lie_compile",
-    "lie_pretend",
-    "lie_invalid",
-    "before_record",
-    "torn_record",
-    "after_record",
-    "attach",
-    "tamper_input",
-    "tamper_output",
-    "import_read_only",
-    "kernel_create",
-    "multiplies_wrongly",
-    "learn",
-    "learned",
-    "lie_learned",
-    "lie_learned_twice",
-    "pipeline",
-    "poses_as_gpu",
-    "make",
-    "made",
-    "clear",
-    "cleared",
-    "make_full",
-    "import",
-    "lie_nothing",
-    "lie_other",
-    "lie_twice",
-    "lie_socket",
-    "lie_silent",
-    "lie_null",
-    "lie_import",
-    "lie_hasty",
-    "clear_fails",
-    "inspect",
-    "inspected",
-    "lie_offset",
-    "lie_wrap",
-    "lie_bytes",
-    "lie_dtype",
-    "lie_no_dtype",
-    "lie_dimensions",
-    "lie_empty",
-    "lie_shape",
-    "lie_text",
-    "lie_list_count",
-    "lie_list_offset",
-    "lie_list_dimensions",
-    "lie_list_name",
-    "load",
-    "load_read",
-    "short_read",
-    "load_write",
-    "loaded",
-    "compiled",
-    "reflect",
-    "lie_odd",
-    "lie_huge",
-    "lie_more",
-    "lie_magic",
-    "lie_log",
-    "lie_counts",
-    "lie_kind",
-    "lie_text_bytes",
-    "lie_status",
-    "lie_names",
-    "start_vk",
-    "vk",
-    "start_vk_poll",
-    "vk_poll",
-    "start_alloc",
-    "alloc",
-    "start_map",
-    "map",
-    "start_send",
-    "send",
+static const struct {
+    const char *name;
+    bool starts; /* each passage counts; otherwise only those from `ready` on */
+} points[] = {
+#define START(name) {#name, true},
+#define RUN(name)   {#name, false},
+#define CALL(name)  {"start_" #name, true}, {#name, true}, /* bhi_fault_call picks one */
+#include "points.def"
 };
 
 struct rule {
+    enum bhi_point point;
     unsigned worker;         /* ANY: each */
     unsigned nth;            /* ANY: each time */
     _Atomic unsigned passed; /* how often any thread of this worker has passed the point */
     enum action action;
-    char point[24];
 };
 
 static struct {
     struct rule rules[BHI_FAULT_RULES];
     size_t count;
-    unsigned worker;
-    bool running; /* `ready` was passed */
-    struct bhi_progress *progress;
-    struct bhi_channel *channel;
     struct bhi_fault_plan *plan;   /* NULL: none */
     struct bhi_fault_notes *notes; /* NULL: the test has asked for none */
     struct bhi_tamper_target target;
 } errors;
+
+struct bhi_faults bhi_faults;
 
 static bool parse_number(const char *text, unsigned *out) {
     if (strcmp(text, "*") == 0) {
@@ -217,8 +103,7 @@ static bool parse_number(const char *text, unsigned *out) {
 
 static bool parse_action(const char *text, enum action *out) {
     for (unsigned i = 0; i < ACTIONS; i++) {
-        if (strcmp(text, i < ACT_TAMPER ? action_names[i] : bhi_tamper_names[i - ACT_TAMPER]) ==
-            0) {
+        if (strcmp(text, i < ACT_TAMPER ? action_names[i] : tamper_names[i - ACT_TAMPER]) == 0) {
             *out = (enum action)i;
             return true;
         }
@@ -226,9 +111,10 @@ static bool parse_action(const char *text, enum action *out) {
     return false;
 }
 
-static bool is_point(const char *name) {
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        if (strcmp(name, points[i]) == 0) {
+static bool parse_point(const char *text, enum bhi_point *out) {
+    for (unsigned i = 0; i < BHI_POINTS; i++) {
+        if (strcmp(text, points[i].name) == 0) {
+            *out = (enum bhi_point)i;
             return true;
         }
     }
@@ -250,13 +136,9 @@ static bool parse_rule(char *text, struct rule *rule) {
     const char *point = strtok_r(NULL, ":", &state);
     const char *nth = strtok_r(NULL, "=", &state);
     const char *action = strtok_r(NULL, "", &state);
-    if (!worker || !point || !nth || !action || !is_point(point) ||
-        !parse_worker(worker, &rule->worker) || !parse_number(nth, &rule->nth) ||
-        !parse_action(action, &rule->action)) {
-        return false;
-    }
-    int length = snprintf(rule->point, sizeof rule->point, "%s", point);
-    return length > 0 && (size_t)length < sizeof rule->point;
+    return worker && point && nth && action && parse_point(point, &rule->point) &&
+           parse_worker(worker, &rule->worker) && parse_number(nth, &rule->nth) &&
+           parse_action(action, &rule->action);
 }
 
 static void *map_file(const char *path, size_t bytes) {
@@ -300,17 +182,12 @@ void bhi_faults_init(void) {
     free(copy);
 }
 
-void bhi_faults_worker(unsigned ordinal) {
-    errors.worker = ordinal;
-}
-
-void bhi_faults_unplanned(void) {
-    errors.plan = NULL;
-}
-
-void bhi_faults_targets(struct bhi_progress *progress, struct bhi_channel *channel) {
-    errors.progress = progress;
-    errors.channel = channel;
+bool bhi_faults_named(enum bhi_point point) {
+    bool named = false;
+    for (size_t i = 0; i < errors.count; i++) {
+        named |= errors.rules[i].point == point;
+    }
+    return named;
 }
 
 static void flood(void) {
@@ -318,7 +195,7 @@ static void flood(void) {
     message.log.level = 2;
     snprintf(message.log.text, sizeof message.log.text, "flood\nof lines");
     for (;;) {
-        (void)bhi_channel_send(errors.channel, &message);
+        (void)bhi_channel_send(bhi_faults.channel, &message);
     }
 }
 
@@ -330,15 +207,15 @@ void bhi_fault_hang(void) {
 
 static void garbage(void) {
     uint64_t state = 0x9e3779b97f4a7c15u;
-    uint64_t *words = (uint64_t *)(void *)errors.progress->header;
-    for (size_t i = 0; i < errors.progress->bytes / sizeof *words; i++) {
+    uint64_t *words = (uint64_t *)(void *)bhi_faults.progress->header;
+    for (size_t i = 0; i < bhi_faults.progress->bytes / sizeof *words; i++) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         ((volatile uint64_t *)words)[i] = state;
     }
     /* The garbage stays there for every reader. */
-    bhi_progress_wake(errors.progress);
+    bhi_progress_wake(bhi_faults.progress);
     bhi_fault_hang();
 }
 
@@ -452,7 +329,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
         }
         break;
     case ACT_FLOOD:
-        if (errors.channel) {
+        if (bhi_faults.channel) {
             flood();
         }
         break;
@@ -499,52 +376,38 @@ __attribute__((no_sanitize("address", "undefined"))) static void act(enum action
     }
 }
 
-/* The points of starting are passed once each and always count. All others count only after
- * `ready`, because the warm-up also attaches, creates and submits. */
-static bool counts(const char *name) {
-    static const char *const starting[] = {
-        "spawned",     "capabilities", "sandbox",     "connect",   "token",        "hello",
-        "device",      "warm_up",      "lock_down",   "ready",     "fork_request", "poses_as_gpu",
-        "before_fork", "after_fork",   "exit_report", "reap",      "say",          "farewell",
-        "words_none",  "words_two",    "words_other", "words_size"};
-    for (size_t i = 0; i < sizeof starting / sizeof starting[0]; i++) {
-        if (strcmp(name, starting[i]) == 0) {
-            errors.running |= strcmp(name, "ready") == 0;
-            return true;
-        }
-    }
-    return errors.running;
-}
-
 static bool is_fault(enum action action) {
     return action == ACT_FAIL || action == ACT_OOM_HOST || action == ACT_OOM_DEVICE ||
            action == ACT_LOST;
 }
 
-/* Returns the action that the plan has for this passage of |name|, or ACTIONS for none. */
-static enum action planned(const char *name) {
+/* Returns the action that the plan has for this passage of |point|, or ACTIONS for none. */
+static enum action planned(enum bhi_point point) {
     struct bhi_fault_plan *plan = errors.plan;
     enum action action;
-    if (!plan || atomic_load(&plan->armed) == 0 || strcmp(plan->point, name) != 0 ||
-        !parse_action(plan->what, &action) || atomic_fetch_add(&plan->passed, 1) + 1 != plan->nth ||
+    if (!plan || bhi_faults.tracer || atomic_load(&plan->armed) == 0 ||
+        strcmp(plan->point, points[point].name) != 0 ||
+        atomic_fetch_add(&plan->passed, 1) + 1 != plan->nth ||
         atomic_exchange(&plan->fired, 1) != 0) {
         return ACTIONS;
+    }
+    if (!parse_action(plan->what, &action)) {
+        abort();
     }
     atomic_store(&plan->pid, (int32_t)syscall(SYS_getpid));
     return action;
 }
 
 /* Returns the failure that is due here, or ACTIONS for none. Other actions happen inside. */
-static enum action pass(const char *name) {
-    enum action fails = planned(name);
+static enum action pass(enum bhi_point point) {
+    enum action fails = planned(point);
     if (fails != ACTIONS && !is_fault(fails)) {
         act(fails);
         fails = ACTIONS;
     }
     for (size_t i = 0; i < errors.count; i++) {
         struct rule *rule = &errors.rules[i];
-        if ((rule->worker != ANY && rule->worker != errors.worker) ||
-            strcmp(rule->point, name) != 0) {
+        if ((rule->worker != ANY && rule->worker != bhi_faults.worker) || rule->point != point) {
             continue;
         }
         const unsigned passed = atomic_fetch_add(&rule->passed, 1) + 1;
@@ -563,29 +426,31 @@ static enum action pass(const char *name) {
     return fails;
 }
 
-bool bhi_fault_point(const char *name) {
-    return counts(name) && pass(name) != ACTIONS;
+bool bhi_fault_point(enum bhi_point point) {
+    bhi_faults.running |= point == BHI_AT_ready;
+    return (points[point].starts || bhi_faults.running) && pass(point) != ACTIONS;
 }
 
-void bhi_fault_tamper(const char *name, int fd, void *pointer, size_t bytes) {
+void bhi_fault_tamper(enum bhi_point point, int fd, void *pointer, size_t bytes) {
     errors.target = (struct bhi_tamper_target){fd, pointer, bytes};
-    (void)bhi_fault_point(name);
+    (void)bhi_fault_point(point);
     errors.target = (struct bhi_tamper_target){.fd = -1};
 }
 
-bool bhi_fault_call(const char *starting, const char *running) {
-    const bool fails = errors.worker != 0 && pass(errors.running ? running : starting) != ACTIONS;
+bool bhi_fault_call(enum bhi_point starting, enum bhi_point running) {
+    const bool fails =
+        bhi_faults.worker != 0 && pass(bhi_faults.running ? running : starting) != ACTIONS;
     if (fails) {
         errno = ENOMEM;
     }
     return fails;
 }
 
-int bhi_fault_vulkan(const char *starting, const char *running) {
-    if (errors.worker == 0) {
+int bhi_fault_vulkan(enum bhi_point starting, enum bhi_point running) {
+    if (bhi_faults.worker == 0) {
         return 0;
     }
-    switch (pass(errors.running ? running : starting)) {
+    switch (pass(bhi_faults.running ? running : starting)) {
     case ACT_OOM_HOST:
     case ACT_FAIL:
         return -1; /* VK_ERROR_OUT_OF_HOST_MEMORY */
@@ -597,5 +462,3 @@ int bhi_fault_vulkan(const char *starting, const char *running) {
         return 0;
     }
 }
-
-#endif

@@ -2,9 +2,9 @@
  * maps it too, before its root is emptied ($BULKHEAD_TEST_FAULTS: plan=PATH), and its workers
  * inherit the mapping. The fault fires once, in the process that passes the point for the nth time;
  * the passages of all processes count together. A tracer, which starts by itself after a SIGSYS,
- * does not count. Compiled into bulkhead-worker-faulty only. */
-#ifndef BHI_WORKER_FAULTS_PLAN_H
-#define BHI_WORKER_FAULTS_PLAN_H
+ * does not count. */
+#ifndef BHT_HOSTILE_PLAN_H
+#define BHT_HOSTILE_PLAN_H
 
 #include <stdatomic.h>
 #include <stdint.h>
