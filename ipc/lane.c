@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "base/futex.h"
 #include "base/memfd.h"
-#include "base/step_point.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -104,13 +103,7 @@ int64_t bhi_lane_space(const struct bhi_lane *lane, uint64_t tail) {
 void bhi_lane_publish(struct bhi_lane *lane, const struct bhi_lane_record *record) {
     uint64_t size = record->size;
     BHI_CHECK(size >= sizeof *record && size % 8 == 0 && size <= lane->capacity / 2);
-    /* Written in two halves only where a test looks at the state between them. */
-    uint8_t *at = lane->ring + (lane->head & (lane->capacity - 1));
-    const uint64_t half = BHI_STEP_POINTS ? size / 2 : 0;
-    memcpy(at, record, half);
-    BHI_STEP_POINT("lane_half_written", lane);
-    memcpy(at + half, (const uint8_t *)record + half, size - half);
-    BHI_STEP_POINT("lane_written", lane);
+    memcpy(lane->ring + (lane->head & (lane->capacity - 1)), record, size);
     lane->head += size;
     atomic_store_explicit(&lane->header->head, lane->head, memory_order_release);
     /* seq_cst orders both sides. The host writes the doorbell, then reads progress.sleeping; the

@@ -1,6 +1,5 @@
 #include "supervisor/context/messaging.h"
 #include "base/limits.h"
-#include "base/step_point.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,12 +69,10 @@ static int check_threads(void) {
     return -error;
 }
 
-static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
+static int start_threads(struct bhi_messaging *messaging) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int held[ZMQ_STARTS + ZMQ_MARGIN], count = 0, error = check_address_space();
     error = error ? error : check_threads();
-    (void)context; /* in builds without step points */
-    BHI_STEP_POINT("libzmq_is_due", context);
     pthread_mutex_lock(&one_at_a_time);
     while (!error && count < ZMQ_STARTS + ZMQ_MARGIN) {
         held[count] = eventfd(0, EFD_CLOEXEC);
@@ -85,7 +82,6 @@ static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
     while (count > 0) {
         close(held[--count]);
     }
-    BHI_STEP_POINT("libzmq_starts", context);
     if (!error && !(messaging->starter = zmq_socket(messaging->zmq, ZMQ_PAIR))) {
         error = last_error();
     }
@@ -93,14 +89,14 @@ static int start_threads(struct bhi_messaging *messaging, bh_context *context) {
     return error;
 }
 
-int bhi_messaging_start(struct bhi_messaging *messaging, bh_context *context) {
+int bhi_messaging_start(struct bhi_messaging *messaging) {
     *messaging = (struct bhi_messaging){.zmq = zmq_ctx_new()};
     if (!messaging->zmq) {
         return last_error();
     }
     zmq_ctx_set(messaging->zmq, ZMQ_IO_THREADS, 1);
     zmq_ctx_set(messaging->zmq, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
-    return start_threads(messaging, context);
+    return start_threads(messaging);
 }
 
 void bhi_messaging_stop(struct bhi_messaging *messaging) {

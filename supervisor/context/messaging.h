@@ -10,7 +10,7 @@ struct bhi_messaging {
 };
 
 /* Returns 0 or -errno. |context|: for step points only. */
-int bhi_messaging_start(struct bhi_messaging *messaging, bh_context *context);
+int bhi_messaging_start(struct bhi_messaging *messaging);
 /* All other sockets must be closed. Does nothing if it was not started. */
 void bhi_messaging_stop(struct bhi_messaging *messaging);
 

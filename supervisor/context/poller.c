@@ -10,13 +10,13 @@ void bhi_poller_init(struct bhi_poller *poller) {
     *poller = (struct bhi_poller){.epoll = -1, .wake = -1, .armed_ns = BH_FOREVER};
 }
 
-int bhi_poller_open(struct bhi_poller *poller, bh_context *context) {
+int bhi_poller_open(struct bhi_poller *poller) {
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (poller->epoll < 0 || poller->wake < 0) {
         return -errno;
     }
-    int error = bhi_messaging_start(&poller->messaging, context);
+    int error = bhi_messaging_start(&poller->messaging);
     if (error) {
         return error;
     }

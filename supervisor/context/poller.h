@@ -36,7 +36,7 @@ struct bhi_poller {
 /* Opens nothing. */
 void bhi_poller_init(struct bhi_poller *poller);
 /* Returns 0 or -errno. |context|: for step points only. */
-int bhi_poller_open(struct bhi_poller *poller, bh_context *context);
+int bhi_poller_open(struct bhi_poller *poller);
 /* Closes what is open. |messaging|: also libzmq, whose other sockets must be closed. */
 void bhi_poller_close(struct bhi_poller *poller, bool messaging);
 /* Makes the reactor take a turn. Any thread. */

@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/status.h"
-#include "base/step_point.h"
 #include "core/stream.h"
 #include "ipc/fdpass.h"
 #include "supervisor/buffer/buffer.h"
@@ -334,7 +333,6 @@ static bool take_result(struct bhi_worker *worker) {
         bhi_core_worker_violation(&worker->core, what);
         return false;
     }
-    BHI_STEP_POINT("result_read", worker);
     const struct bhi_submission *submission =
         BHI_CONTAINER(worker->core.inflight.next, struct bhi_submission, link);
     const bool skipped = result.status == BH_CANCELLED;

@@ -4,7 +4,6 @@
 #include "base/format.h"
 #include "base/futex.h"
 #include "base/limits.h"
-#include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
@@ -482,7 +481,6 @@ static void leave(struct bhi_worker *worker) {
     bhi_spares_make_way(context, bhi_now_ns());
     bhi_context_say(context, BH_LOG_DEBUG, "stream %s goes on without worker %d, which is dying",
                     stream->core.name, worker->core.pid);
-    BHI_STEP_POINT("worker_left", worker);
     bhi_worker_release(worker); /* the stream's reference; the context has another one */
 }
 
@@ -510,7 +508,6 @@ bool bhi_leave_turn(bh_context *context) {
 
 static void bury_worker(struct bhi_worker *worker) {
     bh_context *context = worker->context;
-    BHI_STEP_POINT("worker_due", worker);
     /* Its last messages may say why it could not start. */
     bhi_control_receive(worker);
     bhi_watch_side_channel_end(worker);

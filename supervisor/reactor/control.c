@@ -3,7 +3,6 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/futex.h"
-#include "base/step_point.h"
 #include "base/text.h"
 #include "ipc/fdpass.h"
 #include "ipc/layers.h"
@@ -45,7 +44,6 @@ static void violation(struct bhi_worker *worker, const char *what) {
 }
 
 static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
-    BHI_STEP_POINT("hello", worker);
     if (hello->worker != worker->id ||
         sodium_memcmp(hello->token, worker->token, sizeof worker->token) != 0) {
         violation(worker, "its hello has the wrong token");
@@ -180,7 +178,6 @@ void bhi_control_ready(struct bhi_worker *worker) {
 }
 
 static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
-    BHI_STEP_POINT("ready", worker);
     bhi_context_lock(worker->context);
     worker->core.can_abort = ready->aborts;
     worker->core.on_gpu = is_on_gpu(worker);
@@ -323,7 +320,6 @@ static void judge(struct bhi_worker *worker, const char *what) {
 }
 
 static void on_learned(struct bhi_worker *worker, const struct bhi_msg_learned *answer) {
-    BHI_STEP_POINT("learned", worker);
     bhi_context_lock(worker->context);
     const char *what = bhi_lesson_learned(worker, answer);
     if (what) {
@@ -443,7 +439,6 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
                 : outgoing->message.type == BHI_MSG_IMPORT      ? outgoing->message.import.worker
                                                            : outgoing->message.buffer_attach.buffer,
         };
-        BHI_STEP_POINT("descriptor_due", worker);
         if (worker->fdpass < 0) {
             return -EPIPE; /* it has ended */
         }
@@ -452,7 +447,6 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
             return error;
         }
         outgoing->fd_sent = true;
-        BHI_STEP_POINT("descriptor_sent", worker);
     }
     int error = bhi_channel_send(&worker->channel, &outgoing->message);
     /* libzmq also wakes the reactor for its own purposes: at most once for each message sent. */
@@ -462,7 +456,6 @@ static int send_one(struct bhi_worker *worker, struct bhi_outgoing *outgoing) {
                                            : outgoing->message.type == BHI_MSG_LEARN ? 2
                                                                                      : 1);
     }
-    BHI_STEP_POINT("control_sent", worker);
     return error;
 }
 

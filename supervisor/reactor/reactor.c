@@ -2,7 +2,6 @@
 #include "base/check.h"
 #include "base/detail.h"
 #include "base/futex.h"
-#include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
@@ -362,7 +361,7 @@ int bhi_reactor_start(bh_context *context) {
         return -ENOMEM;
     }
     context->reactor = reactor;
-    int error = bhi_poller_open(&context->poller, context);
+    int error = bhi_poller_open(&context->poller);
     if (!error) {
         /* The thread inherits the signal mask, so it never handles a signal of the host. */
         sigset_t all, old;

@@ -2,7 +2,6 @@
 #include "base/exiting.h"
 #include "base/fd.h"
 #include "base/futex.h"
-#include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/reactor/spawn.h"
 #include "supervisor/reactor/watch.h"
@@ -63,7 +62,6 @@ const char *bhi_sentinel_take_words(struct bhi_worker *worker, const struct bhi_
     context->wake_reactor = true;
     bhi_context_settle_unlock(context);
     bhi_watch_side_channel(worker);
-    BHI_STEP_POINT("words_kept", worker);
     return NULL;
 }
 
@@ -185,7 +183,6 @@ const char *bhi_sentinel_imported(struct bhi_worker *sentinel,
     const bool asked = !worker || worker->words.state == BHI_WORDS_ASKED;
     if (worker && asked) {
         worker->words.state = answer->vk_result == 0 ? BHI_WORDS_HELD : BHI_WORDS_REFUSED;
-        BHI_STEP_POINT("words_held", worker);
     }
     if (worker && asked && answer->vk_result != 0) {
         bhi_context_say(
@@ -216,7 +213,6 @@ const char *bhi_sentinel_words_set(struct bhi_worker *sentinel,
         bhi_context_say(context, BH_LOG_DEBUG,
                         "the abort words of worker %d were set after %.1f ms", worker->core.pid,
                         (double)(worker->words.set_ns - worker->words.wanted_ns) / 1e6);
-        BHI_STEP_POINT("words_set", worker);
     }
     bhi_context_settle_unlock(context);
     return asked ? NULL : "it set abort words that it was not asked to set";

@@ -1,7 +1,6 @@
 #include "supervisor/reactor/spawn.h"
 #include "base/detail.h"
 #include "base/fd.h"
-#include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/reactor/watch.h"
 #include "supervisor/worker/zygote.h"
@@ -152,6 +151,5 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     bhi_context_lock(context);
     bhi_list_append(&context->workers, &worker->link);
     bhi_context_unlock(context);
-    BHI_STEP_POINT("spawn_requested", worker);
     return worker;
 }

@@ -1,6 +1,5 @@
 #include "supervisor/reactor/watch.h"
 #include "base/fd.h"
-#include "base/step_point.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/lessons.h"
@@ -26,7 +25,6 @@ static void listen_for(struct bhi_worker *worker, uint32_t events) {
 
 void bhi_watch_rung(struct bhi_worker *worker) {
     bh_context *context = worker->context;
-    BHI_STEP_POINT("doorbell", worker);
     bhi_context_lock(context);
     bhi_worker_harvest(worker);
     const enum bhi_conduct_verdict verdict =

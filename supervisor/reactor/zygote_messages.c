@@ -3,7 +3,6 @@
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/limits.h"
-#include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
 #include "supervisor/context/pump.h"
@@ -54,7 +53,6 @@ static void spawned(struct bhi_zygote *zygote, struct bhi_worker *worker, int pi
     const enum bhi_life_act act = bhi_life_born(&worker->core.life, held, bhi_now_ns());
     const bool inside = zygote->proc_error == 0;
     worker->place = (struct bhi_proc_place){zygote->proc, inside, bhi_pidfd_pid_in(pidfd, inside)};
-    BHI_STEP_POINT("spawn_answered", worker);
     if (error && error != -ESRCH) {
         bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "%s: %s",
                              pid < 0 ? "its pid could not be read"

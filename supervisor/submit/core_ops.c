@@ -1,6 +1,5 @@
 #include "supervisor/submit/core_ops.h"
 #include "base/futex.h"
-#include "base/step_point.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
@@ -69,7 +68,6 @@ static int publish(struct bhi_core_worker *core, struct bhi_submission *submissi
                               memory_order_seq_cst);
     }
     bhi_lane_publish(&worker->lane, payload->record);
-    BHI_STEP_POINT("submission_published", worker);
     /* Dekker's algorithm with the worker: it writes that it sleeps, fences, and looks at the lane
      * again. */
     atomic_thread_fence(memory_order_seq_cst);

@@ -3,7 +3,6 @@
 #include "supervisor/submit/submit.h"
 #include "base/array.h"
 #include "base/detail.h"
-#include "base/step_point.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/move.h"
 #include "supervisor/context/context.h"
@@ -138,7 +137,6 @@ static bh_status make_wanted(struct bh_stream *stream, struct bhi_replicas *repl
     }
     if (status == BH_OK) {
         replicas->made[replicas->count++] = made;
-        BHI_STEP_POINT("replica_made", stream);
         return BH_OK;
     }
     bhi_buffer_unref(made.of);

@@ -1,7 +1,6 @@
 #include "supervisor/submit/transfer.h"
 #include "base/detail.h"
 #include "base/futex.h"
-#include "base/step_point.h"
 #include "supervisor/buffer/move.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/access.h"
@@ -51,7 +50,6 @@ static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, st
         copy.src_offset = t->offset + begin;
         copy.dst = piece->staging;
     }
-    BHI_STEP_POINT("piece_due", t->buffer);
     return bhi_internal_submit_copy(home, &copy, &piece->copied, detail);
 }
 

@@ -5,7 +5,6 @@
 #include "base/folder.h"
 #include "base/futex.h"
 #include "base/runtime_parent.h"
-#include "base/step_point.h"
 #include "ipc/fdpass.h"
 #include "supervisor/context/room.h"
 #include "supervisor/worker/directory_lock.h"
@@ -184,7 +183,6 @@ static int launch(struct bhi_zygote *zygote) {
         (void)bhi_zygote_lacks_program(zygote, false, -error);
         return error;
     }
-    BHI_STEP_POINT("warden_started", zygote);
     /* The warden's end is watched first: whatever fails later, the zygote is buried once its warden
      * is gone. */
     error = bhi_poller_watch(&context->poller, zygote->warden_pidfd, &zygote->warden_source);
@@ -196,7 +194,6 @@ static int launch(struct bhi_zygote *zygote) {
     if ((error = send_start(zygote, program)) != 0) {
         return error;
     }
-    BHI_STEP_POINT("zygote_told", zygote);
     error = bhi_poller_watch(&context->poller, zygote->socket, &zygote->socket_source);
     sweep(zygote);
     return error;

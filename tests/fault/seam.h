@@ -1,5 +1,5 @@
 /* What tests do with the test build of libbulkhead: make its Nth call of a kind fail, and act at
- * its named steps (base/step_point.h). One fault and one hook at a time. */
+ * its named steps (seam.c). One fault and one hook at a time. */
 #ifndef BHT_SEAM_H
 #define BHT_SEAM_H
 

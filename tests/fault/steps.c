@@ -1,4 +1,4 @@
-/* Kills and stops at the named steps inside the supervisor (base/step_point.h), synchronously: when
+/* Kills and stops at the named steps inside the supervisor (seam.c), synchronously: when
  * the library goes on, the worker is dead, or stands still. Case 49: a death in the middle of a
  * ring write. Everything ends typed, in bounded time; the neighbour is unharmed; the stream serves
  * on. */

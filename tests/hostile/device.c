@@ -1,4 +1,5 @@
 /* The device of a worker: Vulkan calls that fail, what is done between its steps, and false times. */
+#include "faults.h"
 #include "wrap.h"
 
 #include "base/memfd.h"

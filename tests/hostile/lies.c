@@ -1,4 +1,5 @@
 /* What a compromised worker says and answers, and faults of session, compiler and loader. */
+#include "faults.h"
 #include "wrap.h"
 
 #include "ipc/channel.h"

@@ -1,4 +1,5 @@
 /* Zygote and worker as processes: what fails while they start, and what is done between their steps. */
+#include "faults.h"
 #include "wrap.h"
 
 #include "base/fd.h"
