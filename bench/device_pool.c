@@ -10,6 +10,7 @@
 #include "samples.h"
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/stats.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,12 +131,13 @@ int main(int argc, char **argv) {
         printf("%u MiB, %-16s p50 %10.1f us, at most %10.1f us\n", mib, sides[i].name, us[i],
                (double)sides[i].worst / 1e3);
     }
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    bench_must(bh_context_pool_stats(sides[0].context, &stats, NULL), "bh_context_pool_stats",
+    bh_stats stats = {.struct_size = sizeof stats};
+    bench_must(bh_context_stats(sides[0].context, &stats, NULL, 0, NULL, NULL), "bh_context_stats",
                NULL);
     printf("fresh / out of the pool: %.2f (%llu buffers got kept device memory, %llu kept host "
            "memory)\n",
-           us[1] / us[0], (unsigned long long)stats.device_hits, (unsigned long long)stats.hits);
+           us[1] / us[0], (unsigned long long)stats.device_pool_hits,
+           (unsigned long long)stats.pool_hits);
     for (int i = 0; i < 2; i++) {
         bh_stream_release(sides[i].stream);
         bh_context_destroy(sides[i].context);

@@ -11,6 +11,7 @@
  *   content.h      whether a buffer's content is CLEAN, PENDING or POISONED (B5)
  *   stream.h       a stream's queue, strict mode, cancel, reset
  *   restart.h      the restart budget of a stream
+ *   stats.h        what a stream counts, for bh_context_stats
  *   compile.h      how long a worker may compile
  *   past.h         which code a worker was given before, and what its results prove (T2, T3)
  *   worker.h       a worker: its lane, its deadlines, what its death means (E11-E13)

@@ -46,6 +46,14 @@ void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_core_worker *wor
     BHI_CHECK(stream->state == BHI_STREAM_WANTING && !stream->worker && !worker->stream);
     stream->worker = worker;
     worker->stream = stream;
+    worker->bound = true;
+    stream->stats.restarts += stream->bereaved;
+    stream->bereaved = false;
+}
+
+void bhi_stream_bereaved(struct bhi_core_stream *stream) {
+    stream->stats.deaths++;
+    stream->bereaved = true;
 }
 
 void bhi_stream_served(struct bhi_core_stream *stream) {

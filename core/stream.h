@@ -10,6 +10,7 @@
 
 #include "core/core.h"
 #include "core/restart.h"
+#include "core/stats.h"
 #include "core/submission.h"
 
 enum bhi_stream_state { BHI_STREAM_WANTING, BHI_STREAM_SERVED, BHI_STREAM_UNAVAILABLE };
@@ -25,6 +26,7 @@ struct bhi_core_stream {
     struct bhi_list sweep_link;   /* core->sweeps */
     enum bhi_stream_state state;
     struct bhi_list queue;          /* bhi_submission.link, QUEUED, in order */
+    uint64_t queued, in_flight;     /* submissions: QUEUED, RELEASED */
     struct bhi_core_worker *worker; /* bound: starting or running */
     struct bhi_core_worker *dying;  /* the one before, until its death is confirmed; or NULL */
     uint64_t forgiven;              /* events up to this id count as no failure: reset since */
@@ -33,6 +35,8 @@ struct bhi_core_stream {
     struct bhi_restart restart;
     uint64_t heals_at_ns;      /* UNAVAILABLE: a submission after this makes it WANTING */
     uint64_t starved_since_ns; /* since when no descriptor was free to start a worker, or 0 */
+    struct bhi_stats stats;    /* of its submissions and workers */
+    bool bereaved;             /* its last worker died: the next one is a restart */
 };
 
 void bhi_stream_init(struct bhi_core_stream *stream, struct bhi_core *core, uint32_t budget,
@@ -41,6 +45,8 @@ void bhi_stream_fini(struct bhi_core_stream *stream); /* all submissions have en
 /* Binds |worker|. bhi_stream_served follows when it is ready. */
 void bhi_stream_bind(struct bhi_core_stream *stream, struct bhi_core_worker *worker);
 void bhi_stream_served(struct bhi_core_stream *stream); /* the bound worker is ready */
+/* The bound worker dies, or has died, and nobody told it to. */
+void bhi_stream_bereaved(struct bhi_core_stream *stream);
 /* The bound worker is gone, or none could be started. |blamed|: see bhi_restart_lost. |why|
  * explains a failed start. */
 void bhi_stream_lost_worker(struct bhi_core_stream *stream, bool blamed, const bh_detail *why);

@@ -315,19 +315,24 @@ static void count_cause(struct bhi_submission *submission, uint64_t origin,
 
 /* The state becomes final. */
 static void publish(struct bhi_submission *submission) {
+    struct bhi_core_stream *stream = submission->stream;
     struct bh_event *event = submission->event;
     BHI_CHECK(bhi_event_state(event) == BH_EVENT_PENDING);
     if (submission->cancel_counted) {
         submission->worker->cancels--;
     }
     bhi_list_remove(&submission->link);
+    (*(submission->state == BHI_QUEUED ? &stream->queued : &stream->in_flight))--;
     submission->state = BHI_ENDED;
+    if (!event->library) {
+        bhi_stats_ended(&stream->stats, &event->verdict);
+    }
     event->submission = NULL;
     BHI_STEP_POINT("event_due", event);
     atomic_store_explicit(&event->word,
                           event->verdict.status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED,
                           memory_order_release);
-    submission->stream->core->ops->ended(event);
+    stream->core->ops->ended(event);
 }
 
 /* A doomed submission that has not started need not run: it ends now. */
@@ -528,6 +533,7 @@ void bhi_submission_enqueue(struct bhi_submission *submission) {
                          use->overwrites);
     }
     bhi_list_append(&stream->queue, &submission->link);
+    stream->queued++;
     bhi_stream_heal(stream);
     uint32_t others = 0;
     struct bhi_outcome refusal;

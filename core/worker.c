@@ -141,6 +141,8 @@ static int release(struct bhi_core_worker *worker, struct bhi_submission *submis
     bhi_list_remove(&submission->link);
     bhi_list_append(&worker->inflight, &submission->link);
     submission->state = BHI_RELEASED;
+    submission->stream->queued--;
+    submission->stream->in_flight++;
     submission->worker = worker;
     submission->seq = ++worker->published;
     submission->released_ns = now_ns;

@@ -22,6 +22,7 @@ struct bhi_core_worker {
     struct bhi_core_stream *stream;  /* NULL: a spare; not referenced; cleared when it ends */
     struct bhi_core_stream *left_by; /* whose |dying| it is; not referenced; cleared likewise */
     int32_t pid;                     /* for verdicts */
+    bool bound;                      /* a stream has had it */
     char device[48];                 /* for verdicts: selector of what it runs on; "": nothing */
     struct bhi_list inflight;        /* bhi_submission.link, RELEASED, in the order of the lane */
     struct bhi_idset withdrawn;      /* seqs that ended before the worker started them */

@@ -67,6 +67,8 @@ static void put_back(struct bhi_core_worker *worker, const struct bhi_death *dea
         }
         bhi_list_remove(&last->link);
         last->state = BHI_QUEUED;
+        stream->queued++;
+        stream->in_flight--;
         last->end_requested = BHI_KILL_NONE;
         last->turn_ns = 0;
         last->worker = NULL;
@@ -267,6 +269,7 @@ void bhi_core_worker_leave(struct bhi_core_worker *worker, const bh_detail *why)
     worker->stream = NULL;
     worker->left_by = stream;
     stream->dying = worker;
+    bhi_stream_bereaved(stream);
     bhi_stream_lost_worker(stream, false, why);
 }
 
@@ -309,6 +312,9 @@ bool bhi_core_worker_died(struct bhi_core_worker *worker, const struct bhi_death
         end_rest(worker);
     }
     worker->stream = NULL;
+    if (worker->life.kill != BHI_KILL_RETIRED) {
+        bhi_stream_bereaved(stream);
+    }
     bhi_stream_lost_worker(stream, blame || death->excused || worker->life.kill == BHI_KILL_RETIRED,
                            &death->why);
     if (death->others_would_fail && stream->state == BHI_STREAM_WANTING) {

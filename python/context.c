@@ -184,38 +184,10 @@ static PyObject *context_describe(PyObject *object, PyObject *unused) {
     return result;
 }
 
-static PyObject *context_pool_stats(PyObject *object, PyObject *unused) {
+static PyObject *context_stats(PyObject *object, PyObject *unused) {
     struct bhi_py_context *self = (struct bhi_py_context *)object;
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    bh_detail detail;
     (void)unused;
-    if (!bhi_py_context_check(self)) {
-        return NULL;
-    }
-    const bh_status status = bh_context_pool_stats(self->context, &stats, &detail);
-    if (status != BH_OK) {
-        return bhi_py_fail(status, &detail);
-    }
-    return Py_BuildValue("{sKsKsKsKsKsK}", "bytes", stats.bytes, "blocks", stats.blocks, "hits",
-                         stats.hits, "misses", stats.misses, "evictions", stats.evictions,
-                         "zeroed_bytes", stats.zeroed_bytes);
-}
-
-static PyObject *context_kernel_stats(PyObject *object, PyObject *unused) {
-    struct bhi_py_context *self = (struct bhi_py_context *)object;
-    bh_kernel_stats stats = {.struct_size = sizeof stats};
-    bh_detail detail;
-    (void)unused;
-    if (!bhi_py_context_check(self)) {
-        return NULL;
-    }
-    const bh_status status = bh_context_kernel_stats(self->context, &stats, &detail);
-    if (status != BH_OK) {
-        return bhi_py_fail(status, &detail);
-    }
-    return Py_BuildValue("{sKsKsKsKsKsK}", "kernels", stats.kernels, "bytes", stats.bytes, "shared",
-                         stats.shared, "introduced", stats.introduced, "evicted", stats.evicted,
-                         "told", stats.told);
+    return bhi_py_context_check(self) ? bhi_py_stats(self->context) : NULL;
 }
 
 static PyObject *context_quarantine_release(PyObject *object, PyObject *args) {
@@ -377,10 +349,7 @@ static PyMethodDef methods[] = {
      "Give memory of released buffers back to the machine, until `bytes` are kept."},
     {"describe", context_describe, METH_NOARGS,
      "describe($self, /)\n--\n\nReturn what the context is doing now, as a text for a person."},
-    {"pool_stats", context_pool_stats, METH_NOARGS,
-     "pool_stats($self, /)\n--\n\nReturn what the pool of released memory keeps, as a dict."},
-    {"kernel_stats", context_kernel_stats, METH_NOARGS,
-     "kernel_stats($self, /)\n--\n\nReturn what the context keeps of kernels, as a dict."},
+    {"_stats", context_stats, METH_NOARGS, NULL},
     {"_devices", context_devices, METH_NOARGS, NULL},
     {"_quarantined", context_quarantined, METH_NOARGS, NULL},
     {"_quarantine_release", context_quarantine_release, METH_VARARGS, NULL},

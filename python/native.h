@@ -148,6 +148,8 @@ struct bhi_py_context {
 };
 /* Returns false with an exception set if the context is closed or belongs to the parent process. */
 bool bhi_py_context_check(struct bhi_py_context *context);
+/* What Context._stats returns. */
+PyObject *bhi_py_stats(bh_context *context);
 /* Returns whether this process is a forked child of the one that made the context. */
 bool bhi_py_context_forked(const struct bhi_py_context *context);
 

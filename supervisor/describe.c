@@ -7,6 +7,7 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/reactor/lessons.h"
+#include "supervisor/stats.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
@@ -24,14 +25,6 @@
 
 static struct bhi_submission *first_of(const struct bhi_list *list) {
     return bhi_list_empty(list) ? NULL : BHI_CONTAINER(list->next, struct bhi_submission, link);
-}
-
-static size_t length_of(const struct bhi_list *list) {
-    size_t count = 0;
-    for (const struct bhi_list *node = list->next; node != list; node = node->next) {
-        count++;
-    }
-    return count;
 }
 
 /* Returns the first event that keeps the submission in the queue, or NULL. */
@@ -82,8 +75,8 @@ static void say_left(struct out *out, const char *what, const char *none, uint64
     }
 }
 
-static void say_count(struct out *out, size_t count, const char *what) {
-    say(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
+static void say_count(struct out *out, uint64_t count, const char *what) {
+    say(out, ", %llu %s%s", (unsigned long long)count, what, count == 1 ? "" : "s");
 }
 
 static const char *stream_state_name(enum bhi_stream_state state) {
@@ -242,8 +235,8 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
             say_left(out, ", the next is started ", "", core->restart.not_before_ns, now_ns);
         }
     }
-    say(out, "; %zu in flight, %zu queued", worker ? length_of(&worker->core.inflight) : 0,
-        length_of(&core->queue));
+    say(out, "; %llu in flight, %llu queued", (unsigned long long)core->in_flight,
+        (unsigned long long)core->queued);
     describe_oldest(out, stream, now_ns);
     if (core->trouble.status != BH_OK) {
         say(out, "; trouble: %s", core->trouble.message);
@@ -259,9 +252,18 @@ static void describe_all(struct out *out, bh_context *context) {
     uint64_t now_ns = bhi_now_ns();
     say(out, "context: %s, newest id %llu", context->closed ? "being destroyed" : "open",
         (unsigned long long)context->next_id);
-    say_count(out, length_of(&context->streams), "stream");
-    say_count(out, length_of(&context->workers), "worker");
-    say_count(out, length_of(&context->zygotes), "zygote");
+    uint64_t processes[BH_PROCESS_KINDS] = {0}, workers = 0;
+    bh_stats stats;
+    bhi_stats_of_context(context, &stats);
+    for (size_t kind = 0; kind < BH_PROCESS_KINDS; kind++) {
+        for (size_t state = 0; state < BH_PROCESS_STATES; state++) {
+            processes[kind] += stats.processes[kind][state];
+        }
+        workers += kind == BH_PROCESS_ZYGOTE ? 0 : processes[kind];
+    }
+    say_count(out, stats.streams, "stream");
+    say_count(out, workers, "worker");
+    say_count(out, processes[BH_PROCESS_ZYGOTE], "zygote");
     say(out, "\n");
     BHI_LIST_EACH(node, &context->streams)
     describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);

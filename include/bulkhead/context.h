@@ -138,21 +138,6 @@ BH_API BH_MUST_USE bh_status bh_context_reset(bh_context *context, bh_detail *de
  * at the context by then, the text says so. */
 BH_API size_t bh_context_describe(bh_context *context, char *text, size_t size);
 
-/* What the context's memory pools keep, and what they have done so far. Except where a field says
- * so, this is about memory of the host. */
-typedef struct bh_pool_stats {
-    size_t struct_size;     /* sizeof(bh_pool_stats) */
-    uint64_t bytes;         /* kept now, of released buffers */
-    uint64_t blocks;        /* kept now */
-    uint64_t hits;          /* buffers that were made of kept memory */
-    uint64_t misses;        /* buffers of a size that the pool serves, but had no memory for */
-    uint64_t evictions;     /* blocks given back to the machine: over pool_limit, or by a trim */
-    uint64_t zeroed_bytes;  /* overwritten with zeros for reuse */
-    uint64_t device_bytes;  /* kept now in the memory of GPUs, of released buffers there */
-    uint64_t device_blocks; /* kept now there */
-    uint64_t device_hits;   /* buffers that were made of kept memory there */
-} bh_pool_stats;
-
 /* Gives memory that the pools keep back to the machine, least recently used first, until the pool
  * of host memory and that of device memory keep at most |bytes| each. Host memory is kept of
  * released buffers, and of bh_buffer_write and bh_buffer_read on device memory: up to 8 MiB for
@@ -163,26 +148,6 @@ typedef struct bh_pool_stats {
  * BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_context_trim(bh_context *context, uint64_t bytes,
                                              bh_detail *detail);
-/* Fills in what the pools keep. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
-BH_API BH_MUST_USE bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
-                                                   bh_detail *detail);
-
-/* What the context keeps of kernels, and what it has done so far. */
-typedef struct bh_kernel_stats {
-    size_t struct_size;  /* sizeof(bh_kernel_stats) */
-    uint64_t kernels;    /* distinct kernels now; several handles of one kernel count once */
-    uint64_t bytes;      /* of SPIR-V in them */
-    uint64_t shared;     /* kernel creations that found an equal kernel */
-    uint64_t introduced; /* times that a kernel was sent to a worker, which compiles it once;
-                            without those that |told| counts */
-    uint64_t evicted;    /* times that a worker dropped a kernel to make room (kernel_limit) */
-    uint64_t told;       /* times that a kernel was sent to a spare, before a launch needed it */
-} bh_kernel_stats;
-
-/* Fills in what the context keeps of kernels. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is
- * zero. */
-BH_API BH_MUST_USE bh_status bh_context_kernel_stats(bh_context *context,
-                                                     bh_kernel_stats *out_stats, bh_detail *detail);
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,9 @@ _MEMORY = {"host": 0, "device": 1, "auto": 2}
 _ISOLATION = {"stream": 0, "kernel": 1, "submission": 2}
 _RAW, _NPY, _SAFETENSORS = 1, 2, 3
 _PROCESSORS = 1024  # as in bh_stream_create
+# As bh_process_kind and bh_process_state; each has places for kinds to come.
+_PROCESS_STATES = ("starting", "ready", "ending", "ended")
+_PROCESS_KINDS = ("zygote", "worker", "spare", "loader", "compiler", "sentinel")
 _TEMPLATES = 64  # expressions that a context keeps; each keeps its own compiled variants
 
 
@@ -48,6 +51,10 @@ class Tensor:
     nbytes: int
     type: str
     """The type as the file writes it."""
+
+
+def _by_status(counts: tuple[int, ...]) -> dict[str, int]:
+    return {Status(code).name: count for code, count in enumerate(counts) if count}
 
 
 @dataclass(frozen=True)
@@ -491,6 +498,34 @@ class Context(_native.Context, Scoped):
         """List the Vulkan devices of this machine, as dicts. Starts and ends workers."""
         found: list[dict[str, Any]] = self._devices()
         return found
+
+    def stats(self) -> dict[str, Any]:
+        """Return what the context has and has done, for graphs and alerts, as nested dicts.
+
+        The names are those of bulkhead/stats.h. `processes[kind][state]` counts processes. What is
+        counted by status has a key, such as "DEADLINE", for each status that there was. `total` is
+        the work of the context, `tenants[name]` that of a tenant, whose `streams` is a list of the
+        work of each. `wait` and `run` have the sum of all times in seconds and the counts of the
+        buckets: of what took at most 1024 ns, at most twice that, and so on.
+        """
+        (stats, processes, deaths), rows = self._stats()
+        each = iter(processes)
+        stats["processes"] = {k: {s: next(each) for s in _PROCESS_STATES} for k in _PROCESS_KINDS}
+        stats["deaths"] = _by_status(deaths)
+        tenants: dict[str, Any] = {}
+        stats["tenants"] = tenants
+        for row in rows:
+            scope, tenant = row.pop("scope"), row["tenant"]
+            row["ended"] = _by_status(row["ended"])
+            if scope == 2:
+                tenants[tenant]["streams"].append(row)
+                continue
+            del row["number"], row["stream"], row["tenant"]
+            if scope == 1:
+                tenants[tenant] = row | {"streams": []}
+            else:
+                stats["total"] = row
+        return stats
 
     def quarantined(self) -> list[Quarantined]:
         """List the kernels that are refused now, of all tenants."""

@@ -156,6 +156,7 @@ static bh_status get_fresh(struct bh_buffer *buffer, const struct bhi_buffer_ord
         }
     } else {
         buffer->id = bhi_context_new_id(context);
+        context->pool->stats.used += buffer->mapped;
     }
     bhi_context_unlock(context);
     if (size_class < BHI_POOL_CLASSES && !buffer->block) {
@@ -362,6 +363,7 @@ static void leave(struct bh_buffer *buffer) {
     }
     if (remains) {
         forget(buffer);
+        buffer->context->pool->stats.used -= buffer->mapped;
         *remains = (struct remains){.doomed.free = free_remains,
                                     .fd = buffer->fd,
                                     .pointer = buffer->pointer,
@@ -390,6 +392,8 @@ void bhi_buffer_unref_locked(struct bh_buffer *buffer) {
     buffer->place = NULL;
     if (!buffer->pooled && !bhi_buffer_remote(buffer)) {
         forget(buffer);
+        const bool own = buffer->pointer && !buffer->wrapped;
+        buffer->context->pool->stats.used -= own ? buffer->mapped : 0;
     }
     give_back(buffer);
     drop_device(buffer);

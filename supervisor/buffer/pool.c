@@ -3,7 +3,6 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/memfd.h"
-#include "supervisor/context/layout.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"
@@ -103,6 +102,7 @@ static struct bhi_block *new_block(struct bhi_pool *pool, int fd, uint64_t bytes
         bhi_list_init(&block->shelf);
         bhi_list_init(&block->exposures);
         pool->stats.misses++;
+        pool->stats.used += bytes;
     }
     return block;
 }
@@ -241,15 +241,20 @@ void bhi_pool_renew(struct bhi_block *block, const struct bhi_worker *maker) {
 
 /* -- in and out ------------------------------------------------------------------------------- */
 
-void bhi_pool_discard(struct bhi_block *block) {
+static void discard(struct bhi_block *block) {
     take_from(block, NULL);
     bhi_context_doom(block->pool->context, &block->doomed);
+}
+
+void bhi_pool_discard(struct bhi_block *block) {
+    block->pool->stats.used -= block->bytes;
+    discard(block);
 }
 
 static void evict(struct bhi_block *block) {
     unshelve(block);
     block->pool->stats.evictions++;
-    bhi_pool_discard(block);
+    discard(block);
 }
 
 /* Blocks that workers were given cannot be reused for buffers without a stream while these workers
@@ -287,6 +292,7 @@ static struct bhi_block *take_from_shelf(const struct bhi_list *shelf,
         if (fits(block, need)) {
             unshelve(block);
             block->pool->stats.hits++;
+            block->pool->stats.used += block->bytes;
             return block;
         }
     }
@@ -353,6 +359,7 @@ void bhi_pool_give(struct bhi_block *block) {
         bhi_pool_discard(block);
         return;
     }
+    pool->stats.used -= block->bytes;
     if (block->spoilt) {
         /* A worker may have failed to map or import the block: then it must be introduced again. */
         block->spoilt = false;
@@ -386,33 +393,4 @@ void bhi_pool_worker_died(struct bhi_worker *worker) {
             shelve(block);
         }
     }
-}
-
-/* -- the public side --------------------------------------------------------------------------- */
-
-BH_API bh_status bh_context_pool_stats(bh_context *context, bh_pool_stats *out_stats,
-                                       bh_detail *detail) {
-    static const char call[] = "bh_context_pool_stats";
-    if (!out_stats) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_stats");
-    }
-    bh_status status =
-        bhi_layout_check(BHI_OURS(bh_pool_stats), out_stats, call, "out_stats", detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    bhi_layout_give(out_stats, &stats, sizeof stats);
-    status = bhi_context_check(context, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    bhi_context_lock(context);
-    stats = context->pool->stats;
-    stats.device_bytes = context->device_pool->stats.bytes;
-    stats.device_blocks = context->device_pool->stats.blocks;
-    stats.device_hits = context->device_pool->stats.hits;
-    bhi_layout_give(out_stats, &stats, sizeof stats);
-    bhi_context_unlock(context);
-    return BH_OK;
 }

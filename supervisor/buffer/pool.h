@@ -63,13 +63,20 @@ struct bhi_exposure {
     bool writes; /* it can write the block */
 };
 
+/* What a pool keeps, and has done (bh_stats). */
+struct bhi_pool_stats {
+    uint64_t used; /* bytes IN USE; in the host also of buffers that the pool does not keep */
+    uint64_t bytes, blocks; /* FREE */
+    uint64_t hits, misses, evictions, zeroed_bytes;
+};
+
 struct bhi_pool {
     bh_context *context;
-    uint64_t limit;       /* bytes of FREE blocks; set once, before others see it */
-    uint32_t most;        /* blocks: each has a descriptor of this process */
-    bool closed;          /* lock */
-    bh_pool_stats stats;  /* lock; of this pool alone: its device fields are 0 */
-    struct bhi_list ages; /* lock: bhi_block.age, FREE, the oldest first */
+    uint64_t limit;              /* bytes of FREE blocks; set once, before others see it */
+    uint32_t most;               /* blocks: each has a descriptor of this process */
+    bool closed;                 /* lock */
+    struct bhi_pool_stats stats; /* lock */
+    struct bhi_list ages;        /* lock: bhi_block.age, FREE, the oldest first */
     struct bhi_list shelves[BHI_POOL_CLASSES]; /* lock: FREE, without exposures */
 };
 

@@ -201,7 +201,8 @@ bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops) {
     bhi_list_init(&context->replicas);
     bhi_list_init(&context->workers);
     bhi_list_init(&context->zygotes);
-    bhi_list_init(&context->tenants);
+    bhi_list_init(&context->tenants.busy);
+    bhi_list_init(&context->tenants.idle);
     bhi_list_init(&context->places);
     bhi_list_init(&context->doomed);
     bhi_list_init(&context->lines);

@@ -8,8 +8,10 @@
 #define BHI_SUPERVISOR_CONTEXT_CONTEXT_H
 
 #include "base/list.h"
+#include "base/map.h"
 #include "core/core.h"
 #include "core/handle.h"
+#include "core/stats.h"
 #include "supervisor/context/poller.h"
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
@@ -46,6 +48,24 @@ struct bhi_context_settings {
 
 #define BHI_TENANT 64u /* bytes of its name, NUL included */
 
+/* supervisor/stream/tenant.h */
+struct bhi_tenants {
+    struct bhi_map names; /* bhi_tenant.chain */
+    struct bhi_list busy; /* bhi_tenant.link: they have streams */
+    struct bhi_list idle; /* the same; those that have had none for the longest time first */
+    uint32_t idle_count;
+};
+
+/* What bh_context_stats reports that is not counted elsewhere. */
+struct bhi_counts {
+    uint64_t workers; /* that were started */
+    uint64_t deaths[BH_STATUSES];
+    uint64_t zygotes_lost;
+    uint64_t load_bytes;      /* of loads that have not ended */
+    struct bhi_stats loaders; /* those that are gone */
+    struct bhi_stats tenants; /* those that were forgotten */
+};
+
 struct bh_context {
     struct bhi_handle handle;          /* dead once it is destroyed */
     _Atomic uint32_t refs;             /* the owner's and one for each object */
@@ -63,7 +83,8 @@ struct bh_context {
     struct bhi_list streams;                     /* bh_stream.link */
     struct bhi_list workers;                     /* bhi_worker.link: not yet reaped */
     struct bhi_list zygotes;                     /* bhi_zygote.link */
-    struct bhi_list tenants;                     /* that are charged (supervisor/stream/tenant.h) */
+    struct bhi_tenants tenants;
+    struct bhi_counts counts;
     struct bhi_list places;  /* of the default driver (supervisor/stream/placement.h) */
     struct bhi_list doomed;  /* bhi_doomed.link: freed by bhi_context_settle_unlock */
     struct bhi_list loaders; /* bh_stream.loader: referenced; also in |streams| (loaders.h) */

@@ -2,6 +2,7 @@
 #include "base/detail.h"
 
 #include <bulkhead/judge.h>
+#include <bulkhead/stats.h>
 #include <string.h>
 
 /* How much larger than the library's struct a caller's may be. More is a mistake, not a newer

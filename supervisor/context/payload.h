@@ -21,6 +21,7 @@ struct bhi_payload {
     bool remote;                     /* it uses device memory that only workers reach */
     bool borrows;                    /* it uses device memory that was made for another stream */
     struct bhi_file *file;           /* referenced; NULL: it is not about a file */
+    uint64_t load_bytes;             /* that it reads of the file, besides the header */
     struct bhi_named_source *source; /* owned; NULL: it is no compile of a source */
     struct bhi_lane_record *record;
     size_t record_capacity;

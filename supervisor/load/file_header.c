@@ -35,6 +35,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
         .command = command,
         .size = size,
         .file = file,
+        .load_bytes = header ? 0 : ((const struct bhi_cmd_load *)command)->bytes,
         .fills = buffer,
         .after = after,
         .deadline_ns = deadline_ns,

@@ -142,8 +142,7 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         if (!wants(stream)) {
             continue;
         }
-        uint64_t not_before_ns =
-            stream->kind == BHI_WORKER_DEVICE ? bhi_tenant_not_before(context, stream->tenant) : 0;
+        uint64_t not_before_ns = bhi_tenant_not_before(stream->owner);
         if (not_before_ns < stream->core.restart.not_before_ns) {
             not_before_ns = stream->core.restart.not_before_ns;
         }

@@ -255,17 +255,16 @@ static uint64_t late_end(const struct bhi_worker *worker) {
  * become UNAVAILABLE. A stream that has a worker keeps it, and its submissions are refused. */
 static void charge_tenant(struct bh_stream *stream, uint64_t took_ns) {
     bh_context *context = stream->context;
-    bhi_tenant_lost_late(context, stream->tenant, stream->core.name, took_ns);
+    bhi_tenant_lost_late(stream->owner, stream->core.name, took_ns);
     uint64_t until_ns;
-    const bh_detail *trouble = bhi_tenant_trouble(context, stream->tenant, &until_ns);
+    const bh_detail *trouble = bhi_tenant_trouble(stream->owner, &until_ns);
     if (!trouble) {
         return;
     }
     bhi_streams_hold(context);
-    BHI_LIST_EACH(node, &context->streams) {
-        struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, link);
-        if (other->kind == BHI_WORKER_DEVICE && strcmp(other->tenant, stream->tenant) == 0 &&
-            other->core.state == BHI_STREAM_WANTING && !other->core.worker) {
+    BHI_LIST_EACH(node, &stream->owner->streams) {
+        struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, of_owner);
+        if (other->core.state == BHI_STREAM_WANTING && !other->core.worker) {
             bhi_stream_unavailable(&other->core, trouble, true);
             other->core.heals_at_ns = until_ns;
         }
@@ -320,6 +319,8 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         death.excused = true;
     }
     bhi_list_remove(&worker->link);
+    const bh_status why = was_running ? death.outcome.status : death.why.status;
+    worker->context->counts.deaths[core->life.kill == BHI_KILL_RETIRED ? BH_OK : why]++;
     bhi_worker_makes_lost(worker);
     bhi_pool_worker_died(worker);
     if (stream) {
@@ -330,7 +331,7 @@ void bhi_worker_died(struct bhi_worker *worker, struct bhi_obituary *obituary) {
         bhi_placement_leave(stream);
     }
     const uint64_t late_ns = late_end(worker);
-    if (stream && late_ns && !death.closing) {
+    if (stream && stream->owner && late_ns && !death.closing) {
         charge_tenant(stream, late_ns);
     }
     write_obituary(worker, left_by ? left_by : stream, &death, blamed, obituary);
@@ -588,6 +589,7 @@ void bhi_burial_zygotes(bh_context *context) {
         bhi_zygote_bury(zygote);
         bhi_context_lock(context);
         bhi_list_remove(&zygote->link);
+        context->counts.zygotes_lost++;
         bhi_context_unlock(context);
         bhi_zygote_release(zygote);
     }

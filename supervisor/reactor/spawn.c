@@ -150,6 +150,7 @@ struct bhi_worker *bhi_worker_spawn(bh_context *context, struct bhi_zygote *zygo
     }
     bhi_context_lock(context);
     bhi_list_append(&context->workers, &worker->link);
+    context->counts.workers++;
     bhi_context_unlock(context);
     return worker;
 }

@@ -14,7 +14,7 @@ BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     bh_context *context = stream->context;
     bhi_context_lock(context);
     (void)bhi_stream_reset(&stream->core);
-    bhi_tenant_forgive(context, stream->tenant);
+    bhi_tenant_forgive(context, stream->owner);
     bhi_context_pump_unlock(context);
     return BH_OK;
 }

@@ -7,6 +7,7 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
+#include "supervisor/stream/tenant.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -82,6 +83,15 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
              options->device && stream->placed ? options->device : "");
     snprintf(stream->tenant, sizeof stream->tenant, "%s", options->tenant ? options->tenant : "");
     bhi_context_lock(context);
+    if (kind == BHI_WORKER_DEVICE) {
+        stream->owner = bhi_tenant_join(context, stream->tenant, &stream->of_owner);
+    }
+    if (kind == BHI_WORKER_DEVICE && !stream->owner) {
+        bhi_context_unlock(context);
+        bhi_freelist_give(&freelist, stream);
+        bhi_context_unref(context);
+        return BHI_FAIL(detail, call, BH_REASON_MEMORY);
+    }
     bhi_stream_init(&stream->core, &context->core, context->settings.restart_budget,
                     context->settings.restart_window_ns);
     stream->core.strict = options->strict;
@@ -91,7 +101,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
     stream->core.compile_deadline_ns =
         kind == BHI_WORKER_DEVICE ? options->compile_deadline_ns : BH_FOREVER;
     stream->core.grace_ns = options->grace_ns;
-    context->stream_serial += kind == BHI_WORKER_DEVICE;
+    stream->number = kind == BHI_WORKER_DEVICE ? ++context->stream_serial : 0;
     if (options->name) {
         bhi_text_line(stream->core.name, sizeof stream->core.name, options->name,
                       strlen(options->name));
@@ -317,6 +327,11 @@ void bhi_stream_unref_locked(struct bh_stream *stream) {
         bhi_worker_release(worker);
     }
     bhi_list_remove(&stream->link);
+    if (stream->owner) {
+        bhi_tenant_leave(context, stream->owner, &stream->of_owner, &stream->core.stats);
+    } else if (stream->kind == BHI_WORKER_LOADER) {
+        bhi_stats_add(&context->counts.loaders, &stream->core.stats);
+    }
     context->spares_due = true;
     free(stream->seen_devices);
     bhi_freelist_give(&freelist, stream);

@@ -9,6 +9,7 @@
 
 #define BHI_ANY_DEVICE "any" /* of bh_stream_options.device */
 
+struct bhi_tenant;
 struct bhi_worker;
 
 /* The device of the stream's workers, once one has reported it. */
@@ -28,6 +29,7 @@ struct bh_stream {
     bh_context *context;         /* referenced */
     char device[48];             /* its selector; lock, if it may run on any */
     char tenant[BHI_TENANT];
+    uint32_t number; /* of the caller's streams, from 1; 0: it is the library's own */
     uint64_t deadline_ns;
     uint64_t memory_limit;
     uint32_t processor;          /* of its workers, plus 1; 0: all */
@@ -37,6 +39,8 @@ struct bh_stream {
 
     /* lock: */
     struct bhi_list link;                /* context->streams */
+    struct bhi_tenant *owner;            /* NULL: it is the library's own */
+    struct bhi_list of_owner;            /* owner->streams */
     struct bhi_list loader;              /* context->loaders, of a loader */
     bool headers_only;                   /* of a loader: no data is read there */
     struct bhi_msg_device *seen_devices; /* of a worker that could not start, for NO_DEVICE */

@@ -211,10 +211,7 @@ static bool is_elsewhere(const struct bhi_submission *submission, struct bhi_out
 /* Refuses a submission if the late ends of its tenant's workers are over the budget (tenant.h). */
 static bool is_charged(const struct bhi_submission *submission, struct bhi_outcome *out) {
     const struct bh_stream *stream = bhi_stream_of(submission->stream);
-    const bh_detail *trouble =
-        bhi_list_empty(&stream->context->tenants) || stream->kind != BHI_WORKER_DEVICE
-            ? NULL
-            : bhi_tenant_trouble(stream->context, stream->tenant, NULL);
+    const bh_detail *trouble = bhi_tenant_trouble(stream->owner, NULL);
     if (trouble) {
         *out = bhi_outcome_unstarted(trouble, bhi_now_ns());
     }
@@ -233,6 +230,7 @@ static void free_submission(struct bhi_submission *submission) {
         bhi_kernel_unref_locked(payload->kernels[i]);
     }
     free(payload->kernels);
+    bhi_stream_of(submission->stream)->context->counts.load_bytes -= payload->load_bytes;
     bhi_file_unref_locked(payload->file);
     free(payload->source);
     free(payload->record);

@@ -46,6 +46,8 @@ bh_status bhi_internal_submit(struct bh_stream *stream,
         *payload->source = *internal->source;
     }
     bh_status status = bhi_payload_enter(payload, internal->call, detail);
+    payload->load_bytes = internal->load_bytes;
+    stream->context->counts.load_bytes += internal->load_bytes;
     if (status == BH_OK &&
         ((internal->source && !payload->source) ||
          (internal->reads && !bhi_encode_use(payload, internal->reads, true, false, false)) ||

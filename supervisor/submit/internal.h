@@ -15,6 +15,7 @@ struct bhi_internal_submission {
     const void *command;
     size_t size;
     struct bhi_file *file;                 /* that it is about; NULL: none */
+    uint64_t load_bytes;                   /* that it reads of it, besides the header */
     const struct bhi_named_source *source; /* that it compiles, copied; NULL: none */
     struct bh_buffer *reads;               /* NULL: none */
     struct bh_buffer *fills;               /* whole */

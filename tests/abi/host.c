@@ -3,6 +3,7 @@
  * and runs against a library that is older, as old, or newer (CMakeLists.txt). What the library
  * writes it writes within the struct. Usage: host saxpy.spv */
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/stats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,17 +186,18 @@ static void submit(struct scene *s) {
 }
 
 static void look(struct scene *s) {
-    GUARDED(bh_pool_stats it, pool);
-    pool.it.struct_size = sizeof pool.it;
-    OK(bh_context_pool_stats(s->context, &pool.it, &why));
-    EMPTY(pool.it);
-    KEPT(pool);
-    GUARDED(bh_kernel_stats it, kernels);
-    kernels.it.struct_size = sizeof kernels.it;
-    OK(bh_context_kernel_stats(s->context, &kernels.it, &why));
-    EXPECT(kernels.it.kernels == 1 && kernels.it.introduced == 1);
-    EMPTY(kernels.it);
-    KEPT(kernels);
+    size_t scopes = 0;
+    GUARDED(bh_stats it, stats);
+    GUARDED(bh_work_stats it[3], work);
+    stats.it.struct_size = sizeof stats.it;
+    work.it[0].struct_size = sizeof work.it[0];
+    OK(bh_context_stats(s->context, &stats.it, work.it, 3, &scopes, &why));
+    EXPECT(stats.it.kernels == 1 && stats.it.kernels_introduced == 1);
+    EXPECT(scopes == 3 && work.it[2].scope == BH_WORK_STREAM && work.it[2].run.sum_ns > 0);
+    EMPTY(stats.it);
+    EMPTY(work.it[2]);
+    KEPT(stats);
+    KEPT(work);
     GUARDED(bh_kernel_info it, info);
     info.it.struct_size = sizeof info.it;
     OK(bh_kernel_reflect(s->kernel, s->stream, BH_FOREVER, &info.it, &why));

@@ -6,6 +6,7 @@
 #include "supervisor/context/layout.h"
 
 #include <bulkhead/judge.h>
+#include <bulkhead/stats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static void no_struct_is_all_defaults(void) {
 
 /* Elements of a caller's size: cut, or followed by zeros, each with that size. */
 static void what_is_given_is_cut_or_followed_by_zeros(void) {
-    const bh_pool_stats ours = {.bytes = 1, .zeroed_bytes = 2, .abi_probe = 3};
+    const bh_stats ours = {.pool_bytes = 1, .kernels_told = 2, .abi_probe = 3};
     const size_t sizes[] = {sizeof ours - 8, sizeof ours, sizeof ours + 8};
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
         uint8_t room[2 * sizeof ours + 32];
@@ -102,7 +103,7 @@ static void what_is_given_is_cut_or_followed_by_zeros(void) {
         memset(room, 0xA5, sizeof room);
         memcpy(room, &size, sizeof size);
         size_t stride = 0;
-        BHT_EQ(bhi_layout_stride(BHI_OURS(bh_pool_stats), room, 2, "bh_call", "out", &stride, &why),
+        BHT_EQ(bhi_layout_stride(BHI_OURS(bh_stats), room, 2, "bh_call", "out", &stride, &why),
                BH_OK);
         BHT_EQ(stride, size);
         bhi_layout_give(room, &ours, sizeof ours);
@@ -118,8 +119,7 @@ static void what_is_given_is_cut_or_followed_by_zeros(void) {
         BHT_EQ(room[2 * size], 0xA5);
     }
     size_t stride = 1;
-    BHT_EQ(bhi_layout_stride(BHI_OURS(bh_pool_stats), NULL, 0, "bh_call", "out", &stride, &why),
-           BH_OK);
+    BHT_EQ(bhi_layout_stride(BHI_OURS(bh_stats), NULL, 0, "bh_call", "out", &stride, &why), BH_OK);
     BHT_EQ(stride, 0);
 }
 

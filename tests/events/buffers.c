@@ -25,12 +25,6 @@ static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
     return buffer;
 }
 
-static bh_pool_stats pool(struct stage *s) {
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
-    return stats;
-}
-
 static void expect_all(bh_buffer *buffer, float value, const char *otherwise) {
     float floats[STAGE_FLOATS];
     BHT_EQ(bh_buffer_read(buffer, 0, floats, sizeof floats, FX_SECONDS, NULL), BH_OK);
@@ -132,12 +126,12 @@ static void case_23_trimming_spares_what_is_in_flight(void) {
     bh_buffer_release(idle);
     bh_buffer_release(in);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    bh_pool_stats stats = pool(&s);
-    BHT_EQ(stats.bytes, 0);
+    bh_stats stats = fx_stats(s.context);
+    BHT_EQ(stats.pool_bytes, 0);
     open_gate(&s);
     ev_ready(event);
     expect_all(s.y, 9, "its input was trimmed in flight");
-    BHT_EQ(stats.evictions, 1); /* the one that nobody used */
+    BHT_EQ(stats.pool_evictions, 1); /* the one that nobody used */
     bh_event_release(event);
     ev_well(&s);
     stage_close(&s);
@@ -220,15 +214,15 @@ static void case_25_temporaries_go_at_their_own_end(void) {
     bh_event *first = fx_gate(s.a, s.hang, temporary);
     fx_await_gate(temporary);
     bh_buffer_release(temporary);
-    if (pool(&s).blocks) {
+    if (fx_stats(s.context).pool_blocks) {
         BHT_FAIL("it was released before its submission had ended");
     }
     bh_event *second = fx_gate(s.a, s.hang, s.gate); /* the stream is not going to be idle */
-    BHT_EQ(pool(&s).blocks, 0);
+    BHT_EQ(fx_stats(s.context).pool_blocks, 0);
     fx_open(word);
     ev_ready(first);
     fx_await_gate(s.gate);
-    WAIT_UNTIL(pool(&s).blocks == 1, 20000);
+    WAIT_UNTIL(fx_stats(s.context).pool_blocks == 1, 20000);
     BHT_EQ(bh_event_query(second), BH_EVENT_PENDING);
     /* And it can be had at once. */
     bh_buffer *next = buffer_for(&s, s.a, 1);
@@ -285,20 +279,20 @@ static void case_26_what_runs_is_registered(void) {
 
 /* The temporary came back once: there is one block, and it is issued once. */
 static void expect_one_block(struct stage *s) {
-    WAIT_UNTIL(pool(s).blocks == 1, 20000);
-    BHT_EQ(pool(s).bytes, sysconf(_SC_PAGESIZE));
+    WAIT_UNTIL(fx_stats(s->context).pool_blocks == 1, 20000);
+    BHT_EQ(fx_stats(s->context).pool_bytes, sysconf(_SC_PAGESIZE));
     bh_buffer *first = buffer_for(s, s->a, 1), *second = buffer_for(s, s->a, 2);
-    BHT_EQ(pool(s).blocks, 0);
+    BHT_EQ(fx_stats(s->context).pool_blocks, 0);
     expect_all(first, 1, "two buffers share their memory");
     bh_buffer_release(first);
     bh_buffer_release(second);
-    BHT_EQ(pool(s).blocks, 2);
+    BHT_EQ(fx_stats(s->context).pool_blocks, 2);
     BHT_EQ(bh_context_trim(s->context, 0, NULL), BH_OK);
-    BHT_EQ(pool(s).blocks, 0);
+    BHT_EQ(fx_stats(s->context).pool_blocks, 0);
 }
 
 static void expect_none(struct stage *s) {
-    if (pool(s).blocks) {
+    if (fx_stats(s->context).pool_blocks) {
         BHT_FAIL("it was released before its submission had ended");
     }
 }
@@ -370,7 +364,7 @@ static void case_27_a_refused_submission_releases_once(void) {
         .struct_size = sizeof info, .commands = commands, .command_count = 3};
     bh_event *event = NULL;
     BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_INVALID_ARGUMENT);
-    BHT_EQ(pool(&s).blocks, 0);
+    BHT_EQ(fx_stats(s.context).pool_blocks, 0);
     bh_buffer_release(temporary);
     expect_one_block(&s);
     open_gate(&s);

@@ -30,14 +30,11 @@ static void both_run(size_t bytes, bool one_hash) {
         BHT_TRUE(floats[i] == 2.0f * (float)i);
     }
     /* And what is the same is found among them. */
-    bh_kernel_stats before, after;
-    before.struct_size = sizeof before;
-    BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
+    const bh_stats before = fx_stats(s.context);
     bh_kernel *again = fx_kernel(s.context, "twice");
-    after.struct_size = sizeof after;
-    BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
+    const bh_stats after = fx_stats(s.context);
     BHT_EQ(after.kernels, before.kernels);
-    BHT_EQ(after.shared, before.shared + 1);
+    BHT_EQ(after.kernels_shared, before.kernels_shared + 1);
     bh_event_release(squared);
     bh_event_release(doubled);
     bh_kernel_release(again);
@@ -65,18 +62,15 @@ static void create_meanwhile(void *body) {
 static void case_34_created_meanwhile(void) {
     struct stage s;
     stage_open_with(&s, NULL, FX_SECONDS);
-    bh_kernel_stats before, after;
-    before.struct_size = sizeof before;
-    BHT_EQ(bh_context_kernel_stats(s.context, &before, NULL), BH_OK);
+    const bh_stats before = fx_stats(s.context);
     meanwhile = &s;
     bht_at_step("kernel_kept", 1, create_meanwhile);
     bh_kernel *second = fx_kernel(s.context, "twice");
     bht_at_step("kernel_kept", 1, NULL);
     BHT_TRUE(first && first != second);
-    after.struct_size = sizeof after;
-    BHT_EQ(bh_context_kernel_stats(s.context, &after, NULL), BH_OK);
+    const bh_stats after = fx_stats(s.context);
     BHT_EQ(after.kernels, before.kernels + 1);
-    BHT_EQ(after.shared, before.shared + 1);
+    BHT_EQ(after.kernels_shared, before.kernels_shared + 1);
     bh_kernel_release(first);
     bh_kernel_release(second);
     ev_well(&s);

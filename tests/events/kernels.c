@@ -44,12 +44,6 @@ static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in
             .kernel = kernel, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
 }
 
-static bh_kernel_stats stats_of(bh_context *context) {
-    bh_kernel_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_kernel_stats(context, &stats, NULL), BH_OK);
-    return stats;
-}
-
 static void finish(bh_event *event) {
     ev_ready(event);
     bh_event_release(event);
@@ -117,7 +111,7 @@ static void case_30_one_source_and_other_constants(void) {
     bh_kernel *trusted = fx_kernel_with(s.context, "variant", &options);
     bh_kernel *kernels[] = {plain, seven, nine, trusted, seven};
     static const uint32_t values[] = {1, 7, 9, 1, 7};
-    uint64_t before = stats_of(s.context).introduced;
+    uint64_t before = fx_stats(s.context).kernels_introduced;
     bh_buffer *words = fx_words(s.context, BHT_COUNT(kernels), 0);
     bh_event *events[BHT_COUNT(kernels)];
     for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
@@ -130,7 +124,7 @@ static void case_30_one_source_and_other_constants(void) {
     for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
         BHT_EQ(word[i], values[i]);
     }
-    BHT_EQ(stats_of(s.context).introduced, before + 4);
+    BHT_EQ(fx_stats(s.context).kernels_introduced, before + 4);
     bh_buffer_release(words);
     for (uint32_t i = 0; i < 4; i++) {
         bh_kernel_release(kernels[i]);
@@ -160,8 +154,8 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
         kernels[i] = variant(context, 100 + i, "variant");
         events[i] = launch_variant(stream, kernels[i], words, i);
     }
-    BHT_EQ(stats_of(context).introduced, IN_FLIGHT + 1);
-    BHT_EQ(stats_of(context).evicted, 0);
+    BHT_EQ(fx_stats(context).kernels_introduced, IN_FLIGHT + 1);
+    BHT_EQ(fx_stats(context).kernels_evicted, 0);
     fx_open(word);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         finish(events[i]);
@@ -173,7 +167,7 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
     /* Now that nothing is, the next use makes room. */
     finish(launch_variant(stream, kernels[IN_FLIGHT - 1], words, 0));
     BHT_EQ(fx_pointer(words)[0], 100 + IN_FLIGHT - 1);
-    BHT_EQ(stats_of(context).evicted, IN_FLIGHT + 1 - FEW);
+    BHT_EQ(fx_stats(context).kernels_evicted, IN_FLIGHT + 1 - FEW);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         bh_kernel_release(kernels[i]);
     }
@@ -216,10 +210,10 @@ static void case_32_many_variants(void) {
             resident = bht_resident_bytes(pid);
         }
     }
-    bh_kernel_stats stats = stats_of(context);
+    bh_stats stats = fx_stats(context);
     BHT_EQ(stats.kernels, count);
-    BHT_EQ(stats.introduced, count);
-    BHT_GE(stats.evicted, count - FEW - BATCH);
+    BHT_EQ(stats.kernels_introduced, count);
+    BHT_GE(stats.kernels_evicted, count - FEW - BATCH);
     /* All of them are there still, and cost no descriptor; their worker keeps a few. */
     BHT_LE(bht_count_descriptors(getpid()), descriptors + 4);
     /* A worker with lavapipe grows by a little over 1 KiB for each compile; had it kept the
@@ -230,12 +224,12 @@ static void case_32_many_variants(void) {
     /* The first one was forgotten long ago. */
     finish(launch_variant(stream, kernels[0], words, 1));
     BHT_EQ(fx_pointer(words)[1], 0);
-    BHT_EQ(stats_of(context).introduced, count + 1);
+    BHT_EQ(fx_stats(context).kernels_introduced, count + 1);
     BHT_EQ(bh_stream_worker_pid(stream), pid);
     for (uint32_t i = 0; i < count; i++) {
         bh_kernel_release(kernels[i]);
     }
-    BHT_EQ(stats_of(context).kernels, 0);
+    BHT_EQ(fx_stats(context).kernels, 0);
     free(kernels);
     bh_buffer_release(words);
     bh_stream_release(stream);
@@ -254,8 +248,8 @@ static void case_32_a_respawned_worker_is_told_again(void) {
     fx_pointer(words)[0] = 0;
     finish(launch_variant(stream, kernel, words, 0));
     BHT_EQ(fx_pointer(words)[0], 5);
-    BHT_EQ(stats_of(context).introduced, 2);
-    BHT_EQ(stats_of(context).kernels, 1);
+    BHT_EQ(fx_stats(context).kernels_introduced, 2);
+    BHT_EQ(fx_stats(context).kernels, 1);
     bh_kernel_release(kernel);
     bh_buffer_release(words);
     bh_stream_release(stream);
@@ -419,10 +413,10 @@ static void case_34_first_use_by_many_threads(void) {
     bh_buffer *words = fx_words(context, THREADS, 0);
     struct user users[THREADS];
     use_at_once(users, context, stream, words);
-    bh_kernel_stats stats = stats_of(context);
+    bh_stats stats = fx_stats(context);
     BHT_EQ(stats.kernels, 1);
-    BHT_EQ(stats.shared, THREADS - 1);
-    BHT_EQ(stats.introduced, 1);
+    BHT_EQ(stats.kernels_shared, THREADS - 1);
+    BHT_EQ(stats.kernels_introduced, 1);
     uint8_t one[32], other[32];
     bh_kernel_hash(users[0].kernel, one);
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -432,41 +426,35 @@ static void case_34_first_use_by_many_threads(void) {
     }
     /* It stays until the last of them is released, and is made anew after that. */
     for (uint32_t i = 0; i < THREADS; i++) {
-        BHT_EQ(stats_of(context).kernels, 1);
+        BHT_EQ(fx_stats(context).kernels, 1);
         bh_kernel_release(users[i].kernel);
     }
-    BHT_EQ(stats_of(context).kernels, 0);
+    BHT_EQ(fx_stats(context).kernels, 0);
     bh_kernel *again = variant(context, 77, "again");
     finish(launch_variant(stream, again, words, 0));
-    BHT_EQ(stats_of(context).introduced, 2);
+    BHT_EQ(fx_stats(context).kernels_introduced, 2);
     bh_kernel_release(again);
     bh_buffer_release(words);
     bh_stream_release(stream);
     bh_context_destroy(context);
 }
 
-static void statistics_are_checked_and_bytes_are_limited(void) {
+static void bytes_of_kernels_are_limited(void) {
+    /* Each of these is over the limit, and stays as long as it is in use. */
     bh_context_options options = fx_options();
-    bh_context *context = NULL;
-    bh_kernel_stats stats = {.struct_size = sizeof stats};
-    bh_detail detail;
-    BHT_EQ(bh_context_kernel_stats(NULL, &stats, &detail), BH_INVALID_ARGUMENT);
-    /* By bytes, too: each of these is over the limit, and stays as long as it is in use. */
-    options = fx_options();
     options.kernel_limit_bytes = 1;
-    context = fx_context_with(options, NULL);
-    BHT_EQ(bh_context_kernel_stats(context, NULL, &detail), BH_INVALID_ARGUMENT);
+    bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_kernel *one = variant(context, 1, "one"), *two = variant(context, 2, "two");
     bh_buffer *words = fx_words(context, 2, 0);
     for (uint32_t i = 0; i < 4; i++) {
         finish(launch_variant(stream, i % 2 ? two : one, words, i % 2));
-        BHT_EQ(stats_of(context).introduced, i + 1);
-        BHT_EQ(stats_of(context).evicted, i);
+        BHT_EQ(fx_stats(context).kernels_introduced, i + 1);
+        BHT_EQ(fx_stats(context).kernels_evicted, i);
     }
     BHT_EQ(fx_pointer(words)[0], 1);
     BHT_EQ(fx_pointer(words)[1], 2);
-    BHT_GT(stats_of(context).bytes, 2 * 20);
+    BHT_GT(fx_stats(context).kernel_bytes, 2 * 20);
     bh_kernel_release(one);
     bh_kernel_release(two);
     bh_buffer_release(words);
@@ -486,7 +474,7 @@ int main(int argc, char **argv) {
         BHT_TEST(case_33_a_refused_module_fails_its_own),
         BHT_TEST(case_34_first_use_by_many_threads),
         BHT_TEST(case_34_one_compile_serves_all),
-        BHT_TEST(statistics_are_checked_and_bytes_are_limited),
+        BHT_TEST(bytes_of_kernels_are_limited),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -90,9 +90,9 @@ static void pools_give_theirs_to_what_runs(void) {
     for (size_t i = 0; i < BHT_COUNT(free); i++) {
         bh_buffer_release(free[i]);
     }
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
-    BHT_GE(stats.blocks, BHT_COUNT(free));
+    bh_stats stats = {.struct_size = sizeof stats};
+    BHT_EQ(bh_context_stats(context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    BHT_GE(stats.pool_blocks, BHT_COUNT(free));
     int taken[256];
     const size_t count = take_all(taken, BHT_COUNT(taken));
     bh_event *event = fx_square(stream, square, x, y);
@@ -105,8 +105,8 @@ static void pools_give_theirs_to_what_runs(void) {
         BHT_FAIL("%s", verdict.message);
     }
     BHT_TRUE(((const float *)fx_mapped(y))[63] == 4.0f);
-    BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
-    BHT_EQ(stats.blocks, 0);
+    BHT_EQ(bh_context_stats(context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    BHT_EQ(stats.pool_blocks, 0);
     bh_event_release(event);
     bh_kernel_release(square);
     bh_buffer_release(x);

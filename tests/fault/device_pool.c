@@ -36,12 +36,6 @@ static void close_scene(struct scene *s) {
     BHT_EQ(bh_context_destroy(s->context), BH_OK);
 }
 
-static bh_pool_stats stats(const struct scene *s) {
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
-    return stats;
-}
-
 /* A buffer full of other things is gone. */
 static void leave(struct scene *s, bh_stream *stream, uint64_t size) {
     bh_buffer *buffer = device_buffer(s->context, stream, size, BH_MEMORY_AUTO);
@@ -54,9 +48,9 @@ static void leave(struct scene *s, bh_stream *stream, uint64_t size) {
 
 /* Did it get what was left behind? In any case it is zero. */
 static bool next_is_zero(struct scene *s, bh_stream *stream, uint64_t size) {
-    const uint64_t hits = stats(s).device_hits;
+    const uint64_t hits = fx_stats(s->context).device_pool_hits;
     bh_buffer *buffer = device_buffer(s->context, stream, size, BH_MEMORY_AUTO);
-    const bool got = stats(s).device_hits > hits;
+    const bool got = fx_stats(s->context).device_pool_hits > hits;
     void *zeros = calloc(1, size);
     BHT_TRUE(zeros);
     device_expect(buffer, zeros, size);
@@ -86,7 +80,7 @@ static void d3_it_is_cleared(void) {
         leave(&s, s.a, sizes[i]);
         BHT_TRUE(next_is_zero(&s, s.a, sizes[i]));
     }
-    BHT_EQ(stats(&s).device_blocks, BHT_COUNT(sizes));
+    BHT_EQ(fx_stats(s.context).device_pool_blocks, BHT_COUNT(sizes));
     leave(&s, s.a, sizes[6]);
     fx_replace_worker(s.context, s.a);
     BHT_TRUE(next_is_zero(&s, s.a, sizes[6]));
@@ -113,7 +107,7 @@ static void d3_it_dies_after_it_has_cleared_it(void) {
     leave(&s, s.a, 256); /* two submissions */
     bh_buffer *buffer = device_buffer(s.context, s.a, 256, BH_MEMORY_AUTO),
               *host = fx_words(s.context, 64, 9);
-    BHT_EQ(stats(&s).device_hits, 1);
+    BHT_EQ(fx_stats(s.context).device_pool_hits, 1);
     bh_event *event = device_copy(s.a, buffer, host);
     fx_expect(event, BH_WORKER_SIGNAL);
     bh_event_release(event);
@@ -176,14 +170,14 @@ static void b2_what_is_in_flight_is_not_kept(void) {
               *host = fx_words(s.context, 64, 9);
     bh_event *write = device_copy(s.a, host, buffer), *read = device_copy(s.a, buffer, host);
     bh_buffer_release(buffer);
-    BHT_EQ(stats(&s).device_blocks, 0);
+    BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     fx_open(word);
     fx_expect(gated, BH_OK);
     device_expect_ready(write);
     device_expect_ready(read);
     BHT_EQ(fx_pointer(host)[63], 9);
-    BHT_EQ(stats(&s).device_blocks, 1);
+    BHT_EQ(fx_stats(s.context).device_pool_blocks, 1);
     bh_event_release(gated);
     bh_buffer_release(host);
     bh_buffer_release(data);
@@ -216,12 +210,12 @@ static void d5_a_lost_device_keeps_nothing(void) {
     struct scene s = open_scene("1:lie_device:4=fail", 0);
     bh_buffer *host = fx_words(s.context, 64, 9);
     leave(&s, s.a, 64); /* two submissions */
-    BHT_EQ(stats(&s).device_blocks, 1);
+    BHT_EQ(fx_stats(s.context).device_pool_blocks, 1);
     bh_buffer *buffer = device_buffer(s.context, s.a, 256, BH_MEMORY_AUTO);
     device_expect_ready(device_copy(s.a, host, buffer));
     bh_event *event = device_copy(s.a, host, buffer);
     fx_expect(event, BH_DEVICE_LOST);
-    BHT_EQ(stats(&s).device_blocks, 0);
+    BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
     bh_event_release(event);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
@@ -235,10 +229,10 @@ static void d6_within_the_limit(void) {
     leave(&s, s.a, 128 * KIB);
     leave(&s, s.a, 64 * KIB);
     bh_buffer *buffer = device_buffer(s.context, s.a, 192 * KIB, BH_MEMORY_AUTO);
-    BHT_EQ(stats(&s).device_bytes, 64 * KIB);
+    BHT_EQ(fx_stats(s.context).device_pool_bytes, 64 * KIB);
     bh_buffer *other = device_buffer(s.context, s.a, 64 * KIB, BH_MEMORY_AUTO);
-    BHT_EQ(stats(&s).device_hits, 1);
-    BHT_EQ(stats(&s).device_bytes, 0);
+    BHT_EQ(fx_stats(s.context).device_pool_hits, 1);
+    BHT_EQ(fx_stats(s.context).device_pool_bytes, 0);
     bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = s.a;
     options.memory = BH_MEMORY_DEVICE;
@@ -272,7 +266,7 @@ static void d6_on_a_full_device(void) {
         bh_event *event = device_copy(s.a, host, buffer);
         fx_expect(event, rows[i].status);
         bh_event_release(event);
-        BHT_EQ(stats(&s).device_blocks, 0);
+        BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
         device_expect_ready(device_copy(s.a, host, buffer));
         device_expect(buffer, fx_pointer(host), 256);
         bh_buffer_release(buffer);
@@ -301,12 +295,14 @@ static void each_block_has_one_descriptor(void) {
     for (uint64_t i = 1; i <= MANY; i++) {
         leave(&s, s.a, 64 * i);
     }
-    BHT_EQ(stats(&s).device_blocks, MANY);
-    BHT_EQ(open_descriptors(), before + MANY + stats(&s).blocks); /* and the copies' host memory */
+    BHT_EQ(fx_stats(s.context).device_pool_blocks, MANY);
+    BHT_EQ(open_descriptors(),
+           before + MANY + fx_stats(s.context).pool_blocks); /* and the copies' host memory */
     for (uint64_t i = 1; i <= MANY; i++) {
         BHT_TRUE(next_is_zero(&s, s.a, 64 * i));
     }
-    BHT_EQ(open_descriptors(), before + MANY + stats(&s).blocks); /* and the copies' host memory */
+    BHT_EQ(open_descriptors(),
+           before + MANY + fx_stats(s.context).pool_blocks); /* and the copies' host memory */
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     BHT_EQ(open_descriptors(), before);
     leave(&s, s.a, 64); /* the harness counts at the end */

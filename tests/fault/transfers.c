@@ -48,12 +48,6 @@ static void close_scene(struct scene *s) {
     BHT_EQ(bh_context_destroy(s->context), BH_OK);
 }
 
-static bh_pool_stats stats(const struct scene *s) {
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(s->context, &stats, NULL), BH_OK);
-    return stats;
-}
-
 static void there_and_back(const struct scene *s) {
     device_put(s->buffer, s->words, SIZE);
     device_expect(s->buffer, s->words, SIZE);
@@ -78,15 +72,15 @@ static uint32_t messages(const bh_stream *stream) {
 static void it_is_kept(void) {
     struct scene s = open_scene(0);
     warm_up(&s);
-    const bh_pool_stats first = stats(&s);
+    const bh_stats first = fx_stats(s.context);
     const uint32_t sent = messages(s.a);
-    BHT_EQ(first.blocks, 2 * MOST);
+    BHT_EQ(first.pool_blocks, 2 * MOST);
     for (int i = 0; i < 3; i++) {
         there_and_back(&s);
     }
-    BHT_EQ(stats(&s).misses, first.misses);
-    BHT_EQ(stats(&s).blocks, first.blocks);
-    BHT_EQ(stats(&s).zeroed_bytes, 0);
+    BHT_EQ(fx_stats(s.context).pool_misses, first.pool_misses);
+    BHT_EQ(fx_stats(s.context).pool_blocks, first.pool_blocks);
+    BHT_EQ(fx_stats(s.context).pool_zeroed_bytes, 0);
     BHT_EQ(messages(s.a), sent);
     close_scene(&s);
 }
@@ -95,8 +89,8 @@ static void it_is_kept(void) {
 static void small_ones_take_little(void) {
     struct scene s = open_scene(0);
     BHT_EQ(bh_buffer_write(s.buffer, 0, s.words, 100, FX_SECONDS, NULL), BH_OK);
-    BHT_EQ(stats(&s).blocks, 1);
-    BHT_EQ(stats(&s).bytes, 4096);
+    BHT_EQ(fx_stats(s.context).pool_blocks, 1);
+    BHT_EQ(fx_stats(s.context).pool_bytes, 4096);
     close_scene(&s);
 }
 
@@ -105,11 +99,11 @@ static void small_ones_take_little(void) {
 static void its_worker_dies(void) {
     struct scene s = open_scene(0);
     warm_up(&s);
-    const bh_pool_stats first = stats(&s);
+    const bh_stats first = fx_stats(s.context);
     fx_replace_worker(s.context, s.a);
     warm_up(&s);
-    BHT_EQ(stats(&s).misses, first.misses);
-    BHT_EQ(stats(&s).zeroed_bytes, 2 * MOST * PIECE);
+    BHT_EQ(fx_stats(s.context).pool_misses, first.pool_misses);
+    BHT_EQ(fx_stats(s.context).pool_zeroed_bytes, 2 * MOST * PIECE);
     close_scene(&s);
 }
 
@@ -144,7 +138,7 @@ static void no_other_tenant_sees_it(void) {
     options.stream = b;
     options.flags = BH_BUFFER_UNINITIALIZED;
     for (int dead = 0; dead < 2; dead++) {
-        const uint64_t hits = stats(&s).hits;
+        const uint64_t hits = fx_stats(s.context).pool_hits;
         bh_buffer *buffers[2 * MOST];
         for (unsigned i = 0; i < 2 * MOST; i++) {
             BHT_EQ(bh_buffer_create_with(s.context, PIECE, &options, &buffers[i], NULL), BH_OK);
@@ -153,7 +147,7 @@ static void no_other_tenant_sees_it(void) {
                 BHT_EQ(words[k], 0);
             }
         }
-        BHT_EQ(stats(&s).hits - hits, dead ? 2 * MOST : 0);
+        BHT_EQ(fx_stats(s.context).pool_hits - hits, dead ? 2 * MOST : 0);
         for (unsigned i = 0; i < 2 * MOST; i++) {
             bh_buffer_release(buffers[i]);
         }
@@ -169,8 +163,8 @@ static void trim_gives_it_back(void) {
     struct scene s = open_scene(0);
     there_and_back(&s);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    BHT_EQ(stats(&s).blocks, 0);
-    BHT_EQ(stats(&s).bytes, 0);
+    BHT_EQ(fx_stats(s.context).pool_blocks, 0);
+    BHT_EQ(fx_stats(s.context).pool_bytes, 0);
     there_and_back(&s);
     close_scene(&s);
 }
@@ -218,7 +212,7 @@ static void several_at_once(void) {
     for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(movers[i].thread, NULL);
     }
-    BHT_LE(stats(&s).misses, 2 * MOST * THREADS);
+    BHT_LE(fx_stats(s.context).pool_misses, 2 * MOST * THREADS);
     close_scene(&s);
 }
 

@@ -325,6 +325,12 @@ bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
     return fx_launch(stream, kernel, 65535, bindings, 1, 0);
 }
 
+bh_stats fx_stats(bh_context *context) {
+    bh_stats stats = {.struct_size = sizeof stats};
+    BHT_EQ(bh_context_stats(context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    return stats;
+}
+
 bh_verdict fx_verdict(bh_event *event) {
     bh_status status = bh_event_wait(event, FX_SECONDS);
     if (status == BH_TIMEOUT) {

@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/stats.h>
 
 #define FX_SECONDS (20000000000ull * bht_slowness()) /* how long any wait of a test may take */
 #define FX_MS      1000000ull
@@ -78,6 +79,7 @@ void fx_forget_gates(void);
 /* $BULKHEAD_TEST_GPU is set: the tests run on a GPU (scripts/gpu-tests). */
 bool fx_on_gpu(void);
 bh_verdict fx_verdict(bh_event *event);
+bh_stats fx_stats(bh_context *context);
 /* Waits for the event and checks what became of it. */
 void fx_expect(bh_event *event, bh_status status);
 /* Runs square on the stream, with time enough whatever the stream's deadline, and checks every

@@ -87,12 +87,34 @@ static void check_changes(struct world *world) {
     }
 }
 
+/* What a stream counts is what there is: its queue, its lane, and once each what has ended. */
+static void check_counts(struct world *world, int s) {
+    const struct bhi_core_stream *stream = &world->streams[s]->core;
+    uint64_t there[3] = {0}, ended = stream->stats.dependents;
+    for (int work = 0; work < world->submitted; work++) {
+        const struct life *life = &world->lives[work];
+        if (life->submitted && world->program->works[work].stream == s) {
+            there[life->ended ? 2 : life->worker ? 1 : 0]++;
+        }
+    }
+    for (size_t i = 0; i < BH_STATUSES; i++) {
+        ended += stream->stats.ended[i];
+    }
+    if (stream->queued != there[0] || stream->in_flight != there[1] || ended != there[2]) {
+        world_fail(world, "E9",
+                   "stream %d counts %d queued, %d in flight, %d ended: not %d, %d, %d", s,
+                   (int)stream->queued, (int)stream->in_flight, (int)ended, (int)there[0],
+                   (int)there[1], (int)there[2]);
+    }
+}
+
 static void check_streams(struct world *world) {
     for (int s = 0; s < STREAMS; s++) {
         const struct world_stream *stream = world->streams[s];
         if (!stream) {
             continue;
         }
+        check_counts(world, s);
         int failure = stream->core.failure ? work_of_event(stream->core.failure) : NOBODY;
         if (failure != world->oracle.failure[s]) {
             world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,

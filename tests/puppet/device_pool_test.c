@@ -76,9 +76,9 @@ static void tear_down(struct scene *s) {
     puppet_close(&s->p);
 }
 
-static bh_pool_stats stats(const struct scene *s) {
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(s->p.context, &stats, NULL), BH_OK);
+static bh_stats stats(const struct scene *s) {
+    bh_stats stats = {.struct_size = sizeof stats};
+    BHT_EQ(bh_context_stats(s->p.context, &stats, NULL, 0, NULL, NULL), BH_OK);
     return stats;
 }
 
@@ -173,9 +173,9 @@ static void leave(struct scene *s, int maker, int user) {
 
 /* Does a new buffer of stream |i| get kept memory? In any case it is zero. */
 static bool gets(struct scene *s, int i) {
-    const uint64_t hits = stats(s).device_hits;
+    const uint64_t hits = stats(s).device_pool_hits;
     bh_buffer *buffer = create(s, i);
-    const bool got = stats(s).device_hits > hits;
+    const bool got = stats(s).device_pool_hits > hits;
     if (s->workers[i].worker) {
         expect_words(s, i, buffer, 0);
     }
@@ -188,11 +188,11 @@ static bool gets(struct scene *s, int i) {
 static void b3_its_own_stream_gets_it_again(void) {
     struct scene *s = set_up();
     leave(s, A, -1);
-    BHT_EQ(stats(s).device_blocks, 1);
-    BHT_EQ(stats(s).device_bytes, s->page);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
+    BHT_EQ(stats(s).device_pool_bytes, s->page);
     BHT_TRUE(gets(s, A));
     BHT_TRUE(gets(s, A));
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     BHT_EQ(s->past.count, 1); /* nobody has made any more */
     tear_down(s);
 }
@@ -246,10 +246,10 @@ static void b3_no_other_size(void) {
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
         bh_buffer *buffer = NULL;
         BHT_EQ(create_on(s, A, sizes[i], &buffer), BH_OK);
-        BHT_EQ(stats(s).device_hits, 0);
+        BHT_EQ(stats(s).device_pool_hits, 0);
         bh_buffer_release(buffer);
     }
-    BHT_EQ(stats(s).device_blocks, 1); /* what nobody has made is not kept */
+    BHT_EQ(stats(s).device_pool_blocks, 1); /* what nobody has made is not kept */
     tear_down(s);
 }
 
@@ -257,13 +257,13 @@ static void b3_no_other_size(void) {
 static void b3_what_two_workers_have_is_not_kept(void) {
     struct scene *s = set_up();
     leave(s, A, A2);
-    BHT_EQ(stats(s).device_blocks, 0);
+    BHT_EQ(stats(s).device_pool_blocks, 0);
     bh_buffer *buffer = create(s, A);
     fill_now(s, A, buffer);
     fill_now(s, A2, buffer);
     bury(s, A2);
     bh_buffer_release(buffer);
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     BHT_TRUE(gets(s, A));
     tear_down(s);
 }
@@ -286,7 +286,7 @@ static void b3_none_from_a_worker_that_is_to_die(void) {
         leave(s, A, -1);
         distrust(s, A, trust);
         bh_buffer *buffer = create(s, A);
-        BHT_EQ(stats(s).device_hits, trust == TRUSTED);
+        BHT_EQ(stats(s).device_pool_hits, trust == TRUSTED);
         bh_buffer_release(buffer);
         distrust(s, A, TRUSTED);
         bury(s, A);
@@ -303,7 +303,7 @@ static void b3_one_that_lied_had_it_before_it_was_cleared(void) {
     leave(s, A, -1);
     const ino_t memory = s->workers[A].had[0];
     bh_buffer *buffer = create(s, A);
-    BHT_EQ(stats(s).device_hits, 1);
+    BHT_EQ(stats(s).device_pool_hits, 1);
     distrust(s, A, LIED);
     expect_words(s, A2, buffer, 0);
     BHT_EQ(s->workers[A2].had_count, 1);
@@ -330,7 +330,7 @@ static void d3_the_clearer_dies(void) {
             begin_worker(s, A);
         }
         bh_buffer *buffer = create(s, A), *host = NULL;
-        BHT_EQ(stats(s).device_hits, 1);
+        BHT_EQ(stats(s).device_pool_hits, 1);
         BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
         bh_event *event =
             submit(s, A,
@@ -353,7 +353,7 @@ static void d3_it_is_cleared_once(void) {
     struct scene *s = set_up();
     leave(s, A, -1);
     bh_buffer *buffer = create(s, A);
-    BHT_EQ(stats(s).device_hits, 1);
+    BHT_EQ(stats(s).device_pool_hits, 1);
     fill_now(s, A, buffer);
     expect_words(s, A2, buffer, 0x11111111);
     bury(s, A);
@@ -409,14 +409,14 @@ static void d5_a_lost_device_keeps_nothing(void) {
     leave(s, A, -1);
     leave(s, B, -1);
     leave(s, C, -1);
-    BHT_EQ(stats(s).device_blocks, 3);
+    BHT_EQ(stats(s).device_pool_blocks, 3);
     bh_buffer *buffer = NULL;
     BHT_EQ(create_on(s, A, 8, &buffer), BH_OK);
     bh_event *event = fill(s, A, buffer);
     (void)memory_worker_run(&s->workers[A], MEMORY_LOSES_DEVICE);
     memory_worker_harvest(&s->workers[A]);
     expect(event, BH_DEVICE_LOST);
-    BHT_EQ(stats(s).device_blocks, 1); /* of the other device */
+    BHT_EQ(stats(s).device_pool_blocks, 1); /* of the other device */
     bh_buffer_release(buffer);
     tear_down(s);
 }
@@ -429,16 +429,16 @@ static void d6_it_is_bounded_and_the_oldest_goes_first(void) {
     leave(s, A, -1);
     leave(s, B, -1);
     leave(s, C, -1);
-    BHT_EQ(stats(s).device_bytes, 2 * s->page);
+    BHT_EQ(stats(s).device_pool_bytes, 2 * s->page);
     BHT_TRUE(!gets(s, A));
     s->p.context->device_pool->limit = s->page - 1;
     leave(s, A, -1);
-    BHT_EQ(stats(s).device_blocks, 1); /* one that is too large sends nobody away */
+    BHT_EQ(stats(s).device_pool_blocks, 1); /* one that is too large sends nobody away */
     BHT_EQ(bh_context_trim(s->p.context, s->page, NULL), BH_OK);
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     BHT_EQ(bh_context_trim(s->p.context, 0, NULL), BH_OK);
-    BHT_EQ(stats(s).device_blocks, 0);
-    BHT_EQ(stats(s).device_bytes, 0);
+    BHT_EQ(stats(s).device_pool_blocks, 0);
+    BHT_EQ(stats(s).device_pool_bytes, 0);
     tear_down(s);
 }
 
@@ -449,12 +449,12 @@ static void d6_it_makes_room_within_the_limit(void) {
     leave(s, B, -1);
     bh_buffer *one = NULL, *two = NULL, *none = NULL;
     BHT_EQ(create_on(s, A, 8, &one), BH_OK);
-    BHT_EQ(stats(s).device_blocks, 2);
+    BHT_EQ(stats(s).device_pool_blocks, 2);
     BHT_EQ(create_on(s, A, 8, &two), BH_OK);
-    BHT_EQ(stats(s).device_blocks, 1); /* not |a|'s, the oldest */
+    BHT_EQ(stats(s).device_pool_blocks, 1); /* not |a|'s, the oldest */
     BHT_TRUE(gets(s, B));
     bh_buffer *third = create(s, B); /* what is kept becomes what is in use */
-    BHT_EQ(stats(s).device_blocks, 0);
+    BHT_EQ(stats(s).device_pool_blocks, 0);
     BHT_EQ(create_on(s, A, 8, &none), BH_OUT_OF_DEVICE_MEMORY);
     bh_buffer_release(one);
     bh_buffer_release(two);
@@ -475,7 +475,7 @@ static void d6_it_makes_room_on_a_full_device(void) {
         s->workers[A2].device_full = times;
         run_all(s);
         expect(event, times == 1 ? BH_OK : BH_OUT_OF_DEVICE_MEMORY);
-        BHT_EQ(stats(s).device_blocks, 1); /* of the other device */
+        BHT_EQ(stats(s).device_pool_blocks, 1); /* of the other device */
         memory_worker_listen(&s->workers[A]);
         BHT_EQ(s->workers[A].hold_count, 0);
         fill_now(s, A2, buffer);
@@ -539,15 +539,15 @@ static void d4_a_move_leaves_its_memory_to_the_next(void) {
     bh_buffer *buffer = create(s, A);
     fill_now(s, A, buffer);
     fill_now(s, C, buffer);
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     BHT_EQ(s->streams[A]->device_memory, 0);
     expect_words(s, C, buffer, 0x11111111);
     fill_now(s, A, buffer); /* and back, to where it was */
-    BHT_EQ(stats(s).device_hits, 1);
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_hits, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     expect_words(s, A, buffer, 0x11111111);
     bh_buffer_release(buffer);
-    BHT_EQ(stats(s).device_blocks, 2);
+    BHT_EQ(stats(s).device_pool_blocks, 2);
     tear_down(s);
 }
 
@@ -559,7 +559,7 @@ static void d4_a_move_leaves_it_at_once(void) {
     expect_words(s, C, buffer, 0x11111111);
     bh_event *event = fill(s, C, buffer); /* where it was read it can be written */
     BHT_EQ(s->streams[A]->device_memory, 0);
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     run_all(s);
     expect(event, BH_OK);
     bh_buffer_release(buffer);
@@ -596,12 +596,12 @@ static void d4_a_replica_leaves_its_memory_to_the_next(void) {
     fill_now(s, A, buffer);
     expect_words(s, B, buffer, 0x11111111);
     fill_now(s, A, buffer); /* another version: the replica of the old one goes */
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     expect_words(s, B, buffer, 0x11111111);
-    BHT_EQ(stats(s).device_hits, 1);
+    BHT_EQ(stats(s).device_pool_hits, 1);
     BHT_EQ(s->past.count, 2);
     bh_buffer_release(buffer);
-    BHT_EQ(stats(s).device_blocks, 2);
+    BHT_EQ(stats(s).device_pool_blocks, 2);
     tear_down(s);
 }
 
@@ -637,13 +637,13 @@ static void it_ends_with_the_context(void) {
     bh_buffer *buffer = create(s, A), *other = create(s, A);
     fill_now(s, A, other);
     bh_buffer_release(other);
-    BHT_EQ(stats(s).device_blocks, 1);
+    BHT_EQ(stats(s).device_pool_blocks, 1);
     bhi_context_lock(s->p.context);
     bhi_pool_close(s->p.context->device_pool);
     bhi_context_pump_unlock(s->p.context);
-    BHT_EQ(stats(s).device_blocks, 0);
+    BHT_EQ(stats(s).device_pool_blocks, 0);
     bh_buffer_release(buffer);
-    BHT_EQ(stats(s).device_blocks, 0);
+    BHT_EQ(stats(s).device_pool_blocks, 0);
     tear_down(s);
 }
 

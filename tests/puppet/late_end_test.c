@@ -5,6 +5,9 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/stream/tenant.h"
 
+#include <bulkhead/stats.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 /* Kills a worker in mid-job and sets its abort words. The device lets it end |ms| later. */
@@ -27,11 +30,11 @@ static void an_end_that_comes_late_is_charged(void) {
     puppet_open(&p);
     const struct bhi_core_stream *stream = &p.stream->core;
     die_late(&p, 1900);
-    BHT_EQ(bhi_tenant_not_before(p.context, ""), 0);
+    BHT_EQ(bhi_tenant_not_before(p.stream->owner), 0);
     for (int i = 0; i < 4; i++) {
         BHT_EQ(stream->state, BHI_STREAM_WANTING);
         die_late(&p, 4000);
-        BHT_GE(bhi_tenant_not_before(p.context, ""), bhi_now_ns());
+        BHT_GE(bhi_tenant_not_before(p.stream->owner), bhi_now_ns());
     }
     BHT_EQ(stream->state, BHI_STREAM_WANTING);
     die_late(&p, 4000);
@@ -109,10 +112,54 @@ static void it_is_charged_to_the_tenant(void) {
     puppet_close(&p);
 }
 
+/* Of tenants without streams so many are remembered, and those that are charged. What the others have
+ * done stays in the numbers of the context. */
+static void tenants_without_streams_are_bounded(void) {
+    enum { MORE = 10, ALL = BHI_TENANTS + MORE };
+    struct puppet p;
+    puppet_open(&p);
+    bh_stats stats = {.struct_size = sizeof stats};
+    for (int i = 0; i < ALL; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d", i);
+        bh_stream *stream = stream_of(&p, name);
+        if (i < 2) { /* two are charged; the host forgives one of them */
+            bhi_context_lock(p.context);
+            bhi_tenant_lost_late(stream->owner, "s", 1);
+            bhi_context_unlock(p.context);
+        }
+        if (i == 1) {
+            BHT_EQ(bh_stream_reset(stream, NULL), BH_OK);
+        }
+        BHT_EQ(submit_to(&p, stream), BH_OK); /* cancelled */
+        bh_stream_release(stream);
+    }
+    size_t count;
+    bh_work_stats *rows = calloc(ALL, sizeof *rows);
+    rows->struct_size = sizeof *rows;
+    BHT_EQ(bh_context_stats(p.context, &stats, rows, ALL, &count, NULL), BH_OK);
+    BHT_EQ(stats.tenants, BHI_TENANTS + 1); /* and the puppet's */
+    BHT_EQ(count, 1 + BHI_TENANTS + 2);
+    BHT_EQ(rows[0].ended[BH_CANCELLED], ALL);
+    uint64_t remembered = 0;
+    for (size_t i = 1; i < count; i++) {
+        remembered += rows[i].scope == BH_WORK_TENANT ? rows[i].ended[BH_CANCELLED] : 0;
+    }
+    BHT_EQ(remembered, BHI_TENANTS);
+    BHT_STR_EQ(rows[3].tenant, "0"); /* charged */
+    BHT_STR_EQ(rows[4].tenant, "11");
+    bh_stream *again = stream_of(&p, "0");
+    BHT_TRUE(bhi_tenant_not_before(again->owner) > 0);
+    bh_stream_release(again);
+    free(rows);
+    puppet_close(&p);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(an_end_that_comes_late_is_charged),
         BHT_TEST(it_is_charged_to_the_tenant),
+        BHT_TEST(tenants_without_streams_are_bounded),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

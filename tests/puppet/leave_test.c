@@ -11,6 +11,7 @@
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/spares.h"
 
+#include <bulkhead/stats.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -56,6 +57,8 @@ static void a_spare_takes_over_before_the_burial(void) {
     turn(&p);
     BHT_TRUE(p.stream->core.worker == &spare->core);
     BHT_EQ(worker->core.life.kill, BHI_KILL_LEFT);
+    BHT_EQ(p.stream->core.stats.deaths, 1);
+    BHT_EQ(p.stream->core.stats.restarts, 1);
     bh_event *event = puppet_submit(&p);
     puppet_complete(spare, 1);
     BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
@@ -69,6 +72,27 @@ static void a_spare_takes_over_before_the_burial(void) {
                                "killed by SIGKILL");
     BHT_TRUE(!p.stream->core.dying);
     BHT_TRUE(p.stream->core.worker == &spare->core);
+    BHT_EQ(p.stream->core.stats.deaths, 1); /* E9: not twice */
+    puppet_close(&p);
+}
+
+static void a_process_is_counted_by_how_far_it_has_come(void) {
+    struct puppet p;
+    puppet_open(&p);
+    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
+    for (uint32_t state = BHI_SPAWNING; state <= BHI_CONFIRMED; state++) {
+        bh_stats stats = {.struct_size = sizeof stats};
+        bh_stats expected = {.processes = {{0}}};
+        expected.processes[BH_PROCESS_SPARE][state < BHI_RUNNING    ? BH_PROCESS_STARTING
+                                             : state == BHI_RUNNING ? BH_PROCESS_READY
+                                             : state <= BHI_KILLED  ? BH_PROCESS_ENDING
+                                                                    : BH_PROCESS_ENDED] = 1;
+        expected.processes[BH_PROCESS_ZYGOTE][BH_PROCESS_READY] = 1;
+        worker->core.life.state = (enum bhi_life_state)state;
+        BHT_EQ(bh_context_stats(p.context, &stats, NULL, 0, NULL, NULL), BH_OK);
+        BHT_MEM_EQ(stats.processes, expected.processes, sizeof stats.processes);
+    }
+    worker->core.life.state = BHI_RUNNING;
     puppet_close(&p);
 }
 
@@ -405,6 +429,7 @@ static void what_a_burial_puts_off(void) {
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(a_spare_takes_over_before_the_burial),
+        BHT_TEST(a_process_is_counted_by_how_far_it_has_come),
         BHT_TEST(a_hung_up_one_must_be_seen_to_end),
         BHT_TEST(its_exit_status_is_not_awaited),
         BHT_TEST(what_it_recorded_counts),

@@ -346,8 +346,6 @@ def test_the_options_are_those_of_the_api(header, struct, function, names):
 def test_what_a_context_says(ctx, stream):
     stream.wait_ready(BOUND)
     assert "stream-" in ctx.describe() and "open" in repr(ctx)
-    assert ctx.pool_stats()["bytes"] >= 0 and ctx.kernel_stats()["kernels"] >= 0
-    assert ctx.kernel_stats()["told"] >= 0
     ctx.trim()
     stream.reset()
     ctx.reset()

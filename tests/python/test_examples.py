@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from collections import Counter
 
@@ -12,6 +13,7 @@ sys.path.insert(0, str(SOURCE / "examples" / "python"))
 import evaluator  # noqa: E402
 import improve  # noqa: E402
 import interop  # noqa: E402
+import prometheus  # noqa: E402
 import service  # noqa: E402
 
 SLOW = min(SLOWNESS, 8)
@@ -111,3 +113,28 @@ def test_a_kernel_improves():
 def test_tensors_of_another_package(capsys):
     interop.main()
     assert capsys.readouterr().out == "[1.0, 4.0, 9.0]\nviews of the result's memory: 1\n"
+
+
+def test_statistics_as_prometheus_reads_them():
+    with bh.Context(spares=0) as ctx:
+        stream = ctx.stream(name='a "quoted" one', tenant="alice")
+        for _ in range(3):
+            stream.eval("x + 1", x=ctx.asarray([1.0])).event.wait(BOUND)
+        stats = ctx.stats()
+        text = prometheus.render(stats)
+    series, seen = {}, []
+    for line in text.splitlines():
+        if not line.startswith("# TYPE "):
+            match = re.fullmatch(r'(bulkhead_\w+)(\{(\w+="([^"\\]|\\.)*",?)+\})? ([0-9.e+-]+)', line)
+            assert match, line
+            assert series.setdefault(match[1] + (match[2] or ""), match[5]) == match[5]
+            seen += [match[1]] if match[1] not in seen[-1:] else []
+    buckets = [int(v) for k, v in series.items() if k.startswith("bulkhead_run_seconds_bucket")]
+    assert len(seen) == len(set(seen))  # the lines of a metric are together
+    assert buckets == sorted(buckets) and len(buckets) == 32 and buckets[-1] == 3
+    assert series['bulkhead_run_seconds_count{tenant="alice"}'] == "3"
+    assert series['bulkhead_submissions_total{status="OK",tenant="alice"}'] == "3"
+    assert series['bulkhead_processes{kind="worker",state="ready"}'] == "1"
+    (one,) = stats["tenants"]["alice"]["streams"]
+    assert one["ended"] == stats["total"]["ended"] == {"OK": 3}
+    assert one["run"] == stats["total"]["run"] and sum(one["run"]["counts"]) == 3

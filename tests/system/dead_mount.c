@@ -203,9 +203,7 @@ static void expect_deadline(bh_context *context, const char *words) {
     bh_event_release(event);
     bh_buffer_release(buffer);
     /* Memory that loaders were given is nobody's again: one that was given up may still write. */
-    bh_pool_stats pooled = {.struct_size = sizeof pooled};
-    BHT_EQ(bh_context_pool_stats(context, &pooled, NULL), BH_OK);
-    BHT_EQ(pooled.blocks, 0);
+    BHT_EQ(fx_stats(context).pool_blocks, 0);
     for (int i = 0; i < 6; i++) {
         expect_service(context, "good");
     }

@@ -427,12 +427,12 @@ static void a_trim_gives_it_back(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024, BH_MEMORY_DEVICE);
     bh_buffer_release(buffer);
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(s.context, &stats, NULL), BH_OK);
-    BHT_TRUE(stats.bytes >= 64 * 1024);
+    bh_stats stats = {.struct_size = sizeof stats};
+    BHT_EQ(bh_context_stats(s.context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    BHT_TRUE(stats.pool_bytes >= 64 * 1024);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    BHT_EQ(bh_context_pool_stats(s.context, &stats, NULL), BH_OK);
-    BHT_EQ(stats.bytes, 0);
+    BHT_EQ(bh_context_stats(s.context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    BHT_EQ(stats.pool_bytes, 0);
     tear_down(&s);
 }
 

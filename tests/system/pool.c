@@ -18,7 +18,7 @@ static void *leave(struct scene *s, bh_stream *first, bh_stream *second) {
         fill(second, buffer, 0x11111111);
     }
     bh_buffer_release(buffer);
-    BHT_EQ(pool(s->context).blocks, 1);
+    BHT_EQ(fx_stats(s->context).pool_blocks, 1);
     return pointer;
 }
 
@@ -108,14 +108,14 @@ static void uninitialized_only_where_it_was_its_own(void) {
     buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
     BHT_TRUE(fx_pointer(buffer) == block);
     expect_words(buffer, 0x11111111);
-    BHT_EQ(pool(s.context).zeroed_bytes, 0);
+    BHT_EQ(fx_stats(s.context).pool_zeroed_bytes, 0);
     bh_buffer_release(buffer);
     fx_replace_worker(s.context, s.a);
     buffer =
         make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED); /* another worker's leavings */
     BHT_TRUE(fx_pointer(buffer) == block);
     expect_words(buffer, 0);
-    BHT_EQ(pool(s.context).zeroed_bytes, 64 * KIB);
+    BHT_EQ(fx_stats(s.context).pool_zeroed_bytes, 64 * KIB);
     memset(block, 0x22, 64 * KIB);
     bh_buffer_release(buffer);
     buffer = make(s.context, 64 * KIB, NULL, BH_BUFFER_UNINITIALIZED); /* the host's own */
@@ -189,9 +189,9 @@ static void a_hot_buffer_again_and_again(void) {
         }
         bh_buffer_release(buffer);
     }
-    bh_pool_stats stats = pool(s.context);
-    BHT_EQ(stats.misses, 1);
-    BHT_EQ(stats.hits, 199);
+    bh_stats stats = fx_stats(s.context);
+    BHT_EQ(stats.pool_misses, 1);
+    BHT_EQ(stats.pool_hits, 199);
     tear_down(&s);
 }
 
@@ -246,15 +246,15 @@ static void a_block_with_a_hole_is_not_used_again(void) {
     int fd = descriptor_of_the_buffer();
     BHT_EQ(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8192, 4096), 0);
     bh_buffer_release(buffer);
-    BHT_EQ(pool(context).blocks, 1);
+    BHT_EQ(fx_stats(context).pool_blocks, 1);
     buffer = make(context, 64 * KIB, NULL, 0);
     expect_words(buffer, 0);
-    bh_pool_stats stats = pool(context);
-    BHT_EQ(stats.blocks, 0);
-    BHT_EQ(stats.hits, 0);
-    BHT_EQ(stats.misses, 2);
-    BHT_EQ(stats.evictions, 1);
-    BHT_EQ(stats.zeroed_bytes, 0);
+    bh_stats stats = fx_stats(context);
+    BHT_EQ(stats.pool_blocks, 0);
+    BHT_EQ(stats.pool_hits, 0);
+    BHT_EQ(stats.pool_misses, 2);
+    BHT_EQ(stats.pool_evictions, 1);
+    BHT_EQ(stats.pool_zeroed_bytes, 0);
     bh_buffer_release(buffer);
     bh_context_destroy(context);
 }
@@ -288,7 +288,7 @@ static void bad_arguments(void) {
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS), *stranger = fx_stream(other, "b", 1);
     bh_buffer *buffer = (bh_buffer *)(void *)context;
     bh_detail detail;
-    bh_pool_stats stats = {.struct_size = sizeof stats};
+    bh_stats stats = {.struct_size = sizeof stats};
     bh_buffer_options options = {.struct_size = sizeof options};
 #define EXPECT(code, call, words)                                                                  \
     do {                                                                                           \
@@ -325,8 +325,10 @@ static void bad_arguments(void) {
     EXPECT(BH_NO_MEMORY, bh_buffer_create_with(context, 1ull << 40, NULL, &buffer, &detail),
            "bh_buffer_create_with: ");
     EXPECT(BH_INVALID_ARGUMENT, bh_context_trim(NULL, 0, &detail), "context is NULL");
-    EXPECT(BH_INVALID_ARGUMENT, bh_context_pool_stats(NULL, &stats, &detail), "context is NULL");
-    EXPECT(BH_INVALID_ARGUMENT, bh_context_pool_stats(context, NULL, &detail), "out_stats");
+    EXPECT(BH_INVALID_ARGUMENT, bh_context_stats(NULL, &stats, NULL, 0, NULL, &detail),
+           "context is NULL");
+    EXPECT(BH_INVALID_ARGUMENT, bh_context_stats(context, NULL, NULL, 0, NULL, &detail),
+           "out_stats");
     BHT_EQ(bh_buffer_create_with(context, 64, &options, &buffer, NULL), BH_OK);
     bh_buffer_release(buffer);
     bh_stream_release(stream);
@@ -336,7 +338,7 @@ static void bad_arguments(void) {
     bh_buffer *late;
     EXPECT(BH_CLOSED, bh_buffer_create_with(context, 64, NULL, &late, &detail), "destroyed");
     EXPECT(BH_CLOSED, bh_context_trim(context, 0, &detail), "destroyed");
-    EXPECT(BH_CLOSED, bh_context_pool_stats(context, &stats, &detail), "destroyed");
+    EXPECT(BH_CLOSED, bh_context_stats(context, &stats, NULL, 0, NULL, &detail), "destroyed");
     expect_words(buffer, 0); /* it outlives the context, and takes its memory with it */
     bh_buffer_release(buffer);
 }

@@ -21,12 +21,6 @@ static inline bh_buffer *make(bh_context *context, uint64_t size, bh_stream *str
     return buffer;
 }
 
-static inline bh_pool_stats pool(bh_context *context) {
-    bh_pool_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_pool_stats(context, &stats, NULL), BH_OK);
-    return stats;
-}
-
 static inline void fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
     const bh_command command = {.type = BH_COMMAND_FILL,
                                 .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = value}};

@@ -90,9 +90,7 @@ static size_t held(struct stage *s) {
 
 /* The gate is refused, and no worker hears of it. */
 static bh_verdict refused(struct stage *s, bh_stream *stream) {
-    bh_kernel_stats before, after;
-    before.struct_size = sizeof before;
-    BHT_EQ(bh_context_kernel_stats(s->context, &before, NULL), BH_OK);
+    const bh_stats before = fx_stats(s->context);
     fresh_word(s);
     bh_event *event = fx_gate(stream, s->gate, s->word);
     BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
@@ -105,9 +103,8 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
     BHT_STR_HAS(verdict.message, "quarantined");
     BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_INPUT);
     bh_event_release(event);
-    after.struct_size = sizeof after;
-    BHT_EQ(bh_context_kernel_stats(s->context, &after, NULL), BH_OK);
-    BHT_EQ(after.introduced, before.introduced);
+    const bh_stats after = fx_stats(s->context);
+    BHT_EQ(after.kernels_introduced, before.kernels_introduced);
     return verdict;
 }
 

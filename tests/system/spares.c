@@ -123,12 +123,6 @@ static bool says(bh_context *context, const char *what) {
     return strstr(text, what);
 }
 
-static bh_kernel_stats stats_of(bh_context *context) {
-    bh_kernel_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_kernel_stats(context, &stats, NULL), BH_OK);
-    return stats;
-}
-
 /* The pid of a spare whose line has |what|, and not |lacks|; 0: there is none. */
 static pid_t find_spare(bh_context *context, const char *what, const char *lacks) {
     static char text[1 << 14];
@@ -183,7 +177,7 @@ static void recovery_compiles_nothing(void) {
         square_ok(&s, s.stream);
         add_ok(&s, s.stream);
         await_compiles(2);
-        BHT_EQ(stats_of(s.context).introduced, 2); /* both to the first worker */
+        BHT_EQ(fx_stats(s.context).kernels_introduced, 2); /* both to the first worker */
         BHT_EQ(bh_stream_worker_pid(s.stream), spare);
     }
     close_scene(&s);
@@ -300,7 +294,7 @@ static void isolated_streams_have_untold_spares(void) {
     bh_event *event = fx_square(apart, s.square, s.x, s.y);
     fx_expect(event, BH_OK);
     bh_event_release(event);
-    BHT_EQ(stats_of(s.context).told, 0);
+    BHT_EQ(fx_stats(s.context).kernels_told, 0);
     BHT_TRUE(!says(s.context, "known kernel"));
     bh_stream_release(apart);
     close_scene(&s);
@@ -335,7 +329,7 @@ static void a_kernel_that_kills_its_compiler_kills_one_spare(void) {
     for (int i = 0; i < 10; i++) {
         square_ok(&s, s.stream);
     }
-    BHT_EQ(stats_of(s.context).told, 1);
+    BHT_EQ(fx_stats(s.context).kernels_told, 1);
     BHT_EQ(bh_stream_worker_pid(s.stream), pid);
     close_scene(&s);
 }
