@@ -6,6 +6,7 @@
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "judge/api/judge.h"
 #include "judge/journal/journal.h"
 #include "judge/report/report.h"
-#include "judge/time/slower.h"
+#include "judge/time/measure.h"
 #include "request/code.h"
 #include "tool/args.h"
 #include "tool/complain.h"
@@ -56,11 +57,16 @@ struct judge {
     const char *what; /* what has failed with |status|; NULL: the detail says it */
 };
 
-static int refused(bh_status status, const struct bhi_complaint *complaint) {
+__attribute__((format(printf, 2, 3))) static int refuse(bh_status status, const char *format, ...) {
+    struct bhi_complaint complaint;
+    va_list list;
     if (bhi_interrupt_signal()) { /* standard input was being read */
         return bhi_interrupt_exit_status();
     }
-    bhi_complain("judge", "%s", complaint->text);
+    va_start(list, format);
+    bhi_vformat(complaint.text, sizeof complaint.text, format, list);
+    va_end(list);
+    bhi_complain("judge", "%s", complaint.text);
     bhi_ending_blame(status);
     return BHI_EXIT_USAGE;
 }
@@ -69,6 +75,16 @@ static int out_of_memory(void) {
     bhi_complain("judge", "out of memory");
     bhi_ending_blame(BH_NO_MEMORY);
     return BHI_EXIT_ENVIRON;
+}
+
+static int journal_exit_status(enum bhi_judge_journal_result result,
+                               const struct bhi_complaint *complaint) {
+    if (result == BHI_JOURNAL_OK) {
+        return BHI_EXIT_READY;
+    }
+    refuse(result == BHI_JOURNAL_BAD_INPUT ? BH_INVALID_ARGUMENT : BH_SYSTEM, "%s",
+           complaint->text);
+    return result == BHI_JOURNAL_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
 }
 
 static void end(void *argument) {
@@ -82,7 +98,7 @@ static int run(struct judge *judge, size_t count, void (*call)(void *)) {
         return exit_status;
     }
     if (judge->unrecorded) {
-        return refused(BH_SYSTEM, &judge->journal.complaint), BHI_EXIT_ENVIRON;
+        return journal_exit_status(BHI_JOURNAL_ENVIRON, &judge->journal.complaint);
     }
     if (judge->status == BH_OK) {
         return BHI_EXIT_READY;
@@ -98,24 +114,22 @@ static int run(struct judge *judge, size_t count, void (*call)(void *)) {
 /* The page is written at the end; whether it can be is checked first. */
 static int check_html(struct judge *judge) {
     const char *html = bhi_args_value(judge->args, BHI_JUDGE_HTML);
-    struct bhi_complaint complaint, inner;
+    struct bhi_complaint inner;
     if (!html || bhi_page_check(html, &inner)) {
         return BHI_EXIT_READY;
     }
-    bhi_refuse(&complaint, "--html %.200s: %.700s", html, inner.text);
-    return refused(BH_INVALID_ARGUMENT, &complaint);
+    return refuse(BH_INVALID_ARGUMENT, "--html %.200s: %.700s", html, inner.text);
 }
 
 /* How many candidates are judged at once: by default as many as there are processors. */
 static int take_workers(struct judge *judge) {
     const char *value = bhi_args_value(judge->args, BHI_JUDGE_WORKERS);
-    struct bhi_complaint complaint, inner;
+    struct bhi_complaint inner;
     cpu_set_t processors;
     uint64_t workers = DEFAULT_WORKERS;
     if (value && !bhi_parse_count(value, 1, MOST_WORKERS, &workers, &inner)) {
-        bhi_refuse(&complaint, "--workers %.200s: %.600s; see bulkhead judge --help", value,
-                   inner.text);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(BH_INVALID_ARGUMENT, "--workers %.200s: %.600s; see bulkhead judge --help",
+                      value, inner.text);
     }
     if (!value && sched_getaffinity(0, sizeof processors, &processors) == 0 &&
         CPU_COUNT(&processors) < DEFAULT_WORKERS) {
@@ -138,21 +152,20 @@ static int take_timing(struct judge *judge) {
     const struct bhi_args *args = judge->args;
     const char *repeat = bhi_args_value(args, BHI_JUDGE_REPEAT);
     const char *slower = bhi_args_value(args, BHI_JUDGE_SLOWER_THAN);
-    struct bhi_complaint complaint, inner;
+    struct bhi_complaint inner;
     uint64_t runs = 0, bits = 0;
     judge->options.timed = bhi_args_has(args, BHI_JUDGE_TIME);
     for (size_t i = 0; i < sizeof others / sizeof others[0] && !judge->options.timed; i++) {
         if (bhi_args_has(args, others[i].option)) {
-            bhi_refuse(&complaint, "%s is of use only with --time; see bulkhead judge --help",
-                       others[i].name);
-            return refused(BH_INVALID_ARGUMENT, &complaint);
+            return refuse(BH_INVALID_ARGUMENT,
+                          "%s is of use only with --time; see bulkhead judge --help",
+                          others[i].name);
         }
     }
     if (repeat &&
         !bhi_parse_count(repeat, BHI_TIMED_RUNS_LEAST, BHI_TIMED_RUNS_MOST, &runs, &inner)) {
-        bhi_refuse(&complaint, "--repeat %.200s: %.600s; see bulkhead judge --help", repeat,
-                   inner.text);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(BH_INVALID_ARGUMENT, "--repeat %.200s: %.600s; see bulkhead judge --help",
+                      repeat, inner.text);
     }
     judge->options.timed_runs = (uint32_t)runs;
     judge->options.warm = bhi_args_has(args, BHI_JUDGE_WARM);
@@ -164,11 +177,11 @@ static int take_timing(struct judge *judge) {
     const bool is_number = bhi_dtype_parse(BH_DTYPE_F64, slower, &bits, &inner);
     memcpy(&judge->options.slower_than, &bits, sizeof bits);
     if (!is_number || !(judge->options.slower_than > 0)) {
-        bhi_refuse(&complaint,
-                   "--slower-than %.200s: it must be a number above 0, such as 1.05; see bulkhead "
-                   "judge --help",
-                   slower);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(
+            BH_INVALID_ARGUMENT,
+            "--slower-than %.200s: it must be a number above 0, such as 1.05; see bulkhead "
+            "judge --help",
+            slower);
     }
     return BHI_EXIT_READY;
 }
@@ -177,7 +190,7 @@ static int take_timing(struct judge *judge) {
 static int create(struct judge *judge, const uint64_t *seeds, size_t seed_count) {
     const char *path = judge->args->operands[0];
     bh_judge_options *options = &judge->options;
-    struct bhi_complaint complaint, inner;
+    struct bhi_complaint inner;
     bh_detail detail = {0};
     size_t size;
     int error;
@@ -187,12 +200,10 @@ static int create(struct judge *judge, const uint64_t *seeds, size_t seed_count)
     options->task_path = path;
     if (!strcmp(path, "-")) {
         if (!bhi_code_read(path, &judge->task, &size, &error, &inner)) {
-            bhi_refuse(&complaint, "-: %.600s", inner.text);
-            return refused(error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, &complaint);
+            return refuse(error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, "-: %.600s", inner.text);
         }
         if (strlen(judge->task) != size) {
-            bhi_refuse(&complaint, "-: not JSON: it contains a NUL byte");
-            return refused(BH_INVALID_ARGUMENT, &complaint);
+            return refuse(BH_INVALID_ARGUMENT, "-: not JSON: it contains a NUL byte");
         }
         options->task_path = NULL;
         options->task_text = judge->task;
@@ -202,58 +213,45 @@ static int create(struct judge *judge, const uint64_t *seeds, size_t seed_count)
         return BHI_EXIT_READY;
     }
     if (detail.reason == BH_REASON_ARGUMENT && !strcmp(detail.subject_name, "options.timed")) {
-        bhi_refuse(&complaint,
-                   "--time: the reference of %.200s is files, which take no time; a kernel or an "
-                   "expression does",
-                   path);
-        return refused(status, &complaint);
+        return refuse(
+            status,
+            "--time: the reference of %.200s is files, which take no time; a kernel or an "
+            "expression does",
+            path);
     }
     if (status != BH_INVALID_ARGUMENT && status != BH_LOAD_FAILED) {
         return bhi_session_fail("judge", NULL, status, &detail);
     }
-    bhi_refuse(&complaint, "%s", detail.message);
-    return refused(status, &complaint);
+    return refuse(status, "%s", detail.message);
 }
 
 /* Takes the options that are about the device and the seeds, and creates the judge. */
 static int open_judge(struct judge *judge) {
     const struct bhi_args *args = judge->args;
     uint64_t *seeds = calloc(args->item_count + 1, sizeof *seeds);
-    struct bhi_complaint complaint, inner;
+    struct bhi_complaint inner;
     size_t count = 0;
-    if (!seeds) {
-        return out_of_memory();
-    }
-    for (size_t i = 0; i < args->item_count; i++) {
+    int exit_status = seeds ? BHI_EXIT_READY : out_of_memory();
+    for (size_t i = 0; i < args->item_count && exit_status == BHI_EXIT_READY; i++) {
         if (args->items[i].option == BHI_JUDGE_SEED &&
             !bhi_parse_count(args->items[i].value, 0, UINT64_MAX, &seeds[count++], &inner)) {
-            bhi_refuse(&complaint, "--seed %.200s: %.600s; see bulkhead judge --help",
+            exit_status =
+                refuse(BH_INVALID_ARGUMENT, "--seed %.200s: %.600s; see bulkhead judge --help",
                        args->items[i].value, inner.text);
-            free(seeds);
-            return refused(BH_INVALID_ARGUMENT, &complaint);
         }
     }
     judge->options.device = bhi_args_value(args, BHI_JUDGE_DEVICE);
-    if (judge->options.device && !strcmp(judge->options.device, "any")) {
-        free(seeds); /* each stream would be on another one */
-        bhi_refuse(&complaint, "--device any: all candidates run on one device: name it");
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+    judge->options.log = bhi_args_has(args, BHI_JUDGE_VERBOSE) ? bhi_session_log : NULL;
+    if (exit_status == BHI_EXIT_READY && judge->options.device &&
+        !strcmp(judge->options.device, "any")) { /* each stream would be on another one */
+        exit_status =
+            refuse(BH_INVALID_ARGUMENT, "--device any: all candidates run on one device: name it");
     }
-    if (bhi_args_has(args, BHI_JUDGE_VERBOSE)) {
-        judge->options.log = bhi_session_log;
+    if (exit_status == BHI_EXIT_READY) {
+        exit_status = create(judge, seeds, count);
     }
-    const int exit_status = create(judge, seeds, count);
     free(seeds);
     return exit_status;
-}
-
-static int journal_exit_status(enum bhi_judge_journal_result result,
-                               const struct bhi_complaint *complaint) {
-    if (result == BHI_JOURNAL_OK) {
-        return BHI_EXIT_READY;
-    }
-    refused(result == BHI_JOURNAL_BAD_INPUT ? BH_INVALID_ARGUMENT : BH_SYSTEM, complaint);
-    return result == BHI_JOURNAL_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
 }
 
 /* Before anything runs: a folder that is refused costs nothing. */
@@ -262,17 +260,14 @@ static int open_journal(struct judge *judge) {
     const char *state = bhi_args_value(judge->args, BHI_JUDGE_STATE);
     struct bhi_complaint complaint;
     if (!state && resume) {
-        bhi_refuse(&complaint, "--resume needs --state; see bulkhead judge --help");
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(BH_INVALID_ARGUMENT, "--resume needs --state; see bulkhead judge --help");
     }
     if (state && !*state) {
-        bhi_refuse(&complaint, "--state: the folder's name is empty");
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(BH_INVALID_ARGUMENT, "--state: the folder's name is empty");
     }
     if (resume && bhi_args_has(judge->args, BHI_JUDGE_SEED)) {
-        bhi_refuse(&complaint, "--resume excludes --seed: the hidden seeds are those of %.600s",
-                   state);
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(BH_INVALID_ARGUMENT,
+                      "--resume excludes --seed: the hidden seeds are those of %.600s", state);
     }
     if (!state) {
         return BHI_EXIT_READY;
@@ -295,7 +290,6 @@ static void prepare_on_thread(void *argument) {
 /* Runs the reference. */
 static int prepare(struct judge *judge) {
     const bh_detail *detail = &judge->detail;
-    struct bhi_complaint complaint;
     int exit_status;
     (void)bhi_descriptors_raise(DESCRIPTORS); /* a low soft limit is for programs with select() */
     if (!bhi_task_run_all("judge", 1, prepare_on_thread, end, judge, &exit_status)) {
@@ -308,8 +302,7 @@ static int prepare(struct judge *judge) {
                           detail->reason == BH_REASON_SELECTOR_SEVERAL ||
                           detail->reason == BH_REASON_NO_SELECTOR;
     if (!selector && (judge->status == BH_INVALID_ARGUMENT || judge->status == BH_LOAD_FAILED)) {
-        bhi_refuse(&complaint, "%s", detail->message);
-        return refused(detail->cause ? detail->cause : judge->status, &complaint);
+        return refuse(detail->cause ? detail->cause : judge->status, "%s", detail->message);
     }
     return bhi_session_fail("judge", selector ? "--device" : NULL, judge->status, detail);
 }
@@ -406,18 +399,17 @@ static void judge_some(void *argument) {
 
 /* Reads the candidate "-". A file is read each time that it is needed, standard input only once. */
 static int read_stdin(struct judge *judge, struct bhi_kernel_file *file) {
-    struct bhi_complaint complaint, inner;
+    struct bhi_complaint inner;
     int error;
     if (strcmp(file->path, "-") != 0) {
         return BHI_EXIT_READY;
     }
     if (judge->input || !strcmp(judge->args->operands[0], "-")) {
-        bhi_refuse(&complaint, "-: standard input is one file; give others by their paths");
-        return refused(BH_INVALID_ARGUMENT, &complaint);
+        return refuse(BH_INVALID_ARGUMENT,
+                      "-: standard input is one file; give others by their paths");
     }
     if (!bhi_code_read(file->path, &judge->input, &file->size, &error, &inner)) {
-        bhi_refuse(&complaint, "standard input: %.600s", inner.text);
-        return refused(BH_LOAD_FAILED, &complaint);
+        return refuse(BH_LOAD_FAILED, "standard input: %.600s", inner.text);
     }
     file->code = judge->input;
     return BHI_EXIT_READY;

@@ -11,7 +11,7 @@
 
 #include "base/detail.h"
 #include "judge/check/reference.h"
-#include "judge/time/slower.h"
+#include "judge/time/measure.h"
 #include "supervisor/context/layout.h"
 
 _Static_assert(BH_JUDGE_RANK == BHI_TASK_RANK, "a judgement has room for each index of an element");

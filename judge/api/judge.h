@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "judge/check/court.h"
+#include "judge/check/trial.h"
 #include "judge/time/measure.h"
 #include "tool/device_choice.h"
 

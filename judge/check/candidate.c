@@ -6,12 +6,12 @@
 
 #include "base/format.h"
 #include "judge/check/launch.h"
-#include "judge/check/position.h"
+#include "judge/check/trial.h"
 
 /* How often a candidate is tried whose worker may have ended because of others. */
 enum { ATTEMPTS = 3 };
 
-BH_API const char *bh_judge_verdict_name(bh_judge_verdict judged, bh_status status) {
+BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status status) {
     static const char *const names[] = {
         [BH_JUDGE_CORRECT] = "CORRECT",
         [BH_JUDGE_WRONG] = "WRONG",
@@ -20,17 +20,17 @@ BH_API const char *bh_judge_verdict_name(bh_judge_verdict judged, bh_status stat
         [BH_JUDGE_TIMING_FORGED] = "TIMING_FORGED",
         [BH_JUDGE_SLOWER] = "SLOWER",
     };
-    const bool known = (unsigned)judged < sizeof names / sizeof names[0] && names[judged];
-    return known ? names[judged] : bh_status_name(status);
+    const bool known = (unsigned)verdict < sizeof names / sizeof names[0] && names[verdict];
+    return known ? names[verdict] : bh_status_name(status);
 }
 
 /* -- what came out ------------------------------------------------------------------------------
  */
 
 void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,
-                       bh_judge_verdict judged, bh_judgement *out) {
-    out->verdict = judged;
-    out->deterministic &= judged == BH_JUDGE_SLOWER; /* which is right, too */
+                       bh_judge_verdict verdict, bh_judgement *out) {
+    out->verdict = verdict;
+    out->deterministic &= verdict == BH_JUDGE_SLOWER; /* which is right, too */
     out->located = trial;
     if (trial) {
         out->size_index = (uint32_t)trial->size;
@@ -168,8 +168,8 @@ struct judging {
 static bool run_once(struct judging *judging, const struct bhi_trial *trial,
                      struct bhi_launched *launched) {
     struct bhi_court *court = judging->court;
-    if (!bhi_court_launch(court, judging->stream, &judging->kernel, &court->task->groups, trial,
-                          launched, judging->outcome)) {
+    const struct bhi_program program = {.kernel = &judging->kernel, .groups = &court->task->groups};
+    if (!bhi_court_launch(court, judging->stream, &program, trial, launched, judging->outcome)) {
         bhi_judgement_fail(court->task, trial, judging->outcome, judging->out);
         return false;
     }

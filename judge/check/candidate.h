@@ -4,8 +4,8 @@
 
 #include <bulkhead/judge.h>
 
-#include "judge/check/court.h"
 #include "judge/check/setup.h"
+#include "judge/check/trial.h"
 #include "request/kernel_file.h"
 
 struct bhi_candidate {
@@ -22,14 +22,14 @@ bool bhi_candidate_try(struct bhi_court *court, struct bhi_candidate *candidate,
  * something else. |candidate| is judged then. */
 bool bhi_candidate_judge(struct bhi_court *court, struct bhi_candidate *candidate,
                          struct bhi_judge_outcome *outcome);
-/* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|, located
- * at |named|, and returns false. */
+/* Compares what a run left with what is expected of |trial|. If it is wrong, fills in |out|,
+ * located at |named|, and returns false. */
 bool bhi_candidate_check(const struct bhi_task *task, const struct bhi_trial *trial,
                          const struct bhi_trial *named, const struct bhi_launched *launched,
                          bh_judgement *out);
-/* Makes the judgement |judged|, by a run of |trial|; NULL: by none. |out|->message is the caller's. */
+/* Ends a judging with |verdict|, by a run of |trial|; NULL: by none. The message is the caller's. */
 void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,
-                       bh_judge_verdict judged, bh_judgement *out);
+                       bh_judge_verdict verdict, bh_judgement *out);
 /* The same of a candidate that has failed. */
 void bhi_judgement_fail(const struct bhi_task *task, const struct bhi_trial *trial,
                         const struct bhi_judge_outcome *outcome, bh_judgement *out);

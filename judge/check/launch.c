@@ -107,12 +107,11 @@ bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t co
     return good;
 }
 
-bool bhi_court_launch(struct bhi_court *court, bh_stream *stream,
-                      const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *groups,
+bool bhi_court_launch(struct bhi_court *court, bh_stream *stream, const struct bhi_program *program,
                       const struct bhi_trial *trial, struct bhi_launched *out,
                       struct bhi_judge_outcome *outcome) {
     struct bhi_setup *setup;
-    if (!bhi_setup_make(court, NULL, kernel, groups, trial, NULL, &setup, outcome)) {
+    if (!bhi_setup_make(court, NULL, program, trial, NULL, &setup, outcome)) {
         return false;
     }
     const bool good = bhi_court_submit(stream, bhi_setup_command(setup), 1, NULL, outcome) &&

@@ -29,9 +29,8 @@ struct bhi_worked {
 /* Submits the commands and waits for their end; a signal cancels them. |out|: also measures. */
 bool bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                       struct bhi_clocked *out, struct bhi_judge_outcome *outcome);
-/* Runs the kernel once. After a failure *out holds nothing. */
-bool bhi_court_launch(struct bhi_court *court, bh_stream *stream,
-                      const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *groups,
+/* Runs it once. After a failure *out holds nothing. */
+bool bhi_court_launch(struct bhi_court *court, bh_stream *stream, const struct bhi_program *program,
                       const struct bhi_trial *trial, struct bhi_launched *out,
                       struct bhi_judge_outcome *outcome);
 

@@ -6,26 +6,18 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "judge/check/expression.h"
 #include "judge/check/launch.h"
-#include "judge/check/position.h"
+#include "judge/check/trial.h"
 
-/* Runs it once. */
 struct runner {
     struct bhi_court *court;
     bh_stream *stream;
-    const struct bhi_judged_kernel *kernel; /* NULL: an expression */
-    struct bhi_reference_template *cache;   /* of the expression */
+    struct bhi_program program;
 };
 
 static bool run_once(const struct runner *runner, const struct bhi_trial *trial,
                      struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
-    struct bhi_court *court = runner->court;
-    if (!runner->kernel) {
-        return bhi_reference_eval(court, runner->stream, trial, runner->cache, out, outcome);
-    }
-    return bhi_court_launch(court, runner->stream, runner->kernel, &court->task->reference_groups,
-                            trial, out, outcome);
+    return bhi_court_launch(runner->court, runner->stream, &runner->program, trial, out, outcome);
 }
 
 /* Says that it computes different bytes. */
@@ -129,7 +121,8 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
     if (!bhi_judged_kernel_make(&file, false, court->context, &kernel, outcome)) {
         return blame_kernel(court->task, outcome);
     }
-    runner->kernel = &kernel;
+    runner->program.kernel = &kernel;
+    runner->program.groups = &court->task->reference_groups;
     memcpy(court->reference, kernel.content, sizeof court->reference);
     const bool fits =
         bhi_court_check_kernel(court, &kernel, outcome) || blame_kernel(court->task, outcome);
@@ -140,7 +133,7 @@ static bool run_kernel(struct runner *runner, struct bhi_judge_outcome *outcome)
 
 bool bhi_reference_run(struct bhi_court *court, struct bhi_judge_outcome *outcome) {
     struct bhi_reference_template cache = {0};
-    struct runner runner = {.court = court, .cache = &cache};
+    struct runner runner = {.court = court, .program.cache = &cache};
     const enum bhi_task_reference kind = court->task->reference;
     if (kind == BHI_REFERENCE_FILES && !check_nan(court->task, &court->trials.list[0], outcome)) {
         return false;

@@ -1,29 +1,68 @@
 #include "judge/check/setup.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/check/content.h"
-#include "judge/check/margin.h"
+#include "formats/dtype.h"
 #include "request/fill.h"
 #include "request/launch.h"
 #include "request/missing.h"
 #include "request/names.h"
+#include "tool/text.h"
+
+/* -- margins -----------------------------------------------------------------------------------
+ */
+
+void bhi_margins_fill(struct bhi_margins *margins, struct bhi_filler_place place, void *buffer,
+                      uint64_t size) {
+    uint8_t *bytes = buffer;
+    bhi_filler_noise(place, bytes, size + 2 * BHI_MARGIN);
+    memcpy(margins->before, bytes, BHI_MARGIN);
+    memcpy(margins->behind, bytes + BHI_MARGIN + size, BHI_MARGIN);
+}
+
+bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uint64_t size,
+                      int64_t *out_offset) {
+    const uint8_t *before = buffer, *behind = before + BHI_MARGIN + size;
+    for (int i = 0; i < BHI_MARGIN; i++) {
+        if (before[i] != margins->before[i]) {
+            *out_offset = i - BHI_MARGIN;
+            return true;
+        }
+    }
+    for (int i = 0; i < BHI_MARGIN; i++) {
+        if (behind[i] != margins->behind[i]) {
+            *out_offset = (int64_t)size + i;
+            return true;
+        }
+    }
+    return false;
+}
 
 struct bhi_setup {
     const struct bhi_task *task;
     const struct bhi_trial *trial;
-    const struct bhi_inputs *inputs; /* of a timed run; or NULL; while buffers are made */
+    bh_buffer *buffers[BHI_TASK_ARRAYS]; /* owned */
+    uint64_t offsets[BHI_TASK_ARRAYS];   /* where in its buffer each array begins */
+    bh_command command;                  /* borrows from what follows */
+    /* Of a kernel: */
     struct bhi_run_request request;
     char *push;                  /* what the request borrows; owned */
-    struct bhi_margins *margins; /* by array; owned */
+    struct bhi_margins *margins; /* by array; owned; NULL: an expression */
     bh_binding bindings[BHI_TASK_ARRAYS];
-    bh_command command; /* borrows from the above */
+    /* Of an expression: */
+    bh_parameter parameters[BHI_TASK_ARRAYS];
+    bh_argument arguments[BHI_TASK_ARRAYS];
+    bh_description descriptions[BHI_TASK_ARRAYS]; /* of |arguments| */
+    bh_template_call call;
+    bool prepared; /* |call| is to be dropped */
 };
 
 static const char *const role_names[] = {"in", "inout", "out"};
 
-/* -- the request --------------------------------------------------------------------------------
+/* -- a kernel: its request ----------------------------------------------------------------------
  */
 
 static bool add_bindings(const struct bhi_court *court, const struct bhi_trial *trial,
@@ -87,93 +126,39 @@ static bool fill_request(const struct bhi_court *court, const struct bhi_judged_
     return check_bindings(request, kernel->types, complaint);
 }
 
-/* -- making it ----------------------------------------------------------------------------------
- */
-
-/* A setup without buffers. NULL: see |outcome|. */
-static struct bhi_setup *prepare(const struct bhi_court *court,
-                                 const struct bhi_judged_kernel *kernel,
-                                 const struct bhi_trial *trial, struct bhi_judge_outcome *outcome) {
+/* Takes what is wrong with a kernel's bindings. Returns false. */
+static bool prepare_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
+                           struct bhi_setup *setup, struct bhi_judge_outcome *outcome) {
     struct bhi_complaint complaint;
-    struct bhi_setup *setup = calloc(1, sizeof *setup);
-    if (!setup || !bhi_run_request_init(&setup->request, kernel->name, court->task->array_count,
-                                        &complaint)) {
-        free(setup);
-        bhi_judge_outcome_memory(outcome);
-        return NULL;
+    setup->margins = calloc(court->task->array_count, sizeof *setup->margins);
+    if (!setup->margins || !bhi_run_request_init(&setup->request, kernel->name,
+                                                 court->task->array_count, &complaint)) {
+        return bhi_judge_outcome_memory(outcome);
     }
-    setup->task = court->task;
-    setup->trial = trial;
-    if (fill_request(court, kernel, trial, &setup->request, &setup->push, &complaint)) {
-        return setup;
-    }
-    bhi_judge_outcome_fail(outcome, BH_BINDING_MISMATCH, "%.590s", complaint.text);
-    bhi_setup_free(setup);
-    return NULL;
+    return fill_request(court, kernel, setup->trial, &setup->request, &setup->push, &complaint) ||
+           bhi_judge_outcome_fail(outcome, BH_BINDING_MISMATCH, "%.590s", complaint.text);
 }
 
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                             struct bhi_judge_outcome *outcome) {
-    struct bhi_setup *setup = prepare(court, kernel, &court->trials.list[0], outcome);
+    struct bhi_setup *setup = calloc(1, sizeof *setup);
     if (!setup) {
-        return false;
+        return bhi_judge_outcome_memory(outcome);
     }
+    setup->task = court->task;
+    setup->trial = &court->trials.list[0];
+    const bool good = prepare_kernel(court, kernel, setup, outcome);
     bhi_setup_free(setup);
-    return true;
+    return good;
 }
 
-static bool is_input(const struct bhi_task *task, uint32_t index) {
-    return task->arrays[index].role == BHI_TASK_IN;
-}
-
-/* The size of the buffer of array |index|. */
-static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
-    return setup->trial->arrays[index].form.bytes +
-           (is_input(setup->task, index) ? 0 : 2 * BHI_MARGIN);
-}
-
-/* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
- * noise. */
-static bool make_buffer(const struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,
-                        uint64_t number, uint32_t index, struct bhi_judge_outcome *outcome) {
-    const struct bhi_trial_array *array = &setup->trial->arrays[index];
-    const uint64_t size = buffer_size(setup, index);
-    bh_buffer **buffer = &setup->request.bindings[index].buffer;
-    const struct bhi_filler_place place = {
-        .seed = court->noise_seed + number, .trial = 0, .array = index};
-    void *content;
-    bh_stream *maker = setup->inputs && array->before ? court->source : near;
-    if (setup->inputs && is_input(setup->task, index)) {
-        *buffer = setup->inputs->buffer;
-        bh_buffer_retain(*buffer);
-        return true;
-    }
-    if (!bhi_content_make(court->context, maker, size, buffer, outcome) ||
-        !bhi_content_begin(*buffer, size, &content, outcome)) {
-        return false;
-    }
-    if (is_input(setup->task, index)) {
-        memcpy(content, array->before, array->form.bytes);
-    } else {
-        bhi_margins_fill(&setup->margins[index], place, content, array->form.bytes);
-    }
-    if (!is_input(setup->task, index) && array->before) {
-        memcpy((uint8_t *)content + BHI_MARGIN, array->before, array->form.bytes);
-    }
-    return bhi_content_commit(*buffer, size, content, outcome);
-}
-
-static void make_command(struct bhi_setup *setup, const struct bhi_judged_kernel *kernel,
-                         const uint32_t groups[3]) {
+static void command_kernel(struct bhi_setup *setup, const struct bhi_judged_kernel *kernel,
+                           const uint32_t groups[3]) {
     const struct bhi_run_request *request = &setup->request;
     bhi_run_request_bindings(request, setup->bindings);
     for (uint32_t i = 0; i < request->binding_count; i++) {
-        if (!is_input(setup->task, i)) {
-            setup->bindings[i].offset = BHI_MARGIN;
-        } else if (setup->inputs) {
-            setup->bindings[i].offset =
-                bhi_inputs_offset(setup->inputs, setup->task, setup->trial, i);
-        }
+        setup->bindings[i].buffer = setup->buffers[i];
+        setup->bindings[i].offset = setup->offsets[i];
         setup->bindings[i].size = setup->trial->arrays[i].form.bytes;
     }
     setup->command = (bh_command){.type = BH_COMMAND_DISPATCH,
@@ -185,46 +170,224 @@ static void make_command(struct bhi_setup *setup, const struct bhi_judged_kernel
                                                .push_size = request->push.size}};
 }
 
-static bool make_buffers(struct bhi_court *court, bh_stream *near, struct bhi_setup *setup,
-                         struct bhi_judge_outcome *outcome) {
-    const uint64_t number = atomic_fetch_add(&court->runs, 1);
-    setup->margins = calloc(court->task->array_count, sizeof *setup->margins);
-    if (!setup->margins) {
-        return bhi_judge_outcome_memory(outcome);
+/* -- an expression: its template ----------------------------------------------------------------
+ */
+
+/* Writes "n = 64; a = 2.5;" and, on a line of its own, the expression. */
+static bool write_text(const struct bhi_setup *setup, char **out_text,
+                       struct bhi_complaint *complaint) {
+    const struct bhi_task *task = setup->task;
+    const size_t size = setup->trial->size;
+    size_t length;
+    char *pushes;
+    if (!bhi_task_push_text(task, size, &pushes, complaint)) {
+        return false;
     }
-    for (uint32_t i = 0; i < court->task->array_count; i++) {
-        if (!make_buffer(court, near, setup, number, i, outcome)) {
-            return false;
+    FILE *out = open_memstream(out_text, &length);
+    for (size_t i = 0; i < task->parameter_count && out; i++) {
+        bool is_push = false;
+        for (size_t k = 0; k < task->push_count; k++) {
+            is_push |= !strcmp(task->pushes[k].name, task->parameters[i]);
         }
+        if (!is_push) {
+            fprintf(out, "%s = %" PRIu64 ";", task->parameters[i], task->sizes[size].values[i]);
+        }
+    }
+    for (const char *at = pushes; *at && out;) {
+        const size_t end = strcspn(at, ",");
+        fprintf(out, "%.*s;", (int)end, at);
+        at += end + (at[end] == ',');
+    }
+    free(pushes);
+    if (out) {
+        fprintf(out, "\n%s", task->reference_eval);
+    }
+    if (!out || fclose(out) != 0) {
+        return bhi_refuse(complaint, "out of memory");
     }
     return true;
 }
 
-bool bhi_setup_make(struct bhi_court *court, bh_stream *near,
-                    const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *groups,
-                    const struct bhi_trial *trial, const struct bhi_inputs *inputs,
-                    struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome) {
+/* Makes the template, unless the last run had the same |text|, which is taken. */
+static bh_status make_template(bh_context *context, const struct bhi_setup *setup,
+                               struct bhi_reference_template *cache, char *text,
+                               bh_detail *detail) {
+    bh_template_options options = {.struct_size = sizeof options};
+    if (cache->text && !strcmp(cache->text, text)) {
+        free(text);
+        return BH_OK;
+    }
+    bhi_reference_template_free(cache);
+    cache->text = text;
+    options.name = "reference";
+    options.expression = text;
+    options.parameters = setup->parameters;
+    options.parameter_count = (uint32_t)setup->task->array_count;
+    return bh_template_create(context, &options, &cache->template_, detail);
+}
+
+/* Says where in the task the expression is that the library has refused. Its lines are those of the
+ * text: the first is ours. */
+static bool refuse_expression(const struct bhi_task *task, bh_status status,
+                              const bh_detail *detail, struct bhi_judge_outcome *outcome) {
+    const char *why = bhi_text_without_call(detail->message);
+    unsigned line = 0, column;
+    int place = 0;
+    if (bh_status_classify(status) == BH_STATUS_CLASS_ENVIRON) {
+        return bhi_judge_outcome_take(outcome, status, detail);
+    }
+    if (sscanf(why, "line %u, column %u: %n", &line, &column, &place) < 2 || !place) {
+        return bhi_judge_outcome_fail(outcome, status, "%s: %s", task->reference_eval_field, why);
+    }
+    why += place;
+    if (line == 1) {
+        return bhi_judge_outcome_fail(outcome, status, "%s: its sizes and push constants: %s",
+                                      task->reference_eval_field, why);
+    }
+    return strchr(task->reference_eval, '\n')
+               ? bhi_judge_outcome_fail(outcome, status, "%s: line %u, column %u: %s",
+                                        task->reference_eval_field, line - 1, column, why)
+               : bhi_judge_outcome_fail(outcome, status, "%s: column %u: %s",
+                                        task->reference_eval_field, column, why);
+}
+
+static bool prepare_expression(const struct bhi_court *court, struct bhi_setup *setup,
+                               struct bhi_reference_template *cache,
+                               struct bhi_judge_outcome *outcome) {
+    const struct bhi_task *task = court->task;
     struct bhi_complaint complaint;
-    uint32_t counts[3];
-    *out_setup = NULL;
-    if (!bhi_task_groups_for(court->task, trial->size, groups, kernel->types->local_size, counts,
-                             &complaint)) {
+    bh_detail detail = {0};
+    char *text;
+    for (uint32_t i = 0; i < task->array_count; i++) {
+        const struct bhi_task_array *array = &task->arrays[i];
+        const bool is_input = array->role == BHI_TASK_IN;
+        setup->parameters[i] = (bh_parameter){.name = array->place,
+                                              .role = is_input ? BH_PARAMETER_IN : BH_PARAMETER_OUT,
+                                              .type = bhi_dtype_name(array->dtype)};
+    }
+    if (!write_text(setup, &text, &complaint)) {
+        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT, "%.500s", complaint.text);
+    }
+    const bh_status status = make_template(court->context, setup, cache, text, &detail);
+    return status == BH_OK || refuse_expression(task, status, &detail, outcome);
+}
+
+static bool command_expression(struct bhi_setup *setup, bh_template *template_,
+                               struct bhi_judge_outcome *outcome) {
+    bh_detail detail = {0};
+    for (uint32_t i = 0; i < setup->task->array_count; i++) {
+        const struct bhi_array *form = &setup->trial->arrays[i].form;
+        setup->descriptions[i] = (bh_description){.struct_size = sizeof(bh_description),
+                                                  .kind = bhi_dtype_number(form->dtype),
+                                                  .bits = 8 * bhi_dtype_size(form->dtype),
+                                                  .rank = form->dimensions,
+                                                  .offset = setup->offsets[i]};
+        memcpy(setup->descriptions[i].shape, form->shape, form->dimensions * sizeof form->shape[0]);
+        setup->arguments[i] = (bh_argument){.name = setup->task->arrays[i].place,
+                                            .buffer = setup->buffers[i],
+                                            .description = &setup->descriptions[i]};
+    }
+    const bh_status status =
+        bh_template_prepare(template_, setup->arguments, (uint32_t)setup->task->array_count, NULL,
+                            &setup->call, &detail);
+    setup->prepared = status == BH_OK;
+    setup->command = setup->call.command;
+    return setup->prepared || refuse_expression(setup->task, status, &detail, outcome);
+}
+
+/* -- making it ----------------------------------------------------------------------------------
+ */
+
+static bool is_input(const struct bhi_task *task, uint32_t index) {
+    return task->arrays[index].role == BHI_TASK_IN;
+}
+
+/* The size of the buffer of array |index|. */
+static uint64_t buffer_size(const struct bhi_setup *setup, uint32_t index) {
+    const bool has_margins = setup->margins && !is_input(setup->task, index);
+    return setup->trial->arrays[index].form.bytes + (has_margins ? 2 * BHI_MARGIN : 0);
+}
+
+/* Makes the buffer of array |index| and fills it. |number| is the run's: no two have the same
+ * noise. */
+static bool make_buffer(const struct bhi_court *court, bh_stream *near,
+                        const struct bhi_inputs *inputs, struct bhi_setup *setup, uint64_t number,
+                        uint32_t index, struct bhi_judge_outcome *outcome) {
+    const struct bhi_trial_array *array = &setup->trial->arrays[index];
+    const uint64_t size = buffer_size(setup, index);
+    const struct bhi_filler_place place = {
+        .seed = court->noise_seed + number, .trial = 0, .array = index};
+    void *content;
+    bh_stream *maker = inputs && array->before ? court->source : near;
+    if (inputs && is_input(setup->task, index)) {
+        setup->buffers[index] = inputs->buffer;
+        setup->offsets[index] = bhi_inputs_offset(inputs, setup->task, setup->trial, index);
+        bh_buffer_retain(inputs->buffer);
+        return true;
+    }
+    if (!bhi_content_make(court->context, maker, size, &setup->buffers[index], outcome)) {
+        return false;
+    }
+    if (!setup->margins && !array->before) {
+        return true; /* of an expression all elements are written */
+    }
+    if (!bhi_content_begin(setup->buffers[index], size, &content, outcome)) {
+        return false;
+    }
+    if (size > array->form.bytes) {
+        setup->offsets[index] = BHI_MARGIN;
+        bhi_margins_fill(&setup->margins[index], place, content, array->form.bytes);
+    }
+    if (array->before) {
+        memcpy((uint8_t *)content + setup->offsets[index], array->before, array->form.bytes);
+    }
+    return bhi_content_commit(setup->buffers[index], size, content, outcome);
+}
+
+static bool make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
+                 const struct bhi_inputs *inputs, struct bhi_setup *setup,
+                 struct bhi_judge_outcome *outcome) {
+    const uint64_t number = atomic_fetch_add(&court->runs, 1);
+    const struct bhi_judged_kernel *kernel = program->kernel;
+    struct bhi_complaint complaint;
+    uint32_t counts[3] = {0};
+    if (kernel && !bhi_task_groups_for(court->task, setup->trial->size, program->groups,
+                                       kernel->types->local_size, counts, &complaint)) {
         return bhi_judge_outcome_fail(outcome, BH_BINDING_MISMATCH,
                                       "groups: %.500s, and a workgroup of %ux%ux%u", complaint.text,
                                       kernel->types->local_size[0], kernel->types->local_size[1],
                                       kernel->types->local_size[2]);
     }
-    struct bhi_setup *setup = prepare(court, kernel, trial, outcome);
-    if (!setup) {
+    if (kernel ? !prepare_kernel(court, kernel, setup, outcome)
+               : !prepare_expression(court, setup, program->cache, outcome)) {
         return false;
     }
-    setup->inputs = inputs;
-    if (!make_buffers(court, near, setup, outcome)) {
+    for (uint32_t i = 0; i < court->task->array_count; i++) {
+        if (!make_buffer(court, near, inputs, setup, number, i, outcome)) {
+            return false;
+        }
+    }
+    if (!kernel) {
+        return command_expression(setup, program->cache->template_, outcome);
+    }
+    command_kernel(setup, kernel, counts);
+    return true;
+}
+
+bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
+                    const struct bhi_trial *trial, const struct bhi_inputs *inputs,
+                    struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome) {
+    struct bhi_setup *setup = calloc(1, sizeof *setup);
+    *out_setup = NULL;
+    if (!setup) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    setup->task = court->task;
+    setup->trial = trial;
+    if (!make(court, near, program, inputs, setup, outcome)) {
         bhi_setup_free(setup);
         return false;
     }
-    make_command(setup, kernel, counts);
-    setup->inputs = NULL;
     *out_setup = setup;
     return true;
 }
@@ -233,20 +396,24 @@ const bh_command *bhi_setup_command(const struct bhi_setup *setup) {
     return &setup->command;
 }
 
-bh_buffer *bhi_setup_buffer(const struct bhi_setup *setup, uint32_t index, uint64_t *out_offset) {
-    *out_offset = setup->bindings[index].offset;
-    return setup->request.bindings[index].buffer;
-}
-
 /* -- what the run left --------------------------------------------------------------------------
  */
+
+bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offset, void *out,
+                    uint64_t size, struct bhi_judge_outcome *outcome) {
+    static const uint64_t limit_ns = 10000000000u; /* for a buffer that nobody uses */
+    bh_detail detail = {0};
+    const bh_status status = bh_buffer_read(setup->buffers[index], setup->offsets[index] + offset,
+                                            out, size, limit_ns, &detail);
+    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+}
 
 /* Copies the output of array |index|. The worker still lives, and may be the kernel's by now: what
  * is compared must not change meanwhile. */
 static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bhi_launched *out,
                         struct bhi_judge_outcome *outcome) {
     const uint64_t size = setup->trial->arrays[index].form.bytes;
-    bh_buffer *buffer = setup->request.bindings[index].buffer;
+    bh_buffer *buffer = setup->buffers[index];
     void *content;
     if (!(out->outputs[index] = malloc(size))) {
         return bhi_judge_outcome_memory(outcome);
@@ -254,8 +421,8 @@ static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bh
     if (!bhi_content_read(buffer, buffer_size(setup, index), &content, outcome)) {
         return false;
     }
-    memcpy(out->outputs[index], (const uint8_t *)content + BHI_MARGIN, size);
-    if (!out->strayed &&
+    memcpy(out->outputs[index], (const uint8_t *)content + setup->offsets[index], size);
+    if (setup->margins && !out->strayed &&
         bhi_margins_find(&setup->margins[index], content, size, &out->stray_offset)) {
         out->strayed = true;
         out->stray_array = index;
@@ -264,7 +431,7 @@ static bool take_output(const struct bhi_setup *setup, uint32_t index, struct bh
     return true;
 }
 
-bool bhi_setup_take(struct bhi_setup *setup, struct bhi_launched *out,
+bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
                     struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_launched){.strayed = false};
     for (uint32_t i = 0; i < setup->task->array_count; i++) {
@@ -277,12 +444,19 @@ bool bhi_setup_take(struct bhi_setup *setup, struct bhi_launched *out,
 }
 
 void bhi_setup_free(struct bhi_setup *setup) {
-    if (setup) {
-        bhi_run_request_free(&setup->request);
-        free(setup->push);
-        free(setup->margins);
-        free(setup);
+    if (!setup) {
+        return;
     }
+    if (setup->prepared) {
+        bh_template_call_fini(&setup->call);
+    }
+    for (uint32_t i = 0; i < setup->task->array_count; i++) {
+        bh_buffer_release(setup->buffers[i]);
+    }
+    bhi_run_request_free(&setup->request);
+    free(setup->push);
+    free(setup->margins);
+    free(setup);
 }
 
 void bhi_launched_free(struct bhi_launched *launched) {
@@ -290,4 +464,10 @@ void bhi_launched_free(struct bhi_launched *launched) {
         free(launched->outputs[i]);
         launched->outputs[i] = NULL;
     }
+}
+
+void bhi_reference_template_free(struct bhi_reference_template *cache) {
+    bh_template_release(cache->template_);
+    free(cache->text);
+    *cache = (struct bhi_reference_template){0};
 }

@@ -1,10 +1,32 @@
-/* What one run of a kernel needs: fresh buffers, with inputs, noise in the outputs and margins
- * around them, and the command that binds them. */
+/* What one run of a kernel or an expression needs: fresh buffers, with inputs, noise in a kernel's
+ * outputs and margins around them, and the command that binds them. */
 #ifndef BHI_JUDGE_CHECK_SETUP_H
 #define BHI_JUDGE_CHECK_SETUP_H
 
-#include "judge/check/inputs.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "judge/check/content.h"
 #include "judge/check/kernel.h"
+#include "judge/data/filler.h"
+
+/* Margins: bytes around an output that no kernel may change. */
+
+enum { BHI_MARGIN = 4096 }; /* bytes before an output and behind it; no device aligns to more */
+
+/* What the margins of one buffer held. */
+struct bhi_margins {
+    uint8_t before[BHI_MARGIN], behind[BHI_MARGIN];
+};
+
+/* Fills a buffer of |size| + 2 BHI_MARGIN bytes with noise, also where the output will be, so that
+ * what a kernel does not write is not right by chance. */
+void bhi_margins_fill(struct bhi_margins *margins, struct bhi_filler_place place, void *buffer,
+                      uint64_t size);
+/* Finds the first byte of the margins that has changed. *out_offset is its distance from the
+ * output's first byte, negative in front of it. Returns false if there is none. */
+bool bhi_margins_find(const struct bhi_margins *margins, const void *buffer, uint64_t size,
+                      int64_t *out_offset);
 
 /* What a run left. */
 struct bhi_launched {
@@ -14,25 +36,44 @@ struct bhi_launched {
     int64_t stray_offset;           /* in bytes from the output's beginning */
 };
 
+/* The template of the last run of an expression, which the next run uses if the text is the same.
+ * {0} is none. */
+struct bhi_reference_template {
+    bh_template *template_; /* owned */
+    char *text;             /* owned */
+};
+void bhi_reference_template_free(struct bhi_reference_template *cache);
+
+/* What runs; borrowed. */
+struct bhi_program {
+    const struct bhi_judged_kernel
+        *kernel;                          /* NULL: the task's expression, as by `bulkhead eval`. It
+                                               may use the inputs, and the sizes and push constants
+                                               as numbers that are written in it */
+    const struct bhi_task_groups *groups; /* of the kernel */
+    struct bhi_reference_template *cache; /* of the expression */
+};
+
 struct bhi_setup;
 
 /* Compares the bindings and push constants of the kernel with the task's. */
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
                             struct bhi_judge_outcome *outcome);
-/* Makes a setup; court, kernel and trial are borrowed. The buffers are in the memory of the
+/* Makes a setup; court, program and trial are borrowed. The buffers are in the memory of the
  * device of |near|, if it has one of its own; NULL: in the host's. |inputs|: those of a timed run;
  * otherwise NULL. Of a timed run the source makes what has content, also if it is written. */
-bool bhi_setup_make(struct bhi_court *court, bh_stream *near,
-                    const struct bhi_judged_kernel *kernel, const struct bhi_task_groups *groups,
+bool bhi_setup_make(struct bhi_court *court, bh_stream *near, const struct bhi_program *program,
                     const struct bhi_trial *trial, const struct bhi_inputs *inputs,
                     struct bhi_setup **out_setup, struct bhi_judge_outcome *outcome);
 /* The dispatch, valid as long as the setup. */
 const bh_command *bhi_setup_command(const struct bhi_setup *setup);
-/* The buffer of array |index|, and where in it the array begins. */
-bh_buffer *bhi_setup_buffer(const struct bhi_setup *setup, uint32_t index, uint64_t *out_offset);
+/* Reads |size| bytes from |offset| of array |index|. */
+bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offset, void *out,
+                    uint64_t size, struct bhi_judge_outcome *outcome);
 /* Takes the outputs, after the run. After a failure *out holds nothing. */
-bool bhi_setup_take(struct bhi_setup *setup, struct bhi_launched *out,
+bool bhi_setup_take(const struct bhi_setup *setup, struct bhi_launched *out,
                     struct bhi_judge_outcome *outcome);
+/* Takes NULL, too. */
 void bhi_setup_free(struct bhi_setup *setup);
 void bhi_launched_free(struct bhi_launched *launched);
 

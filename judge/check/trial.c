@@ -1,8 +1,11 @@
 #include "judge/check/trial.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "formats/dtype.h"
 #include "tool/npy_file.h"
 
@@ -148,4 +151,29 @@ void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials) {
     }
     free(trials->list);
     *trials = (struct bhi_trials){0};
+}
+
+/* -- positions ---------------------------------------------------------------------------------
+ */
+
+void bhi_position_of(const struct bhi_array *form, uint64_t index, uint64_t out_along[]) {
+    for (uint32_t i = form->dimensions; i-- > 0;) {
+        out_along[i] = index % form->shape[i];
+        index /= form->shape[i];
+    }
+}
+
+const char *bhi_position_text(const char *place, const struct bhi_array *form, uint64_t index,
+                              char out[BHI_POSITION_TEXT]) {
+    uint64_t along[BHI_MAX_DIMENSIONS];
+    bhi_position_of(form, index, along);
+    size_t used = (size_t)bhi_format(out, BHI_POSITION_TEXT, "%.60s[", place);
+    for (uint32_t i = 0; i < form->dimensions && used < BHI_POSITION_TEXT; i++) {
+        used += (size_t)bhi_format(out + used, BHI_POSITION_TEXT - used, "%s%" PRIu64, i ? "," : "",
+                                   along[i]);
+    }
+    if (used < BHI_POSITION_TEXT) {
+        snprintf(out + used, BHI_POSITION_TEXT - used, "]");
+    }
+    return out;
 }

@@ -3,7 +3,11 @@
 #ifndef BHI_JUDGE_CHECK_TRIAL_H
 #define BHI_JUDGE_CHECK_TRIAL_H
 
+#include <stdatomic.h>
+
+#include "formats/array.h"
 #include "judge/task/task.h"
+#include "tool/content_hash.h"
 
 struct bhi_trial_array {
     struct bhi_array form;
@@ -37,5 +41,31 @@ bool bhi_trial_anew(const struct bhi_task *task, const struct bhi_trial *of, uin
                     struct bhi_trial *out);
 void bhi_trial_free(const struct bhi_task *task, struct bhi_trial *trial);
 void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials);
+
+/* Where an element of an array is, in words: "Y[2,17]". */
+
+enum { BHI_POSITION_TEXT = 256 };
+
+/* Splits |index|, which counts the elements in C order, into one index for each dimension. */
+void bhi_position_of(const struct bhi_array *form, uint64_t index, uint64_t out_along[]);
+/* |index| counts the elements in C order. Returns |out|. */
+const char *bhi_position_text(const char *place, const struct bhi_array *form, uint64_t index,
+                              char out[BHI_POSITION_TEXT]);
+
+/* What all runs of one judging share. Once the reference has run, several threads use it. */
+
+struct bhi_court {
+    const struct bhi_task *task;
+    bh_context *context;  /* after a signal: destroyed, and then NULL */
+    const char *selector; /* of the device; "": the default */
+    char device[48];      /* on which the reference has run: its selector */
+    struct bhi_trials trials;
+    uint8_t reference[BHI_CONTENT_HASH]; /* hash of the kernel that computed what is expected */
+    bh_stream *source;     /* its worker makes what timed runs read, and runs no kernel; borrowed */
+    uint32_t processor;    /* on which runs are timed, plus 1; 0: on all */
+    uint32_t slowdown;     /* how many times as long as others those may take; 0: the same */
+    uint64_t noise_seed;   /* of what outputs hold before a run; nobody else knows it */
+    _Atomic uint64_t runs; /* so far; each run has other noise */
+};
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "base/check.h"
 #include "formats/dtype.h"
-#include "judge/data/philox.h"
 
 enum { THREADS = 8, LEAST_PART = 1 << 15 }; /* elements that a thread is worth */
 

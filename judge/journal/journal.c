@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "judge/check/position.h"
+#include "judge/check/trial.h"
 #include "tool/content_hash.h"
 #include "tool/json.h"
 #include "tool/place.h"

@@ -33,8 +33,8 @@ enum bhi_judge_journal_result { BHI_JOURNAL_OK, BHI_JOURNAL_BAD_INPUT, BHI_JOURN
 enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *journal,
                                                      const char *path, bool resume,
                                                      struct bhi_complaint *complaint);
-/* Gives |judge|, which is not prepared yet, the hidden seeds of a judging that goes on. Returns false if they are
- * damaged or memory ran out. */
+/* Gives |judge|, which is not prepared yet, the hidden seeds of a judging that goes on. Returns
+ * false if they are damaged or memory ran out. */
 bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, bh_judge *judge,
                              struct bhi_complaint *complaint);
 /* Call it when |judge| is prepared. Records which judging it is; one that goes on must be of the

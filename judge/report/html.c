@@ -3,24 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/report/plots.h"
-#include "judge/report/rank.h"
+#include "judge/report/report.h"
 #include "tool/quantity.h"
 
 enum { ROWS = 5000 };
 
-static enum bhi_page_tone tone_of(const struct bhi_candidate *candidate) {
-    if (candidate->judgement.verdict == BH_JUDGE_CORRECT) {
+static enum bhi_page_tone tone_of(const bh_judgement *of) {
+    if (of->verdict == BH_JUDGE_CORRECT) {
         return BHI_PAGE_GOOD;
     }
-    if (candidate->judgement.verdict == BH_JUDGE_SLOWER) {
+    if (of->verdict == BH_JUDGE_SLOWER) {
         return BHI_PAGE_WARN;
     }
-    if (candidate->judgement.verdict != BH_JUDGE_FAILED ||
-        candidate->judgement.blame == BH_BLAME_CERTAIN) {
+    if (of->verdict != BH_JUDGE_FAILED || of->blame == BH_BLAME_CERTAIN) {
         return BHI_PAGE_BAD;
     }
-    return candidate->judgement.blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
+    return of->blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
 }
 
 /* -- the head -----------------------------------------------------------------------------------
@@ -28,7 +26,7 @@ static enum bhi_page_tone tone_of(const struct bhi_candidate *candidate) {
 
 /* How many have each verdict. */
 struct tally {
-    const struct bhi_candidate *first;
+    const bh_judgement *first;
     const char *verdict;
     uint64_t count;
 };
@@ -36,14 +34,14 @@ struct tally {
 static size_t count_verdicts(const struct bhi_judge_report *report, struct tally *out) {
     size_t kinds = 0;
     for (size_t i = 0; i < report->count; i++) {
-        const char *verdict = bh_judge_verdict_name(report->candidates[i].judgement.verdict,
-                                                    report->candidates[i].judgement.status);
+        const bh_judgement *of = &report->candidates[i].judgement;
+        const char *verdict = bh_judge_verdict_name(of->verdict, of->status);
         size_t k = 0;
         while (k < kinds && strcmp(out[k].verdict, verdict) != 0) {
             k++;
         }
         if (k == kinds) {
-            out[kinds++] = (struct tally){&report->candidates[i], verdict, 0};
+            out[kinds++] = (struct tally){of, verdict, 0};
         }
         out[k].count++;
     }
@@ -130,24 +128,23 @@ static void put_cut(struct bhi_page *page, size_t count) {
 
 static void put_candidate(struct bhi_page *page, const struct bhi_candidate *candidate,
                           size_t place, bool timed) {
-    const bool correct = candidate->judgement.verdict == BH_JUDGE_CORRECT;
+    const bh_judgement *of = &candidate->judgement;
+    const bool correct = of->verdict == BH_JUDGE_CORRECT;
     const double ratio = bhi_judge_ratio(candidate);
     char text[BHI_QUANTITY];
     bhi_page_row(page);
     snprintf(text, sizeof text, "%zu", place);
     bhi_page_cell(page, correct ? text : "-");
     bhi_page_cell_id(page, candidate->file.path);
-    bhi_page_cell_badge(
-        page, bh_judge_verdict_name(candidate->judgement.verdict, candidate->judgement.status),
-        tone_of(candidate));
+    bhi_page_cell_badge(page, bh_judge_verdict_name(of->verdict, of->status), tone_of(of));
     if (timed) {
         snprintf(text, sizeof text, "%.3f", ratio);
         bhi_page_cell(page, ratio > 0 ? text : "-");
     }
-    bhi_page_cell_number(page, candidate->judgement.runs);
-    bhi_page_cell(page, *candidate->judgement.message ? candidate->judgement.message
-                        : correct && !candidate->judgement.deterministic ? "not deterministic"
-                                                                         : "");
+    bhi_page_cell_number(page, of->runs);
+    bhi_page_cell(page, *of->message                    ? of->message
+                        : correct && !of->deterministic ? "not deterministic"
+                                                        : "");
     bhi_page_row_end(page);
 }
 

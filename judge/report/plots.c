@@ -1,8 +1,7 @@
-#include "judge/report/plots.h"
+#include "judge/report/report.h"
 
 #include <stdio.h>
 
-#include "judge/report/rank.h"
 #include "tool/report/plot.h"
 
 enum { FASTEST = 8 }; /* candidates that a plot shows */

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "judge/check/candidate.h"
+#include "tool/report/page.h"
 
 struct bhi_judge_report {
     const struct bhi_task *task;
@@ -32,5 +33,23 @@ void bhi_judge_print_json(const struct bhi_judge_report *report);
  * Check |path| before with bhi_page_check. */
 bool bhi_judge_html(const struct bhi_judge_report *report, const char *path,
                     struct bhi_complaint *complaint);
+
+/* The order of a leaderboard. */
+
+/* How long it takes, relative to the reference: the geometric mean of the ratios of all sizes; 0 if
+ * none was measured. */
+double bhi_judge_ratio(const struct bhi_candidate *candidate);
+/* Fills |out|, of report->count pointers: those that are CORRECT, the fastest first, then those
+ * that have no time; then the others. What is equal stays in the order in which it was given. */
+void bhi_judge_rank(const struct bhi_judge_report *report, const struct bhi_candidate **out);
+
+/* Time against size, of the reference and of the fastest candidates. |ranked| is as bhi_judge_rank
+ * fills it in. */
+void bhi_judge_plot_times(struct bhi_page *page, const struct bhi_judge_report *report,
+                          const struct bhi_candidate *const *ranked);
+/* What they move or compute in a second, in a section of its own: with the task's "bytes" and
+ * "operations" a roofline, with one of them the rate against size, with none nothing. */
+void bhi_judge_plot_rates(struct bhi_page *page, const struct bhi_judge_report *report,
+                          const struct bhi_candidate *const *ranked);
 
 #endif

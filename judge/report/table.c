@@ -112,15 +112,15 @@ void bhi_judge_print_table(const struct bhi_judge_report *report) {
     bhi_columns_init(&table, columns, 4);
     for (size_t i = 0; i < report->count; i++) {
         const struct bhi_candidate *candidate = &report->candidates[i];
-        const bool correct = candidate->judgement.verdict == BH_JUDGE_CORRECT;
+        const bh_judgement *of = &candidate->judgement;
+        const bool correct = of->verdict == BH_JUDGE_CORRECT;
         char runs[24];
-        snprintf(runs, sizeof runs, "%" PRIu64, candidate->judgement.runs);
-        const char *cells[] = {
-            candidate->file.path,
-            bh_judge_verdict_name(candidate->judgement.verdict, candidate->judgement.status), runs,
-            !correct                              ? candidate->judgement.message
-            : !candidate->judgement.deterministic ? "not deterministic"
-                                                  : "-"};
+        snprintf(runs, sizeof runs, "%" PRIu64, of->runs);
+        const char *cells[] = {candidate->file.path, bh_judge_verdict_name(of->verdict, of->status),
+                               runs,
+                               !correct             ? of->message
+                               : !of->deterministic ? "not deterministic"
+                                                    : "-"};
         bhi_columns_row(&table, cells, correct ? BHI_TONE_GOOD : BHI_TONE_BAD);
     }
     (void)bhi_columns_print(&table, stdout, 0, bhi_columns_width(stdout));

@@ -1,46 +1,377 @@
 /* From the text of a task to its struct. Each field is checked where it is read, so that a
  * complaint names its line; what follows from several fields is checked at the end (check_all). */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/task/arrays.h"
+#include "formats/dtype.h"
+#include "judge/task/reading.h"
+#include "judge/task/task.h"
+#include "request/code.h"
+#include "request/language.h"
 #include "tool/values.h"
+
+struct parser {
+    struct bhi_reading reading;
+    const char *folder;
+    struct bhi_task *task;
+};
+
+/* -- single fields: a wrong value is refused with line and field -------------------------------
+ */
+
+static void enter(struct parser *parser, const char *key) {
+    bhi_reading_enter(&parser->reading, key);
+}
+
+static void enter_element(struct parser *parser, size_t index) {
+    bhi_reading_enter_element(&parser->reading, index);
+}
+
+/* Returns true. */
+static bool leave(struct parser *parser) {
+    bhi_reading_leave(&parser->reading);
+    return true;
+}
+
+#define refuse(parser, ...) bhi_reading_refuse(&(parser)->reading, __VA_ARGS__)
+
+static bool refuse_memory(const struct parser *parser) {
+    return bhi_refuse(parser->reading.complaint, "out of memory");
+}
+
+/* Returns |path| in the task's folder, for the caller to free; NULL: out of memory. */
+static char *place_file(const struct parser *parser, const char *path) {
+    char *whole = NULL;
+    if (path[0] == '/' || !parser->folder[0]) {
+        return strdup(path);
+    }
+    return asprintf(&whole, "%s/%s", parser->folder, path) < 0 ? NULL : whole;
+}
+
+/* Takes a file of the task's folder. */
+static bool take_file(struct parser *parser, const json_t *value, struct bhi_task_file *out) {
+    const char *path = json_string_value(value);
+    if (!path || !*path) {
+        return refuse(parser, "it must be the name of a file");
+    }
+    out->path = place_file(parser, path);
+    out->field = bhi_reading_field(&parser->reading);
+    return (out->path && out->field) || refuse_memory(parser);
+}
+
+/* Takes a whole number from 1, or an expression. Whether that can be computed is checked when the
+ * sizes are known. */
+static bool take_number(struct parser *parser, const json_t *value, struct bhi_task_number *out) {
+    if (json_is_string(value)) {
+        out->expression = json_string_value(value);
+        return true;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 1) {
+        return refuse(parser, "it must be a whole number from 1, or an expression such as "
+                              "\"n\" or \"n * m\"");
+    }
+    out->value = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static bool take_real(struct parser *parser, const json_t *value, double *out) {
+    if (!json_is_number(value)) {
+        return refuse(parser, "it must be a number");
+    }
+    *out = json_number_value(value);
+    return true;
+}
+
+/* Refuses what expressions cannot name. */
+static bool check_name(struct parser *parser, const char *name) {
+    return bhi_size_is_name(name) ||
+           refuse(parser,
+                  "no name: a letter or _, then letters, digits and _, at most %d, and "
+                  "not min, max or ceildiv",
+                  BHI_SIZE_NAME);
+}
+
+/* -- arrays: types, shapes, generators, tolerances ---------------------------------------------
+ */
+
+/* "uniform": [LOW, HIGH], "normal": [MEAN, DEVIATION], "integers": [FIRST, LAST]. */
+static bool take_pair(struct parser *parser, const json_t *value, enum bhi_filler_kind kind,
+                      struct bhi_filler *out) {
+    const json_t *low = json_array_get(value, 0), *high = json_array_get(value, 1);
+    if (json_array_size(value) != 2) {
+        return refuse(parser, "it must be an array of two numbers");
+    }
+    out->kind = kind;
+    if (kind == BHI_FILLER_INTEGERS) {
+        if (!json_is_integer(low) || !json_is_integer(high)) {
+            return refuse(parser, "it must be an array of two whole numbers");
+        }
+        out->first = json_integer_value(low);
+        out->last = json_integer_value(high);
+        return out->first <= out->last ||
+               refuse(parser, "the first number is greater than the last");
+    }
+    if (!take_real(parser, low, &out->low) || !take_real(parser, high, &out->high)) {
+        return false;
+    }
+    if (kind == BHI_FILLER_NORMAL) {
+        return out->high >= 0 || refuse(parser, "the deviation is less than 0");
+    }
+    return (out->low <= out->high && isfinite(out->high - out->low)) ||
+           refuse(parser, "the first number is greater than the last, or they are "
+                          "further apart than f64 can count");
+}
+
+static const char *const generators = "uniform, normal, integers, bits, special, file";
+
+static bool take_named_filler(struct parser *parser, const char *name, struct bhi_filler *out) {
+    if (!strcmp(name, "uniform")) {
+        *out = (struct bhi_filler){.kind = BHI_FILLER_UNIFORM, .high = 1};
+    } else if (!strcmp(name, "normal")) {
+        *out = (struct bhi_filler){.kind = BHI_FILLER_NORMAL, .high = 1};
+    } else if (!strcmp(name, "bits")) {
+        *out = (struct bhi_filler){.kind = BHI_FILLER_BITS};
+    } else if (!strcmp(name, "special")) {
+        *out = (struct bhi_filler){.kind = BHI_FILLER_BITS, .special = 1};
+    } else if (!strcmp(name, "integers") || !strcmp(name, "file")) {
+        return refuse(parser, "'%s' needs a value: {\"%s\": %s}", name, name,
+                      name[0] == 'f' ? "\"x.npy\"" : "[0, 9]");
+    } else {
+        return refuse(parser, "there is no generator '%.60s'; there are %s", name, generators);
+    }
+    return true;
+}
+
+/* One key of an object "fill". */
+static bool take_filler_key(struct parser *parser, const char *key, const json_t *value,
+                            struct bhi_task_array *out) {
+    struct bhi_filler *filler = &out->filler;
+    const double special = filler->special;
+    bool good = true;
+    if (!strcmp(key, "special")) {
+        good = take_real(parser, value, &filler->special);
+        return good && ((filler->special >= 0 && filler->special <= 1) ||
+                        refuse(parser, "it must be from 0 to 1"));
+    }
+    if (!strcmp(key, "uniform")) {
+        good = take_pair(parser, value, BHI_FILLER_UNIFORM, filler);
+    } else if (!strcmp(key, "normal")) {
+        good = take_pair(parser, value, BHI_FILLER_NORMAL, filler);
+    } else if (!strcmp(key, "integers")) {
+        good = take_pair(parser, value, BHI_FILLER_INTEGERS, filler);
+    } else if (!strcmp(key, "file")) {
+        filler->kind = BHI_FILLER_FILE;
+        good = take_file(parser, value, &out->file);
+    } else {
+        good = refuse(parser, "there is no such generator; there are %s", generators);
+    }
+    filler->special = special;
+    return good;
+}
+
+static bool take_filler(struct parser *parser, const json_t *fill, struct bhi_task_array *out) {
+    const char *key;
+    json_t *value;
+    size_t generated = 0;
+    if (!fill) {
+        return refuse(parser, "there is no \"fill\"");
+    }
+    enter(parser, "fill");
+    if (json_is_string(fill)) {
+        if (!take_named_filler(parser, json_string_value(fill), &out->filler)) {
+            return false;
+        }
+        leave(parser);
+        return true;
+    }
+    if (!json_is_object(fill)) {
+        return refuse(parser, "it must be a generator: \"normal\", or {\"uniform\": [-1, 1]}");
+    }
+    json_object_foreach((json_t *)fill, key, value) {
+        enter(parser, key);
+        if (!take_filler_key(parser, key, value, out)) {
+            return false;
+        }
+        leave(parser);
+        generated += strcmp(key, "special") != 0;
+    }
+    if (generated != 1) {
+        return refuse(parser, "there must be one generator; it has %zu", generated);
+    }
+    if (out->filler.kind == BHI_FILLER_FILE && out->filler.special > 0) {
+        return refuse(parser, "a file has no \"special\" values");
+    }
+    return leave(parser);
+}
+
+static bool take_nan(struct parser *parser, const json_t *value, enum bhi_nan *out) {
+    static const char *const words[] = {"refuse", "equal", "any"};
+    const char *word = json_string_value(value);
+    for (size_t i = 0; word && i < 3; i++) {
+        if (!strcmp(word, words[i])) {
+            *out = (enum bhi_nan)i;
+            return true;
+        }
+    }
+    return refuse(parser, "it must be \"refuse\", \"equal\" or \"any\"");
+}
+
+static bool take_limit(struct parser *parser, const json_t *value, double *out) {
+    return take_real(parser, value, out) &&
+           ((*out >= 0 && isfinite(*out)) || refuse(parser, "it must not be less than 0"));
+}
+
+static bool take_tolerance_key(struct parser *parser, const char *key, const json_t *value,
+                               struct bhi_tolerance *out) {
+    if (!strcmp(key, "abs")) {
+        out->kind = BHI_TOLERANCE_NEAR;
+        return take_limit(parser, value, &out->absolute);
+    }
+    if (!strcmp(key, "rel")) {
+        out->kind = BHI_TOLERANCE_NEAR;
+        return take_limit(parser, value, &out->relative);
+    }
+    if (!strcmp(key, "nan")) {
+        return take_nan(parser, value, &out->nan);
+    }
+    out->kind = BHI_TOLERANCE_ULP;
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
+        return refuse(parser, "it must be a whole number from 0");
+    }
+    out->ulp = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static bool take_tolerance(struct parser *parser, const json_t *object, struct bhi_tolerance *out) {
+    static const char *const keys[] = {"abs", "rel", "ulp", "nan"};
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *value = json_object_get(object, keys[i]);
+        if (!value) {
+            continue;
+        }
+        enter(parser, keys[i]);
+        if (!take_tolerance_key(parser, keys[i], value, out)) {
+            return false;
+        }
+        if (i == 2 && (json_object_get(object, "abs") || json_object_get(object, "rel"))) {
+            return refuse(parser, "it excludes \"abs\" and \"rel\"");
+        }
+        leave(parser);
+    }
+    return true;
+}
+
+static bool take_dtype(struct parser *parser, const json_t *value, bh_dtype *out) {
+    const char *name = json_string_value(value);
+    enter(parser, "dtype");
+    if (!name || !bhi_dtype_find(name, strlen(name), out)) {
+        return refuse(parser, "it must be one of " BHI_DTYPE_NAMES);
+    }
+    return leave(parser);
+}
+
+static bool take_shape(struct parser *parser, const json_t *shape, struct bhi_task_array *out) {
+    json_t *length;
+    size_t i;
+    enter(parser, "shape");
+    if (!json_is_array(shape) || json_array_size(shape) > BHI_TASK_RANK) {
+        return refuse(parser, "it must be an array of at most %d lengths, such as [\"n\", 3]",
+                      BHI_TASK_RANK);
+    }
+    json_array_foreach(shape, i, length) {
+        enter_element(parser, i);
+        if (!take_number(parser, length, &out->shape[out->rank++])) {
+            return false;
+        }
+        leave(parser);
+    }
+    return leave(parser);
+}
+
+/* The keys of the task that have arrays, by role. */
+static const char *const role_keys[3] = {"in", "inout", "out"};
+
+static bool take_array(struct parser *parser, const json_t *object, struct bhi_task_array *out) {
+    static const char *const of_in[] = {"dtype", "shape", "fill", NULL};
+    static const char *const of_inout[] = {"dtype", "shape", "fill", "abs",
+                                           "rel",   "ulp",   "nan",  NULL};
+    static const char *const of_out[] = {"dtype", "shape", "abs", "rel", "ulp", "nan", NULL};
+    static const char *const *const keys[] = {of_in, of_inout, of_out};
+    return bhi_reading_check_keys(&parser->reading, object, keys[out->role]) &&
+           take_dtype(parser, json_object_get(object, "dtype"), &out->dtype) &&
+           take_shape(parser, json_object_get(object, "shape"), out) &&
+           (out->role == BHI_TASK_OUT ||
+            take_filler(parser, json_object_get(object, "fill"), out)) &&
+           (out->role == BHI_TASK_IN || take_tolerance(parser, object, &out->tolerance));
+}
+
+/* Takes all arrays of a role. */
+static bool take_arrays(struct parser *parser, enum bhi_task_role role) {
+    struct bhi_task *task = parser->task;
+    json_t *arrays = json_object_get(task->json, role_keys[role]);
+    const char *place;
+    json_t *object;
+    enter(parser, role_keys[role]);
+    if (arrays && !json_is_object(arrays)) {
+        return refuse(parser, "it must be an object of bindings");
+    }
+    json_object_foreach(arrays, place, object) {
+        enter(parser, place);
+        if (task->array_count == BHI_TASK_ARRAYS) {
+            return refuse(parser, "more than %d arrays", BHI_TASK_ARRAYS);
+        }
+        for (size_t i = 0; i < task->array_count; i++) {
+            if (!strcmp(task->arrays[i].place, place)) {
+                return refuse(parser, "it is in \"%s\", too", role_keys[task->arrays[i].role]);
+            }
+        }
+        struct bhi_task_array *array = &task->arrays[task->array_count++];
+        *array = (struct bhi_task_array){.place = place, .role = role};
+        if (!*place || strpbrk(place, "=,")) {
+            return refuse(parser, "no binding is called so");
+        }
+        if (!take_array(parser, object, array)) {
+            return false;
+        }
+        leave(parser);
+    }
+    return leave(parser);
+}
 
 /* -- sizes and seeds ----------------------------------------------------------------------------
  */
 
-static bool take_first_size(struct bhi_task_parser *parser, const json_t *object) {
+static bool take_first_size(struct parser *parser, const json_t *object) {
     struct bhi_task *task = parser->task;
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)object, name, value) {
         if (task->parameter_count == BHI_TASK_PARAMETERS) {
-            return bhi_reading_refuse(&parser->reading, "more than %d sizes", BHI_TASK_PARAMETERS);
+            return refuse(parser, "more than %d sizes", BHI_TASK_PARAMETERS);
         }
-        bhi_reading_enter(&parser->reading, name);
-        if (!bhi_task_check_name(parser, name)) {
+        enter(parser, name);
+        if (!check_name(parser, name)) {
             return false;
         }
         if (!strncmp(name, "local_", 6)) {
-            return bhi_reading_refuse(&parser->reading,
-                                      "names that begin with local_ are the workgroup's");
+            return refuse(parser, "names that begin with local_ are the workgroup's");
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
         task->parameters[task->parameter_count++] = name;
     }
     return true;
 }
 
 /* One object of "sizes" or "check_sizes". All have the names of the first. */
-static bool take_size(struct bhi_task_parser *parser, const json_t *object, bool check_only) {
+static bool take_size(struct parser *parser, const json_t *object, bool check_only) {
     struct bhi_task *task = parser->task;
-    struct bhi_reading *reading = &parser->reading;
     if (!json_is_object(object)) {
-        return bhi_reading_refuse(reading, "it must be an object such as {\"n\": 1024}");
+        return refuse(parser, "it must be an object such as {\"n\": 1024}");
     }
     if (task->size_count == BHI_TASK_SIZES) {
-        return bhi_reading_refuse(reading, "more than %d sizes", BHI_TASK_SIZES);
+        return refuse(parser, "more than %d sizes", BHI_TASK_SIZES);
     }
     if (!task->size_count && !take_first_size(parser, object)) {
         return false;
@@ -48,46 +379,43 @@ static bool take_size(struct bhi_task_parser *parser, const json_t *object, bool
     struct bhi_task_size *size = &task->sizes[task->size_count++];
     size->check_only = check_only;
     if (json_object_size(object) != task->parameter_count) {
-        return bhi_reading_refuse(reading, "each size must have the same names");
+        return refuse(parser, "each size must have the same names");
     }
     for (size_t i = 0; i < task->parameter_count; i++) {
         const json_t *value = json_object_get(object, task->parameters[i]);
         if (!value) {
-            return bhi_reading_refuse(reading,
-                                      "there is no \"%s\"; each size must have the same names",
-                                      task->parameters[i]);
+            return refuse(parser, "there is no \"%s\"; each size must have the same names",
+                          task->parameters[i]);
         }
-        bhi_reading_enter(reading, task->parameters[i]);
+        enter(parser, task->parameters[i]);
         if (!json_is_integer(value) || json_integer_value(value) < 1) {
-            return bhi_reading_refuse(reading, "it must be a whole number from 1");
+            return refuse(parser, "it must be a whole number from 1");
         }
-        bhi_reading_leave(reading);
+        leave(parser);
         size->values[i] = (uint64_t)json_integer_value(value);
     }
     return true;
 }
 
-static bool take_sizes(struct bhi_task_parser *parser, const char *key, bool check_only) {
+static bool take_sizes(struct parser *parser, const char *key, bool check_only) {
     const json_t *sizes = json_object_get(parser->task->json, key);
     json_t *size;
     size_t i;
-    bhi_reading_enter(&parser->reading, key);
+    enter(parser, key);
     if (sizes && !json_is_array(sizes)) {
-        return bhi_reading_refuse(&parser->reading,
-                                  "it must be an array of objects such as {\"n\": 1024}");
+        return refuse(parser, "it must be an array of objects such as {\"n\": 1024}");
     }
     json_array_foreach(sizes, i, size) {
-        bhi_reading_enter_element(&parser->reading, i);
+        enter_element(parser, i);
         if (!take_size(parser, size, check_only)) {
             return false;
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
-static bool take_seeds(struct bhi_task_parser *parser) {
+static bool take_seeds(struct parser *parser) {
     struct bhi_task *task = parser->task;
     const json_t *seeds = json_object_get(task->json, "seeds");
     json_t *seed;
@@ -96,41 +424,39 @@ static bool take_seeds(struct bhi_task_parser *parser) {
         task->seeds[task->seed_count++] = 1;
         return true;
     }
-    bhi_reading_enter(&parser->reading, "seeds");
+    enter(parser, "seeds");
     if (!json_is_array(seeds) || json_array_size(seeds) > BHI_TASK_SEEDS) {
-        return bhi_reading_refuse(&parser->reading, "it must be an array of at most %d numbers",
-                                  BHI_TASK_SEEDS);
+        return refuse(parser, "it must be an array of at most %d numbers", BHI_TASK_SEEDS);
     }
     json_array_foreach(seeds, i, seed) {
-        bhi_reading_enter_element(&parser->reading, i);
+        enter_element(parser, i);
         if (!json_is_integer(seed) || json_integer_value(seed) < 0) {
-            return bhi_reading_refuse(&parser->reading, "it must be a whole number from 0");
+            return refuse(parser, "it must be a whole number from 0");
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
         task->seeds[task->seed_count++] = (uint64_t)json_integer_value(seed);
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
 /* -- how a kernel is launched -------------------------------------------------------------------
  */
 
-static bool take_pushes(struct bhi_task_parser *parser) {
+static bool take_pushes(struct parser *parser) {
     struct bhi_task *task = parser->task;
     json_t *pushes = json_object_get(task->json, "push");
     const char *name;
     json_t *value;
-    bhi_reading_enter(&parser->reading, "push");
+    enter(parser, "push");
     if (pushes && !json_is_object(pushes)) {
-        return bhi_reading_refuse(&parser->reading, "it must be an object, name to value");
+        return refuse(parser, "it must be an object, name to value");
     }
     json_object_foreach(pushes, name, value) {
-        bhi_reading_enter(&parser->reading, name);
+        enter(parser, name);
         if (task->push_count == BHI_TASK_PUSHES) {
-            return bhi_reading_refuse(&parser->reading, "more than %d", BHI_TASK_PUSHES);
+            return refuse(parser, "more than %d", BHI_TASK_PUSHES);
         }
-        if (!bhi_task_check_name(parser, name)) {
+        if (!check_name(parser, name)) {
             return false;
         }
         struct bhi_task_push *push = &task->pushes[task->push_count++];
@@ -145,66 +471,60 @@ static bool take_pushes(struct bhi_task_parser *parser) {
         } else if (json_is_boolean(value)) {
             snprintf(push->text, sizeof push->text, "%s", json_is_true(value) ? "true" : "false");
         } else if (!push->expression) {
-            return bhi_reading_refuse(&parser->reading,
-                                      "it must be a number, true, false, or an expression such as "
-                                      "\"n\"");
+            return refuse(parser, "it must be a number, true, false, or an expression such as "
+                                  "\"n\"");
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
 /* "groups" of |object|, which is the task or its reference. */
-static bool take_groups(struct bhi_task_parser *parser, const json_t *object,
-                        struct bhi_task_groups *out) {
+static bool take_groups(struct parser *parser, const json_t *object, struct bhi_task_groups *out) {
     const json_t *groups = json_object_get(object, "groups");
     json_t *count;
     size_t i;
     *out = (struct bhi_task_groups){{{.value = 1}, {.value = 1}, {.value = 1}}};
     if (!groups) {
-        return bhi_reading_refuse(&parser->reading, "there is no \"groups\"");
+        return refuse(parser, "there is no \"groups\"");
     }
-    bhi_reading_enter(&parser->reading, "groups");
+    enter(parser, "groups");
     if (!json_is_array(groups) || json_array_size(groups) < 1 || json_array_size(groups) > 3) {
         return bhi_reading_refuse(
             &parser->reading,
             "it must be an array of one to three, such as [\"ceildiv(n, local_x)\"]");
     }
     json_array_foreach(groups, i, count) {
-        bhi_reading_enter_element(&parser->reading, i);
-        if (!bhi_task_take_number(parser, count, &out->along[i])) {
+        enter_element(parser, i);
+        if (!take_number(parser, count, &out->along[i])) {
             return false;
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
 /* "bytes" or "operations". */
-static bool take_amount(struct bhi_task_parser *parser, const char *key,
-                        struct bhi_task_number *out) {
+static bool take_amount(struct parser *parser, const char *key, struct bhi_task_number *out) {
     const json_t *value = json_object_get(parser->task->json, key);
     if (!value) {
         return true;
     }
-    bhi_reading_enter(&parser->reading, key);
-    if (!bhi_task_take_number(parser, value, out)) {
+    enter(parser, key);
+    if (!take_number(parser, value, out)) {
         return false;
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
-static bool take_limits(struct bhi_task_parser *parser) {
+static bool take_limits(struct parser *parser) {
     static const char *const keys[] = {"deadline", "compile_deadline", "memory", NULL};
     struct bhi_task *task = parser->task;
     const json_t *limits = json_object_get(task->json, "limits");
     if (!limits) {
         return true;
     }
-    bhi_reading_enter(&parser->reading, "limits");
+    enter(parser, "limits");
     if (!bhi_reading_check_keys(&parser->reading, limits, keys)) {
         return false;
     }
@@ -214,10 +534,9 @@ static bool take_limits(struct bhi_task_parser *parser) {
         if (!value) {
             continue;
         }
-        bhi_reading_enter(&parser->reading, keys[i]);
+        enter(parser, keys[i]);
         if (!text) {
-            return bhi_reading_refuse(&parser->reading, "it must be a string such as \"%s\"",
-                                      i < 2 ? "500ms" : "512M");
+            return refuse(parser, "it must be a string such as \"%s\"", i < 2 ? "500ms" : "512M");
         }
         struct bhi_complaint *complaint = parser->reading.complaint;
         const bool good =
@@ -227,22 +546,21 @@ static bool take_limits(struct bhi_task_parser *parser) {
         if (!good) {
             return bhi_reading_blame(&parser->reading);
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
 /* -- the reference ------------------------------------------------------------------------------
  */
 
-static bool take_expected(struct bhi_task_parser *parser, json_t *files) {
+static bool take_expected(struct parser *parser, json_t *files) {
     struct bhi_task *task = parser->task;
     const char *place;
     json_t *path;
-    bhi_reading_enter(&parser->reading, "files");
+    enter(parser, "files");
     if (!json_is_object(files)) {
-        return bhi_reading_refuse(&parser->reading, "it must be an object, output to file");
+        return refuse(parser, "it must be an object, output to file");
     }
     json_object_foreach(files, place, path) {
         struct bhi_task_array *array = NULL;
@@ -251,34 +569,31 @@ static bool take_expected(struct bhi_task_parser *parser, json_t *files) {
                 array = &task->arrays[i];
             }
         }
-        bhi_reading_enter(&parser->reading, place);
+        enter(parser, place);
         if (!array) {
-            return bhi_reading_refuse(&parser->reading, "there is no such output");
+            return refuse(parser, "there is no such output");
         }
-        if (!bhi_task_take_file(parser, path, &array->expected)) {
+        if (!take_file(parser, path, &array->expected)) {
             return false;
         }
-        bhi_reading_leave(&parser->reading);
+        leave(parser);
     }
     for (size_t i = 0; i < task->array_count; i++) {
         if (task->arrays[i].role != BHI_TASK_IN && !task->arrays[i].expected.path) {
-            return bhi_reading_refuse(&parser->reading, "output \"%.60s\" has no file",
-                                      task->arrays[i].place);
+            return refuse(parser, "output \"%.60s\" has no file", task->arrays[i].place);
         }
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
-static bool take_reference_kernel(struct bhi_task_parser *parser, const json_t *reference) {
+static bool take_reference_kernel(struct parser *parser, const json_t *reference) {
     struct bhi_task *task = parser->task;
     task->reference = BHI_REFERENCE_KERNEL;
-    bhi_reading_enter(&parser->reading, "kernel");
-    if (!bhi_task_take_file(parser, json_object_get(reference, "kernel"),
-                            &task->reference_kernel)) {
+    enter(parser, "kernel");
+    if (!take_file(parser, json_object_get(reference, "kernel"), &task->reference_kernel)) {
         return false;
     }
-    bhi_reading_leave(&parser->reading);
+    leave(parser);
     if (json_object_get(reference, "groups")) {
         return take_groups(parser, reference, &task->reference_groups);
     }
@@ -286,49 +601,45 @@ static bool take_reference_kernel(struct bhi_task_parser *parser, const json_t *
     return true;
 }
 
-static bool take_reference_eval(struct bhi_task_parser *parser, const json_t *reference) {
+static bool take_reference_eval(struct parser *parser, const json_t *reference) {
     struct bhi_task *task = parser->task;
     task->reference = BHI_REFERENCE_EVAL;
-    bhi_reading_enter(&parser->reading, "eval");
+    enter(parser, "eval");
     task->reference_eval = json_string_value(json_object_get(reference, "eval"));
     if (!task->reference_eval) {
-        return bhi_reading_refuse(&parser->reading,
-                                  "it must be an expression such as \"z = x + y\"");
+        return refuse(parser, "it must be an expression such as \"z = x + y\"");
     }
     for (size_t i = 0; i < task->array_count; i++) {
         if (!bhi_size_is_name(task->arrays[i].place)) {
-            return bhi_reading_refuse(&parser->reading,
-                                      "an expression cannot name the binding \"%.60s\": call it "
-                                      "by its name",
-                                      task->arrays[i].place);
+            return refuse(parser,
+                          "an expression cannot name the binding \"%.60s\": call it "
+                          "by its name",
+                          task->arrays[i].place);
         }
         for (size_t k = 0; k < task->push_count; k++) {
             if (!strcmp(task->pushes[k].name, task->arrays[i].place)) {
-                return bhi_reading_refuse(&parser->reading,
-                                          "\"%.60s\" is both an array and a push constant",
-                                          task->arrays[i].place);
+                return refuse(parser, "\"%.60s\" is both an array and a push constant",
+                              task->arrays[i].place);
             }
         }
         if (task->arrays[i].role == BHI_TASK_INOUT) {
-            return bhi_reading_refuse(&parser->reading,
-                                      "an expression cannot have an \"inout\"; \"%.60s\" is one",
-                                      task->arrays[i].place);
+            return refuse(parser, "an expression cannot have an \"inout\"; \"%.60s\" is one",
+                          task->arrays[i].place);
         }
     }
     task->reference_eval_field = bhi_reading_field(&parser->reading);
-    bhi_reading_leave(&parser->reading);
+    leave(parser);
     return task->reference_eval_field || bhi_refuse(parser->reading.complaint, "out of memory");
 }
 
-static bool take_reference(struct bhi_task_parser *parser) {
+static bool take_reference(struct parser *parser) {
     static const char *const keys[] = {"kernel", "groups", "eval", "files", NULL};
     struct bhi_task *task = parser->task;
     const json_t *reference = json_object_get(task->json, "reference");
     if (!reference) {
-        return bhi_reading_refuse(&parser->reading,
-                                  "there is no \"reference\": nothing says which result is right");
+        return refuse(parser, "there is no \"reference\": nothing says which result is right");
     }
-    bhi_reading_enter(&parser->reading, "reference");
+    enter(parser, "reference");
     if (!bhi_reading_check_keys(&parser->reading, reference, keys)) {
         return false;
     }
@@ -336,11 +647,10 @@ static bool take_reference(struct bhi_task_parser *parser) {
                   *const eval = json_object_get(reference, "eval"),
                   *const files = json_object_get(reference, "files");
     if (!!kernel + !!eval + !!files != 1) {
-        return bhi_reading_refuse(&parser->reading,
-                                  "it must have one of \"kernel\", \"eval\" and \"files\"");
+        return refuse(parser, "it must have one of \"kernel\", \"eval\" and \"files\"");
     }
     if (json_object_get(reference, "groups") && !kernel) {
-        return bhi_reading_refuse(&parser->reading, "\"groups\" are a kernel's");
+        return refuse(parser, "\"groups\" are a kernel's");
     }
     if (files) {
         task->reference = BHI_REFERENCE_FILES;
@@ -351,21 +661,19 @@ static bool take_reference(struct bhi_task_parser *parser) {
         return false;
     }
     if (files && (!bhi_task_is_fixed(task) || task->size_count != 1)) {
-        return bhi_reading_refuse(&parser->reading,
-                                  "\"files\" are the outputs for one size and for inputs that are "
-                                  "files: %s",
-                                  task->size_count != 1 ? "there are several sizes"
-                                                        : "an input is generated");
+        return refuse(parser,
+                      "\"files\" are the outputs for one size and for inputs that are "
+                      "files: %s",
+                      task->size_count != 1 ? "there are several sizes" : "an input is generated");
     }
-    bhi_reading_leave(&parser->reading);
-    return true;
+    return leave(parser);
 }
 
 /* -- all ----------------------------------------------------------------------------------------
  */
 
 /* Computes every expression for every size. */
-static bool check_expressions(struct bhi_task_parser *parser, size_t size) {
+static bool check_expressions(struct parser *parser, size_t size) {
     static const uint32_t one[3] = {1, 1, 1};
     struct bhi_task *task = parser->task;
     struct bhi_complaint *complaint = parser->reading.complaint;
@@ -374,53 +682,52 @@ static bool check_expressions(struct bhi_task_parser *parser, size_t size) {
     char *push;
     for (size_t i = 0; i < task->array_count; i++) {
         if (!bhi_task_shape(task, size, &task->arrays[i], &array, complaint)) {
-            bhi_reading_enter(&parser->reading, bhi_task_role_keys[task->arrays[i].role]);
-            bhi_reading_enter(&parser->reading, task->arrays[i].place);
-            bhi_reading_enter(&parser->reading, "shape");
+            enter(parser, role_keys[task->arrays[i].role]);
+            enter(parser, task->arrays[i].place);
+            enter(parser, "shape");
             return bhi_reading_blame(&parser->reading);
         }
     }
     if (!bhi_task_groups_for(task, size, &task->groups, one, groups, complaint)) {
-        bhi_reading_enter(&parser->reading, "groups");
+        enter(parser, "groups");
         return bhi_reading_blame(&parser->reading);
     }
     if (task->reference == BHI_REFERENCE_KERNEL &&
         !bhi_task_groups_for(task, size, &task->reference_groups, one, groups, complaint)) {
-        bhi_reading_enter(&parser->reading, "reference");
-        bhi_reading_enter(&parser->reading, "groups");
+        enter(parser, "reference");
+        enter(parser, "groups");
         return bhi_reading_blame(&parser->reading);
     }
     if (!bhi_task_push_text(task, size, &push, complaint)) {
-        bhi_reading_enter(&parser->reading, "push");
+        enter(parser, "push");
         return bhi_reading_blame(&parser->reading);
     }
     free(push);
     uint64_t amount;
     if (!bhi_task_amount(task, size, &task->bytes, &amount, complaint)) {
-        bhi_reading_enter(&parser->reading, "bytes");
+        enter(parser, "bytes");
         return bhi_reading_blame(&parser->reading);
     }
     if (!bhi_task_amount(task, size, &task->operations, &amount, complaint)) {
-        bhi_reading_enter(&parser->reading, "operations");
+        enter(parser, "operations");
         return bhi_reading_blame(&parser->reading);
     }
     return true;
 }
 
-static bool take_name(struct bhi_task_parser *parser) {
+static bool take_name(struct parser *parser) {
     const json_t *value = json_object_get(parser->task->json, "name");
     const char *name = json_string_value(value);
-    bhi_reading_enter(&parser->reading, "name");
+    enter(parser, "name");
     if (value && (!name || !*name || strlen(name) > BHI_TASK_NAME)) {
-        return bhi_reading_refuse(&parser->reading, "it must be a string of 1 to %d bytes",
-                                  BHI_TASK_NAME);
+        return refuse(parser, "it must be a string of 1 to %d bytes", BHI_TASK_NAME);
     }
-    bhi_reading_leave(&parser->reading);
+    leave(parser);
     snprintf(parser->task->name, sizeof parser->task->name, "%s", name ? name : "");
     return true;
 }
 
-static bool take_all(struct bhi_task_parser *parser) {
+static bool take_all(struct parser *parser) {
     static const char *const keys[] = {"name",       "sizes",     "check_sizes", "seeds",  "in",
                                        "inout",      "out",       "push",        "groups", "bytes",
                                        "operations", "reference", "limits",      NULL};
@@ -430,15 +737,14 @@ static bool take_all(struct bhi_task_parser *parser) {
         return false;
     }
     if (!task->size_count) {
-        return bhi_reading_refuse(&parser->reading, "there is no \"sizes\"");
+        return refuse(parser, "there is no \"sizes\"");
     }
-    if (!take_seeds(parser) || !bhi_task_take_arrays(parser, BHI_TASK_IN) ||
-        !bhi_task_take_arrays(parser, BHI_TASK_INOUT) ||
-        !bhi_task_take_arrays(parser, BHI_TASK_OUT)) {
+    if (!take_seeds(parser) || !take_arrays(parser, BHI_TASK_IN) ||
+        !take_arrays(parser, BHI_TASK_INOUT) || !take_arrays(parser, BHI_TASK_OUT)) {
         return false;
     }
     if (!task->array_count || task->arrays[task->array_count - 1].role == BHI_TASK_IN) {
-        return bhi_reading_refuse(&parser->reading, "there is no \"out\" and no \"inout\"");
+        return refuse(parser, "there is no \"out\" and no \"inout\"");
     }
     if (!take_pushes(parser) || !take_groups(parser, task->json, &task->groups) ||
         !take_amount(parser, "bytes", &task->bytes) ||
@@ -465,7 +771,7 @@ bool bhi_task_parse(const char *name, const char *folder, const char *text,
         return bhi_refuse(complaint, "%.200s:%d: not JSON: %.200s (column %d)", name, error.line,
                           error.text, error.column);
     }
-    struct bhi_task_parser parser = {
+    struct parser parser = {
         .reading = {.name = name, .text = text, .complaint = complaint},
         .folder = folder,
         .task = out_task,
@@ -475,4 +781,39 @@ bool bhi_task_parse(const char *name, const char *folder, const char *text,
     }
     bhi_task_free(out_task);
     return false;
+}
+
+bool bhi_task_read(const char *path, struct bhi_task *out_task, int *out_errno,
+                   struct bhi_complaint *complaint) {
+    void *text;
+    size_t size;
+    struct bhi_complaint inner;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
+    bool good = false;
+    if (bhi_language_of_name(path) != BHI_LANGUAGE_UNKNOWN) {
+        free(folder);
+        *out_errno = 0;
+        return bhi_refuse(complaint,
+                          "%.300s: it has the name of a kernel; a task is a JSON file, "
+                          "and comes before the candidates",
+                          path);
+    }
+    if (!folder) {
+        *out_errno = 0;
+        return bhi_refuse(complaint, "out of memory");
+    }
+    if (!bhi_code_read(path, &text, &size, out_errno, &inner)) {
+        free(folder);
+        return bhi_refuse(complaint, "%.300s: %.600s", path, inner.text);
+    }
+    if (strlen(text) != size) {
+        bhi_refuse(complaint, "%.300s: not JSON: it contains a NUL byte", path);
+    } else {
+        good = bhi_task_parse(path, folder, text, out_task, complaint);
+    }
+    *out_errno = 0;
+    free(text);
+    free(folder);
+    return good;
 }

@@ -1,6 +1,12 @@
 #include "judge/time/contender.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "judge/check/content.h"
+#include "judge/check/launch.h"
 
 bool bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file, bool trusted,
                         const struct bhi_task_groups *groups, struct bhi_contender *out,
@@ -62,40 +68,133 @@ void bhi_contender_close(struct bhi_contender *contender) {
     *contender = (struct bhi_contender){0};
 }
 
-bool bhi_lap_make(struct bhi_court *court, struct bhi_contender *contender, bh_stream *stream,
-                  const struct bhi_trial *trial, const struct bhi_inputs *inputs,
-                  struct bhi_lap *out, struct bhi_judge_outcome *outcome) {
-    *out = (struct bhi_lap){0};
-    return contender->is_expression
-               ? bhi_evaluation_make(court, stream, trial, inputs, &contender->cache,
-                                     &out->evaluation, outcome)
-               : bhi_setup_make(court, stream, &contender->kernel, contender->groups, trial, inputs,
-                                &out->setup, outcome);
+struct bhi_program bhi_contender_program(struct bhi_contender *contender) {
+    return (struct bhi_program){.kernel = contender->is_expression ? NULL : &contender->kernel,
+                                .groups = contender->groups,
+                                .cache = &contender->cache};
 }
 
-const bh_command *bhi_lap_command(const struct bhi_lap *lap) {
-    return lap->setup ? bhi_setup_command(lap->setup) : bhi_evaluation_command(lap->evaluation);
+/* -- the caches --------------------------------------------------------------------------------
+ */
+
+/* 1.5 times the L2 of a GPU. Vulkan does not say how large that is; none is larger than 128 MiB. */
+static const uint64_t gpu_size = UINT64_C(192) << 20;
+/* Of a driver that runs on the processor: 1.5 times the L2 caches of all processors. At least, for
+ * machines that do not say; at most, so that a run takes no longer than need be. */
+static const uint64_t least_size = UINT64_C(8) << 20, most_size = UINT64_C(64) << 20;
+
+static uint64_t processor_size(void) {
+    const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE), processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t all =
+        (cache > 0 ? (uint64_t)cache : 0) * (processors > 0 ? (uint64_t)processors : 0);
+    const uint64_t size = (all + all / 2) / 4096 * 4096;
+    return size < least_size ? least_size : size > most_size ? most_size : size;
 }
 
-bool bhi_lap_peek(const struct bhi_lap *lap, uint32_t index, uint64_t offset, void *out,
-                  uint64_t size, struct bhi_judge_outcome *outcome) {
-    static const uint64_t limit_ns = 10000000000u; /* for a buffer that nobody uses */
-    uint64_t begin = 0;
-    bh_detail detail = {0};
-    bh_buffer *buffer = lap->setup ? bhi_setup_buffer(lap->setup, index, &begin)
-                                   : bhi_evaluation_buffer(lap->evaluation, index);
-    const bh_status status = bh_buffer_read(buffer, begin + offset, out, size, limit_ns, &detail);
-    return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
+bool bhi_flush_open(const struct bhi_court *court, struct bhi_flush *out,
+                    struct bhi_judge_outcome *outcome) {
+    *out = (struct bhi_flush){0};
+    if (!bhi_court_timed_stream(court, &out->stream, outcome)) {
+        return false;
+    }
+    bool on_processor;
+    if (!bhi_stream_is_on_processor(out->stream, &on_processor, outcome)) {
+        bhi_flush_close(out);
+        return false;
+    }
+    out->size = on_processor ? processor_size() : gpu_size;
+    if (!bhi_content_make(court->context, out->stream, out->size, &out->buffer, outcome)) {
+        bhi_flush_close(out);
+        return false;
+    }
+    return true;
 }
 
-bool bhi_lap_take(const struct bhi_lap *lap, struct bhi_launched *out,
-                  struct bhi_judge_outcome *outcome) {
-    return lap->setup ? bhi_setup_take(lap->setup, out, outcome)
-                      : bhi_evaluation_take(lap->evaluation, out, outcome);
+bool bhi_flush_run(struct bhi_flush *flush, struct bhi_judge_outcome *outcome) {
+    const bh_command command = {
+        .type = BH_COMMAND_FILL,
+        .fill = {.dst = flush->buffer, .size = BH_WHOLE_SIZE, .value = ++flush->value}};
+    return bhi_court_submit(flush->stream, &command, 1, NULL, outcome);
 }
 
-void bhi_lap_free(struct bhi_lap *lap) {
-    bhi_setup_free(lap->setup);
-    bhi_evaluation_free(lap->evaluation);
-    *lap = (struct bhi_lap){0};
+void bhi_flush_close(struct bhi_flush *flush) {
+    bh_buffer_release(flush->buffer);
+    bh_stream_release(flush->stream);
+    *flush = (struct bhi_flush){0};
+}
+
+/* -- the empty kernel --------------------------------------------------------------------------
+ */
+
+bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
+                   struct bhi_judge_outcome *outcome) {
+    *out = (struct bhi_base){0};
+    return bhi_court_timed_stream(court, &out->stream, outcome);
+}
+
+/* GLSL that declares the bindings of the dispatch and does nothing. They must be used somewhere, or
+ * the compiler leaves them out. */
+static char *write_source(const bh_command *of) {
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out) {
+        return NULL;
+    }
+    fprintf(out, "#version 450\nlayout(local_size_x = 1) in;\n");
+    for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
+        const bh_binding *binding = &of->dispatch.bindings[i];
+        fprintf(out, "layout(set = %u, binding = %u) %sbuffer B%u { uint w%u[]; };\n", binding->set,
+                binding->binding, binding->access == BH_ACCESS_READ ? "readonly " : "", i, i);
+    }
+    fprintf(out, "void main() {\n    if (gl_NumWorkGroups.x == 1u) return;\n    uint sum = 0u;\n");
+    for (uint32_t i = 0; i < of->dispatch.binding_count; i++) {
+        fprintf(out,
+                of->dispatch.bindings[i].access == BH_ACCESS_READ ? "    sum += w%u[0];\n"
+                                                                  : "    w%u[0] = sum;\n",
+                i);
+    }
+    fprintf(out, "}\n");
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static bool make_kernel(struct bhi_base *base, struct bhi_court *court, char *source,
+                        struct bhi_judge_outcome *outcome) {
+    const struct bhi_kernel_file file = {.path = "empty.comp",
+                                         .code = source,
+                                         .size = strlen(source),
+                                         .deadline_ns = court->task->compile_deadline_ns};
+    bhi_judged_kernel_free(&base->kernel);
+    free(base->source);
+    base->source = source;
+    return bhi_judged_kernel_make(&file, false, court->context, &base->kernel, outcome);
+}
+
+bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,
+                      bh_command *out, struct bhi_judge_outcome *outcome) {
+    char *source = write_source(of);
+    if (!source) {
+        return bhi_judge_outcome_memory(outcome);
+    }
+    if (base->kernel.kernel && !strcmp(base->source, source)) {
+        free(source);
+    } else if (!make_kernel(base, court, source, outcome)) {
+        return false;
+    }
+    *out = *of;
+    out->dispatch.kernel = base->kernel.kernel;
+    out->dispatch.groups[0] = out->dispatch.groups[1] = out->dispatch.groups[2] = 1;
+    out->dispatch.push_size = 0;
+    return true;
+}
+
+void bhi_base_close(struct bhi_base *base) {
+    bh_stream_release(base->stream);
+    bhi_judged_kernel_free(&base->kernel);
+    free(base->source);
+    *base = (struct bhi_base){0};
 }

@@ -2,8 +2,9 @@
 #ifndef BHI_JUDGE_TIME_CONTENDER_H
 #define BHI_JUDGE_TIME_CONTENDER_H
 
-#include "judge/check/expression.h"
 #include "judge/check/launch.h"
+#include "judge/check/outcome.h"
+#include "judge/check/trial.h"
 
 struct bhi_contender {
     bh_stream *stream;                    /* owned; NULL: it rests */
@@ -30,25 +31,42 @@ bool bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *co
 /* Takes {0}, too. */
 void bhi_contender_close(struct bhi_contender *contender);
 
-/* One run of it: one of the two is there. {0} is none. */
-struct bhi_lap {
-    struct bhi_setup *setup;
-    struct bhi_evaluation *evaluation;
+/* What it runs, borrowed from it. */
+struct bhi_program bhi_contender_program(struct bhi_contender *contender);
+
+/* Empties the device's caches before a run, by writing more than they hold. */
+
+/* The worker that writes is no contender's: one that was taken over could leave it out. */
+struct bhi_flush {
+    bh_stream *stream; /* owned */
+    bh_buffer *buffer; /* owned */
+    uint64_t size;     /* of |buffer| */
+    uint32_t value;    /* that was written last */
 };
 
-/* Makes buffers and command. The memory is near |stream|, which need not be the contender's;
- * that of inputs is |inputs|. */
-bool bhi_lap_make(struct bhi_court *court, struct bhi_contender *contender, bh_stream *stream,
-                  const struct bhi_trial *trial, const struct bhi_inputs *inputs,
-                  struct bhi_lap *out, struct bhi_judge_outcome *outcome);
-const bh_command *bhi_lap_command(const struct bhi_lap *lap);
-/* Reads |size| bytes from |offset| of array |index|. */
-bool bhi_lap_peek(const struct bhi_lap *lap, uint32_t index, uint64_t offset, void *out,
-                  uint64_t size, struct bhi_judge_outcome *outcome);
-/* Takes the outputs. After a failure *out holds nothing. */
-bool bhi_lap_take(const struct bhi_lap *lap, struct bhi_launched *out,
-                  struct bhi_judge_outcome *outcome);
-/* Takes {0}, too, and leaves it. */
-void bhi_lap_free(struct bhi_lap *lap);
+bool bhi_flush_open(const struct bhi_court *court, struct bhi_flush *out,
+                    struct bhi_judge_outcome *outcome);
+/* Writes the buffer, and waits until it is written. */
+bool bhi_flush_run(struct bhi_flush *flush, struct bhi_judge_outcome *outcome);
+/* Takes {0}, too. */
+void bhi_flush_close(struct bhi_flush *flush);
+
+/* The empty kernel: what a batch costs besides the kernels in it. */
+
+struct bhi_base {
+    bh_stream *stream;               /* owned */
+    struct bhi_judged_kernel kernel; /* owned */
+    char *source;                    /* of |kernel|; owned */
+    struct bhi_worked worked;        /* as of bhi_contender */
+};
+
+/* Makes the stream. */
+bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
+                   struct bhi_judge_outcome *outcome);
+/* Makes |out| of a dispatch: one group of a kernel that does nothing, on the same bindings. */
+bool bhi_base_command(struct bhi_base *base, struct bhi_court *court, const bh_command *of,
+                      bh_command *out, struct bhi_judge_outcome *outcome);
+/* Takes {0}, too. */
+void bhi_base_close(struct bhi_base *base);
 
 #endif

@@ -6,12 +6,136 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/data/group.h"
 #include "judge/data/ratio.h"
-#include "judge/data/steady.h"
-#include "judge/time/batch.h"
 #include "judge/time/series.h"
-#include "judge/time/slower.h"
+
+/* -- the reference alone -----------------------------------------------------------------------
+ */
+
+enum { ALONE_GROUPS = 5 }; /* with workers of their own; there is no ratio to be known */
+
+static const double alone_limit = 0.05;
+
+bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out) {
+    const uint64_t *times = series->times[BHI_RACER_REFERENCE];
+    *out = (struct bhi_alone){.steadiness.median = 0};
+    return bhi_steadiness_of(times, series->count, series->groups, &out->steadiness) &&
+           (!series->device || bhi_overhead_of(series->hosts[BHI_RACER_REFERENCE], times,
+                                               series->count, &out->overhead));
+}
+
+/* The times of all groups, and |count| batches, some of each. |fresh|: with fresh workers from the
+ * first run on. */
+static bool take(struct bhi_series *series, size_t count, bool fresh, struct bhi_batches *batches) {
+    for (size_t i = 0; i < series->groups; i++) {
+        const size_t more = bhi_group_begin(count, series->groups, i + 1) -
+                            bhi_group_begin(count, series->groups, i);
+        if ((fresh || i > 0) && !bhi_series_renew(series, i)) {
+            return false;
+        }
+        if (!bhi_series_take(series, i)) {
+            return false;
+        }
+        if (!i) {
+            bhi_batches_begin(bhi_batches_length(series), batches);
+        }
+        if (series->device && !bhi_batches_take(batches, series, more)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alone *out,
+                       struct bhi_judge_outcome *outcome) {
+    struct bhi_series series;
+    struct bhi_batches batches;
+    bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
+    struct bhi_race alone = *race;
+    alone.judgement = &itself;
+    bool good = bhi_series_begin(&alone, count, outcome, &series);
+    series.groups = count < ALONE_GROUPS ? count : ALONE_GROUPS;
+    good = good && take(&series, series.groups, true, &batches);
+    const bool known = good && bhi_alone_of(&series, out);
+    if (known && series.device) {
+        out->seen = bhi_batches_seen(&batches, &series, BHI_RACER_REFERENCE, 0);
+    }
+    if (series.race.wrong) {
+        bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
+                               "the reference does not compute the same each time: %.300s",
+                               itself.message);
+    } else if (good && !known) {
+        bhi_judge_outcome_memory(outcome);
+    }
+    bhi_series_free(&series);
+    return known;
+}
+
+bool bhi_alone_was_faster(const struct bhi_alone *alone, const struct bhi_alone *beside) {
+    return bhi_steadiness_is_slower(&beside->steadiness, &alone->steadiness, alone_limit) ||
+           bhi_overhead_exceeds(&beside->overhead, &alone->overhead);
+}
+
+void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside) {
+    if (beside->steadiness.median < alone->steadiness.median) {
+        alone->steadiness = beside->steadiness;
+    }
+    const double spread_ns = alone->overhead.spread_ns; /* others can make it more */
+    if (beside->overhead.median_ns < alone->overhead.median_ns) {
+        alone->overhead = beside->overhead;
+        alone->overhead.spread_ns = fmin(alone->overhead.spread_ns, spread_ns);
+    }
+}
+
+/* -- slower than was asked for -----------------------------------------------------------------
+ */
+
+const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t size) {
+    for (size_t i = 0; i < court->trials.count && !court->task->sizes[size].check_only; i++) {
+        if (court->trials.list[i].size == size) {
+            return &court->trials.list[i];
+        }
+    }
+    return NULL;
+}
+
+void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
+                      const bh_judge_timing *timing, bh_judgement *out) {
+    if (out->verdict != BH_JUDGE_CORRECT || options->slower <= 0 ||
+        timing->low <= options->slower) {
+        return;
+    }
+    bhi_judgement_end(court->task, bhi_timed_trial(court, timing->size_index), BH_JUDGE_SLOWER,
+                      out);
+    snprintf(out->message, sizeof out->message,
+             "it takes %.3f times as long as the reference, at least %.3f (%s)", timing->ratio,
+             timing->low, out->size_text);
+}
+
+static bool is_of(const bh_judge_timing *timing, const struct bhi_timing_options *options) {
+    const bool same_caches = !timing->device || timing->cold == !options->warm;
+    const bool same_processors =
+        options->all_processors ? !timing->one_processor : !timing->spreads;
+    return timing->ratio > 0 && same_caches && same_processors &&
+           (!options->guard || timing->guard_ratio > 0);
+}
+
+bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,
+                            bh_judgement *out) {
+    size_t missing = 0;
+    for (size_t i = 0; i < court->task->size_count; i++) {
+        missing += !!bhi_timed_trial(court, i);
+    }
+    for (size_t i = 0; i < out->timing_count; i++, missing--) {
+        if (!is_of(&out->timings[i], options)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < out->timing_count; i++) {
+        bhi_slower_judge(court, options, &out->timings[i], out);
+    }
+    return !missing || out->verdict == BH_JUDGE_SLOWER;
+}
 
 enum {
     WINDOW = 10,  /* runs of the warm-up between two looks at the noise */
@@ -131,28 +255,6 @@ static bool warm_up(struct measuring *m) {
 
 static struct bhi_seen seen(const struct measuring *m, enum bhi_racer racer) {
     return bhi_batches_seen(&m->seen, &m->series, racer, m->out->ratio);
-}
-
-/* The times of all groups, and batches of each. */
-static bool take(struct measuring *m, bool fresh) {
-    struct bhi_series *series = &m->series;
-    for (size_t i = 0; i < series->groups; i++) {
-        const size_t batches = bhi_group_begin(m->batches, series->groups, i + 1) -
-                               bhi_group_begin(m->batches, series->groups, i);
-        if ((fresh || i > 0) && !bhi_series_renew(series, i)) {
-            return false;
-        }
-        if (!bhi_series_take(series, i)) {
-            return false;
-        }
-        if (!i) {
-            bhi_batches_begin(bhi_batches_length(series), &m->seen);
-        }
-        if (series->device && !bhi_batches_take(&m->seen, series, batches)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Where the host cannot see one of the two beside what an empty batch takes, which is long on a
@@ -328,7 +430,7 @@ static void conclude(struct measuring *m) {
 static bool measure_once(struct measuring *m, bool fresh, struct doubts *out) {
     struct bhi_steadiness steadiness;
     struct bhi_series *series = &m->series;
-    if (!take(m, fresh)) {
+    if (!take(series, m->batches, fresh, &m->seen)) {
         return false;
     }
     conclude(m);

@@ -2,10 +2,70 @@
 #ifndef BHI_JUDGE_TIME_MEASURE_H
 #define BHI_JUDGE_TIME_MEASURE_H
 
-#include "judge/time/alone.h"
-#include "judge/time/options.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "judge/check/candidate.h"
+#include "judge/data/ratio.h"
+#include "judge/time/bound.h"
 #include "judge/time/processor.h"
 #include "judge/time/round.h"
+#include "judge/time/series.h"
+
+/* How long the reference takes while no candidate has a worker. A candidate's worker that was taken
+ * over could keep the device or the processor busy in the reference's turns alone: then the
+ * reference would look slow, and the candidate fast. */
+
+/* Of one size. */
+struct bhi_alone {
+    struct bhi_steadiness steadiness; /* of its times; a median of 0: not measured yet */
+    struct bhi_overhead overhead;     /* of its runs, by the host's clock; of a device with one */
+    struct bhi_seen seen;             /* of its batches; of a device with a clock */
+};
+
+/* Looks at the reference's times in a series, not at batches. Returns false if memory ran out. */
+bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out);
+/* Measures the reference against itself, in turns, in |count| rounds. |race| has it as reference
+ * and, with a worker of its own, as candidate. */
+bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alone *out,
+                       struct bhi_judge_outcome *outcome);
+/* Was the reference, |beside| a candidate, surely slower than alone? By more than 5 %, or, for the
+ * host, by what bhi_overhead_exceeds names. */
+bool bhi_alone_was_faster(const struct bhi_alone *alone, const struct bhi_alone *beside);
+/* Nobody can make the reference faster than it is: what was measured beside a candidate counts as
+ * alone, where it is less. But what it varies by, others can make more. */
+void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside);
+
+/* Whether a candidate is SLOWER than was asked for: by the times of this run, or by those that an
+ * earlier one has recorded. */
+
+/* What is timed, and how. */
+
+enum { BHI_TIMED_RUNS = 50, BHI_TIMED_RUNS_LEAST = 5, BHI_TIMED_RUNS_MOST = 100000 };
+
+struct bhi_timing_options {
+    size_t runs; /* timed runs of each size, of candidate and reference each */
+    bool warm;   /* caches are not flushed */
+    /* A driver that runs kernels on processors has all of them. Otherwise it has one. */
+    bool all_processors;
+    bool guard; /* the candidate is also timed without the guard */
+    /* A candidate that surely takes more than this many times as long as the reference is SLOWER.
+     * 0: none is. */
+    double slower;
+};
+
+/* The trial of a size that is timed; NULL: it is not. */
+const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t size);
+
+/* Makes a candidate that is CORRECT SLOWER, if |timing|, one of its own, says so. */
+void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
+                      const bh_judge_timing *timing, bh_judgement *out);
+/* The same by all times of the candidate, which an earlier run has measured, maybe with other
+ * options. Returns false if they do not suffice and it has to be measured: a size is missing that
+ * could change the verdict, a ratio is not known, or the options ask for something else (other
+ * caches, the guard's cost). */
+bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,
+                            bh_judgement *out);
 
 /* Measures candidates, one at a time. */
 struct bhi_timekeeper {

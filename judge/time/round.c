@@ -6,8 +6,7 @@
 #include <time.h>
 
 #include "base/format.h"
-#include "judge/data/philox.h"
-#include "judge/time/turn.h"
+#include "judge/data/filler.h"
 #include "tool/clock.h"
 
 enum { LATE_SLICES = 100 }; /* of 10 ms: so long a wrong output may change */
@@ -25,9 +24,9 @@ struct round {
     struct bhi_race *race;
     size_t count;
     bool with_base;
-    struct bhi_trial *trials;         /* |count|; owned */
-    struct bhi_lap *laps[BHI_RACERS]; /* |count| each; owned */
-    bh_command *commands;             /* |count|; owned */
+    struct bhi_trial *trials;            /* |count|; owned */
+    struct bhi_setup **laps[BHI_RACERS]; /* |count| each; owned */
+    bh_command *commands;                /* |count|; owned */
     struct glimpse glimpses[BHI_RACERS];
 };
 
@@ -55,7 +54,8 @@ static bool allocate(struct round *round, struct bhi_judge_outcome *outcome) {
 
 static void release_laps(struct round *round, enum bhi_racer racer) {
     for (size_t i = 0; i < round->count && round->laps[racer]; i++) {
-        bhi_lap_free(&round->laps[racer][i]);
+        bhi_setup_free(round->laps[racer][i]);
+        round->laps[racer][i] = NULL;
     }
 }
 
@@ -80,20 +80,22 @@ static bool make_laps(struct round *round, enum bhi_racer racer, bh_stream *stre
     struct bhi_race *race = round->race;
     const bool is_base = racer == BHI_RACER_BASE;
     struct bhi_contender *contender = race->contenders[is_base ? BHI_RACER_CANDIDATE : racer];
+    const struct bhi_program program = bhi_contender_program(contender);
     struct bhi_inputs inputs;
     uint64_t stride;
     bool good =
         bhi_inputs_make(race->court, round->trials, round->count, &inputs.buffer, &stride, outcome);
     for (size_t i = 0; i < round->count && good; i++) {
-        struct bhi_lap *lap = &round->laps[racer][i];
+        struct bhi_setup **lap = &round->laps[racer][i];
         inputs.begin = i * stride;
         good =
-            bhi_lap_make(race->court, contender, stream, &round->trials[i], &inputs, lap, outcome);
+            bhi_setup_make(race->court, stream, &program, &round->trials[i], &inputs, lap, outcome);
         if (good) {
-            round->commands[i] = *bhi_lap_command(lap);
+            round->commands[i] = *bhi_setup_command(*lap);
         }
-        good = good && (!is_base || bhi_base_command(race->base, race->court, bhi_lap_command(lap),
-                                                     &round->commands[i], outcome));
+        good =
+            good && (!is_base || bhi_base_command(race->base, race->court, bhi_setup_command(*lap),
+                                                  &round->commands[i], outcome));
     }
     bh_buffer_release(inputs.buffer);
     return good;
@@ -117,8 +119,8 @@ static bool glance(struct round *round, enum bhi_racer racer, struct bhi_clocked
     glimpse->size = bytes < sizeof glimpse->bytes ? bytes : sizeof glimpse->bytes;
     glimpse->offset = (random >> 16) % (bytes - glimpse->size + 1);
     const uint64_t began = bhi_clock_ns();
-    const bool good = bhi_lap_peek(&round->laps[racer][glimpse->lap], glimpse->array,
-                                   glimpse->offset, glimpse->bytes, glimpse->size, outcome);
+    const bool good = bhi_setup_peek(round->laps[racer][glimpse->lap], glimpse->array,
+                                     glimpse->offset, glimpse->bytes, glimpse->size, outcome);
     clocked->host_ns += bhi_clock_ns() - began;
     return good;
 }
@@ -130,8 +132,8 @@ static bool find_late(struct round *round, bool *out_late, struct bhi_judge_outc
     uint8_t bytes[sizeof glimpse->bytes];
     char size[BHI_SIZE_TEXT];
     race->running = BHI_RACER_CANDIDATE;
-    if (!bhi_lap_peek(&round->laps[BHI_RACER_CANDIDATE][glimpse->lap], glimpse->array,
-                      glimpse->offset, bytes, glimpse->size, outcome)) {
+    if (!bhi_setup_peek(round->laps[BHI_RACER_CANDIDATE][glimpse->lap], glimpse->array,
+                        glimpse->offset, bytes, glimpse->size, outcome)) {
         return false;
     }
     *out_late = memcmp(bytes, glimpse->bytes, glimpse->size) != 0;
@@ -202,14 +204,14 @@ static bool check(struct round *round, struct bhi_judge_outcome *outcome) {
     struct bhi_trial *trial = &round->trials[which];
     struct bhi_launched expected, got;
     race->running = BHI_RACER_REFERENCE;
-    if (!bhi_lap_take(&round->laps[BHI_RACER_REFERENCE][which], &expected, outcome)) {
+    if (!bhi_setup_take(round->laps[BHI_RACER_REFERENCE][which], &expected, outcome)) {
         return false;
     }
     for (uint32_t i = 0; i < task->array_count; i++) {
         trial->arrays[i].expected = expected.outputs[i]; /* which is owned by the trial now */
     }
     race->running = BHI_RACER_CANDIDATE;
-    if (!bhi_lap_take(&round->laps[BHI_RACER_CANDIDATE][which], &got, outcome)) {
+    if (!bhi_setup_take(round->laps[BHI_RACER_CANDIDATE][which], &got, outcome)) {
         return false;
     }
     race->wrong = !bhi_candidate_check(task, trial, race->trial, &got, race->judgement);

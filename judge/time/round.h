@@ -3,10 +3,21 @@
 #ifndef BHI_JUDGE_TIME_ROUND_H
 #define BHI_JUDGE_TIME_ROUND_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "judge/check/candidate.h"
-#include "judge/time/base.h"
 #include "judge/time/contender.h"
-#include "judge/time/flush.h"
+
+/* In which order those run that take turns. */
+
+/* Which of |count| is at |place| in a round: each round is in ascending or in descending order, by
+ * the Thue-Morse sequence. So of two, each is first as often as the other; what changes evenly with
+ * time, or with its square, meets both alike (ABBA BAAB); and no load that comes and goes stays in
+ * step with it. */
+static inline size_t bhi_turn_of(uint64_t round, size_t place, size_t count) {
+    return __builtin_parityll(round) ? count - 1 - place : place;
+}
 
 enum bhi_racer {
     BHI_RACER_CANDIDATE,
@@ -29,10 +40,11 @@ struct bhi_race {
     bool wrong;                    /* a run of the candidate was wrong: see |judgement| */
 };
 
-/* Runs all racers, in an order that changes (turn.h). |count| > 1: that many runs, each with
+/* Runs all racers, in an order that changes (bhi_turn_of). |count| > 1: that many runs, each with
  * buffers and inputs of its own, as one submission, not flushed. |with_base|: the empty kernel
  * runs, too. When all have run, one of |one_of| rounds is drawn, and in it one of the candidate's
  * runs: its outputs are compared with those of the reference. */
 bool bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
                    struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
+
 #endif

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/data/group.h"
 #include "judge/data/ratio.h"
-#include "judge/data/steady.h"
-#include "judge/time/turn.h"
+#include "judge/time/round.h"
 
 enum {
     BATCH = 32,    /* runs in a batch, at most */
@@ -167,11 +165,13 @@ double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer) 
     return median_from(series, racer, 0, series->count);
 }
 
-double bhi_series_first_median(const struct bhi_series *series, enum bhi_racer racer) {
+/* Of the first group. */
+static double first_median(const struct bhi_series *series, enum bhi_racer racer) {
     return group_median(series, racer, 0);
 }
 
-double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter) {
+/* The time than which |quarter| of four are shorter or as long, 1 or 3. */
+static double quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter) {
     const size_t count = series->count;
     uint64_t *room = calloc(count, sizeof *room);
     double time = 0;
@@ -184,10 +184,60 @@ double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer,
     return time;
 }
 
-double bhi_series_least_group(const struct bhi_series *series, enum bhi_racer racer) {
+/* The shortest median of a group. */
+static double least_group(const struct bhi_series *series, enum bhi_racer racer) {
     double least = group_median(series, racer, 0);
     for (size_t i = 1; i < series->groups; i++) {
         least = fmin(least, group_median(series, racer, i));
     }
     return least;
+}
+
+/* -- batches -----------------------------------------------------------------------------------
+ */
+
+/* How long a batch should take, so that one in a few is not interrupted, also on a busy machine. */
+static const double batch_ns = 6e6;
+
+size_t bhi_batches_length(const struct bhi_series *series) {
+    const double reference_ns = first_median(series, BHI_RACER_REFERENCE);
+    const double most = (double)series->batch;
+    const double fitting = reference_ns > 0 ? batch_ns / reference_ns : most;
+    return (size_t)(fitting < 4 ? fmin(4, most) : fmin(fitting, most));
+}
+
+void bhi_batches_begin(size_t length, struct bhi_batches *out) {
+    out->length = length;
+    for (int i = 0; i < BHI_RACERS; i++) {
+        out->least[i] = UINT64_MAX;
+    }
+}
+
+bool bhi_batches_take(struct bhi_batches *batches, struct bhi_series *series, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct bhi_clocked clocked[BHI_RACERS] = {{0}};
+        if (!bhi_round_run(&series->race, batches->length, true, 1, clocked, series->outcome)) {
+            return false;
+        }
+        for (int k = 0; k < BHI_RACERS; k++) {
+            const uint64_t host_ns = bhi_seen_ns(&clocked[k]);
+            batches->least[k] = host_ns < batches->least[k] ? host_ns : batches->least[k];
+        }
+    }
+    return true;
+}
+
+struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, const struct bhi_series *series,
+                                 enum bhi_racer racer, double ratio) {
+    struct bhi_seen seen = {.claim_ns = bhi_series_median(series, racer),
+                            .low_ns = quarter(series, racer, 1),
+                            .high_ns = quarter(series, racer, 3),
+                            .group_ns = least_group(series, racer),
+                            .batch_ns = batches->least[racer],
+                            .base_ns = batches->least[BHI_RACER_BASE],
+                            .runs = batches->length};
+    if (racer == BHI_RACER_CANDIDATE && ratio > 0) {
+        seen.claim_ns = fmin(seen.claim_ns, ratio * bhi_series_median(series, BHI_RACER_REFERENCE));
+    }
+    return seen;
 }

@@ -1,8 +1,9 @@
-/* A series of times: candidate and reference in turns, round after round, in groups (group.h): a
+/* A series of times: candidate and reference in turns, round after round, in groups: a
  * worker is fast or slow as long as it lives, so each group has fresh ones. */
 #ifndef BHI_JUDGE_TIME_SERIES_H
 #define BHI_JUDGE_TIME_SERIES_H
 
+#include "judge/time/bound.h"
 #include "judge/time/round.h"
 
 /* How long a run took, as the host saw it: by its clock, or the processor time of a worker on one
@@ -34,13 +35,26 @@ bool bhi_series_renew_one(struct bhi_series *series, enum bhi_racer racer);
 bool bhi_series_renew(struct bhi_series *series, size_t group);
 /* Takes the times of a group. */
 bool bhi_series_take(struct bhi_series *series, size_t group);
-/* The median of all times, that of the first group, and the time than which |quarter| of four are
- * shorter or as long, 1 or 3. 0: it did not run, or memory ran out. */
+/* The median of all times. 0: it did not run, or memory ran out. */
 double bhi_series_median(const struct bhi_series *series, enum bhi_racer racer);
-double bhi_series_first_median(const struct bhi_series *series, enum bhi_racer racer);
-double bhi_series_quarter(const struct bhi_series *series, enum bhi_racer racer, int quarter);
-/* The shortest median of a group. 0: as above. */
-double bhi_series_least_group(const struct bhi_series *series, enum bhi_racer racer);
 void bhi_series_free(struct bhi_series *series);
+
+/* What the host sees of batches: many runs that are one submission. */
+
+struct bhi_batches {
+    size_t length;              /* runs in each */
+    uint64_t least[BHI_RACERS]; /* the shortest of each racer */
+};
+
+/* How many runs the host measures at once, by the reference's claims in the first group. */
+size_t bhi_batches_length(const struct bhi_series *series);
+/* Batches of |length| runs; none yet. */
+void bhi_batches_begin(size_t length, struct bhi_batches *out);
+/* Measures |count| more. */
+bool bhi_batches_take(struct bhi_batches *batches, struct bhi_series *series, size_t count);
+/* What was seen of a racer, and what it claims. What a candidate claims is what is reported of it:
+ * its median, or what |ratio| says, if that is less. 0: no ratio is known. */
+struct bhi_seen bhi_batches_seen(const struct bhi_batches *batches, const struct bhi_series *series,
+                                 enum bhi_racer racer, double ratio);
 
 #endif

@@ -1,9 +1,9 @@
 /* Load that meets the reference alone. All times are synthetic. */
-#include "judge/time/alone.h"
+#include "judge/time/measure.h"
 
 #include "harness.h"
 
-#include "judge/data/philox.h"
+#include "judge/data/filler.h"
 
 enum { RUNS = 50 };
 

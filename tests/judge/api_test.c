@@ -74,6 +74,11 @@ static bh_judgement judge_code(bh_judge *judge, const char *name, const void *co
     return judgement;
 }
 
+static bh_status run_right(bh_judge *judge, bh_judgement *out) {
+    const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = right};
+    return bh_judge_run(judge, &candidate, out, &why);
+}
+
 static void expect_fails(const bh_judgement *judgement, bh_status status, const char *message) {
     BHT_STR_EQ(bh_judge_verdict_name(judgement->verdict, judgement->status),
                bh_status_name(status));
@@ -401,11 +406,7 @@ static void bad_candidates_are_named(void) {
         BHT_STR_HAS(why.message, cases[i].said);
         BHT_EQ(got.runs, 0);
     }
-    BHT_EQ(bh_judge_run(
-               NULL,
-               &(bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate), .code = right},
-               &got, &why),
-           BH_INVALID_ARGUMENT);
+    BHT_EQ(run_right(NULL, &got), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_run(judge, NULL, &got, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_prepare(NULL, &why), BH_INVALID_ARGUMENT);
     bh_judge_destroy(judge);
@@ -419,11 +420,7 @@ static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
     bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "the reference of task cannot judge: it computes a NaN: Y[");
-    BHT_EQ(bh_judge_run(
-               judge,
-               &(bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate), .code = right},
-               &got, &why),
-           BH_INVALID_ARGUMENT);
+    BHT_EQ(run_right(judge, &got), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "it computes a NaN");
     bh_judge_destroy(judge);
     judge = make(task_with("\"normal\"", "{\"kernel\": \"nowhere.comp\"}", "1"));
@@ -536,11 +533,7 @@ static void a_cancel_before_the_first_call_holds(void) {
     bh_judge *judge = make(task());
     bh_judgement got = {.struct_size = sizeof got};
     bh_judge_cancel(judge);
-    BHT_EQ(bh_judge_run(
-               judge,
-               &(bh_judge_candidate){.struct_size = sizeof(bh_judge_candidate), .code = right},
-               &got, &why),
-           BH_CANCELLED);
+    BHT_EQ(run_right(judge, &got), BH_CANCELLED);
     bh_judge_destroy(judge);
 }
 
@@ -566,8 +559,7 @@ static void a_forked_child_is_refused(void) {
     BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
     const pid_t child = fork();
     if (child == 0) {
-        const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = right};
-        const bool good = bh_judge_run(judge, &candidate, &got, &why) == BH_FORKED;
+        const bool good = run_right(judge, &got) == BH_FORKED;
         bh_judge_cancel(judge);
         bh_judge_destroy(judge);
         _exit(good ? 0 : 1);

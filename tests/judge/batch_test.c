@@ -1,10 +1,9 @@
 /* What batches say of claims that a ratio is made from. All times are synthetic. */
-#include "judge/time/batch.h"
+#include "judge/time/series.h"
 
 #include "harness.h"
 
-#include "judge/data/group.h"
-#include "judge/data/philox.h"
+#include "judge/data/filler.h"
 #include "judge/data/ratio.h"
 
 enum { RUNS = 50, GROUPS = 8, LENGTH = 32, BASE_NS = 300000 };

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "formats/dtype.h"
-#include "judge/data/philox.h"
 
 static const struct bhi_filler_place place = {.seed = 7, .trial = 1, .array = 2};
 

@@ -1,5 +1,5 @@
 /* Margins around an output: each byte of them counts, and none of the output. */
-#include "judge/check/margin.h"
+#include "judge/check/setup.h"
 
 #include "harness.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/data/philox.h"
+#include "judge/data/filler.h"
 
 /* A run on the device; the way to the worker and back; a batch of the empty kernel. */
 enum { RUN_NS = 150000, WAY_NS = 150000, BASE_NS = 300000, RUNS = 48 };

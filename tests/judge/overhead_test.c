@@ -1,9 +1,9 @@
 /* Claims of single runs against the host's clock. All times are synthetic. */
-#include "judge/time/overhead.h"
+#include "judge/time/bound.h"
 
 #include "harness.h"
 
-#include "judge/data/philox.h"
+#include "judge/data/filler.h"
 
 enum { RUNS = 50 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "html.h"
-#include "judge/report/rank.h"
+#include "judge/report/report.h"
 
 static const char text_of_task[] =
     "{\"name\": \"<b>scale</b>\", \"sizes\": [{\"n\": 65536}, {\"n\": 1024}],"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "judge/time/measure.h"
-#include "judge/time/slower.h"
 
 /* -- the choice ----------------------------------------------------------------------------------
  */

@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-#include "judge/data/group.h"
-#include "judge/data/philox.h"
+#include "judge/data/filler.h"
 
 enum { RUNS = 101, GROUPS = 8 };
 

@@ -1,5 +1,5 @@
 /* Verdicts by times that an earlier run has recorded. */
-#include "judge/time/slower.h"
+#include "judge/time/measure.h"
 
 #include "harness.h"
 

@@ -1,11 +1,11 @@
 /* Whether times are steady enough to be compared. */
-#include "judge/data/steady.h"
+#include "judge/data/ratio.h"
 
 #include "harness.h"
 
 #include <string.h>
 
-#include "judge/data/philox.h"
+#include "judge/data/filler.h"
 
 enum { RUNS = 400 };
 

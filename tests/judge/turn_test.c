@@ -1,5 +1,5 @@
 /* In which order those run that take turns. */
-#include "judge/time/turn.h"
+#include "judge/time/round.h"
 
 #include "harness.h"
 

@@ -1,7 +1,10 @@
-#include "judge/report/rank.h"
+#include "judge/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* -- the order of a leaderboard ----------------------------------------------------------------
+ */
 
 double bhi_judge_ratio(const struct bhi_candidate *candidate) {
     double sum = 0;
