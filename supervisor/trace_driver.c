@@ -73,7 +73,7 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
             return BH_OK;
         }
         if (state == BHI_TRACE_FAILED) {
-            return bhi_fail(detail, BH_UNAVAILABLE, 0, "bh_trace_driver: %s", text);
+            return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_TRACE, .text = text);
         }
         if (!ready) {
             return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_DIED,
@@ -142,8 +142,8 @@ BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_tra
                 ++*out_count;
             }
         } else {
-            status = bhi_fail(detail, BH_UNAVAILABLE, 0,
-                              "bh_trace_driver: another trace has begun; try again");
+            status = BHI_FAIL(detail, "bh_trace_driver", BH_REASON_TRACE,
+                              .text = "another trace has begun", .advice = "try again");
         }
         bhi_context_unlock(context);
     }

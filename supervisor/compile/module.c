@@ -88,9 +88,9 @@ BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *gi
         status = bhi_kernel_take_options(given, call, &options, detail);
     }
     if (status == BH_OK && options.entry && strcmp(options.entry, "main") != 0) {
-        status = bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                          "%s: options.entry is '%.64s'; a compiled module's is main", call,
-                          options.entry);
+        status =
+            BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.entry",
+                     .text = BHI_SAY("is '%.64s'; a compiled module's is main", options.entry));
     }
     return status == BH_OK ? bhi_compilation_kernel(module->context, module->compilation, &options,
                                                     out_kernel, detail)

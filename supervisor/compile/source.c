@@ -16,8 +16,8 @@
 #define MIN_MEMORY  (64ull << 20) /* that of bh_stream_options.memory_limit */
 #define MAX_ENTRY   255u          /* that of bh_kernel_options.entry */
 
-#define REFUSE(format, ...)                                                                        \
-    bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: source." format, call, ##__VA_ARGS__)
+#define REFUSE(name, ...)                                                                          \
+    BHI_FAIL(detail, call, BH_REASON_ARGUMENT, name, .text = BHI_SAY(__VA_ARGS__))
 
 static size_t length_of(const char *text, size_t length) {
     return length ? length : strlen(text);
@@ -43,20 +43,22 @@ static bool is_identifier(const char *name) {
 
 static bh_status check_defines(const bh_source *source, const char *call, bh_detail *detail) {
     if (source->define_count && !source->defines) {
-        return REFUSE("defines is NULL, source.define_count %u", source->define_count);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "source.defines");
     }
     if (source->define_count > BHI_COMPILE_MAX_DEFINES) {
-        return REFUSE("define_count %u is over %u", source->define_count, BHI_COMPILE_MAX_DEFINES);
+        return BHI_FAIL(detail, call, BH_REASON_OVER, "source.define_count",
+                        .value = source->define_count, .limit = BHI_COMPILE_MAX_DEFINES);
     }
     for (uint32_t i = 0; i < source->define_count; i++) {
         const bh_source_define *define = &source->defines[i];
         if (!define->name || !is_identifier(define->name)) {
-            return REFUSE("defines[%u].name is %s%.64s", i,
+            return REFUSE(BHI_SAY("source.defines[%u].name", i), "is %s%.64s",
                           define->name ? "not an identifier: " : "NULL",
                           define->name ? define->name : "");
         }
         if (define->value && strpbrk(define->value, "\r\n")) {
-            return REFUSE("defines[%u].value (%.64s) is more than one line", i, define->name);
+            return REFUSE(BHI_SAY("source.defines[%u].value", i), "(%.64s) is more than one line",
+                          define->name);
         }
     }
     return BH_OK;
@@ -64,17 +66,17 @@ static bh_status check_defines(const bh_source *source, const char *call, bh_det
 
 static bh_status check_includes(const bh_source *source, const char *call, bh_detail *detail) {
     if (source->include_count && !source->includes) {
-        return REFUSE("includes is NULL, source.include_count %u", source->include_count);
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "source.includes");
     }
     if (source->include_count > BHI_COMPILE_MAX_INCLUDES) {
-        return REFUSE("include_count %u is over %u", source->include_count,
-                      BHI_COMPILE_MAX_INCLUDES);
+        return BHI_FAIL(detail, call, BH_REASON_OVER, "source.include_count",
+                        .value = source->include_count, .limit = BHI_COMPILE_MAX_INCLUDES);
     }
     for (uint32_t i = 0; i < source->include_count; i++) {
         const bh_source_include *include = &source->includes[i];
         if (!include->name || !include->name[0] || !include->text) {
-            return REFUSE("includes[%u].%s is %s", i, include->text ? "name" : "text",
-                          include->text && include->name ? "empty" : "NULL");
+            return REFUSE(BHI_SAY("source.includes[%u].%s", i, include->text ? "name" : "text"),
+                          "is %s", include->text && include->name ? "empty" : "NULL");
         }
     }
     return BH_OK;
@@ -83,17 +85,14 @@ static bh_status check_includes(const bh_source *source, const char *call, bh_de
 /* |entry| is in a bh_kernel_options; NULL: the source's counts. */
 static bh_status take_entry(bh_source *source, const char *entry, const char *call,
                             bh_detail *detail) {
-    const char *field = entry ? "options" : "source";
+    const char *field = entry ? "options.entry" : "source.entry";
     source->entry = entry ? entry : source->entry;
     if (source->entry && source->language == BH_LANGUAGE_GLSL &&
         strcmp(source->entry, "main") != 0) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        "%s: %s.entry is '%.64s'; GLSL's entry point is main", call, field,
-                        source->entry);
+        return REFUSE(field, "is '%.64s'; GLSL's entry point is main", source->entry);
     }
     if (source->entry && strlen(source->entry) > MAX_ENTRY) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s.entry is longer than %u bytes",
-                        call, field, MAX_ENTRY);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, field, .limit = MAX_ENTRY);
     }
     return BH_OK;
 }
@@ -108,7 +107,7 @@ static bh_status take_given(const bh_source *given, bh_source *source, const cha
         return status;
     }
     if (!source->text) {
-        return REFUSE("text is NULL");
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "source.text");
     }
     source->deadline_ns = source->deadline_ns ? source->deadline_ns : DEADLINE_NS;
     source->memory_limit = source->memory_limit ? source->memory_limit : MEMORY;
@@ -118,16 +117,18 @@ static bh_status take_given(const bh_source *given, bh_source *source, const cha
         source->language = ending && !strcmp(ending, ".hlsl") ? BH_LANGUAGE_HLSL : BH_LANGUAGE_GLSL;
     }
     if (source->language != BH_LANGUAGE_GLSL && source->language != BH_LANGUAGE_HLSL) {
-        return REFUSE("language %u is neither GLSL nor HLSL", (unsigned)source->language);
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.language",
+                        .value = source->language,
+                        .text = BHI_SAY("%u is neither GLSL nor HLSL", (unsigned)source->language));
     }
     if (source->log && !source->log_size) {
-        return REFUSE("log_size is 0: an empty text needs 1 byte");
+        return BHI_FAIL(detail, call, BH_REASON_ZERO, "source.log_size");
     }
     if (strlen(source->tenant) >= BHI_TENANT) {
-        return REFUSE("tenant is longer than %u bytes", BHI_TENANT - 1);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "source.tenant", .limit = BHI_TENANT - 1);
     }
     if (source->memory_limit < MIN_MEMORY) {
-        return REFUSE("memory_limit is %llu, less than 64 MiB",
+        return REFUSE("source.memory_limit", "is %llu, less than 64 MiB",
                       (unsigned long long)source->memory_limit);
     }
     status = check_defines(source, call, detail);
@@ -206,9 +207,10 @@ static bh_status make_request(struct bhi_compile_source *source, const char *cal
     const bh_source *given = &source->given;
     source->bytes = put_all(NULL, given);
     if (source->bytes > BHI_COMPILE_MAX_SOURCE) {
-        return bhi_fail(detail, BH_TOO_LARGE, 0,
-                        "%s: %.200s with its defines and includes takes %llu bytes, over %u", call,
-                        given->name, (unsigned long long)source->bytes, BHI_COMPILE_MAX_SOURCE);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE,
+                        "the size of the source with its defines and includes",
+                        .place = given->name, .value = source->bytes,
+                        .limit = BHI_COMPILE_MAX_SOURCE);
     }
     source->request = calloc(1, source->bytes);
     if (!source->request) {

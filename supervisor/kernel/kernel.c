@@ -56,14 +56,16 @@ bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *ca
     for (uint32_t i = 0; i < options->specialization_count; i++) {
         const bh_specialization *s = &options->specializations[i];
         if (s->size != 1 && s->size != 2 && s->size != 4 && s->size != 8) {
-            return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                            "%s: specialization of constant %u has size %u, not 1, 2, 4 or 8", call,
-                            s->constant_id, s->size);
+            return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.specializations", .index = i,
+                            .indexed = true, .value = s->size,
+                            .text = BHI_SAY("(constant %u) has size %u, not 1, 2, 4 or 8",
+                                            s->constant_id, s->size));
         }
         for (uint32_t j = 0; j < i; j++) {
             if (options->specializations[j].constant_id == s->constant_id) {
-                return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                                "%s: constant %u is specialized twice", call, s->constant_id);
+                return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.specializations",
+                                .index = i, .indexed = true, .value = s->constant_id,
+                                .text = BHI_SAY("specializes constant %u twice", s->constant_id));
             }
         }
     }
@@ -186,11 +188,7 @@ BH_API bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size
                                 bh_detail *detail) {
     static const char call[] = "bh_kernel_code";
     if (!BHI_LIVE(kernel) || !out_size || (size && !code)) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "%s: %s is NULL%s", call,
-                        !BHI_LIVE(kernel) ? "kernel"
-                        : out_size        ? "code"
-                                          : "out_size",
-                        BHI_LIVE(kernel) ? "" : " or was released");
+        return BHI_FAIL(detail, call, BHI_DEAD(kernel, out_size ? "code" : "out_size"));
     }
     const struct bhi_kernel_body *body = kernel->body;
     *out_size = body->code_size;

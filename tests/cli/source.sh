@@ -370,7 +370,7 @@ head -c 5000 /dev/urandom > noise.comp
 does_not_compile "noise.comp" run noise.comp --groups 1
 refuses "square.comp: --entry is other: the entry point of GLSL is main; leave --entry out" run square.comp "${square[@]}" --entry other
 head -c 5000000 /dev/zero | tr '\0' ' ' > big.comp
-refuses "over 4194304 (TOO_LARGE)" run big.comp --groups 1
+refuses "over the limit of 4194304 (TOO_LARGE)" run big.comp --groups 1
 # -- compile ---------------------------------------------------------------------------------------
 case_name="a compiled source is what run makes of it"
 cli compile square.comp -o square.spv

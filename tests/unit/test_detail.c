@@ -127,6 +127,7 @@ static const char *const sentences[] = {
     [BH_REASON_DEVICE_HEAP] = "7 bytes of device memory were asked for; the device has 5000000 "
                               "bytes, of which TEXT are free",
     [BH_REASON_BINDING_ELEMENT] = "NAME was given, but kernel \"TEXT\" has 5000000 there",
+    [BH_REASON_TRACE] = "TEXT",
     [BH_REASON_COMPILER] = "the compiler could not TEXT",
     [BH_REASON_SOURCE] = "TEXT",
     [BH_REASON_DEVICE_STEP] = "the device cannot NAME: TEXT",
