@@ -446,7 +446,7 @@ static int judge_all(struct judge *judge) {
 
 static bool to_be_timed(const struct judge *judge, struct bhi_candidate *candidate) {
     return candidate->judgement.verdict == BH_JUDGE_CORRECT &&
-           !bhi_slower_judge_known(&judge->judge->court, &judge->judge->timing_options,
+           !bhi_slower_judge_known(&judge->judge->court, &judge->judge->options,
                                    &candidate->judgement);
 }
 

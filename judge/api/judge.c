@@ -60,10 +60,10 @@ struct turn {
 
 /* |alone|: nothing else runs meanwhile. Who waits for that has it before those that do not. */
 static struct turn begin_turn(bh_judge *judge, bool alone) {
-    const unsigned slots = alone ? judge->parallel : 1;
+    const unsigned slots = alone ? judge->options.parallel : 1;
     pthread_mutex_lock(&judge->lock);
     judge->waiting += alone;
-    while (judge->taken + slots > judge->parallel || (!alone && judge->waiting)) {
+    while (judge->taken + slots > judge->options.parallel || (!alone && judge->waiting)) {
         pthread_cond_wait(&judge->changed, &judge->lock);
     }
     judge->waiting -= alone;
@@ -173,7 +173,7 @@ static bh_status read_task(bh_judge *judge, const bh_judge_options *options, con
         return bhi_fail(detail, error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, error, "%.500s",
                         complaint.text);
     }
-    return judge->timed && judge->task.reference == BHI_REFERENCE_FILES
+    return judge->options.timed && judge->task.reference == BHI_REFERENCE_FILES
                ? refuse(detail, "options.timed",
                         "needs a reference that takes time: a kernel or an expression, not files")
                : BH_OK;
@@ -183,16 +183,6 @@ static bh_status fill(bh_judge *judge, const bh_judge_options *options, bh_detai
     /* "-" is a file of this name: standard input is the program's. */
     const char *path =
         options->task_path && !strcmp(options->task_path, "-") ? "./-" : options->task_path;
-    judge->log = options->log;
-    judge->log_user = options->log_user;
-    judge->timed = options->timed;
-    judge->timing_options = (struct bhi_timing_options){
-        .runs = options->timed_runs,
-        .warm = options->warm,
-        .all_processors = options->all_processors,
-        .guard = options->guard_cost,
-        .slower = options->slower_than,
-    };
     judge->court.selector = judge->selector;
     judge->place = strdup(options->task_name ? options->task_name : path ? path : "task");
     judge->device = options->device ? strdup(options->device) : NULL;
@@ -234,6 +224,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
                                        "bh_judge_create", "options", detail);
     if (status == BH_OK) {
         ours.timed_runs = ours.timed_runs ? ours.timed_runs : BHI_TIMED_RUNS;
+        ours.parallel = ours.parallel ? ours.parallel : 1;
         status = check(&ours, detail);
     }
     if (status != BH_OK) {
@@ -245,7 +236,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     }
     judge->magic = MAGIC;
     judge->pid = getpid();
-    judge->parallel = ours.parallel ? ours.parallel : 1;
+    judge->options = ours;
     pthread_mutex_init(&judge->lock, NULL);
     pthread_cond_init(&judge->changed, NULL);
     judge->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -286,8 +277,8 @@ static bh_status open_context(bh_judge *judge, bh_detail *detail) {
         return BH_OK;
     }
     options.quarantine_deaths = BH_OFF; /* one candidate may be given twice */
-    options.log = judge->log;
-    options.log_user = judge->log_user;
+    options.log = judge->options.log;
+    options.log_user = judge->options.log_user;
     bh_status status = bh_context_create(&options, &context, detail);
     if (status != BH_OK) {
         return status;
@@ -425,8 +416,8 @@ static bool time_candidate(bh_judge *judge, struct bhi_candidate *candidate,
         return true;
     }
     const struct turn turn = begin_turn(judge, true);
-    judge->timing = judge->timing || bhi_timekeeper_open(&judge->court, &judge->timing_options,
-                                                         &judge->timer, outcome);
+    judge->timing = judge->timing ||
+                    bhi_timekeeper_open(&judge->court, &judge->options, &judge->timer, outcome);
     const bool known = judge->timing && bhi_timekeeper_measure(&judge->timer, candidate, outcome);
     end_turn(judge, turn);
     return known;
@@ -460,7 +451,7 @@ static bh_status run(bh_judge *judge, const char *call, unsigned steps,
            (status = take_file(&ours, call, &candidate->file, detail)) != BH_OK ||
            (status = enter(judge, call, detail)) != BH_OK);
     if (status == BH_OK) {
-        const bool later = !judge->timed || (steps == (CHECK | MEASURE) && ours.check_only);
+        const bool later = !judge->options.timed || (steps == (CHECK | MEASURE) && ours.check_only);
         status = later && steps == MEASURE
                      ? BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "judge", .text = "has no timed")
                      : judge_file(judge, call, later ? CHECK : steps, candidate, detail);

@@ -19,19 +19,17 @@ struct bh_judge {
     pthread_mutex_t lock;   /* guards the next seven, and is held for a few instructions */
     pthread_cond_t changed; /* |users| or |taken| is less */
     unsigned users;         /* calls that run */
-    unsigned taken;         /* slots, of |parallel|, of calls that have their turn */
+    unsigned taken;         /* slots, of |options.parallel|, of calls that have their turn */
     unsigned waiting;       /* calls that wait for all of them */
     bool ready;             /* the reference has run */
     bool cancelled;         /* for good */
     bool ended;             /* the context is destroyed; its address stays the court's (|pin|) */
 
     /* A turn guards the rest. Those that check candidates only read it. */
-    unsigned parallel; /* slots */
+    bh_judge_options options; /* without what they point to */
     struct bhi_task task;
     struct bhi_court court;
-    bool timed;  /* candidates are timed: */
     bool timing; /* |timer| is open */
-    struct bhi_timing_options timing_options;
     struct bhi_timekeeper timer;
     bh_buffer *pin; /* an object of the context: while it lives, no other context has its address */
     char *place;    /* what complaints call the task; owned */
@@ -40,8 +38,6 @@ struct bh_judge {
     uint64_t *seeds; /* owned */
     size_t seed_count;
     locale_t c; /* of a turn */
-    bh_log_callback log;
-    void *log_user;
 };
 
 /* Gives the judge other hidden seeds, before it is prepared: those of a judging that goes on.

@@ -46,8 +46,10 @@ static bool take(struct bhi_series *series, size_t count, bool fresh, struct bhi
     return true;
 }
 
-bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alone *out,
-                       struct bhi_judge_outcome *outcome) {
+/* Measures the reference against itself, in turns, in |count| rounds. |race| has it as reference
+ * and, with a worker of its own, as candidate. */
+static bool measure_reference(const struct bhi_race *race, size_t count, struct bhi_alone *out,
+                              struct bhi_judge_outcome *outcome) {
     struct bhi_series series;
     struct bhi_batches batches;
     bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
@@ -99,10 +101,11 @@ const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t si
     return NULL;
 }
 
-void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
-                      const bh_judge_timing *timing, bh_judgement *out) {
-    if (out->verdict != BH_JUDGE_CORRECT || options->slower <= 0 ||
-        timing->low <= options->slower) {
+/* Makes a candidate that is CORRECT SLOWER, if |timing|, one of its own, says so. */
+static void slower_judge(const struct bhi_court *court, const bh_judge_options *options,
+                         const bh_judge_timing *timing, bh_judgement *out) {
+    if (out->verdict != BH_JUDGE_CORRECT || options->slower_than <= 0 ||
+        timing->low <= options->slower_than) {
         return;
     }
     bhi_judgement_end(court->task, bhi_timed_trial(court, timing->size_index), BH_JUDGE_SLOWER,
@@ -112,15 +115,15 @@ void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_opt
              timing->low, out->size_text);
 }
 
-static bool is_of(const bh_judge_timing *timing, const struct bhi_timing_options *options) {
+static bool is_of(const bh_judge_timing *timing, const bh_judge_options *options) {
     const bool same_caches = !timing->device || timing->cold == !options->warm;
     const bool same_processors =
         options->all_processors ? !timing->one_processor : !timing->spreads;
     return timing->ratio > 0 && same_caches && same_processors &&
-           (!options->guard || timing->guard_ratio > 0);
+           (!options->guard_cost || timing->guard_ratio > 0);
 }
 
-bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,
+bool bhi_slower_judge_known(const struct bhi_court *court, const bh_judge_options *options,
                             bh_judgement *out) {
     size_t missing = 0;
     for (size_t i = 0; i < court->task->size_count; i++) {
@@ -132,7 +135,7 @@ bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timi
         }
     }
     for (size_t i = 0; i < out->timing_count; i++) {
-        bhi_slower_judge(court, options, &out->timings[i], out);
+        slower_judge(court, options, &out->timings[i], out);
     }
     return !missing || out->verdict == BH_JUDGE_SLOWER;
 }
@@ -201,7 +204,7 @@ static bool take_processor(struct bhi_timekeeper *timer, struct bhi_judge_outcom
     return bhi_base_open(court, &timer->base, outcome);
 }
 
-bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_options *options,
+bool bhi_timekeeper_open(struct bhi_court *court, const bh_judge_options *options,
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_timekeeper){.court = court, .options = *options};
     out->alone = calloc(court->task->size_count, sizeof *out->alone);
@@ -286,7 +289,8 @@ static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *
                                   .base = &timer->base,
                                   .flush = timer->options.warm ? NULL : &timer->flush,
                                   .trial = trial};
-    return bhi_alone_measure(&race, timer->options.runs < ALONE ? timer->options.runs : ALONE,
+    return measure_reference(&race,
+                             timer->options.timed_runs < ALONE ? timer->options.timed_runs : ALONE,
                              &timer->alone[trial->size], outcome);
 }
 
@@ -502,7 +506,7 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
     struct measuring m = {
         .timer = timer, .out = &out->timings[out->timing_count], .outcome = outcome};
     *m.out = (bh_judge_timing){.size_index = trial->size};
-    const bool good = bhi_series_begin(&race, timer->options.runs, outcome, &m.series) &&
+    const bool good = bhi_series_begin(&race, timer->options.timed_runs, outcome, &m.series) &&
                       warm_up(&m) && measure(&m);
     out->timing_count += good;
     *out_race = m.series.race;
@@ -544,7 +548,7 @@ static bool measure_all(struct bhi_timekeeper *timer, struct bhi_contender *cand
         if (!measure_size(timer, candidate, trusted, trial, out, &race, outcome)) {
             return take_failure(&race, out, outcome);
         }
-        bhi_slower_judge(timer->court, &timer->options, &out->timings[out->timing_count - 1], out);
+        slower_judge(timer->court, &timer->options, &out->timings[out->timing_count - 1], out);
     }
     return true;
 }
@@ -579,7 +583,7 @@ static bool open_candidate(struct bhi_timekeeper *timer, bool trusted,
 
 static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate *measured,
                               struct bhi_judge_outcome *outcome) {
-    const bool guard = timer->options.guard;
+    const bool guard = timer->options.guard_cost;
     bh_judgement *out = &measured->judgement;
     struct bhi_contender candidate = {0}, trusted = {0};
     bool good = measure_all_alone(timer, outcome) &&

@@ -14,9 +14,7 @@
 
 /* How long the reference takes while no candidate has a worker. A candidate's worker that was taken
  * over could keep the device or the processor busy in the reference's turns alone: then the
- * reference would look slow, and the candidate fast. */
-
-/* Of one size. */
+ * reference would look slow, and the candidate fast. Of one size. */
 struct bhi_alone {
     struct bhi_steadiness steadiness; /* of its times; a median of 0: not measured yet */
     struct bhi_overhead overhead;     /* of its runs, by the host's clock; of a device with one */
@@ -25,10 +23,6 @@ struct bhi_alone {
 
 /* Looks at the reference's times in a series, not at batches. Returns false if memory ran out. */
 bool bhi_alone_of(const struct bhi_series *series, struct bhi_alone *out);
-/* Measures the reference against itself, in turns, in |count| rounds. |race| has it as reference
- * and, with a worker of its own, as candidate. */
-bool bhi_alone_measure(const struct bhi_race *race, size_t count, struct bhi_alone *out,
-                       struct bhi_judge_outcome *outcome);
 /* Was the reference, |beside| a candidate, surely slower than alone? By more than 5 %, or, for the
  * host, by what bhi_overhead_exceeds names. */
 bool bhi_alone_was_faster(const struct bhi_alone *alone, const struct bhi_alone *beside);
@@ -36,41 +30,23 @@ bool bhi_alone_was_faster(const struct bhi_alone *alone, const struct bhi_alone 
  * alone, where it is less. But what it varies by, others can make more. */
 void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside);
 
-/* Whether a candidate is SLOWER than was asked for: by the times of this run, or by those that an
- * earlier one has recorded. */
-
-/* What is timed, and how. */
-
+/* Timed runs of each size, of candidate and reference each: by default, and the limits. */
 enum { BHI_TIMED_RUNS = 50, BHI_TIMED_RUNS_LEAST = 5, BHI_TIMED_RUNS_MOST = 100000 };
-
-struct bhi_timing_options {
-    size_t runs; /* timed runs of each size, of candidate and reference each */
-    bool warm;   /* caches are not flushed */
-    /* A driver that runs kernels on processors has all of them. Otherwise it has one. */
-    bool all_processors;
-    bool guard; /* the candidate is also timed without the guard */
-    /* A candidate that surely takes more than this many times as long as the reference is SLOWER.
-     * 0: none is. */
-    double slower;
-};
 
 /* The trial of a size that is timed; NULL: it is not. */
 const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t size);
 
-/* Makes a candidate that is CORRECT SLOWER, if |timing|, one of its own, says so. */
-void bhi_slower_judge(const struct bhi_court *court, const struct bhi_timing_options *options,
-                      const bh_judge_timing *timing, bh_judgement *out);
-/* The same by all times of the candidate, which an earlier run has measured, maybe with other
- * options. Returns false if they do not suffice and it has to be measured: a size is missing that
+/* Makes a candidate that is CORRECT SLOWER, if its times say so, which an earlier run has measured,
+ * maybe with other options. Returns false if they do not suffice and it has to be measured: a size is missing that
  * could change the verdict, a ratio is not known, or the options ask for something else (other
  * caches, the guard's cost). */
-bool bhi_slower_judge_known(const struct bhi_court *court, const struct bhi_timing_options *options,
+bool bhi_slower_judge_known(const struct bhi_court *court, const bh_judge_options *options,
                             bh_judgement *out);
 
 /* Measures candidates, one at a time. */
 struct bhi_timekeeper {
     struct bhi_court *court;
-    struct bhi_timing_options options;
+    bh_judge_options options; /* those for times */
     struct bhi_contender reference;
     struct bhi_contender itself; /* the reference with another worker, to be measured against */
     struct bhi_alone *alone;     /* of the reference; by the task's sizes; owned */
@@ -81,7 +57,7 @@ struct bhi_timekeeper {
 };
 
 /* Starts the workers of the reference, of the empty kernel and of what flushes. */
-bool bhi_timekeeper_open(struct bhi_court *court, const struct bhi_timing_options *options,
+bool bhi_timekeeper_open(struct bhi_court *court, const bh_judge_options *options,
                          struct bhi_timekeeper *out, struct bhi_judge_outcome *outcome);
 /* Takes {0}, too. */
 void bhi_timekeeper_close(struct bhi_timekeeper *timer);

@@ -148,7 +148,7 @@ static bh_judge_verdict measure(struct scene what) {
     static struct bhi_task task = {.size_count = 1, .array_count = 3, .parameter_count = 0};
     static struct bhi_trial trial = {.bytes = 4096};
     struct bhi_court court = {.task = &task, .trials = {.list = &trial, .count = 1}};
-    const struct bhi_timing_options options = {.runs = RUNS, .warm = true};
+    const bh_judge_options options = {.timed_runs = RUNS, .warm = true};
     struct bhi_timekeeper timer;
     struct bhi_judge_outcome outcome = {.status = BH_OK};
     struct bhi_candidate candidate = {.judged = true};

@@ -220,7 +220,7 @@ static struct bhi_judge_outcome outcome;
 
 /* Starts the workers. |expected|: where they must be; NULL: where the first one is. */
 static void begin(bool all_processors, const cpu_set_t *expected) {
-    const struct bhi_timing_options options = {.runs = 5, .all_processors = all_processors};
+    const bh_judge_options options = {.timed_runs = 5, .all_processors = all_processors};
     struct bhi_complaint complaint;
     bh_detail why = {0};
     court = (struct bhi_court){.task = &task, .selector = "lavapipe"};

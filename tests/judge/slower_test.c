@@ -29,21 +29,21 @@ static void times_suffice_or_not(void) {
     static const struct {
         size_t count;
         bh_judge_timing timings[2];
-        struct bhi_timing_options options;
+        bh_judge_options options;
         bool known;
         bh_judge_verdict judged;
     } cases[] = {
-        {2, {COLD, COLD}, {.slower = 0}, true, BH_JUDGE_CORRECT},
-        {2, {COLD, COLD}, {.slower = 1.95}, true, BH_JUDGE_CORRECT},
-        {2, {COLD, COLD}, {.slower = 1.5}, true, BH_JUDGE_SLOWER},
+        {2, {COLD, COLD}, {.slower_than = 0}, true, BH_JUDGE_CORRECT},
+        {2, {COLD, COLD}, {.slower_than = 1.95}, true, BH_JUDGE_CORRECT},
+        {2, {COLD, COLD}, {.slower_than = 1.5}, true, BH_JUDGE_SLOWER},
         /* As a run leaves it that found it SLOWER: it did not measure the other sizes. */
-        {1, {COLD}, {.slower = 1.5}, true, BH_JUDGE_SLOWER},
-        {1, {COLD}, {.slower = 3}, false, BH_JUDGE_CORRECT},
-        {0, {{0}}, {.slower = 0}, false, BH_JUDGE_CORRECT},
-        {2, {COLD, {.device = true, .cold = true}}, {.slower = 0}, false, BH_JUDGE_CORRECT},
+        {1, {COLD}, {.slower_than = 1.5}, true, BH_JUDGE_SLOWER},
+        {1, {COLD}, {.slower_than = 3}, false, BH_JUDGE_CORRECT},
+        {0, {{0}}, {.slower_than = 0}, false, BH_JUDGE_CORRECT},
+        {2, {COLD, {.device = true, .cold = true}}, {.slower_than = 0}, false, BH_JUDGE_CORRECT},
         {2, {COLD, COLD}, {.warm = true}, false, BH_JUDGE_CORRECT},
-        {2, {COLD, COLD}, {.guard = true}, false, BH_JUDGE_CORRECT},
-        {2, {HOST, HOST}, {.guard = true}, true, BH_JUDGE_CORRECT},
+        {2, {COLD, COLD}, {.guard_cost = true}, false, BH_JUDGE_CORRECT},
+        {2, {HOST, HOST}, {.guard_cost = true}, true, BH_JUDGE_CORRECT},
         {2, {HOST, HOST}, {.warm = true}, true, BH_JUDGE_CORRECT}, /* batches are always warm */
         /* On a GPU, which does not run on processors, it makes no difference. */
         {2, {COLD, COLD}, {.all_processors = true}, true, BH_JUDGE_CORRECT},
