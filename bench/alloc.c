@@ -78,9 +78,9 @@ static void one(const struct bench *bench, enum side side, uint64_t size) {
     }
     bh_buffer *buffer;
     bh_detail detail;
-    bench_must(bh_buffer_create_with(fresh ? bench->fresh : bench->pooled, size, &options, &buffer,
-                                     &detail),
-               "bh_buffer_create_with", &detail);
+    bench_must(
+        bh_buffer_create(fresh ? bench->fresh : bench->pooled, size, &options, &buffer, &detail),
+        "bh_buffer_create", &detail);
     void *pointer;
     bench_must(bh_buffer_map(buffer, BH_MAP_DISCARD, TIMEOUT_NS, &pointer, &detail),
                "bh_buffer_map", &detail);

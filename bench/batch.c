@@ -113,7 +113,7 @@ static uint32_t calibrate(bh_context *context, const struct options *options, ui
     stream_options.device = options->device;
     if (bh_stream_create(context, &stream_options, &stream, &detail) != BH_OK ||
         bh_kernel_create_spirv(context, code, sizeof code, NULL, &kernel, &detail) != BH_OK ||
-        bh_buffer_create(context, 4, &buffer, &detail) != BH_OK) {
+        bh_buffer_create(context, 4, NULL, &buffer, &detail) != BH_OK) {
         bench_die("%s", detail.message);
     }
     uint32_t rounds = 256;

@@ -117,7 +117,7 @@ static uint32_t take_count(void *self) {
 static bh_buffer *make_buffer(struct bulkhead_side *side, size_t bytes) {
     bh_buffer *buffer;
     bh_detail detail;
-    bench_must(bh_buffer_create(side->context, bytes, &buffer, &detail), "bh_buffer_create",
+    bench_must(bh_buffer_create(side->context, bytes, NULL, &buffer, &detail), "bh_buffer_create",
                &detail);
     return buffer;
 }
@@ -129,8 +129,8 @@ static bh_buffer *make_near(struct bulkhead_side *side, size_t bytes) {
     bh_detail detail;
     options.stream = side->stream;
     options.memory = BH_MEMORY_AUTO;
-    bench_must(bh_buffer_create_with(side->context, bytes, &options, &buffer, &detail),
-               "bh_buffer_create_with", &detail);
+    bench_must(bh_buffer_create(side->context, bytes, &options, &buffer, &detail),
+               "bh_buffer_create", &detail);
     return buffer;
 }
 

@@ -64,8 +64,8 @@ bh_buffer *bench_buffer(bh_context *context, bh_stream *stream, uint64_t memory,
     options.memory = memory;
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    bench_must(bh_buffer_create_with(context, bytes, &options, &buffer, &detail),
-               "bh_buffer_create_with", &detail);
+    bench_must(bh_buffer_create(context, bytes, &options, &buffer, &detail), "bh_buffer_create",
+               &detail);
     return buffer;
 }
 

@@ -165,10 +165,10 @@ static void open_deaths(struct deaths *deaths, const struct bench_options *optio
                "bh_stream_create", &detail);
     deaths->busy = make_kernel(deaths->context, &BENCH_CODE[BENCH_BUSY]);
     deaths->count = make_kernel(deaths->context, &BENCH_CODE[BENCH_COUNT]);
-    bench_must(bh_buffer_create(deaths->context, 8, &deaths->flag, &detail), "bh_buffer_create",
-               &detail);
-    bench_must(bh_buffer_create(deaths->context, 4, &deaths->counter, &detail), "bh_buffer_create",
-               &detail);
+    bench_must(bh_buffer_create(deaths->context, 8, NULL, &deaths->flag, &detail),
+               "bh_buffer_create", &detail);
+    bench_must(bh_buffer_create(deaths->context, 4, NULL, &deaths->counter, &detail),
+               "bh_buffer_create", &detail);
 }
 
 void bench_measure_deaths(const struct bench_options *options, struct bench_deaths *out) {

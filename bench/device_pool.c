@@ -3,7 +3,7 @@
  *
  *     bench-device-pool [--device D] [--worker PATH] [--mib N] [--rounds N] [--quick]
  *
- * A turn is bh_buffer_create_with, a command that overwrites all of the buffer, the wait for its
+ * A turn is bh_buffer_create, a command that overwrites all of the buffer, the wait for its
  * end, and bh_buffer_release. What the worker still has to do for a buffer that is gone is part of
  * the next turn. */
 #include "common.h"

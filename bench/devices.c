@@ -161,8 +161,9 @@ static void open_side(struct side *side, const struct options *options,
         }
     }
     for (unsigned i = 0; i < streams * DEPTH; i++) {
-        bench_must(bh_buffer_create(side->context, 4 * GROUPS, &side->slots[i].buffer, &detail),
-                   "bh_buffer_create", &detail);
+        bench_must(
+            bh_buffer_create(side->context, 4 * GROUPS, NULL, &side->slots[i].buffer, &detail),
+            "bh_buffer_create", &detail);
     }
 }
 

@@ -65,8 +65,9 @@ static struct side open_side(bh_context *context, const char *device, const char
     bench_must(bh_kernel_create_spirv(context, BENCH_CODE[BENCH_COUNT].words,
                                       BENCH_CODE[BENCH_COUNT].bytes, &kernel, &side.count, &detail),
                "bh_kernel_create_spirv", &detail);
-    bench_must(bh_buffer_create(context, 4096, &side.data, &detail), "bh_buffer_create", &detail);
-    bench_must(bh_buffer_create(context, 4096, &side.counter, &detail), "bh_buffer_create",
+    bench_must(bh_buffer_create(context, 4096, NULL, &side.data, &detail), "bh_buffer_create",
+               &detail);
+    bench_must(bh_buffer_create(context, 4096, NULL, &side.counter, &detail), "bh_buffer_create",
                &detail);
     bench_must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
                &detail);

@@ -78,9 +78,9 @@ int main(int argc, char **argv) {
     bench_must(bh_context_create(NULL, &context, &why), "bh_context_create", &why);
     bench_must(bh_stream_create(context, &options, &hog, &why), "bh_stream_create", &why);
     bench_must(bh_stream_create(context, &options, &neighbour, &why), "bh_stream_create", &why);
-    bench_must(bh_buffer_create(context, 256, &a, &why), "bh_buffer_create", &why);
-    bench_must(bh_buffer_create(context, 256, &b, &why), "bh_buffer_create", &why);
-    bench_must(bh_buffer_create(context, 256, &c, &why), "bh_buffer_create", &why);
+    bench_must(bh_buffer_create(context, 256, NULL, &a, &why), "bh_buffer_create", &why);
+    bench_must(bh_buffer_create(context, 256, NULL, &b, &why), "bh_buffer_create", &why);
+    bench_must(bh_buffer_create(context, 256, NULL, &c, &why), "bh_buffer_create", &why);
     bh_kernel *hang = kernel_of(context, argv[1]), *small = NULL;
     bench_must(bh_kernel_create_spirv(context, BENCH_CODE[BENCH_COUNT].words,
                                       BENCH_CODE[BENCH_COUNT].bytes, NULL, &small, &why),

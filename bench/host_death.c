@@ -87,7 +87,7 @@ static struct side open_side(const struct options *options, const char *name, co
     kernel.trusted = trusted;
     bench_must(bh_kernel_create_spirv(side.context, code, bytes, &kernel, &side.kernel, &detail),
                "bh_kernel_create_spirv", &detail);
-    bench_must(bh_buffer_create(side.context, 4096, &side.data, &detail), "bh_buffer_create",
+    bench_must(bh_buffer_create(side.context, 4096, NULL, &side.data, &detail), "bh_buffer_create",
                &detail);
     bench_must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
                &detail);

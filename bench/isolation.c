@@ -55,7 +55,8 @@ static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer 
 static bh_buffer *make_buffer(const struct bench *bench) {
     bh_buffer *buffer;
     bh_detail detail;
-    bench_must(bh_buffer_create(bench->context, 64, &buffer, &detail), "bh_buffer_create", &detail);
+    bench_must(bh_buffer_create(bench->context, 64, NULL, &buffer, &detail), "bh_buffer_create",
+               &detail);
     return buffer;
 }
 

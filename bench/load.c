@@ -71,6 +71,7 @@ static uint64_t run_dd(const char *path) {
 static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
                          uint64_t *out_call) {
     bh_file_source source = {.struct_size = sizeof source};
+    const bh_buffer_options options = {.struct_size = sizeof options, .file = &source};
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
     bh_detail detail;
@@ -78,8 +79,8 @@ static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
     source.format = BH_FILE_SAFETENSORS;
     source.tensor = "w";
     uint64_t began = bench_now_ns();
-    if (bh_buffer_from_file(context, &source, &buffer, &detail) != BH_OK) {
-        bench_die("%s: %s", "bh_buffer_from_file", detail.message);
+    if (bh_buffer_create(context, 0, &options, &buffer, &detail) != BH_OK) {
+        bench_die("%s: %s", "bh_buffer_create", detail.message);
     }
     *out_call = bench_now_ns() - began;
     if (bh_buffer_load_event(buffer, &event, &detail) != BH_OK ||

@@ -36,10 +36,10 @@ int main(int argc, char **argv) {
     bench_must(bh_stream_create(context, NULL, &stream, &detail), "bh_stream_create", &detail);
     bench_must(bh_kernel_create_spirv(context, code, size, NULL, &kernel, &detail),
                "bh_kernel_create_spirv", &detail);
-    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), &x, &detail), "bh_buffer_create",
-               &detail);
-    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), &y, &detail), "bh_buffer_create",
-               &detail);
+    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), NULL, &x, &detail),
+               "bh_buffer_create", &detail);
+    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), NULL, &y, &detail),
+               "bh_buffer_create", &detail);
     const bh_binding bound[] = {
         bh_bind_read(0, x),
         bh_bind_read_write(1, y),

@@ -193,7 +193,7 @@ static struct work make_work(const struct options *options, bh_context *context)
                         .kernel = open_kernel(context, MATMUL, sizeof MATMUL)};
     for (int i = 0; i < 2; i++) {
         bh_detail detail;
-        bench_must(bh_buffer_create(context, 4 * 64 * 64, &work.buffers[i], &detail),
+        bench_must(bh_buffer_create(context, 4 * 64 * 64, NULL, &work.buffers[i], &detail),
                    "bh_buffer_create", &detail);
     }
     return work;

@@ -69,7 +69,7 @@ static void use_worker(bh_context *context, bh_stream *stream) {
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
     if (bh_stream_wait_ready(stream, ready_ns, NULL) == BH_OK &&
-        bh_buffer_create(context, sizeof(uint32_t), &buffer, NULL) == BH_OK) {
+        bh_buffer_create(context, sizeof(uint32_t), NULL, &buffer, NULL) == BH_OK) {
         const bh_command fill = {.type = BH_COMMAND_FILL,
                                  .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
         const bh_submit_info info = {

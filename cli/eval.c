@@ -238,7 +238,7 @@ static int attach_all(struct eval *eval) {
     if (eval->pieces.count < 2) {
         return BHI_EXIT_READY;
     }
-    const bh_status status = bh_buffer_create(run->context, 4, &scratch, &detail);
+    const bh_status status = bh_buffer_create(run->context, 4, NULL, &scratch, &detail);
     if (status != BH_OK) {
         return bhi_session_fail("eval", NULL, status, &detail);
     }

@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
         numbers[i] = 2;
     }
     for (int i = 0; i < 5; i++) {
-        must(bh_buffer_create(context, sizeof numbers, &buffers[i], &why), &why);
+        must(bh_buffer_create(context, sizeof numbers, NULL, &buffers[i], &why), &why);
         must(bh_buffer_write(buffers[i], 0, numbers, sizeof numbers, BH_FOREVER, &why), &why);
     }
 

@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
     bh_kernel *kernel = NULL;
     bh_buffer *in = NULL, *out = NULL;
     bh_file_source source = {.struct_size = sizeof source};
+    bh_buffer_options from = {.struct_size = sizeof from, .file = &source};
     bh_description array = {.struct_size = sizeof array};
     void *squares = NULL;
     FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
@@ -52,9 +53,8 @@ int main(int argc, char **argv) {
         return failed("starting");
     }
     /* Its size and what it is are known when the call returns; its bytes are on their way. */
-    if (bh_buffer_from_file(context, &source, &in, &why) ||
-        bh_buffer_description(in, &array, &why) ||
-        bh_buffer_create(context, bh_buffer_size(in), &out, &why)) {
+    if (bh_buffer_create(context, 0, &from, &in, &why) || bh_buffer_description(in, &array, &why) ||
+        bh_buffer_create(context, bh_buffer_size(in), NULL, &out, &why)) {
         return failed("loading");
     }
     printf("%u dimension%s, %llu bytes\n", array.rank, array.rank == 1 ? "" : "s",

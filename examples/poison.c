@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     bh_kernel *hang = load(context, folder, "hang"), *square = load(context, folder, "square");
     bh_buffer **buffers[] = {&a, &b, &c, &d};
     for (int i = 0; i < 4; i++) {
-        must(bh_buffer_create(context, 256, buffers[i], &why));
+        must(bh_buffer_create(context, 256, NULL, buffers[i], &why));
     }
 
     const bh_binding on_a[] = {bh_bind_read_write(0, a)};

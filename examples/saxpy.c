@@ -22,8 +22,8 @@ int main(int argc, char **argv) {
     }
     if (bh_context_create(NULL, &context, &why) || bh_stream_create(context, NULL, &stream, &why) ||
         bh_kernel_create_spirv(context, code, size, NULL, &kernel, &why) ||
-        bh_buffer_create(context, sizeof x, &bx, &why) ||
-        bh_buffer_create(context, sizeof y, &by, &why) ||
+        bh_buffer_create(context, sizeof x, NULL, &bx, &why) ||
+        bh_buffer_create(context, sizeof y, NULL, &by, &why) ||
         bh_buffer_write(bx, 0, x, sizeof x, BH_FOREVER, &why) ||
         bh_buffer_write(by, 0, y, sizeof y, BH_FOREVER, &why)) {
         return fprintf(stderr, "%s\n", size ? why.message : none), 2;

@@ -125,7 +125,7 @@ static bh_status launch(struct service *service, struct job *job, bh_detail *why
     }
     bh_status status = bh_module_kernel(job->module, NULL, &job->kernel, why);
     if (status == BH_OK) {
-        status = bh_buffer_create(service->context, sizeof numbers, &job->numbers, why);
+        status = bh_buffer_create(service->context, sizeof numbers, NULL, &job->numbers, why);
     }
     if (status == BH_OK) { /* nothing uses it yet, so this does not wait */
         status = bh_buffer_write(job->numbers, 0, numbers, sizeof numbers, 0, why);

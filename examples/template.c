@@ -17,7 +17,7 @@ static bh_buffer *make(bh_context *context, bh_number_kind kind, const void *val
     eight.bits = 32;
     eight.rank = 1;
     eight.shape[0] = 8;
-    if (bh_buffer_create(context, 32, &buffer, &why) ||
+    if (bh_buffer_create(context, 32, NULL, &buffer, &why) ||
         bh_buffer_set_description(buffer, &eight, &why) ||
         (values && bh_buffer_write(buffer, 0, values, 32, BH_FOREVER, &why))) {
         return NULL;

@@ -87,8 +87,8 @@ struct creation {
 
 static void run_creation(struct bhi_py_task *task) {
     struct creation *creation = (struct creation *)task;
-    creation->status = bh_buffer_create_with(creation->context, creation->bytes, &creation->options,
-                                             &creation->buffer, &creation->detail);
+    creation->status = bh_buffer_create(creation->context, creation->bytes, &creation->options,
+                                        &creation->buffer, &creation->detail);
 }
 
 static void drop_creation(struct bhi_py_task *task) {
@@ -167,8 +167,9 @@ static PyObject *buffer_wrap(PyObject *module, PyObject *args) {
         !take_shape(shape, (bh_dtype)dtype, sizes, &rank, &bytes)) {
         return NULL;
     }
+    const bh_buffer_options options = {.struct_size = sizeof options, .memfd = &fd};
     Py_BEGIN_ALLOW_THREADS
-    status = bh_buffer_wrap_memfd(context->context, fd, bytes, &buffer, &detail);
+    status = bh_buffer_create(context->context, bytes, &options, &buffer, &detail);
     Py_END_ALLOW_THREADS
     return status == BH_OK ? wrap(context, buffer, Py_None, (bh_dtype)dtype, rank, sizes)
                            : bhi_py_fail(status, &detail);
@@ -183,7 +184,8 @@ struct opening {
     struct bhi_py_task task;
     bh_context *context;
     bh_file_source source;
-    bh_stream *stream; /* referenced */
+    uint64_t size;
+    bh_buffer_options options; /* its stream is referenced */
     char *texts[3];
     bh_buffer *buffer;
     bh_file_tensor *tensors; /* of a listing; NULL */
@@ -199,8 +201,8 @@ static void run_opening(struct bhi_py_task *task) {
         opening->status = bh_file_tensors(opening->context, &opening->source, opening->tensors,
                                           opening->room, &opening->count, &opening->detail);
     } else {
-        opening->status = bh_buffer_from_file(opening->context, &opening->source, &opening->buffer,
-                                              &opening->detail);
+        opening->status = bh_buffer_create(opening->context, opening->size, &opening->options,
+                                           &opening->buffer, &opening->detail);
     }
 }
 
@@ -210,7 +212,7 @@ static void drop_opening(struct bhi_py_task *task) {
         free(opening->texts[i]);
     }
     bh_buffer_release(opening->buffer);
-    bh_stream_release(opening->stream);
+    bh_stream_release(opening->options.stream);
     free(opening->tensors);
     free(opening);
 }
@@ -218,15 +220,15 @@ static void drop_opening(struct bhi_py_task *task) {
 static struct opening *new_opening(struct bhi_py_context *context, PyObject *values,
                                    PyObject *stream) {
     static const struct bhi_py_field fields[] = {
-        {"path", offsetof(bh_file_source, path), BHI_PY_TEXT},
-        {"tensor", offsetof(bh_file_source, tensor), BHI_PY_TEXT},
-        {"tenant", offsetof(bh_file_source, tenant), BHI_PY_TEXT},
-        {"format", offsetof(bh_file_source, format), BHI_PY_INT},
-        {"offset", offsetof(bh_file_source, offset), BHI_PY_U64},
-        {"size", offsetof(bh_file_source, size), BHI_PY_U64},
-        {"header_timeout", offsetof(bh_file_source, header_timeout_ns), BHI_PY_U64},
-        {"deadline", offsetof(bh_file_source, deadline_ns), BHI_PY_U64},
-        {"memory", offsetof(bh_file_source, memory), BHI_PY_U64},
+        {"path", offsetof(struct opening, source.path), BHI_PY_TEXT},
+        {"tensor", offsetof(struct opening, source.tensor), BHI_PY_TEXT},
+        {"tenant", offsetof(struct opening, source.tenant), BHI_PY_TEXT},
+        {"format", offsetof(struct opening, source.format), BHI_PY_INT},
+        {"offset", offsetof(struct opening, source.offset), BHI_PY_U64},
+        {"size", offsetof(struct opening, size), BHI_PY_U64},
+        {"header_timeout", offsetof(struct opening, source.header_timeout_ns), BHI_PY_U64},
+        {"deadline", offsetof(struct opening, source.deadline_ns), BHI_PY_U64},
+        {"memory", offsetof(struct opening, options.memory), BHI_PY_U64},
     };
     struct opening *opening = calloc(1, sizeof *opening);
     if (!opening) {
@@ -236,15 +238,16 @@ static struct opening *new_opening(struct bhi_py_context *context, PyObject *val
     bh_file_source *source = &opening->source;
     opening->task = (struct bhi_py_task){.run = run_opening, .drop = drop_opening};
     opening->context = context->context;
-    *source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
-    if (!bhi_py_set_fields(source, fields, BHI_PY_COUNT(fields), values, "load") ||
-        !enter_stream(stream, &opening->stream)) {
+    source->struct_size = sizeof *source;
+    opening->options.struct_size = sizeof opening->options;
+    opening->options.file = source;
+    if (!bhi_py_set_fields(opening, fields, BHI_PY_COUNT(fields), values, "load") ||
+        !enter_stream(stream, &opening->options.stream)) {
         free(opening);
         return NULL;
     }
-    bh_stream_retain(opening->stream);
+    bh_stream_retain(opening->options.stream);
     leave_stream(stream);
-    source->stream = opening->stream;
     const char **texts[] = {&source->path, &source->tensor, &source->tenant};
     for (size_t i = 0; i < BHI_PY_COUNT(texts); i++) {
         if (*texts[i]) {

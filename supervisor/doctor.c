@@ -330,7 +330,7 @@ static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks
     source.name = "grid";
     bh_status status = bh_kernel_create_source(context, &source, NULL, &kernel, why);
     if (status == BH_OK) {
-        status = bh_buffer_create(context, 2 * sizeof *marks, &buffer, why);
+        status = bh_buffer_create(context, 2 * sizeof *marks, NULL, &buffer, why);
     }
     const bh_binding binding = {
         .buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};

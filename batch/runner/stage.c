@@ -83,8 +83,8 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     bh_detail detail = {0};
     options.stream = runner->streams[work->stream].stream;
     options.memory = bhi_memory_for(runner->options->memory, binding->array.bytes);
-    bh_status status = bh_buffer_create_with(runner->options->context, binding->array.bytes,
-                                             &options, &binding->buffer, &detail);
+    bh_status status = bh_buffer_create(runner->options->context, binding->array.bytes, &options,
+                                        &binding->buffer, &detail);
     if (status == BH_OK) {
         return true;
     }

@@ -119,11 +119,15 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     }
     source.path = binding->in_path;
     source.tensor = binding->tensor;
-    source.stream = work->runner->streams[work->stream].stream; /* its tenant is also the file's */
-    source.memory = bhi_memory_for_file(work->runner->options->memory, binding->in_path);
     source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
+    const bh_buffer_options options = {
+        .struct_size = sizeof options,
+        .file = &source,
+        .stream = work->runner->streams[work->stream].stream, /* its tenant is also the file's */
+        .memory = bhi_memory_for_file(work->runner->options->memory, binding->in_path),
+    };
     bh_status status =
-        bh_buffer_from_file(work->runner->options->context, &source, &binding->buffer, &detail);
+        bh_buffer_create(work->runner->options->context, 0, &options, &binding->buffer, &detail);
     if (status != BH_OK) {
         bhi_work_refuse(
             work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option, binding->text,

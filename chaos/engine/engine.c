@@ -128,7 +128,7 @@ static bool make_kernels(struct bhi_chaos_run *run, struct bhi_complaint *compla
                      bhi_embedded_memory_bomb_size, &run->bomb, complaint)) {
         return false;
     }
-    const bh_status status = bh_buffer_create(run->context, 64, &run->nothing, &detail);
+    const bh_status status = bh_buffer_create(run->context, 64, NULL, &run->nothing, &detail);
     return status == BH_OK || refuse(complaint, "a buffer", status, &detail);
 }
 

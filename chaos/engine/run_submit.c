@@ -59,8 +59,8 @@ static bh_status make_output(struct bhi_chaos_run *run, struct bhi_operation *op
     bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = run->streams[operation->stream].stream;
     options.memory = operation->on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST;
-    return bh_buffer_create_with(run->context, operation->words * sizeof(uint32_t), &options,
-                                 &operation->output, NULL);
+    return bh_buffer_create(run->context, operation->words * sizeof(uint32_t), &options,
+                            &operation->output, NULL);
 }
 
 /* Counts what the workers are to do with device memory for |plan|. */
@@ -137,7 +137,7 @@ bool bhi_run_submit(struct bhi_chaos_run *run, const struct bhi_plan *plan, uint
         return false;
     }
     operation->words = plan->work.words;
-    const char *call = "bh_buffer_create_with";
+    const char *call = "bh_buffer_create";
     bh_status status = BH_OK;
     if (plan->reuses) {
         bh_buffer_retain(plan->reuses->output);
@@ -210,7 +210,7 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
         return false;
     }
     operation->words = BAIT_WORDS;
-    const char *call = "bh_buffer_create_with";
+    const char *call = "bh_buffer_create";
     bh_status status = make_output(run, operation);
     if (status == BH_OK) {
         const bh_binding binding = {

@@ -129,7 +129,7 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
         options.stream = stream;
     }
     bh_status status =
-        bh_buffer_create_with(context, binding->array.bytes, &options, &binding->buffer, &detail);
+        bh_buffer_create(context, binding->array.bytes, &options, &binding->buffer, &detail);
     if (status != BH_OK) {
         return bhi_session_fail(request->command, what, status, &detail);
     }

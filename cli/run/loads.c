@@ -76,12 +76,13 @@ static int complain(const struct bhi_run_request *request, const struct bhi_run_
     return bhi_session_fail(request->command, what, why->status, &detail);
 }
 
-/* Calls bh_buffer_from_file, which waits for the file's header, on a thread of its own, so that a
+/* Calls bh_buffer_create, which waits for the file's header, on a thread of its own, so that a
  * signal need not wait with it. */
 struct bhi_load_opening {
     pthread_t thread;
     bh_context *context;
     bh_file_source source;
+    bh_buffer_options options;
     bh_buffer *buffer;
     bh_status status;
     bh_detail detail;
@@ -89,8 +90,8 @@ struct bhi_load_opening {
 
 static void *open_file(void *argument) {
     struct bhi_load_opening *opening = argument;
-    opening->status =
-        bh_buffer_from_file(opening->context, &opening->source, &opening->buffer, &opening->detail);
+    opening->status = bh_buffer_create(opening->context, 0, &opening->options, &opening->buffer,
+                                       &opening->detail);
     return NULL;
 }
 
@@ -105,10 +106,14 @@ static struct bhi_load_opening *start_opening(const struct bhi_run_request *requ
     opening->source = (bh_file_source){.struct_size = sizeof(bh_file_source)};
     opening->source.path = binding->in_path;
     opening->source.tensor = binding->tensor;
-    opening->source.stream = stream; /* its tenant is also the file's */
-    opening->source.memory = bhi_memory_for_file(request->memory, binding->in_path);
     opening->source.format = binding->tensor ? BH_FILE_SAFETENSORS : BH_FILE_NPY;
     opening->source.deadline_ns = BH_FOREVER; /* only a signal ends the wait */
+    opening->options = (bh_buffer_options){
+        .struct_size = sizeof opening->options,
+        .file = &opening->source,
+        .stream = stream, /* its tenant is also the file's */
+        .memory = bhi_memory_for_file(request->memory, binding->in_path),
+    };
     if (pthread_create(&opening->thread, NULL, open_file, opening) == 0) {
         return opening;
     }

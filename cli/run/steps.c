@@ -137,7 +137,7 @@ int bhi_run_choose_memory(struct bhi_run *run) {
     bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = run->stream;
     options.memory = request->memory;
-    const bh_status status = bh_buffer_create_with(run->context, 0, &options, &probe, &detail);
+    const bh_status status = bh_buffer_create(run->context, 0, &options, &probe, &detail);
     if (status != BH_OK) {
         return bhi_session_fail(request->command, "--memory", status, &detail);
     }

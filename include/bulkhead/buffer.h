@@ -11,18 +11,6 @@
 extern "C" {
 #endif
 
-/* Creates a buffer of |size| zero bytes (0 is legal): a sealed memfd, mapped in the host and
- * imported by workers (B1). The memory is reserved now, so that touching it cannot fault; this
- * takes about 1 ms a MiB. The buffer survives the death of a worker. The death poisons the content
- * that the worker was to write (B5).
- *
- * Memory that a live worker has had is reused only for that worker. A loop that creates, binds and
- * releases buffers should use bh_buffer_create_with and its |stream|; otherwise each round gets
- * fresh memory. Returns BH_OK, BH_NO_MEMORY (more than the machine has available), BH_SYSTEM,
- * BH_TOO_LARGE (over 1 TiB), BH_CLOSED. */
-BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
-                                              bh_buffer **out_buffer, bh_detail *detail);
-
 /* Where the memory of a buffer is (D1). */
 typedef enum bh_memory {
     BH_MEMORY_HOST = 0,   /* in the host: it has a pointer (bh_buffer_map), and devices reach it */
@@ -48,37 +36,70 @@ typedef struct bh_buffer_options {
                            keeps a reference to it only if it is in device memory */
     uint32_t flags;     /* bh_buffer_flags */
     uint64_t memory;    /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
+    const struct bh_file_source *file; /* the content is loaded from this file (file.h); NULL: the
+                                          content is zero */
+    const int *memfd; /* the memory is this memfd of the caller's, in the host (below); NULL: the
+                         library's own. Not with |file| */
 } bh_buffer_options;
 
-/* Creates a buffer as bh_buffer_create does. |options| may be NULL.
+/* Creates a buffer of |size| bytes. |options| may be NULL. Without |options->file| and
+ * |options->memfd| its content is zero (0 bytes are legal); |size| 0 stands for all of the file's
+ * array, and for all of the memfd.
  *
- * A worker that was given memory can reach that memory until the worker is confirmed dead. A buffer
- * with a stream may get memory that the stream's present worker had before, which saves page faults
- * and an import.
+ * Memory of the host is a sealed memfd, mapped in the host and imported by workers (B1). It is
+ * reserved now, so that touching it cannot fault; this takes about 1 ms a MiB. The buffer survives
+ * the death of a worker. The death poisons the content that the worker was to write (B5).
+ *
+ * A worker that was given memory can reach that memory until the worker is confirmed dead. So
+ * memory that a live worker has had is reused only for that worker: a buffer with a stream may get
+ * memory that the stream's present worker had before, which saves page faults and an import. A loop
+ * that creates, binds and releases buffers should give the stream; otherwise each round gets fresh
+ * memory.
  *
  * A buffer with a stream can be bound on every stream. But |stream|'s worker may reach the memory
  * as soon as the buffer exists: it can read, and possibly change, what the host or another stream
  * writes there.
  *
- * A buffer in device memory starts as zero. It belongs to the device and the tenant of |stream|,
- * and keeps a reference to |stream|, whose worker copies for bh_buffer_read and bh_buffer_write.
- * Streams of the same tenant and device share the buffer without a copy. Streams of other tenants
- * or devices read a copy, which is made once for each change of the buffer and counts against the
- * limits of the stream that reads; bh_submit returns BH_OUT_OF_DEVICE_MEMORY if the copy exceeds
- * them. Streams of other tenants cannot write the buffer. If a stream of the same tenant writes it
- * on another device, the buffer moves there with the submission: it belongs to that stream then, as
- * if it had been created for it. Neither the copy nor the move blocks the host. The library takes a
- * stream whose device is not known yet to be on the buffer's device. If the stream then runs on
- * another one, its submission ends BH_BINDING_MISMATCH: call bh_stream_wait_ready first. The first
- * call for a device, also with AUTO, waits until a worker has reported what the device is (as
- * bh_stream_wait_ready does). Returns what bh_buffer_create returns; if the call waits, also what
- * bh_stream_wait_ready returns; or
+ * Device memory. It belongs to the device and the tenant of |stream|, whose worker copies for
+ * bh_buffer_read and bh_buffer_write. Streams of the same tenant and device share the buffer
+ * without a copy. Streams of other tenants or devices read a copy, which is made once for each
+ * change of the buffer and counts against the limits of the stream that reads; bh_submit returns
+ * BH_OUT_OF_DEVICE_MEMORY if the copy exceeds them. Streams of other tenants cannot write the
+ * buffer. If a stream of the same tenant writes it on another device, the buffer moves there with
+ * the submission: it belongs to that stream then, as if it had been created for it. Neither the
+ * copy nor the move blocks the host. The library takes a stream whose device is not known yet to be
+ * on the buffer's device. If the stream then runs on another one, its submission ends
+ * BH_BINDING_MISMATCH: call bh_stream_wait_ready first. The first call for a device, also with
+ * AUTO, waits until a worker has reported what the device is (as bh_stream_wait_ready does).
+ *
+ * A memfd. Its bytes are the content (CLEAN), without a copy. |size| is at most the memfd's size,
+ * and the last byte must be in the last page of the memfd. The descriptor stays the caller's, to
+ * use and to close; the buffer has its own. The memfd must be open for reading and writing, and not
+ * sealed against writing. It must be sealed against shrinking, growing and further seals
+ * (F_SEAL_SHRINK, _GROW, _SEAL), or allow the library to add these seals (MFD_ALLOW_SEALING). A
+ * call that fails may have added them. Holes are filled. The memfd's write permission is removed,
+ * so that a worker which may only read it cannot reopen it for writing through /proc; existing
+ * descriptors and mappings keep their access. A worker writes it only in submissions that bind it
+ * for writing. The caller may write it through the buffer, its descriptor or its mappings while no
+ * submission uses it. The library does not see writes through the descriptor or the caller's own
+ * mappings, and does not wait for them: such a write does not make poisoned content CLEAN. A
+ * punched hole reads as zeros. Two buffers of one memfd are independent: neither waits for the
+ * other.
+ *
+ * Blocks for the time that the memory takes, and as bh_file_source and device memory say. Returns
+ * BH_OK, BH_CLOSED, BH_SYSTEM (also: the memfd is another user's), what bh_file_source lists, what
+ * bh_stream_wait_ready returns if the call waits, or
+ *   BH_NO_MEMORY             more than the machine has available
+ *   BH_TOO_LARGE             over 1 TiB
+ *   BH_INVALID_ARGUMENT      not a memfd (a file, a pipe, POSIX shared memory), a read-only or
+ *                            closed descriptor, missing seals that cannot be added, seals that
+ *                            forbid writing, or a |size| that does not fit the memfd or the file
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
  *   BH_UNSUPPORTED           the device cannot share its memory between processes
  *   BH_IN_CALLBACK           it would have to wait in a callback */
-BH_API BH_MUST_USE bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
-                                                   const bh_buffer_options *options,
-                                                   bh_buffer **out_buffer, bh_detail *detail);
+BH_API BH_MUST_USE bh_status bh_buffer_create(bh_context *context, uint64_t size,
+                                              const bh_buffer_options *options,
+                                              bh_buffer **out_buffer, bh_detail *detail);
 
 /* What the caller does with a mapping. Content is CLEAN (good), PENDING (being written) or POISONED
  * (B5). */
@@ -115,36 +136,6 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
  * poisons the content. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
-/* Creates a buffer from the caller's memfd without a copy. The bytes of the memfd are the content
- * (CLEAN). |size| is the size of the buffer. It is at least 1 and at most the memfd's size, and its
- * last byte must be in the last page of the memfd.
- *
- * Ownership. The descriptor stays the caller's, to use and to close. The buffer has its own.
- *
- * Seals. The memfd must be open for reading and writing, and not sealed against writing. It must be
- * sealed against shrinking, growing and further seals (F_SEAL_SHRINK, _GROW, _SEAL), or allow the
- * library to add these seals (MFD_ALLOW_SEALING). A call that fails may have added them.
- *
- * Changes. Holes are filled. The memfd's write permission is removed, so that a worker which may
- * only read it cannot reopen it for writing through /proc. Existing descriptors and mappings keep
- * their access.
- *
- * Writers. A worker writes it only in submissions that bind it for writing. The caller may write it
- * through the buffer, its descriptor or its mappings while no submission uses it. The library does
- * not see writes through the descriptor or the caller's own mappings, and does not wait for them:
- * such a write does not make poisoned content CLEAN. A punched hole reads as zeros. Two buffers of
- * one memfd are independent: neither waits for the other.
- *
- * Returns BH_OK;
- *   BH_INVALID_ARGUMENT  not a memfd (a file, a pipe, POSIX shared memory), a read-only or closed
- *                        descriptor, missing seals that cannot be added, seals that forbid writing,
- *                        or a |size| that does not fit the memfd
- *   BH_SYSTEM            the memfd belongs to another user
- *   BH_TOO_LARGE         |size| is over 1 TiB
- *   BH_NO_MEMORY, BH_CLOSED */
-BH_API BH_MUST_USE bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
-                                                  bh_buffer **out_buffer, bh_detail *detail);
-
 /* Returns BH_MEMORY_HOST or BH_MEMORY_DEVICE; HOST for NULL and for a released buffer. */
 BH_API bh_memory bh_buffer_memory(const bh_buffer *buffer);
 /* Returns the number of the newest change to a buffer in device memory: the id of the submission

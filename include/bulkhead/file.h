@@ -14,36 +14,15 @@ extern "C" {
 
 /* What to read of a file. */
 typedef enum bh_file_format {
-    BH_FILE_RAW = 1,         /* |size| bytes from |offset| on */
+    BH_FILE_RAW = 1,         /* the buffer's size, or to the end of the file, from |offset| on */
     BH_FILE_NPY = 2,         /* all of a .npy: format 1.0 to 3.0, C order, little endian */
     BH_FILE_SAFETENSORS = 3, /* the tensor named |tensor| of a .safetensors */
 } bh_file_format;
 
-/* A file, and what to read of it. */
-typedef struct bh_file_source {
-    size_t struct_size;    /* sizeof(bh_file_source) */
-    const char *path;      /* opened for reading; links are followed; NULL: use |fd| */
-    int fd;                /* if |path| is NULL: an open file. The library opens it again, so the
-                              position of |fd| does not move. The caller may close it after the
-                              call */
-    bh_file_format format; /* what to read */
-    uint64_t offset;       /* RAW: of the first byte */
-    uint64_t size;         /* RAW: bytes; default, and BH_WHOLE_SIZE: to the end of the file */
-    const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
-    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
-    uint64_t deadline_ns;       /* how long the load (into device memory: each piece) may take, once
-                                   a loader begins it; default 10 min */
-    bh_stream *stream;          /* the stream for device memory, as in bh_buffer_options; default
-                                   NULL */
-    uint64_t memory;            /* bh_memory; default BH_MEMORY_HOST. DEVICE needs |stream| */
-    const char *tenant;         /* the tenant whose loader reads the file (T1). NULL (default): that
-                                   of |stream|, or ""; at most 63 bytes */
-} bh_file_source;
-
-/* Creates a buffer whose content is loaded from a file (B7). The buffer has its size when the call
- * returns. Its content is PENDING until a loader has read the file. A loader is a sandboxed worker
- * that gets the open file and the memory of the buffer, and nothing else. Submissions that bind the
- * buffer wait for the load, and so does bh_buffer_map.
+/* A file, and what to read of it: for a buffer whose content is loaded from it (B7). The buffer has
+ * its size when bh_buffer_create returns. Its content is PENDING until a loader has read the file.
+ * A loader is a sandboxed worker that gets the open file and the memory of the buffer, and nothing
+ * else. Submissions that bind the buffer wait for the load, and so does bh_buffer_map.
  *
  * A load that fails poisons the buffer and its dependents with LOAD_FAILED. The verdict has
  * sys_errno; its message names path, tensor and, if a read failed, the offset in the file. This
@@ -66,18 +45,32 @@ typedef struct bh_file_source {
  * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
  * MiB). The opener, a child process, opens the file with the rights, the root and the current
  * folder of the calling thread. So a mount that does not answer delays the call by
- * header_timeout_ns at most. In a completion callback only RAW works. Returns BH_OK, what
- * bh_buffer_create returns, or
+ * header_timeout_ns at most. In a completion callback only RAW works. bh_buffer_create then also
+ * returns
  *   BH_LOAD_FAILED       the file cannot be opened, is not a regular one, has a bad header or no
  *                        such tensor, or does not have the whole range. The detail has errno, if
  *                        there is one, and names path, tensor and offset
  *   BH_TIMEOUT           the file was not opened, or its header not parsed, in time
- *   BH_INVALID_ARGUMENT  a field is set that the format does not use, or both path and fd
+ *   BH_INVALID_ARGUMENT  a field is set that the format does not use, or a size
  *   a verdict's code     the loader died while it parsed the header
  *   BH_UNAVAILABLE       no loader can start, or no process can open the file; or another status of
  *                        class ENVIRON */
-BH_API BH_MUST_USE bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
-                                                 bh_buffer **out_buffer, bh_detail *detail);
+typedef struct bh_file_source {
+    size_t struct_size;    /* sizeof(bh_file_source) */
+    const char *path;      /* opened for reading; links are followed; NULL: use |fd| */
+    int fd;                /* if |path| is NULL: an open file. The library opens it again, so the
+                              position of |fd| does not move. The caller may close it after the
+                              call */
+    bh_file_format format; /* what to read */
+    uint64_t offset;       /* RAW: of the first byte */
+    const char *tensor;    /* SAFETENSORS: the tensor's name; at most 1023 bytes of UTF-8 */
+    uint64_t header_timeout_ns; /* for opening the file and parsing its header; default 10 s */
+    uint64_t deadline_ns;       /* how long the load (into device memory: each piece) may take, once
+                                   a loader begins it; default 10 min */
+    const char *tenant;         /* the tenant whose loader reads the file (T1). NULL (default): that
+                                   of the buffer's stream, or ""; at most 63 bytes */
+} bh_file_source;
+
 /* Returns the event of the load, to wait for, to cancel, or to name among the waits of a
  * submission. The caller releases it. BH_INVALID_ARGUMENT: the buffer is not from a file. */
 BH_API BH_MUST_USE bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event,
@@ -105,7 +98,7 @@ BH_API BH_MUST_USE bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_i
 typedef struct bh_file_tensor {
     size_t struct_size;          /* sizeof(bh_file_tensor) */
     bh_dtype dtype;              /* of its elements; BH_DTYPE_NONE: the library does not know the
-                                    type, and bh_buffer_from_file refuses this array */
+                                    type, and bh_buffer_create refuses this array */
     uint32_t rank;               /* dimensions; 0: one element */
     uint64_t shape[BH_MAX_RANK]; /* elements along each dimension, in C order */
     uint64_t offset;             /* of its data, from the beginning of the file */
@@ -113,20 +106,20 @@ typedef struct bh_file_tensor {
     char type[16]; /* the type as the file writes it, such as "BF16", or in a .npy "f4" (without the
                       byte order) */
     char name[1024]; /* empty for a .npy; cut if it is longer. "?" replaces characters that are not
-                        printable; bh_buffer_from_file refuses such a name */
+                        printable; bh_buffer_create refuses such a name */
 } bh_file_tensor;
 
 /* Lists the arrays of a .npy (one) or .safetensors (all tensors, in the header's order) without
- * loading them. |source| is as for bh_buffer_from_file, without a tensor; its deadline_ns is not
- * used. Fills in the first |capacity| elements, of about 1.6 KiB each; *out_count is how many there
- * are. A header that bh_buffer_from_file refuses is refused here, too.
+ * loading them. |file| is as for bh_buffer_create, without a tensor; its deadline_ns is not used.
+ * Fills in the first |capacity| elements, of about 1.6 KiB each; *out_count is how many there are.
+ * A header that bh_buffer_create refuses is refused here, too.
  *
  * A loader parses the header. The library checks its answer: each tensor lies in the file and has
  * as many bytes as its shape takes.
  *
- * Blocks, at most header_timeout_ns. Not in a completion callback. Returns what bh_buffer_from_file
+ * Blocks, at most header_timeout_ns. Not in a completion callback. Returns what bh_buffer_create
  * returns. */
-BH_API BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *source,
+BH_API BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *file,
                                              bh_file_tensor *out_tensors, size_t capacity,
                                              size_t *out_count, bh_detail *detail);
 

@@ -16,7 +16,7 @@
 /* In a field of a struct: without what the field limits or asks for. No spares, no quarantine, no
  * grace, no limit. */
 #define BH_OFF (UINT64_MAX - 1)
-/* As the size of a range: from its offset to the end of the buffer or file. */
+/* As the size of a range: from its offset to the end of the buffer. */
 #define BH_WHOLE_SIZE UINT64_MAX
 /* bh_verdict.command_index: the command is not known. */
 #define BH_NO_COMMAND UINT32_MAX

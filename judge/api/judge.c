@@ -283,7 +283,7 @@ static bh_status open_context(bh_judge *judge, bh_detail *detail) {
     if (status != BH_OK) {
         return status;
     }
-    status = bh_buffer_create(context, 4, &judge->pin, detail);
+    status = bh_buffer_create(context, 4, NULL, &judge->pin, detail);
     if (status != BH_OK) {
         (void)bh_context_destroy(context);
         return status;

@@ -11,7 +11,7 @@ bool bhi_content_make(bh_context *context, bh_stream *near, uint64_t size, bh_bu
     bh_detail detail = {0};
     options.stream = near;
     options.memory = near ? BH_MEMORY_AUTO : BH_MEMORY_HOST;
-    const bh_status status = bh_buffer_create_with(context, size, &options, out_buffer, &detail);
+    const bh_status status = bh_buffer_create(context, size, &options, out_buffer, &detail);
     return status == BH_OK || bhi_judge_outcome_take(outcome, status, &detail);
 }
 

@@ -432,7 +432,7 @@ class Context(_native.Context, Scoped):
     def from_memfd(self, fd: int, shape: int | tuple[int, ...], dtype: object = "uint8") -> Buffer:
         """Make a buffer of your own memfd, without a copy. It must allow sealing, and is sealed.
 
-        See `bh_buffer_wrap_memfd` (bulkhead/buffer.h) for the rules.
+        See `bh_buffer_create` (bulkhead/buffer.h) for the rules.
         """
         made: Buffer = _native.buffer_wrap(
             self, DType(dtype).code, to_shape(shape, "from_memfd"), fd

@@ -267,20 +267,6 @@ bh_status bhi_buffer_make_staging(struct bh_stream *stream, uint64_t size, bool 
     return bhi_buffer_create(stream->context, &order, out_buffer, detail);
 }
 
-BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
-                                  bh_detail *detail) {
-    if (!out_buffer) {
-        return BHI_FAIL(detail, "bh_buffer_create", BH_REASON_NULL, "out_buffer");
-    }
-    *out_buffer = NULL;
-    bh_status status = bhi_context_check(context, "bh_buffer_create", detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    const struct bhi_buffer_order order = {.call = "bh_buffer_create", .size = size};
-    return bhi_buffer_create(context, &order, out_buffer, detail);
-}
-
 /* Lock held. Gives the buffer's block, if it has one, to the pool. */
 static void give_back(struct bh_buffer *buffer) {
     struct bhi_block *block = buffer->block;

@@ -84,7 +84,7 @@ struct bh_buffer {
     void *pointer;
     bool changeable;             /* lock: others than the loader may write it, or have */
     bool followed;               /* lock: for a moment (harvest.c) */
-    bool wrapped;                /* the memory is the caller's (bh_buffer_wrap_memfd) */
+    bool wrapped;                /* the memory is the caller's (bhi_buffer_wrap) */
     bh_description *description; /* lock; NULL: none */
     struct bhi_load *load;       /* owned; NULL: not from a file */
 };
@@ -102,7 +102,7 @@ struct bhi_buffer_order {
 /* One reference, which is a caller's. */
 bh_status bhi_buffer_create(bh_context *context, const struct bhi_buffer_order *order,
                             struct bh_buffer **out_buffer, bh_detail *detail);
-/* bh_buffer_create, for |call|. One reference, which is a caller's. */
+/* Makes a buffer of no other's memory, for |call|. One reference, which is a caller's. */
 bh_status bhi_buffer_make(bh_context *context, uint64_t size, const char *call,
                           struct bh_buffer **out_buffer, bh_detail *detail);
 
@@ -139,6 +139,9 @@ bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *gi
                                const char *call, bh_description *out, bh_detail *detail);
 /* Returns how much of a worker's address space the buffer takes while it is attached. */
 uint64_t bhi_buffer_attached_bytes(const struct bh_buffer *buffer);
+/* Makes a buffer of the caller's memfd, without a copy; |size| 0: all of it. No lock. */
+bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_buffer **out_buffer,
+                          bh_detail *detail);
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
 /* The same; no lock. */
 void bhi_buffer_unref(struct bh_buffer *buffer);

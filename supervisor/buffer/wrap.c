@@ -1,4 +1,4 @@
-/* bh_buffer_wrap_memfd: makes a buffer of the caller's memfd. */
+/* Makes a buffer of the caller's memfd (bh_buffer_options.memfd). */
 #include "base/detail.h"
 #include "base/memfd.h"
 #include "supervisor/buffer/buffer.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CALL  "bh_buffer_wrap_memfd"
+#define CALL  "bh_buffer_create"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static bh_status refuse(bh_detail *detail, int error, const char *why) {
@@ -25,7 +25,8 @@ static bh_status look_failed(bh_detail *detail, int error, int caller, const cha
     if (error == caller || error == EBADF) {
         return refuse(detail, error == EBADF ? error : 0, why);
     }
-    return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "fcntl of fd", .sys_errno = error);
+    return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "fcntl of options.memfd",
+                    .sys_errno = error);
 }
 
 /* Returns true if fd is a file of a tmpfs, not a memfd. F_GET_SEALS succeeds on both, but a file of
@@ -38,27 +39,28 @@ static bool has_a_path(int fd) {
 }
 
 static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
-    static const char not_a_memfd[] =
-        "fd is not a memfd (memfd_create): other files can be truncated while they are mapped";
+    static const char not_a_memfd[] = "options.memfd is not a memfd (memfd_create): other files "
+                                      "can be truncated while they are mapped";
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0) {
-        return look_failed(detail, errno, EBADF, "fd is not an open descriptor");
+        return look_failed(detail, errno, EBADF, "options.memfd is not an open descriptor");
     }
     *out_seals = fcntl(fd, F_GET_SEALS);
     if (*out_seals < 0) {
         return look_failed(detail, errno, EINVAL, not_a_memfd);
     }
     if ((flags & O_ACCMODE) != O_RDWR) {
-        return refuse(detail, 0, "fd is not open for reading and writing");
+        return refuse(detail, 0, "options.memfd is not open for reading and writing");
     }
     if (*out_seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
         return refuse(detail, 0, "the memfd is sealed against writing");
     }
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS && has_a_path(fd)) {
-        return refuse(detail, 0,
-                      "fd is POSIX shared memory (shm_open) or another file of a tmpfs, which can "
-                      "be truncated while it is mapped: share a memfd (memfd_create with "
-                      "MFD_ALLOW_SEALING) instead, or copy with bh_buffer_write");
+        return refuse(
+            detail, 0,
+            "options.memfd is POSIX shared memory (shm_open) or another file of a tmpfs, which can "
+            "be truncated while it is mapped: share a memfd (memfd_create with "
+            "MFD_ALLOW_SEALING) instead, or copy with bh_buffer_write");
     }
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS) {
         return refuse(detail, 0,
@@ -68,11 +70,19 @@ static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
     return BH_OK;
 }
 
-static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
+/* |*size| 0: all of it. */
+static bh_status check_size(int fd, uint64_t *size, bh_detail *detail) {
     struct stat st;
-    int error = fstat(fd, &st) == 0 ? -bhi_memfd_verify(fd, size, 0) : errno;
+    int error = fstat(fd, &st) == 0 ? 0 : errno;
+    if (!error && !*size) {
+        *size = (uint64_t)st.st_size;
+    }
+    if (!error && !*size) {
+        return refuse(detail, 0, "options.memfd is empty: it cannot be mapped");
+    }
+    error = error ? error : -bhi_memfd_verify(fd, *size, 0);
     if (error == EINVAL) {
-        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "size", .value = size,
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "size", .value = *size,
                         .limit = (uint64_t)st.st_size,
                         .text = "does not fit the memfd: it must be at most the memfd's, and end "
                                 "in its last page");
@@ -84,7 +94,7 @@ static bh_status check_size(int fd, uint64_t size, bh_detail *detail) {
 
 /* Checks and seals the memfd, and allocates its missing pages. After this its size is fixed, so the
  * library can map it. */
-static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
+static bh_status prepare(int fd, uint64_t *size, bh_detail *detail) {
     int seals = 0;
     bh_status status = check_descriptor(fd, &seals, detail);
     if (status != BH_OK) {
@@ -112,15 +122,15 @@ static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     }
     struct stat st;
     uint64_t there = fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
-    if (there < size && !bhi_memory_available(size - there)) {
+    if (there < *size && !bhi_memory_available(*size - there)) {
         return BHI_FAIL(detail, CALL, BH_REASON_NO_ROOM, .place = "the memfd's holes",
-                        .value = (size - there));
+                        .value = *size - there);
     }
-    error = -bhi_memfd_reserve(fd, size); /* fills holes */
+    error = -bhi_memfd_reserve(fd, *size); /* fills holes */
     if (error) {
         return BHI_FAIL(detail, CALL, BH_REASON_BYTES,
                         .status = error == ENOMEM || error == ENOSPC ? BH_NO_MEMORY : BH_SYSTEM,
-                        .sys_errno = error, .value = size);
+                        .sys_errno = error, .value = *size);
     }
     int reader = bhi_memfd_read_only(fd);
     if (reader < 0) {
@@ -132,24 +142,13 @@ static bh_status prepare(int fd, uint64_t size, bh_detail *detail) {
     return BH_OK;
 }
 
-BH_API bh_status bh_buffer_wrap_memfd(bh_context *context, int fd, uint64_t size,
-                                      bh_buffer **out_buffer, bh_detail *detail) {
-    if (!out_buffer) {
-        return refuse(detail, 0, "out_buffer is NULL");
-    }
-    *out_buffer = NULL;
-    bh_status status = bhi_context_check(context, CALL, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_buffer **out_buffer,
+                          bh_detail *detail) {
     if (size > BHI_MAX_BUFFER) {
         return BHI_FAIL(detail, CALL, BH_REASON_TOO_LARGE, "size", .value = size,
                         .limit = UINT64_C(1) << 40);
     }
-    if (!size) {
-        return refuse(detail, 0, "size is 0: an empty memfd cannot be mapped");
-    }
-    status = prepare(fd, size, detail);
+    bh_status status = prepare(fd, &size, detail);
     if (status != BH_OK) {
         return status;
     }

@@ -179,7 +179,7 @@ static bh_status build(struct trial *t, bh_detail *detail) {
             add_array(t, name, group->cases[c].dtype, NULL);
         }
     }
-    bh_status status = bh_buffer_create(t->context, sizeof t->bytes, &t->buffer, detail);
+    bh_status status = bh_buffer_create(t->context, sizeof t->bytes, NULL, &t->buffer, detail);
     if (status == BH_OK) {
         status = bh_buffer_write(t->buffer, 0, t->bytes, sizeof t->bytes, TIMEOUT_NS, detail);
     }

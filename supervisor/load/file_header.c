@@ -164,35 +164,34 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
 bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *source,
                                const char *call, bh_detail *detail) {
     if (!given) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "source");
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "file");
     }
     bh_status status =
-        bhi_layout_take(BHI_OURS(bh_file_source), source, given, call, "source", detail);
+        bhi_layout_take(BHI_OURS(bh_file_source), source, given, call, "file", detail);
     if (status != BH_OK) {
         return status;
     }
     if (!source->path && source->fd < 0) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.path",
-                        .text = "is NULL, and source.fd is not a descriptor");
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "file.path",
+                        .text = "is NULL, and file.fd is not a descriptor");
     }
     if (source->format < BH_FILE_RAW || source->format > BH_FILE_SAFETENSORS) {
-        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "source.format",
+        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "file.format",
                         .value = (uint64_t)source->format, .text = "bh_file_format");
     }
     source->header_timeout_ns =
         source->header_timeout_ns ? source->header_timeout_ns : HEADER_TIMEOUT_NS;
     source->deadline_ns = source->deadline_ns ? source->deadline_ns : LOAD_DEADLINE_NS;
-    source->size = source->size ? source->size : BH_WHOLE_SIZE;
     if (source->path && !source->path[0]) {
-        return BHI_FAIL(detail, call, BH_REASON_EMPTY, "source.path");
+        return BHI_FAIL(detail, call, BH_REASON_EMPTY, "file.path");
     }
     if (source->tenant && strlen(source->tenant) >= BHI_TENANT) {
-        return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "source.tenant", .limit = BHI_TENANT - 1);
+        return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "file.tenant", .limit = BHI_TENANT - 1);
     }
     /* Refused, because a field that would be ignored is probably a mistake. */
-    if (source->format != BH_FILE_RAW && (source->offset || source->size != BH_WHOLE_SIZE)) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.offset",
-                        .text = "and source.size are for BH_FILE_RAW");
+    if (source->format != BH_FILE_RAW && source->offset) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "file.offset",
+                        .text = "is for BH_FILE_RAW");
     }
     return BH_OK;
 }

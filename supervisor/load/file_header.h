@@ -1,4 +1,4 @@
-/* Requests to a loader about a file, and its answers about the header, for bh_buffer_from_file and
+/* Requests to a loader about a file, and its answers about the header, for bh_buffer_create and
  * bh_file_tensors. Each answer is checked before it is used. */
 #ifndef BHI_SUPERVISOR_LOAD_FILE_HEADER_H
 #define BHI_SUPERVISOR_LOAD_FILE_HEADER_H

@@ -93,11 +93,11 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
         return status;
     }
     if (source->format == BH_FILE_RAW) {
-        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "source.format",
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "file.format",
                         .text = "is BH_FILE_RAW, which has no header");
     }
     if (source->tensor) {
-        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "source.tensor", .text = "is not NULL");
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "file.tensor", .text = "is not NULL");
     }
     return BH_OK;
 }

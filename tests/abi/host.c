@@ -84,8 +84,8 @@ static void make(struct scene *s, const char *path) {
     EXPECT(strcmp(bh_kernel_name(s->kernel), "as named") == 0);
     bh_buffer_options buffer = {.struct_size = sizeof buffer};
     buffer.stream = s->stream;
-    OK(bh_buffer_create_with(s->context, COUNT * sizeof(float), &buffer, &s->x, &why));
-    OK(bh_buffer_create(s->context, COUNT * sizeof(float), &s->y, &why));
+    OK(bh_buffer_create(s->context, COUNT * sizeof(float), &buffer, &s->x, &why));
+    OK(bh_buffer_create(s->context, COUNT * sizeof(float), NULL, &s->y, &why));
 #ifdef GROWN
     bh_context *no_context;
     bh_stream *no_stream;
@@ -98,7 +98,7 @@ static void make(struct scene *s, const char *path) {
             "the program sets a field");
     REFUSED(bh_kernel_create_spirv(s->context, s->code, s->code_size, &kernel, &no_kernel, &why),
             "bh_kernel_options", "the program sets a field");
-    REFUSED(bh_buffer_create_with(s->context, 4, &buffer, &no_buffer, &why), "bh_buffer_options",
+    REFUSED(bh_buffer_create(s->context, 4, &buffer, &no_buffer, &why), "bh_buffer_options",
             "the program sets a field");
 #endif
 }
@@ -369,7 +369,8 @@ static void load(struct scene *s, const char *path) {
     source.path = path;
     source.format = BH_FILE_RAW;
     bh_buffer *buffer;
-    OK(bh_buffer_from_file(s->context, &source, &buffer, &why));
+    const bh_buffer_options from = {.struct_size = sizeof from, .file = &source};
+    OK(bh_buffer_create(s->context, 0, &from, &buffer, &why));
     void *pointer;
     OK(bh_buffer_map(buffer, BH_MAP_READ, BH_FOREVER, &pointer, &why));
     EXPECT(bh_buffer_size(buffer) == s->code_size && !memcmp(pointer, s->code, s->code_size));
@@ -410,7 +411,7 @@ static void load(struct scene *s, const char *path) {
     fclose(npy);
 #ifdef GROWN
     source.abi_probe = 1;
-    REFUSED(bh_buffer_from_file(s->context, &source, &buffer, &why), "bh_file_source",
+    REFUSED(bh_buffer_create(s->context, 0, &from, &buffer, &why), "bh_file_source",
             "the program sets a field");
 #endif
 }

@@ -34,7 +34,7 @@ static void a_hash_is_of_the_bytes_in_the_file(void) {
     binding.header_size =
         bhi_npy_write_header(&binding.array, binding.header, sizeof binding.header);
     BHT_EQ(bh_context_create(NULL, &context, &detail), BH_OK);
-    BHT_EQ(bh_buffer_create(context, binding.array.bytes, &binding.buffer, &detail), BH_OK);
+    BHT_EQ(bh_buffer_create(context, binding.array.bytes, NULL, &binding.buffer, &detail), BH_OK);
     BHT_EQ(bh_buffer_map(binding.buffer, BH_MAP_DISCARD, 0, &bytes, &detail), BH_OK);
     BHT_TRUE(bhi_outfile_open_named("y.npy", ".y.npy.tmp",
                                     binding.array.bytes + binding.header_size, &binding.out,

@@ -407,7 +407,7 @@ static void test_specs(void) {
 static void test_messages_lose_the_call(void) {
     static const char *const cases[][2] = {
         {"bh_kernel_create: it is not a SPIR-V", "it is not a SPIR-V"},
-        {"bh_buffer_from_file: x.npy: bh_a: b", "x.npy: bh_a: b"},
+        {"bh_buffer_create: x.npy: bh_a: b", "x.npy: bh_a: b"},
         {"x.npy: bh_kernel_create: b", "x.npy: bh_kernel_create: b"},
         {"bh_kernel_create failed: b", "bh_kernel_create failed: b"},
         {"bh_kernel_create", "bh_kernel_create"},

@@ -14,9 +14,9 @@ static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
     options.stream = stream;
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_create_with(s->context, STAGE_FLOATS * sizeof(float), &options, &buffer,
-                              &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    if (bh_buffer_create(s->context, STAGE_FLOATS * sizeof(float), &options, &buffer, &detail) !=
+        BH_OK) {
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     float *floats = (float *)(void *)fx_pointer(buffer);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {

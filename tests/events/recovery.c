@@ -322,7 +322,7 @@ static void host_is_killed(bool keep_child) {
         source.path = "/proc/self/exe";
         source.format = BH_FILE_RAW;
         bh_buffer *file = NULL;
-        BHT_EQ(bh_buffer_from_file(s.context, &source, &file, NULL), BH_OK);
+        BHT_EQ(fx_from_file(s.context, &source, &file, NULL), BH_OK);
         bh_event *reader = ev_square(&s, s.b, file, s.y, NULL, 0);
         BHT_TRUE(reader);
         fx_await_stopped();

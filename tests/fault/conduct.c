@@ -272,14 +272,14 @@ static void a_loader_that_spins(void) {
     await_line("s of processor time in ");
     spinner = -1;
     bht_plan_arm("after_record", "spin", 1);
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_OK);
     void *pointer;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
     WAIT_UNTIL(seen(), 20000);
     spinner = 0;
     BHT_TRUE(bht_plan_disarm());
     bh_buffer_release(buffer);
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_OK);
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
     BHT_EQ(memcmp(pointer, "0123456789abcdef", 16), 0);
     bh_buffer_release(buffer);

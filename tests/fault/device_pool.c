@@ -237,7 +237,7 @@ static void d6_within_the_limit(void) {
     options.stream = s.a;
     options.memory = BH_MEMORY_DEVICE;
     bh_buffer *none = NULL;
-    BHT_EQ(bh_buffer_create_with(s.context, 4096, &options, &none, NULL), BH_OUT_OF_DEVICE_MEMORY);
+    BHT_EQ(bh_buffer_create(s.context, 4096, &options, &none, NULL), BH_OUT_OF_DEVICE_MEMORY);
     bh_buffer_release(buffer);
     bh_buffer_release(other);
     close_scene(&s);
@@ -324,7 +324,7 @@ static void each_call_fails(void) {
             bh_event *event = NULL;
             bh_detail detail = {0};
             bht_arm((struct bht_fault){.kind = kind, .nth = nth, .side = BHT_THIS_THREAD});
-            bh_status status = bh_buffer_create_with(s.context, 256, &options, &buffer, &detail);
+            bh_status status = bh_buffer_create(s.context, 256, &options, &buffer, &detail);
             if (status == BH_OK) {
                 const bh_command command = {.type = BH_COMMAND_COPY,
                                             .copy = {.src = buffer, .dst = host, .size = 256}};

@@ -91,7 +91,7 @@ static unsigned killed(unsigned dies_at, bool lacks_only_a_processor) {
     source.path = "/nonexistent/file.npy";
     source.format = BH_FILE_NPY;
     bh_buffer *buffer = NULL;
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, NULL), BH_LOAD_FAILED);
+    BHT_EQ(fx_from_file(context, &source, &buffer, NULL), BH_LOAD_FAILED);
     opener.pid = find("bh-opener");
     fx_kill(opener.pid, SIGSTOP); /* or it would end by itself: the library hangs up */
     WAIT_UNTIL(bht_process_state(opener.pid) == 'T', 20000);

@@ -27,14 +27,14 @@ static bh_status stream_create(struct scene *scene, bh_detail *detail) {
 
 static bh_status buffer_create(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffer;
-    bh_status status = bh_buffer_create(scene->context, 10000, &buffer, detail);
+    bh_status status = bh_buffer_create(scene->context, 10000, NULL, &buffer, detail);
     bh_buffer_release(buffer);
     return status;
 }
 
 static bh_status large_buffer_create(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffer;
-    bh_status status = bh_buffer_create(scene->context, 33ull << 20, &buffer, detail);
+    bh_status status = bh_buffer_create(scene->context, 33ull << 20, NULL, &buffer, detail);
     bh_buffer_release(buffer);
     return status;
 }
@@ -45,7 +45,7 @@ static bh_status buffer_wrap(struct scene *scene, bh_detail *detail) {
     BHT_GE(fd, 0);
     BHT_EQ((ftruncate)(fd, 10000), 0);
     bh_buffer *buffer;
-    bh_status status = bh_buffer_wrap_memfd(scene->context, fd, 10000, &buffer, detail);
+    bh_status status = fx_wrap(scene->context, fd, 10000, &buffer, detail);
     BHT_EQ(!buffer, status != BH_OK);
     bh_buffer_release(buffer);
     close(fd);
@@ -66,7 +66,7 @@ static bh_status read_then_write(struct scene *scene, bh_detail *detail) {
     bh_event *events[2] = {NULL};
     bh_status status = BH_OK;
     for (int i = 0; i < 2 * PAIRS && status == BH_OK; i++) {
-        status = bh_buffer_create(scene->context, 4096, &buffers[i], detail);
+        status = bh_buffer_create(scene->context, 4096, NULL, &buffers[i], detail);
     }
     for (int turn = 0; turn < 2 && status == BH_OK; turn++) {
         bh_command commands[PAIRS];
@@ -110,7 +110,7 @@ static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
     options.flags = BH_BUFFER_UNINITIALIZED;
     bh_buffer *buffer;
     bh_event *event = NULL;
-    bh_status status = bh_buffer_create_with(scene->context, 10000, &options, &buffer, detail);
+    bh_status status = bh_buffer_create(scene->context, 10000, &options, &buffer, detail);
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = buffer, .size = 10000, .value = 0x11111111}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
@@ -168,7 +168,7 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
     for (int i = 0; i < BUFFERS; i++) {
         buffers[i] = NULL;
         if (status == BH_OK) {
-            status = bh_buffer_create(scene->context, 4096, &buffers[i], detail);
+            status = bh_buffer_create(scene->context, 4096, NULL, &buffers[i], detail);
         }
     }
     for (int i = 0; i < WAITS && status == BH_OK; i++) {
@@ -225,7 +225,7 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
 static bh_status waits(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffer = NULL;
     bh_event *events[3] = {NULL};
-    bh_status status = bh_buffer_create(scene->context, 4096, &buffer, detail);
+    bh_status status = bh_buffer_create(scene->context, 4096, NULL, &buffer, detail);
     for (int i = 0; i < 3 && status == BH_OK; i++) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4096}};
         const bh_submit_info info = {
@@ -330,7 +330,7 @@ static bh_status from_file(struct scene *scene, bh_detail *detail) {
     source.fd = scene->file;
     source.format = BH_FILE_NPY;
     source.header_timeout_ns = FX_SECONDS;
-    bh_status status = bh_buffer_from_file(scene->context, &source, &buffer, detail);
+    bh_status status = fx_from_file(scene->context, &source, &buffer, detail);
     if (status != BH_OK) {
         BHT_TRUE(!buffer);
         return status;

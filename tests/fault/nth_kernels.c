@@ -145,7 +145,7 @@ bh_status nth_template_launch(struct scene *scene, bh_detail *detail) {
     bh_buffer *buffer = NULL;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
     if (status == BH_OK) {
-        status = bh_buffer_create(scene->context, 64, &buffer, detail);
+        status = bh_buffer_create(scene->context, 64, NULL, &buffer, detail);
     }
     const bh_argument argument = {.name = "z", .buffer = buffer};
     if (status == BH_OK) {

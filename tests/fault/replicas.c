@@ -53,7 +53,7 @@ static uint64_t in_use(struct tenants *t, bh_stream *stream) {
 static void expect_read(bh_stream *stream, bh_buffer *buffer, const void *bytes, uint64_t size) {
     bh_buffer *host = NULL;
     void *found = NULL;
-    BHT_EQ(bh_buffer_create(stream->context, size, &host, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(stream->context, size, NULL, &host, NULL), BH_OK);
     device_expect_ready(device_copy(stream, buffer, host));
     BHT_EQ(bh_buffer_map(host, BH_MAP_READ, FX_SECONDS, &found, NULL), BH_OK);
     BHT_TRUE(memcmp(found, bytes, size) == 0);

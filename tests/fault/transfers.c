@@ -141,7 +141,7 @@ static void no_other_tenant_sees_it(void) {
         const uint64_t hits = fx_stats(s.context).pool_hits;
         bh_buffer *buffers[2 * MOST];
         for (unsigned i = 0; i < 2 * MOST; i++) {
-            BHT_EQ(bh_buffer_create_with(s.context, PIECE, &options, &buffers[i], NULL), BH_OK);
+            BHT_EQ(bh_buffer_create(s.context, PIECE, &options, &buffers[i], NULL), BH_OK);
             const uint32_t *words = fx_mapped(buffers[i]);
             for (uint64_t k = 0; k < PIECE / 4; k++) {
                 BHT_EQ(words[k], 0);

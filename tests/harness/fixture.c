@@ -260,7 +260,7 @@ bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel
 bh_buffer *fx_buffer(bh_context *context, uint64_t size) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_create(context, size, &buffer, &detail) != BH_OK) {
+    if (bh_buffer_create(context, size, NULL, &buffer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     return buffer;
@@ -430,11 +430,23 @@ void fx_write_file(const char *path, const void *bytes, size_t size) {
     BHT_EQ(close(fd), 0);
 }
 
-bh_buffer *fx_load(bh_context *context, const bh_file_source *source) {
+bh_status fx_from_file(bh_context *context, const bh_file_source *file, bh_buffer **out_buffer,
+                       bh_detail *detail) {
+    const bh_buffer_options options = {.struct_size = sizeof options, .file = file};
+    return bh_buffer_create(context, 0, &options, out_buffer, detail);
+}
+
+bh_status fx_wrap(bh_context *context, int fd, uint64_t size, bh_buffer **out_buffer,
+                  bh_detail *detail) {
+    const bh_buffer_options options = {.struct_size = sizeof options, .memfd = &fd};
+    return bh_buffer_create(context, size, &options, out_buffer, detail);
+}
+
+bh_buffer *fx_load(bh_context *context, const bh_file_source *file) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_from_file(context, source, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_from_file: %s", detail.message);
+    if (fx_from_file(context, file, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     return buffer;
 }

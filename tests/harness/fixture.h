@@ -100,7 +100,12 @@ bool fx_in_group(pid_t pid);
 
 /* Makes the file, or replaces what is in it. */
 void fx_write_file(const char *path, const void *bytes, size_t size);
-bh_buffer *fx_load(bh_context *context, const bh_file_source *source);
+bh_buffer *fx_load(bh_context *context, const bh_file_source *file);
+/* bh_buffer_create with the whole of |file|, and of the memfd |fd|, in memory of the host. */
+bh_status fx_from_file(bh_context *context, const bh_file_source *file, bh_buffer **out_buffer,
+                       bh_detail *detail);
+bh_status fx_wrap(bh_context *context, int fd, uint64_t size, bh_buffer **out_buffer,
+                  bh_detail *detail);
 /* Waits until |buffer| may be read, and returns its bytes. */
 const void *fx_mapped(bh_buffer *buffer);
 

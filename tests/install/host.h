@@ -22,7 +22,7 @@ static int run(bh_context *context, const void *code, size_t code_size, bh_detai
     if (bh_kernel_create_spirv(context, code, code_size, NULL, &kernel, detail) != BH_OK) {
         return fail("bh_kernel_create_spirv", detail);
     }
-    if (bh_buffer_create(context, sizeof values, &buffer, detail) != BH_OK) {
+    if (bh_buffer_create(context, sizeof values, NULL, &buffer, detail) != BH_OK) {
         return fail("bh_buffer_create", detail);
     }
     const bh_binding binding = bh_bind_read_write(0, buffer);

@@ -35,7 +35,7 @@ static struct scene set_up(void) {
     bh_buffer_options buffer = {.struct_size = sizeof buffer};
     buffer.stream = s.p.stream;
     buffer.memory = BH_MEMORY_DEVICE;
-    BHT_EQ(bh_buffer_create_with(s.p.context, 64, &buffer, &s.buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(s.p.context, 64, &buffer, &s.buffer, NULL), BH_OK);
     return s;
 }
 
@@ -102,7 +102,7 @@ static void read_through_a_copy(void) {
     struct scene s = set_up();
     runs_on(s.other, "two");
     bh_buffer *host = NULL;
-    BHT_EQ(bh_buffer_create(s.p.context, 64, &host, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(s.p.context, 64, NULL, &host, NULL), BH_OK);
     const bh_command command = {.type = BH_COMMAND_COPY,
                                 .copy = {.src = s.buffer, .dst = host, .size = BH_WHOLE_SIZE}};
     const bh_submit_info info = {

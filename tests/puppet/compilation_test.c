@@ -37,8 +37,9 @@ static struct bhi_compilation *make(struct scene *s, const char *tenant) {
 /* Its compile has ended, and nobody has taken the module of so many bytes. */
 static struct bhi_compile_answer *answer(struct scene *s, struct bhi_compilation *compilation,
                                          uint64_t bytes) {
-    BHT_EQ(bh_buffer_create(s->p.context, sizeof *s->answer + bytes, &compilation->answer, NULL),
-           BH_OK);
+    BHT_EQ(
+        bh_buffer_create(s->p.context, sizeof *s->answer + bytes, NULL, &compilation->answer, NULL),
+        BH_OK);
     struct bhi_compile_answer *answer = compilation->answer->pointer;
     static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
     memcpy(answer + 1, module, sizeof module);

@@ -86,7 +86,7 @@ static bh_status create_on(struct scene *s, int i, uint64_t size, bh_buffer **ou
     bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = s->streams[i];
     options.memory = BH_MEMORY_DEVICE;
-    return bh_buffer_create_with(s->p.context, size, &options, out, NULL);
+    return bh_buffer_create(s->p.context, size, &options, out, NULL);
 }
 
 static bh_buffer *create(struct scene *s, int i) {
@@ -146,7 +146,7 @@ static void fill_now(struct scene *s, int i, bh_buffer *buffer) {
 /* Each word that stream |i| reads in |buffer| is |word|. */
 static void expect_words(struct scene *s, int i, bh_buffer *buffer, uint32_t word) {
     bh_buffer *host = NULL;
-    BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
     bh_event *event =
         submit(s, i,
                &(bh_command){.type = BH_COMMAND_COPY,
@@ -331,7 +331,7 @@ static void d3_the_clearer_dies(void) {
         }
         bh_buffer *buffer = create(s, A), *host = NULL;
         BHT_EQ(stats(s).device_pool_hits, 1);
-        BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
         bh_event *event =
             submit(s, A,
                    &(bh_command){.type = BH_COMMAND_COPY,
@@ -370,7 +370,7 @@ static void d3_the_owner_waits_for_who_clears_it(void) {
     bh_buffer *buffer = create(s, A), *hosts[2] = {NULL, NULL};
     bh_event *events[2];
     for (int i = 0; i < 2; i++) {
-        BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &hosts[i], NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &hosts[i], NULL), BH_OK);
         events[i] =
             submit(s, i ? A : A2,
                    &(bh_command){.type = BH_COMMAND_COPY,
@@ -513,7 +513,7 @@ static void d6_nobody_needs_it_any_more(void) {
 static void d6_what_follows_keeps_its_buffers(void) {
     struct scene *s = set_up();
     bh_buffer *host = NULL, *one = create(s, A), *two = create(s, A);
-    BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
     const bh_command copies[] = {
         {.type = BH_COMMAND_COPY, .copy = {.src = host, .dst = one, .size = BH_WHOLE_SIZE}},
         {.type = BH_COMMAND_COPY, .copy = {.src = host, .dst = two, .size = BH_WHOLE_SIZE}}};
@@ -571,7 +571,7 @@ static void d4_a_move_leaves_it_at_once(void) {
 static void d4_no_copy_outlives_a_move(void) {
     struct scene *s = set_up();
     bh_buffer *buffer = create(s, A), *host = NULL;
-    BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, &host, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
     fill_now(s, A, buffer);
     const bh_command read = {.type = BH_COMMAND_COPY,
                              .copy = {.src = buffer, .dst = host, .size = BH_WHOLE_SIZE}};

@@ -107,8 +107,8 @@ static void a_lost_device_is_no_bad_memory(void) {
         options.stream = p.stream;
         options.memory = BH_MEMORY_DEVICE;
         bh_buffer *device = NULL, *host = NULL;
-        BHT_EQ(bh_buffer_create_with(p.context, MEMORY_BYTES, &options, &device, NULL), BH_OK);
-        BHT_EQ(bh_buffer_create(p.context, MEMORY_BYTES, &host, NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(p.context, MEMORY_BYTES, &options, &device, NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
         const struct bhi_internal_copy copy = {
             .call = "test", .src = device, .dst = host, .bytes = MEMORY_BYTES};
         bh_event *events[2] = {NULL, NULL};

@@ -54,7 +54,7 @@ static bh_stream *stream_of(struct puppet *p, const char *tenant) {
 /* Submits a fill. Returns the verdict's status if it ends at once, and BH_OK if it is pending. */
 static bh_status submit_to(struct puppet *p, bh_stream *stream) {
     bh_buffer *buffer = NULL;
-    BHT_EQ(bh_buffer_create(p->context, 4, &buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(p->context, 4, NULL, &buffer, NULL), BH_OK);
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
     bh_event *event = NULL;

@@ -167,8 +167,7 @@ static void create(struct world *w, int b) {
     }
     options.stream = w->streams[home->stream];
     options.memory = BH_MEMORY_DEVICE;
-    BHT_EQ(bh_buffer_create_with(w->puppet.context, MEMORY_BYTES, &options, &home->buffer, NULL),
-           BH_OK);
+    BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, &options, &home->buffer, NULL), BH_OK);
     TELL(w, "create buffer %d for %s", b, streams[home->stream].name);
 }
 
@@ -229,7 +228,7 @@ static void submit(struct world *w, enum kind kind) {
         op->dst = (int)below(w, BUFFERS);
         dst = w->homes[op->dst].buffer;
     } else {
-        BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, &op->host, NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, NULL, &op->host, NULL), BH_OK);
         dst = op->host;
     }
     const bh_command fill = {.type = BH_COMMAND_FILL,

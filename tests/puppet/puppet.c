@@ -27,7 +27,7 @@ void puppet_open(struct puppet *puppet) {
     bh_stream_options stream = {.struct_size = sizeof stream};
     stream.name = "one";
     BHT_EQ(bh_stream_create(puppet->context, &stream, &puppet->stream, NULL), BH_OK);
-    BHT_EQ(bh_buffer_create(puppet->context, 4096, &puppet->buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(puppet->context, 4096, NULL, &puppet->buffer, NULL), BH_OK);
 }
 
 /* As bh_context_destroy does it, whose reactor still runs. */

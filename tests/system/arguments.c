@@ -208,7 +208,7 @@ static void who_is_told(void) {
                 "bh_kernel_reflect: ", "stream");
     expect_says(bh_stream_create(NULL, NULL, &s, &detail), BH_INVALID_ARGUMENT,
                 "bh_stream_create: ", "context is NULL");
-    expect_says(bh_buffer_create(NULL, 1, &b, &detail), BH_INVALID_ARGUMENT,
+    expect_says(bh_buffer_create(NULL, 1, NULL, &b, &detail), BH_INVALID_ARGUMENT,
                 "bh_buffer_create: ", "context is NULL");
     expect_says(bh_kernel_create_spirv(NULL, module, 64, NULL, &k, &detail), BH_INVALID_ARGUMENT,
                 "bh_kernel_create_spirv: ", "context is NULL");
@@ -270,7 +270,7 @@ static void nothing_is_given_out_by_a_call_that_fails(void) {
     BHT_TRUE(!s);
     BHT_EQ(bh_kernel_create_spirv(context, NULL, 0, NULL, &k, NULL), BH_INVALID_ARGUMENT);
     BHT_TRUE(!k);
-    BHT_EQ(bh_buffer_create(context, UINT64_MAX, &b, NULL), BH_TOO_LARGE);
+    BHT_EQ(bh_buffer_create(context, UINT64_MAX, NULL, &b, NULL), BH_TOO_LARGE);
     BHT_TRUE(!b);
     BHT_EQ(bh_launch(stream, square, NULL, NULL, 0, NULL, 0, &e[0], NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_launch(NULL, square, one, NULL, 0, NULL, 0, &e[1], NULL), BH_INVALID_ARGUMENT);
@@ -456,11 +456,11 @@ static void reflection(void) {
 static void buffers(void) {
     open_all();
     bh_buffer *big = NULL;
-    BHT_EQ(bh_buffer_create(context, (1ull << 40) + 1, &big, &detail), BH_TOO_LARGE);
-    BHT_EQ(bh_buffer_create(context, 1ull << 40, &big, &detail), BH_NO_MEMORY);
+    BHT_EQ(bh_buffer_create(context, (1ull << 40) + 1, NULL, &big, &detail), BH_TOO_LARGE);
+    BHT_EQ(bh_buffer_create(context, 1ull << 40, NULL, &big, &detail), BH_NO_MEMORY);
     BHT_STR_HAS(detail.message, "available");
-    BHT_EQ(bh_buffer_create(context, 4, NULL, &detail), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_buffer_create(NULL, 4, &big, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_create(context, 4, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_buffer_create(NULL, 4, NULL, &big, &detail), BH_INVALID_ARGUMENT);
     char bytes[16];
     BHT_EQ(bh_buffer_read(buffer, 250, bytes, 16, 0, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "256");

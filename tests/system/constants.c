@@ -120,7 +120,7 @@ static void change(const struct scene *s, int how, uint32_t plus) {
         memcpy(pointer, words, sizeof words);
     } else {
         bh_buffer *from = NULL;
-        BHT_EQ(bh_buffer_create(s->context, sizeof words, &from, NULL), BH_OK);
+        BHT_EQ(bh_buffer_create(s->context, sizeof words, NULL, &from, NULL), BH_OK);
         BHT_EQ(bh_buffer_write(from, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
         const bh_command copy = {.type = BH_COMMAND_COPY,
                                  .copy = {.src = from, .dst = s->in, .size = sizeof words}};
@@ -203,7 +203,7 @@ static void only_what_is_loaded(void) {
     int fd = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     BHT_GE(fd, 0);
     BHT_EQ(ftruncate(fd, 4ll * WORDS), 0);
-    BHT_EQ(bh_buffer_wrap_memfd(s.context, fd, 4ull * WORDS, &s.in, NULL), BH_OK);
+    BHT_EQ(fx_wrap(s.context, fd, 4ull * WORDS, &s.in, NULL), BH_OK);
     uint32_t *in = mmap(NULL, 4ull * WORDS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     BHT_TRUE(in != MAP_FAILED);
     for (uint32_t round = 0; round < 3; round++) {

@@ -30,7 +30,7 @@ static bh_status open_in(bh_context *context, const char *path, bh_file_format f
     bh_file_source source = source_of(path, format, NULL);
     source.header_timeout_ns = timeout_ns;
     bh_buffer *buffer = NULL;
-    bh_status status = bh_buffer_from_file(context, &source, &buffer, detail);
+    bh_status status = fx_from_file(context, &source, &buffer, detail);
     BHT_EQ(!!buffer, status == BH_OK);
     bh_buffer_release(buffer);
     return status;

@@ -106,7 +106,7 @@ static bh_buffer *try_buffer(bh_context *context) {
     bh_buffer *buffer = NULL;
     bh_detail detail = {0};
     begin();
-    done("bh_buffer_create", bh_buffer_create(context, 256, &buffer, &detail), &detail);
+    done("bh_buffer_create", bh_buffer_create(context, 256, NULL, &buffer, &detail), &detail);
     return buffer;
 }
 
@@ -135,8 +135,7 @@ static void try_load(bh_context *context) {
     bh_detail detail = {0};
     const bh_file_source source = source_of("words", BH_FILE_RAW, NULL);
     begin();
-    if (!done("bh_buffer_from_file", bh_buffer_from_file(context, &source, &buffer, &detail),
-              &detail)) {
+    if (!done("bh_buffer_create", fx_from_file(context, &source, &buffer, &detail), &detail)) {
         return;
     }
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);

@@ -164,8 +164,7 @@ static void sizes_at_the_limits(void) {
     options.memory = BH_MEMORY_DEVICE;
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(bh_buffer_create_with(context, (1ull << 40) + 1, &options, &buffer, &detail),
-           BH_TOO_LARGE);
+    BHT_EQ(bh_buffer_create(context, (1ull << 40) + 1, &options, &buffer, &detail), BH_TOO_LARGE);
     BHT_EQ(detail.reason, BH_REASON_TOO_LARGE);
     BHT_TRUE(!buffer);
     buffer = device_buffer(context, a, 0, BH_MEMORY_AUTO);

@@ -6,11 +6,18 @@
 
 #define MIB (1024ull * 1024)
 
-static bh_file_source into_device(const char *path, bh_stream *stream) {
-    bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
-    source.stream = stream;
-    source.memory = BH_MEMORY_DEVICE;
-    return source;
+static bh_buffer *load(bh_context *context, const char *path, bh_stream *stream) {
+    const bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
+    const bh_buffer_options options = {.struct_size = sizeof options,
+                                       .stream = stream,
+                                       .memory = BH_MEMORY_DEVICE,
+                                       .file = &source};
+    bh_buffer *buffer = NULL;
+    bh_detail detail = {0};
+    if (bh_buffer_create(context, 0, &options, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
+    }
+    return buffer;
 }
 
 /* More of them than there are loaders: one of these reads into the same staging memory again. */
@@ -21,8 +28,7 @@ static void a_file_in_pieces(void) {
     enter_folder();
     uint32_t *words = device_pattern(size, 11);
     fx_write_file("file", words, size);
-    bh_file_source source = into_device("file", a);
-    bh_buffer *buffer = fx_load(context, &source);
+    bh_buffer *buffer = load(context, "file", a);
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
     BHT_EQ(bh_buffer_size(buffer), size);
     bh_event *event = NULL;
@@ -37,8 +43,7 @@ static void a_file_in_pieces(void) {
     bh_event_release(event);
     bh_buffer_release(buffer);
     fx_write_file("empty", "", 0);
-    source = into_device("empty", a);
-    buffer = fx_load(context, &source);
+    buffer = load(context, "empty", a);
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
     bh_buffer_release(buffer);
     leave_folder();
@@ -55,8 +60,7 @@ static void a_piece_that_cannot_be_read(void) {
     enter_folder();
     uint32_t *words = device_pattern(size, 11);
     fx_write_file("file", words, size);
-    const bh_file_source source = into_device("file", a);
-    bh_buffer *buffer = fx_load(context, &source), *host = fx_buffer(context, size);
+    bh_buffer *buffer = load(context, "file", a), *host = fx_buffer(context, size);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     bh_event *dependent = device_copy(a, buffer, host);
@@ -89,7 +93,6 @@ struct strict {
     bh_context *context;
     bh_stream *stream;
     uint32_t *words;
-    bh_file_source source;
 };
 
 static struct strict strict_open(const char *faults) {
@@ -100,7 +103,6 @@ static struct strict strict_open(const char *faults) {
     BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
     enter_folder();
     fx_write_file("file", s.words, size);
-    s.source = into_device("file", s.stream);
     return s;
 }
 
@@ -113,7 +115,7 @@ static void strict_close(struct strict *s) {
 
 /* Loads the file, and expects what its event ends with. */
 static void strict_load(struct strict *s, bool cancel, bh_status status) {
-    bh_buffer *buffer = fx_load(s->context, &s->source);
+    bh_buffer *buffer = load(s->context, "file", s->stream);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(cancel ? bh_stream_cancel(s->stream) : BH_OK, BH_OK);
@@ -156,8 +158,7 @@ static void lost_in_a_piece(bool often) {
     enter_folder();
     uint32_t *words = device_pattern(size, 11);
     fx_write_file("file", words, size);
-    const bh_file_source source = into_device("file", a);
-    bh_buffer *buffer = fx_load(context, &source);
+    bh_buffer *buffer = load(context, "file", a);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     if (often) {

@@ -29,7 +29,7 @@ static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, u
     bh_buffer_options options = {.struct_size = sizeof options};
     options.stream = stream;
     options.memory = memory;
-    return bh_buffer_create_with(context, size, &options, out_buffer, detail);
+    return bh_buffer_create(context, size, &options, out_buffer, detail);
 }
 
 /* -- D1 --------------------------------------------------------------------------------------- */

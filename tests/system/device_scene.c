@@ -27,8 +27,8 @@ bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size, 
     options.memory = memory;
     bh_buffer *buffer = NULL;
     bh_detail detail = {0};
-    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    if (bh_buffer_create(context, size, &options, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
     return buffer;

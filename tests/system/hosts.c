@@ -85,7 +85,7 @@ static void a_host_that_forks(void) {
         const uint32_t groups[3] = {1, 1, 1};
         bool refused =
             bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL) == BH_FORKED &&
-            bh_buffer_create(context, 64, &buffer, NULL) == BH_FORKED &&
+            bh_buffer_create(context, 64, NULL, &buffer, NULL) == BH_FORKED &&
             bh_stream_synchronize(stream, 0, NULL) == BH_FORKED &&
             bh_stream_wait_ready(stream, 0, NULL) == BH_FORKED &&
             bh_buffer_map(y, BH_MAP_READ, 0, &pointer, NULL) == BH_FORKED &&

@@ -23,7 +23,7 @@ static void lies_are_seen_through(void) {
         bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
         bh_buffer *buffer = NULL;
         bh_detail detail;
-        if (bh_buffer_from_file(context, &source, &buffer, &detail) != BH_PROTOCOL) {
+        if (fx_from_file(context, &source, &buffer, &detail) != BH_PROTOCOL) {
             BHT_FAIL("%s: %s", lies[i], buffer ? "it is believed" : detail.message);
         }
         BHT_STR_HAS(detail.message, "t, tensor 't': the loader gave an impossible answer");
@@ -44,7 +44,7 @@ static void texts_are_cleaned(void) {
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
     BHT_STR_HAS(detail.message, "t, tensor 't': ????");
     BHT_TRUE(memchr(detail.message, '\0', sizeof detail.message));
     BHT_TRUE(!strchr(detail.message, '\x1b'));
@@ -139,12 +139,12 @@ static void what_is_listed(void) {
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     tensors->struct_size = sizeof *tensors;
     BHT_EQ(bh_file_tensors(context, &source, tensors, 2, &count, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "source.tensor is not NULL");
+    BHT_STR_HAS(detail.message, "file.tensor is not NULL");
     source = source_of("t", BH_FILE_RAW, NULL);
     tensors->struct_size = sizeof *tensors;
     BHT_EQ(bh_file_tensors(context, &source, tensors, 2, &count, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "source.format is BH_FILE_RAW, which has no header");
-    /* What bh_buffer_from_file refuses: here the second tensor, which it does not ask for. */
+    BHT_STR_HAS(detail.message, "file.format is BH_FILE_RAW, which has no header");
+    /* What bh_buffer_create refuses: here the second tensor, which it does not ask for. */
     const char bad[] = "{" TENSOR("t", "U16", "4", "0,8") ", " TENSOR("u", "U8", "4", "8,10") "}";
     write_safetensors("t", sizeof bad - 1, bad, 10);
     BHT_EQ(list(context, tensors, 2, &count, &detail), BH_LOAD_FAILED);
@@ -181,7 +181,7 @@ static void a_loader_has_no_device(void) {
     bh_context *context = fx_context("*:lie_device:2=fail"); /* the header comes first */
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     bh_buffer *buffer = NULL;
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, NULL), BH_OK);
+    BHT_EQ(fx_from_file(context, &source, &buffer, NULL), BH_OK);
     bh_detail detail;
     void *pointer;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_PROTOCOL);
@@ -248,7 +248,7 @@ static void changed_while_it_is_inspected(void) {
     bh_detail detail;
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, change_the_file, NULL), 0);
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
     BHT_STR_HAS(detail.message, "t, tensor 't': it was written to since it was opened");
     pthread_join(thread, NULL);
     bh_context_destroy(context);

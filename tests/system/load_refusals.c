@@ -12,16 +12,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bh_detail refused(bh_context *context, const bh_file_source *source, bh_status status,
-                         const char *words) {
+static bh_detail refused_part(bh_context *context, const bh_file_source *source, uint64_t size,
+                              bh_status status, const char *words) {
+    const bh_buffer_options options = {.struct_size = sizeof options, .file = source};
     bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
     bh_detail detail = {0};
-    BHT_EQ(bh_buffer_from_file(context, source, &buffer, &detail), status);
+    BHT_EQ(bh_buffer_create(context, size, &options, &buffer, &detail), status);
     BHT_TRUE(!buffer);
     BHT_EQ(detail.status, status);
     BHT_STR_HAS(detail.message, words);
-    BHT_EQ(bh_buffer_from_file(context, source, &buffer, NULL), status); /* the same again */
+    BHT_EQ(bh_buffer_create(context, size, &options, &buffer, NULL), status); /* the same again */
     return detail;
+}
+
+static bh_detail refused(bh_context *context, const bh_file_source *source, bh_status status,
+                         const char *words) {
+    return refused_part(context, source, 0, status, words);
 }
 
 /* -- what there is to refuse ------------------------------------------------------------------ */
@@ -33,7 +39,7 @@ static void no_regular_file(void) {
         const char *path, *words;
         int error;
     } cases[] = {
-        {"missing", "bh_buffer_from_file: missing: No such file or directory", ENOENT},
+        {"missing", "bh_buffer_create: missing: No such file or directory", ENOENT},
         {"folder", "folder: it is a directory", 0},
         {"fifo", "fifo: it is a FIFO, not a regular file", 0},
         {"socket", "socket: ", 0},
@@ -57,7 +63,7 @@ static void no_regular_file(void) {
         for (size_t i = 0; i < BHT_COUNT(cases); i++) {
             bh_file_source source =
                 source_of(cases[i].path, format, format == BH_FILE_SAFETENSORS ? "t" : NULL);
-            bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "bh_buffer_from_file: ");
+            bh_detail detail = refused(context, &source, BH_LOAD_FAILED, "bh_buffer_create: ");
             BHT_EQ(detail.reason, strstr(cases[i].words, ", not a regular file")
                                       ? BH_REASON_NOT_REGULAR
                                       : BH_REASON_FILE);
@@ -79,7 +85,7 @@ static void descriptors(void) {
     fx_write_file("file", "0123456789", 10);
     bh_file_source source = source_of(NULL, BH_FILE_RAW, NULL);
     source.fd = -1;
-    refused(context, &source, BH_INVALID_ARGUMENT, "source.fd is not a descriptor");
+    refused(context, &source, BH_INVALID_ARGUMENT, "file.fd is not a descriptor");
     source.fd = 987;
     refused(context, &source, BH_LOAD_FAILED, "descriptor 987: Bad file descriptor");
     int pair[2];
@@ -116,29 +122,28 @@ static void ranges(void) {
     static const struct {
         uint64_t offset, size;
     } bad[] = {
-        {11, BH_WHOLE_SIZE},
+        {11, 0},
         {0, 11},
         {10, 1},
         {UINT64_MAX, 1},
         {1, UINT64_MAX - 1},
-        {UINT64_MAX, BH_WHOLE_SIZE},
+        {UINT64_MAX, 0},
         {1ull << 63, 1ull << 63},
     };
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         source.offset = bad[i].offset;
-        source.size = bad[i].size;
-        refused(context, &source, BH_LOAD_FAILED,
-                bad[i].size == BH_WHOLE_SIZE ? "is outside the file of 10 bytes"
-                                             : "reach past the end of the file of 10 bytes");
+        refused_part(context, &source, bad[i].size, BH_LOAD_FAILED,
+                     bad[i].size ? "reach past the end of the file of 10 bytes"
+                                 : "is outside the file of 10 bytes");
     }
     source.offset = 10;
-    source.size = BH_WHOLE_SIZE;
     bh_buffer *end = fx_load(context, &source);
     BHT_EQ(bh_buffer_size(end), 0);
     fx_mapped(end);
     source.offset = 3;
-    source.size = 4;
-    bh_buffer *part = fx_load(context, &source);
+    const bh_buffer_options options = {.struct_size = sizeof options, .file = &source};
+    bh_buffer *part = NULL;
+    BHT_EQ(bh_buffer_create(context, 4, &options, &part, NULL), BH_OK);
     BHT_MEM_EQ(fx_mapped(part), "3456", 4);
     bh_array_info info = {.struct_size = sizeof info, .rank = 9};
     BHT_EQ(bh_buffer_array(part, &info, NULL), BH_OK);
@@ -205,7 +210,7 @@ static void bad_safetensors(void) {
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         write_safetensors("bad", strlen(cases[i].header), cases[i].header, cases[i].bytes);
         bh_detail detail = refused(context, &source, BH_LOAD_FAILED, cases[i].words);
-        BHT_STR_HAS(detail.message, "bh_buffer_from_file: bad, tensor 't': ");
+        BHT_STR_HAS(detail.message, "bh_buffer_create: bad, tensor 't': ");
         BHT_TRUE(!strstr(detail.message, "tensor 't': tensor 't'"));
     }
     static const char strange[] =
@@ -269,7 +274,7 @@ static void a_header_like_a_bomb(void) {
     source.header_timeout_ns = FX_SECONDS;
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    bh_status status = bh_buffer_from_file(context, &source, &buffer, &detail);
+    bh_status status = fx_from_file(context, &source, &buffer, &detail);
     BHT_TRUE(status == BH_LOAD_FAILED || status == BH_OUT_OF_HOST_MEMORY || status == BH_TIMEOUT);
     BHT_TRUE(!buffer);
     fx_write_file("good", "good", 4);
@@ -324,9 +329,9 @@ static void messages_are_cut_between_characters(void) {
         bh_buffer *buffer = NULL;
         bh_detail detail[2] = {{0}};
         bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
-        BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail[0]), BH_LOAD_FAILED);
+        BHT_EQ(fx_from_file(context, &source, &buffer, &detail[0]), BH_LOAD_FAILED);
         source = source_of(path, BH_FILE_SAFETENSORS, path);
-        BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail[1]), BH_LOAD_FAILED);
+        BHT_EQ(fx_from_file(context, &source, &buffer, &detail[1]), BH_LOAD_FAILED);
         for (size_t i = 0; i < BHT_COUNT(detail); i++) {
             if (!bhi_text_is_line(detail[i].message) || strchr(detail[i].message, '?')) {
                 BHT_FAIL("%zu, %zu: %s", odd, i, detail[i].message);
@@ -345,35 +350,31 @@ static void arguments(void) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    BHT_EQ(bh_buffer_from_file(context, &source, NULL, &detail), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_buffer_from_file(NULL, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
-    refused(context, NULL, BH_INVALID_ARGUMENT, "source is NULL");
+    BHT_EQ(fx_from_file(context, &source, NULL, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(fx_from_file(NULL, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
     bh_file_source bad = source;
     bad.struct_size = 8;
     refused(context, &bad, BH_INVALID_ARGUMENT, "set it to sizeof(bh_file_source)");
     bad = source;
     bad.format = 0;
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.format 0 is not");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.format 0 is not");
     bad.format = 4;
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.format 4 is not");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.format 4 is not");
     bad = source;
     bad.path = "";
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.path is empty");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.path is empty");
     bad = source;
     bad.tensor = "t";
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is for BH_FILE_SAFETENSORS");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.tensor is for BH_FILE_SAFETENSORS");
     bad = source_of("file", BH_FILE_NPY, NULL);
     bad.offset = 4;
-    refused(context, &bad, BH_INVALID_ARGUMENT,
-            "source.offset and source.size are for BH_FILE_RAW");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.offset is for BH_FILE_RAW");
     bad.offset = 0;
-    bad.size = 4;
-    refused(context, &bad, BH_INVALID_ARGUMENT,
-            "source.offset and source.size are for BH_FILE_RAW");
+    refused_part(context, &bad, 4, BH_INVALID_ARGUMENT, "size is for BH_FILE_RAW");
     bad = source_of("file", BH_FILE_SAFETENSORS, NULL);
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is NULL");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.tensor is NULL");
     bad.tensor = "";
-    refused(context, &bad, BH_INVALID_ARGUMENT, "source.tensor is empty");
+    refused(context, &bad, BH_INVALID_ARGUMENT, "file.tensor is empty");
     bad.tensor = "a\x1b[31m";
     refused(context, &bad, BH_INVALID_ARGUMENT, "control characters");
     char longer[1025];
@@ -411,11 +412,11 @@ static void arguments(void) {
     bh_buffer_release(buffer);
     bh_event_release(again);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_OK);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_OK);
     bh_buffer_release(plain);
     bh_context_destroy(context);
     BHT_EQ(bh_event_wait(event, 0), BH_OK);
-    BHT_EQ(bh_buffer_from_file(context, &source, &plain, &detail), BH_CLOSED);
+    BHT_EQ(fx_from_file(context, &source, &plain, &detail), BH_CLOSED);
     bh_event_release(event);
     bh_event_release(event);
     bh_buffer_release(buffer);

@@ -18,7 +18,7 @@ static void a_header_that_takes_too_long(void) {
     source.header_timeout_ns = 2 * BHT_SECOND_MS * FX_MS; /* the loader has to start, too */
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
     BHT_STR_HAS(detail.message, "t, tensor 't': its header was not parsed in time");
     source.header_timeout_ns = FX_SECONDS;
     buffer = fx_load(context, &source); /* the next loader does not hang */
@@ -41,7 +41,7 @@ static void a_header_that_no_loader_reads(void) {
     source.header_timeout_ns = 50 * FX_MS;
     do {
         source.header_timeout_ns *= 2;
-        BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
+        BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
     } while (!strstr(detail.message, "the last start failed: ") &&
              source.header_timeout_ns < 8 * BHT_SECOND_MS * FX_MS);
     BHT_EQ(detail.reason, BH_REASON_NO_WORKER);
@@ -90,7 +90,7 @@ static void *read_header(void *argument) {
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     bh_buffer *buffer;
     source.header_timeout_ns = FX_SECONDS;
-    call->status = bh_buffer_from_file(call->context, &source, &buffer, &call->detail);
+    call->status = fx_from_file(call->context, &source, &buffer, &call->detail);
     bh_buffer_release(buffer);
     return NULL;
 }
@@ -137,7 +137,7 @@ static void a_header_that_kills(void) {
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_WORKER_SIGNAL);
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_WORKER_SIGNAL);
     BHT_STR_HAS(detail.message, "t, tensor 't': worker ");
     BHT_STR_HAS(detail.message, "SIGSEGV");
     /* The caller was told: nobody else is. */
@@ -227,9 +227,9 @@ static void load_in_callback(bh_event *event, void *user) {
     (void)event;
     bh_file_source source = source_of("file", BH_FILE_NPY, NULL);
     bh_buffer *buffer = NULL;
-    in_callback_npy = bh_buffer_from_file(user, &source, &buffer, NULL);
+    in_callback_npy = fx_from_file(user, &source, &buffer, NULL);
     source.format = BH_FILE_RAW;
-    in_callback_raw = bh_buffer_from_file(user, &source, &buffer, NULL);
+    in_callback_raw = fx_from_file(user, &source, &buffer, NULL);
     bh_buffer_release(buffer);
     atomic_store(&called, 1);
 }
@@ -276,7 +276,7 @@ static uint64_t grown(const char *faults) {
     fx_write_file("x", floats, BYTES);
     bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
     bh_buffer *loaded = fx_load(context, &source), *squares = NULL;
-    BHT_EQ(bh_buffer_create(context, BYTES, &squares, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(context, BYTES, NULL, &squares, NULL), BH_OK);
     uint64_t before = bht_resident_bytes(pid);
     square_all(stream, square, loaded, squares);
     uint64_t after = bht_resident_bytes(pid);
@@ -369,7 +369,7 @@ static void *load_until_closed(void *argument) {
     bh_status status = BH_OK;
     while (status == BH_OK) {
         bh_buffer *buffer = NULL;
-        status = bh_buffer_from_file(there->context, &source, &buffer, NULL);
+        status = fx_from_file(there->context, &source, &buffer, NULL);
         atomic_fetch_add(&there->opened, status == BH_OK);
         bh_buffer_release(buffer);
     }
@@ -418,8 +418,16 @@ static void trimmed_while_loaders_are_picked(void) {
     leave_folder();
 }
 
-static pid_t loader_for(bh_context *context, const bh_file_source *source) {
-    bh_buffer *buffer = fx_load(context, source);
+static bh_status load_for(bh_context *context, const bh_file_source *source, bh_stream *stream,
+                          bh_buffer **out_buffer, bh_detail *detail) {
+    const bh_buffer_options options = {
+        .struct_size = sizeof options, .stream = stream, .file = source};
+    return bh_buffer_create(context, 0, &options, out_buffer, detail);
+}
+
+static pid_t loader_for(bh_context *context, const bh_file_source *source, bh_stream *stream) {
+    bh_buffer *buffer = NULL;
+    BHT_EQ(load_for(context, source, stream, &buffer, NULL), BH_OK);
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
@@ -431,13 +439,13 @@ static pid_t loader_for(bh_context *context, const bh_file_source *source) {
 
 static pid_t loader_of(bh_context *context, const char *path) {
     const bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
-    return loader_for(context, &source);
+    return loader_for(context, &source, NULL);
 }
 
 static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     source.tenant = tenant;
-    return loader_for(context, &source);
+    return loader_for(context, &source, NULL);
 }
 
 /* T1. An idle loader of another tenant is not used, whether for data or for a header; of the same
@@ -460,21 +468,19 @@ static void a_loader_serves_one_tenant(void) {
     bh_stream *stream = NULL;
     BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    source.stream = stream;
-    BHT_EQ(loader_for(context, &source), bob);
+    BHT_EQ(loader_for(context, &source, stream), bob);
     source.tenant = "alice";
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_EQ(load_for(context, &source, stream, &buffer, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message,
-                "source.tenant is \"alice\", and source.stream is of tenant \"bob\"");
-    source.stream = NULL;
+                "file.tenant is \"alice\", and options.stream is of tenant \"bob\"");
     source.tenant = "a name of 64 bytes: 0123456789012345678901234567890123456789012";
     BHT_EQ(strlen(source.tenant), 63);
-    BHT_NE(loader_for(context, &source), alice);
+    BHT_NE(loader_for(context, &source, NULL), alice);
     source.tenant = "a name of 64 bytes: 01234567890123456789012345678901234567890123";
-    BHT_EQ(bh_buffer_from_file(context, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "source.tenant is longer than 63 bytes");
+    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(detail.message, "file.tenant is longer than 63 bytes");
     bh_stream_release(stream);
     bh_context_destroy(context);
     leave_folder();
@@ -510,7 +516,7 @@ static void idle_loaders_make_place_for_other_tenants(void) {
     pid_t pids[6];
     bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
     source.tenant = "busy";
-    const pid_t busy = loader_for(context, &source);
+    const pid_t busy = loader_for(context, &source, NULL);
     bh_buffer *slow = fx_load(context, &source);
     BHT_EQ(fx_await_stopped(), busy);
     for (size_t i = 0; i < BHT_COUNT(pids); i++) {

@@ -299,8 +299,8 @@ static void bad_arguments(void) {
 #define REFUSED(words)                                                                             \
     do {                                                                                           \
         buffer = (bh_buffer *)(void *)context;                                                     \
-        EXPECT(BH_INVALID_ARGUMENT,                                                                \
-               bh_buffer_create_with(context, 64, &options, &buffer, &detail), words);             \
+        EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create(context, 64, &options, &buffer, &detail),     \
+               words);                                                                             \
         BHT_TRUE(!buffer);                                                                         \
     } while (0)
     options.struct_size--;
@@ -316,27 +316,27 @@ static void bad_arguments(void) {
     bh_stream_release(stranger);
     REFUSED("released");
     options.stream = stream;
-    EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create_with(context, 64, &options, NULL, &detail),
+    EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create(context, 64, &options, NULL, &detail),
            "out_buffer");
-    EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create_with(NULL, 64, &options, &buffer, &detail),
+    EXPECT(BH_INVALID_ARGUMENT, bh_buffer_create(NULL, 64, &options, &buffer, &detail),
            "context is NULL");
-    EXPECT(BH_TOO_LARGE, bh_buffer_create_with(context, (1ull << 40) + 1, NULL, &buffer, &detail),
-           "bh_buffer_create_with: ");
-    EXPECT(BH_NO_MEMORY, bh_buffer_create_with(context, 1ull << 40, NULL, &buffer, &detail),
-           "bh_buffer_create_with: ");
+    EXPECT(BH_TOO_LARGE, bh_buffer_create(context, (1ull << 40) + 1, NULL, &buffer, &detail),
+           "bh_buffer_create: ");
+    EXPECT(BH_NO_MEMORY, bh_buffer_create(context, 1ull << 40, NULL, &buffer, &detail),
+           "bh_buffer_create: ");
     EXPECT(BH_INVALID_ARGUMENT, bh_context_trim(NULL, 0, &detail), "context is NULL");
     EXPECT(BH_INVALID_ARGUMENT, bh_context_stats(NULL, &stats, NULL, 0, NULL, &detail),
            "context is NULL");
     EXPECT(BH_INVALID_ARGUMENT, bh_context_stats(context, NULL, NULL, 0, NULL, &detail),
            "out_stats");
-    BHT_EQ(bh_buffer_create_with(context, 64, &options, &buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(context, 64, &options, &buffer, NULL), BH_OK);
     bh_buffer_release(buffer);
     bh_stream_release(stream);
-    BHT_EQ(bh_buffer_create_with(context, 64, NULL, &buffer, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(context, 64, NULL, &buffer, NULL), BH_OK);
     bh_context_destroy(context);
     bh_context_destroy(other);
     bh_buffer *late;
-    EXPECT(BH_CLOSED, bh_buffer_create_with(context, 64, NULL, &late, &detail), "destroyed");
+    EXPECT(BH_CLOSED, bh_buffer_create(context, 64, NULL, &late, &detail), "destroyed");
     EXPECT(BH_CLOSED, bh_context_trim(context, 0, &detail), "destroyed");
     EXPECT(BH_CLOSED, bh_context_stats(context, &stats, NULL, 0, NULL, &detail), "destroyed");
     expect_words(buffer, 0); /* it outlives the context, and takes its memory with it */

@@ -206,14 +206,14 @@ static void more_than_the_cgroup_has(void) {
     bh_context *context = fx_context(NULL);
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(bh_buffer_create(context, 512ull << 20, &buffer, &detail), BH_NO_MEMORY);
+    BHT_EQ(bh_buffer_create(context, 512ull << 20, NULL, &buffer, &detail), BH_NO_MEMORY);
     BHT_STR_HAS(detail.message, "this process's cgroup");
     int fd = memfd_create("holes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     BHT_EQ(ftruncate(fd, 512 << 20), 0);
-    BHT_EQ(bh_buffer_wrap_memfd(context, fd, 512ull << 20, &buffer, &detail), BH_NO_MEMORY);
+    BHT_EQ(fx_wrap(context, fd, 512ull << 20, &buffer, &detail), BH_NO_MEMORY);
     BHT_STR_HAS(detail.message, "the memfd's holes: 536870912 bytes");
     close(fd);
-    BHT_EQ(bh_buffer_create(context, 64ull << 20, &buffer, &detail), BH_OK);
+    BHT_EQ(bh_buffer_create(context, 64ull << 20, NULL, &buffer, &detail), BH_OK);
     bh_buffer_release(buffer);
     bh_context_destroy(context);
     BHT_TRUE(write_text("/sys/fs/cgroup/memory", "cgroup.procs", "0"));

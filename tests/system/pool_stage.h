@@ -14,8 +14,8 @@ static inline bh_buffer *make(bh_context *context, uint64_t size, bh_stream *str
     options.flags = flags;
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_create_with(context, size, &options, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create_with: %s", detail.message);
+    if (bh_buffer_create(context, size, &options, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     BHT_EQ(bh_buffer_size(buffer), size);
     return buffer;

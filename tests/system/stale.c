@@ -182,7 +182,7 @@ static void a_context_destroyed_twice(void) {
         BHT_EQ(bh_context_synchronize(context, 0, &detail), BH_CLOSED);
         BHT_EQ(bh_context_reset(context, &detail), BH_CLOSED);
         BHT_EQ(bh_stream_create(context, NULL, &stream, &detail), BH_CLOSED);
-        BHT_EQ(bh_buffer_create(context, 4, &buffer, &detail), BH_CLOSED);
+        BHT_EQ(bh_buffer_create(context, 4, NULL, &buffer, &detail), BH_CLOSED);
         BHT_TRUE(bh_context_describe(context, text, sizeof text) > 0);
         BHT_STR_HAS(text, "destroyed");
         if (round == 1) {

@@ -369,7 +369,7 @@ static void bytes_are_counted_where_they_are(void) {
     options.stream = stream;
     options.memory = BH_MEMORY_DEVICE;
     bh_buffer *device = NULL;
-    BHT_EQ(bh_buffer_create_with(context, 3 * page, &options, &device, NULL), BH_OK);
+    BHT_EQ(bh_buffer_create(context, 3 * page, &options, &device, NULL), BH_OK);
     struct all all = look(context);
     BHT_EQ(all.stats.device_bytes, 3 * page);
     BHT_EQ(row_of(&all, BH_WORK_STREAM, "s")->device_bytes, 3 * page);
@@ -396,7 +396,7 @@ static void bytes_are_counted_where_they_are(void) {
     bh_buffer_release(loaded);
     source.tensor = "u"; /* refused: it never was a load */
     bh_buffer *none = NULL;
-    BHT_EQ(bh_buffer_from_file(context, &source, &none, NULL), BH_LOAD_FAILED);
+    BHT_EQ(fx_from_file(context, &source, &none, NULL), BH_LOAD_FAILED);
     BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK); /* ends the loader, whose count is kept */
     WAIT_UNTIL(fx_stats(context).processes[BH_PROCESS_LOADER][BH_PROCESS_READY] == 0, 20000);
     stats = fx_stats(context);

@@ -1,4 +1,4 @@
-/* bh_buffer_wrap_memfd: a buffer of the caller's own memory; and bh_buffer_set_description. */
+/* bh_buffer_options.memfd: a buffer of the caller's own memory; and bh_buffer_set_description. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ static uint32_t *map(int fd, uint64_t bytes) {
 static bh_buffer *wrap(bh_context *context, int fd, uint64_t size) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_wrap_memfd(context, fd, size, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_wrap_memfd: %s", detail.message);
+    if (fx_wrap(context, fd, size, &buffer, &detail) != BH_OK) {
+        BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     return buffer;
 }
@@ -37,7 +37,7 @@ static bh_buffer *wrap(bh_context *context, int fd, uint64_t size) {
 static void refuse(bh_context *context, int fd, uint64_t size, bh_status status, const char *text) {
     bh_detail detail = {0};
     bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
-    BHT_EQ(bh_buffer_wrap_memfd(context, fd, size, &buffer, &detail), status);
+    BHT_EQ(fx_wrap(context, fd, size, &buffer, &detail), status);
     BHT_TRUE(!buffer);
     BHT_EQ(detail.status, status);
     BHT_STR_HAS(detail.message, text);
@@ -253,14 +253,23 @@ static void what_is_the_wrong_memfd(void) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         int less = open(path, modes[i] | O_CLOEXEC);
         BHT_GE(less, 0);
-        refuse(context, less, BYTES, BH_INVALID_ARGUMENT, "fd is not");
+        refuse(context, less, BYTES, BH_INVALID_ARGUMENT, "options.memfd is not");
         close(less);
     }
-    refuse(context, fd, 0, BH_INVALID_ARGUMENT, "size is 0");
+    int empty = memfd(0, MFD_ALLOW_SEALING);
+    refuse(context, empty, 0, BH_INVALID_ARGUMENT, "options.memfd is empty");
+    close(empty);
+    bh_buffer *all = wrap(context, fd, 0);
+    BHT_EQ(bh_buffer_size(all), BYTES);
+    bh_buffer_release(all);
+    const bh_buffer_options on_device = {
+        .struct_size = sizeof on_device, .memfd = &fd, .memory = BH_MEMORY_AUTO};
+    bh_buffer *none = NULL;
+    BHT_EQ(bh_buffer_create(context, 0, &on_device, &none, NULL), BH_INVALID_ARGUMENT);
     refuse(context, fd, (1ull << 40) + 1, BH_TOO_LARGE, "over the limit of 1099511627776");
     refuse(context, fd, UINT64_MAX, BH_TOO_LARGE, "over the limit of 1099511627776");
     refuse(NULL, fd, BYTES, BH_INVALID_ARGUMENT, "context");
-    BHT_EQ(bh_buffer_wrap_memfd(context, fd, BYTES, NULL, NULL), BH_INVALID_ARGUMENT);
+    BHT_EQ(fx_wrap(context, fd, BYTES, NULL, NULL), BH_INVALID_ARGUMENT);
     bh_buffer_release(wrap(context, fd, BYTES)); /* and it was none the worse for it */
     BHT_EQ(bh_context_destroy(context), BH_OK);
     refuse(context, fd, BYTES, BH_CLOSED, "");

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_buffer,
-                           bh_detail *detail) {
-    (void)context;
+static bh_status make(uint64_t size, bh_buffer **out_buffer, bh_detail *detail) {
     bh_status status = script_answer("SCRIPT_BUFFER", detail);
     if (status != BH_OK) {
         return status;
@@ -18,20 +16,8 @@ bh_status bh_buffer_create(bh_context *context, uint64_t size, bh_buffer **out_b
     return BH_OK;
 }
 
-bh_status bh_buffer_create_with(bh_context *context, uint64_t size,
-                                const bh_buffer_options *options, bh_buffer **out_buffer,
-                                bh_detail *detail) {
-    (void)options;
-    return bh_buffer_create(context, size, out_buffer, detail);
-}
-
-bh_memory bh_buffer_memory(const bh_buffer *buffer) {
-    (void)buffer;
-    return BH_MEMORY_HOST;
-}
-
-bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
-                              bh_buffer **out_buffer, bh_detail *detail) {
+static bh_status load(const bh_buffer_options *options, bh_buffer **out_buffer, bh_detail *detail) {
+    const bh_file_source *source = options->file;
     struct bhi_npy_file file;
     struct bhi_complaint complaint;
     bh_status status = script_answer("SCRIPT_FILE", detail);
@@ -44,14 +30,14 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
         return detail->status = BH_CLOSED;
     }
     if (getenv("SCRIPT_OPTIONS")) {
-        fprintf(stderr, "file: tenant '%s'\n", source->stream ? source->stream->tenant : "");
+        fprintf(stderr, "file: tenant '%s'\n", options->stream ? options->stream->tenant : "");
     }
     if (!bhi_npy_file_open(source->path, &file, &complaint)) {
-        snprintf(detail->message, sizeof detail->message, "bh_buffer_from_file: %s: %.400s",
+        snprintf(detail->message, sizeof detail->message, "bh_buffer_create: %s: %.400s",
                  source->path, complaint.text);
         return detail->status = BH_LOAD_FAILED;
     }
-    status = bh_buffer_create(context, file.array.bytes, out_buffer, detail);
+    status = make(file.array.bytes, out_buffer, detail);
     if (status == BH_OK) {
         bh_buffer *buffer = *out_buffer;
         buffer->array.dtype = file.array.dtype;
@@ -64,6 +50,18 @@ bh_status bh_buffer_from_file(bh_context *context, const bh_file_source *source,
     }
     bhi_npy_file_close(&file);
     return status;
+}
+
+bh_status bh_buffer_create(bh_context *context, uint64_t size, const bh_buffer_options *options,
+                           bh_buffer **out_buffer, bh_detail *detail) {
+    (void)context;
+    return options && options->file ? load(options, out_buffer, detail)
+                                    : make(size, out_buffer, detail);
+}
+
+bh_memory bh_buffer_memory(const bh_buffer *buffer) {
+    (void)buffer;
+    return BH_MEMORY_HOST;
 }
 
 bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info, bh_detail *detail) {

@@ -6,8 +6,8 @@
  *                            reflect, inspect, submit, event, map (and read),
  *                            devices, doctor: what that call answers; default OK
  *   SCRIPT_TEMPLATE, SCRIPT_OUTPUT, SCRIPT_SOURCE=STATUS   what bh_template_... answer
- *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_from_file answers, how the load ends
- *   SCRIPT_FILE_HANG=1       bh_buffer_from_file returns when the context is destroyed
+ *   SCRIPT_FILE, SCRIPT_LOAD=STATUS   what bh_buffer_create answers of a file, how the load ends
+ *   SCRIPT_FILE_HANG=1       bh_buffer_create of a file returns when the context is destroyed
  *   SCRIPT_GLSL_HANG=1       bh_kernel_create_source, bh_kernel_inspect return when the context is
  *                            destroyed
  *   SCRIPT_GLSL_LOG=TEXT     what the compiler says
