@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "samples.h"
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

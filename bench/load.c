@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,4 +1,5 @@
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/doctor.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

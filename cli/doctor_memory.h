@@ -3,6 +3,7 @@
 #define BHI_CLI_DOCTOR_MEMORY_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/doctor.h>
 #include <jansson.h>
 
 /* Adds the check device-memory of each device at |checks| + *inout_count, at most |capacity| in

@@ -1,5 +1,6 @@
 /* bulkhead doctor --trace-driver */
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/trace.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

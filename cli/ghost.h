@@ -4,6 +4,8 @@
 #define BHI_CLI_GHOST_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
 #include <jansson.h>
 
 #include "tool/nvml.h"

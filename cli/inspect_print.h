@@ -2,7 +2,9 @@
 #ifndef BHI_CLI_INSPECT_PRINT_H
 #define BHI_CLI_INSPECT_PRINT_H
 
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/inspect.h>
 
 struct bhi_inspected {
     const char *name, *entry;

@@ -1,6 +1,8 @@
 #include "cli/inspect_tensors.h"
 
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* Squares what a file holds: load, bind, map. Usage: example_load square.spv FILE.npy
  *                                                    example_load square.spv FILE.safetensors
  * TENSOR The elements have to be floats. */
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,8 @@
 /* A kernel that is written once, for whatever numbers it is given, and one that is an expression.
  * Usage: example_template */
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/template.h>
 #include <stdio.h>
 
 static bh_detail why;

@@ -1,5 +1,6 @@
 /* Buffer: an array in memory that workers share. */
 #include "python/native.h"
+#include <bulkhead/array.h>
 
 #include <stdlib.h>
 #include <string.h>

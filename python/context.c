@@ -1,5 +1,7 @@
 /* Context: owns streams, buffers, kernels and workers. */
 #include "python/native.h"
+#include <bulkhead/device.h>
+#include <bulkhead/quarantine.h>
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* A dispatch: arguments by name become bindings and push constants. */
 #include "python/native.h"
+#include <bulkhead/array.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* Making buffers: of new memory, of a memfd, of a file. */
 #include "python/native.h"
+#include <bulkhead/array.h>
+#include <bulkhead/file.h>
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -17,6 +17,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 /* Numbers of Python as the bytes of a type. */
 #include "python/native.h"
+#include <bulkhead/array.h>
 
 #include <math.h>
 #include <string.h>

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "request/eval_pieces.h"
+#include <bulkhead/array.h>
+#include <bulkhead/template.h>
 
 struct template {
     PyObject base;

@@ -1,4 +1,5 @@
 #include "request/array.h"
+#include <bulkhead/file.h>
 
 #include <string.h>
 

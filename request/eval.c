@@ -1,4 +1,5 @@
 #include "request/eval.h"
+#include <bulkhead/template.h>
 
 #include <string.h>
 

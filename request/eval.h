@@ -5,6 +5,7 @@
 #define BHI_REQUEST_EVAL_H
 
 #include "request/fill.h"
+#include <bulkhead/template.h>
 
 enum { BHI_EVAL_NAME = 63 };
 

@@ -1,4 +1,6 @@
 #include "request/eval_pieces.h"
+#include <bulkhead/array.h>
+#include <bulkhead/template.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #define BHI_REQUEST_EVAL_PIECES_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/template.h>
 
 struct bhi_pieces {
     uint32_t count;

@@ -1,4 +1,5 @@
 #include "request/types.h"
+#include <bulkhead/inspect.h>
 
 #include <ctype.h>
 #include <stdio.h>

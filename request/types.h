@@ -3,6 +3,7 @@
 #define BHI_REQUEST_TYPES_H
 
 #include "request/run.h"
+#include <bulkhead/inspect.h>
 
 /* What a kernel declares at one binding, in the form of bh_kernel_inspect: "f32[]", "{u32,
  * f32x4[]}", "u8[] | u32[]". */

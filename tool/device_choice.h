@@ -3,6 +3,7 @@
 #define BHI_TOOL_DEVICE_CHOICE_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
 
 enum { BHI_SELECTOR = sizeof((bh_device_info *)0)->selector };
 

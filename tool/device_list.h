@@ -3,6 +3,7 @@
 #define BHI_TOOL_DEVICE_LIST_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
 #include <stdbool.h>
 
 #include "tool/text.h"

@@ -11,6 +11,7 @@
 #include "cli/run/limits.h"
 #include "request/eval_compute.h"
 #include "tool/text.h"
+#include <bulkhead/template.h>
 
 enum { MOST_TEMPLATES = 64 };
 

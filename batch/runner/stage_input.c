@@ -15,6 +15,7 @@
 #include "request/array.h"
 #include "tool/gpu_nodes.h"
 #include "tool/text.h"
+#include <bulkhead/file.h>
 
 enum { MOST_INPUTS = 256 };
 

@@ -13,6 +13,7 @@
 #include "batch/runner/state.h"
 #include "tool/clock.h"
 #include "tool/text.h"
+#include <bulkhead/template.h>
 
 void bhi_runner_wake(struct bhi_runner *runner) {
     runner->has_news = true;

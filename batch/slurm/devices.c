@@ -1,4 +1,5 @@
 #include "batch/slurm/devices.h"
+#include <bulkhead/device.h>
 
 #include <ctype.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define BHI_BATCH_SLURM_DEVICES_H
 
 #include "tool/device_list.h"
+#include <bulkhead/device.h>
 
 /* What Slurm, or the user, has put into the environment; each may be NULL. */
 struct bhi_slurm_grant {

@@ -17,6 +17,7 @@
 #include "tool/text.h"
 #include "tool/verdict.h"
 #include "tool/wait.h"
+#include <bulkhead/file.h>
 
 enum { BAR = 40 };
 

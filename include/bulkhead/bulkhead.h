@@ -1,4 +1,6 @@
-/* The whole API of libbulkhead, and the rules that hold for every call.
+/* What a first program needs of libbulkhead, and the rules that hold for every call. Whoever does
+ * more includes more: file.h (buffers from files), template.h (kernels without fixed types),
+ * array.h, device.h, inspect.h, quarantine.h, doctor.h, trace.h, judge.h.
  *
  * Bulkhead runs GPU compute kernels that may crash or hang. The program that submits them stays
  * alive. Bulkhead does not detect wrong results. Each stream has a worker: a sandboxed process that
@@ -55,23 +57,15 @@
 #ifndef BULKHEAD_BULKHEAD_H
 #define BULKHEAD_BULKHEAD_H
 
-#include <bulkhead/array.h>
 #include <bulkhead/buffer.h>
 #include <bulkhead/context.h>
 #include <bulkhead/detail.h>
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 #include <bulkhead/event.h>
-#include <bulkhead/file.h>
-#include <bulkhead/inspect.h>
 #include <bulkhead/kernel.h>
-#include <bulkhead/quarantine.h>
 #include <bulkhead/source.h>
 #include <bulkhead/status.h>
 #include <bulkhead/stream.h>
 #include <bulkhead/submit.h>
-#include <bulkhead/template.h>
-#include <bulkhead/trace.h>
 #include <bulkhead/types.h>
 #include <bulkhead/verdict.h>
 #include <bulkhead/version.h>

@@ -11,6 +11,8 @@
 #include "request/missing.h"
 #include "request/names.h"
 #include "tool/text.h"
+#include <bulkhead/inspect.h>
+#include <bulkhead/template.h>
 
 /* -- margins -----------------------------------------------------------------------------------
  */

@@ -6,6 +6,8 @@
 #include "core/content.h"
 #include "core/handle.h"
 #include "supervisor/context/context.h"
+#include <bulkhead/array.h>
+#include <bulkhead/file.h>
 
 /* The load of a buffer that comes from a file. */
 struct bhi_load {

@@ -8,6 +8,7 @@
 #include "templates/shape.h"
 #include "templates/signature.h"
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/template.h>
 #include <pthread.h>
 
 struct bh_template {

@@ -1,8 +1,17 @@
 #include "supervisor/context/layout.h"
 #include "base/detail.h"
 
+#include <bulkhead/array.h>
+#include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
+#include <bulkhead/file.h>
+#include <bulkhead/inspect.h>
 #include <bulkhead/judge.h>
+#include <bulkhead/quarantine.h>
 #include <bulkhead/stats.h>
+#include <bulkhead/template.h>
+#include <bulkhead/trace.h>
 #include <string.h>
 
 /* How much larger than the library's struct a caller's may be. More is a mistake, not a newer

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/worker/outbox.h"
+#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <linux/magic.h>

@@ -7,6 +7,7 @@
 #include "ipc/wire.h"
 #include "supervisor/context/context.h"
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 
 struct bhi_file {
     struct bhi_doomed doomed; /* first */

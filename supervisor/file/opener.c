@@ -10,6 +10,7 @@
 #include "supervisor/file/rights.h"
 #include "supervisor/worker/launch.h"
 #include "supervisor/worker/proc_status.h"
+#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <fcntl.h>

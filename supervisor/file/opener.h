@@ -14,6 +14,7 @@
 
 #include "ipc/wire.h"
 #include "supervisor/context/context.h"
+#include <bulkhead/file.h>
 
 /* What became of a file. */
 struct bhi_opening {

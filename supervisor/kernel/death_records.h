@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "supervisor/stream/stream.h"
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/quarantine.h>
 
 #define BHI_DEATH_RECORDS 1024u /* records, at most */
 

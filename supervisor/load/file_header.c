@@ -12,6 +12,8 @@
 #include "supervisor/load/loaders.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/internal.h"
+#include <bulkhead/array.h>
+#include <bulkhead/file.h>
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 
 #include "supervisor/file/file.h"
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 
 struct bh_buffer;
 struct bh_event;

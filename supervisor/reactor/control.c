@@ -18,6 +18,7 @@
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/zygote.h"
+#include <bulkhead/device.h>
 
 #include <errno.h>
 #include <limits.h>

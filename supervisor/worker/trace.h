@@ -4,6 +4,7 @@
 #define BHI_SUPERVISOR_WORKER_TRACE_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/trace.h>
 #include <stdbool.h>
 
 #define BHI_TRACE_NS (310ull * 1000000000) /* longer than the zygote gives the tracer */

@@ -22,6 +22,7 @@
 #include "supervisor/worker/kernels.h"
 #include "supervisor/worker/pool_user.h"
 #include "supervisor/worker/words.h"
+#include <bulkhead/device.h>
 
 struct bhi_zygote;
 

@@ -2,8 +2,16 @@
  * It is built with today's headers, and with ones in which each struct has one more field (GROWN),
  * and runs against a library that is older, as old, or newer (CMakeLists.txt). What the library
  * writes it writes within the struct. Usage: host saxpy.spv */
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
+#include <bulkhead/file.h>
+#include <bulkhead/inspect.h>
+#include <bulkhead/quarantine.h>
 #include <bulkhead/stats.h>
+#include <bulkhead/template.h>
+#include <bulkhead/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,17 @@
 #include "harness.h"
 #include "supervisor/context/layout.h"
 
+#include <bulkhead/array.h>
+#include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
+#include <bulkhead/file.h>
+#include <bulkhead/inspect.h>
 #include <bulkhead/judge.h>
+#include <bulkhead/quarantine.h>
 #include <bulkhead/stats.h>
+#include <bulkhead/template.h>
+#include <bulkhead/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "cli/ghost.h"
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -1,5 +1,9 @@
 /* What stands around the C that pages show (compile_c). */
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
+#include <bulkhead/file.h>
+#include <bulkhead/quarantine.h>
+#include <bulkhead/template.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>

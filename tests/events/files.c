@@ -1,4 +1,5 @@
 #include "files.h"
+#include <bulkhead/file.h>
 
 #include <fcntl.h>
 #include <stdio.h>

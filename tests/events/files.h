@@ -3,6 +3,7 @@
 #define BHT_EVENTS_FILES_H
 
 #include "stage.h"
+#include <bulkhead/file.h>
 
 struct folder {
     char path[64];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tamper.h"
+#include <bulkhead/file.h>
 
 /* -- 50: crash loops -------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 #include <bulkhead/stats.h>
 
 #define FX_SECONDS (20000000000ull * bht_slowness()) /* how long any wait of a test may take */

@@ -14,6 +14,7 @@
 #include "worker/session/internal.h"
 #include "worker/vulkan/backend.h"
 
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,5 +1,7 @@
 /* Completion callbacks. Nobody waits for or queries these events before their callback has run. */
 #include "stage.h"
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,6 +3,7 @@
 #define BHT_FILES_H
 
 #include "fixture.h"
+#include <bulkhead/file.h>
 
 /* Everything of a test is in a folder of its own, which is the current one. */
 void enter_folder(void);

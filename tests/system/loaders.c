@@ -1,6 +1,8 @@
 /* Loaders: their time, their deaths, their cost. */
 #include "files.h"
 #include "tamper.h"
+#include <bulkhead/file.h>
+#include <bulkhead/inspect.h>
 
 #include <fcntl.h>
 #include <pthread.h>

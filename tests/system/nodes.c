@@ -2,6 +2,8 @@
  * other's. */
 #include "fixture.h"
 #include "nvidia_machine.h"
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
 
 #include <errno.h>
 #include <fcntl.h>

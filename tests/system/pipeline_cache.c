@@ -4,6 +4,7 @@
  * header and nothing behind it, which is enough to tell them apart. */
 #include "dead_fuse.h"
 #include "fixture.h"
+#include <bulkhead/quarantine.h>
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 /* Views: a part of a buffer as a binding, reads and writes of parts, one buffer as two types. */
 #include "fixture.h"
+#include <bulkhead/array.h>
+#include <bulkhead/device.h>
+#include <bulkhead/template.h>
 
 #include <stdio.h>
 

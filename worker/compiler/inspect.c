@@ -12,6 +12,7 @@
 #include "worker/spirv/reflect.h"
 #include "worker/spirv/validate.h"
 
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
 #include <spirv-tools/libspirv.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "worker/loader/reads.h"
+#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <stdio.h>

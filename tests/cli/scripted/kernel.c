@@ -1,5 +1,6 @@
 /* Kernels, GLSL, inspection and reflection. */
 #include "script.h"
+#include <bulkhead/inspect.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

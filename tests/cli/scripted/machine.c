@@ -1,5 +1,8 @@
 /* What the machine has: devices, a driver's system calls, the doctor's checks. */
 #include "script.h"
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
+#include <bulkhead/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

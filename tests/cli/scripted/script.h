@@ -25,6 +25,7 @@
 #define TESTS_CLI_SCRIPTED_SCRIPT_H
 
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/file.h>
 #include <pthread.h>
 
 struct bh_context {
