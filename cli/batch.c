@@ -40,7 +40,7 @@
 
 /* A context with one stream needs 40, a loader or a compiler 12 (docs/descriptors.md). Everything
  * else, also further streams, waits until descriptors are free. */
-static const uint32_t least_descriptors = 52;
+static const uint32_t least_descriptors = 54;
 
 struct batch {
     struct bhi_batch_options options;

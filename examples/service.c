@@ -7,10 +7,10 @@
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #define COUNT    64
@@ -31,13 +31,11 @@ struct job {
     bh_module *module;
     bh_kernel *kernel;
     bh_buffer *numbers;
-    bh_event *event; /* of the compile, or of the launch */
-    int fd;          /* of |event| */
 };
 
 struct service {
     bh_context *context;
-    int loop;
+    bh_queue *queue; /* of compiles and launches; each with its job */
     struct tenant tenants[TENANTS];
     unsigned tenant_count, jobs;
 };
@@ -57,20 +55,9 @@ static void answer(const struct job *job, bh_status status, const char *message)
     }
 }
 
-static void forget_event(struct service *service, struct job *job) {
-    if (job->fd >= 0) {
-        epoll_ctl(service->loop, EPOLL_CTL_DEL, job->fd, NULL);
-        close(job->fd);
-        job->fd = -1;
-    }
-    bh_event_release(job->event);
-    job->event = NULL;
-}
-
 static void end_job(struct service *service, struct job *job, bh_status status,
                     const char *message) {
     answer(job, status, message);
-    forget_event(service, job);
     bh_module_release(job->module);
     bh_kernel_release(job->kernel);
     bh_buffer_release(job->numbers);
@@ -80,13 +67,9 @@ static void end_job(struct service *service, struct job *job, bh_status status,
 }
 
 /* The loop looks at the job again when its event has ended. */
-static bh_status watch(struct service *service, struct job *job, bh_detail *why) {
-    bh_status status = bh_event_fd(job->event, &job->fd, why);
-    struct epoll_event want = {.events = EPOLLIN, .data.ptr = job};
-    if (status == BH_OK && epoll_ctl(service->loop, EPOLL_CTL_ADD, job->fd, &want) != 0) {
-        snprintf(why->message, sizeof why->message, "epoll_ctl: %s", strerror(errno));
-        status = BH_SYSTEM;
-    }
+static bh_status watch(struct service *service, struct job *job, bh_event *event, bh_detail *why) {
+    const bh_status status = bh_queue_add(service->queue, event, (uintptr_t)job, why);
+    bh_event_release(event); /* the queue has it */
     return status;
 }
 
@@ -113,9 +96,10 @@ static bh_status compile(struct service *service, struct job *job, bh_detail *wh
     source.tenant = job->tenant->name; /* what it breaks is its own */
     source.deadline_ns = 10 * NS_PER_S;
     source.memory_limit = 256 << 20;
+    bh_event *event = NULL;
     const bh_status status =
-        bh_module_compile(service->context, &source, &job->module, &job->event, why);
-    return status == BH_OK ? watch(service, job, why) : status;
+        bh_module_compile(service->context, &source, &job->module, &event, why);
+    return status == BH_OK ? watch(service, job, event, why) : status;
 }
 
 static bh_status launch(struct service *service, struct job *job, bh_detail *why) {
@@ -136,18 +120,19 @@ static bh_status launch(struct service *service, struct job *job, bh_detail *why
     const bh_binding binding = {.buffer = job->numbers,
                                 .size = BH_WHOLE_SIZE,
                                 .access = BH_ACCESS_READ_WRITE | BH_ACCESS_OPTIONAL};
-    forget_event(service, job);
+    bh_event *event = NULL;
     status = bh_launch(job->tenant->stream, job->kernel, (uint32_t[]){1, 1, 1}, &binding, 1, NULL,
-                       0, &job->event, why);
-    return status == BH_OK ? watch(service, job, why) : status;
+                       0, &event, why);
+    return status == BH_OK ? watch(service, job, event, why) : status;
 }
 
-static void event_ended(struct service *service, struct job *job) {
+static void event_ended(struct service *service, const bh_completion *ended) {
+    struct job *job = (struct job *)(uintptr_t)ended->user_data;
     bh_detail why = {0};
     bh_verdict verdict = {.struct_size = sizeof verdict};
-    bh_status status = bh_event_wait(job->event, 0); /* it has ended: this only looks */
-    if (status != BH_OK && bh_event_verdict(job->event, &verdict) == BH_OK) {
-        end_job(service, job, status, verdict.message);
+    bh_status status;
+    if (ended->status != BH_OK && bh_event_verdict(ended->event, &verdict) == BH_OK) {
+        end_job(service, job, ended->status, verdict.message);
     } else if (job->kernel) {
         end_job(service, job, BH_OK, "");
     } else if ((status = launch(service, job, &why)) != BH_OK) {
@@ -200,7 +185,6 @@ static void take_request(struct service *service, const char *line) {
         abort();
     }
     job->tenant = tenant;
-    job->fd = -1;
     snprintf(job->file, sizeof job->file, "%s", file);
     tenant->jobs++;
     service->jobs++;
@@ -233,36 +217,35 @@ static bool read_requests(struct service *service) {
 /* -- the loop ---------------------------------------------------------------------------------- */
 
 int main(void) {
-    struct service service = {.loop = epoll_create1(EPOLL_CLOEXEC)};
+    struct service service = {0};
     bh_context_options options = {.struct_size = sizeof options};
     bh_detail why;
     options.worker_idle_ns = 30 * NS_PER_S; /* a tenant that asks for nothing has no worker */
     options.quarantine_deadlines = 3;
-    if (bh_context_create(&options, &service.context, &why) != BH_OK) {
+    if (bh_context_create(&options, &service.context, &why) != BH_OK ||
+        bh_queue_create(&service.queue, &why) != BH_OK) {
         fprintf(stderr, "%s\n", why.message);
         return 3;
     }
-    struct epoll_event requests = {.events = EPOLLIN, .data.ptr = NULL};
-    if (epoll_ctl(service.loop, EPOLL_CTL_ADD, STDIN_FILENO, &requests) != 0) {
-        perror("standard input");
-        return 2;
-    }
-    bool open = true;
-    while (open || service.jobs) {
-        struct epoll_event ready;
-        if (epoll_wait(service.loop, &ready, 1, -1) != 1) {
+    struct pollfd wanted[] = {{.fd = bh_queue_fd(service.queue), .events = POLLIN},
+                              {.fd = STDIN_FILENO, .events = POLLIN}};
+    while (wanted[1].fd >= 0 || service.jobs) {
+        bh_completion ended;
+        size_t count;
+        if (poll(wanted, 2, -1) < 0) {
             continue; /* a signal */
         }
-        if (ready.data.ptr) {
-            event_ended(&service, ready.data.ptr);
-        } else if (!read_requests(&service)) {
-            open = false; /* what has begun is finished: every submission has a deadline */
-            epoll_ctl(service.loop, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
+        while (bh_queue_take(service.queue, BH_NOW, &ended, 1, &count) == BH_OK) {
+            event_ended(&service, &ended);
+            bh_event_release(ended.event);
+        }
+        if (wanted[1].revents && !read_requests(&service)) {
+            wanted[1].fd = -1; /* what has begun is finished: every submission has a deadline */
         }
     }
     for (unsigned i = 0; i < service.tenant_count; i++) {
         bh_stream_release(service.tenants[i].stream);
     }
-    close(service.loop);
+    bh_queue_destroy(service.queue);
     return bh_context_destroy(service.context);
 }

@@ -106,14 +106,6 @@ static PyObject *event_cancel(PyObject *self, PyObject *unused) {
     return status == BH_OK ? Py_NewRef(Py_None) : bhi_py_fail(status, NULL);
 }
 
-static PyObject *event_fd(PyObject *self, PyObject *unused) {
-    (void)unused;
-    int fd;
-    bh_detail detail;
-    const bh_status status = bh_event_fd(event_of(self), &fd, &detail);
-    return status == BH_OK ? PyLong_FromLong(fd) : bhi_py_fail(status, &detail);
-}
-
 /* All fields of the verdict, in their order; None while the event is pending. */
 static PyObject *event_verdict(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -181,9 +173,6 @@ static PyMethodDef methods[] = {
      "cancel($self, /)\n--\n\n"
      "Cancel the submission. A queued one never runs; a running one is stopped, or its worker is\n"
      "killed. Does not wait: the event ends CANCELLED, unless it ends in another way first."},
-    {"fd", event_fd, METH_NOARGS,
-     "fd($self, /)\n--\n\n"
-     "Return a descriptor that becomes readable when the event ends. The caller closes it."},
     {"_verdict", event_verdict, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

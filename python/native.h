@@ -2,9 +2,9 @@
  * 3.11 and uses only the public API of libbulkhead.
  *
  * Locks. The global interpreter lock guards the Python objects. What other threads of the process
- * reach without it is guarded apart: a storage by its context's |views_lock|, a queue by its own
- * lock, and the life of what can be closed by a bhi_py_handle. Each is held for a few instructions,
- * and never while the interpreter's lock is awaited.
+ * reach without it is guarded apart: a storage by its context's |views_lock|, and the life of what
+ * can be closed by a bhi_py_handle. Each is held for a few instructions, and never while the
+ * interpreter's lock is awaited.
  *
  * Names. The public classes are written in Python (python/bulkhead/) and derive from the types
  * here. |bhi_py| has the classes of which this module makes objects. */

@@ -13,7 +13,6 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
-#include "supervisor/event/callback.h"
 #include "supervisor/event/pending.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/kernel/body.h"
@@ -57,7 +56,6 @@ static void fill_in(bh_context_options *options) {
 /* A context and what each room keeps for it. */
 struct whole {
     struct bh_context context; /* first */
-    struct bhi_callbacks callbacks;
     struct bhi_pool pool;
     struct bhi_pool device_pool;
     struct bhi_kernel_table kernels;
@@ -73,7 +71,6 @@ static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct whole);
 /* Frees the other parts of struct whole. */
 static void free_parts(bh_context *context) {
     BHI_CHECK(bhi_list_empty(&context->pool->ages) && bhi_list_empty(&context->device_pool->ages));
-    bhi_callbacks_fini(context->callbacks);
     bhi_compilations_fini(context->compilations);
     bhi_kernel_table_fini(context->kernels);
     bhi_death_records_fini(context->death_records);
@@ -152,7 +149,6 @@ static bh_context *make_context(const bh_context_options *options) {
     }
     struct bh_context *context = &whole->context;
     context->free = free_context;
-    context->callbacks = &whole->callbacks;
     context->compilations = &whole->compilations;
     context->pool = &whole->pool;
     context->device_pool = &whole->device_pool;
@@ -161,7 +157,6 @@ static bh_context *make_context(const bh_context_options *options) {
     context->usages = &whole->usages;
     context->cache_queue = &whole->cache_queue;
     context->pipeline_cache = &whole->pipeline_cache;
-    bhi_callbacks_init(context->callbacks);
     bhi_compilations_init(context->compilations);
     bhi_pools_init(context, options->pool_limit);
     bhi_replicas_init(context);
@@ -257,7 +252,6 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
     bhi_reactor_stop(context);
     bhi_pipeline_cache_stop(context); /* before the opener, which reads and writes its files */
     bhi_context_log_said(context);
-    bhi_callbacks_stop(context);
     bhi_loaders_stop(context);
     bhi_opener_stop(context);
     bhi_pending_forget(context);

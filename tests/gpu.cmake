@@ -40,8 +40,6 @@ set(gpu_without_events_markers a_join_is_ready_when_all_are)
 set(gpu_without_events_death case_43_fifty_events_and_sixteen_waiters
     case_46_late_completion_of_a_dead_generation case_46_late_rings_of_a_dead_generation)
 set(gpu_without_events_refusals foreign_objects_are_refused)
-set(gpu_without_system_observe an_epoll_loop)
-set(gpu_without_system_callbacks a_callback_must_not_block)
 set(gpu_without_system_hosts out_of_descriptors_while_another_runs
     # The gate opener reads the memory of a host, which /proc does not show without its first thread.
     a_host_whose_first_thread_has_ended)
@@ -49,7 +47,9 @@ set(gpu_without_system_idle one_that_works_stays)
 # In each of these two kernels run at once, or others work while a gate is held.
 set(gpu_without_system_waits wait_all_waits_for_all events_of_two_contexts ten_thousand_events
     drain_of_a_context drain_of_released_streams drain_while_another_submits
-    drain_leaves_the_later_ones_alone)
+    drain_leaves_the_later_ones_alone nothing_waits_in_a_log_callback)
+set(gpu_without_system_queue one_loop_takes_the_events_of_two_contexts
+    threads_that_add_and_take_get_each_event_once)
 # NVIDIA's compiler crashes on their kernels, hostile_*: COMPILE_FAILED, where others run them.
 set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_copy
     they_write_what_they_may rights_are_each_workers_own many_buffers

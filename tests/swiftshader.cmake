@@ -22,11 +22,11 @@ set(swiftshader_other_driver backend_ahead backend_copies system_arguments syste
     system_device_export system_overlap system_placement system_sentinel system_trace)
 # What they prove is of the host, the loaders, the compiler or a worker's processes: no driver takes
 # part in it, and they take long.
-set(swiftshader_no_driver system_blame system_callbacks system_dead_mount system_describe
+set(swiftshader_no_driver system_blame system_dead_mount system_describe
     system_descriptors system_endurance system_glsl system_host_killed system_hosts system_idle
     system_inspect system_isolation system_leftovers system_lies system_load_refusals
-    system_loaders system_names system_nodes system_observe system_owners system_pool
-    system_pool_limits system_quarantine system_races system_random system_spares system_stale
+    system_loaders system_names system_nodes system_owners system_pool
+    system_pool_limits system_quarantine system_queue system_races system_random system_spares system_stale
     system_strict system_told system_waits)
 
 bulkhead_again(swiftshader FOLDERS backend guard system TIMEOUT 240

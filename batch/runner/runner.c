@@ -1,8 +1,12 @@
 #include "batch/runner/runner.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "batch/runner/input_cache.h"
 #include "batch/runner/kernel_cache.h"
@@ -30,13 +34,12 @@ static const uint64_t stuck_limit_ns = 1000000000u; /* of a compile after the ba
 /* -- submitting ---------------------------------------------------------------------------------
  */
 
-/* Thread: the library's for callbacks; or the main thread, if the callback could not be set. */
-static void on_end(bh_event *event, void *user) {
-    struct bhi_work *work = user;
+/* The work's event has ended. */
+static void land(struct bhi_work *work) {
     struct bhi_runner *runner = work->runner;
-    const bool is_ready = bh_event_query(event) == BH_EVENT_READY;
+    const bool is_ready = bh_event_query(work->event) == BH_EVENT_READY;
     work->attempt.verdict.struct_size = sizeof work->attempt.verdict;
-    if (bh_event_verdict(event, &work->attempt.verdict) != BH_OK) {
+    if (bh_event_verdict(work->event, &work->attempt.verdict) != BH_OK) {
         abort(); /* impossible: the event has ended */
     }
     pthread_mutex_lock(&runner->lock);
@@ -44,7 +47,6 @@ static void on_end(bh_event *event, void *user) {
     if (is_ready) {
         bhi_work_enter(work, BHI_WORK_FINISHING);
         bhi_runner_finish(runner, &runner->to_write, work);
-        bhi_runner_wake(runner); /* the stream has room for another */
     }
     pthread_mutex_unlock(&runner->lock);
     if (!is_ready) {
@@ -92,8 +94,6 @@ static void launch(struct bhi_work *work) {
                         detail.message[0] ? detail.message : bh_status_text(status));
         return;
     }
-    /* From here on the work belongs to the thread that handles its end. */
-    bh_event *event = work->event;
     work->attempt.started = true;
     work->attempt.deadline_ns = bhi_work_deadline(work);
     if (!work->attempt.deadline_ns) {
@@ -102,12 +102,20 @@ static void launch(struct bhi_work *work) {
     }
     bhi_queue_started(runner->queue, work->job, work->stream);
     BHI_BATCH_STEP("batch_submitted");
-    if (bh_event_on_end(event, on_end, work, NULL) == BH_OK) {
-        return;
+    if (bh_queue_add(runner->ends, work->event, (uintptr_t)work, NULL) != BH_OK) {
+        (void)!bh_event_cancel(work->event);
+        (void)!bh_event_wait(work->event, BH_FOREVER); /* so it ends in bounded time (E9) */
+        land(work);
     }
-    (void)!bh_event_cancel(event);
-    (void)!bh_event_wait(event, BH_FOREVER); /* it is cancelled, so it ends in bounded time (E9) */
-    on_end(event, work);
+}
+
+static void land_all(struct bhi_runner *runner) {
+    bh_completion ended;
+    size_t count;
+    while (bh_queue_take(runner->ends, BH_NOW, &ended, 1, &count) == BH_OK) {
+        bh_event_release(ended.event);
+        land((struct bhi_work *)(uintptr_t)ended.user_data);
+    }
 }
 
 /* Returns a staged work for a stream with room. If the stream's own list is empty, takes one from
@@ -464,13 +472,13 @@ static void wait_for_news(struct bhi_runner *runner, const struct bhi_queue_coun
     if (is_held(runner) && runner->hold_until_ns < until) {
         until = runner->hold_until_ns;
     }
-    const struct timespec time = bhi_clock_until(until);
-    pthread_mutex_lock(&runner->lock);
-    if (!runner->has_news) {
-        pthread_cond_timedwait(&runner->main_wake, &runner->lock, &time);
-    }
-    runner->has_news = false;
-    pthread_mutex_unlock(&runner->lock);
+    const uint64_t now = bhi_clock_ns();
+    const struct timespec time = {.tv_nsec = now < until ? (long)(until - now) : 0};
+    struct pollfd wanted[] = {{.fd = runner->news, .events = POLLIN},
+                              {.fd = bh_queue_fd(runner->ends), .events = POLLIN}};
+    eventfd_t value;
+    (void)!ppoll(wanted, 2, &time, NULL);
+    (void)!eventfd_read(runner->news, &value);
 }
 
 /* A compile or a file's header can keep a stager for a minute; destroying the context wakes it. */
@@ -508,6 +516,7 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
     uint64_t told_ns = 0, stopped_ns = 0;
     enum bhi_runner_result result = BHI_RUNNER_FINISHED;
     for (;;) {
+        land_all(runner);
         conclude_all(runner);
         if (!runner->stopping && bhi_interrupt_signal()) {
             runner->interrupted = true;
@@ -584,6 +593,7 @@ static void init(struct bhi_runner *runner, struct bhi_queue *queue,
     pthread_condattr_t attributes;
     memset(runner, 0, sizeof *runner);
     runner->queue = queue;
+    runner->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     runner->options = options;
     runner->bytes_limit = bhi_memory_unused() / 4;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -596,7 +606,6 @@ static void init(struct bhi_runner *runner, struct bhi_queue *queue,
     pthread_mutex_init(&runner->making, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&runner->main_wake, &attributes);
     pthread_cond_init(&runner->stage_wake, &attributes);
     pthread_cond_init(&runner->compile_wake, &attributes);
     pthread_cond_init(&runner->finish_wake, &attributes);
@@ -610,7 +619,8 @@ static void fini(struct bhi_runner *runner) {
     bhi_read_hashes_free(runner->hashes);
     bhi_templates_free(runner);
     bhi_runner_free_streams(runner);
-    pthread_cond_destroy(&runner->main_wake);
+    bh_queue_destroy(runner->ends);
+    bhi_fd_close(&runner->news);
     pthread_cond_destroy(&runner->stage_wake);
     pthread_cond_destroy(&runner->compile_wake);
     pthread_cond_destroy(&runner->finish_wake);
@@ -622,9 +632,13 @@ enum bhi_runner_result bhi_runner_run(struct bhi_queue *queue,
                                       const struct bhi_runner_options *options,
                                       struct bhi_complaint *complaint) {
     struct bhi_runner runner;
+    bh_detail detail;
     init(&runner, queue, options);
     enum bhi_runner_result result = BHI_RUNNER_ENVIRON;
     if (((runner.hashes = bhi_read_hashes_make()) || bhi_refuse(complaint, "out of memory")) &&
+        (runner.news >= 0 || bhi_refuse(complaint, "eventfd: %s", strerror(errno))) &&
+        (bh_queue_create(&runner.ends, &detail) == BH_OK ||
+         bhi_refuse(complaint, "%s", detail.message)) &&
         bhi_runner_make_streams(&runner, complaint) &&
         bhi_runner_start_threads(&runner, complaint)) {
         result = loop(&runner, complaint);

@@ -1,6 +1,6 @@
 /* What the parts of the runner share: works, their lists, and limits.
  *
- *              main thread        stagers, compilers        main thread     library's callback
+ *              main thread        stagers, compilers        main thread        main thread
  *   queue ---------------> to_stage -----------> streams[].staged --> in flight --+--> over
  *     |                     |   ^                                           READY |     ^ |
  *     | sealed before       v   | made                                            v     | |
@@ -103,12 +103,14 @@ struct bhi_runner {
     uint32_t stream_count;
     pthread_mutex_t making; /* taken before |lock| */
 
+    bh_queue *ends; /* of what is in flight; the main thread waits for it, and for |news| */
+    int news;       /* an eventfd: something has changed since the main thread looked */
+
     pthread_mutex_t lock;
-    pthread_cond_t main_wake, stage_wake, compile_wake, finish_wake;
+    pthread_cond_t stage_wake, compile_wake, finish_wake;
     struct bhi_work_list to_stage, to_compile, to_write, to_place, over;
     struct bhi_work_list thirsty; /* works that wait for memory */
     size_t at[BHI_WORK_STAGES];
-    bool has_news;               /* something has changed since the main thread looked */
     bool stopping;               /* nothing new is started */
     bool quitting;               /* threads end */
     uint64_t bytes, bytes_limit; /* of buffers, including inputs that are kept */

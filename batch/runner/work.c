@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "batch/runner/work.h"
 
@@ -16,8 +17,7 @@
 #include <bulkhead/template.h>
 
 void bhi_runner_wake(struct bhi_runner *runner) {
-    runner->has_news = true;
-    pthread_cond_signal(&runner->main_wake);
+    (void)!eventfd_write(runner->news, 1);
 }
 
 void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage) {

@@ -4,7 +4,7 @@
 
 #include "batch/runner/state.h"
 
-/* Tells the main thread that there is something to do. Call it with the lock. */
+/* Tells the main thread that there is something to do. */
 void bhi_runner_wake(struct bhi_runner *runner);
 /* Moves a work of the caller to |stage| in the counts. Call it with the lock. */
 void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage);

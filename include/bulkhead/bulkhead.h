@@ -24,8 +24,8 @@
  * defaults.
  *
  * Threads. Every function may be called from any thread. A function blocks only where its comment
- * says so. A completion callback must not block: a call that would have to wait there returns
- * BH_IN_CALLBACK at once and changes nothing (bh_event_on_end).
+ * says so. A log callback must not block: a call that would have to wait there returns
+ * BH_IN_CALLBACK at once and changes nothing.
  *
  * Errors. Most functions return bh_status. Every function may return BH_INVALID_ARGUMENT: a
  * required pointer is NULL, an object was released, or an argument is out of range. Comments list
@@ -33,9 +33,9 @@
  * fills it in; one that returns BH_OK leaves it unchanged. Functions whose status says everything
  * have no |detail|. A function that fails to create an object sets *out_… to NULL.
  *
- * Ownership. All objects except contexts are reference-counted. Create returns one reference,
- * retain adds one, release drops one. Retain and release accept NULL. A submission keeps what it
- * uses alive until it has ended, whatever the caller releases meanwhile (B2). A call with an object
+ * Ownership. All objects except contexts and queues are reference-counted. Create returns one
+ * reference, retain adds one, release drops one. Retain and release accept NULL. A submission keeps
+ * what it uses alive until it has ended, whatever the caller releases meanwhile (B2). A call with an object
  * that the caller has released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed context,
  * and does nothing. Do not rely on this result: a later object of the same type may get the same
  * address.
@@ -62,6 +62,7 @@
 #include <bulkhead/detail.h>
 #include <bulkhead/event.h>
 #include <bulkhead/kernel.h>
+#include <bulkhead/queue.h>
 #include <bulkhead/source.h>
 #include <bulkhead/status.h>
 #include <bulkhead/stream.h>

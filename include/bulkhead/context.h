@@ -20,8 +20,8 @@ typedef enum bh_log_level {
 } bh_log_level;
 
 /* Receives one line of the log, without a line end. The line is valid during the call. Called from
- * a thread that serves the whole context, so return soon. It may call what a completion callback
- * may (bh_event_on_end). */
+ * a thread that serves the whole context, so return soon. A function that would have to wait here
+ * returns BH_IN_CALLBACK, and so does one whose comment says "Not in a log callback". */
 typedef void (*bh_log_callback)(bh_log_level level, const char *line, void *user);
 
 /* How a context works. */
@@ -112,9 +112,8 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
  * as before.
  *
  * Blocks until no process, socket or file of the context is left, which takes a few milliseconds
- * for each worker, and until all completion callbacks have returned. NULL is allowed. Returns
- * BH_OK; or, having done nothing, BH_CLOSED (destroyed before), BH_FORKED, or BH_IN_CALLBACK
- * (called from a completion callback of any context, or from a log callback). */
+ * for each worker. NULL is allowed. Returns BH_OK; or, having done nothing, BH_CLOSED (destroyed
+ * before), BH_FORKED, or BH_IN_CALLBACK (called from a log callback of any context). */
 BH_API bh_status bh_context_destroy(bh_context *context);
 
 /* Waits until all submissions made before the call have ended, on every stream, including streams

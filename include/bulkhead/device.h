@@ -49,7 +49,7 @@ typedef struct bh_device_info {
 /* Lists the devices of every supported driver, as a worker sees them. Starts and ends workers.
  * bh_device_info.memory_free is what a process of this context read when it started; for a newer
  * value create a new context. Fills in at most |capacity| elements; *out_count is how many devices
- * there are. Blocks, at most 30 s a driver. Not in a completion callback. Returns BH_OK if there is
+ * there are. Blocks, at most 30 s a driver. Not in a log callback. Returns BH_OK if there is
  * a device; otherwise the reason: BH_NO_DEVICE, BH_UNAVAILABLE, BH_SYSTEM. */
 BH_API BH_MUST_USE bh_status bh_devices(bh_context *context, bh_device_info *out_devices,
                                         size_t capacity, size_t *out_count, bh_detail *detail);

@@ -34,7 +34,7 @@ typedef struct bh_check {
 
 /* Probes each sandbox layer, kernel feature and driver guarantee. Fills in at most |capacity|
  * elements; *out_count is how many checks there are. Blocks, at most 30 s a driver. Not in a
- * completion callback. Returns BH_OK if the probes ran, whatever they found; BH_NO_MEMORY,
+ * log callback. Returns BH_OK if the probes ran, whatever they found; BH_NO_MEMORY,
  * BH_SYSTEM, BH_CLOSED. */
 BH_API BH_MUST_USE bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
                                        size_t *out_count, bh_detail *detail);

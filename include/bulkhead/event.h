@@ -39,36 +39,6 @@ BH_API BH_MUST_USE bh_status bh_event_wait_any(bh_event *const *events, size_t c
  *   BH_INVALID_ARGUMENT  an event is NULL or released; *out_index is |count| */
 BH_API BH_MUST_USE bh_status bh_event_wait_all(bh_event *const *events, size_t count,
                                                uint64_t timeout_ns, size_t *out_index);
-/* Returns a descriptor that becomes readable (poll, epoll, select, libuv) when |event| ends, and
- * stays readable: there is no need to read it. It is an eventfd, close-on-exec and non-blocking.
- * The caller must close it, and may do so at any time. Each call returns a new one. It keeps
- * neither event nor context alive, and works after both are released; bh_context_destroy makes it
- * readable. It works in a forked child, too. While the event is pending the library holds a second
- * descriptor. Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE); *out_fd is -1 then. */
-BH_API BH_MUST_USE bh_status bh_event_fd(bh_event *event, int *out_fd, bh_detail *detail);
-
-/* Called when |event| has ended. The event is valid during the call. */
-typedef void (*bh_event_callback)(bh_event *event, void *user);
-/* Registers |callback| for the end of |event|. It is called exactly once for each registration that
- * returned BH_OK, before bh_context_destroy returns. A registration cannot be undone. To get the
- * callback early, cancel the event.
- *
- * Thread. Callbacks run in one thread of the context, which the first registration starts. All its
- * signals are blocked. It holds no lock of the library. A callback never runs inside this or
- * another call.
- *
- * Order. Callbacks run in the order in which their events ended; those of one event in the order of
- * registration. If the event has ended already, the callback runs after those that are already
- * waiting to run.
- *
- * What it may do. A callback may submit, register, cancel, query, release, and wait with a timeout
- * of 0. A call that would have to wait returns BH_IN_CALLBACK. Functions whose comment says "Not in
- * a completion callback" always do, and so do bh_kernel_reflect and bh_context_destroy. A slow
- * callback delays only the callbacks after it.
- *
- * Returns BH_OK, BH_NO_MEMORY, BH_SYSTEM (no thread), or BH_CLOSED. */
-BH_API BH_MUST_USE bh_status bh_event_on_end(bh_event *event, bh_event_callback callback,
-                                             void *user, bh_detail *detail);
 /* Returns the state now. NULL and a released event are POISONED, so that no loop waits for them. */
 BH_API bh_event_state bh_event_query(bh_event *event);
 /* Fills in *out_verdict, also of a READY event. Returns BH_OK, or BH_PENDING. */

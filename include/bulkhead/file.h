@@ -45,7 +45,7 @@ typedef enum bh_file_format {
  * Blocks while the file is opened, the header is parsed and the memory is reserved (about 1 ms a
  * MiB). The opener, a child process, opens the file with the rights, the root and the current
  * folder of the calling thread. So a mount that does not answer delays the call by
- * header_timeout_ns at most. In a completion callback only RAW works. bh_buffer_create then also
+ * header_timeout_ns at most. In a log callback only RAW works. bh_buffer_create then also
  * returns
  *   BH_LOAD_FAILED       the file cannot be opened, is not a regular one, has a bad header or no
  *                        such tensor, or does not have the whole range. The detail has errno, if
@@ -117,7 +117,7 @@ typedef struct bh_file_tensor {
  * A loader parses the header. The library checks its answer: each tensor lies in the file and has
  * as many bytes as its shape takes.
  *
- * Blocks, at most header_timeout_ns. Not in a completion callback. Returns what bh_buffer_create
+ * Blocks, at most header_timeout_ns. Not in a log callback. Returns what bh_buffer_create
  * returns. */
 BH_API BH_MUST_USE bh_status bh_file_tensors(bh_context *context, const bh_file_source *file,
                                              bh_file_tensor *out_tensors, size_t capacity,

@@ -99,7 +99,7 @@ typedef struct bh_inspect_options {
  * module, as for bh_kernel_create_source. bh_kernel_reflect says whether a device accepts it.
  * |options| may be NULL. *out_inspection has some 71 KiB: too much for many stacks.
  *
- * Blocks, some 20 ms for a small kernel. Not in a completion callback. Returns BH_OK;
+ * Blocks, some 20 ms for a small kernel. Not in a log callback. Returns BH_OK;
  *   BH_INVALID_KERNEL    the module is not valid, has no such entry point (the detail names those
  *                        that it has), binds what is not supported, or cannot be guarded
  *   BH_LIMIT_EXCEEDED    the module declares more than bh_inspection holds

@@ -78,7 +78,7 @@ BH_API BH_MUST_USE bh_status bh_judge_create(const bh_judge_options *options, bh
 /* Makes the inputs, starts the context, and runs the reference twice for each size and seed. You
  * may leave it out: the first bh_judge_run does it. After a failure the next call tries again.
  * Thread: any. Blocks until calls of other threads have had their turn, and as long as the
- * reference runs; bh_judge_cancel ends it early. Not in a completion callback. Returns BH_OK, also
+ * reference runs; bh_judge_cancel ends it early. Not in a log callback. Returns BH_OK, also
  * if it was done before, or
  *   BH_INVALID_ARGUMENT  the reference cannot judge: it fails, is not deterministic, or computes a
  *                        NaN of which the task says nothing. The detail says which, and where; its

@@ -78,7 +78,7 @@ typedef struct bh_source {
  * differences: if options->name is NULL, the kernel gets source->name; for GLSL options->entry must
  * be NULL or "main".
  *
- * Blocks while it compiles, some 70 ms for a small kernel. Not in a completion callback. Returns
+ * Blocks while it compiles, some 70 ms for a small kernel. Not in a log callback. Returns
  * BH_OK, what bh_kernel_create_spirv returns, or
  *   BH_COMPILE_FAILED    the source has errors: the detail has the first, source->log all of them.
  *                        Or the compiler crashed, or ran out of memory or time: the detail says

@@ -127,7 +127,7 @@ typedef struct bh_template_call {
  * An output may use exactly the bytes of an input of the same element size; all other overlaps of
  * an output are refused.
  *
- * Blocks while a variant compiles. In a completion callback it works only if the template has the
+ * Blocks while a variant compiles. In a log callback it works only if the template has the
  * variant. After a failure the next call compiles again. A type that the device does not have, such
  * as f64, poisons the submission with INVALID_KERNEL. Returns BH_OK, what bh_kernel_create_source
  * returns, or

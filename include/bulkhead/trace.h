@@ -62,7 +62,7 @@ typedef struct bh_trace {
  * Fills in at most |capacity| kinds of calls, in the order in which they were first made;
  * *out_count is how many there are. No kernel of yours runs. The process has all layers of a worker
  * except the filters: a call that the filters would refuse is allowed and listed. Blocks, at most
- * 100 s. Not in a completion callback. Returns BH_OK if there is a trace, also of a driver that
+ * 100 s. Not in a log callback. Returns BH_OK if there is a trace, also of a driver that
  * failed or died (out_trace->failure); BH_NO_DEVICE, BH_UNAVAILABLE, BH_TIMEOUT, BH_CLOSED,
  * BH_FORKED. */
 BH_API BH_MUST_USE bh_status bh_trace_driver(bh_context *context, const char *device,

@@ -27,6 +27,8 @@ typedef struct bh_context bh_context;
 typedef struct bh_stream bh_stream;
 /* How one submission ends: PENDING, then READY or POISONED (event.h). */
 typedef struct bh_event bh_event;
+/* The events of a program that have ended, in that order, behind one descriptor (queue.h). */
+typedef struct bh_queue bh_queue;
 /* Memory that the host and its workers share (buffer.h). */
 typedef struct bh_buffer bh_buffer;
 /* A SPIR-V module with an entry point and specialization constants (kernel.h). */

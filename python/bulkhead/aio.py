@@ -34,7 +34,7 @@ class _Reader:
         # Also of a future that is cancelled: its event may be pending for long.
         future.add_done_callback(lambda _: self._forget(number))
         try:
-            self._queue.watch(event, number)
+            self._queue.add(event, number)
         except BaseException:
             future.cancel()
             raise
@@ -47,7 +47,7 @@ class _Reader:
             loop.remove_reader(self._queue.fileno())
 
     def _drain(self) -> None:
-        for number in self._queue.drain():
+        for number in self._queue.take(0):
             future = self._futures.get(number)
             # The task that awaited the event may have been cancelled.
             if future is not None and not future.done():

@@ -38,16 +38,12 @@ def as_completed(events: Iterable[Event], timeout: float | str | None = None) ->
     for number, event in pending.items():
         if not isinstance(event, _native.Event):
             raise InvalidType(f"as_completed: events: each is an Event, not {type(event)}")
-        queue.watch(event, number)
+        queue.add(event, number)
     while pending:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if queue.wait(left):
-            ended = [number for number in queue.drain() if number in pending]
-        else:
-            # The thread that fills the queue may be behind: what has ended is yielded all the same.
-            ended = [number for number, event in pending.items() if event.done()]
-            if not ended:
-                raise Timeout(f"{len(pending)} of {count} events have not ended in time")
+        ended = queue.take(left)
+        if not ended:
+            raise Timeout(f"{len(pending)} of {count} events have not ended in time")
         for number in ended:
             yield pending.pop(number)
 
@@ -71,15 +67,14 @@ class _Callbacks:
             number = next(self._numbers)
             self._waiting[number] = event, function
             try:
-                self._queue.watch(event, number)
+                self._queue.add(event, number)
             except BaseException:
                 del self._waiting[number]
                 raise
 
     def _run(self, queue: Any) -> None:
         while True:
-            queue.wait(None)
-            for number in queue.drain():
+            for number in queue.take():
                 event, function = self._waiting.pop(number)
                 try:
                     function(event)

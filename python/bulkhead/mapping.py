@@ -85,8 +85,7 @@ def map(
     results: list[Any] = []
 
     def take() -> None:
-        queue.wait(None)
-        for index in queue.drain():
+        for index in queue.take():
             stream, event, given = flying.pop(index)
             free.append(stream)
             error = event.exception()
@@ -109,7 +108,7 @@ def map(
             stream = free.pop(0)
             event = stream.launch(kernel, **_split(given))
             flying[index] = stream, event, given
-            queue.watch(event, index)
+            queue.add(event, index)
         while flying:
             take()
     except BaseException:

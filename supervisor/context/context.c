@@ -13,8 +13,12 @@
 #include <unistd.h>
 
 #define GUARD 0x62756c6bu
+bool bhi_fork_guard_forked(const _Atomic uint32_t *guard) {
+    return atomic_load_explicit(guard, memory_order_relaxed) != GUARD;
+}
+
 bool bhi_context_forked(const bh_context *context) {
-    return atomic_load_explicit(context->fork_guard, memory_order_relaxed) != GUARD;
+    return bhi_fork_guard_forked(context->fork_guard);
 }
 
 bh_status bhi_context_refuse(const char *call, bh_detail *detail) {
@@ -177,9 +181,7 @@ void bhi_context_log_said(bh_context *context) {
     drop_lines(&lines);
 }
 
-/* Maps a page that a forked child sees as zeros (MADV_WIPEONFORK). So a call notices a fork without
- * getpid() or pthread_atfork(). */
-static _Atomic uint32_t *make_guard(void) {
+_Atomic uint32_t *bhi_fork_guard_make(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     BHI_AUTO_MAPPING guard = {
         mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), page};
@@ -190,8 +192,12 @@ static _Atomic uint32_t *make_guard(void) {
     return bhi_mapping_steal(&guard);
 }
 
+void bhi_fork_guard_free(_Atomic uint32_t *guard) {
+    munmap((void *)guard, (size_t)sysconf(_SC_PAGESIZE));
+}
+
 bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops) {
-    *context = (struct bh_context){.fork_guard = make_guard()};
+    *context = (struct bh_context){.fork_guard = bhi_fork_guard_make()};
     if (!context->fork_guard) {
         return false;
     }
@@ -218,7 +224,7 @@ void bhi_context_fini(bh_context *context) {
     BHI_CHECK(bhi_list_empty(&context->doomed) && bhi_list_empty(&context->workers));
     pthread_mutex_destroy(&context->lock);
     pthread_mutex_destroy(&context->opener_lock);
-    munmap((void *)context->fork_guard, (size_t)sysconf(_SC_PAGESIZE));
+    bhi_fork_guard_free(context->fork_guard);
     drop_lines(&context->lines);
     free(context->settings.worker_path);
     free(context->settings.warden_path);

@@ -20,7 +20,6 @@
 struct bh_buffer;
 struct bh_stream;
 struct bhi_cache_queue;
-struct bhi_callbacks;
 struct bhi_compilations;
 struct bhi_death_records;
 struct bhi_kernel_table;
@@ -70,7 +69,6 @@ struct bh_context {
     struct bhi_handle handle;          /* dead once it is destroyed */
     _Atomic uint32_t refs;             /* the owner's and one for each object */
     void (*free)(bh_context *context); /* after the last of them (context_create.c) */
-    /* One page, wiped in a forked child: reads 0 there, and the child is refused. */
     _Atomic uint32_t *fork_guard;
     struct bhi_context_settings settings;
     struct bhi_poller poller;
@@ -105,7 +103,6 @@ struct bh_context {
     uint32_t line_count;
 
     /* State of the supervisor's other parts; each says what guards it. */
-    struct bhi_callbacks *callbacks;
     struct bhi_compilations *compilations;
     struct bhi_pool *pool;        /* memory of buffers that are gone */
     struct bhi_pool *device_pool; /* the same in the memory of GPUs */
@@ -136,6 +133,12 @@ struct bhi_doomed {
 bool bhi_context_init(bh_context *context, const struct bhi_core_ops *ops);
 void bhi_context_fini(bh_context *context);
 
+/* A page that a forked child sees as zeros (MADV_WIPEONFORK). So a call notices a fork without
+ * getpid() or pthread_atfork(). NULL: out of memory. */
+_Atomic uint32_t *bhi_fork_guard_make(void);
+bool bhi_fork_guard_forked(const _Atomic uint32_t *guard);
+void bhi_fork_guard_free(_Atomic uint32_t *guard);
+
 /* Returns BH_OK, BH_FORKED or BH_CLOSED. |call| is the public function, for the detail. */
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
@@ -163,8 +166,7 @@ void bhi_context_log_said(bh_context *context);
 void bhi_context_log(bh_context *context, bh_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Called before and after a call into the host from one of the context's threads: a completion
- * callback, or the log callback. */
+/* Called before and after a call of the host's log callback by one of the context's threads. */
 void bhi_callback_enter(const bh_context *context);
 void bhi_callback_leave(void);
 /* Returns true if the calling thread is inside such a call; then it must not sleep. */

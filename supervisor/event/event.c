@@ -9,7 +9,6 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
-#include "supervisor/event/observer.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -50,6 +49,18 @@ static void wake_sleepers(struct bh_event *event) {
 void bhi_event_turned(struct bh_event *event) {
     atomic_fetch_add_explicit(&event->word, BHI_EVENT_TURN, memory_order_relaxed);
     wake_sleepers(event);
+}
+
+void bhi_event_look(struct bh_event *event) {
+    struct bhi_submission *submission = bhi_submission_in_lane(event->submission);
+    if (submission) {
+        bhi_worker_harvest(bhi_worker_of(submission->worker));
+    }
+}
+
+bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer) {
+    bhi_event_look(event);
+    return bhi_observer_join(observer, event);
 }
 
 void bhi_event_ended(struct bh_event *event) {

@@ -3,6 +3,7 @@
 #define BHI_SUPERVISOR_EVENT_EVENT_H
 
 #include "core/event.h"
+#include "core/observer.h"
 
 struct bh_event *bhi_event_create(bh_context *context); /* NULL: out of memory; one reference */
 
@@ -13,6 +14,13 @@ bh_status bhi_event_await(struct bh_event *event, uint64_t deadline_ns);
 /* Writes the verdict of a poisoned event, with its kernel, into |detail|. Returns its status. */
 bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, const char *call,
                            const char *what);
+
+/* Reads the results of the event's worker or, while its submission is queued, of the worker for
+ * which that waits. So a queued submission is released without the reactor. Not while a submission
+ * ends. Lock held. */
+void bhi_event_look(struct bh_event *event);
+/* Calls bhi_event_look, then bhi_observer_join. Lock held. */
+bool bhi_event_observe(struct bh_event *event, struct bhi_observer *observer);
 
 /* Core ops. Lock held. */
 void bhi_event_turned(struct bh_event *event); /* sleepers look again which worker to watch */

@@ -3,7 +3,6 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
-#include "supervisor/event/observer.h"
 
 #include <stdlib.h>
 

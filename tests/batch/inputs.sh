@@ -589,7 +589,7 @@ rm -rf jobs.jsonl.state
 case_name="hardly any descriptors: each job gets its turn"
 mkdir -p few
 for i in $(seq 40); do square "f$i" x.npy "few/$i.npy"; done > jobs.jsonl
-(ulimit -n 64 && exec "$BULKHEAD" batch jobs.jsonl > .stdout 2> .stderr)
+(ulimit -n 66 && exec "$BULKHEAD" batch jobs.jsonl > .stdout 2> .stderr)
 status=$?
 expect_status 0
 rm -rf jobs.jsonl.state few

@@ -19,10 +19,10 @@ extern bh_event *event, **events;
 extern size_t count;
 extern struct job *job;
 extern bh_detail detail;
+extern bh_queue *queue;
+extern bh_submit_info info;
 extern bh_template_options options;
 extern const char *text;
 extern int loop;
 
-void consume(bh_event *event);
-void submit_next(struct job *job);
-bh_status fail(const char *message);
+void go_on(struct job *job, bh_status status);

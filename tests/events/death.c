@@ -39,11 +39,6 @@ static void *wait_for_them(void *argument) {
     return NULL;
 }
 
-static void count_end(bh_event *event, void *count) {
-    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
-    atomic_fetch_add((_Atomic int *)count, 1);
-}
-
 /* Fifty: one running, 24 in the lane, 15 in its stream's queue, 10 in another's. Each ends once,
  * and wakes all that wait for it: two or more of the sixteen begin with the same one. */
 static void case_43_fifty_events_and_sixteen_waiters(void) {
@@ -83,9 +78,10 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
         events[count++] = ev_square(&s, s.b, s.gate, outs[2], NULL, 0);
     }
 
-    static _Atomic int ends[OUTSTANDING];
-    for (int i = 0; i < OUTSTANDING; i++) {
-        BHT_EQ(bh_event_on_end(events[i], count_end, &ends[i], NULL), BH_OK);
+    bh_queue *queue = NULL;
+    BHT_EQ(bh_queue_create(&queue, NULL), BH_OK);
+    for (uint64_t i = 0; i < OUTSTANDING; i++) {
+        BHT_EQ(bh_queue_add(queue, events[i], i, NULL), BH_OK);
     }
     struct waiter waiters[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
@@ -131,10 +127,20 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     }
     bh_event_release(held_by);
     bh_buffer_release(gate_b);
-    stage_close(&s); /* no callback comes after this */
+    stage_close(&s);
+    bh_completion given[OUTSTANDING];
+    bool is_given[OUTSTANDING] = {false};
+    size_t ended = 0;
+    BHT_EQ(bh_queue_take(queue, BH_NOW, given, OUTSTANDING, &ended), BH_OK);
+    BHT_EQ(ended, OUTSTANDING);
     for (int i = 0; i < OUTSTANDING; i++) {
-        BHT_EQ(atomic_load(&ends[i]), 1);
+        BHT_TRUE(!is_given[given[i].user_data]);
+        is_given[given[i].user_data] = true;
+        BHT_EQ(given[i].status, BH_WORKER_SIGNAL);
+        bh_event_release(given[i].event);
     }
+    BHT_EQ(bh_queue_take(queue, BH_NOW, given, 1, &ended), BH_TIMEOUT); /* each once */
+    bh_queue_destroy(queue);
 }
 
 /* -- 44, 45: around the completion record ----------------------------------------------------- */

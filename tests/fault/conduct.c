@@ -213,13 +213,6 @@ static void spinning_with_nothing_in_flight(void) {
 
 enum { JOBS = 40 };
 
-static _Atomic int told;
-
-static void count_end(bh_event *event, void *user) {
-    (void)event, (void)user;
-    told++;
-}
-
 /* Honest and busy: what is in flight was published long ago, all at once, and it rings for each of
  * them, for somebody has to know. Each brings a buffer of its own, so that none is merged. */
 static void rings_for_what_was_published_at_once(void) {
@@ -232,18 +225,23 @@ static void rings_for_what_was_published_at_once(void) {
     bh_buffer *data[JOBS];
     volatile uint32_t *words[JOBS];
     bh_event *events[JOBS];
-    told = 0;
+    bh_queue *queue = NULL;
+    BHT_EQ(bh_queue_create(&queue, NULL), BH_OK);
     for (int i = 0; i < JOBS; i++) {
         data[i] = fx_words(context, 64, 0);
         words[i] = fx_pointer(data[i]);
         events[i] = fx_gate(stream, gate, data[i]);
-        BHT_EQ(bh_event_on_end(events[i], count_end, NULL, NULL), BH_OK);
+        BHT_EQ(bh_queue_add(queue, events[i], 0, NULL), BH_OK);
     }
     for (int i = 0; i < JOBS; i++) {
         fx_open(words[i]);
-        WAIT_UNTIL(told > i, 20000); /* so the reactor has answered that ring */
-        BHT_EQ(bh_event_wait(events[i], 0), BH_OK);
+        bh_completion ended; /* once there is one, the reactor has answered that ring */
+        size_t count;
+        BHT_EQ(bh_queue_take(queue, FX_SECONDS, &ended, 1, &count), BH_OK);
+        BHT_EQ(ended.status, BH_OK);
+        bh_event_release(ended.event);
     }
+    bh_queue_destroy(queue);
     BHT_EQ(fx_ready(stream), pid);
     for (int i = 0; i < JOBS; i++) {
         bh_event_release(events[i]);

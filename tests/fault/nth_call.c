@@ -258,6 +258,27 @@ static bh_status waits(struct scene *scene, bh_detail *detail) {
     return status;
 }
 
+/* E6: what could be added is given; a queue whose memory or descriptor is lacking says so. */
+static bh_status queue(struct scene *scene, bh_detail *detail) {
+    const bh_submit_info marker = {.struct_size = sizeof marker};
+    bh_queue *ends = NULL;
+    bh_event *event = NULL;
+    bh_status status = bh_queue_create(&ends, detail);
+    if (status == BH_OK) {
+        status = bh_submit(scene->stream, &marker, &event, detail);
+    }
+    if (status == BH_OK && (status = bh_queue_add(ends, event, 5, detail)) == BH_OK) {
+        bh_completion given;
+        size_t count;
+        BHT_EQ(bh_queue_take(ends, FX_SECONDS, &given, 1, &count), BH_OK);
+        BHT_EQ(given.user_data, 5);
+        bh_event_release(given.event);
+    }
+    bht_end(event, bht_where());
+    bh_queue_destroy(ends);
+    return status;
+}
+
 static void queue_behind_the_gate(struct scene *scene) {
     /* A new worker has empty books. */
     bh_stream_release(scene->stream);
@@ -485,6 +506,7 @@ ENTRY_KERNEL(template_launch, empty_pool, 14, 6, 2)
 ENTRY_KERNEL(inspect, NULL, 10, 6, 2)
 ENTRY(submit_many, NULL, 20, 20, 12)
 ENTRY(waits, NULL, 10, 4, 2)
+ENTRY(queue, NULL, 4, 1, 1)
 ENTRY(cancel, queue_behind_the_gate, 2)
 ENTRY(from_file, make_npy_and_kill_opener, 9, 4, 9, 4, 2)
 ENTRY(devices, NULL, 2)
@@ -513,6 +535,7 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(nth_in_inspect, 120, 0),
         BHT_TEST_WITH(nth_in_submit_many, 120, 0),
         BHT_TEST(nth_in_waits),
+        BHT_TEST(nth_in_queue),
         BHT_TEST_WITH(nth_in_cancel, 60, 0),
         BHT_TEST_WITH(nth_in_from_file, 60, 0),
         BHT_TEST_WITH(nth_in_devices, 60, 0),

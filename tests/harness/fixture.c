@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -103,6 +104,34 @@ bh_context *fx_context_with(bh_context_options options, const char *faults) {
 
 bh_context *fx_context(const char *faults) {
     return fx_context_with(fx_options(), faults);
+}
+
+struct logged {
+    void (*call)(void *user);
+    void *user;
+    _Atomic int lines;
+    _Atomic bool returned;
+};
+
+static void call_at_first_line(bh_log_level level, const char *line, void *user) {
+    struct logged *logged = user;
+    (void)level, (void)line;
+    if (atomic_fetch_add(&logged->lines, 1) == 0) {
+        logged->call(logged->user);
+        atomic_store(&logged->returned, true);
+    }
+}
+
+void fx_in_log_callback(void (*call)(void *user), void *user) {
+    struct logged logged = {.call = call, .user = user};
+    bh_context_options options = fx_options();
+    options.log = call_at_first_line;
+    options.log_user = &logged;
+    bh_context *context = fx_context_with(options, NULL);
+    bh_stream *stream = fx_stream(context, "logged", FX_SECONDS); /* "a worker is ready" */
+    WAIT_UNTIL(atomic_load(&logged.returned), 20000);
+    bh_stream_release(stream);
+    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 bh_stream_options fx_stream_options(void) {

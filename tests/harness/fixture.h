@@ -24,6 +24,8 @@
 bh_context *fx_context(const char *faults);
 bh_context *fx_context_with(bh_context_options options, const char *faults);
 bh_context_options fx_options(void);
+/* Calls |call| in the log callback of a context of its own: there nothing may wait. */
+void fx_in_log_callback(void (*call)(void *user), void *user);
 /* The defaults, but for the compile deadline and the grace time: a busy machine takes its time. */
 bh_stream_options fx_stream_options(void);
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns);

@@ -1,7 +1,6 @@
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/pump.h"
-#include "supervisor/event/callback.h"
 #include "supervisor/event/pending.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/load/loaders.h"
@@ -47,7 +46,6 @@ void puppet_close(struct puppet *puppet) {
     }
     BHT_EQ(bhi_handle_drop(&context->handle), BHI_DROPPED_LAST);
     bhi_pipeline_cache_stop(context);
-    bhi_callbacks_stop(context);
     bhi_loaders_stop(context);
     bhi_opener_stop(context);
     bhi_pending_forget(context);

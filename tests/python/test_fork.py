@@ -61,7 +61,6 @@ def test_what_is_the_parents(ctx, stream, kernels, held):
             event.wait,
             event.result,
             event.cancel,
-            event.fd,
             lambda: next(bh.as_completed([event])),
             stream.synchronize,
             ctx.synchronize,

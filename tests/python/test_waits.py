@@ -3,7 +3,6 @@
 import datetime
 import gc
 import os
-import select
 import signal
 import threading
 import time
@@ -245,15 +244,6 @@ def test_closing_ends_the_waits_of_other_threads(kernels):
         with pytest.raises(bh.Closed, match="the context was closed"):
             use()
     assert event.verdict.code == "CONTEXT_CLOSED" and "CONTEXT_CLOSED" in repr(event)
-
-
-def test_a_descriptor(ctx, stream):
-    event = stream.fill(ctx.empty(4))
-    fd = event.fd()
-    try:
-        assert select.select([fd], [], [], BOUND)[0] == [fd] and event.done()
-    finally:
-        os.close(fd)
 
 
 def test_a_stream_that_is_closed(ctx, kernels):

@@ -581,29 +581,15 @@ static void closed_while_it_compiles(void) {
     BHT_EQ(compile.status, BH_CONTEXT_CLOSED);
 }
 
-static bh_status in_callback;
-static _Atomic int called;
-
-static void compile_in_callback(bh_event *event, void *user) {
-    (void)event;
-    struct compile compile = {.context = user, .text = SQUARE};
+static void compile_and_expect_a_refusal(void *context) {
+    struct compile compile = {.context = context, .text = SQUARE};
     compile_it(&compile);
-    in_callback = compile.status;
-    atomic_store(&called, 1);
+    BHT_EQ(compile.status, BH_IN_CALLBACK);
 }
 
-static void in_a_callback(void) {
+static void compiling_in_a_log_callback_is_refused(void) {
     bh_context *context = fx_context(NULL);
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    bh_kernel *empty = fx_kernel(context, "empty");
-    bh_event *event = NULL;
-    BHT_EQ(bh_launch(stream, empty, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, NULL), BH_OK);
-    BHT_EQ(bh_event_on_end(event, compile_in_callback, context, NULL), BH_OK);
-    WAIT_UNTIL(atomic_load(&called), 20000);
-    BHT_EQ(in_callback, BH_IN_CALLBACK);
-    bh_event_release(event);
-    bh_kernel_release(empty);
-    bh_stream_release(stream);
+    fx_in_log_callback(compile_and_expect_a_refusal, context);
     bh_context_destroy(context);
 }
 
@@ -655,7 +641,7 @@ int main(int argc, char **argv) {
         BHT_TEST(arguments),
         BHT_TEST(many_at_once),
         BHT_TEST(closed_while_it_compiles),
-        BHT_TEST(in_a_callback),
+        BHT_TEST(compiling_in_a_log_callback_is_refused),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -74,34 +74,10 @@ static inline void stage_tear_down(struct stage *s) {
     BHT_EQ(bh_context_destroy(s->context), BH_OK);
 }
 
-/* The event's descriptor. */
-static inline int stage_fd(bh_event *event) {
-    int fd = -1;
-    bh_detail detail;
-    if (bh_event_fd(event, &fd, &detail) != BH_OK) {
-        BHT_FAIL("bh_event_fd: %s", detail.message);
-    }
-    BHT_GE(fd, 0);
-    return fd;
-}
-
 static inline bool stage_readable(int fd, int milliseconds) {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     BHT_GE(poll(&poll_fd, 1, milliseconds), 0);
     return poll_fd.revents == POLLIN;
-}
-
-static inline void stage_expect_readable(int fd) {
-    BHT_TRUE(stage_readable(fd, (int)(FX_SECONDS / FX_MS)));
-    BHT_TRUE(stage_readable(fd, 0)); /* stays so */
-    BHT_EQ(close(fd), 0);
-}
-
-/* A callback that must not run. */
-static inline void stage_never(bh_event *event, void *user) {
-    (void)event;
-    (void)user;
-    abort();
 }
 
 #endif
