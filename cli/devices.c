@@ -1,5 +1,4 @@
 #include <bulkhead/bulkhead.h>
-#include <bulkhead/device.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

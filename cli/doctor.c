@@ -1,5 +1,4 @@
 #include <bulkhead/bulkhead.h>
-#include <bulkhead/doctor.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "cli/ghost.h"
 #include "tool/clock.h"
 #include "tool/device_list.h"
-#include <bulkhead/doctor.h>
 
 static const uint64_t ready_ns = 30000000000u;
 /* Processes of a host that has just ended are being ended for so long. */

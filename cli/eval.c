@@ -6,7 +6,6 @@
  * first the inputs, then the outputs, in the order in which the template binds them.
  */
 #include <bulkhead/bulkhead.h>
-#include <bulkhead/template.h>
 #include <stdlib.h>
 #include <string.h>
 

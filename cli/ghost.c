@@ -7,8 +7,6 @@
 #include "tool/device_list.h"
 #include "tool/json.h"
 #include "tool/quantity.h"
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 
 #define NVIDIA 0x10de /* its PCI vendor id */
 

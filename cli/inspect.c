@@ -1,6 +1,5 @@
 /* bulkhead inspect: what a kernel declares. For files of arrays see inspect_tensors.c. */
 #include <bulkhead/bulkhead.h>
-#include <bulkhead/inspect.h>
 #include <stdlib.h>
 #include <string.h>
 

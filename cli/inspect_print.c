@@ -7,8 +7,6 @@
 #include "formats/dtype.h"
 #include "tool/json.h"
 #include "tool/text.h"
-#include <bulkhead/array.h>
-#include <bulkhead/inspect.h>
 
 enum { FEW_SETS = 8 }; /* the assumed number of sets of a device: see bh_inspection.guard_set */
 

@@ -1,6 +1,5 @@
 /* Buffer: an array in memory that workers share. */
 #include "python/native.h"
-#include <bulkhead/array.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* A dispatch: arguments by name become bindings and push constants. */
 #include "python/native.h"
-#include <bulkhead/array.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * no format for bfloat16 and 8-bit floats: it shows them as integers of their size. For NumPy they
  * are raw bytes, as the package ml_dtypes has them. */
 #include "python/native.h"
-#include <bulkhead/array.h>
 
 #include <string.h>
 

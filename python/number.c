@@ -1,6 +1,5 @@
 /* Numbers of Python as the bytes of a type. */
 #include "python/native.h"
-#include <bulkhead/array.h>
 
 #include <math.h>
 #include <string.h>

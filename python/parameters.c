@@ -1,6 +1,5 @@
 /* What a kernel declares: its inspection, and the parameters that a launch can name. */
 #include "python/native.h"
-#include <bulkhead/array.h>
 #include <bulkhead/inspect.h>
 
 #include <stdlib.h>

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "request/eval_pieces.h"
-#include <bulkhead/array.h>
-#include <bulkhead/template.h>
 
 struct template {
     PyObject base;

@@ -3,7 +3,6 @@
  * A capsule "dltensor_versioned" (DLPack 1) can say that it is for reading; one of the older kind
  * "dltensor" cannot, so it counts as a view that may be written. */
 #include "python/native.h"
-#include <bulkhead/array.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 #include "request/eval.h"
-#include <bulkhead/template.h>
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "request/eval_compute.h"
 #include "base/format.h"
 #include <bulkhead/file.h>
-#include <bulkhead/template.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,4 @@
 #include "request/eval_pieces.h"
-#include <bulkhead/array.h>
-#include <bulkhead/template.h>
 
 #include <errno.h>
 #include <stdio.h>

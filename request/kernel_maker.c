@@ -7,7 +7,6 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "tool/text.h"
-#include <bulkhead/inspect.h>
 
 static void compile(struct bhi_kernel_make *make) {
     const struct bhi_kernel_file *file = make->file;

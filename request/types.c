@@ -1,5 +1,4 @@
 #include "request/types.h"
-#include <bulkhead/inspect.h>
 
 #include <ctype.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "supervisor/context/layout.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
-#include <bulkhead/device.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -16,9 +16,7 @@
 #include "supervisor/worker/launch.h"
 #include "supervisor/worker/worker_proc.h"
 #include "supervisor/worker/zygote.h"
-#include <bulkhead/device.h>
 #include <bulkhead/doctor.h>
-#include <bulkhead/trace.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/selector.h"
 #include "supervisor/worker/zygote.h"
-#include <bulkhead/trace.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "tool/interrupt.h"
 #include "tool/session.h"
 #include "tool/wait.h"
-#include <bulkhead/device.h>
 
 /* Creates a stream with |device| as its selector and waits until a worker is ready. */
 static bh_status try_selector(bh_context *context, const char *device, bh_detail *detail) {

@@ -7,7 +7,6 @@
 #include "base/format.h"
 #include "tool/session.h"
 #include "tool/task.h"
-#include <bulkhead/device.h>
 
 enum { CAPACITY = 64 };
 

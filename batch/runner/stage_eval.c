@@ -11,7 +11,6 @@
 #include "cli/run/limits.h"
 #include "request/eval_compute.h"
 #include "tool/text.h"
-#include <bulkhead/template.h>
 
 enum { MOST_TEMPLATES = 64 };
 

@@ -14,7 +14,6 @@
 #include "batch/runner/state.h"
 #include "tool/clock.h"
 #include "tool/text.h"
-#include <bulkhead/template.h>
 
 void bhi_runner_wake(struct bhi_runner *runner) {
     (void)!eventfd_write(runner->news, 1);

@@ -1,5 +1,4 @@
 #include "batch/slurm/devices.h"
-#include <bulkhead/device.h>
 
 #include <ctype.h>
 #include <stdio.h>

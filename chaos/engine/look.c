@@ -11,7 +11,6 @@
 #include "tool/interrupt.h"
 #include "tool/nvml.h"
 #include "tool/orphan.h"
-#include <bulkhead/device.h>
 
 static const uint64_t pause_ns = 200000000;
 enum { LEAST_LOOKS = 3 }; /* on a machine on which a look takes seconds, too */

@@ -8,7 +8,6 @@
 #include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
-#include <bulkhead/device.h>
 
 int bhi_run_fetch_limits(struct bhi_run *run) {
     int exit_status = BHI_EXIT_READY;

@@ -20,7 +20,6 @@
 #include "tool/session.h"
 #include "tool/text.h"
 #include "tool/wait.h"
-#include <bulkhead/device.h>
 
 int bhi_run_refused(const struct bhi_run *run, bh_status status,
                     const struct bhi_complaint *complaint) {

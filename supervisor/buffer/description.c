@@ -2,8 +2,6 @@
 #include "base/detail.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
-#include <bulkhead/array.h>
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,8 +7,6 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include <bulkhead/array.h>
-#include <bulkhead/template.h>
 
 #include <errno.h>
 #include <stdio.h>

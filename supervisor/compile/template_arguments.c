@@ -3,8 +3,6 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/template.h"
 #include "supervisor/compile/template_complaint.h"
-#include <bulkhead/array.h>
-#include <bulkhead/template.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/worker/outbox.h"
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <linux/magic.h>

@@ -10,7 +10,6 @@
 #include "supervisor/file/rights.h"
 #include "supervisor/worker/launch.h"
 #include "supervisor/worker/proc_status.h"
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 #include "supervisor/kernel/death_records.h"
 #include "base/format.h"
-#include <bulkhead/quarantine.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "supervisor/kernel/usage.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
-#include <bulkhead/quarantine.h>
 
 #include <errno.h>
 #include <stdio.h>

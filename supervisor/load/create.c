@@ -18,8 +18,6 @@
 #include "supervisor/load/pieces.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
-#include <bulkhead/array.h>
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,8 +12,6 @@
 #include "supervisor/load/loaders.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/submit/internal.h"
-#include <bulkhead/array.h>
-#include <bulkhead/file.h>
 
 #include <string.h>
 

@@ -9,8 +9,6 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/load/file_header.h"
-#include <bulkhead/array.h>
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,7 +18,6 @@
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/zygote.h"
-#include <bulkhead/device.h>
 
 #include <errno.h>
 #include <limits.h>

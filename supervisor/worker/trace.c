@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "ipc/fdpass.h"
 #include "ipc/trace.h"
-#include <bulkhead/trace.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "base/check.h"
 #include "base/fd.h"
 #include "supervisor/worker/zygote.h"
-#include <bulkhead/device.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "cli/ghost.h"
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 
 #define MIB (UINT64_C(1) << 20)
 

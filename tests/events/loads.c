@@ -1,6 +1,5 @@
 /* Cases 1, 17 and 35 to 40: inputs that are not there yet. Files are loaded by real loaders. */
 #include "files.h"
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Cases 41 and 42: what ends a load early, and a file that changes under it. */
 #include "files.h"
-#include <bulkhead/file.h>
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "tamper.h"
-#include <bulkhead/file.h>
 
 /* -- 50: crash loops -------------------------------------------------------------------------- */
 

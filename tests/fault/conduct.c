@@ -4,7 +4,6 @@
 #include "supervisor/worker/conduct.h"
 #include "plan.h"
 #include "supervisor/worker/worker_proc.h"
-#include <bulkhead/file.h>
 
 #include <fcntl.h>
 #include <poll.h>

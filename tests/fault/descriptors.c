@@ -3,7 +3,6 @@
 #include "scene.h"
 #include "supervisor/context/context.h"
 #include "supervisor/worker/worker_proc.h"
-#include <bulkhead/trace.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,6 @@
  * killed, a warden that has its zygote to reap. The machine of the test need not be busy: what the
  * library asks about these processes is answered here (--wrap). */
 #include "fixture.h"
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <poll.h>

@@ -5,9 +5,6 @@
 #include "nth_call.h"
 #include "redirect.h"
 #include "scene.h"
-#include <bulkhead/array.h>
-#include <bulkhead/device.h>
-#include <bulkhead/file.h>
 
 #include <stdio.h>
 

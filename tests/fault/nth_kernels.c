@@ -2,9 +2,6 @@
 #include "nth_call.h"
 #include "redirect.h"
 #include "scene.h"
-#include <bulkhead/array.h>
-#include <bulkhead/inspect.h>
-#include <bulkhead/template.h>
 
 static bh_status make_kernel(struct scene *scene, bh_kernel **out, bh_detail *detail) {
     static const uint32_t code[] = {0x07230203u, 0x00010000u, 0, 1, 0};

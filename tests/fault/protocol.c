@@ -2,7 +2,6 @@
  * (tests/hostile/faults.h), and what the submission that it meets says then. The neighbour is
  * unharmed but for a zygote's death; the stream is in good health afterwards. */
 #include "plan.h"
-#include <bulkhead/trace.h>
 
 #include <poll.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 #include "fixture.h"
 #include "faults.h"
-#include <bulkhead/device.h>
-#include <bulkhead/file.h>
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -4,9 +4,16 @@
 #define BHT_FIXTURE_H
 
 #include "harness.h"
+#include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
+#include <bulkhead/device.h>
+#include <bulkhead/doctor.h>
 #include <bulkhead/file.h>
+#include <bulkhead/inspect.h>
+#include <bulkhead/quarantine.h>
 #include <bulkhead/stats.h>
+#include <bulkhead/template.h>
+#include <bulkhead/trace.h>
 
 #define FX_SECONDS (20000000000ull * bht_slowness()) /* how long any wait of a test may take */
 #define FX_MS      1000000ull

@@ -15,7 +15,6 @@
 #include "batch/slurm/devices.h"
 #include "batch/slurm/places.h"
 #include "tool/interrupt.h"
-#include <bulkhead/device.h>
 
 /* -- the cut ------------------------------------------------------------------------------------
  */

@@ -1,7 +1,6 @@
 /* What is remembered of kernels that have ended workers. */
 #include "harness.h"
 #include "supervisor/kernel/death_records.h"
-#include <bulkhead/quarantine.h>
 
 #define KEEP 1000u
 

@@ -1,7 +1,5 @@
 /* Bad arguments: a typed error that names the argument, and nothing else happens. */
 #include "fixture.h"
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 
 static bh_context *context;
 static bh_stream *stream;

@@ -1,7 +1,6 @@
 /* T2, T6: what a worker does, or says, after it has been given one kernel proves nothing about the
  * next one; what it says against what it has shown itself is a lie. */
 #include "fixture.h"
-#include <bulkhead/quarantine.h>
 
 struct stage {
     bh_context *context;

@@ -2,7 +2,6 @@
  * and no more than there is. The driver is fake_transfer.c, which says what the test writes. */
 #include "fake_driver.h"
 #include "fixture.h"
-#include <bulkhead/device.h>
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* B5, where a device does not import what is only read: a loaded buffer that nobody writes is
  * copied once, and one that somebody does write is not read from an old copy. */
 #include "files.h"
-#include <bulkhead/file.h>
 
 #include <stdio.h>
 #include <sys/mman.h>

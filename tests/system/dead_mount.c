@@ -2,7 +2,6 @@
  * nothing in the host hangs, neither a call nor its end. */
 #include "dead_fuse.h"
 #include "files.h"
-#include <bulkhead/file.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,6 @@
  * worker; compiling and running have deadlines of their own (docs/deadlines.md). Cases 33, 43, 47,
  * 52; rules E4, E13, E14, K4, K5. */
 #include "fixture.h"
-#include <bulkhead/device.h>
-#include <bulkhead/quarantine.h>
 
 #include <stdio.h>
 

@@ -3,8 +3,6 @@
  * room, is never asked; nothing is tried for seconds; nobody is told to install a driver. */
 #include "files.h"
 
-#include <bulkhead/doctor.h>
-#include <bulkhead/file.h>
 #include <bulkhead/source.h>
 #include <errno.h>
 #include <fcntl.h>

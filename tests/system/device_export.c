@@ -1,7 +1,6 @@
 /* Device memory where workers make it and hand it on: a processor that poses as a GPU
  * (tests/hostile/faults.h). Its driver really exports and imports. */
 #include "device_scene.h"
-#include <bulkhead/quarantine.h>
 
 #include <errno.h>
 #include <signal.h>

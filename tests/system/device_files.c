@@ -1,7 +1,6 @@
 /* Files that are loaded into device memory, in pieces, on the driver that runs on the processor. */
 #include "device_scene.h"
 #include "files.h"
-#include <bulkhead/file.h>
 
 #include <stdlib.h>
 

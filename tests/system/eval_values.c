@@ -2,8 +2,6 @@
  * numbers at which something could go wrong. */
 #include "fixture.h"
 #include "formats/dtype.h"
-#include <bulkhead/doctor.h>
-#include <bulkhead/template.h>
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,4 @@
 #include "files.h"
-#include <bulkhead/file.h>
 
 #include <fcntl.h>
 #include <stdio.h>

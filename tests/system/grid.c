@@ -2,8 +2,6 @@
  * device has the feature wholeGrids, or is refused before anything runs; never in part
  * (docs/decisions/0023-grids.md). The one test for every driver: it decides who has the feature. */
 #include "fixture.h"
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 
 /* 2^32 workgroups with nothing to do take an NVIDIA H200 seconds. */
 #define WHOLE_NS (120000 * bht_slowness() * FX_MS)

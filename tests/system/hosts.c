@@ -1,7 +1,6 @@
 /* A good guest: hosts that reap every child, ignore SIGCHLD, fork, die, or look closely. */
 #include "fixture.h"
 #include "tamper.h"
-#include <bulkhead/file.h>
 
 #include <dirent.h>
 #include <fcntl.h>

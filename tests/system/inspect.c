@@ -1,7 +1,5 @@
 /* What bh_kernel_inspect says of a module, and what is wrong with one. */
 #include "fixture.h"
-#include <bulkhead/array.h>
-#include <bulkhead/inspect.h>
 
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /* T1, T3: how much one worker runs before another takes its place, and for whom. */
 #include "fixture.h"
-#include <bulkhead/quarantine.h>
 
 struct stage {
     bh_context *context;

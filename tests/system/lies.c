@@ -1,8 +1,6 @@
 /* What a loader says of a header is checked: it may have been taken over by the file, and the file
  * may have changed under it. */
 #include "files.h"
-#include <bulkhead/array.h>
-#include <bulkhead/file.h>
 
 #include <fcntl.h>
 #include <pthread.h>

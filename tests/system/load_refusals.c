@@ -2,8 +2,6 @@
 #include "files.h"
 
 #include "base/text.h"
-#include <bulkhead/array.h>
-#include <bulkhead/file.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,6 @@
 /* Loaders: their time, their deaths, their cost. */
 #include "files.h"
 #include "tamper.h"
-#include <bulkhead/file.h>
-#include <bulkhead/inspect.h>
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -2,7 +2,6 @@
  * supervisor) and the filters for those that get around it. And who goes first when the machine's
  * memory is at its end. docs/sandbox.md, "Memory". */
 #include "fixture.h"
-#include <bulkhead/doctor.h>
 
 #include <stdio.h>
 #include <sys/resource.h>

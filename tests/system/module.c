@@ -1,7 +1,6 @@
 /* Modules: sources that are compiled while the host goes on (with an event as any other), what
  * the context keeps of them (K1), and sources that end their compilers (K5). */
 #include "fixture.h"
-#include <bulkhead/quarantine.h>
 
 #include <pthread.h>
 #include <stdio.h>

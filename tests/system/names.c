@@ -1,7 +1,5 @@
 /* What ps and top call the processes: each says what it is. */
 #include "files.h"
-#include <bulkhead/doctor.h>
-#include <bulkhead/file.h>
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,8 +2,6 @@
  * other's. */
 #include "fixture.h"
 #include "nvidia_machine.h"
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
  * header and nothing behind it, which is enough to tell them apart. */
 #include "dead_fuse.h"
 #include "fixture.h"
-#include <bulkhead/quarantine.h>
 
 #include <dirent.h>
 #include <fcntl.h>

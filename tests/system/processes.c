@@ -3,9 +3,6 @@
 #include "fake_driver.h"
 #include "files.h"
 #include "nvidia_machine.h"
-#include <bulkhead/doctor.h>
-#include <bulkhead/file.h>
-#include <bulkhead/trace.h>
 
 #include <errno.h>
 #include <pthread.h>

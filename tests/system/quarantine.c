@@ -1,6 +1,5 @@
 /* K5: a kernel that has ended workers is refused before it reaches another. */
 #include "fixture.h"
-#include <bulkhead/quarantine.h>
 
 #include <stdio.h>
 

@@ -5,8 +5,6 @@
 #include "fake_driver.h"
 #include "fixture.h"
 #include "tamper.h"
-#include <bulkhead/device.h>
-#include <bulkhead/doctor.h>
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 /* Spares that know the kernels of a tenant: what a death costs then, and whom they serve. */
 #include "fixture.h"
-#include <bulkhead/quarantine.h>
 
 #include <pthread.h>
 #include <stdio.h>

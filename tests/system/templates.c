@@ -1,8 +1,6 @@
 /* K3: templates with bodies: each combination of types is a kernel of its own, errors are in the
  * body's lines, arguments that do not fit are named. (What expressions compute: eval_values.c.) */
 #include "fixture.h"
-#include <bulkhead/array.h>
-#include <bulkhead/template.h>
 
 #include <pthread.h>
 #include <stdio.h>

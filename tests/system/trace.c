@@ -2,8 +2,6 @@
  * the call, the driver, its version (E9, E14), and bh_trace_driver lists what a driver calls. */
 #include "fake_driver.h"
 #include "fixture.h"
-#include <bulkhead/doctor.h>
-#include <bulkhead/trace.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,5 @@
 /* Views: a part of a buffer as a binding, reads and writes of parts, one buffer as two types. */
 #include "fixture.h"
-#include <bulkhead/array.h>
-#include <bulkhead/device.h>
-#include <bulkhead/template.h>
 
 #include <stdio.h>
 

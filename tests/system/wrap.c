@@ -1,6 +1,5 @@
 /* bh_buffer_options.memfd: a buffer of the caller's own memory; and bh_buffer_set_description. */
 #include "fixture.h"
-#include <bulkhead/array.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* Buffers, and files that are read into them. */
 #include "script.h"
 #include "tool/npy_file.h"
-#include <bulkhead/file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Templates. All outputs are like the first input. */
 #include "script.h"
-#include <bulkhead/array.h>
 #include <bulkhead/template.h>
 #include <stdio.h>
 #include <stdlib.h>
