@@ -81,7 +81,7 @@ static void compute(uint32_t rounds, uint32_t results[SEEDS]) {
 /* Time of one run on an idle stream, the least of a few. */
 static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer, uint32_t rounds) {
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {1, rounds};
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+    const bh_binding binding = bh_bind_write(0, buffer);
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
         bh_event *event;

@@ -42,8 +42,7 @@ static uint32_t read_counter(struct bulkhead_side *side) {
 /* Reading the counter waits for the kernel; the other kernel's end is waited for. */
 static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count) {
     struct bulkhead_side *side = self;
-    const bh_binding binding = {
-        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, side->counter);
     const bool counts = kernel == BENCH_COUNT;
     uint32_t counter = counts ? read_counter(side) : 0;
     bh_detail detail;
@@ -65,8 +64,7 @@ static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, 
 static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, bool recorded_before) {
     (void)recorded_before; /* a submission is copied when it is made: there is no such difference */
     struct bulkhead_side *side = self;
-    const bh_binding binding = {
-        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, side->counter);
     if (count > side->batch_count) {
         bench_die("a batch of %zu, made for %zu", count, side->batch_count);
     }
@@ -90,8 +88,7 @@ static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, boo
 
 static uint64_t submissions(void *self, enum bench_kernel kernel, size_t count) {
     struct bulkhead_side *side = self;
-    const bh_binding binding = {
-        .buffer = side->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, side->counter);
     uint32_t binding_count = kernel == BENCH_COUNT ? 1 : 0;
     bh_detail detail;
     bh_event *event = NULL;
@@ -170,16 +167,17 @@ static void run_saxpy(struct bulkhead_side *side, const struct bench_saxpy *work
     fill(x, work->x, bytes);
     fill(y, work->y, bytes);
     const struct bench_saxpy_push push = {.a = work->a, .count = (uint32_t)(work->count / 4)};
-    const uint32_t groups[3] = {(push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1};
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        bh_bind_read(0, x),
+        bh_bind_read_write(1, y),
     };
     bh_detail detail;
     bh_event *event;
-    bench_must(bh_launch(side->stream, side->kernels[BENCH_SAXPY], groups, bindings, 2, &push,
-                         sizeof push, &event, &detail),
-               "bh_launch", &detail);
+    bench_must(
+        bh_launch(side->stream, side->kernels[BENCH_SAXPY],
+                  (uint32_t[]){(push.count + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL, 1, 1},
+                  bindings, 2, &push, sizeof push, &event, &detail),
+        "bh_launch", &detail);
     finish(event);
     take(y, work->out, bytes);
 }

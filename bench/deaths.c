@@ -24,14 +24,12 @@ struct deaths {
 
 /* One run of the counter that must be READY. */
 static void run_good(struct deaths *deaths) {
-    const bh_binding binding = {
-        .buffer = deaths->counter, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const uint32_t groups[3] = {1, 1, 1};
+    const bh_binding binding = bh_bind_read_write(0, deaths->counter);
     bh_event *event;
     bh_detail detail;
-    bench_must(
-        bh_launch(deaths->stream, deaths->count, groups, &binding, 1, NULL, 0, &event, &detail),
-        "bh_launch", &detail);
+    bench_must(bh_launch(deaths->stream, deaths->count, (uint32_t[]){1, 1, 1}, &binding, 1, NULL, 0,
+                         &event, &detail),
+               "bh_launch", &detail);
     bh_status status = bh_event_wait(event, TIMEOUT_NS);
     if (status != BH_OK) {
         bench_die("after a death the next job is not READY: %s", bh_status_name(status));
@@ -119,12 +117,10 @@ static void die_in_job(struct deaths *deaths, uint64_t *out_pidfd, uint64_t *out
     bench_must(bh_buffer_map(deaths->flag, BH_MAP_DISCARD, TIMEOUT_NS, &flag, &detail),
                "bh_buffer_map", &detail);
     memset(flag, 0, bh_buffer_size(deaths->flag));
-    const bh_binding binding = {
-        .buffer = deaths->flag, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const uint32_t groups[3] = {deaths->groups, 1, 1};
+    const bh_binding binding = bh_bind_read_write(0, deaths->flag);
     struct waiter waiter = {.deaths = deaths};
-    bench_must(bh_launch(deaths->stream, deaths->busy, groups, &binding, 1, &deaths->iterations,
-                         sizeof deaths->iterations, &waiter.event, &detail),
+    bench_must(bh_launch(deaths->stream, deaths->busy, (uint32_t[]){deaths->groups, 1, 1}, &binding,
+                         1, &deaths->iterations, sizeof deaths->iterations, &waiter.event, &detail),
                "bh_launch", &detail);
     pthread_t thread;
     if (pthread_create(&thread, NULL, wait_for_poison, &waiter) != 0) {

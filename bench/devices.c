@@ -183,8 +183,7 @@ static void launch(struct side *side, unsigned at, uint64_t flags) {
     struct slot *slot = &side->slots[at];
     slot->tag = ++next_tag;
     const uint32_t push[2] = {loop, slot->tag};
-    const bh_binding binding = {
-        .buffer = slot->buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+    const bh_binding binding = bh_bind_write(0, slot->buffer);
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = side->kernel,
                                              .groups = {GROUPS, 1, 1},

@@ -19,8 +19,7 @@ struct side {
 
 static bh_event *launch(struct side *side, bh_kernel *kernel, bh_buffer *data, uint32_t x,
                         uint32_t y, uint64_t deadline_ns) {
-    const bh_binding binding = {
-        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, data);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

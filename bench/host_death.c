@@ -95,8 +95,7 @@ static struct side open_side(const struct options *options, const char *name, co
 }
 
 static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
-    const bh_binding binding = {
-        .buffer = side->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, side->data);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

@@ -42,7 +42,7 @@ static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation)
 
 static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer *buffer,
                         uint32_t groups) {
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+    const bh_binding binding = bh_bind_write(0, buffer);
     const uint32_t size[3] = {groups ? groups : 1, 1, 1}, push[2] = {1, groups ? ROUNDS : 0};
     bh_event *event;
     bh_detail detail;

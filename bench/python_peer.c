@@ -44,14 +44,13 @@ int main(int argc, char **argv) {
         bh_bind_read(0, x),
         bh_bind_read_write(1, y),
     };
-    const uint32_t groups[3] = {1, 1, 1};
     for (unsigned rounds; scanf("%u", &rounds) == 1 && rounds > 0 && rounds <= MAX_ROUNDS;) {
         for (unsigned i = 0; i < rounds; i++) {
             bh_event *event = NULL;
             const uint64_t began_ns = bench_now_ns();
-            bench_must(
-                bh_launch(stream, kernel, groups, bound, 2, &push, sizeof push, &event, &detail),
-                "bh_launch", &detail);
+            bench_must(bh_launch(stream, kernel, (uint32_t[]){1, 1, 1}, bound, 2, &push,
+                                 sizeof push, &event, &detail),
+                       "bh_launch", &detail);
             bench_must(bh_event_wait(event, BH_FOREVER), "bh_event_wait", NULL);
             bh_event_release(event);
             times[i] = bench_now_ns() - began_ns;

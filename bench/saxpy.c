@@ -36,10 +36,8 @@ void bench_saxpy_close_ours(struct bench_saxpy_ours *side) {
 void bench_saxpy_launches(const struct bench_saxpy_ours *side, bh_buffer *x, bh_buffer *y,
                           const struct bench_saxpy_push *push, bh_binding bindings[2],
                           bh_command *commands, uint32_t count) {
-    bindings[0] =
-        (bh_binding){.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
-    bindings[1] = (bh_binding){
-        .binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    bindings[0] = bh_bind_read(0, x);
+    bindings[1] = bh_bind_read_write(1, y);
     for (uint32_t i = 0; i < count; i++) {
         commands[i] = (bh_command){.type = BH_COMMAND_DISPATCH,
                                    .dispatch = {.kernel = side->kernel,

@@ -69,11 +69,10 @@ static bh_kernel *open_kernel(bh_context *context, const uint32_t *words, size_t
 }
 
 static bh_event *launch_empty(bh_stream *stream, bh_kernel *kernel) {
-    const uint32_t groups[3] = {1, 1, 1};
     bh_event *event;
     bh_detail detail;
-    bench_must(bh_launch(stream, kernel, groups, NULL, 0, NULL, 0, &event, &detail), "bh_launch",
-               &detail);
+    bench_must(bh_launch(stream, kernel, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, &detail),
+               "bh_launch", &detail);
     return event;
 }
 

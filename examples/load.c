@@ -67,8 +67,8 @@ int main(int argc, char **argv) {
     /* Bound at once: the kernel runs when they are there. */
     uint64_t count = bh_buffer_size(in) / 4;
     bh_binding bound[] = {bh_bind_read(0, in), bh_bind_write(1, out)};
-    uint32_t groups[3] = {(uint32_t)((count + 63) / 64), 1, 1};
-    if (bh_launch(stream, kernel, groups, bound, 2, NULL, 0, NULL, &why)) {
+    if (bh_launch(stream, kernel, (uint32_t[]){(uint32_t)((count + 63) / 64), 1, 1}, bound, 2, NULL,
+                  0, NULL, &why)) {
         return failed("submitting");
     }
     if (await(in) != BH_OK) {

@@ -19,9 +19,7 @@ static void compile(struct bhi_kernel_make *make) {
     source.includes = file->source.includes;
     source.include_count = file->source.include_count;
     source.language = (bh_language)bhi_kernel_file_language(file);
-    if (file->deadline_ns) {
-        source.deadline_ns = file->deadline_ns;
-    }
+    source.deadline_ns = file->deadline_ns;
     source.log = make->log;
     source.log_size = sizeof make->log;
     make->status = bh_kernel_create_source(make->context, &source, make->options, &make->kernel,

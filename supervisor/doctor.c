@@ -333,11 +333,10 @@ static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks
     if (status == BH_OK) {
         status = bh_buffer_create(context, 2 * sizeof *marks, NULL, &buffer, why);
     }
-    const bh_binding binding = {
-        .buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const uint32_t groups[3] = {4096, 4096, 256};
+    const bh_binding binding = bh_bind_read_write(0, buffer);
     if (status == BH_OK) {
-        status = bh_launch(stream, kernel, groups, &binding, 1, NULL, 0, &event, why);
+        status = bh_launch(stream, kernel, (uint32_t[]){4096, 4096, 256}, &binding, 1, NULL, 0,
+                           &event, why);
     }
     if (status == BH_OK && bh_event_wait(event, TIMEOUT_NS) == BH_TIMEOUT) {
         (void)!bh_event_cancel(event);

@@ -112,13 +112,9 @@ static bh_status submit_work(struct bhi_chaos_run *run, struct bhi_operation *op
     bh_binding bindings[BHI_CHAOS_INPUTS + 1];
     for (uint32_t i = 0; i < BHI_CHAOS_INPUTS; i++) {
         bh_buffer *input = i < plan->input_count ? plan->inputs[i]->output : run->nothing;
-        bindings[i] = (bh_binding){
-            .binding = i, .buffer = input, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+        bindings[i] = bh_bind_read(i, input);
     }
-    bindings[BHI_CHAOS_INPUTS] = (bh_binding){.binding = BHI_CHAOS_INPUTS,
-                                              .buffer = operation->output,
-                                              .size = BH_WHOLE_SIZE,
-                                              .access = BH_ACCESS_WRITE};
+    bindings[BHI_CHAOS_INPUTS] = bh_bind_write(BHI_CHAOS_INPUTS, operation->output);
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = run->work,
                                              .groups = {(work->words + GROUP - 1) / GROUP, 1, 1},
@@ -213,8 +209,7 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
     const char *call = "bh_buffer_create";
     bh_status status = make_output(run, operation);
     if (status == BH_OK) {
-        const bh_binding binding = {
-            .buffer = operation->output, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+        const bh_binding binding = bh_bind_read_write(0, operation->output);
         const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                     .dispatch = {.kernel = bait.kernel,
                                                  .groups = {bait.groups, 1, 1},

@@ -4,7 +4,6 @@
 #include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/layout.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
 

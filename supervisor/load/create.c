@@ -17,10 +17,7 @@
 #include "supervisor/load/file_header.h"
 #include "supervisor/load/pieces.h"
 #include "supervisor/stream/stream.h"
-#include "supervisor/worker/worker_proc.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -145,8 +145,8 @@ static void case_24_a_bound_handle_is_retained(void) {
     bh_kernel *square = fx_kernel(s.context, "square");
     bh_buffer *in = buffer_for(&s, s.b, 3);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, in),
+        bh_bind_write(1, s.y),
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
@@ -181,8 +181,8 @@ static void case_24_a_handle_without_a_reference_is_refused(void) {
     bh_event *event = ev_square(&s, s.b, gone, s.y, &s.bad, 1);
     bh_buffer_release(gone); /* a submission has it still: that is no reference of the caller's */
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = gone, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, gone),
+        bh_bind_write(1, s.z),
     };
     const bh_command dispatch = {
         .type = BH_COMMAND_DISPATCH,
@@ -246,8 +246,8 @@ static void case_26_unregistered_names_kernel_and_slot(void) {
     bh_buffer *const wrong[] = {NULL, gone};
     for (size_t i = 0; i < BHT_COUNT(wrong); i++) {
         const bh_binding bindings[] = {
-            {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-            {.binding = 1, .buffer = wrong[i], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+            bh_bind_read(0, s.x),
+            bh_bind_write(1, wrong[i]),
         };
         const bh_command command = {
             .type = BH_COMMAND_DISPATCH,

@@ -13,9 +13,7 @@ static void both_run(size_t bytes, bool one_hash) {
     bh_kernel_hash(s.square, other);
     BHT_MEM_EQ(one, other, bytes);
     BHT_EQ(memcmp(one, other, sizeof one) == 0, one_hash);
-    const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
+    const bh_binding bindings[] = {bh_bind_read(0, s.x), bh_bind_write(1, s.z)};
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

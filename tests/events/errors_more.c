@@ -11,8 +11,7 @@ static void case_11_refused_in_the_middle(void) {
     struct stage s;
     stage_open_with(&s, NULL, FX_SECONDS);
     const uint32_t *y = fx_pointer(s.y), *w = fx_pointer(s.w);
-    const bh_binding one = {
-        .binding = 1, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+    const bh_binding one = bh_bind_write(1, s.z);
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 7}},
         {.type = BH_COMMAND_DISPATCH,
@@ -45,8 +44,7 @@ static void case_11_a_crash_in_the_middle(void) {
     stage_open_with(&s, NULL, FX_SECONDS);
     const uint32_t *w = fx_pointer(s.w);
     volatile uint32_t *word = fx_pointer(s.z);
-    const bh_binding data = {
-        .binding = 0, .buffer = s.z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding data = bh_bind_read_write(0, s.z);
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 7}},
         {.type = BH_COMMAND_DISPATCH,

@@ -22,8 +22,7 @@ static bh_kernel *variant(bh_context *context, uint32_t value, const char *name)
 
 static bh_event *launch_variant(bh_stream *stream, bh_kernel *kernel, bh_buffer *words,
                                 uint32_t at) {
-    const bh_binding binding = {
-        .buffer = words, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, words);
     const uint32_t one[3] = {1, 1, 1};
     bh_event *event = NULL;
     bh_detail detail;
@@ -34,10 +33,8 @@ static bh_event *launch_variant(bh_stream *stream, bh_kernel *kernel, bh_buffer 
 }
 
 static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in, bh_buffer *out) {
-    bindings[0] =
-        (bh_binding){.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
-    bindings[1] =
-        (bh_binding){.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+    bindings[0] = bh_bind_read(0, in);
+    bindings[1] = bh_bind_write(1, out);
     return (bh_command){
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

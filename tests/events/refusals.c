@@ -48,9 +48,7 @@ static void foreign_objects_are_refused(void) {
     struct stage s;
     stage_open(&s);
     struct foreigners f = foreigners_open();
-    const bh_binding own[] = {
-        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
+    const bh_binding own[] = {bh_bind_read(0, s.x), bh_bind_write(1, s.y)};
     bh_binding mixed[] = {own[0], own[1]};
     mixed[1].buffer = f.buffer;
     bh_command command = {
@@ -226,8 +224,8 @@ static void the_stream_of_a_closed_context(void) {
     refuses(s.a, &info, BH_CLOSED, "destroyed");
     bh_detail detail;
     bh_event *event = (bh_event *)&detail;
-    const uint32_t groups[3] = {1, 1, 1};
-    BHT_EQ(bh_launch(s.a, s.square, groups, NULL, 0, NULL, 0, &event, &detail), BH_CLOSED);
+    BHT_EQ(bh_launch(s.a, s.square, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, &detail),
+           BH_CLOSED);
     BHT_TRUE(!event);
     event = (bh_event *)&detail;
     BHT_EQ(bh_kernel_prepare(s.square, s.a, &event, &detail), BH_CLOSED);

@@ -73,8 +73,8 @@ bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t coun
 bh_event *ev_square(struct stage *s, bh_stream *stream, bh_buffer *in, bh_buffer *out,
                     bh_event *const *waits, uint32_t wait_count) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, in),
+        bh_bind_write(1, out),
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
@@ -85,8 +85,7 @@ bh_event *ev_square(struct stage *s, bh_stream *stream, bh_buffer *in, bh_buffer
 
 bh_event *ev_refused(struct stage *s, bh_stream *stream, bh_buffer *out) {
     /* The kernel wants 0.0 as well. */
-    const bh_binding one = {
-        .binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+    const bh_binding one = bh_bind_write(1, out);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

@@ -126,8 +126,8 @@ static void what_is_alone_waits(void) {
     const pid_t pid = hold(context, stream);
     fx_ready_after(stream, pid);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, x),
+        bh_bind_write(1, y),
     };
     const bh_command launch = {
         .type = BH_COMMAND_DISPATCH,

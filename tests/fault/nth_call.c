@@ -179,8 +179,8 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
         status = bh_submit(scene->other, &info, &waits[i], detail);
     }
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = buffers[0], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = buffers[1], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, buffers[0]),
+        bh_bind_write(1, buffers[1]),
     };
     for (int i = 0; i < BUFFERS; i++) {
         commands[i] = (bh_command){

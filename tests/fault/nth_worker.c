@@ -18,8 +18,8 @@ static bh_verdict job(struct scene *scene) {
     bh_kernel *empty = fx_kernel(scene->context, "empty");
     bh_buffer *x = fx_words(scene->context, 1024, 0), *y = fx_words(scene->context, 1024, 0);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, x),
+        bh_bind_write(1, y),
     };
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = 4096, .value = 0x40000000u}},

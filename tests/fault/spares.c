@@ -53,9 +53,9 @@ static void name_spare(bh_context *context, char *name, size_t size) {
 
 static bh_event *launch(bh_stream *stream, bh_kernel *add, bh_buffer *x, bh_buffer *y) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 2, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, x),
+        bh_bind_read(1, x),
+        bh_bind_write(2, y),
     };
     return fx_launch(stream, add, 1, bindings, 3, 0);
 }

@@ -336,8 +336,8 @@ bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
 static bh_event *square_within(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y,
                                uint64_t deadline_ns) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, x),
+        bh_bind_write(1, y),
     };
     const uint32_t groups = (uint32_t)((bh_buffer_size(x) / 4 + 63) / 64);
     return fx_launch(stream, square, groups, bindings, 2, deadline_ns);
@@ -349,7 +349,7 @@ bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffe
 
 bh_event *fx_run(bh_stream *stream, bh_kernel *kernel, bh_buffer *data) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        bh_bind_read_write(0, data),
     };
     return fx_launch(stream, kernel, 65535, bindings, 1, 0);
 }

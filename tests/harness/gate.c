@@ -112,8 +112,7 @@ bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data,
                          uint64_t deadline_ns) {
     note_gate(data);
     /* Each of them holds for some 0.1 s (gate.comp); once it is open, all still have to run. */
-    const bh_binding binding = {
-        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, data);
     return fx_launch(stream, gate, 8192, &binding, 1, deadline_ns);
 }
 

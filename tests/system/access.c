@@ -49,9 +49,9 @@ static bh_status launch(const struct scene *s, bh_kernel *kernel, bh_access x, b
         {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = x},
         {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = y},
     };
-    const uint32_t groups[3] = {1, 1, 1};
-    return bh_launch(s->stream, kernel, groups, bindings, 2, kernel == s->saxpy ? &push : NULL,
-                     kernel == s->saxpy ? sizeof push : 0, out_event, detail);
+    return bh_launch(s->stream, kernel, (uint32_t[]){1, 1, 1}, bindings, 2,
+                     kernel == s->saxpy ? &push : NULL, kernel == s->saxpy ? sizeof push : 0,
+                     out_event, detail);
 }
 
 static bh_event *run(const struct scene *s, bh_kernel *kernel, bh_access x, bh_access y) {
@@ -194,14 +194,14 @@ static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *
                              bh_event **out_event, bh_detail *detail) {
     const bh_binding bindings[] = {
         {.binding = 2, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = second, .element = 1},
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        bh_bind_read(0, s->x),
+        bh_bind_read(1, data[0]),
         {.binding = 1, .buffer = data[1], .size = BH_WHOLE_SIZE, .element = 1},
         {.binding = 1, .buffer = data[2], .size = BH_WHOLE_SIZE, .element = last_element},
         {.binding = 2, .buffer = data[0], .size = BH_WHOLE_SIZE, .access = first, .element = 0},
     };
-    const uint32_t groups[3] = {64, 1, 1};
-    return bh_launch(s->stream, pick, groups, bindings, 6, NULL, 0, out_event, detail);
+    return bh_launch(s->stream, pick, (uint32_t[]){64, 1, 1}, bindings, 6, NULL, 0, out_event,
+                     detail);
 }
 
 /* Callers print it: one line. */
@@ -283,7 +283,7 @@ static bh_status launch_extra(const struct scene *s, const bh_binding *extra, bh
                               bh_detail *detail) {
     const bh_binding bindings[] = {
         *extra,
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        bh_bind_read(0, s->x),
         {.binding = 1,
          .buffer = s->y,
          .size = BH_WHOLE_SIZE,
@@ -306,8 +306,7 @@ static void expect_extra(const struct scene *s, const bh_binding *extra, bh_stat
 static void an_optional_binding_may_be_undeclared(void) {
     struct scene s = set_up();
     bh_buffer *other = fx_words(s.context, 64, 0);
-    bh_binding extra = {
-        .binding = 7, .buffer = other, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    bh_binding extra = bh_bind_read(7, other);
     expect_extra(&s, &extra, BH_BINDING_MISMATCH);
     extra.access |= BH_ACCESS_OPTIONAL;
     expect_extra(&s, &extra, BH_OK);

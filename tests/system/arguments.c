@@ -35,7 +35,7 @@ static void commands(void) {
     open_all();
     bh_context *elsewhere = fx_context(NULL);
     bh_buffer *foreign = fx_words(elsewhere, 64, 0);
-    bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    bh_binding binding = bh_bind_read(0, buffer);
     bh_binding twice[] = {binding, binding};
     bh_command good = {
         .type = BH_COMMAND_DISPATCH,
@@ -74,8 +74,8 @@ static void commands(void) {
     c.dispatch.binding_count = 2;
     refuses(&c, "twice");
     const bh_binding bad[] = {
-        {.buffer = NULL, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.buffer = foreign, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        bh_bind_read(0, NULL),
+        bh_bind_read(0, foreign),
         {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = (bh_access)0},
         {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = (bh_access)8},
         {.buffer = buffer, .offset = 257, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
@@ -283,7 +283,7 @@ static void nothing_is_given_out_by_a_call_that_fails(void) {
 
 static void submissions(void) {
     open_all();
-    bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    bh_binding binding = bh_bind_read(0, buffer);
     bh_command good = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

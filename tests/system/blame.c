@@ -49,8 +49,7 @@ static bh_event *start_gate(struct stage *s, uint32_t open, bool alone) {
     s->word = fx_words(s->context, 2, 0);
     s->open = fx_pointer(s->word);
     s->open[0] = open;
-    const bh_binding binding = {
-        .buffer = s->word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, s->word);
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = s->gate,
                                              .groups = {open == FX_GATE_OPEN ? 1 : 8192, 1, 1},
@@ -158,8 +157,7 @@ static void a_launch_among_other_kernels_ends_the_trial(void) {
     const pid_t pid = taint(&s);
     BHT_EQ(pass_gate(&s).blame, BH_BLAME_SUSPECTED);
     bh_buffer *word = fx_words(s.context, 2, 0);
-    const bh_binding binding = {
-        .buffer = word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, word);
     const bh_command commands[] = {
         {.type = BH_COMMAND_DISPATCH, .dispatch = {.kernel = empty, .groups = {1, 1, 1}}},
         {.type = BH_COMMAND_DISPATCH,

@@ -43,8 +43,7 @@ static void close_stage(struct stage *s) {
 }
 
 static bh_event *launch(struct stage *s, bh_kernel *kernel, uint32_t count, uint64_t deadline_ns) {
-    const bh_binding binding = {
-        .buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, s->data);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {
@@ -175,8 +174,7 @@ static void end_grids(const char *kernel) {
         s = open_stage(NULL, LIMIT_NS, 0, 100 * FX_MS);
     }
     bh_kernel *hang = fx_kernel(s.context, kernel);
-    const bh_binding binding = {
-        .buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, s.data);
     static const uint32_t grids[][3] = {{65535, 64, 1}, {65535, 65535, 1}, {1024, 65535, 63}};
     /* The driver allocates for each part, and AddressSanitizer keeps what is freed: more than the
      * worker's limit for 16,384 of them. */
@@ -582,8 +580,8 @@ static void priming_runs_nothing(void) {
     bh_event_release(event);
     bh_buffer *one = fx_words(s.context, 64, 1), *counted = fx_words(s.context, 64, 1);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = counted, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
-        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        bh_bind_read_write(0, counted),
+        bh_bind_read(1, one),
     };
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
     BHT_EQ(bh_launch(s.stream, mix, groups, bindings, 2, push, sizeof push, &event, NULL), BH_OK);
@@ -604,8 +602,8 @@ static void values_of_uniforms_compile_nothing(void) {
     bh_kernel *kernel = fx_kernel(s.context, "choice");
     bh_buffer *choice = fx_words(s.context, 4, 0);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
-        {.binding = 1, .buffer = choice, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        bh_bind_read_write(0, s.data),
+        bh_bind_read(1, choice),
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,

@@ -27,8 +27,8 @@ static void tear_down(struct stage *s) {
 
 static bh_event *submit(struct stage *s, uint64_t flags) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, s->x),
+        bh_bind_write(1, s->y),
     };
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = s->x, .size = BH_WHOLE_SIZE, .value = 0}},
@@ -92,8 +92,7 @@ static void of_what_was_stopped_at_its_deadline(void) {
     BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
     s.square = fx_kernel(s.context, "hang");
     s.x = fx_words(s.context, 64, 0);
-    const bh_binding binding = {
-        .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, s.x);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

@@ -95,11 +95,10 @@ static void tear_down(struct stage *s) {
 }
 
 static bh_event *refused(struct stage *s) {
-    const bh_binding one[] = {
-        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
-    const uint32_t groups[3] = {1, 1, 1};
+    const bh_binding one[] = {bh_bind_write(1, s->y)};
     bh_event *event = NULL;
-    BHT_EQ(bh_launch(s->busy, s->square, groups, one, 1, NULL, 0, &event, NULL), BH_OK);
+    BHT_EQ(bh_launch(s->busy, s->square, (uint32_t[]){1, 1, 1}, one, 1, NULL, 0, &event, NULL),
+           BH_OK);
     return event;
 }
 

@@ -41,8 +41,7 @@ static void close_stage(struct stage *s) {
 }
 
 static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t deadline_ns) {
-    const bh_binding binding = {
-        .buffer = s->marks, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, s->marks);
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = s->kernel,
                                              .groups = {groups[0], groups[1], groups[2]},

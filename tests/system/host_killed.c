@@ -28,8 +28,7 @@ struct scene {
 };
 
 static bh_event *launch(bh_stream *stream, bh_kernel *hang, bh_buffer *data) {
-    const bh_binding binding = {
-        .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, data);
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

@@ -138,12 +138,11 @@ static void close_stage(struct stage *s) {
 }
 
 static bh_verdict launch(struct stage *s, bh_kernel *kernel, bool bound, uint32_t groups_x) {
-    const bh_binding binding = {
-        .buffer = s->data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const uint32_t groups[3] = {groups_x, 1, 1};
+    const bh_binding binding = bh_bind_read_write(0, s->data);
     bh_event *event = NULL;
     bh_detail detail;
-    if (bh_launch(s->stream, kernel, groups, &binding, bound, NULL, 0, &event, &detail) != BH_OK) {
+    if (bh_launch(s->stream, kernel, (uint32_t[]){groups_x, 1, 1}, &binding, bound, NULL, 0, &event,
+                  &detail) != BH_OK) {
         BHT_FAIL("bh_launch: %s", detail.message);
     }
     bh_verdict verdict = {.status = BH_OK};

@@ -82,9 +82,9 @@ static void a_host_that_forks(void) {
         bh_verdict verdict = {.struct_size = sizeof verdict};
         void *pointer;
         size_t index;
-        const uint32_t groups[3] = {1, 1, 1};
         bool refused =
-            bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL) == BH_FORKED &&
+            bh_launch(stream, square, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, NULL) ==
+                BH_FORKED &&
             bh_buffer_create(context, 64, NULL, &buffer, NULL) == BH_FORKED &&
             bh_stream_synchronize(stream, 0, NULL) == BH_FORKED &&
             bh_stream_wait_ready(stream, 0, NULL) == BH_FORKED &&
@@ -173,8 +173,8 @@ static void a_context_is_destroyed_in_mid_job(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
     BHT_EQ(runtime_folders(getpid()), 0);
     bh_event *event;
-    const uint32_t groups[3] = {1, 1, 1};
-    BHT_EQ(bh_launch(stream, square, groups, NULL, 0, NULL, 0, &event, NULL), BH_CLOSED);
+    BHT_EQ(bh_launch(stream, square, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, NULL),
+           BH_CLOSED);
     bh_detail detail;
     BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_CLOSED);
     bh_stream_release(stream);

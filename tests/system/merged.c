@@ -26,11 +26,11 @@ struct stage {
 
 static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t deadline_ns) {
     const bh_binding on_square[] = {
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, s->x),
+        bh_bind_write(1, s->y),
     };
     const bh_binding on_gate[] = {
-        {.binding = 0, .buffer = s->y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        bh_bind_read_write(0, s->y),
     };
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = gate ? s->gate : s->square,
@@ -183,8 +183,8 @@ static void one_that_is_done_is_cancelled(void) {
 /* data = data * 3 + one, each time it runs. */
 static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_buffer *one) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
-        {.binding = 1, .buffer = one, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
+        bh_bind_read_write(0, data),
+        bh_bind_read(1, one),
     };
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
     bh_event *event = NULL;

@@ -319,9 +319,7 @@ static void each_kernel_has_its_own(void) {
 }
 
 static bh_event *square_alone(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
-    const bh_binding bindings[] = {
-        {.binding = 0, .buffer = x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
+    const bh_binding bindings[] = {bh_bind_read(0, x), bh_bind_write(1, y)};
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

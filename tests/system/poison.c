@@ -48,8 +48,8 @@ static void tear_down(struct stage *s) {
 static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in, bh_buffer *out,
                               bh_event *const *waits, uint32_t wait_count) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, in),
+        bh_bind_write(1, out),
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,
@@ -419,10 +419,8 @@ static void read_and_overwritten_in_place(void) {
         struct stage s = set_up();
         fx_kill(s.pid, SIGKILL);
         fx_expect(s.bad, BH_WORKER_SIGNAL);
-        const bh_binding read = {
-            .binding = 0, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
-        const bh_binding write = {
-            .binding = 1, .buffer = s.gate, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE};
+        const bh_binding read = bh_bind_read(0, s.gate);
+        const bh_binding write = bh_bind_write(1, s.gate);
         const bh_binding bindings[] = {write_first ? write : read, write_first ? read : write};
         bh_event *event = NULL;
         bh_detail detail;

@@ -165,11 +165,8 @@ static void refusals_are_verdicts_like_others(void) {
     bh_verdict last = die(&s, s.stream);
     fresh_word(&s);
     bh_buffer *x = fx_words(s.context, 64, 0), *y = fx_words(s.context, 64, 0);
-    const bh_binding word = {
-        .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
-    const bh_binding pair[] = {
-        {.binding = 0, .buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE}};
+    const bh_binding word = bh_bind_read_write(0, s.word);
+    const bh_binding pair[] = {bh_bind_read(0, s.word), bh_bind_write(1, y)};
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = BH_WHOLE_SIZE, .value = 7}},
         {.type = BH_COMMAND_DISPATCH,
@@ -383,9 +380,7 @@ static void a_death_among_several_kernels_counts_for_none(void) {
         pid_t pid = fx_ready(s.stream);
         fresh_word(&s);
         bh_kernel *other = same ? trusted(s.context, "gate") : fx_kernel(s.context, "empty");
-        const bh_binding words[] = {
-            {.buffer = s.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
-            {.buffer = y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE}};
+        const bh_binding words[] = {bh_bind_read_write(0, s.word), bh_bind_read_write(0, y)};
         const bh_command commands[] = {{.type = BH_COMMAND_DISPATCH,
                                         .dispatch = {.kernel = s.gate,
                                                      .groups = {1, 1, 1},
@@ -491,8 +486,7 @@ static void in_time_among_other_kernels_starts_the_count_anew(void) {
     fresh_word(&l.stage);
     fx_open(l.stage.open);
     bh_kernel *empty = fx_kernel(l.stage.context, "empty");
-    const bh_binding binding = {
-        .buffer = l.stage.word, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE};
+    const bh_binding binding = bh_bind_read_write(0, l.stage.word);
     const bh_command commands[] = {
         {.type = BH_COMMAND_DISPATCH,
          .dispatch =

@@ -96,10 +96,7 @@ static bh_command encode(const struct rp_group *group, const struct rp_command *
                                .buffer = group->buffers[c->dst],
                                .size = BH_WHOLE_SIZE,
                                .access = derive ? BH_ACCESS_WRITE : BH_ACCESS_READ_WRITE};
-    bindings[1] = (bh_binding){.binding = 1,
-                               .buffer = group->buffers[c->src],
-                               .size = BH_WHOLE_SIZE,
-                               .access = BH_ACCESS_READ};
+    bindings[1] = bh_bind_read(1, group->buffers[c->src]);
     push[0] = c->value;
     push[1] = c->rounds;
     return (bh_command){.type = BH_COMMAND_DISPATCH,

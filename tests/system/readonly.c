@@ -39,7 +39,7 @@ static bh_event *run(bh_stream *stream, bh_kernel *kernel, bh_buffer *in, bh_acc
                      bh_buffer *out) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = access},
-        {.binding = 1, .buffer = out, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ_WRITE},
+        bh_bind_read_write(1, out),
     };
     bh_event *event = NULL;
     bh_detail detail;

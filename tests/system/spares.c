@@ -106,9 +106,9 @@ static void square_ok(struct scene *s, bh_stream *stream) {
 
 static void add_ok(struct scene *s, bh_stream *stream) {
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s->x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 2, .buffer = s->z, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, s->x),
+        bh_bind_read(1, s->x),
+        bh_bind_write(2, s->z),
     };
     bh_event *event = fx_launch(stream, s->add, 1, bindings, 3, 0);
     fx_expect(event, BH_OK);

@@ -129,7 +129,7 @@ static void released_in_flight(void) {
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.data, .size = 256}};
     const bh_command copy = {.type = BH_COMMAND_COPY,
                              .copy = {.src = s.data, .dst = s.y, .size = 4}};
-    const bh_binding binding = {.buffer = s.data, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    const bh_binding binding = bh_bind_read(0, s.data);
     const bh_command dispatch = {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {

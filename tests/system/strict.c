@@ -157,8 +157,8 @@ static void a_dependent_fails_its_strict_stream(void) {
     struct stage s = set_up();
     bh_event *bad = refused(s.other, &s);
     const bh_binding bindings[] = {
-        {.binding = 0, .buffer = s.x, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ},
-        {.binding = 1, .buffer = s.y, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_WRITE},
+        bh_bind_read(0, s.x),
+        bh_bind_write(1, s.y),
     };
     const bh_command command = {
         .type = BH_COMMAND_DISPATCH,

@@ -114,7 +114,7 @@ static void readers_cannot_write_it(void) {
     int fd = memfd(BYTES, MFD_ALLOW_SEALING);
     const uint32_t *words = map(fd, BYTES);
     bh_buffer *buffer = wrap(context, fd, BYTES);
-    const bh_binding binding = {.buffer = buffer, .size = BH_WHOLE_SIZE, .access = BH_ACCESS_READ};
+    const bh_binding binding = bh_bind_read(0, buffer);
     bh_event *event = NULL;
     BHT_EQ(
         bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, &binding, 1, NULL, 0, &event, NULL),
