@@ -510,7 +510,7 @@ static void arguments(void) {
         {GIVEN(.log = log_text), "source.log_size is 0"},
         {GIVEN(.language = BH_LANGUAGE_SPIRV), "source.language 1 is neither GLSL nor HLSL"},
         {GIVEN(.define_count = 1), "source.defines is NULL"},
-        {GIVEN(.defines = bad_name, .define_count = 257), "source.define_count 257 is over 256"},
+        {GIVEN(.defines = bad_name, .define_count = 257), "source.define_count is 257, over 256"},
         {GIVEN(.defines = bad_name, .define_count = 1),
          "source.defines[0].name is not an identifier: A B"},
         {GIVEN(.defines = no_name, .define_count = 1), "source.defines[0].name is NULL"},
