@@ -181,23 +181,6 @@ const char *bhi_say(char out[BHI_REASON_TEXT], const char *format, ...) {
     return out;
 }
 
-bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...) {
-    char message[sizeof detail->message], error[128];
-    if (detail) {
-        va_list args;
-        va_start(args, format);
-        const size_t length = (size_t)bhi_vformat(message, sizeof message, format, args);
-        va_end(args);
-        if (sys_errno) {
-            bhi_format(message + length, sizeof message - length, ": %s",
-                       strerror_r(sys_errno, error, sizeof error));
-        }
-        fill(detail, "",
-             &(struct bhi_why){.text = message, .status = status, .sys_errno = sys_errno});
-    }
-    return status;
-}
-
 void bhi_tell(struct bhi_told *out, const struct bhi_why *why) {
     *out = (struct bhi_told){.reason = why->reason,
                              .subject = why->subject ? why->subject : row_of(why->reason)->subject,

@@ -45,10 +45,6 @@ bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why
 const char *bhi_say(char out[BHI_REASON_TEXT], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same with a message that is made already. For what has no reason yet. */
-bh_status bhi_fail(bh_detail *detail, bh_status status, int sys_errno, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* Writes the sentence, without advice, as one line that may be shown. Returns its length. */
 size_t bhi_sentence(char *out, size_t capacity, const struct bhi_why *why);
 /* Returns the status of a call that fails for |why|. */

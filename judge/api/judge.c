@@ -35,7 +35,7 @@ static bh_status enter(bh_judge *judge, const char *call, bh_detail *detail) {
         return BHI_FAIL(detail, call, BH_REASON_RELEASED, "judge");
     }
     if (judge->pid != getpid()) {
-        return bhi_fail(detail, BH_FORKED, 0, "%s: the judge belongs to the parent process", call);
+        return BHI_FAIL(detail, call, BH_REASON_FORKED, "judge", .subject = BH_SUBJECT_ARGUMENT);
     }
     pthread_mutex_lock(&judge->lock);
     const bool cancelled = judge->cancelled;
@@ -150,8 +150,8 @@ bool bhi_judge_seed(bh_judge *judge, const uint64_t *seeds, size_t count) {
 static bh_status take_seeds(bh_judge *judge, const bh_judge_options *options, bh_detail *detail) {
     uint64_t random[2];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return bhi_fail(detail, BH_SYSTEM, errno, "bh_judge_create: getrandom: %s",
-                        strerror(errno));
+        return BHI_FAIL(detail, "bh_judge_create", BH_REASON_SYSTEM_CALL, "getrandom",
+                        .sys_errno = errno);
     }
     judge->court.noise_seed = random[0];
     return bhi_judge_seed(judge, options->seed_count ? options->seeds : &random[1],
@@ -170,8 +170,9 @@ static bh_status read_task(bh_judge *judge, const bh_judge_options *options, con
                           : bhi_task_read(path, &judge->task, &error, &complaint);
     judge->court.task = &judge->task;
     if (!good) {
-        return bhi_fail(detail, error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, error, "%.500s",
-                        complaint.text);
+        return BHI_FAIL(detail, "", BH_REASON_TASK, judge->place,
+                        .status = error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT,
+                        .text = complaint.text);
     }
     return judge->options.timed && judge->task.reference == BHI_REFERENCE_FILES
                ? refuse(detail, "options.timed",
@@ -303,7 +304,8 @@ static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
     return bhi_trials_make(&judge->task, judge->seeds, judge->seed_count, &judge->court.trials,
                            &complaint)
                ? BH_OK
-               : bhi_fail(detail, BH_LOAD_FAILED, 0, "%.500s", complaint.text);
+               : BHI_FAIL(detail, "", BH_REASON_TASK, judge->place, .status = BH_LOAD_FAILED,
+                          .text = complaint.text);
 }
 
 static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
@@ -312,10 +314,13 @@ static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
         return BH_OK;
     }
     if (bhi_judge_outcome_is_elsewhere(&outcome)) {
-        return bhi_fail(detail, outcome.status, 0, "the reference: %.480s", outcome.message);
+        return BHI_FAIL(detail, "", outcome.reason,
+                        *outcome.subject_name ? outcome.subject_name : NULL,
+                        .subject = outcome.subject, .status = outcome.status,
+                        .place = "the reference", .said = outcome.message);
     }
-    bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "the reference of %.150s cannot judge: %.280s (%s)",
-             judge->place, outcome.message, bh_status_name(outcome.status));
+    BHI_FAIL(detail, "", BH_REASON_REFERENCE, judge->place,
+             .text = BHI_SAY("%.400s (%s)", outcome.message, bh_status_name(outcome.status)));
     if (detail) {
         detail->cause = outcome.status;
     }
@@ -435,9 +440,13 @@ static bh_status judge_file(bh_judge *judge, const char *call, unsigned steps,
     }
     const bool known = (!(steps & CHECK) || check_candidate(judge, candidate, &outcome)) &&
                        (!(steps & MEASURE) || time_candidate(judge, candidate, &outcome));
-    return cancelled_or(
-        judge, call, known ? BH_OK : bhi_fail(detail, outcome.status, 0, "%.500s", outcome.message),
-        detail);
+    return cancelled_or(judge, call,
+                        known ? BH_OK
+                              : BHI_FAIL(detail, "", outcome.reason,
+                                         *outcome.subject_name ? outcome.subject_name : NULL,
+                                         .subject = outcome.subject, .status = outcome.status,
+                                         .said = outcome.message),
+                        detail);
 }
 
 /* |candidate| has a judgement if it is not to be checked. */

@@ -16,7 +16,8 @@
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static bh_status refuse(bh_detail *detail, int error, const char *why) {
-    return bhi_fail(detail, BH_INVALID_ARGUMENT, error, CALL ": %s", why);
+    return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "options.memfd", .sys_errno = error,
+                    .text = why);
 }
 
 /* A call that inspects fd has failed with |error|. If that is |caller| or EBADF, the caller passed
@@ -39,32 +40,31 @@ static bool has_a_path(int fd) {
 }
 
 static bh_status check_descriptor(int fd, int *out_seals, bh_detail *detail) {
-    static const char not_a_memfd[] = "options.memfd is not a memfd (memfd_create): other files "
+    static const char not_a_memfd[] = "is not a memfd (memfd_create): other files "
                                       "can be truncated while they are mapped";
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0) {
-        return look_failed(detail, errno, EBADF, "options.memfd is not an open descriptor");
+        return look_failed(detail, errno, EBADF, "is not an open descriptor");
     }
     *out_seals = fcntl(fd, F_GET_SEALS);
     if (*out_seals < 0) {
         return look_failed(detail, errno, EINVAL, not_a_memfd);
     }
     if ((flags & O_ACCMODE) != O_RDWR) {
-        return refuse(detail, 0, "options.memfd is not open for reading and writing");
+        return refuse(detail, 0, "is not open for reading and writing");
     }
     if (*out_seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
-        return refuse(detail, 0, "the memfd is sealed against writing");
+        return refuse(detail, 0, "is sealed against writing");
     }
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS && has_a_path(fd)) {
-        return refuse(
-            detail, 0,
-            "options.memfd is POSIX shared memory (shm_open) or another file of a tmpfs, which can "
-            "be truncated while it is mapped: share a memfd (memfd_create with "
-            "MFD_ALLOW_SEALING) instead, or copy with bh_buffer_write");
+        return refuse(detail, 0,
+                      "is POSIX shared memory (shm_open) or another file of a tmpfs, which can "
+                      "be truncated while it is mapped: share a memfd (memfd_create with "
+                      "MFD_ALLOW_SEALING) instead, or copy with bh_buffer_write");
     }
     if ((*out_seals & F_SEAL_SEAL) && (*out_seals & SEALS) != SEALS) {
         return refuse(detail, 0,
-                      "the memfd can be truncated and extended, and does not accept the seals that "
+                      "can be truncated and extended, and does not accept the seals that "
                       "forbid it: create it with MFD_ALLOW_SEALING");
     }
     return BH_OK;
@@ -78,7 +78,7 @@ static bh_status check_size(int fd, uint64_t *size, bh_detail *detail) {
         *size = (uint64_t)st.st_size;
     }
     if (!error && !*size) {
-        return refuse(detail, 0, "options.memfd is empty: it cannot be mapped");
+        return refuse(detail, 0, "is empty: it cannot be mapped");
     }
     error = error ? error : -bhi_memfd_verify(fd, *size, 0);
     if (error == EINVAL) {

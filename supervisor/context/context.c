@@ -22,7 +22,7 @@ bool bhi_context_forked(const bh_context *context) {
 }
 
 bh_status bhi_context_refuse(const char *call, bh_detail *detail) {
-    return BHI_FAIL(detail, call, BH_REASON_FORKED);
+    return BHI_FAIL(detail, call, BH_REASON_FORKED, "context");
 }
 
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail) {

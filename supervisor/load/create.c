@@ -83,8 +83,8 @@ static bh_status take_source(const bh_file_source *given, uint64_t size, bh_file
     }
     const size_t capacity = sizeof((struct bhi_msg_file_attach *)0)->tensor;
     if (!source->tensor || !source->tensor[0]) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, CALL ": file.tensor is %s",
-                        source->tensor ? "empty" : "NULL");
+        return BHI_FAIL(detail, CALL, source->tensor ? BH_REASON_EMPTY : BH_REASON_NULL,
+                        "file.tensor");
     }
     if (strlen(source->tensor) >= capacity) {
         return BHI_FAIL(detail, CALL, BH_REASON_TOO_LONG, "file.tensor", .limit = capacity - 1);
@@ -98,9 +98,9 @@ static bh_status take_source(const bh_file_source *given, uint64_t size, bh_file
 /* With a stream, the file is loaded for the stream's tenant. */
 static bh_status take_tenant(const bh_stream *stream, bh_file_source *source, bh_detail *detail) {
     if (stream && source->tenant && strcmp(source->tenant, stream->tenant) != 0) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0,
-                        CALL ": file.tenant is \"%s\", and options.stream is of tenant \"%s\"",
-                        source->tenant, stream->tenant);
+        return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "file.tenant",
+                        .text = BHI_SAY("is \"%s\", and options.stream is of tenant \"%s\"",
+                                        source->tenant, stream->tenant));
     }
     source->tenant = stream ? stream->tenant : source->tenant;
     return BH_OK;

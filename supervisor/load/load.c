@@ -14,9 +14,8 @@ BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, b
     }
     *out_event = NULL;
     if (!BHI_LIVE(buffer) || !buffer->load) {
-        return bhi_fail(detail, BH_INVALID_ARGUMENT, 0, "bh_buffer_load_event: %s",
-                        BHI_LIVE(buffer) ? "the buffer is not from a file"
-                                         : "buffer is NULL or was released");
+        return BHI_FAIL(detail, "bh_buffer_load_event",
+                        BHI_LIVE(buffer) ? BH_REASON_NOT_FROM_FILE : BH_REASON_RELEASED, "buffer");
     }
     if (!bhi_handle_retain(&buffer->load->event->handle)) {
         return BHI_FAIL(detail, "bh_buffer_load_event", BH_REASON_ARGUMENT, "the event",

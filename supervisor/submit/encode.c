@@ -18,15 +18,16 @@
 
 #define MAX_PUSH 4096u
 
-#define REFUSE(encoder, format, ...)                                                               \
-    bhi_fail((encoder)->detail, BH_INVALID_ARGUMENT, 0, "%s: %s" format, (encoder)->call,          \
-             place_of(encoder), ##__VA_ARGS__)
+/* |what|: the field, which the text need not name. */
+#define REFUSE(encoder, what, ...)                                                                 \
+    BHI_FAIL((encoder)->detail, (encoder)->call, BH_REASON_COMMAND, what,                          \
+             .place = place_of(encoder), .text = BHI_SAY(__VA_ARGS__))
 
 static const char *place_of(struct bhi_encoder *encoder) {
     if (encoder->many) {
-        snprintf(encoder->place, sizeof encoder->place, "command %u: ", encoder->command);
+        snprintf(encoder->place, sizeof encoder->place, "command %u", encoder->command);
     }
-    return encoder->place;
+    return encoder->many ? encoder->place : NULL;
 }
 
 static bh_status no_memory(struct bhi_encoder *encoder) {
@@ -106,14 +107,14 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
                              const bh_binding *binding, bh_access *out) {
     *out = binding->access & BH_ACCESS_READ_WRITE;
     if (binding->access & ~(BH_ACCESS_READ_WRITE | BH_ACCESS_OPTIONAL)) {
-        return REFUSE(encoder, "%s: access %d is not a bh_access", buffer_place(encoder, binding),
-                      binding->access);
+        return REFUSE(encoder, buffer_place(encoder, binding), "%s: access %d is not a bh_access",
+                      buffer_place(encoder, binding), binding->access);
     }
     if (*out != BH_ACCESS_DECLARED) {
         return BH_OK;
     }
     if (!kernel->declared) {
-        return REFUSE(encoder,
+        return REFUSE(encoder, buffer_place(encoder, binding),
                       "%s: the declared access of kernel \"%s\" is not known: give an access, or "
                       "call bh_kernel_reflect first",
                       buffer_place(encoder, binding), kernel->name);
@@ -125,8 +126,9 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
         return BH_OK;
     }
     if (!declared) {
-        return REFUSE(encoder, "%s: kernel \"%s\" has no such binding",
-                      buffer_place(encoder, binding), kernel->name);
+        return REFUSE(encoder, buffer_place(encoder, binding),
+                      "%s: kernel \"%s\" has no such binding", buffer_place(encoder, binding),
+                      kernel->name);
     }
     *out = declared->access;
     return BH_OK;
@@ -180,7 +182,7 @@ static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **bu
     case BHI_USE_IT:
         return BH_OK;
     case BHI_USE_NO:
-        return REFUSE(encoder, "%s: %s", what, why);
+        return REFUSE(encoder, what, "%s: %s", what, why);
     case BHI_USE_REPLICA:
         break;
     case BHI_USE_MOVED:
@@ -200,15 +202,17 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
                              struct bh_buffer **out_buffer, bh_context *context) {
     struct bh_buffer *buffer = binding->buffer;
     if (!BHI_LIVE(buffer)) {
-        return REFUSE(encoder, "%s of kernel \"%s\": buffer is NULL or was released",
+        return REFUSE(encoder, buffer_place(encoder, binding),
+                      "%s of kernel \"%s\": buffer is NULL or was released",
                       buffer_place(encoder, binding), kernel->name);
     }
     if (buffer->context != context) {
-        return REFUSE(encoder, "%s: the buffer belongs to another context",
-                      buffer_place(encoder, binding));
+        return REFUSE(encoder, buffer_place(encoder, binding),
+                      "%s: the buffer belongs to another context", buffer_place(encoder, binding));
     }
     if (binding->element >= BHI_MAX_BINDINGS) {
-        return REFUSE(encoder, "%s: an array of buffers has %u elements at most",
+        return REFUSE(encoder, buffer_place(encoder, binding),
+                      "%s: an array of buffers has %u elements at most",
                       buffer_place(encoder, binding), BHI_MAX_BINDINGS);
     }
     bh_access access;
@@ -222,19 +226,22 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
         return status;
     }
     if (binding->offset > buffer->size) {
-        return REFUSE(encoder, "%s: offset %llu is outside the buffer of %llu bytes",
+        return REFUSE(encoder, buffer_place(encoder, binding),
+                      "%s: offset %llu is outside the buffer of %llu bytes",
                       buffer_place(encoder, binding), (unsigned long long)binding->offset,
                       (unsigned long long)buffer->size);
     }
     uint64_t rest = buffer->size - binding->offset;
     uint64_t size = binding->size == BH_WHOLE_SIZE ? rest : binding->size;
     if (!size && buffer->size) {
-        return REFUSE(encoder, "%s: %s offset %llu of %llu bytes", buffer_place(encoder, binding),
+        return REFUSE(encoder, buffer_place(encoder, binding), "%s: %s offset %llu of %llu bytes",
+                      buffer_place(encoder, binding),
                       binding->size ? "no bytes are left at" : "size is 0 at",
                       (unsigned long long)binding->offset, (unsigned long long)buffer->size);
     }
     if (size > rest) {
-        return REFUSE(encoder, "%s: offset %llu and size %llu do not fit the buffer of %llu bytes",
+        return REFUSE(encoder, buffer_place(encoder, binding),
+                      "%s: offset %llu and size %llu do not fit the buffer of %llu bytes",
                       buffer_place(encoder, binding), (unsigned long long)binding->offset,
                       (unsigned long long)size, (unsigned long long)buffer->size);
     }
@@ -292,29 +299,30 @@ static bool use_bindings(struct bhi_payload *payload, const bh_dispatch *command
 static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *command,
                               bh_context *context) {
     if (!BHI_LIVE(command->kernel)) {
-        return REFUSE(encoder, "kernel is NULL or was released");
+        return REFUSE(encoder, "kernel", "kernel is NULL or was released");
     }
     if (command->kernel->context != context) {
-        return REFUSE(encoder, "the kernel belongs to another context");
+        return REFUSE(encoder, "kernel", "the kernel belongs to another context");
     }
     for (int axis = 0; axis < 3; axis++) {
         if (!command->groups[axis]) {
-            return REFUSE(encoder, "groups[%d] is 0", axis);
+            return REFUSE(encoder, "groups", "groups[%d] is 0", axis);
         }
     }
     if (command->binding_count && !command->bindings) {
-        return REFUSE(encoder, "bindings is NULL, binding_count %u", command->binding_count);
+        return REFUSE(encoder, "bindings", "bindings is NULL, binding_count %u",
+                      command->binding_count);
     }
     if (command->binding_count > BHI_MAX_BINDINGS) {
-        return REFUSE(encoder, "binding_count %u is over %u", command->binding_count,
-                      BHI_MAX_BINDINGS);
+        return REFUSE(encoder, "binding_count", "binding_count %u is over %u",
+                      command->binding_count, BHI_MAX_BINDINGS);
     }
     if (command->push_size && !command->push) {
-        return REFUSE(encoder, "push is NULL, push_size %u", command->push_size);
+        return REFUSE(encoder, "push", "push is NULL, push_size %u", command->push_size);
     }
     if (command->push_size > MAX_PUSH || command->push_size % 4) {
-        return REFUSE(encoder, "push_size %u is not a multiple of 4 up to %u", command->push_size,
-                      MAX_PUSH);
+        return REFUSE(encoder, "push_size", "push_size %u is not a multiple of 4 up to %u",
+                      command->push_size, MAX_PUSH);
     }
     size_t size = bhi_cmd_dispatch_size(command->binding_count, command->push_size);
     uint8_t *at = bhi_encode_append(encoder->payload, size);
@@ -340,8 +348,8 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *co
         for (uint32_t j = 0; j < i; j++) {
             if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding &&
                 bindings[j].element == bindings[i].element) {
-                return REFUSE(encoder, "%s is given twice",
-                              buffer_place(encoder, &command->bindings[i]));
+                return REFUSE(encoder, buffer_place(encoder, &command->bindings[i]),
+                              "%s is given twice", buffer_place(encoder, &command->bindings[i]));
             }
         }
     }
@@ -361,10 +369,10 @@ static bh_status check_range(struct bhi_encoder *encoder, struct bh_buffer **ino
                              uint64_t *size, bool writes, const char *what, bh_context *context) {
     const struct bh_buffer *buffer = *inout;
     if (!BHI_LIVE(buffer)) {
-        return REFUSE(encoder, "%s is NULL or was released", what);
+        return REFUSE(encoder, what, "%s is NULL or was released", what);
     }
     if (buffer->context != context) {
-        return REFUSE(encoder, "%s belongs to another context", what);
+        return REFUSE(encoder, what, "%s belongs to another context", what);
     }
     bh_status status = check_memory(encoder, inout, writes, what);
     if (status != BH_OK) {
@@ -374,14 +382,14 @@ static bh_status check_range(struct bhi_encoder *encoder, struct bh_buffer **ino
         *size = buffer->size - offset;
     }
     if (!*size) {
-        return REFUSE(encoder, "size is 0 (of %s)", what);
+        return REFUSE(encoder, "size", "size is 0 (of %s)", what);
     }
     if (*size == BH_WHOLE_SIZE) {
-        return REFUSE(encoder, "offset %llu leaves no bytes of %s of %llu bytes",
+        return REFUSE(encoder, what, "offset %llu leaves no bytes of %s of %llu bytes",
                       (unsigned long long)offset, what, (unsigned long long)buffer->size);
     }
     if (offset > buffer->size || *size > buffer->size - offset) {
-        return REFUSE(encoder, "offset %llu and size %llu do not fit %s of %llu bytes",
+        return REFUSE(encoder, what, "offset %llu and size %llu do not fit %s of %llu bytes",
                       (unsigned long long)offset, (unsigned long long)*size, what,
                       (unsigned long long)buffer->size);
     }
@@ -402,7 +410,7 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_copy *command,
     }
     if (command->src == command->dst && command->src_offset < command->dst_offset + size &&
         command->dst_offset < command->src_offset + size) {
-        return REFUSE(encoder, "src and dst overlap in one buffer");
+        return REFUSE(encoder, "dst", "src and dst overlap in one buffer");
     }
     struct bhi_cmd_copy *copy = bhi_encode_append(encoder->payload, sizeof *copy);
     if (!copy) {
@@ -432,7 +440,8 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_fill *command,
         return status;
     }
     if (command->offset % 4 || size % 4) {
-        return REFUSE(encoder, "a fill's offset %llu and size %llu must be multiples of 4",
+        return REFUSE(encoder, "offset",
+                      "a fill's offset %llu and size %llu must be multiples of 4",
                       (unsigned long long)command->offset, (unsigned long long)size);
     }
     struct bhi_cmd_fill *fill = bhi_encode_append(encoder->payload, sizeof *fill);
@@ -472,5 +481,5 @@ bh_status bhi_encode_command(struct bhi_encoder *encoder, const bh_command *comm
     case BH_COMMAND_FILL:
         return add_fill(encoder, &command->fill, context);
     }
-    return REFUSE(encoder, "type %d is not a bh_command_type", command->type);
+    return REFUSE(encoder, "type", "type %d is not a bh_command_type", command->type);
 }

@@ -36,7 +36,7 @@ struct bhi_encoder {
     struct bhi_replicas *replicas;
     bool many;        /* the caller passed commands: details name which */
     uint32_t command; /* index */
-    char place[32];   /* of refused arguments: "command 3: " or nothing */
+    char place[32];   /* of refused arguments: "command 3" */
     char buffer_place[64];
 };
 

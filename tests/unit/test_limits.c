@@ -37,10 +37,10 @@ static void test_files(void) {
     BHT_STR_EQ(bhi_limit_named(ENOSPC, text), "");
     BHT_STR_EQ(bhi_limit_named(0, text), "");
     /* Each message of the library with that errno ends with it. */
-    BHT_EQ(bhi_fail(&detail, BH_SYSTEM, EFBIG, "call: %d bytes", 7), BH_SYSTEM);
+    BHT_EQ(BHI_FAIL(&detail, "call", BH_REASON_BYTES, .value = 7, .sys_errno = EFBIG), BH_SYSTEM);
     BHT_STR_HAS(detail.message, "call: 7 bytes: ");
     BHT_STR_HAS(detail.message, words);
-    (void)bhi_fail(&detail, BH_SYSTEM, ENOSPC, "call");
+    (void)BHI_FAIL(&detail, "call", BH_REASON_BYTES, .sys_errno = ENOSPC);
     BHT_TRUE(!strstr(detail.message, "ulimit"));
 }
 
