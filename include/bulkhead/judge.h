@@ -1,8 +1,8 @@
 /* Judging kernels: does a kernel compute what a task wants? (docs/judge.md)
  *
  * The functions here are in a library of their own, libbulkhead-judge, which uses libbulkhead as
- * any program does. The rules of bulkhead.h hold for it, too. A judge owns a context of its own, and
- * does not affect other contexts.
+ * any program does. The rules of bulkhead.h hold for it, too. A judge owns a context of its own,
+ * and does not affect other contexts.
  *
  * One judge serves one task, and any number of candidates: kernels that nobody trusts. A candidate
  * runs in a worker of its own, which runs no other kernel. If it crashes or hangs, that is its

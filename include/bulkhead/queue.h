@@ -19,7 +19,8 @@ typedef struct bh_completion {
 } bh_completion;
 
 /* Makes an empty queue. It belongs to no context: it takes events of any, and outlives them. It
- * holds one descriptor. Does not block. Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE, ENFILE). */
+ * holds one descriptor. Does not block. Returns BH_OK, BH_NO_MEMORY, or BH_SYSTEM (EMFILE,
+ * ENFILE). */
 BH_API BH_MUST_USE bh_status bh_queue_create(bh_queue **out_queue, bh_detail *detail);
 /* Frees the queue, its descriptor and the references to its events; the submissions go on. Call it
  * when no thread uses the queue. NULL is allowed. */

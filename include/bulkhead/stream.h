@@ -47,8 +47,8 @@ typedef struct bh_stream_options {
                                      Trusted kernels, and devices without the feature abortWord,
                                      cannot stop cooperatively */
     uint64_t memory_limit;        /* bytes that a worker may use besides buffers, at least 64 MiB;
-                                     default 4 GiB; BH_OFF: no limit. If a memory cgroup enforces the
-                                     limit, the copies of inputs that some devices (NVIDIA) need
+                                     default 4 GiB; BH_OFF: no limit. If a memory cgroup enforces
+                                     it, the copies of inputs that some devices (NVIDIA) need
                                      count, too */
     const char *tenant;     /* the user or customer whose kernels the stream runs. Quarantine and
                                pipeline caches are per tenant (quarantine.h); NULL: ""; at most 63
