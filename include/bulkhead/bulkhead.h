@@ -35,10 +35,10 @@
  *
  * Ownership. All objects except contexts and queues are reference-counted. Create returns one
  * reference, retain adds one, release drops one. Retain and release accept NULL. A submission keeps
- * what it uses alive until it has ended, whatever the caller releases meanwhile (B2). A call with an
- * object that the caller has released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed context,
- * and does nothing. Do not rely on this result: a later object of the same type may get the same
- * address.
+ * what it uses alive until it has ended, whatever the caller releases meanwhile (B2). A call with
+ * an object that the caller has released returns BH_INVALID_ARGUMENT, or BH_CLOSED for a destroyed
+ * context, and does nothing. Do not rely on this result: a later object of the same type may get
+ * the same address.
  *
  * Fork. In the child of a fork() every call that would start or wait for something returns
  * BH_FORKED and does nothing. A release does nothing, too. Events that had ended before the fork

@@ -35,7 +35,7 @@ int bhi_directory_lock_make(int parent, const char *name, mode_t mode) {
     /* The host's umask may mask its own rights, and cannot be changed while it has other threads.
      * Nobody else can replace the folder: its parent is safe. */
     if (fstatat(parent, name, &made, AT_SYMLINK_NOFOLLOW) == 0 && (made.st_mode & mode) != mode) {
-        (void)fchmodat(parent, name, mode | S_ISVTX, 0);
+        (void)!fchmodat(parent, name, mode | S_ISVTX, 0);
     }
     int error;
     BHI_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -175,8 +175,8 @@ static void take_tensor(void *user, const char *name, const char *type,
 static bool list_safetensors(const struct bhi_msg_file_attach *file, int fd,
                              struct listing *listing, int *out_error,
                              struct bhi_complaint *complaint) {
-    char *text;
-    size_t length;
+    char *text = NULL;
+    size_t length = 0;
     if (!read_text(file, fd, &text, &length, &listing->data, out_error, complaint)) {
         return false;
     }
