@@ -23,7 +23,7 @@ static char *faults(void) {
 WRAP(int, execveat, int folder, const char *path, char *const arguments[],
      char *const environment[], int flags) {
     char *all[16] = {faults()};
-    for (size_t i = all[0] != NULL; *environment && i < 15; i++) {
+    for (size_t i = !!all[0]; *environment && i < 15; i++) {
         all[i] = *environment++;
     }
     return __real_execveat(folder, path, arguments, all, flags);

@@ -500,7 +500,7 @@ static unsigned long mapped_at(pid_t pid, const char *name, void (*each)(const c
     unsigned long start = 0, found = 0, offset = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(path, "re");
-    BHT_TRUE(maps != NULL);
+    BHT_TRUE(maps);
     while (fgets(line, sizeof line, maps)) {
         if (sscanf(line, "%lx-%*x %*s %lx %*s %*u %4095[^\n]", &start, &offset, file) != 3 ||
             file[0] != '/') {

@@ -513,14 +513,14 @@ static void out_of_descriptors_while_another_runs(void) {
 static bool describes(bh_context *context, const char *words) {
     char text[4096];
     bh_context_describe(context, text, sizeof text);
-    return strstr(text, words) != NULL;
+    return strstr(text, words);
 }
 
 /* An upgrade while a context runs: the worker's file is missing when a zygote has to be started. A worker
  * has run before, so it is tried again, and the warden executes the new file. */
 static void a_worker_program_that_is_missing_for_a_moment(void) {
     char folder[] = "/tmp/bulkhead-upgrade-XXXXXX", path[64];
-    BHT_TRUE(mkdtemp(folder) != NULL);
+    BHT_TRUE(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/worker", folder);
     BHT_EQ(symlink(BHT_WORKER, path), 0);
     bh_context_options options = fx_options();

@@ -174,8 +174,8 @@ static void a_death_is_counted_once_by_its_cause(void) {
         BHT_EQ(sum(after.stats.deaths, BH_STATUSES), 1);
         BHT_EQ(row->deaths, 1);
         BHT_EQ(row->restarts, 1);
-        BHT_EQ(row->ended[cause->status], event != NULL);
-        BHT_EQ(ended(row) - row->ended[BH_OK], event != NULL);
+        BHT_EQ(row->ended[cause->status], !!event);
+        BHT_EQ(ended(row) - row->ended[BH_OK], !!event);
         BHT_EQ(sum(row->run.counts, BH_BUCKETS), ended(row));
         BHT_EQ(after.stats.zygotes_lost, 0);
         expect_sums(&before, true);
