@@ -48,6 +48,7 @@ set(gpu_without_system_idle one_that_works_stays)
 set(gpu_without_system_waits wait_all_waits_for_all events_of_two_contexts ten_thousand_events
     drain_of_a_context drain_of_released_streams drain_while_another_submits
     drain_leaves_the_later_ones_alone nothing_waits_in_a_log_callback)
+set(gpu_without_system_stats a_death_is_counted_once_by_its_cause) # a hang there kills no worker
 set(gpu_without_system_queue one_loop_takes_the_events_of_two_contexts
     threads_that_add_and_take_get_each_event_once)
 # NVIDIA's compiler crashes on their kernels, hostile_*: COMPILE_FAILED, where others run them.
