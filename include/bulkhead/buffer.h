@@ -93,7 +93,7 @@ typedef struct bh_buffer_options {
  *   BH_TOO_LARGE             over 1 TiB
  *   BH_INVALID_ARGUMENT      not a memfd (a file, a pipe, POSIX shared memory), a read-only or
  *                            closed descriptor, missing seals that cannot be added, seals that
- *                            forbid writing, or a |size| that does not fit the memfd or the file
+ *                            forbid writing, or a |size| that does not fit the memfd
  *   BH_OUT_OF_DEVICE_MEMORY  more than bh_stream_options.device_memory or that of the context
  *   BH_UNSUPPORTED           the device cannot share its memory between processes
  *   BH_IN_CALLBACK           it would have to wait in a callback */

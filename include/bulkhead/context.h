@@ -117,7 +117,8 @@ BH_API BH_MUST_USE bh_status bh_context_create(const bh_context_options *options
 BH_API bh_status bh_context_destroy(bh_context *context);
 
 /* Waits until all submissions made before the call have ended, on every stream, including streams
- * that the caller has released. A death does not prolong the wait without limit: the worker's
+ * that the caller has released; and for compiles, whose failures it does not return. A death does
+ * not prolong the wait without limit: the worker's
  * submissions end, or run on the next worker (E13). Blocks. Returns BH_OK, BH_TIMEOUT (nothing
  * changed), BH_IN_CALLBACK, or the code of the earliest poisoned submission, except those that
  * bh_stream_reset or bh_context_reset has forgotten. The call does not clear that code (E2). */

@@ -29,7 +29,8 @@ typedef struct bh_detail {
     uint64_t value;           /* what was asked for or found, if |reason| has it */
     uint64_t limit;           /* and its limit */
     char subject_name[64];    /* such as "options.spares" or a file's name, cut; empty: none */
-    char message[512];        /* one line, NUL-terminated: the call, the sentence, the advice */
+    char message[512];        /* one line, NUL-terminated: the call (where the failure is not a
+                                 verdict's or a worker's), the sentence, the advice */
     uint64_t reserved[4];     /* 0 */
 } bh_detail;
 

@@ -51,7 +51,8 @@ typedef enum bh_file_format {
  *                        such tensor, or does not have the whole range. The detail has errno, if
  *                        there is one, and names path, tensor and offset
  *   BH_TIMEOUT           the file was not opened, or its header not parsed, in time
- *   BH_INVALID_ARGUMENT  a field is set that the format does not use, or a size
+ *   BH_INVALID_ARGUMENT  a field is set that the format does not use; or the call has a size,
+ *                        which only RAW takes
  *   a verdict's code     the loader died while it parsed the header
  *   BH_UNAVAILABLE       no loader can start, or no process can open the file; or another status of
  *                        class ENVIRON */

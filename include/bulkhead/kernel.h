@@ -27,7 +27,8 @@ typedef struct bh_kernel_options {
     const bh_specialization *specializations; /* values of constants; others keep their defaults */
     uint32_t specialization_count;            /* at most 256, ids distinct */
     bool trusted; /* true: the module is validated, but not guarded (docs/guard.md): the driver gets
-                     it unchanged. If the kernel does not end by itself, its worker must be killed
+                     it unchanged, and an index out of range may crash the worker; the guard clamps
+                     it. If the kernel does not end by itself, its worker must be killed
                      (docs/deadlines.md). Part of the kernel's identity. Default false */
 } bh_kernel_options;
 

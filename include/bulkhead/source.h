@@ -50,13 +50,15 @@ typedef struct bh_source {
                          buffers used only by dead code must not be bound. true: they must be */
     uint64_t deadline_ns; /* of the compile, from its turn on; default 60 s */
     char *log;            /* receives the compiler's errors and warnings, NUL-terminated: lines
-                             such as "NAME:LINE: error: ...", as many whole ones as fit. Empty if
+                             such as "NAME:LINE: error: ...", as many whole ones as fit, and of a
+                             first one that does not, its beginning. Empty if
                              there are none; NULL (default): they are dropped */
     size_t log_size;      /* of |log|; at most 32 KiB are used */
     bh_language language; /* of |text|; default: HLSL if |name| ends in ".hlsl", otherwise GLSL */
     const char *entry;    /* HLSL: the entry point, as options->entry of bh_kernel_create_source,
                               which has precedence; NULL: not named. GLSL: NULL or "main" */
-    const char *tenant;   /* for whom it is compiled, as bh_stream_options.tenant; NULL: "" */
+    const char *tenant;   /* for whom it is compiled, as bh_stream_options.tenant; NULL: "". The
+                             kernel runs on streams of every tenant */
     uint64_t memory_limit; /* bytes that the compiler may use, at least 64 MiB; default 1 GiB */
 } bh_source;
 

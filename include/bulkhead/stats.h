@@ -67,9 +67,10 @@ typedef struct bh_stats {
     uint64_t load_bytes;     /* now: that they have to read; not the headers */
     uint64_t loads_ready;    /* buffers in host memory that were loaded from files */
     uint64_t loads_poisoned; /* the same, in vain */
-    uint64_t compiles;       /* now: calls of a compiler that have not ended */
+    uint64_t compiles;       /* now: calls of a compiler that have not ended. No row of a tenant has
+                                 compiles or loads */
     uint64_t host_bytes;     /* now: of buffers in host memory, also of the library's own. Without
-                                 those of bh_buffer_wrap_memfd */
+                                 those of bh_buffer_options.memfd */
     uint64_t device_bytes;   /* now: of buffers in device memory */
     uint64_t pool_bytes;     /* now: host memory of released buffers, kept for new ones */
     uint64_t pool_blocks;    /* now: pieces of it */
@@ -123,8 +124,9 @@ typedef struct bh_work_stats {
  * it had done.
  *
  * Thread: any. Does not wait for workers. While it counts, which takes about a microsecond for
- * each stream, other calls on the context wait. A worker's death is counted once all that follows
- * from it is done. Returns BH_OK; or BH_CLOSED or BH_FORKED, and all is zero. */
+ * each stream, other calls on the context wait. A worker's death is counted when it is confirmed,
+ * and the restart when the next worker is ready. Returns BH_OK; or BH_CLOSED or
+ * BH_FORKED, and all is zero. */
 BH_API BH_MUST_USE bh_status bh_context_stats(bh_context *context, bh_stats *out_stats,
                                               bh_work_stats *out_work, size_t capacity,
                                               size_t *out_count, bh_detail *detail);

@@ -1,6 +1,7 @@
 /* Status codes, reasons and their subjects. Three tables, base/status.def, base/reason.def and
  * base/subject.def, have those of the API, of the protocol and of --json. The build generates
- * bulkhead/status_codes.h and bulkhead/reason_codes.h from them. */
+ * bulkhead/status_codes.h and bulkhead/reason_codes.h from them: in the build folder's
+ * include/, and installed beside this file. */
 #ifndef BULKHEAD_STATUS_H
 #define BULKHEAD_STATUS_H
 

@@ -29,14 +29,16 @@ typedef struct bh_stream_options {
     const char *name;     /* for verdicts and logs; NULL: "stream-" and a number; cut after 63
                              bytes */
     const char *device;   /* DRIVER:INDEX as `bulkhead devices` shows it ("nvidia:1"); DRIVER alone:
-                             its first device; INDEX alone: a device of the default driver; "" or
+                             its first device; INDEX alone (at most 63): a device of the default
+                             driver; "" or
                              NULL: the first device of the default driver; "any": the least loaded
                              of the default driver's devices, chosen when the stream gets a worker
                              (docs/devices.md) */
     uint64_t deadline_ns; /* for submissions that set none, counted from the end of compiling, or
                              from their turn on the worker if nothing is compiled; default 10 s.
                              With BH_FOREVER a kernel that never ends blocks all that is queued
-                             behind it or waits for it, until somebody cancels it */
+                             behind it or waits for it, until somebody cancels it. Drivers that end
+                             each long loop by themselves end the submission earlier: LOOP_LIMIT */
     uint64_t compile_deadline_ns; /* how long compiling may take when a submission uses kernels for
                                      the first time; not part of |deadline_ns|; default 60 s. After
                                      it the worker is killed: COMPILE_FAILED, executed no, blame

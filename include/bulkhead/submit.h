@@ -47,7 +47,8 @@ typedef struct bh_binding {
                           otherwise BINDING_MISMATCH */
     uint64_t size;     /* BH_WHOLE_SIZE: from |offset| to the end of the buffer, which must be at
                           least one byte. 0: allowed only for an empty buffer */
-    bh_access access;  /* what the command may do; with BH_ACCESS_OPTIONAL: if it is bound */
+    uint32_t access;   /* bits of bh_access: what the command may do; with BH_ACCESS_OPTIONAL: if it
+                          is bound */
     uint32_t element;  /* index in an array of buffers (bh_kernel_binding.count); 0 if the binding
                           is no array. Each element has a bh_binding of its own; a missing one is
                           BINDING_MISMATCH */
@@ -77,14 +78,14 @@ typedef struct bh_copy {
     bh_buffer *dst;      /* where they go */
     uint64_t src_offset; /* in src */
     uint64_t dst_offset; /* in dst */
-    uint64_t size;       /* BH_WHOLE_SIZE: the rest of src */
+    uint64_t size;       /* at least 1; BH_WHOLE_SIZE: the rest of src */
 } bh_copy;
 
 /* Writes one word over and over. */
 typedef struct bh_fill {
     bh_buffer *dst;  /* where it goes */
     uint64_t offset; /* in dst; a multiple of 4 */
-    uint64_t size;   /* a multiple of 4; BH_WHOLE_SIZE: the rest of dst */
+    uint64_t size;   /* a multiple of 4, not 0; BH_WHOLE_SIZE: the rest of dst */
     uint32_t value;  /* a 32-bit word */
 } bh_fill;
 
@@ -115,7 +116,7 @@ typedef enum bh_submit_flags {
     BH_SUBMIT_TIMED = 1,
 } bh_submit_flags;
 
-/* What to submit. {0} is a valid start. */
+/* What to submit. */
 typedef struct bh_submit_info {
     size_t struct_size;         /* sizeof(bh_submit_info) */
     const bh_command *commands; /* run in order, with barriers where they depend on each other */

@@ -50,7 +50,8 @@ typedef struct bh_verdict {
     int32_t vk_result;       /* VkResult; 0: none */
     int32_t sys_errno;       /* errno; 0: none */
     uint64_t event;          /* this event's id */
-    uint64_t origin;         /* id of the event where the poison began; |event| if it began here */
+    uint64_t origin;         /* id of the event where the poison began; |event| if it began
+                               here. QUARANTINED: of the last death that is the reason */
     uint32_t hops;           /* dependencies between origin and this event; 0: it began here */
     uint32_t other_causes;   /* how many other origins were known among its dependencies when it
                                ended (E7) */
@@ -61,9 +62,11 @@ typedef struct bh_verdict {
     uint64_t submitted_ns;   /* CLOCK_MONOTONIC: when it was submitted */
     uint64_t started_ns;     /* when its turn came on the worker, compiling included; 0: never */
     uint64_t ended_ns;       /* when it ended */
-    char kernel_name[64];    /* of the command |command_index|; empty: none */
+    char kernel_name[64];    /* of the command |command_index|, or of the only command; empty:
+                                none */
     uint8_t kernel_hash[32]; /* of the same command */
-    char stream_name[64];    /* of the submission's stream */
+    char stream_name[64];    /* of the submission's stream; of a compile or a load: that of a
+                                process of the library's own ("compiler", "loader-1") */
     char message[512];       /* one paragraph for a person */
     bh_blame blame;          /* how certain it is that the submission, or for a dependent its
                                 origin, is the cause */

@@ -1,4 +1,5 @@
 #include "supervisor/submit/core_ops.h"
+#include "base/format.h"
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
@@ -162,6 +163,15 @@ static struct bh_kernel *kernel_of(const struct bhi_payload *payload, uint32_t c
     return NULL;
 }
 
+/* A worker need not name what the host knows. */
+static void name_subject(const struct bhi_payload *payload, bh_verdict *verdict) {
+    const char *name = verdict->subject == BH_SUBJECT_KERNEL                  ? verdict->kernel_name
+                       : verdict->subject == BH_SUBJECT_FILE && payload->file ? payload->file->name
+                                                                              : "";
+    bhi_format(verdict->subject_name, sizeof verdict->subject_name, "%s", name);
+    verdict->subject = name[0] ? verdict->subject : BH_SUBJECT_NONE;
+}
+
 static void name_kernel(const struct bhi_submission *submission, uint32_t command_index,
                         bh_verdict *verdict) {
     const struct bhi_payload *payload = bhi_payload_of(submission);
@@ -178,6 +188,9 @@ static void name_kernel(const struct bhi_submission *submission, uint32_t comman
         const uint8_t *hash = kernel ? kernel->body->hash : payload->source->hash;
         memcpy(verdict->kernel_name, name, sizeof verdict->kernel_name);
         memcpy(verdict->kernel_hash, hash, sizeof verdict->kernel_hash);
+    }
+    if (verdict->subject && !verdict->subject_name[0]) {
+        name_subject(payload, verdict);
     }
     if (kernel || payload->source || verdict->status == BH_OK) {
         bhi_quarantine_note(submission, verdict);

@@ -336,8 +336,9 @@ static void buffers_that_cannot_be_imported(void) {
         rig_begin(&f.rig);
         rig_fill(&f.rig, id, 0, 4, 0);
         rig_run_fails(&f.rig, BH_VULKAN, 0,
-                      id == 5 ? "buffer 5: its memory cannot be used: Operation not permitted"
-                              : "buffer 6: its memory cannot be used: Bad file descriptor");
+                      id == 5
+                          ? "the device cannot use the memory of a buffer: Operation not permitted"
+                          : "the device cannot use the memory of a buffer: Bad file descriptor");
     }
     bhi_backend_detach(f.rig.backend, 5);
     bhi_backend_detach(f.rig.backend, 6);

@@ -314,6 +314,7 @@ static void a_source_that_crashes_its_compiler_is_remembered(void) {
     BHT_EQ(entry.cause, BH_WORKER_SIGNAL);
     BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(detail.message, "source \"test.comp\" is not compiled again: its compiler");
+    BHT_EQ(detail.reason, BH_REASON_NOT_AGAIN);
     bh_module *module = NULL;
     bh_event *event = NULL;
     BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);

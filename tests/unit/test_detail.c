@@ -128,6 +128,7 @@ static const char *const sentences[] = {
                               "bytes, of which TEXT are free",
     [BH_REASON_BINDING_ELEMENT] = "NAME was given, but kernel \"TEXT\" has 5000000 there",
     [BH_REASON_TRACE] = "TEXT",
+    [BH_REASON_NOT_AGAIN] = "TEXT",
     [BH_REASON_COMMAND] = "TEXT",
     [BH_REASON_TASK] = "TEXT",
     [BH_REASON_REFERENCE] = "the reference of NAME cannot judge: TEXT",
