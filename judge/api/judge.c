@@ -171,7 +171,7 @@ static bh_status read_task(bh_judge *judge, const bh_judge_options *options, con
     judge->court.task = &judge->task;
     if (!good) {
         return BHI_FAIL(detail, "", BH_REASON_TASK, judge->place,
-                        .status = error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT,
+                        .status = error ? BH_LOAD_FAILED : BH_INVALID_ARGUMENT, .sys_errno = error,
                         .text = complaint.text);
     }
     return judge->options.timed && judge->task.reference == BHI_REFERENCE_FILES
