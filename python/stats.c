@@ -96,9 +96,8 @@ PyObject *bhi_py_stats(bh_context *context) {
             return PyErr_NoMemory();
         }
         rows->struct_size = sizeof *rows;
-        Py_BEGIN_ALLOW_THREADS
+        /* It waits for nobody. Without the GIL another thread could close the context meanwhile. */
         status = bh_context_stats(context, &stats, rows, room, &count, &detail);
-        Py_END_ALLOW_THREADS
     }
     PyObject *list = status == BH_OK ? PyList_New(0) : bhi_py_fail(status, &detail);
     for (size_t i = 0; list && i < count; i++) {

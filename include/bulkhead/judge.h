@@ -189,7 +189,7 @@ typedef struct bh_judgement {
 
 /* Judges one candidate. Calls bh_judge_prepare if nobody has. Thread: any. Blocks until
  * candidates of other threads have had their turn, then until all runs have ended: each has the
- * task's deadline, and so has its compilation; bh_judge_cancel ends both early. Not in a completion
+ * task's deadline, and so has its compilation; bh_judge_cancel ends both early. Not in a log
  * callback. Where another candidate may have ended it, it is judged again when the others that run
  * have ended, and alone. With bh_judge_options.timed one that is CORRECT is also timed, alone.
  *

@@ -517,14 +517,15 @@ BH_API void bh_judge_cancel(bh_judge *judge) {
     }
     pthread_mutex_lock(&judge->lock);
     judge->cancelled = true;
+    judge->users++;
     bh_context *context = judge->ended ? NULL : judge->court.context;
     judge->ended = context || judge->ended;
     pthread_mutex_unlock(&judge->lock);
-    if (bh_context_destroy(context) == BH_IN_CALLBACK) {
-        pthread_mutex_lock(&judge->lock);
-        judge->ended = false; /* bh_judge_destroy does it */
-        pthread_mutex_unlock(&judge->lock);
-    }
+    const bool refused = bh_context_destroy(context) == BH_IN_CALLBACK;
+    pthread_mutex_lock(&judge->lock);
+    judge->ended &= !refused; /* bh_judge_destroy does it */
+    pthread_mutex_unlock(&judge->lock);
+    leave(judge);
 }
 
 BH_API void bh_judge_destroy(bh_judge *judge) {
@@ -536,7 +537,10 @@ BH_API void bh_judge_destroy(bh_judge *judge) {
     while (judge->users) {
         pthread_cond_wait(&judge->changed, &judge->lock);
     }
+    bh_context *left = judge->ended ? NULL : judge->court.context; /* by a log callback */
+    judge->ended = true;
     pthread_mutex_unlock(&judge->lock);
+    (void)bh_context_destroy(left);
     free_judge(judge);
 }
 

@@ -44,7 +44,8 @@ bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
 bool bhi_judge_outcome_is_doubtful(const struct bhi_judge_outcome *outcome) {
     /* Nobody is blamed for these only if a process was killed from outside, or had been stopped. */
     const bool ended = outcome->status == BH_WORKER_SIGNAL || outcome->status == BH_DEADLINE;
-    return outcome->blame == BH_BLAME_SUSPECTED || (ended && outcome->blame == BH_BLAME_NONE) ||
+    return outcome->blame == BH_BLAME_SUSPECTED || outcome->reason == BH_REASON_COMPILE_DEADLINE ||
+           (ended && outcome->blame == BH_BLAME_NONE) ||
            bh_status_classify(outcome->status) == BH_STATUS_CLASS_VICTIM;
 }
 

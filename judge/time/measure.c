@@ -600,6 +600,7 @@ static bool measure_candidate(struct bhi_timekeeper *timer, struct bhi_candidate
 bool bhi_timekeeper_measure(struct bhi_timekeeper *timer, struct bhi_candidate *candidate,
                             struct bhi_judge_outcome *outcome) {
     bool good = false, again = true;
+    candidate->file.deadline_ns = timer->court->task->compile_deadline_ns;
     candidate->judgement.timing_count = 0;
     candidate->judgement.one_processor = timer->processor.chosen;
     candidate->judgement.flushed_bytes = timer->flush.size;

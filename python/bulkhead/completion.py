@@ -60,10 +60,11 @@ class _Callbacks:
     def add(self, event: Event, function: Callable[[Any], object]) -> None:
         with self._lock:
             if self._queue is None:
-                self._queue = _native.Queue()
+                queue = _native.Queue()
                 threading.Thread(
-                    target=self._run, args=(self._queue,), name="bulkhead-callbacks", daemon=True
+                    target=self._run, args=(queue,), name="bulkhead-callbacks", daemon=True
                 ).start()
+                self._queue = queue  # not before there is a thread that takes from it
             number = next(self._numbers)
             self._waiting[number] = event, function
             try:

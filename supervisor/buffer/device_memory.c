@@ -16,15 +16,15 @@ bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, c
                                     bool *out_device, bh_detail *detail) {
     *out_device = false;
     if (memory > BH_MEMORY_AUTO) {
-        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "memory", .value = (uint64_t)memory,
-                        .text = "bh_memory");
+        return BHI_FAIL(detail, call, BH_REASON_UNKNOWN_VALUE, "options.memory",
+                        .value = (uint64_t)memory, .text = "bh_memory");
     }
     if (memory == BH_MEMORY_HOST || (memory == BH_MEMORY_AUTO && !stream)) {
         return BH_OK;
     }
     if (!stream) {
-        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "BH_MEMORY_DEVICE",
-                        .text = "needs a stream, which names device and tenant");
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.memory",
+                        .text = "BH_MEMORY_DEVICE needs a stream, which names device and tenant");
     }
     bh_status status = bhi_stream_await_device(stream, call, detail);
     if (status != BH_OK) {

@@ -80,6 +80,10 @@ static bh_status check_size(int fd, uint64_t *size, bh_detail *detail) {
     if (!error && !*size) {
         return refuse(detail, 0, "is empty: it cannot be mapped");
     }
+    if (*size > BHI_MAX_BUFFER) {
+        return BHI_FAIL(detail, CALL, BH_REASON_TOO_LARGE, "size", .value = *size,
+                        .limit = UINT64_C(1) << 40);
+    }
     error = error ? error : -bhi_memfd_verify(fd, *size, 0);
     if (error == EINVAL) {
         return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "size", .value = *size,
@@ -144,10 +148,6 @@ static bh_status prepare(int fd, uint64_t *size, bh_detail *detail) {
 
 bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_buffer **out_buffer,
                           bh_detail *detail) {
-    if (size > BHI_MAX_BUFFER) {
-        return BHI_FAIL(detail, CALL, BH_REASON_TOO_LARGE, "size", .value = size,
-                        .limit = UINT64_C(1) << 40);
-    }
     bh_status status = prepare(fd, &size, detail);
     if (status != BH_OK) {
         return status;

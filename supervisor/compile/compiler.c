@@ -16,6 +16,9 @@ static bh_status say_end(const bh_verdict *verdict, const struct bhi_compiler_re
         why.limit = request->internal.deadline_ns;
     } else if (verdict->status == BH_OUT_OF_HOST_MEMORY) {
         why.limit = request->memory;
+        why.said = why.reason == BH_REASON_MEMORY_LIMIT || why.reason == BH_REASON_ADDRESS_SPACE
+                       ? NULL
+                       : verdict->message; /* its own words */
     } else if (verdict->status == BH_WORKER_SIGNAL && verdict->blame == BH_BLAME_NONE) {
         why.reason = BH_REASON_COMPILER_KILLED;
         why.status = BH_WORKER_SIGNAL;

@@ -128,11 +128,11 @@ BH_API bh_status bh_queue_add(bh_queue *queue, bh_event *event, uint64_t user_da
     *entry = (struct entry){
         .observer.ended = entry_ended, .queue = queue, .event = event, .user_data = user_data};
     bhi_list_init(&entry->link);
-    bhi_event_ref(event);
-    if (!bhi_handle_retain(&event->handle)) {
-        drop(entry);
+    if (!bhi_handle_retain(&event->handle)) { /* another thread released it meanwhile */
+        free(entry);
         return BHI_FAIL(detail, CALL, BH_REASON_RELEASED, "event");
     }
+    bhi_event_ref(event);
     pthread_mutex_lock(&queue->lock);
     bhi_list_append(&queue->pending, &entry->link);
     pthread_mutex_unlock(&queue->lock);

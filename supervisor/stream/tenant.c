@@ -67,10 +67,11 @@ static void forget(bh_context *context, struct bhi_tenant *tenant) {
     free(tenant);
 }
 
-/* Its budget is not full yet, or its delays have not passed. */
+/* Its budget is not full yet, or its delays have not passed. Sums of a window may overflow: it may be
+ * BH_FOREVER. */
 static bool is_charged(const struct bhi_tenant *tenant, uint64_t now_ns) {
     const struct bhi_restart *late = &tenant->late;
-    return late->credit_ns + (now_ns - late->credit_at_ns) < late->window_ns ||
+    return now_ns - late->credit_at_ns < late->window_ns - late->credit_ns ||
            now_ns < late->not_before_ns || now_ns < tenant->until_ns;
 }
 
@@ -90,9 +91,8 @@ void bhi_tenant_leave(bh_context *context, struct bhi_tenant *tenant, struct bhi
     const uint64_t now_ns = bhi_now_ns();
     BHI_LIST_EACH_SAFE(node, &all->idle) {
         struct bhi_tenant *oldest = BHI_CONTAINER(node, struct bhi_tenant, link);
-        if (!is_charged(oldest, now_ns)) {
+        if (all->idle_count > BHI_TENANTS && !is_charged(oldest, now_ns)) {
             forget(context, oldest);
-            return;
         }
     }
 }

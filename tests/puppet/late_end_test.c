@@ -155,11 +155,28 @@ static void tenants_without_streams_are_bounded(void) {
     puppet_close(&p);
 }
 
+/* A sum with the window would wrap, and each tenant count as charged for ever. */
+static void an_endless_window_keeps_no_tenant(void) {
+    struct puppet p;
+    puppet_open(&p);
+    p.context->settings.restart_window_ns = BH_FOREVER;
+    bh_stats stats = {.struct_size = sizeof stats};
+    for (unsigned i = 0; i <= BHI_TENANTS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%u", i);
+        bh_stream_release(stream_of(&p, name));
+    }
+    BHT_EQ(bh_context_stats(p.context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    BHT_EQ(stats.tenants, BHI_TENANTS + 1); /* and the puppet's */
+    puppet_close(&p);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test TESTS[] = {
         BHT_TEST(an_end_that_comes_late_is_charged),
         BHT_TEST(it_is_charged_to_the_tenant),
         BHT_TEST(tenants_without_streams_are_bounded),
+        BHT_TEST(an_endless_window_keeps_no_tenant),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
