@@ -258,9 +258,11 @@ static void what_is_the_wrong_memfd(void) {
     }
     int empty = memfd(0, MFD_ALLOW_SEALING);
     refuse(context, empty, 0, BH_INVALID_ARGUMENT, "options.memfd is empty");
-    BHT_EQ(ftruncate(empty, (off_t)1 << 41), 0);
-    refuse(context, empty, 0, BH_TOO_LARGE, "size is 2199023255552");
     close(empty);
+    int vast = memfd(0, MFD_ALLOW_SEALING);
+    BHT_EQ(ftruncate(vast, (off_t)1 << 41), 0);
+    refuse(context, vast, 0, BH_TOO_LARGE, "size is 2199023255552");
+    close(vast);
     bh_buffer *all = wrap(context, fd, 0);
     BHT_EQ(bh_buffer_size(all), BYTES);
     bh_buffer_release(all);
