@@ -115,7 +115,7 @@ static void fill(bh_detail *detail, const char *call, const struct bhi_why *why)
     const bh_subject kind = why->subject ? why->subject : row_of(why->reason)->subject;
     *detail = (bh_detail){.status = bhi_why_status(why),
                           .reason = why->reason,
-                          .subject = why->name ? kind : BH_SUBJECT_NONE,
+                          .subject = *text_of(why->name) ? kind : BH_SUBJECT_NONE,
                           .sys_errno = why->sys_errno,
                           .vk_result = why->vk_result,
                           .value = why->value,
@@ -147,7 +147,7 @@ static void fill_after(bh_detail *detail, const char *call, const struct bhi_why
     whole.text = text;
     whole.said = why->said ? text : NULL;
     whole.sys_errno = why->sys_errno ? why->sys_errno : after.sys_errno;
-    if (!whole.name && after.subject != BH_SUBJECT_NONE) {
+    if (!*text_of(whole.name) && after.subject != BH_SUBJECT_NONE) {
         whole.name = after.subject_name;
         whole.subject = after.subject;
     }
@@ -207,7 +207,7 @@ bool bhi_told_read(struct bhi_told *told, uint32_t status, struct bhi_why *out) 
                             .status = (bh_status)status,
                             .sys_errno = told->sys_errno,
                             .vk_result = told->vk_result,
-                            .name = told->name[0] ? told->name : NULL,
+                            .name = told->name,
                             .value = told->value,
                             .limit = told->limit,
                             .text = told->text,

@@ -16,7 +16,7 @@
 /* A reason, and what its sentence needs. Texts may be NULL, and of any bytes. */
 struct bhi_why {
     bh_reason reason;
-    const char *name; /* of the subject */
+    const char *name; /* of the subject; "" is as NULL: nothing is named */
     uint64_t value, limit;
     const char *text;       /* what others say (a driver, a compiler), or a second name */
     const char *said;       /* a sentence that is made already, in place of the table's */

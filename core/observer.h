@@ -1,7 +1,8 @@
 /* Observers: code that is notified of an event's end without sleeping on the event.
  *
- * An observer belongs to its maker (a completion queue, a thread that waits for several events). It is in the event's list until the event ends or the observer is withdrawn. A pending
- * event is kept alive by its submission, so an observer holds no reference.
+ * An observer belongs to its maker (a completion queue, a thread that waits for several events). It
+ * is in the event's list until the event ends or the observer is withdrawn. A pending event is kept
+ * alive by its submission, so an observer holds no reference.
  */
 #ifndef BHI_CORE_OBSERVER_H
 #define BHI_CORE_OBSERVER_H

@@ -351,10 +351,15 @@ static bh_status run_grid(bh_context *context, bh_stream *stream, uint32_t marks
     return status;
 }
 
-/* How much of |why|'s message a check's text has room for, without the advice: that is the check's. */
-static int told(const bh_detail *why) {
+/* The text has as much of |why|'s message as a check has room for, without the advice: that is the
+ * check's. */
+static void add_untried(struct report *report, const bh_device_info *device, const char *name,
+                        bh_status status, const bh_detail *why) {
     const int length = why->sentence + why->sentence_length;
-    return length && length < 180 ? length : 180;
+    add(report, "driver", name, false, BH_CHECK_ABSENT,
+        why->advice ? why->message + why->advice : ASK_VERBOSE, "%s: it could not be tried: %.*s",
+        device->selector, length && length < 180 ? length : 180,
+        why->message[0] ? why->message : bh_status_text(status));
 }
 
 static void report_grid(struct report *report, bh_context *context, const bh_device_info *device,
@@ -368,9 +373,7 @@ static void report_grid(struct report *report, bh_context *context, const bh_dev
     const bh_status status =
         stream ? run_grid(context, stream, marks, &verdict, &why) : refusal->status;
     if (status != BH_OK) {
-        add(report, "driver", name, false, BH_CHECK_ABSENT,
-            why.advice ? why.message + why.advice : ASK_VERBOSE, "%s: it could not be tried: %.*s",
-            device->selector, told(&why), why.message[0] ? why.message : bh_status_text(status));
+        add_untried(report, device, name, status, &why);
     } else if (verdict.status == BH_OK && marks[0] && marks[1]) {
         add(report, "driver", name, false, BH_CHECK_HOLDS, "",
             "%s runs 4096 x 4096 x 256 workgroups, the first and the last", device->selector);
@@ -395,9 +398,7 @@ static void report_arithmetic(struct report *report, bh_context *context,
     const bh_status status =
         stream ? bhi_arithmetic_try(context, stream, &found, &why) : refusal->status;
     if (status != BH_OK) {
-        add(report, "driver", name, false, BH_CHECK_ABSENT,
-            why.advice ? why.message + why.advice : ASK_VERBOSE, "%s: it could not be tried: %.*s",
-            device->selector, told(&why), why.message[0] ? why.message : bh_status_text(status));
+        add_untried(report, device, name, status, &why);
         return;
     }
     add(report, "driver", name, false, found.wrong ? BH_CHECK_BROKEN : BH_CHECK_HOLDS,

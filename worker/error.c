@@ -32,7 +32,7 @@ struct bhi_why bhi_error_as_why(const struct bhi_error *error) {
                             .status = error->status,
                             .sys_errno = error->sys_errno,
                             .vk_result = error->vk_result,
-                            .name = error->name[0] ? error->name : NULL,
+                            .name = error->name,
                             .value = error->value,
                             .limit = error->limit,
                             .text = error->text,

@@ -308,16 +308,20 @@ static bh_status make_trials(bh_judge *judge, bh_detail *detail) {
                           .text = complaint.text);
 }
 
+/* Fails as the step for a kernel did; |place| may be NULL. */
+static bh_status fail_as(const struct bhi_judge_outcome *outcome, const char *place,
+                         bh_detail *detail) {
+    return BHI_FAIL(detail, "", outcome->reason, outcome->subject_name, .subject = outcome->subject,
+                    .status = outcome->status, .place = place, .said = outcome->message);
+}
+
 static bh_status run_reference(bh_judge *judge, bh_detail *detail) {
     struct bhi_judge_outcome outcome = {.status = BH_OK};
     if (bhi_reference_run(&judge->court, &outcome)) {
         return BH_OK;
     }
     if (bhi_judge_outcome_is_elsewhere(&outcome)) {
-        return BHI_FAIL(detail, "", outcome.reason,
-                        *outcome.subject_name ? outcome.subject_name : NULL,
-                        .subject = outcome.subject, .status = outcome.status,
-                        .place = "the reference", .said = outcome.message);
+        return fail_as(&outcome, "the reference", detail);
     }
     BHI_FAIL(detail, "", BH_REASON_REFERENCE, judge->place,
              .text = BHI_SAY("%.400s (%s)", outcome.message, bh_status_name(outcome.status)));
@@ -440,13 +444,7 @@ static bh_status judge_file(bh_judge *judge, const char *call, unsigned steps,
     }
     const bool known = (!(steps & CHECK) || check_candidate(judge, candidate, &outcome)) &&
                        (!(steps & MEASURE) || time_candidate(judge, candidate, &outcome));
-    return cancelled_or(judge, call,
-                        known ? BH_OK
-                              : BHI_FAIL(detail, "", outcome.reason,
-                                         *outcome.subject_name ? outcome.subject_name : NULL,
-                                         .subject = outcome.subject, .status = outcome.status,
-                                         .said = outcome.message),
-                        detail);
+    return cancelled_or(judge, call, known ? BH_OK : fail_as(&outcome, NULL, detail), detail);
 }
 
 /* |candidate| has a judgement if it is not to be checked. */

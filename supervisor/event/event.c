@@ -197,10 +197,10 @@ bh_status bhi_event_report(const struct bh_event *event, bh_detail *detail, cons
                verdict->hops ? "" : verdict->kernel_name, verdict->message,
                named && verdict->hops ? " (kernel " : "", verdict->hops ? verdict->kernel_name : "",
                named && verdict->hops ? ")" : "");
-    return BHI_FAIL(
-        detail, call, verdict->reason, verdict->subject_name[0] ? verdict->subject_name : NULL,
-        .subject = verdict->subject, .status = verdict->status, .said = said,
-        .value = verdict->value, .limit = verdict->limit, .vk_result = verdict->vk_result);
+    return BHI_FAIL(detail, call, verdict->reason, verdict->subject_name,
+                    .subject = verdict->subject, .status = verdict->status, .said = said,
+                    .value = verdict->value, .limit = verdict->limit,
+                    .vk_result = verdict->vk_result);
 }
 
 /* Somebody has killed its worker, or had stopped it, and nobody is blamed for it. */
