@@ -140,7 +140,6 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
         bh_event_release(given[i].event);
     }
     BHT_EQ(bh_queue_take(queue, BH_NOW, given, 1, &ended), BH_TIMEOUT); /* each once */
-    bh_queue_destroy(queue);
 }
 
 /* -- 44, 45: around the completion record ----------------------------------------------------- */

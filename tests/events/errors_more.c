@@ -445,9 +445,6 @@ static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
         BHT_EQ(bh_stream_synchronize(stream, limits[i], NULL), i ? BH_TIMEOUT : BH_OK);
         TIMES_OUT(limits[i], bh_kernel_reflect(square, stream, limits[i], &info, &detail));
     }
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

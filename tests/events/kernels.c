@@ -168,11 +168,6 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         bh_kernel_release(kernels[i]);
     }
-    bh_kernel_release(gate);
-    bh_buffer_release(closed);
-    bh_buffer_release(words);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 #define BATCH 64u
@@ -228,9 +223,6 @@ static void case_32_many_variants(void) {
     }
     BHT_EQ(fx_stats(context).kernels, 0);
     free(kernels);
-    bh_buffer_release(words);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void case_32_a_respawned_worker_is_told_again(void) {
@@ -247,10 +239,6 @@ static void case_32_a_respawned_worker_is_told_again(void) {
     BHT_EQ(fx_pointer(words)[0], 5);
     BHT_EQ(fx_stats(context).kernels_introduced, 2);
     BHT_EQ(fx_stats(context).kernels, 1);
-    bh_kernel_release(kernel);
-    bh_buffer_release(words);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* The driver's compiler fails for the first kernel of a's worker: once, so that it would succeed if
@@ -396,11 +384,6 @@ static void case_34_one_compile_serves_all(void) {
     bh_kernel *second = variant(context, 78, "second");
     bh_event *event = launch_variant(stream, second, words, 0);
     fx_expect(event, BH_COMPILE_FAILED);
-    bh_event_release(event);
-    bh_kernel_release(second);
-    bh_buffer_release(words);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void case_34_first_use_by_many_threads(void) {
@@ -430,10 +413,6 @@ static void case_34_first_use_by_many_threads(void) {
     bh_kernel *again = variant(context, 77, "again");
     finish(launch_variant(stream, again, words, 0));
     BHT_EQ(fx_stats(context).kernels_introduced, 2);
-    bh_kernel_release(again);
-    bh_buffer_release(words);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void bytes_of_kernels_are_limited(void) {
@@ -452,11 +431,6 @@ static void bytes_of_kernels_are_limited(void) {
     BHT_EQ(fx_pointer(words)[0], 1);
     BHT_EQ(fx_pointer(words)[1], 2);
     BHT_GT(fx_stats(context).kernel_bytes, 2 * 20);
-    bh_kernel_release(one);
-    bh_kernel_release(two);
-    bh_buffer_release(words);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

@@ -37,15 +37,6 @@ static struct loop loop_open(const char *faults, uint32_t budget, uint64_t windo
     return l;
 }
 
-static void loop_close(struct loop *l) {
-    bh_kernel_release(l->square);
-    bh_buffer_release(l->x);
-    bh_buffer_release(l->y);
-    bh_stream_release(l->stream);
-    bh_stream_release(l->healthy);
-    bh_context_destroy(l->context);
-}
-
 static void expect_unavailable(struct loop *l) {
     for (int i = 0; i < 2; i++) {
         bh_detail detail;
@@ -87,9 +78,6 @@ static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void)
     fx_expect_healthy(l.context, l.stream);
     BHT_EQ(bh_stream_synchronize(l.stream, FX_SECONDS, NULL), BH_OK);
     ev_poisoned(early, BH_UNAVAILABLE, early, 0, BH_EXECUTED_NO);
-    bh_event_release(early);
-    bh_event_release(late);
-    loop_close(&l);
 }
 
 /* The budget is N in T: when T has passed the next submission gets a worker, and nobody had to
@@ -107,9 +95,6 @@ static void case_50_it_heals_when_the_window_has_passed(void) {
     ev_poisoned(before, BH_UNAVAILABLE, before, 0, BH_EXECUTED_NO);
     fx_expect_healthy(l.context, l.stream);
     fx_expect_healthy(l.context, l.healthy);
-    bh_event_release(before);
-    bh_event_release(after);
-    loop_close(&l);
 }
 
 /* Kills the idle worker: the budget pays for it, unless it had completed something. */
@@ -125,7 +110,6 @@ static void case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one(vo
     kill_idle(l.stream);
     expect_unavailable(&l);
     fx_expect_healthy(l.context, l.healthy);
-    loop_close(&l);
 }
 
 /* Killed as often as one likes: no crash loop, as long as something gets done. */
@@ -136,7 +120,6 @@ static void case_50_a_worker_that_got_something_done_is_no_crash_loop(void) {
         kill_idle(l.stream);
     }
     fx_expect_healthy(l.context, l.stream);
-    loop_close(&l);
 }
 
 static void case_50_a_healthy_period_gives_the_budget_back(void) {
@@ -149,7 +132,6 @@ static void case_50_a_healthy_period_gives_the_budget_back(void) {
         WAIT_UNTIL(bht_now_ns() > healthy_ns + window_ns, 20000);
     }
     fx_expect_healthy(l.context, l.stream);
-    loop_close(&l);
 }
 
 /* Each job kills its worker in the middle. That is the job's doing, and told of the job: the budget
@@ -178,9 +160,6 @@ static void case_50_jobs_that_kill_their_workers_are_no_crash_loop(void) {
         bh_event_release(jobs[i]);
         bh_buffer_release(gates[i]);
     }
-    bh_event_release(behind);
-    bh_kernel_release(hang);
-    loop_close(&l);
 }
 
 /* -- 51: the host is killed ------------------------------------------------------------------- */

@@ -22,14 +22,6 @@ static struct foreigners foreigners_open(void) {
     return f;
 }
 
-static void foreigners_close(struct foreigners *f) {
-    bh_event_release(f->event);
-    bh_buffer_release(f->buffer);
-    bh_kernel_release(f->kernel);
-    bh_stream_release(f->stream);
-    bh_context_destroy(f->context);
-}
-
 /* |word| is in the detail, there is no event, and the stream's worker has not heard of it. */
 static void refuses(bh_stream *stream, const bh_submit_info *info, bh_status status,
                     const char *word) {
@@ -84,7 +76,6 @@ static void foreign_objects_are_refused(void) {
     ev_ready(s.bad);
     ev_well(&s);
     fx_expect_healthy(f.context, f.stream);
-    foreigners_close(&f);
     stage_close(&s);
 }
 
@@ -239,16 +230,6 @@ static void the_stream_of_a_closed_context(void) {
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_OK);
     ev_ready(done);
     ev_squares(s.y, 1);
-    bh_event_release(done);
-    bh_kernel_release(s.hang);
-    bh_kernel_release(s.square);
-    bh_buffer_release(s.gate);
-    bh_buffer_release(s.x);
-    bh_buffer_release(s.y);
-    bh_buffer_release(s.z);
-    bh_buffer_release(s.w);
-    bh_stream_release(s.a);
-    bh_stream_release(s.b);
 }
 
 int main(int argc, char **argv) {

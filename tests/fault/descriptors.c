@@ -37,8 +37,6 @@ static void room_goes_when_libzmq_starts(void) {
     BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     fx_expect_healthy(context, stream);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void others_take_all(void *object) {
@@ -107,12 +105,6 @@ static void pools_give_theirs_to_what_runs(void) {
     BHT_TRUE(((const float *)fx_mapped(y))[63] == 4.0f);
     BHT_EQ(bh_context_stats(context, &stats, NULL, 0, NULL, NULL), BH_OK);
     BHT_EQ(stats.pool_blocks, 0);
-    bh_event_release(event);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static int taken[256];
@@ -160,12 +152,6 @@ static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
     WAIT_UNTIL(bht_count_descendants(getpid()) == processes + PROCESSES_A_WORKER, 20000);
     fx_open(word);
     fx_expect(running, BH_OK);
-    bh_event_release(running);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* Nor does a zygote that cannot receive what a start, or a trace, needs end with all its workers. */
@@ -192,9 +178,6 @@ static void a_zygote_without_descriptors_refuses_a_start(void) {
     BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &before, NULL), 0);
     BHT_EQ(bh_stream_reset(second, NULL), BH_OK);
     BHT_EQ(bht_parent_of(fx_ready(second)), zygote);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 int main(int argc, char **argv) {

@@ -84,7 +84,6 @@ static void d3_it_is_cleared(void) {
     leave(&s, s.a, sizes[6]);
     fx_replace_worker(s.context, s.a);
     BHT_TRUE(next_is_zero(&s, s.a, sizes[6]));
-    close_scene(&s);
 }
 
 /* Who has to clear it dies before it, or when it has cleared it and has not said so. The submission
@@ -113,9 +112,6 @@ static void d3_it_dies_after_it_has_cleared_it(void) {
     bh_event_release(event);
     const uint32_t zeros[64] = {0};
     device_expect(buffer, zeros, sizeof zeros);
-    bh_buffer_release(host);
-    bh_buffer_release(buffer);
-    close_scene(&s);
 }
 
 /* Stopped before it clears it, and another stream waits for it: that one goes on when the first is
@@ -136,11 +132,6 @@ static void d3_another_stream_waits(void) {
     device_expect_ready(one);
     BHT_EQ(fx_pointer(first)[63], 0);
     BHT_EQ(fx_pointer(second)[63], 0);
-    bh_buffer_release(buffer);
-    bh_buffer_release(first);
-    bh_buffer_release(second);
-    bh_stream_release(b);
-    close_scene(&s);
 }
 
 /* The driver cannot clear or import it any more: memory is made instead, and nobody notices. */
@@ -152,7 +143,6 @@ static void d3_it_cannot_be_cleared(void) {
     fx_replace_worker(s.context, s.a);
     BHT_TRUE(next_is_zero(&s, s.a, 256));
     fx_expect_healthy(s.context, s.a);
-    close_scene(&s);
 }
 
 /* -- B2, B3 ----------------------------------------------------------------------------------- */
@@ -178,11 +168,6 @@ static void b2_what_is_in_flight_is_not_kept(void) {
     device_expect_ready(read);
     BHT_EQ(fx_pointer(host)[63], 9);
     BHT_EQ(fx_stats(s.context).device_pool_blocks, 1);
-    bh_event_release(gated);
-    bh_buffer_release(host);
-    bh_buffer_release(data);
-    bh_kernel_release(gate);
-    close_scene(&s);
 }
 
 static void b3_other_tenants_and_streams_get_none(void) {
@@ -199,9 +184,6 @@ static void b3_other_tenants_and_streams_get_none(void) {
     fx_replace_worker(s.context, s.a);
     BHT_TRUE(!next_is_zero(&s, b, 256));
     BHT_TRUE(next_is_zero(&s, a2, 256));
-    bh_stream_release(b);
-    bh_stream_release(a2);
-    close_scene(&s);
 }
 
 /* -- D5, D6 ----------------------------------------------------------------------------------- */
@@ -220,7 +202,6 @@ static void d5_a_lost_device_keeps_nothing(void) {
     bh_buffer_release(buffer);
     bh_buffer_release(host);
     BHT_TRUE(!next_is_zero(&s, s.a, 64));
-    close_scene(&s);
 }
 
 /* What is kept counts against the limit, and makes room. */
@@ -228,9 +209,9 @@ static void d6_within_the_limit(void) {
     struct scene s = open_scene(NULL, 256 * KIB);
     leave(&s, s.a, 128 * KIB);
     leave(&s, s.a, 64 * KIB);
-    bh_buffer *buffer = device_buffer(s.context, s.a, 192 * KIB, BH_MEMORY_AUTO);
+    device_buffer(s.context, s.a, 192 * KIB, BH_MEMORY_AUTO);
     BHT_EQ(fx_stats(s.context).device_pool_bytes, 64 * KIB);
-    bh_buffer *other = device_buffer(s.context, s.a, 64 * KIB, BH_MEMORY_AUTO);
+    device_buffer(s.context, s.a, 64 * KIB, BH_MEMORY_AUTO);
     BHT_EQ(fx_stats(s.context).device_pool_hits, 1);
     BHT_EQ(fx_stats(s.context).device_pool_bytes, 0);
     bh_buffer_options options = {.struct_size = sizeof options};
@@ -238,9 +219,6 @@ static void d6_within_the_limit(void) {
     options.memory = BH_MEMORY_DEVICE;
     bh_buffer *none = NULL;
     BHT_EQ(bh_buffer_create(s.context, 4096, &options, &none, NULL), BH_OUT_OF_DEVICE_MEMORY);
-    bh_buffer_release(buffer);
-    bh_buffer_release(other);
-    close_scene(&s);
 }
 
 /* The driver has none left: what is kept is given up, by the workers that have it, and it is tried
@@ -281,7 +259,6 @@ static void d6_the_maker_dies_on_a_full_device(void) {
     leave(&s, s.a, 64);
     BHT_TRUE(!next_is_zero(&s, s.a, 256));
     fx_expect_healthy(s.context, s.a);
-    close_scene(&s);
 }
 
 /* -- descriptors ------------------------------------------------------------------------------ */
@@ -306,7 +283,6 @@ static void each_block_has_one_descriptor(void) {
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     BHT_EQ(open_descriptors(), before);
     leave(&s, s.a, 64); /* the harness counts at the end */
-    close_scene(&s);
 }
 
 /* Each call that this thread makes for a buffer fails once. Its content is never another's. */
@@ -344,7 +320,6 @@ static void each_call_fails(void) {
         }
     }
     BHT_GE(fired, 8);
-    close_scene(&s);
 }
 
 int main(int argc, char **argv) {

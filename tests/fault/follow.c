@@ -48,13 +48,6 @@ static void a_waiter_releases_what_it_waits_for(void) {
     BHT_EQ(got, EIGHTY_ONE);
     BHT_EQ(sem_post(&reactor_may_go), 0);
     bht_at_step(NULL, 0, NULL);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_buffer_release(z);
-    bh_kernel_release(square);
-    bh_stream_release(one);
-    bh_stream_release(other);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static bh_event *watched;
@@ -76,12 +69,6 @@ static void what_ends_before_the_lock_is_seen(void) {
     BHT_EQ(bh_event_wait(watched, BH_FOREVER), BH_OK);
     BHT_EQ(bht_steps_passed(), 1);
     bht_at_step(NULL, 0, NULL);
-    bh_event_release(watched);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 int main(int argc, char **argv) {

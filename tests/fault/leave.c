@@ -108,12 +108,6 @@ static void the_stream_goes_on(void) {
     BHT_TRUE(has_said("stream one: worker "));
     BHT_TRUE(has_said("was killed by SIGKILL (signal 9)"));
     fx_expect_healthy(context, stream);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    bh_stream_release(neighbour);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* What is to be alone has its worker, and waits for the end of the one before. */
@@ -144,12 +138,6 @@ static void what_is_alone_waits(void) {
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     let_go(pid);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* The context's end waits for it as for every other: it leaves nobody behind (E9). */

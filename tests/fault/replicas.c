@@ -35,14 +35,6 @@ static struct tenants two_tenants(uint64_t size, uint64_t limit) {
     return two_tenants_with("*:poses_as_gpu:*=fail", size, limit);
 }
 
-static void end(struct tenants *t) {
-    bh_buffer_release(t->buffer);
-    bh_stream_release(t->a);
-    bh_stream_release(t->b);
-    bh_stream_release(t->b2);
-    bh_context_destroy(t->context);
-}
-
 static uint64_t in_use(struct tenants *t, bh_stream *stream) {
     bhi_context_lock(t->context);
     const uint64_t bytes = stream->device_memory;
@@ -85,7 +77,6 @@ static void other_tenants_read_a_copy(void) {
     BHT_EQ(in_use(&t, t.b), 0);
     free(one);
     free(two);
-    end(&t);
 }
 
 /* Whatever its worker does to the copy, the buffer stays as it was: the worker has no other. */
@@ -108,7 +99,6 @@ static void a_reader_has_the_copy_alone(void) {
     BHT_STR_HAS(detail.message,
                 "stream b of tenant \"somebody else\" can read it, and not write it");
     free(one);
-    end(&t);
 }
 
 /* Over the limit of who reads. An idle copy makes room; what is in use does not. */
@@ -130,7 +120,6 @@ static void copies_keep_to_limits(void) {
     expect_read(t.b, t.buffer, one, 2 * MIB);
     bh_buffer_release(host);
     free(one);
-    end(&t);
 }
 
 /* Poison flows into the copy, and out of it. A copy that failed for itself is made again. */
@@ -158,9 +147,6 @@ static void poison_flows_into_a_copy(void) {
     device_put(t.buffer, one, 256);
     expect_read(t.b, t.buffer, one, 256);
     free(one);
-    bh_buffer_release(host);
-    bh_kernel_release(hang);
-    end(&t);
 }
 
 /* A worker dies in each piece of a copy. The piece is copied again, and nobody is poisoned (D2). */
@@ -179,7 +165,6 @@ static void lost_in_each_piece(void) {
         BHT_TRUE(bht_plan_disarm());
     }
     free(words);
-    end(&t);
     bht_plan_close();
 }
 
@@ -208,7 +193,6 @@ static void written_behind_a_lost_copy(void) {
     bh_buffer_release(host);
     free(one);
     free(two);
-    end(&t);
     bht_plan_close();
 }
 
@@ -224,7 +208,6 @@ static void a_released_stream_keeps_no_copy(void) {
     WAIT_UNTIL(kill(pid, 0) != 0, 20000);
     expect_read(t.b2, t.buffer, one, 256);
     free(one);
-    end(&t);
 }
 
 int main(int argc, char **argv) {

@@ -223,10 +223,6 @@ static void a_torn_record_among_others(void) {
     BHT_TRUE(plan.hit);
     bht_at_step(NULL, 0, NULL);
     fx_expect_healthy(context, stream);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* -- while a worker, or its zygote, starts -------------------------------------------------------
@@ -385,9 +381,6 @@ static void one_that_ends_before_it_is_known_to_begin(void) {
     }
     bht_at_step(NULL, 0, NULL);
     BHT_TRUE(plan.hit);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

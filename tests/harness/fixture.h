@@ -1,5 +1,8 @@
 /* What tests of the whole library share: a context on the test build's worker, streams, the
- * shipped kernels, filled buffers. Every function fails the test when something is wrong. */
+ * shipped kernels, filled buffers. Every function fails the test when something is wrong.
+ *
+ * What a test makes, by these functions or by the API itself, and does not release, is released after
+ * it, the last one first (owned.c). A test releases what it retained, and what its subject is. */
 #ifndef BHT_FIXTURE_H
 #define BHT_FIXTURE_H
 
@@ -69,6 +72,11 @@ bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
 /* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */
 uint32_t *fx_pointer(bh_buffer *buffer);
 
+/* A submission; of one command; of one that fills the whole buffer. */
+bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info);
+bh_event *fx_command(bh_stream *stream, bh_command command, bh_event *const *waits,
+                     uint32_t wait_count);
+bh_event *fx_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value);
 /* y = x * x over floats; returns the event. */
 bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y);
 /* Any kernel, |groups| of it; a deadline of its own, 0: the stream's. */
@@ -84,7 +92,8 @@ bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data, ui
 void fx_await_gate(bh_buffer *data);
 /* Lets the gate go on whose words are mapped there. On a GPU the gate opener does it. */
 void fx_open(volatile uint32_t *words);
-/* Forgets all gates: the fixture does so with each context that is destroyed. */
+/* For owned.c: the context is destroyed, and with it all gates are forgotten. */
+void fx_forget_context(bh_context *context);
 void fx_forget_gates(void);
 /* $BULKHEAD_TEST_GPU is set: the tests run on a GPU (scripts/gpu-tests). */
 bool fx_on_gpu(void);

@@ -23,7 +23,7 @@
 #define NIGHTLY_FACTOR     100
 
 static void (*describe)(void);
-static void (*begin_test)(void), (*end_test)(void);
+static void (*begin_test)(void), (*end_test)(void), (*end_first)(void);
 static unsigned default_flags;
 static atomic_flag described = ATOMIC_FLAG_INIT;
 
@@ -41,6 +41,10 @@ static void describe_once(void) {
 void bht_around(void (*set_up)(void), void (*tear_down)(void)) {
     begin_test = set_up;
     end_test = tear_down;
+}
+
+void bht_end_with(void (*end)(void)) {
+    end_first = end;
 }
 
 void bht_default_flags(unsigned flags) {
@@ -211,6 +215,9 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
         begin_test();
     }
     test->run();
+    if (end_first) {
+        end_first();
+    }
     if (end_test) {
         end_test();
     }

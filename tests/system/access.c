@@ -21,15 +21,6 @@ static struct scene set_up(void) {
     return s;
 }
 
-static void tear_down(struct scene *s) {
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_kernel_release(s->square);
-    bh_kernel_release(s->saxpy);
-    bh_stream_release(s->stream);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
-}
-
 static void reflect(const struct scene *s, bh_kernel *kernel) {
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
@@ -88,8 +79,6 @@ static void not_before_it_is_known(void) {
     bh_kernel *empty = fx_kernel(s.context, "empty");
     reflect(&s, empty);
     refuses(&s, empty, "kernel \"empty\" has no such binding");
-    bh_kernel_release(empty);
-    tear_down(&s);
 }
 
 /* Poisons a buffer: a kernel that does not end has it to write. */
@@ -119,7 +108,6 @@ static void what_is_only_read(void) {
     bh_event_release(event);
     BHT_EQ(content(s.x), BH_OK);
     BHT_EQ(content(s.y), BH_WORKER_SIGNAL);
-    tear_down(&s);
 }
 
 /* writeonly is no promise to overwrite: what was poisoned stays so, until a caller promises it. */
@@ -135,7 +123,6 @@ static void what_is_only_written(void) {
     fx_expect(event, BH_OK);
     bh_event_release(event);
     BHT_EQ(content(s.y), BH_OK);
-    tear_down(&s);
 }
 
 /* The caller may say less than the module does: y of saxpy, not decorated, given to read. */
@@ -150,8 +137,6 @@ static void narrowed_by_the_caller(void) {
     event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_ACCESS_DECLARED);
     fx_expect(event, BH_OK);
     BHT_EQ(fx_pointer(s.y)[0], 0x40e00000); /* 3 * 2 + 1 */
-    bh_event_release(event);
-    tear_down(&s);
 }
 
 /* A BH_ACCESS_WRITE that cannot be kept would make what is there CLEAN: here it is known. */
@@ -165,8 +150,6 @@ static void overwriting_what_is_readonly(void) {
     BHT_EQ(content(s.x), BH_BINDING_MISMATCH); /* it was to write it */
     event = run(&s, s.square, BH_ACCESS_READ_WRITE, BH_ACCESS_WRITE);
     fx_expect(event, BH_BINDING_MISMATCH); /* of what was poisoned before */
-    bh_event_release(event);
-    tear_down(&s);
 }
 
 /* What is said of a poisoned content does not call a dependent's kernel by its origin's name. */
@@ -182,8 +165,6 @@ static void whose_kernel_it_was(void) {
     BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_WORKER_SIGNAL);
     BHT_STR_HAS(detail.message, " of stream a: depends on event ");
     BHT_STR_HAS(detail.message, " (kernel gate)");
-    bh_event_release(event);
-    tear_down(&s);
 }
 
 /* -- arrays of buffers ---------------------------------------------------------------------- */
@@ -212,8 +193,6 @@ static void the_name_of_a_binding_is_one_line(void) {
     BHT_EQ(bh_kernel_reflect(kernel, s.stream, FX_SECONDS, &info, NULL), BH_OK);
     BHT_EQ(info.binding_count, 1);
     BHT_STR_EQ(info.bindings[0].name, "first second");
-    bh_kernel_release(kernel);
-    tear_down(&s);
 }
 
 static void elements_of_an_array(void) {
@@ -274,8 +253,6 @@ static void elements_of_an_array(void) {
     for (uint32_t i = 0; i < 3; i++) {
         bh_buffer_release(data[i]);
     }
-    bh_kernel_release(pick);
-    tear_down(&s);
 }
 
 /* Launches square with one more binding, which it does not declare. */
@@ -300,7 +277,6 @@ static void expect_extra(const struct scene *s, const bh_binding *extra, bh_stat
         BHT_FAIL("bh_launch: %s", detail.message);
     }
     fx_expect(event, status);
-    bh_event_release(event);
 }
 
 static void an_optional_binding_may_be_undeclared(void) {
@@ -332,8 +308,6 @@ static void an_optional_binding_may_be_undeclared(void) {
     poison(&s, other);
     expect_extra(&s, &extra, BH_OK);
     BHT_EQ(content(other), BH_WORKER_SIGNAL);
-    bh_buffer_release(other);
-    tear_down(&s);
 }
 
 static void an_optional_binding_is_checked(void) {
@@ -349,7 +323,6 @@ static void an_optional_binding_is_checked(void) {
     BHT_STR_HAS(detail.message, "has no such binding");
     extra.access = BH_ACCESS_DECLARED | BH_ACCESS_OPTIONAL;
     expect_extra(&s, &extra, BH_OK);
-    tear_down(&s);
 }
 
 int main(int argc, char **argv) {

@@ -14,13 +14,6 @@ static void open_all(void) {
     buffer = fx_words(context, 64, 0);
 }
 
-static void close_all(void) {
-    bh_buffer_release(buffer);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-}
-
 static void refuses(const bh_command *command, const char *word) {
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = command, .command_count = 1};
@@ -135,9 +128,6 @@ static void commands(void) {
     }
     /* None of it has hurt the stream, and none has left a reference behind. */
     fx_expect_healthy(context, stream);
-    bh_buffer_release(foreign);
-    bh_context_destroy(elsewhere);
-    close_all();
 }
 
 /* BH_WHOLE_SIZE: a copy of the rest of src, a fill of the rest of dst. */
@@ -167,9 +157,6 @@ static void whole_size(void) {
     }
     const bh_command bad = {.type = BH_COMMAND_FILL, .fill = {.dst = odd, .size = BH_WHOLE_SIZE}};
     refuses(&bad, "size 6 must be multiples of 4");
-    bh_buffer_release(source);
-    bh_buffer_release(odd);
-    close_all();
 }
 
 static void expect_says(bh_status status, bh_status wanted, const char *call, const char *words) {
@@ -247,10 +234,6 @@ static void who_is_told(void) {
     expect_says(bh_stream_wait_ready(stream, 0, &detail), BH_CLOSED,
                 "bh_stream_wait_ready: ", gone);
     expect_says(bh_stream_reset(stream, &detail), BH_CLOSED, "bh_stream_reset: ", gone);
-    bh_event_release(ended);
-    bh_buffer_release(buffer);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
 }
 
 /* What is not made is NULL, whatever stood there. */
@@ -278,7 +261,6 @@ static void nothing_is_given_out_by_a_call_that_fails(void) {
     for (size_t i = 0; i < BHT_COUNT(e); i++) {
         BHT_TRUE(!e[i]);
     }
-    close_all();
 }
 
 static void submissions(void) {
@@ -314,7 +296,6 @@ static void submissions(void) {
     BHT_EQ(bh_submit(stream, NULL, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_event_wait(NULL, 0), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_event_cancel(NULL), BH_INVALID_ARGUMENT);
-    close_all();
 }
 
 /* A source in place of a module: the message has its first line. */
@@ -357,7 +338,6 @@ static void text_in_place_of_a_module(void) {
         BHT_EQ(detail.reason, BH_REASON_NOT_SPIRV);
         free(code);
     }
-    close_all();
 }
 
 static void kernels(void) {
@@ -425,11 +405,6 @@ static void kernels(void) {
     BHT_MEM_EQ(h1, h2, 32);
     BHT_TRUE(memcmp(h1, h3, 32) != 0);
     BHT_TRUE(memcmp(h1, h4, 32) != 0);
-    bh_kernel_release(kernel);
-    bh_kernel_release(again);
-    bh_kernel_release(other);
-    bh_kernel_release(trusted);
-    close_all();
 }
 
 static void reflection(void) {
@@ -450,7 +425,6 @@ static void reflection(void) {
     fx_expect_healthy(context, stream);
     BHT_EQ(bh_kernel_reflect(square, stream, FX_SECONDS, &info, &detail), BH_OK);
     BHT_EQ(info.binding_count, 2);
-    close_all();
 }
 
 static void buffers(void) {
@@ -481,13 +455,6 @@ static void buffers(void) {
     for (int i = 0; i < 4096; i++) {
         BHT_EQ(((char *)pointer)[i], 0);
     }
-    bh_buffer_release(fresh);
-    bh_buffer_release(NULL);
-    bh_event_release(NULL);
-    bh_kernel_release(NULL);
-    bh_stream_release(NULL);
-    bh_context_destroy(NULL);
-    close_all();
 }
 
 static void streams_and_contexts(void) {
@@ -535,9 +502,6 @@ static void streams_and_contexts(void) {
     BHT_EQ(bh_context_create(&bad, &c, &detail), BH_OK);
     BHT_EQ(bh_stream_create(c, NULL, &s, &detail), BH_OK);
     BHT_EQ(bh_stream_wait_ready(s, FX_SECONDS, &detail), BH_UNAVAILABLE);
-    bh_stream_release(s);
-    bh_context_destroy(c);
-    close_all();
 }
 
 static void devices_and_doctor(void) {
@@ -563,7 +527,6 @@ static void devices_and_doctor(void) {
             BHT_FAIL("%s %s: %s", checks[i].group, checks[i].name, checks[i].text);
         }
     }
-    close_all();
 }
 
 int main(int argc, char **argv) {

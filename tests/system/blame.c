@@ -101,7 +101,6 @@ static void a_forged_compile_failure_accuses_nobody(void) {
     verdict = pass_gate(&s);
     BHT_EQ(verdict.status, BH_OK);
     BHT_EQ(verdict.blame, BH_BLAME_NONE);
-    stage_close(&s);
 }
 
 /* The same kernel, on a worker that was given nothing else: there is nobody else to blame. */
@@ -115,7 +114,6 @@ static void alone_it_is_certain(void) {
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
     BHT_EQ(verdict.worker_pid, 0);
     BHT_EQ(verdict.blame, BH_BLAME_CERTAIN); /* it is refused for what is proven */
-    stage_close(&s);
 }
 
 /* A worker is left wedged: the next submission runs into its deadline, and is not quarantined. */
@@ -127,7 +125,6 @@ static void a_wedged_worker_accuses_nobody(void) {
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
     BHT_EQ(held(&s), 0);
     BHT_EQ(pass_gate(&s).status, BH_OK);
-    stage_close(&s);
 }
 
 /* Also where the worker lives on: what it says of the kernel proves nothing, and the next launch
@@ -147,7 +144,6 @@ static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
     BHT_EQ(taint(&s), fresh);
     BHT_EQ(pass_gate(&s).status, BH_OK);
     BHT_EQ(fx_ready(s.stream), fresh);
-    stage_close(&s);
 }
 
 /* A submission of several kernels that a fresh worker completes ends the trial of each. */
@@ -174,9 +170,6 @@ static void a_launch_among_other_kernels_ends_the_trial(void) {
     BHT_TRUE(fresh != pid);
     BHT_EQ(pass_gate(&s).status, BH_OK);
     BHT_EQ(fx_ready(s.stream), fresh);
-    bh_buffer_release(word);
-    bh_kernel_release(empty);
-    stage_close(&s);
 }
 
 /* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It
@@ -193,7 +186,6 @@ static void a_gpu_that_is_lost_late_accuses_nobody(void) {
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
     BHT_STR_HAS(verdict.message, "split the work over several launches");
     BHT_EQ(held(&s), 0);
-    stage_close(&s);
 }
 
 /* A kernel that does end its workers is found out all the same, one death later. */
@@ -214,7 +206,6 @@ static void a_trial_convicts(void) {
     verdict = pass_gate(&s);
     BHT_EQ(verdict.status, BH_QUARANTINED);
     BHT_EQ(verdict.blame, BH_BLAME_CERTAIN);
-    stage_close(&s);
 }
 
 enum { AROUND = 16 };
@@ -249,8 +240,6 @@ static void a_trial_among_others(void) {
     BHT_EQ(verdict.status, BH_OK);
     BHT_TRUE(verdict.worker_pid != before);
     BHT_EQ(verdict.worker_pid, behind); /* whose turn comes when the trial is over */
-    bh_buffer_release(x);
-    stage_close(&s);
 }
 
 /* The host may ask for it. Nothing else is given to that worker meanwhile, or it could have been
@@ -269,10 +258,6 @@ static void what_is_submitted_alone_is_certain(void) {
     BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
     BHT_EQ(verdict.blame, BH_BLAME_CERTAIN);
     fx_expect(behind, BH_OK);
-    bh_event_release(behind);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    stage_close(&s);
 }
 
 /* What is in the lane behind it counts, too: when a worker came to what is its own word. */
@@ -285,10 +270,6 @@ static void what_is_behind_it_counts(void) {
     fx_kill(bh_stream_worker_pid(s.stream), SIGSEGV);
     BHT_EQ(end_gate(gate).blame, BH_BLAME_SUSPECTED);
     fx_expect(behind, BH_OK);
-    bh_event_release(behind);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    stage_close(&s);
 }
 
 /* Replacing a worker so that a trial is fair is planned: it costs the stream no restart. */
@@ -308,7 +289,6 @@ static void a_planned_replacement_is_free(void) {
         BHT_TRUE(verdict.worker_pid != last);
         last = verdict.worker_pid;
     }
-    stage_close(&s);
 }
 
 /* Who waits for a dependent hears what the origin's verdict proves. */
@@ -322,8 +302,6 @@ static void a_dependent_tells_its_origins_blame(void) {
     bh_verdict verdict = end_gate(reader);
     BHT_EQ(verdict.hops, 1);
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
-    bh_buffer_release(y);
-    stage_close(&s);
 }
 
 /* T6. What a worker has run it can compile. */

@@ -459,11 +459,6 @@ static void a_compiler_that_sleeps(void) {
     BHT_GE(verdict.ended_ns - verdict.started_ns, 4 * compile_ns);
     BHT_STR_HAS(verdict.message, " ms of processor time; worker ");
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(s.data);
-    bh_stream_release(s.stream);
-    bh_context_destroy(s.context);
 }
 
 static void a_compiler_that_crashes(void) {

@@ -33,14 +33,6 @@ static struct running start_hanging(const char *faults, uint64_t deadline_ns) {
     return r;
 }
 
-static void finish(struct running *r) {
-    bh_event_release(r->event);
-    bh_kernel_release(r->hang);
-    bh_buffer_release(r->gate);
-    bh_stream_release(r->stream);
-    bh_context_destroy(r->context);
-}
-
 static void dies_of(int signal, bh_status status) {
     struct running r = start_hanging(NULL, BH_FOREVER);
     fx_kill(r.pid, signal);
@@ -62,7 +54,6 @@ static void dies_of(int signal, bh_status status) {
     fx_expect_healthy(r.context, r.stream); /* case 47: new work on a new worker */
     BHT_NE(bh_stream_worker_pid(r.stream), r.pid);
     fx_expect(r.event, status); /* E12: the old verdict stands */
-    finish(&r);
 }
 
 static void sigsegv(void) {
@@ -90,11 +81,6 @@ static void a_kernel_that_crashes_the_driver(void) {
         BHT_STR_EQ(verdict.kernel_name, "crash_shared");
     }
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_kernel_release(crash);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void a_hang_ends_at_its_deadline(void) {
@@ -106,7 +92,6 @@ static void a_hang_ends_at_its_deadline(void) {
     BHT_GE(verdict.ended_ns - verdict.started_ns, deadline_ns);
     BHT_STR_HAS(verdict.message, "200 ms");
     fx_expect_healthy(r.context, r.stream);
-    finish(&r);
 }
 
 /* A worker that meets |fault| with one launch; then the stream must be well again. */
@@ -165,14 +150,6 @@ static void the_innocent_run_on_the_next_worker(void) {
     BHT_EQ(verdict.origin, bh_event_id(r.event));
     BHT_EQ(verdict.hops, 1);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-    bh_event_release(innocent);
-    bh_event_release(second);
-    bh_event_release(dependent);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_buffer_release(z);
-    finish(&r);
 }
 
 /* The memory bomb: the verdict says which limit, and only this worker feels it. */
@@ -192,11 +169,6 @@ static void a_memory_bomb_runs_into_the_limit(void) {
     BHT_EQ(verdict.limit, 256ull << 20);
     BHT_STR_HAS(verdict.message, "256 MiB");
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_kernel_release(bomb);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 #if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
@@ -225,13 +197,6 @@ static void no_device_can_be_created(void) {
     /* Case 50: typed, and later submissions get the same answer at once. */
     bh_event *later = fx_square(stream, square, x, y);
     BHT_EQ(fx_verdict(later).status, status);
-    bh_event_release(event);
-    bh_event_release(later);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* A worker that must not be given work: the stream says why it has none. */
@@ -244,8 +209,6 @@ static void never_gets_work(const char *fault, const char *says) {
     BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_UNAVAILABLE);
     BHT_STR_HAS(detail.message, says);
     BHT_EQ(bh_stream_worker_pid(stream), 0);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* It does not know the one-time token. */
@@ -334,8 +297,6 @@ static void a_start_timeout_of_0_is_the_default(void) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "default", FX_SECONDS);
     BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, NULL), BH_OK);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 #if !BHT_ASAN && !BHT_TSAN /* they take processor time of this process, too */
@@ -351,7 +312,6 @@ static void the_host_limits_processor_time(void) {
     BHT_EQ(verdict.blame, BH_BLAME_NONE);
     BHT_STR_HAS(verdict.message,
                 "the host allows a process 2 s of processor time (raise ulimit -t)");
-    finish(&r);
 }
 #endif
 

@@ -37,17 +37,6 @@ static struct stage set_up(void) {
     return s;
 }
 
-static void tear_down(struct stage *s) {
-    bh_event_release(s->running);
-    bh_event_release(s->behind);
-    bh_event_release(s->held);
-    bh_kernel_release(s->gate);
-    bh_buffer_release(s->data);
-    bh_stream_release(s->first);
-    bh_stream_release(s->second);
-    bh_context_destroy(s->context);
-}
-
 static void expect_line(const char *text, const char *beginning, const char *part) {
     const char *line = strstr(text, beginning);
     if (!line) {
@@ -87,7 +76,6 @@ static void says_what_everybody_does(void) {
     snprintf(part, sizeof part, "first failure: event %llu, WORKER_SIGNAL",
              (unsigned long long)bh_event_id(s.running));
     expect_line(text, "stream \"first\"", part);
-    tear_down(&s);
 }
 
 static bool spare_is_ready(bh_context *context, char *text, size_t size) {
@@ -116,9 +104,6 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
     bh_context_describe(context, text, sizeof text);
     expect_line(text, "stream \"deviceless\"", "unavailable; no worker");
     expect_line(text, "stream \"deviceless\"", "trouble: ");
-    bh_stream_release(served);
-    bh_stream_release(deviceless);
-    bh_context_destroy(context);
 }
 
 /* How long it has been at it, and that nothing will end it. */
@@ -158,8 +143,6 @@ static void says_what_has_no_deadline(void) {
     }
     BHT_EQ(bh_event_cancel(event), BH_OK);
     fx_expect(event, BH_CANCELLED);
-    bh_event_release(event);
-    tear_down(&s);
 }
 
 static void fits_any_room(void) {
@@ -175,7 +158,6 @@ static void fits_any_room(void) {
         BHT_EQ(part[size], 'x');
     }
     BHT_GT(bh_context_describe(NULL, part, sizeof part), 0);
-    tear_down(&s);
 }
 
 /* Somebody holds the context's lock for ever: that is said, after a second. */
@@ -188,7 +170,6 @@ static void a_lock_that_is_held(void) {
     BHT_LT(bht_now_ns() - start, 5000 * FX_MS * bht_slowness());
     BHT_EQ(pthread_mutex_unlock(&s.context->lock), 0);
     BHT_STR_HAS(text, "its lock has been held");
-    tear_down(&s);
 }
 
 /* -- tests that fail -------------------------------------------------------------------------- */

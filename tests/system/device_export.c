@@ -38,9 +38,6 @@ static void it_is_made_cleared_and_kept(void) {
     }
     free(words);
     free(zeros);
-    bh_buffer_release(buffer);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* Kernels on two streams, and one of them dies in between. */
@@ -64,13 +61,6 @@ static void streams_of_one_tenant_share(void) {
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(out[i] == (float)(i * i) * (float)(i * i));
     }
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_buffer_release(z);
-    bh_kernel_release(square);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
 }
 
 /* Two streams read it before anybody has written it: the second waits until the first has made it.
@@ -91,12 +81,6 @@ static void two_need_it_first(void) {
     device_expect_ready(two); /* although nobody waits for the first */
     device_expect_ready(one);
     BHT_EQ(fx_pointer(second)[63], 0);
-    bh_buffer_release(buffer);
-    bh_buffer_release(first);
-    bh_buffer_release(second);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
 }
 
 /* More of them at once than the socket has room for answers. */
@@ -125,8 +109,6 @@ static void many_in_one_submission(void) {
         bh_buffer_release(buffers[i]);
     }
     free(commands);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* -- what fails ------------------------------------------------------------------------------- */
@@ -148,11 +130,6 @@ static void there_is_no_memory(void) {
     device_expect(kept, fx_pointer(host), 256);
     device_expect_ready(device_copy(a, host, buffer));
     device_expect(buffer, fx_pointer(host), 256);
-    bh_buffer_release(kept);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* More than any buffer may have: as of host memory. An empty one has nothing to be made. */
@@ -170,8 +147,6 @@ static void sizes_at_the_limits(void) {
     buffer = device_buffer(context, a, 0, BH_MEMORY_AUTO);
     bh_buffer_release(buffer);
     fx_expect_healthy(context, a);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* A maker that dies before it has handed the memory out, at either step: it is made again. */
@@ -207,10 +182,6 @@ static void a_maker_that_dies_afterwards(void) {
     fx_expect(event, BH_OK);
     bh_event_release(event);
     device_expect(buffer, fx_pointer(host), 256);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 static void lies_are_seen_through(void) {
@@ -261,10 +232,6 @@ static void one_that_does_not_wait(void) {
     bh_event_release(event);
     device_expect_ready(device_copy(a, host, buffer));
     device_expect(buffer, fx_pointer(host), 256);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* It says that there is no memory, and that the record has ended well all the same: what it wrote
@@ -276,11 +243,6 @@ static void a_success_without_memory(void) {
               *host = fx_words(context, 64, 9);
     bh_event *event = device_copy(a, host, buffer);
     fx_expect(event, BH_PROTOCOL);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* An answer too many is noticed when it comes, whether or not the record has ended before. */
@@ -297,10 +259,6 @@ static void it_answers_twice(void) {
     fx_ready_after(a, first);
     device_expect_ready(device_copy(a, host, buffer));
     device_expect(buffer, fx_pointer(host), 256);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 static _Atomic bool was_told;
@@ -328,10 +286,6 @@ static void it_hands_out_more(void) {
     WAIT_UNTIL(atomic_load(&was_told), 20000);
     fx_ready_after(a, first);
     device_expect(buffer, fx_pointer(host), 256);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* An import that fails for want of memory is that submission's affair. */
@@ -349,12 +303,6 @@ static void an_import_that_fails(void) {
     bh_event_release(event);
     device_expect_ready(device_copy(b, buffer, back)); /* it is told again */
     device_expect(buffer, fx_pointer(host), 256);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_buffer_release(back);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
 }
 
 /* T8: what a maker hands out that nobody can import is not the fault of whoever tries. The buffer is
@@ -393,14 +341,6 @@ static void memory_that_cannot_be_imported(void) {
     device_expect(bad, fx_pointer(host), SIZE);
     bh_buffer *z = fx_words(context, 64, 0);
     device_expect_ready(fx_square(b, square, bad, z));
-    bh_buffer_release(bad);
-    bh_buffer_release(host);
-    bh_buffer_release(y);
-    bh_buffer_release(z);
-    bh_kernel_release(square);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
 }
 
 /* The host has no descriptor to keep it with: the worker is not to blame. */
@@ -433,9 +373,6 @@ static void the_host_has_no_descriptor(void) {
     uint32_t word = 0;
     BHT_EQ(bh_buffer_read(buffer, 252, &word, 4, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(word, 7);
-    bh_buffer_release(buffer);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* Nobody wants it any more when the answer comes. */
@@ -452,9 +389,6 @@ static void a_buffer_that_goes_meanwhile(void) {
     BHT_TRUE(bh_event_wait(event, FX_SECONDS) != BH_TIMEOUT);
     bh_event_release(event);
     fx_expect_healthy(context, a);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

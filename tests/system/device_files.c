@@ -47,8 +47,6 @@ static void a_file_in_pieces(void) {
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
     bh_buffer_release(buffer);
     leave_folder();
-    bh_stream_release(a);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* The second piece cannot be read: the buffer is poisoned with errno, path and offset, and nothing
@@ -84,8 +82,6 @@ static void a_piece_that_cannot_be_read(void) {
     bh_buffer_release(host);
     free(words);
     leave_folder();
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* A strict stream, whose loads' events are its own. */
@@ -109,8 +105,6 @@ static struct strict strict_open(const char *faults) {
 static void strict_close(struct strict *s) {
     free(s->words);
     leave_folder();
-    bh_stream_release(s->stream);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
 }
 
 /* Loads the file, and expects what its event ends with. */
@@ -120,8 +114,6 @@ static void strict_load(struct strict *s, bool cancel, bh_status status) {
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(cancel ? bh_stream_cancel(s->stream) : BH_OK, BH_OK);
     fx_expect(event, status);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
 }
 
 static void a_cancel_of_the_stream_cancels_its_load(void) {
@@ -178,8 +170,6 @@ static void lost_in_a_piece(bool often) {
     bh_buffer_release(buffer);
     free(words);
     leave_folder();
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 static void a_lost_piece_is_copied_again(void) {

@@ -19,11 +19,6 @@ static struct scene set_up(void) {
     return s;
 }
 
-static void tear_down(struct scene *s) {
-    bh_stream_release(s->a);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
-}
-
 static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory,
                         bh_buffer **out_buffer, bh_detail *detail) {
     bh_buffer_options options = {.struct_size = sizeof options};
@@ -53,8 +48,6 @@ static void the_host_reads_and_writes_by_copies(void) {
     BHT_EQ(bh_buffer_read(buffer, size, part, 0, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_buffer_read(buffer, size, part, 1, FX_SECONDS, NULL), BH_INVALID_ARGUMENT);
     free(words);
-    bh_buffer_release(buffer);
-    tear_down(&s);
 }
 
 static void there_is_no_pointer(void) {
@@ -67,8 +60,6 @@ static void there_is_no_pointer(void) {
     BHT_STR_HAS(detail.message, "bh_buffer_read");
     BHT_STR_HAS(detail.message, "bh_buffer_write");
     BHT_STR_HAS(detail.message, "BH_COMMAND_COPY");
-    bh_buffer_release(buffer);
-    tear_down(&s);
 }
 
 static void upload_and_download_are_commands(void) {
@@ -89,12 +80,6 @@ static void upload_and_download_are_commands(void) {
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(out[i] == (float)(i * i));
     }
-    bh_buffer_release(square_in);
-    bh_buffer_release(square_out);
-    bh_buffer_release(host);
-    bh_buffer_release(back);
-    bh_kernel_release(square);
-    tear_down(&s);
 }
 
 static void each_change_has_a_number(void) {
@@ -112,9 +97,6 @@ static void each_change_has_a_number(void) {
     BHT_EQ(bh_buffer_version(buffer), first);
     device_put(buffer, words, sizeof words);
     BHT_TRUE(bh_buffer_version(buffer) > first);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    tear_down(&s);
 }
 
 /* A write that has not begun changes nothing when its time is over. */
@@ -137,11 +119,6 @@ static void a_turn_takes_a_timeout(void) {
     fx_expect(running, BH_OK);
     device_expect(buffer, zeros, sizeof zeros);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK); /* what was taken back is quiet */
-    bh_event_release(running);
-    bh_kernel_release(gate);
-    bh_buffer_release(buffer);
-    bh_buffer_release(data);
-    tear_down(&s);
 }
 
 /* E10: a copy that runs when the time is over ends by itself. Nobody is killed for it. */
@@ -158,8 +135,6 @@ static void a_read_that_times_out_kills_nobody(void) {
     BHT_EQ(kill(stopped, SIGCONT), 0);
     device_expect(buffer, words, sizeof words);
     BHT_EQ(bh_stream_worker_pid(s.a), stopped);
-    bh_buffer_release(buffer);
-    tear_down(&s);
 }
 
 static void the_buffer_keeps_its_stream(void) {
@@ -169,8 +144,6 @@ static void the_buffer_keeps_its_stream(void) {
     bh_stream_release(s.a);
     device_put(buffer, words, sizeof words);
     device_expect(buffer, words, sizeof words);
-    bh_buffer_release(buffer);
-    BHT_EQ(bh_context_destroy(s.context), BH_OK);
 }
 
 static void after_the_context_there_are_no_copies(void) {
@@ -181,7 +154,6 @@ static void after_the_context_there_are_no_copies(void) {
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
     BHT_EQ(bh_buffer_read(buffer, 0, words, sizeof words, FX_SECONDS, NULL), BH_CLOSED);
     BHT_EQ(bh_buffer_write(buffer, 0, words, sizeof words, FX_SECONDS, NULL), BH_CLOSED);
-    bh_buffer_release(buffer);
 }
 
 /* -- D2 --------------------------------------------------------------------------------------- */
@@ -197,8 +169,6 @@ static void content_survives_its_writers_death(void) {
         device_expect(buffer, words, size);
     }
     free(words);
-    bh_buffer_release(buffer);
-    tear_down(&s);
 }
 
 /* Killed while it writes one buffer: another that it had written before is intact, and so is one
@@ -240,12 +210,6 @@ static void a_death_poisons_what_was_being_written(void) {
     device_put(written, words, 256);
     device_expect(written, words, 256);
     free(words);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(kept);
-    bh_buffer_release(written);
-    bh_buffer_release(data);
-    tear_down(&s);
 }
 
 /* All of it, in several pieces: none of them is all (B5). */
@@ -269,13 +233,6 @@ static void a_write_in_pieces_cleans(void) {
     device_put(buffer, words, size);
     device_expect(buffer, words, size);
     free(words);
-    bh_event_release(event);
-    bh_event_release(running);
-    bh_kernel_release(gate);
-    bh_buffer_release(buffer);
-    bh_buffer_release(data);
-    bh_buffer_release(host);
-    tear_down(&s);
 }
 
 /* -- D3 --------------------------------------------------------------------------------------- */
@@ -298,7 +255,6 @@ static void new_memory_is_zero(void) {
     bh_stream_release(other);
     free(zeros);
     free(words);
-    tear_down(&s);
 }
 
 /* -- D4 --------------------------------------------------------------------------------------- */
@@ -316,12 +272,6 @@ static void streams_of_one_tenant_share(void) {
     bh_event_release(device_copy(b, six, buffer)); /* and may write it, too */
     device_expect_ready(device_copy(s.a, buffer, back));
     BHT_EQ(((const uint32_t *)fx_mapped(back))[15], 6);
-    bh_buffer_release(six);
-    bh_buffer_release(buffer);
-    bh_buffer_release(host);
-    bh_buffer_release(back);
-    bh_stream_release(b);
-    tear_down(&s);
 }
 
 static void other_tenants_read_only(void) {
@@ -357,11 +307,6 @@ static void other_tenants_read_only(void) {
         BHT_STR_HAS(detail.message, "device memory of tenant \"\" (stream a)");
         BHT_STR_HAS(detail.message, "stream b of tenant \"somebody else\"");
     }
-    bh_kernel_release(square);
-    bh_buffer_release(buffer);
-    bh_buffer_release(back);
-    bh_stream_release(b);
-    tear_down(&s);
 }
 
 /* -- D5 --------------------------------------------------------------------------------------- */
@@ -382,12 +327,6 @@ static void a_lost_device_poisons_what_was_being_written(void) {
     uint32_t found[16];
     BHT_EQ(bh_buffer_read(lost, 0, found, sizeof found, FX_SECONDS, NULL), BH_DEVICE_LOST);
     device_expect(kept, words, sizeof words);
-    bh_event_release(event);
-    bh_buffer_release(kept);
-    bh_buffer_release(lost);
-    bh_buffer_release(host);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 /* -- D6 --------------------------------------------------------------------------------------- */
@@ -417,10 +356,6 @@ static void limits_are_kept(void) {
     first = device_buffer(context, b, 3 * MIB, BH_MEMORY_DEVICE);
     bh_buffer_release(first);
     first = device_buffer(context, a, 2 * MIB, BH_MEMORY_DEVICE);
-    bh_buffer_release(first);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
 }
 
 static void a_trim_gives_it_back(void) {
@@ -433,7 +368,6 @@ static void a_trim_gives_it_back(void) {
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     BHT_EQ(bh_context_stats(s.context, &stats, NULL, 0, NULL, NULL), BH_OK);
     BHT_EQ(stats.pool_bytes, 0);
-    tear_down(&s);
 }
 
 /* -- D7, and what the calls refuse ------------------------------------------------------------ */
@@ -452,9 +386,6 @@ static void what_is_refused(void) {
     BHT_EQ(create(s.context, s.a, 2ull << 40, BH_MEMORY_DEVICE, &buffer, &detail), BH_TOO_LARGE);
     BHT_TRUE(!buffer);
     BHT_EQ(bh_buffer_memory(NULL), BH_MEMORY_HOST);
-    bh_stream_release(foreign);
-    bh_context_destroy(elsewhere);
-    tear_down(&s);
 }
 
 /* On a processor there is nothing to be gained. */
@@ -469,8 +400,6 @@ static void auto_is_host_memory_here(void) {
     buffer = NULL;
     BHT_EQ(create(s.context, NULL, 64, BH_MEMORY_AUTO, &buffer, NULL), BH_OK);
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_HOST);
-    bh_buffer_release(buffer);
-    tear_down(&s);
 }
 
 static void an_empty_buffer(void) {
@@ -478,8 +407,6 @@ static void an_empty_buffer(void) {
     bh_buffer *buffer = device_buffer(s.context, s.a, 0, BH_MEMORY_DEVICE);
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_buffer_write(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
-    bh_buffer_release(buffer);
-    tear_down(&s);
 }
 
 /* What the device is has to be known, and no worker can start. */
@@ -493,8 +420,6 @@ static void a_stream_without_a_worker(void) {
     bh_detail detail;
     BHT_EQ(create(context, a, 64, BH_MEMORY_DEVICE, &buffer, &detail), BH_UNAVAILABLE);
     BHT_TRUE(!buffer);
-    bh_stream_release(a);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

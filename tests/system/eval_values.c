@@ -383,11 +383,6 @@ static void begin(void) {
     stream = fx_stream(context, "values", FX_SECONDS);
 }
 
-static void end(void) {
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
-}
-
 /* All pairs of types; a quarter of them in builds with a sanitizer. */
 static void arithmetic(void) {
     static const char *const ops[] = {"+", "*", "<", "==", "m", "M", "?", "+<", "-", "*-"};
@@ -407,7 +402,6 @@ static void arithmetic(void) {
                   ops, bools ? 8 : 10, bhi_dtypes[a], bhi_dtypes[b]);
         }
     }
-    end();
 }
 
 /* Division rounds down, by zero it is zero; shifts may be by anything. */
@@ -424,7 +418,6 @@ static void integers(void) {
         check("a = x // y; b = x % y; c = x & y; d = x | y; e = x ^ y; f = x << y; g = x >> y", ops,
               7, pairs[i][0], pairs[i][1]);
     }
-    end();
 }
 
 /* What is computed of bool alone. */
@@ -432,7 +425,6 @@ static void bools(void) {
     static const char *const ops[] = {"//", "%", "<<", ">>"};
     begin();
     check("a = x // y; b = x % y; c = x << y; d = x >> y", ops, 4, BH_DTYPE_BOOL, BH_DTYPE_BOOL);
-    end();
 }
 
 /* An integer that became i64, beside a constant: llvmpipe compares it wrongly if it knows both. */
@@ -445,7 +437,6 @@ static void widened_beside_constants(void) {
               "f = 0 < i64(x); g = i64(x) == 0; h = i64(x) < y - y",
               ops, 8, dtypes[i], BH_DTYPE_I32);
     }
-    end();
 }
 
 /* A zero that is known when the kernel is compiled, beside NaN, infinities and -0. */
@@ -459,7 +450,6 @@ static void zeros_known_at_compile_time(void) {
               "0.0",
               ops, 9, dtypes[i], BH_DTYPE_U8);
     }
-    end();
 }
 
 /* A device that adds where a kernel multiplies. tests/system/grid.c has the other ones. */
@@ -475,7 +465,6 @@ static void the_doctor_finds_wrong_numbers(void) {
         }
     }
     BHT_GE(found, 1);
-    BHT_EQ(bh_context_destroy(own), BH_OK);
 }
 
 int main(int argc, char **argv) {

@@ -70,8 +70,6 @@ static void it_runs(void) {
         bh_buffer_release(y);
         bh_kernel_release(kernel);
     }
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* Reflects |kernel| on a stream of its own. */
@@ -99,7 +97,6 @@ static void names_stay(void) {
         BHT_STR_EQ(info->bindings[0].name, "used");
         bh_kernel_release(kernel);
     }
-    bh_context_destroy(context);
 }
 
 static void a_name_that_ends_in_hlsl_says_the_language(void) {
@@ -111,7 +108,6 @@ static void a_name_that_ends_in_hlsl_says_the_language(void) {
     bh_kernel_release(make(context, &source));
     source.language = BH_LANGUAGE_GLSL;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
-    bh_context_destroy(context);
 }
 
 /* What is bound is what the code uses: of dead code that is nothing. */
@@ -128,7 +124,6 @@ static void dead_code_binds_nothing(void) {
         BHT_EQ(reflect(context, kernel)->binding_count, optimize ? 1 : 2);
         bh_kernel_release(kernel);
     }
-    bh_context_destroy(context);
 }
 
 static void defines_and_includes(void) {
@@ -160,11 +155,6 @@ static void defines_and_includes(void) {
     bh_event *event = fx_run(stream, kernel, data);
     fx_expect(event, BH_OK);
     BHT_EQ(fx_pointer(data)[0], 425);
-    bh_event_release(event);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 /* SPIR-V has the conversion of the constant from 1.4 on; the usual is 1.3. */
@@ -203,8 +193,6 @@ static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
         bh_buffer_release(data);
         bh_kernel_release(kernel);
     }
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* K1: what it was made of does not count, what came out of it does. */
@@ -221,10 +209,6 @@ static void identity_is_the_modules(void) {
     bh_kernel_hash(c, hash_c);
     BHT_MEM_EQ(hash_a, hash_b, 32);
     BHT_NE(memcmp(hash_a, hash_c, 32), 0);
-    bh_kernel_release(a);
-    bh_kernel_release(b);
-    bh_kernel_release(c);
-    bh_context_destroy(context);
 }
 
 static void errors_have_file_and_line(void) {
@@ -254,7 +238,6 @@ static void errors_have_file_and_line(void) {
     source.log = NULL;
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     still_compiles(context);
-    bh_context_destroy(context);
 }
 
 /* Whether it is there is read from the source: one in a comment is none, and of one that stands in
@@ -292,7 +275,6 @@ static void a_missing_version_line_is_named_first(void) {
     refused(context, &bare, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "there is no #version line");
     still_compiles(context);
-    bh_context_destroy(context);
 }
 
 /* Far more errors than a log holds: the first ones, whole. */
@@ -315,7 +297,6 @@ static void a_long_log(void) {
     BHT_STR_HAS(log_text, "(there is more of it)\n");
     BHT_EQ(log_text[strlen(log_text) - 1], '\n');
     free(text);
-    bh_context_destroy(context);
 }
 
 static void a_warning_is_in_the_log(void) {
@@ -324,7 +305,6 @@ static void a_warning_is_in_the_log(void) {
                                  "void main() {}\n");
     bh_kernel_release(make(context, &source));
     BHT_STR_HAS(log_text, "test.comp:2: warning: ");
-    bh_context_destroy(context);
 }
 
 /* -- hostile sources -------------------------------------------------------------------------- */
@@ -352,7 +332,6 @@ static void a_compile_that_does_not_end(void) {
                 "test.comp: the compile deadline of 300 ms passed before the compiler ended");
     BHT_EQ(detail.cause, BH_DEADLINE);
     still_compiles(context);
-    bh_context_destroy(context);
 }
 
 static void a_memory_bomb(void) {
@@ -391,7 +370,6 @@ static void a_compiler_that_crashes(void) {
     BHT_EQ(detail.signal, 11);
     free(text);
     still_compiles(context);
-    bh_context_destroy(context);
 }
 
 static void includes_without_end(void) {
@@ -418,7 +396,6 @@ static void includes_without_end(void) {
     refused(context, &source, BH_COMPILE_FAILED, &detail);
     BHT_STR_HAS(detail.message, "more than 4096 inclusions");
     still_compiles(context);
-    bh_context_destroy(context);
 }
 
 /* Names that would lead out of a folder lead nowhere; and there is no folder. */
@@ -434,7 +411,6 @@ static void nothing_is_read_from_disk(void) {
         refused(context, &source, BH_COMPILE_FAILED, &detail);
         BHT_STR_HAS(detail.message, wanted);
     }
-    bh_context_destroy(context);
 }
 
 /* -- a compiler that was taken over ----------------------------------------------------------- */
@@ -534,7 +510,6 @@ static void arguments(void) {
     source.text = large;
     refused(context, &source, BH_TOO_LARGE, &detail);
     free(large);
-    bh_context_destroy(context);
 }
 
 struct compile {
@@ -567,7 +542,6 @@ static void many_at_once(void) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
         BHT_EQ(compiles[i].status, i % 2 ? BH_OK : BH_COMPILE_FAILED);
     }
-    bh_context_destroy(context);
 }
 
 static void closed_while_it_compiles(void) {
@@ -590,7 +564,6 @@ static void compile_and_expect_a_refusal(void *context) {
 static void compiling_in_a_log_callback_is_refused(void) {
     bh_context *context = fx_context(NULL);
     fx_in_log_callback(compile_and_expect_a_refusal, context);
-    bh_context_destroy(context);
 }
 
 /* A name is no line of the log, whoever chose it; what is included is found by it all the same. */
@@ -614,7 +587,6 @@ static void names_are_one_line(void) {
     BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(log, "first second.comp: forged:2: error: '#error' : there");
     BHT_TRUE(!strstr(log, "\nsecond.comp"));
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

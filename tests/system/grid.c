@@ -34,10 +34,6 @@ static struct stage open_stage(void) {
 
 static void close_stage(struct stage *s) {
     fx_expect_healthy(s->context, s->stream);
-    bh_kernel_release(s->kernel);
-    bh_buffer_release(s->marks);
-    bh_stream_release(s->stream);
-    bh_context_destroy(s->context);
 }
 
 static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t deadline_ns) {

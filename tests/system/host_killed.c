@@ -220,11 +220,6 @@ static void the_warden_alone(void) {
     BHT_STR_HAS(verdict.message, "died with its zygote");
     munmap((void *)(uintptr_t)s.progress, s.bytes);
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_kernel_release(hang);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

@@ -55,7 +55,6 @@ static void a_host_that_ignores_sigchld(void) {
     signal(SIGCHLD, SIG_IGN);
     bh_context *context = fx_context(NULL);
     one_death_and_one_success(context);
-    bh_context_destroy(context);
 }
 
 static void a_host_that_adopts_orphans(void) {
@@ -109,12 +108,6 @@ static void a_host_that_forks(void) {
     BHT_EQ(waitpid(child, &status, 0), child);
     BHT_EQ(status, 0);
     fx_expect_healthy(context, stream);
-    bh_event_release(done);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static size_t runtime_folders(pid_t pid) {
@@ -152,8 +145,6 @@ static void nothing_of_the_host_is_touched(void) {
     }
     BHT_EQ(prctl(PR_GET_DUMPABLE), 1);
     BHT_EQ(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* Destroying with everything in flight poisons it, and what the caller holds stays valid. */
@@ -184,8 +175,6 @@ static void a_context_is_destroyed_in_mid_job(void) {
     bh_buffer_release(x);
     bh_buffer_release(y);
     BHT_EQ(bh_event_wait(running, 0), BH_CONTEXT_CLOSED); /* E1 */
-    bh_event_release(running);
-    bh_event_release(queued);
 }
 
 static void two_contexts_in_one_process(void) {
@@ -197,8 +186,6 @@ static void two_contexts_in_one_process(void) {
     bh_stream_release(sa);
     bh_context_destroy(a);
     fx_expect_healthy(b, sb);
-    bh_stream_release(sb);
-    bh_context_destroy(b);
 }
 
 /* What one context's worker had open, another context opens next: the numbers of descriptors are
@@ -213,9 +200,6 @@ static void descriptors_go_from_context_to_context(void) {
         bh_stream_release(sa);
         fx_expect_healthy(b, sb);
     }
-    bh_stream_release(sb);
-    bh_context_destroy(a);
-    bh_context_destroy(b);
 }
 
 static void spares_take_over(void) {
@@ -272,7 +256,6 @@ static void files_in_the_hosts_own_folder_of_proc(void) {
         close(fd);
         expect_program(context, path);
     }
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* Its /proc/self is empty from then on. */
@@ -305,7 +288,6 @@ static void workers_start_beside_each_other(void) {
         fx_ready(streams[i]);
         bh_stream_release(streams[i]);
     }
-    bh_context_destroy(context);
 }
 
 /* As daemons do: the library's own descriptors come to be 0, 1 and 2. */
@@ -372,13 +354,6 @@ static void a_log_function_that_calls_back(void) {
     fx_expect(logged.running, BH_ZYGOTE_LOST);
     fx_expect(logged.submitted, BH_OK);
     fx_expect_healthy(context, other);
-    bh_event_release(logged.running);
-    bh_event_release(logged.submitted);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(held);
-    bh_stream_release(other);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* E1: a verdict outlives its context, and keeps nothing of it open. */
@@ -398,7 +373,6 @@ static void a_verdict_keeps_no_descriptor(void) {
     BHT_EQ(bht_count_self().descriptors, before);
     bh_stream_release(stream); /* a stream takes the lock, and would ring the reactor */
     fx_expect(event, BH_OK);
-    bh_event_release(event);
 }
 
 /* Takes every descriptor that the process can have. Returns how many. */
@@ -438,9 +412,6 @@ static void a_host_out_of_descriptors(void) {
     }
     fx_expect_healthy(context, second);
     fx_expect_healthy(context, first);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* A zygote that was made meanwhile would hand the shortage to each of its workers, when there was
@@ -464,8 +435,6 @@ static void a_zygote_has_the_hosts_limit_but_not_its_shortage(void) {
     fclose(file);
     BHT_EQ(hard, limit.rlim_max);
     BHT_EQ(soft, hard);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* Nor does it lose what is running elsewhere: for the descriptor that the zygote's word of a birth
@@ -502,12 +471,6 @@ static void out_of_descriptors_while_another_runs(void) {
     fx_open(word);
     fx_expect(running, BH_OK);
     fx_expect_healthy(context, second);
-    bh_event_release(running);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static bool describes(bh_context *context, const char *words) {

@@ -108,8 +108,6 @@ static void all_of_it_is_told(void) {
 
     BHT_GE(said->capability_count, 1);
     BHT_STR_EQ(said->capabilities[0], "Shader");
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 static void guarded(void) {
@@ -133,8 +131,6 @@ static void guarded(void) {
     options.text_size = 100;
     BHT_EQ(inspect(kernel, &options)->text_bytes, whole);
     BHT_EQ(strlen(text), 99);
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 /* An atomic minimum of floats is no plain store, and writes all the same. */
@@ -149,8 +145,6 @@ static void atomics_write(void) {
                                   NULL);
     bh_inspect_options options = {.struct_size = sizeof options};
     BHT_EQ(inspect(kernel, &options)->bindings[0].access, BH_ACCESS_READ_WRITE);
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 /* What a worker would refuse, guarded or not (K4). */
@@ -169,8 +163,6 @@ static void the_guards_limits(void) {
     bh_detail detail;
     BHT_EQ(bh_kernel_inspect(kernel, &options, &said, &detail), BH_LIMIT_EXCEEDED);
     BHT_STR_HAS(detail.message, "20000");
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 /* More text than the first answer has room for. */
@@ -198,8 +190,6 @@ static void a_long_disassembly(void) {
     BHT_EQ(strlen(text), said->text_bytes);
     free(text);
     free(source);
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 static void refusals(void) {
@@ -231,7 +221,6 @@ static void refusals(void) {
     BHT_STR_HAS(detail.message, "bh_kernel_inspect: main: not valid SPIR-V: ");
     bh_kernel_release(kernel);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
-    bh_context_destroy(context);
 }
 
 /* -- one that was taken over ------------------------------------------------------------------ */
@@ -263,8 +252,6 @@ static void lies_are_seen_through(void) {
     BHT_TRUE(!strchr(said.bindings[0].name, '\x1b'));
     BHT_EQ(strlen(said.bindings[0].name), 63);
     BHT_TRUE(!strchr(said.entries[0], '\xff'));
-    bh_kernel_release(kernel);
-    bh_context_destroy(context);
 }
 
 static void deaths_have_a_cause(void) {

@@ -90,7 +90,6 @@ static void a_worker_for_each_submission(void) {
             BHT_TRUE(pids[before] != pids[i]);
         }
     }
-    stage_close(&s);
 }
 
 static void a_worker_for_each_kernel(void) {
@@ -107,7 +106,6 @@ static void a_worker_for_each_kernel(void) {
     BHT_EQ(pids[4], pids[3]);
     BHT_EQ(pids[5], pids[3]);
     BHT_TRUE(pids[6] != pids[0] && pids[6] != pids[3]);
-    stage_close(&s);
 }
 
 static void a_worker_for_a_stream(void) {
@@ -115,7 +113,6 @@ static void a_worker_for_a_stream(void) {
     const int32_t pid = pid_of(square(&s));
     BHT_EQ(pid_of(open_gate(&s)), pid);
     BHT_EQ(pid_of(square(&s)), pid);
-    stage_close(&s);
 }
 
 /* Copies and fills leave nothing behind, and meet nobody who has. */
@@ -125,7 +122,6 @@ static void what_launches_nothing_uses_nobody_up(void) {
     BHT_EQ(pid_of(fill(&s)), pid);
     BHT_EQ(pid_of(square(&s)), pid);
     BHT_TRUE(pid_of(fill(&s)) != pid);
-    stage_close(&s);
 }
 
 /* To prepare a kernel and launch it costs one compile; what it binds can be asked. */
@@ -145,7 +141,6 @@ static void what_is_prepared_is_launched_there(void) {
     const int32_t prepared = pid_of(event);
     BHT_TRUE(prepared != pid);
     BHT_TRUE(pid_of(square(&s)) != prepared); /* another kernel has been compiled there */
-    stage_close(&s);
 }
 
 /* One is in the lane at a time; while it works the next worker starts, without any spares. */
@@ -163,8 +158,6 @@ static void the_next_worker_starts_meanwhile(void) {
     fx_open(open);
     const int32_t pid = pid_of(gate);
     BHT_TRUE(pid_of(next) != pid);
-    bh_buffer_release(word);
-    stage_close(&s);
 }
 
 /* Whatever ran on the stream before, blame is certain: nobody has shared the worker. */
@@ -204,7 +197,6 @@ static void a_worker_serves_one_tenant(void) {
             BHT_TRUE(pids[before] != pids[i]);
         }
     }
-    stage_close(&s);
 }
 
 static void an_isolation_that_there_is_not(void) {
@@ -216,7 +208,6 @@ static void an_isolation_that_there_is_not(void) {
     bh_detail detail;
     BHT_EQ(bh_stream_create(s.context, &options, &stream, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "options.isolation");
-    stage_close(&s);
 }
 
 int main(int argc, char **argv) {

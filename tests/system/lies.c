@@ -167,12 +167,6 @@ static void a_device_worker_loads_no_file(void) {
     BHT_STR_HAS(verdict.message,
                 "its result is LOAD_FAILED, which a worker of its kind cannot have");
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void a_loader_has_no_device(void) {

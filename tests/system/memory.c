@@ -78,8 +78,6 @@ static void the_address_space_follows_the_buffers(void) {
     BHT_LE(address_space(pid), second + ROOM);
     fx_expect_healthy(context, stream);
     BHT_EQ(bh_stream_worker_pid(stream), pid);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* Pages that were written and are read-only again do not count as data. This worker would have
@@ -97,10 +95,6 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     BHT_EQ(fx_verdict(event).signal, SIGABRT);
     BHT_EQ(fx_verdict(event).exit_code, -1);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* What the doctor says of |name|. */
@@ -128,7 +122,6 @@ static void the_doctor_names_what_is_open(void) {
     BHT_STR_HAS(check->text,
                 "; ways around it that are closed: shared pages, shared pages given back, "
                 "growing down, huge pages, made read-only, reservations");
-    bh_context_destroy(context);
 }
 
 /* With one it is the cgroup that counts, and its address space is its own affair. */
@@ -137,8 +130,6 @@ static void a_cgroup_needs_no_such_limit(void) {
     bh_stream *stream = limited_stream(context);
     const pid_t pid = fx_ready(stream);
     BHT_EQ(address_space(pid) == UINT64_MAX, fx_in_group(pid));
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 #endif
@@ -167,8 +158,6 @@ static void a_worker_goes_first(void) {
         as_we += score_of(below[i]) == score_of(getpid());
     }
     BHT_GE(as_we, 2);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

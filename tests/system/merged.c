@@ -85,14 +85,6 @@ static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_
 
 static void tear_down(struct stage *s) {
     fx_expect_healthy(s->context, s->stream);
-    bh_event_release(s->first);
-    bh_event_release(s->second);
-    bh_kernel_release(s->gate);
-    bh_kernel_release(s->square);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_stream_release(s->stream);
-    bh_context_destroy(s->context);
 }
 
 /* |killed|: and its worker went with it. */
@@ -218,14 +210,6 @@ static void nothing_runs_twice_after_a_protocol_violation(void) {
     BHT_EQ(fx_verdict(second).origin, bh_event_id(first));
     BHT_EQ(fx_verdict(second).executed, BH_EXECUTED_UNKNOWN);
     fx_expect_healthy(context, stream);
-    bh_event_release(first);
-    bh_event_release(second);
-    bh_buffer_release(one);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(mix);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

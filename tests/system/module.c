@@ -86,12 +86,6 @@ static void a_module_makes_several_kernels(void) {
     BHT_EQ(bh_module_kernel(module, &options, &none, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "options.entry is 'other'; a compiled module's is main");
     BHT_TRUE(!none);
-    bh_event_release(event);
-    bh_module_release(module);
-    bh_kernel_release(plain);
-    bh_kernel_release(other);
-    bh_kernel_release(again);
-    bh_context_destroy(context);
 }
 
 /* Its compiler is killed. */
@@ -113,9 +107,6 @@ static void a_pending_compile_is_cancelled(void) {
     BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_CANCELLED);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(compile(context, &source, BH_OK), id);
-    bh_event_release(event);
-    bh_module_release(module);
-    bh_context_destroy(context);
 }
 
 static void a_released_compile_goes_on(void) {
@@ -128,8 +119,6 @@ static void a_released_compile_goes_on(void) {
     fx_expect(event, BH_OK);
     bh_event_release(event);
     BHT_EQ(bh_module_compile(context, &source, &module, NULL, NULL), BH_OK);
-    bh_module_release(module);
-    bh_context_destroy(context);
 }
 
 static void errors_poison_the_event(void) {
@@ -154,9 +143,6 @@ static void errors_poison_the_event(void) {
     /* It has them again, and no compiler is started for that. */
     BHT_EQ(compile(context, &source, BH_COMPILE_FAILED), bh_event_id(event));
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
-    bh_event_release(event);
-    bh_module_release(module);
-    bh_context_destroy(context);
 }
 
 /* K1. What is kept is the tenant's own: another cannot tell by the time what was compiled. */
@@ -177,7 +163,6 @@ static void equal_sources_compile_once(void) {
     BHT_EQ(compile(context, &source, BH_OK), first);
     BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
     BHT_GT(compile(context, &source, BH_OK), first);
-    bh_context_destroy(context);
 }
 
 static void the_longest_unused_is_forgotten(void) {
@@ -200,7 +185,6 @@ static void the_longest_unused_is_forgotten(void) {
     }
     snprintf(text, sizeof text, "nonsense 1");
     BHT_GT(compile(context, &source, BH_COMPILE_FAILED), ids[64]);
-    bh_context_destroy(context);
 }
 
 /* Returns the id of the compile of the tenant's source |number|, which a compiler refuses. */
@@ -227,7 +211,6 @@ static void a_tenant_forgets_nothing_of_another(void) {
     /* Half of the 125 places that are left, and the one between. */
     BHT_EQ(compile_numbered(context, "loud", 80 - 63), loud[80 - 63]);
     BHT_GT(compile_numbered(context, "loud", 80 - 64), loud[79]);
-    bh_context_destroy(context);
 }
 
 /* All places are taken: who comes gets the oldest one of the tenant that has most. */
@@ -255,7 +238,6 @@ static void a_tenant_that_has_nothing_gets_a_place(void) {
         }
     }
     BHT_GT(compile_numbered(context, "t1", 0), last);
-    bh_context_destroy(context);
 }
 
 static void *create(void *context) {
@@ -284,7 +266,6 @@ static void threads_share_a_compile(void) {
     bh_detail detail;
     BHT_EQ(bh_kernel_create_source(context, &other, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
-    bh_context_destroy(context);
 }
 
 /* -- sources that end their compilers --------------------------------------------------------- */
@@ -332,7 +313,6 @@ static void a_source_that_crashes_its_compiler_is_remembered(void) {
     source.name = "test.comp";
     BHT_EQ(bh_quarantine_release(context, "a", entry.kernel_hash, NULL), BH_OK);
     (void)compile(context, &source, BH_OK);
-    bh_context_destroy(context);
 }
 
 /* A compiler that is slow may be so because the machine is busy. */
@@ -353,7 +333,6 @@ static void a_compile_deadline_is_not_remembered(void) {
     bh_module_release(module);
     source.deadline_ns = 3 * FX_SECONDS;
     (void)compile(context, &source, BH_OK);
-    bh_context_destroy(context);
 }
 
 /* -- the calls -------------------------------------------------------------------------------- */

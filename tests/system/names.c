@@ -103,7 +103,6 @@ static void so_does_a_compiler(void) {
     BHT_STR_EQ(title.line, "compiler");
     fx_kill(pid, SIGCONT);
     pthread_join(thread, NULL);
-    bh_context_destroy(context);
 }
 
 /* Cleaned, and cut at a character: in the kernel's 15 bytes, and in 64 of ours. */
@@ -125,7 +124,6 @@ static void a_stream_may_be_called_anything(void) {
         bh_stream_release(stream);
         WAIT_UNTIL(find(rows[i].name) == 0, 20000);
     }
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

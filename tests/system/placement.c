@@ -211,7 +211,6 @@ static void an_idle_stream_is_placed_anew(void) {
 static void expect_device(bh_event *event, bh_status status, const char *device) {
     fx_expect(event, status);
     BHT_STR_EQ(fx_verdict(event).device, device);
-    bh_event_release(event);
 }
 
 /* Whatever became of it: ran, lost with its worker, never given to one; and of a dependent the

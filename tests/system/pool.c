@@ -215,9 +215,6 @@ static void a_block_that_could_not_be_imported(void) {
     BHT_TRUE((void *)fx_pointer(buffer) == block);
     fill(stream, buffer, 3);
     expect_words(buffer, 3);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* The descriptor of the one buffer that there is. */
@@ -255,8 +252,6 @@ static void a_block_with_a_hole_is_not_used_again(void) {
     BHT_EQ(stats.pool_misses, 2);
     BHT_EQ(stats.pool_evictions, 1);
     BHT_EQ(stats.pool_zeroed_bytes, 0);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
 }
 
 /* A worker that could not map a buffer once is told of it anew, also while the buffer is in use. */
@@ -275,9 +270,6 @@ static void a_failed_import_passes(void) {
     bh_event_release(event);
     fill(stream, buffer, 3);
     expect_words(buffer, 3);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* -- arguments, ends ----------------------------------------------------------------------------
@@ -340,7 +332,6 @@ static void bad_arguments(void) {
     EXPECT(BH_CLOSED, bh_context_trim(context, 0, &detail), "destroyed");
     EXPECT(BH_CLOSED, bh_context_stats(context, &stats, NULL, 0, NULL, &detail), "destroyed");
     expect_words(buffer, 0); /* it outlives the context, and takes its memory with it */
-    bh_buffer_release(buffer);
 }
 
 /* -- many threads -------------------------------------------------------------------------------
@@ -447,9 +438,6 @@ static void create_bind_kill_release(void) {
     WAIT_UNTIL((after = measure(context), after.descriptors <= before.descriptors + 4), 20000);
     BHT_LE(after.mappings, before.mappings + 4);
     BHT_LT(after.resident, before.resident + (BHT_ASAN || BHT_TSAN ? 64 * MIB : 3 * MIB));
-    bh_kernel_release(gate);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

@@ -49,7 +49,6 @@ static void the_oldest_go_first(void) {
     bh_buffer_release(large);
     BHT_EQ(fx_stats(context).pool_blocks, 0);
     BHT_EQ(fx_stats(context).pool_misses, 5);
-    bh_context_destroy(context);
 }
 
 /* What two workers have had is of use to nobody: it does not push out what is. */
@@ -123,8 +122,6 @@ static void a_limit_of_nothing(void) {
     BHT_EQ(stats.pool_blocks + stats.pool_bytes + stats.pool_hits + stats.pool_misses +
                stats.pool_evictions + stats.pool_zeroed_bytes,
            0);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* Each block has a descriptor: they are bounded, too. */
@@ -145,7 +142,6 @@ static void descriptors_are_bounded(void) {
     BHT_EQ(bht_count_self().descriptors, before + blocks);
     BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
     BHT_EQ(bht_count_self().descriptors, before);
-    bh_context_destroy(context);
 }
 
 static void sizes(void) {

@@ -82,10 +82,6 @@ static void workers_run_on_the_processor(void) {
     WAIT_UNTIL(count_spares(context) == 2, 20000);
     fx_replace_worker(context, bound);
     expect_on(bound, &only);
-    bh_stream_release(another);
-    bh_stream_release(free_one);
-    bh_stream_release(bound);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void a_processor_that_is_not_there(void) {
@@ -100,8 +96,6 @@ static void a_processor_that_is_not_there(void) {
     BHT_EQ(bh_stream_create(context, &options, &stream, &why), BH_OK);
     BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &why), BH_UNSUPPORTED);
     BHT_STR_HAS(why.message, "cannot run on processor 1023 alone");
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* Expects all threads of the stream's worker to be on the nice level |wanted|. */
@@ -139,8 +133,6 @@ static void workers_are_nicer(void) {
     options.nice = 20;
     BHT_EQ(bh_stream_create(context, &options, &stream, &why), BH_INVALID_ARGUMENT);
     BHT_STR_EQ(why.message, "bh_stream_create: options.nice is 20, over 19");
-    bh_stream_release(usual);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 int main(int argc, char **argv) {

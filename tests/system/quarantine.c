@@ -154,8 +154,6 @@ static void two_deaths_are_enough(void) {
     bh_kernel_release(old);
     refused(&s, s.stream);
     fx_expect_healthy(s.context, s.stream);
-    bh_stream_release(other);
-    stage_close(&s);
 }
 
 /* What reads its output is poisoned with it; a submission that has it among others is refused
@@ -200,7 +198,6 @@ static void refusals_are_verdicts_like_others(void) {
     bh_buffer_release(x);
     bh_buffer_release(y);
     fx_expect_healthy(s.context, s.stream);
-    stage_close(&s);
 }
 
 enum { QUEUED = 8 };
@@ -227,7 +224,6 @@ static void what_is_queued_is_refused_too(void) {
         bh_buffer_release(words[i]);
     }
     fx_expect_healthy(s.context, s.stream);
-    stage_close(&s);
 }
 
 static void other_tenants_are_not_touched(void) {
@@ -244,10 +240,6 @@ static void other_tenants_are_not_touched(void) {
     accepted(&s, s.stream);
     bh_stream *second = stream_of(&s, "a2", "alice", BH_FOREVER);
     refused(&s, second);
-    bh_stream_release(second);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    stage_close(&s);
 }
 
 static void it_is_released(void) {
@@ -271,7 +263,6 @@ static void it_is_released(void) {
     BHT_EQ(bh_quarantine_list(s.context, NULL, 0, NULL, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_quarantine_list(NULL, NULL, 0, &count, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_quarantine_release(NULL, NULL, NULL, NULL), BH_INVALID_ARGUMENT);
-    stage_close(&s);
 }
 
 static void it_expires(void) {
@@ -280,7 +271,6 @@ static void it_expires(void) {
     fx_ready(s.stream);
     WAIT_UNTIL(held(&s) == 0, 20000);
     accepted(&s, s.stream);
-    stage_close(&s);
 }
 
 /* Each of these ends a worker; what it ends with is in tests/system/death.c. */
@@ -325,8 +315,6 @@ static void what_came_from_outside_counts_for_nobody(void) {
         BHT_EQ(held(&s), 0);
     }
     accepted(&s, s.stream);
-    bh_stream_release(limited);
-    stage_close(&s);
 }
 
 static void a_compiler_that_runs_out_of_memory_counts(void) {
@@ -343,8 +331,6 @@ static void a_compiler_that_runs_out_of_memory_counts(void) {
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
     bh_event_release(event);
     BHT_EQ(held(&s), 1);
-    bh_stream_release(stream);
-    stage_close(&s);
 }
 
 /* A worker that dies idle, a submission that is cancelled or refused, one that is lost with its
@@ -369,7 +355,6 @@ static void what_does_not_count(void) {
     bh_buffer_release(empty);
     BHT_EQ(held(&s), 0);
     accepted(&s, s.stream);
-    stage_close(&s);
 }
 
 /* Which of two different kernels it was nobody knows; two names of one are one. */
@@ -402,8 +387,6 @@ static void a_death_among_several_kernels_counts_for_none(void) {
         bh_kernel_release(other);
         BHT_EQ(held(&s), same);
     }
-    bh_buffer_release(y);
-    stage_close(&s);
 }
 
 /* Runs the gate on a worker that can stop it at its deadline. */
@@ -438,14 +421,10 @@ static void passes_its_deadline(struct late *l) {
     if (verdict.signal) {
         BHT_FAIL("%s", verdict.message);
     }
-    bh_event_release(event);
 }
 
 static void late_close(struct late *l) {
     BHT_EQ(bh_stream_worker_pid(l->stream), l->pid);
-    bh_kernel_release(l->guarded);
-    bh_stream_release(l->stream);
-    stage_close(&l->stage);
 }
 
 /* What is ended at its deadline with its worker alive costs nobody a worker. */
@@ -546,7 +525,6 @@ static void a_compile_deadline_is_only_suspected(void) {
     }
     BHT_NE(pids[0], pids[1]);
     accepted(&s, s.stream);
-    stage_close(&s);
 }
 
 /* The driver's compiler dies of a kernel: once is enough. */
@@ -608,8 +586,6 @@ static void what_is_refused_is_not_remembered(void) {
         bh_event_release(event);
     }
     BHT_EQ(held(&s), 0);
-    bh_kernel_release(bad);
-    stage_close(&s);
 }
 
 static void it_can_be_switched_off(void) {
@@ -619,7 +595,6 @@ static void it_can_be_switched_off(void) {
     }
     BHT_EQ(held(&s), 0);
     accepted(&s, s.stream);
-    stage_close(&s);
 }
 
 static void by_default_there_are_two_in_ten_minutes(void) {
@@ -651,8 +626,6 @@ static void by_default_there_are_two_in_ten_minutes(void) {
     BHT_STR_HAS(detail.message, "options.tenant");
     tenant[63] = 0;
     BHT_EQ(bh_stream_create(context, &stream_options, &stream, &detail), BH_OK);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

@@ -58,7 +58,6 @@ static void destroy_wakes_who_waits_for_a_worker(void) {
     void *result;
     pthread_join(thread, &result);
     BHT_EQ((intptr_t)result, BH_CLOSED);
-    bh_stream_release(stream);
 }
 
 /* Streams that the caller has released, and that live by one submission which waits for another
@@ -98,7 +97,6 @@ static void released_streams_in_line_become_unavailable(void) {
         fx_expect(events[i], BH_UNAVAILABLE);
         bh_event_release(events[i]);
     }
-    bh_context_destroy(context);
 }
 
 /* -- the processes ----------------------------------------------------------------------------- */
@@ -177,9 +175,6 @@ static void a_zygote_that_stops(void) {
     bh_stream *second = fx_stream(context, "second", FX_SECONDS);
     fx_expect_healthy(context, second);
     fx_expect_healthy(context, first);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    bh_context_destroy(context);
 }
 
 /* E14: a zygote that is slow to say how its worker died is waited for, since to guess would be to
@@ -200,11 +195,6 @@ static void a_zygote_that_is_slow_to_tell(void) {
     fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(fx_verdict(event).signal, SIGSEGV);
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* As soon as it has forked a worker, and before it can say so. */
@@ -218,8 +208,6 @@ static void a_zygote_that_dies_with_every_start(void) {
     unsetenv("BULKHEAD_TEST_FAULTS"); /* read by the next zygote; there is none now */
     BHT_EQ(bh_stream_reset(stream, &detail), BH_OK);
     fx_expect_healthy(context, stream);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* -- what a worker writes ---------------------------------------------------------------------- */
@@ -268,9 +256,6 @@ static void completed_but_not_taken(void) {
         bh_event_release(events[i]);
     }
     bhi_progress_unmap(&progress);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* E14: a worker is killed for a submission that is recorded at the last moment. The one behind it,
@@ -300,13 +285,6 @@ static void the_next_one_is_not_blamed(void) {
     fx_kill(stopped, SIGCONT);
     fx_expect_healthy(context, stream);
     bhi_progress_unmap(&progress);
-    bh_event_release(event);
-    bh_event_release(next);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_buffer_release(other);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

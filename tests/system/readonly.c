@@ -122,7 +122,6 @@ static void no_kernel_writes_what_it_reads(void) {
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], false);
     }
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void nor_through_a_copy(void) {
@@ -130,7 +129,6 @@ static void nor_through_a_copy(void) {
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], true);
     }
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* The same kernels do write where they may: else the tests above would show nothing. */
@@ -154,8 +152,6 @@ static void they_write_what_they_may(void) {
         bh_buffer_release(out);
         bh_kernel_release(kernel);
     }
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* A binding that is not declared readonly, and is only read: that is no reason to refuse. */
@@ -202,12 +198,6 @@ static void one_buffer_read_and_written(void) {
     expect_words(x, 5);
     BHT_EQ(word(y, 0), 5);
     BHT_EQ(word(y, 1), 0x40800000);
-    bh_event_release(event);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* Queued behind a gate, so that all of it is in the lane at once: read, written, read. */
@@ -240,15 +230,6 @@ static void upgraded_in_flight(const char *faults) {
     expect_words(a, 0x40800000); /* 4 */
     expect_words(b, 0x43800000); /* 256 */
     expect_words(x, 0x47800000); /* 65536 */
-    bh_event_release(running);
-    bh_buffer_release(word_buffer);
-    bh_buffer_release(x);
-    bh_buffer_release(a);
-    bh_buffer_release(b);
-    bh_kernel_release(gate);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void a_reader_becomes_a_writer(void) {
@@ -291,13 +272,6 @@ static void sees_what_others_wrote(const char *faults) {
     BHT_EQ(bh_submit(reader, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
     BHT_EQ(word(out, 2), 77);
-    bh_event_release(event);
-    bh_buffer_release(in);
-    bh_buffer_release(out);
-    bh_kernel_release(kernel);
-    bh_stream_release(writer);
-    bh_stream_release(reader);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void a_reader_sees_what_others_wrote(void) {
@@ -337,10 +311,6 @@ static void merged_readers_of_a_copy(void) {
             BHT_EQ(word(out, i), i * round);
         }
     }
-    bh_buffer_release(in);
-    bh_buffer_release(out);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* One worker may write it, another only reads it: the one's right is not the other's. */
@@ -366,11 +336,6 @@ static void rights_are_each_workers_own(void) {
     fx_expect(event, BH_WORKER_SIGNAL);
     bh_event_release(event);
     expect_words(in, 3);
-    bh_buffer_release(in);
-    bh_kernel_release(kernel);
-    bh_stream_release(writer);
-    bh_stream_release(reader);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 #define MANY 300u
@@ -414,10 +379,6 @@ static void many_buffers(void) {
         expect_words(buffers[i], (i % 3 == 0 ? 1000 : 0) + i + 1);
         bh_buffer_release(buffers[i]);
     }
-    bh_buffer_release(sum);
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* What lies on both sides of the part that a kernel sees is as safe as the part itself. */

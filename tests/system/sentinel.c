@@ -186,14 +186,6 @@ static void begin(struct scene *s, bh_context *context) {
     begin_with(s, context, fx_stream_options().grace_ns);
 }
 
-static void end(struct scene *s) {
-    bh_event_release(s->event);
-    bh_kernel_release(s->gate);
-    bh_buffer_release(s->data);
-    bh_stream_release(s->stream);
-    bh_context_destroy(s->context);
-}
-
 static pid_t await_sentinel(pid_t host, pid_t but) {
     pid_t pid = 0;
     WAIT_UNTIL((pid = bht_descendant_called(host, SENTINEL)) != 0 && pid != but, 20000);
@@ -232,7 +224,6 @@ static void the_doctor_asks_each_device(void) {
         }
     }
     BHT_EQ(held, 2);
-    bh_context_destroy(context);
 }
 
 static bh_check check_of(bh_context *context) {
@@ -276,8 +267,6 @@ static void lavapipe_has_none(void) {
     (void)fx_ready(stream);
     fx_expect_healthy(context, stream);
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), 0);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void a_killed_worker_has_its_words_set(void) {
@@ -293,7 +282,6 @@ static void a_killed_worker_has_its_words_set(void) {
     unmap_words(&words);
     fx_expect_healthy(s.context, s.stream);
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), sentinel);
-    end(&s);
 }
 
 /* Host and sentinel give back what they had of the dead. */
@@ -325,7 +313,6 @@ static void a_deadline_is_kept(void) {
     BHT_EQ(fx_ready(s.stream), s.worker);
     fx_expect_healthy(s.context, s.stream); /* the word is 0 again */
     BHT_EQ(fx_ready(s.stream), s.worker);
-    end(&s);
 }
 
 /* A cancel that the worker does not answer ends with its death, and with its words set. */
@@ -340,7 +327,6 @@ static void a_deaf_worker_has_its_words_set(void) {
     BHT_STR_HAS(verdict.message, "was killed");
     WAIT_UNTIL(all_set(&words), 20000);
     unmap_words(&words);
-    end(&s);
 }
 
 static void a_context_ends_what_runs(void) {
@@ -457,7 +443,6 @@ static void a_dead_sentinel_is_replaced(void) {
     fx_expect(s.event, BH_WORKER_SIGNAL);
     WAIT_UNTIL(all_set(&words), 20000);
     unmap_words(&words);
-    end(&s);
 }
 
 /* What it died of it is not given again; others are. The sentinel is the zygote's second process.
@@ -480,8 +465,6 @@ static void what_kills_a_sentinel_is_left_out(void) {
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), sentinel);
     unmap_words(&words);
     unmap_words(&left_out);
-    bh_stream_release(bad);
-    end(&s);
 }
 
 /* -- workers that lie ------------------------------------------------------------------------- */
@@ -500,8 +483,6 @@ static void expect_violation(const char *fault, const char *words) {
     fx_expect_healthy(context, stream);
     /* The sentinel closes those of the worker that lied once that is dead. */
     WAIT_UNTIL(count_words(getpid()) == 1, 20000);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void no_descriptor(void) {
@@ -527,7 +508,6 @@ static void a_closed_socket(void) {
     WAIT_UNTIL(all_set(&words), 20000);
     unmap_words(&words);
     fx_expect_healthy(s.context, s.stream);
-    end(&s);
 }
 
 int main(int argc, char **argv) {

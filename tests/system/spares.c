@@ -180,7 +180,6 @@ static void recovery_compiles_nothing(void) {
         BHT_EQ(fx_stats(s.context).kernels_introduced, 2); /* both to the first worker */
         BHT_EQ(bh_stream_worker_pid(s.stream), spare);
     }
-    close_scene(&s);
 }
 
 /* What was in the queue when the worker died runs there, too. */
@@ -199,11 +198,6 @@ static void what_waits_runs_on_the_spare(void) {
     BHT_EQ(verdict.status, BH_OK);
     BHT_EQ(verdict.worker_pid, spare);
     await_compiles(2);
-    bh_event_release(running);
-    bh_event_release(behind);
-    bh_buffer_release(word);
-    bh_kernel_release(gate);
-    close_scene(&s);
 }
 
 static void a_kernel_that_is_not_known_is_introduced(void) {
@@ -213,7 +207,6 @@ static void a_kernel_that_is_not_known_is_introduced(void) {
     add_ok(&s, s.stream);
     square_ok(&s, s.stream);
     BHT_EQ(bh_stream_worker_pid(s.stream), spare);
-    close_scene(&s);
 }
 
 /* A spare that learns loads no pipeline cache: what it knows it has compiled itself. */
@@ -258,8 +251,6 @@ static void tenants_are_kept_apart(void) {
     }
     hand_over(bob, bobs);
     square_ok(&s, bob);
-    bh_stream_release(bob);
-    close_scene(&s);
 }
 
 /* T2. Blame is certain as long as the spare knew nothing else: what it compiled is its past. */
@@ -276,10 +267,6 @@ static void what_a_spare_knows_is_its_past(void) {
     BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
     BHT_EQ(verdict.worker_pid, spare);
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
-    bh_event_release(event);
-    bh_buffer_release(word);
-    bh_kernel_release(gate);
-    close_scene(&s);
 }
 
 /* T3. A stream that keeps its kernels apart has no use for such a spare. */
@@ -296,8 +283,6 @@ static void isolated_streams_have_untold_spares(void) {
     bh_event_release(event);
     BHT_EQ(fx_stats(s.context).kernels_told, 0);
     BHT_TRUE(!says(s.context, "known kernel"));
-    bh_stream_release(apart);
-    close_scene(&s);
 }
 
 /* -- kernels that spares do not survive ---------------------------------------------------------
@@ -331,7 +316,6 @@ static void a_kernel_that_kills_its_compiler_kills_one_spare(void) {
     }
     BHT_EQ(fx_stats(s.context).kernels_told, 1);
     BHT_EQ(bh_stream_worker_pid(s.stream), pid);
-    close_scene(&s);
 }
 
 /* A worker that says what is not so is killed, and nobody misses it. */
@@ -366,7 +350,6 @@ static void what_could_not_be_learned_is_introduced(void) {
     hand_over(s.stream, spare);
     square_ok(&s, s.stream);
     BHT_EQ(bh_stream_worker_pid(s.stream), spare);
-    close_scene(&s);
 }
 
 static void more_kernels_than_a_spare_can_learn(void) {

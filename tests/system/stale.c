@@ -26,16 +26,6 @@ static struct stage set_up(void) {
     return s;
 }
 
-static void tear_down(struct stage *s) {
-    bh_kernel_release(s->gate);
-    bh_kernel_release(s->square);
-    bh_buffer_release(s->data);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_stream_release(s->stream);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
-}
-
 /* The submission on its way keeps its event: the caller's second release takes nothing from it. */
 static void an_event_released_twice_while_it_runs(void) {
     struct stage s = set_up();
@@ -53,7 +43,6 @@ static void an_event_released_twice_while_it_runs(void) {
     fx_expect(behind, BH_OK);
     bh_event_release(behind);
     BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
-    tear_down(&s);
 }
 
 static void a_released_event_answers(void) {
@@ -91,7 +80,6 @@ static void a_released_event_answers(void) {
     fx_expect(other, BH_OK);
     bh_event_release(other);
     fx_expect_healthy(s.context, s.stream);
-    tear_down(&s);
 }
 
 /* In flight they are the library's: B2 holds for what was released once too often, too. */
@@ -230,7 +218,6 @@ static void threads_release_at_once(void) {
         BHT_EQ(bh_event_wait(race.event, FX_SECONDS), BH_INVALID_ARGUMENT);
     }
     BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
-    tear_down(&s);
 }
 
 int main(int argc, char **argv) {

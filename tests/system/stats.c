@@ -207,8 +207,6 @@ static void a_lost_zygote_is_counted_and_its_workers(void) {
     BHT_EQ(all.stats.processes[BH_PROCESS_ZYGOTE][BH_PROCESS_READY], 1);
     BHT_EQ(sum(all.stats.processes[BH_PROCESS_ZYGOTE], BH_PROCESS_STATES), 1);
     expect_sums(&all, true);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* -- submissions ------------------------------------------------------------------------------- */
@@ -281,11 +279,6 @@ static void a_submission_is_counted_once_by_its_end(void) {
     BHT_EQ(ended(row_of(&all, BH_WORK_TENANT, "bob")), 4); /* what is gone is not forgotten */
     BHT_EQ(ended(&all.rows[0]), 6);
     expect_sums(&all, false);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(a);
-    bh_stream_release(strict);
-    bh_context_destroy(context);
 }
 
 /* -- processes --------------------------------------------------------------------------------- */
@@ -514,7 +507,6 @@ static void sums_agree_at_every_moment_while_workers_die(void) {
     for (int i = 0; i < 3; i++) {
         bh_stream_release(streams[i]);
     }
-    bh_context_destroy(reader.context);
 }
 
 int main(int argc, char **argv) {

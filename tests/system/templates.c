@@ -17,11 +17,6 @@ static void begin(void) {
     stream = fx_stream(context, "templates", FX_SECONDS);
 }
 
-static void end(void) {
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
-}
-
 /* |kind| and |bits| of |count| elements; count 0: one, without dimensions. */
 static bh_buffer *array(bh_number_kind kind, uint32_t bits, uint64_t count) {
     bh_description d = {.struct_size = sizeof d};
@@ -94,7 +89,6 @@ static void submit_both(const bh_template_call calls[2]) {
         BHT_FAIL("%s", why.message);
     }
     fx_expect(event, BH_OK);
-    bh_event_release(event);
 }
 
 /* -- cases 28 and 29, of templates ----------------------------------------------------------- */
@@ -120,8 +114,6 @@ static void case_28_one_template_for_halves_and_floats_in_one_batch(void) {
     bh_template_call_fini(&calls[0]);
     bh_template_call_fini(&calls[1]);
     bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(h), bh_buffer_release(g);
-    bh_template_release(t);
-    end();
 }
 
 static void case_29_two_templates_of_one_name_in_one_batch(void) {
@@ -141,7 +133,6 @@ static void case_29_two_templates_of_one_name_in_one_batch(void) {
     bh_template_call_fini(&calls[1]);
     bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(z);
     bh_template_release(twice), bh_template_release(square);
-    end();
 }
 
 /* As many dimensions as a description may have. */
@@ -168,8 +159,6 @@ static void many_dimensions(void) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)(2 * (i + 1)));
     }
     bh_buffer_release(x), bh_buffer_release(y);
-    bh_template_release(t);
-    end();
 }
 
 /* -- bodies ---------------------------------------------------------------------------------- */
@@ -210,8 +199,6 @@ static void a_body_and_its_surroundings(void) {
     for (int i = 0; i < 6; i++) {
         bh_buffer_release(arguments[i].buffer);
     }
-    bh_template_release(t);
-    end();
 }
 
 /* Sums of rows, by workgroups. */
@@ -244,10 +231,6 @@ static void a_grid(void) {
     }
     BHT_EQ(bh_template_launch(stream, t, arguments, 3, NULL, NULL, &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "groups is NULL");
-    bh_buffer_release(arguments[0].buffer);
-    bh_buffer_release(sums);
-    bh_template_release(t);
-    end();
 }
 
 /* A number of each type arrives as it is. */
@@ -295,8 +278,6 @@ static void numbers(void) {
         BHT_EQ(got, cases[i].value);
         bh_buffer_release(z), bh_buffer_release(less);
     }
-    bh_template_release(t);
-    end();
 }
 
 /* -- compiles -------------------------------------------------------------------------------- */
@@ -317,7 +298,6 @@ static void errors_are_in_the_lines_of_the_body(void) {
     BHT_STR_HAS(why.message, "k declarations:2: error: 'g'");
     bh_buffer_release(x), bh_buffer_release(y);
     bh_template_release(bad), bh_template_release(worse);
-    end();
 }
 
 /* Two are kept of five, in turns: what went is compiled again, and what is in use stays good. */
@@ -356,7 +336,6 @@ static void variants_are_bounded(void) {
         bh_kernel_release(seen[i]);
     }
     bh_template_release(t);
-    end();
 }
 
 struct racer {
@@ -395,8 +374,6 @@ static void threads_compile_once(void) {
     }
     pthread_barrier_destroy(&barrier);
     bh_buffer_release(x), bh_buffer_release(y);
-    bh_template_release(t);
-    end();
 }
 
 struct caller {
@@ -428,8 +405,6 @@ static void only_a_known_variant_is_prepared_in_a_log_callback(void) {
     fx_in_log_callback(prepare_in_callback, &caller);
     bh_event_release(event);
     bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(i), bh_buffer_release(j);
-    bh_template_release(caller.t);
-    end();
 }
 
 /* -- arguments ------------------------------------------------------------------------------- */
@@ -478,8 +453,6 @@ static void arguments_that_do_not_fit(void) {
     bh_buffer_release(wide), bh_buffer_release(bytes);
     bh_template_release(t);
     refused(t, a, 0, "template is NULL or was released");
-    bh_template_release(t);
-    end();
 }
 
 /* An output may be what an input is, element for element, and no other bytes of it. */
@@ -502,7 +475,6 @@ static void in_place_and_overlapping(void) {
     refused(two, b, 3, "output 'y' overlaps 'z'");
     bh_buffer_release(x), bh_buffer_release(part);
     bh_template_release(t), bh_template_release(two);
-    end();
 }
 
 static void options_that_make_no_sense(void) {
@@ -537,7 +509,6 @@ static void options_that_make_no_sense(void) {
     options.struct_size = 1;
     BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(why.reason, BH_REASON_STRUCT_SIZE);
-    end();
 }
 
 int main(int argc, char **argv) {

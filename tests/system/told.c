@@ -103,15 +103,6 @@ static void a_dependent_is_a_victim(void) {
     BHT_STR_HAS(detail.message, "kernel k");
     bh_event *good = fx_square(stream, square, y, data);
     fx_expect(good, BH_WORKER_SIGNAL); /* it reads y, which the dependent should have written */
-    bh_event_release(bad);
-    bh_event_release(dependent);
-    bh_event_release(good);
-    bh_kernel_release(gate);
-    bh_kernel_release(square);
-    bh_buffer_release(data);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* Queued behind another stream, in the lane, running: all of one stream, none of the other. */
@@ -156,8 +147,6 @@ static void a_stream_is_cancelled(void) {
     bh_buffer_release(z);
     bh_stream_release(stream);
     BHT_EQ(bh_stream_cancel(stream), BH_INVALID_ARGUMENT);
-    bh_stream_release(other);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

@@ -77,7 +77,6 @@ static void what_a_driver_calls(void) {
     BHT_EQ(bh_trace_driver(context, "lavapipe:0", &seen, calls, 1, &again, &detail), BH_OK);
     BHT_GT(again, 1);
     BHT_TRUE(seen.complete);
-    bh_context_destroy(context);
 }
 
 /* A device that shares its memory and has a queue for transfers (fake_transfer.c): one process
@@ -202,9 +201,6 @@ static void named(const char *faults, const char *phase, bool doctor) {
         }
     }
     BHT_TRUE(told);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 static void unknown_while_a_device_is_made(void) {
@@ -232,10 +228,6 @@ static void unknown_while_it_runs(void) {
     BHT_EQ(verdict.status, BH_SECCOMP);
     BHT_EQ(verdict.signal, SIGSYS);
     BHT_STR_HAS(verdict.message, "bulkhead doctor --trace-driver");
-    bh_event_release(event);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
 }
 
 /* A driver that dies in its trace is told of, too. */
@@ -248,7 +240,6 @@ static void a_death_in_the_trace(void) {
     BHT_EQ(seen.unknown, 0);
     BHT_TRUE(find(count, "device", "clone", "CLONE_THREAD"));
     BHT_TRUE(!find(count, "running", "mmap", ""));
-    bh_context_destroy(context);
 }
 
 static void arguments(void) {
@@ -263,7 +254,6 @@ static void arguments(void) {
     BHT_EQ(bh_trace_driver(NULL, NULL, &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_trace_driver(context, "a b:c", &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_trace_driver(context, "absent", &seen, NULL, 0, &count, &detail), BH_NO_DEVICE);
-    bh_context_destroy(context);
 }
 
 int main(int argc, char **argv) {

@@ -69,9 +69,6 @@ static void a_part_and_nothing_beside_it(void) {
         bh_buffer_release(x);
         bh_buffer_release(y);
     }
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* An offset that the device does not take is refused before it runs, and the message says which one
@@ -113,11 +110,6 @@ static void an_unaligned_part_is_refused(void) {
     bh_event_release(event);
     BHT_EQ(bh_buffer_read(y, 1, back, 3, FX_SECONDS, NULL), BH_OK);
     BHT_MEM_EQ(back, bytes, 3);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void refuse_binding(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
@@ -184,10 +176,6 @@ static void parts_outside_the_buffer(void) {
     BHT_EQ(bh_buffer_read(buffer, 256, NULL, 0, 0, NULL), BH_OK);
     BHT_EQ(bh_buffer_write(buffer, 256, NULL, 0, 0, NULL), BH_OK);
     BHT_EQ(bh_buffer_read(buffer, 255, bytes, 1, 0, NULL), BH_OK);
-    bh_buffer_release(buffer);
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void refuse(bh_template *t, const bh_argument *arguments, const char *message) {
@@ -248,8 +236,6 @@ static void two_types_of_one_buffer(void) {
     bh_event_release(event);
     bh_template_release(t);
     bh_buffer_release(x), bh_buffer_release(y);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 int main(int argc, char **argv) {

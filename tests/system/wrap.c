@@ -96,8 +96,6 @@ static void each_side_has_its_own_descriptor(void) {
     BHT_EQ(value, 5);
     bh_buffer_release(buffer);
     BHT_EQ(bh_buffer_read(again, 4, &value, 4, FX_SECONDS, NULL), BH_OK);
-    bh_buffer_release(again);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* A worker that only reads wrapped memory cannot change it, nor can anybody open it for writing. */
@@ -128,10 +126,6 @@ static void readers_cannot_write_it(void) {
     bh_event_release(event);
     munmap((void *)(uintptr_t)words, BYTES);
     close(fd);
-    bh_buffer_release(buffer);
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* A size that is no multiple of a page, a memfd that is none, and one with holes. */
@@ -176,8 +170,6 @@ static void odd_sizes(void) {
         refuse(context, fd, bad[i].size, BH_INVALID_ARGUMENT, "does not fit the memfd");
         close(fd);
     }
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void what_is_no_memfd(void) {
@@ -214,7 +206,6 @@ static void what_is_no_memfd(void) {
     close(folder);
     close(event);
     close(zero);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void what_is_the_wrong_memfd(void) {
@@ -302,8 +293,6 @@ static void nothing_is_left(void) {
         (void)fx_verdict(event);
         bh_event_release(event);
     }
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 /* -- descriptions --------------------------------------------------------------------------- */
@@ -359,8 +348,6 @@ static void described_and_told(void) {
     BHT_EQ(bh_buffer_description(NULL, &told, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_description(buffer, NULL, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_set_description(buffer, &told, NULL), BH_OK); /* goes with the buffer */
-    bh_buffer_release(buffer);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static bh_buffer *subject;
@@ -414,8 +401,6 @@ static void descriptions_that_fit(void) {
     good(&d);
     d.shape[0] = 13;
     bad(&d, "outside the buffer");
-    bh_buffer_release(subject);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void descriptions_that_overflow(void) {
@@ -453,8 +438,6 @@ static void descriptions_that_overflow(void) {
     bad(&d, "strides");
     d.offset = UINT64_MAX;
     bad(&d, "offset");
-    bh_buffer_release(subject);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 static void descriptions_of_nothing(void) {
@@ -489,7 +472,6 @@ static void descriptions_of_nothing(void) {
     good(&d);
     bh_buffer_release(subject);
     BHT_EQ(bh_buffer_set_description(subject, &d, NULL), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
 }
 
 int main(int argc, char **argv) {

@@ -1,0 +1,245 @@
+/* What a test makes through the API is the fixture's: what the test has not released itself is
+ * released after it, the last one first. The linker puts these calls in place of the library's. */
+#include "../hostile/wrap.h"
+#include "fixture.h"
+
+#include <bulkhead/queue.h>
+#include <bulkhead/source.h>
+#include <pthread.h>
+#include <unistd.h>
+
+enum kind { CONTEXT, QUEUE, STREAM, BUFFER, EVENT, KERNEL, MODULE, TEMPLATE };
+
+/* In the order in which they were made. Those of the process that made them only: a fork owns none. */
+static struct {
+    pthread_mutex_t lock;
+    pid_t pid;
+    struct owned {
+        void *object;
+        enum kind kind;
+    } *list;
+    size_t count, capacity;
+} owned = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock_own(void) {
+    pthread_mutex_lock(&owned.lock);
+    if (owned.pid != getpid()) {
+        owned.pid = getpid();
+        owned.count = 0;
+    }
+}
+
+/* Takes it from the list. False: it is not there. */
+static bool disown(const void *object) {
+    lock_own();
+    size_t i = owned.count;
+    while (i > 0 && owned.list[i - 1].object != object) {
+        i--;
+    }
+    if (i > 0) {
+        memmove(&owned.list[i - 1], &owned.list[i], (owned.count - i) * sizeof *owned.list);
+        owned.count--;
+    }
+    pthread_mutex_unlock(&owned.lock);
+    return i > 0;
+}
+
+/* Returns |status|. */
+static bh_status own(bh_status status, enum kind kind, void *object) {
+    if (status != BH_OK || !object) {
+        return status;
+    }
+    disown(object); /* one that the library released by a call that is not replaced */
+    lock_own();
+    if (owned.count == owned.capacity) {
+        owned.capacity = owned.capacity ? 2 * owned.capacity : 64;
+        owned.list = realloc(owned.list, owned.capacity * sizeof *owned.list);
+        BHT_TRUE(owned.list);
+    }
+    owned.list[owned.count++] = (struct owned){object, kind};
+    pthread_mutex_unlock(&owned.lock);
+    return status;
+}
+
+/* Its wrapper takes it from the list. */
+static void release(const struct owned *one) {
+    switch (one->kind) {
+    case CONTEXT:
+        BHT_EQ(bh_context_destroy(one->object), BH_OK);
+        break;
+    case QUEUE:
+        bh_queue_destroy(one->object);
+        break;
+    case STREAM:
+        bh_stream_release(one->object);
+        break;
+    case BUFFER:
+        bh_buffer_release(one->object);
+        break;
+    case EVENT:
+        bh_event_release(one->object);
+        break;
+    case KERNEL:
+        bh_kernel_release(one->object);
+        break;
+    case MODULE:
+        bh_module_release(one->object);
+        break;
+    case TEMPLATE:
+        bh_template_release(one->object);
+        break;
+    }
+}
+
+static void release_all(void) {
+    lock_own();
+    while (owned.count > 0) {
+        const struct owned last = owned.list[owned.count - 1];
+        pthread_mutex_unlock(&owned.lock);
+        release(&last);
+        lock_own();
+    }
+    free(owned.list);
+    owned.list = NULL;
+    owned.capacity = 0;
+    pthread_mutex_unlock(&owned.lock);
+}
+
+__attribute__((constructor)) static void release_after_each_test(void) {
+    bht_end_with(release_all);
+}
+
+/* -- what is called in place of the library's functions ----------------------------------------- */
+
+WRAP(bh_status, bh_context_destroy, bh_context *context) {
+    /* Still described while it closes: that can hang, too. */
+    const bh_status status = __real_bh_context_destroy(context);
+    if (context && status == BH_OK) {
+        fx_forget_context(context);
+        disown(context);
+    }
+    return status;
+}
+
+WRAP(void, bh_buffer_release, bh_buffer *buffer) {
+    disown(buffer);
+    __real_bh_buffer_release(buffer);
+}
+
+WRAP(void, bh_event_release, bh_event *event) {
+    disown(event);
+    __real_bh_event_release(event);
+}
+
+WRAP(void, bh_kernel_release, bh_kernel *kernel) {
+    disown(kernel);
+    __real_bh_kernel_release(kernel);
+}
+
+WRAP(void, bh_module_release, bh_module *module) {
+    disown(module);
+    __real_bh_module_release(module);
+}
+
+WRAP(void, bh_queue_destroy, bh_queue *queue) {
+    disown(queue);
+    __real_bh_queue_destroy(queue);
+}
+
+WRAP(void, bh_stream_release, bh_stream *stream) {
+    disown(stream);
+    __real_bh_stream_release(stream);
+}
+
+WRAP(void, bh_template_release, bh_template *template_) {
+    disown(template_);
+    __real_bh_template_release(template_);
+}
+
+WRAP(bh_status, bh_context_create, const bh_context_options *options, bh_context **out,
+     bh_detail *detail) {
+    const bh_status status = __real_bh_context_create(options, out, detail);
+    return own(status, CONTEXT, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
+     bh_stream **out, bh_detail *detail) {
+    const bh_status status = __real_bh_stream_create(context, options, out, detail);
+    return own(status, STREAM, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_buffer_create, bh_context *context, uint64_t size,
+     const bh_buffer_options *options, bh_buffer **out, bh_detail *detail) {
+    const bh_status status = __real_bh_buffer_create(context, size, options, out, detail);
+    return own(status, BUFFER, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_buffer_load_event, bh_buffer *buffer, bh_event **out, bh_detail *detail) {
+    const bh_status status = __real_bh_buffer_load_event(buffer, out, detail);
+    return own(status, EVENT, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_kernel_create_spirv, bh_context *context, const void *code, size_t size,
+     const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
+    const bh_status status =
+        __real_bh_kernel_create_spirv(context, code, size, options, out, detail);
+    return own(status, KERNEL, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_kernel_create_source, bh_context *context, const bh_source *source,
+     const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
+    const bh_status status = __real_bh_kernel_create_source(context, source, options, out, detail);
+    return own(status, KERNEL, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_kernel_prepare, bh_kernel *kernel, bh_stream *stream, bh_event **out,
+     bh_detail *detail) {
+    const bh_status status = __real_bh_kernel_prepare(kernel, stream, out, detail);
+    return own(status, EVENT, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_module_kernel, bh_module *module, const bh_kernel_options *options,
+     bh_kernel **out, bh_detail *detail) {
+    const bh_status status = __real_bh_module_kernel(module, options, out, detail);
+    return own(status, KERNEL, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_queue_create, bh_queue **out, bh_detail *detail) {
+    const bh_status status = __real_bh_queue_create(out, detail);
+    return own(status, QUEUE, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_submit, bh_stream *stream, const bh_submit_info *info, bh_event **out,
+     bh_detail *detail) {
+    const bh_status status = __real_bh_submit(stream, info, out, detail);
+    return own(status, EVENT, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_launch, bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
+     const bh_binding *bindings, uint32_t count, const void *push, uint32_t push_size,
+     bh_event **out, bh_detail *detail) {
+    const bh_status status =
+        __real_bh_launch(stream, kernel, groups, bindings, count, push, push_size, out, detail);
+    return own(status, EVENT, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_template_create, bh_context *context, const bh_template_options *options,
+     bh_template **out, bh_detail *detail) {
+    const bh_status status = __real_bh_template_create(context, options, out, detail);
+    return own(status, TEMPLATE, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_template_launch, bh_stream *stream, bh_template *template_,
+     const bh_argument *arguments, uint32_t count, const uint32_t *groups, bh_event **out,
+     bh_detail *detail) {
+    const bh_status status =
+        __real_bh_template_launch(stream, template_, arguments, count, groups, out, detail);
+    return own(status, EVENT, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_module_compile, bh_context *context, const bh_source *source, bh_module **out,
+     bh_event **event, bh_detail *detail) {
+    const bh_status status = __real_bh_module_compile(context, source, out, event, detail);
+    own(status, MODULE, out ? *out : NULL);
+    return own(status, EVENT, event ? *event : NULL);
+}
