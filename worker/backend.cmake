@@ -52,7 +52,6 @@ bulkhead_room(worker/guard
     clamp.c
     cut.c
     edit.c
-    entry.c
     globals.c
     grid.c
     guard.c
@@ -62,8 +61,6 @@ bulkhead_room(worker/guard
     loops.c
     lower.c
     poll.c
-    purity.c
-    trips.c
     values.c
     words.c
     zero.c
@@ -84,7 +81,6 @@ bulkhead_room(worker/compiler
 # Files into buffers.
 bulkhead_room(worker/loader
     SOURCES
-    closer.c
     header.c
     loader.c
     reads.c

@@ -1,11 +1,8 @@
 #include "worker/error.h"
-#include "base/format.h"
 #include "base/text.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why) {
@@ -60,15 +57,6 @@ void bhi_error_message(const struct bhi_error *error, struct bhi_message *out) {
                   strlen(error->text));
     bhi_text_line(out->zygote_failed.advice, sizeof out->zygote_failed.advice, error->advice,
                   strlen(error->advice));
-}
-
-int bhi_error_text(struct bhi_error *error, bh_reason reason, const char *format, ...) {
-    char text[sizeof error->text];
-    va_list args;
-    va_start(args, format);
-    bhi_vformat(text, sizeof text, format, args);
-    va_end(args);
-    return BHI_ERROR(error, reason, NULL, .text = text);
 }
 
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result) {

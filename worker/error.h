@@ -31,14 +31,13 @@ void bhi_error_message(const struct bhi_error *error, struct bhi_message *out);
 /* Overwrites *error with a reason, no command and executed NO; callers refine these: BHI_ERROR(error, BH_REASON_WORKGROUPS, "y", .value = y, .limit =
  * most). Returns -sys_errno, or -EPROTO without one. */
 #define BHI_ERROR(error, ...) bhi_error_why(error, &(struct bhi_why){.reason = __VA_ARGS__})
+/* The same for a reason whose sentence needs a text, and nothing else. */
+#define BHI_ERROR_SAY(error, reason, ...) BHI_ERROR(error, reason, .text = BHI_SAY(__VA_ARGS__))
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
 /* The error as what bhi_tell takes; it points into |error|. */
 struct bhi_why bhi_error_as_why(const struct bhi_error *error);
 /* Its sentence, for what no host makes one of: valid until this thread's next call. */
 const char *bhi_error_line(const struct bhi_error *error);
-/* The same for a reason whose sentence needs a text, and nothing else. */
-int bhi_error_text(struct bhi_error *error, bh_reason reason, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Writes into |result| how a submission has failed, besides its number and times. */
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result);
 /* For a call that the sandbox needs and the system refuses. The error is REFUSED: that |what|

@@ -176,7 +176,7 @@ static void refuse(const struct bhi_compile_answer *answer, struct bhi_error *er
         answer->log,
         answer->log_bytes < sizeof answer->log ? answer->log_bytes : sizeof answer->log, &length);
     if (length) {
-        bhi_error_text(error, BH_REASON_SOURCE, "%.*s", (int)length, line);
+        BHI_ERROR_SAY(error, BH_REASON_SOURCE, "%.*s", (int)length, line);
     } else {
         BHI_ERROR(error, BH_REASON_SOURCE,
                   .text = "the compiler refused the source and gave no reason");
@@ -263,7 +263,7 @@ void bhi_compiler_run(struct bhi_compiler *compiler, const struct bhi_lane_recor
         } else if (command->type == BHI_CMD_REFLECT) {
             good = reflect(compiler, body, error);
         } else {
-            bhi_error_text(error, BH_REASON_COMPILER, "run %s", bhi_command_name(command->type));
+            BHI_ERROR_SAY(error, BH_REASON_COMPILER, "run %s", bhi_command_name(command->type));
             good = false;
         }
     }

@@ -352,7 +352,7 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
         return true;
     }
     if (status != shaderc_compilation_status_success) {
-        bhi_error_text(error, BH_REASON_COMPILER, "compile GLSL (shaderc status %d)", (int)status);
+        BHI_ERROR_SAY(error, BH_REASON_COMPILER, "compile GLSL (shaderc status %d)", (int)status);
         return false;
     }
     keep_log(answer, shaderc_result_get_error_message(result)); /* the warnings */

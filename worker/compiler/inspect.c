@@ -122,9 +122,9 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
         return true;
     }
     if (out->constants == BHI_INSPECT_CONSTANTS) {
-        bhi_error_text(error, BH_REASON_KERNEL_LIMIT,
-                       "the module has more than %u specialization constants",
-                       BHI_INSPECT_CONSTANTS);
+        BHI_ERROR_SAY(error, BH_REASON_KERNEL_LIMIT,
+                      "the module has more than %u specialization constants",
+                      BHI_INSPECT_CONSTANTS);
         return false;
     }
     struct bhi_inspected_constant *one = &out->constant[out->constants++];
@@ -278,11 +278,11 @@ static bool disassemble(const uint32_t *code, size_t words, struct bhi_inspectio
                                                       &disassembly, &diagnostic);
     bool good = false;
     if (result != SPV_SUCCESS) {
-        bhi_error_text(error, BH_REASON_HOST_MEMORY, "a disassembly: %s",
-                       diagnostic && diagnostic->error ? diagnostic->error : "out of memory");
+        BHI_ERROR_SAY(error, BH_REASON_HOST_MEMORY, "a disassembly: %s",
+                      diagnostic && diagnostic->error ? diagnostic->error : "out of memory");
     } else if (disassembly->length > BHI_INSPECT_MAX_TEXT) {
-        bhi_error_text(error, BH_REASON_KERNEL_LIMIT, "the disassembly has %zu bytes, over %u",
-                       disassembly->length, BHI_INSPECT_MAX_TEXT);
+        BHI_ERROR_SAY(error, BH_REASON_KERNEL_LIMIT, "the disassembly has %zu bytes, over %u",
+                      disassembly->length, BHI_INSPECT_MAX_TEXT);
     } else {
         good = true;
         out->text_bytes = disassembly->length;

@@ -133,7 +133,7 @@ static struct bhi_basic_block *find_latch(struct bhi_ir *ir, const struct bhi_ba
         const struct bhi_ins *merge = bhi_block_merge(header);
         if (!merge || bhi_ins_op(merge) != SpvOpLoopMerge ||
             !bhi_dominates(header, header->preds[i]) || (latch && latch != header->preds[i])) {
-            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+            BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                           "%s is the target of a back edge, but not the header of a structured "
                           "loop; compile the kernel with structured control flow",
                           bhi_ir_describe(ir, SpvOpLabel, header->label));
@@ -166,7 +166,7 @@ static void find_loops(struct bhi_ir *ir, struct bhi_ir_function *f) {
         loop->cont = bhi_ir_block(ir, merge->words[2]);
         loop->in_continue = outer && (outer->in_continue || bhi_loop_continues(outer, block));
         if (!loop->merge || !loop->cont || !bhi_dominates(loop->cont, latch)) {
-            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+            BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                           "the continue target of the loop at %s does not lead to its back edge; "
                           "compile the kernel with structured control flow",
                           bhi_ir_describe(ir, SpvOpLabel, block->label));

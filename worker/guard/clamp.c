@@ -1,9 +1,8 @@
 /* Clamps indices that are known only when the kernel runs, where nothing else checks them: on a
  * driver that runs on a processor, an index out of range in workgroup memory corrupts memory.
  * Buffers have robustBufferAccess. If an index cannot be clamped, the kernel is refused. */
-#include "worker/guard/clamp.h"
-
 #include "worker/guard/state.h"
+
 #include "worker/guard/values.h"
 
 #include <bulkhead/bulkhead.h>
@@ -33,7 +32,7 @@ static struct bhi_ins *type_of(const struct clamps *c, uint32_t id) {
     const struct bhi_ins *ins = definition(c, id);
     struct bhi_ins *type = ins ? definition(c, ins->type) : NULL;
     if (!type) {
-        bhi_ir_refuse(&c->g->ir, BH_REASON_KERNEL_RULE, "%%%u has no type", id);
+        BHI_IR_REFUSE(&c->g->ir, BH_REASON_KERNEL_RULE, "%%%u has no type", id);
     }
     return type;
 }
@@ -55,20 +54,6 @@ static uint32_t constant(struct clamps *c, const struct bhi_ins *type, uint64_t 
     return id;
 }
 
-static bool is_non_uniform(const struct clamps *c, uint32_t id) {
-    if (!c->non_uniform) {
-        return false;
-    }
-    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins;
-         ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == id &&
-            ins->words[2] == SpvDecorationNonUniform) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Replaces operand |word| by a value that is less than |length|, unless it is already a constant
  * below it. */
 static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
@@ -78,7 +63,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     const uint32_t bits = bhi_ins_op(type) == SpvOpTypeInt ? type->words[2] : 0;
     uint64_t value;
     if (bits == 0) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE, "%s: the index %%%u is not an integer",
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE, "%s: the index %%%u is not an integer",
                       bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result), index);
     }
     const struct bhi_ins *from = definition(c, index);
@@ -95,7 +80,8 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
     const uint32_t limit = constant(c, type, last);
     const uint32_t inside = bhi_block_value_before(ir, c->block, c->at, SpvOpULessThanEqual,
                                                    c->g->type_bool, BHI_OPERANDS(index, limit));
-    const bool varies = is_non_uniform(c, c->at->words[word]);
+    const bool varies =
+        c->non_uniform && bhi_ir_is_decorated(ir, c->at->words[word], SpvDecorationNonUniform);
     c->at->words[word] = bhi_block_value_before(ir, c->block, c->at, SpvOpSelect, type->result,
                                                 BHI_OPERANDS(inside, index, limit));
     if (varies) { /* like the index that it replaces */
@@ -108,7 +94,7 @@ static void clamp(struct clamps *c, uint32_t word, uint64_t length) {
 static uint64_t array_length(struct clamps *c, const struct bhi_ins *array) {
     uint64_t length;
     if (!bhi_constant_of(&c->g->ir, &c->g->module, array->words[3], &length) || length == 0) {
-        bhi_ir_refuse(&c->g->ir, BH_REASON_KERNEL_RULE,
+        BHI_IR_REFUSE(&c->g->ir, BH_REASON_KERNEL_RULE,
                       "the length of %s is not a constant that can be computed here: write it as a "
                       "literal or a specialization constant",
                       bhi_ir_describe(&c->g->ir, SpvOpTypeArray, array->result));
@@ -118,14 +104,8 @@ static uint64_t array_length(struct clamps *c, const struct bhi_ins *array) {
 
 /* Is |type| what a descriptor points to? An array of these is an array of descriptors. */
 static bool is_block(const struct clamps *c, uint32_t type) {
-    for (const struct bhi_ins *ins = c->g->ir.sections[BHI_IR_DECORATIONS].first; ins;
-         ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
-            (ins->words[2] == SpvDecorationBlock || ins->words[2] == SpvDecorationBufferBlock)) {
-            return true;
-        }
-    }
-    return false;
+    return bhi_ir_is_decorated(&c->g->ir, type, SpvDecorationBlock) ||
+           bhi_ir_is_decorated(&c->g->ir, type, SpvDecorationBufferBlock);
 }
 
 static bool in_buffers(uint32_t class) {
@@ -144,7 +124,7 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
         if (op == SpvOpTypeStruct) {
             if (!bhi_constant_of(&c->g->ir, &c->g->module, c->at->words[word], &member) ||
                 member + 2 >= bhi_ins_length(ins)) {
-                bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE, "%s: a member's number is not a constant",
+                BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE, "%s: a member's number is not a constant",
                               bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));
             }
             type = ins->words[2 + member];
@@ -162,7 +142,7 @@ static void clamp_indices(struct clamps *c, uint32_t class, uint32_t type, uint3
             return;
         }
         if (op == SpvOpTypeRuntimeArray) {
-            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+            BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                           "%s: an index into an array of unknown length outside of a buffer cannot "
                           "be bounded: give the array a length",
                           bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));
@@ -180,7 +160,7 @@ static void clamp_pointer(struct clamps *c) {
         return; /* the guard made it */
     }
     if (bhi_ins_op(pointer) != SpvOpTypePointer) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE, "%s: its base is not a pointer",
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE, "%s: its base is not a pointer",
                       bhi_ir_describe(ir, op, c->at->result));
     }
     const uint32_t class = pointer->words[2], pointee = pointer->words[3];
@@ -190,7 +170,7 @@ static void clamp_pointer(struct clamps *c) {
         const SpvOp kind = to ? bhi_ins_op(to) : SpvOpNop;
         const bool array = kind == SpvOpTypeArray || kind == SpvOpTypeRuntimeArray;
         if (!in_buffers(class) || is_block(c, pointee) || (array && is_block(c, to->words[2]))) {
-            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+            BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                           "%s: pointer arithmetic outside of a buffer cannot be bounded: index the "
                           "variable itself (OpAccessChain), or mark the kernel trusted",
                           bhi_ir_describe(ir, op, c->at->result));
@@ -242,7 +222,7 @@ static void refuse_wild_pointers(const struct clamps *c, const struct bhi_ins *i
         return;
     }
     if (contains_pointer(c, type, 0)) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                       "%s: a pointer that may be null or undefined cannot be bounded: index the "
                       "variable itself, or mark the kernel trusted",
                       bhi_ir_describe(ir, op, ins->result));
@@ -253,7 +233,7 @@ static void refuse_from_workgroup(const struct clamps *c, uint32_t pointer) {
     struct bhi_ir *ir = &c->g->ir;
     const struct bhi_ins *type = type_of(c, pointer);
     if (bhi_ins_op(type) == SpvOpTypePointer && !in_buffers(type->words[2])) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                       "%s: a cooperative matrix outside of a buffer cannot be bounded: load it "
                       "from a buffer, or mark the kernel trusted",
                       bhi_ir_describe(ir, bhi_ins_op(c->at), c->at->result));

@@ -37,30 +37,6 @@ static uint32_t capped(uint64_t count) {
     return count < CUT_LIMIT ? (uint32_t)count : CUT_LIMIT;
 }
 
-/* Returns the module's own variable of the builtin, or makes one. */
-static uint32_t subgroup_id(struct bhi_guard *g) {
-    struct bhi_ir *ir = &g->ir;
-    const uint32_t type = bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint);
-    uint32_t found = 0;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
-            ins->words[3] == SpvBuiltInSubgroupId) {
-            const struct bhi_ins *variable = bhi_ir_definition(ir, ins->words[1]);
-            if (variable && variable->type == type) { /* not one of a signed integer */
-                found = variable->result;
-            }
-        }
-    }
-    if (found == 0) {
-        found = bhi_ir_global(ir, SpvOpVariable, type, BHI_OPERANDS(SpvStorageClassInput));
-        bhi_ir_decorate(ir, SpvOpDecorate,
-                        BHI_OPERANDS(found, SpvDecorationBuiltIn, SpvBuiltInSubgroupId));
-        bhi_ir_set_name(ir, found, "bulkhead_group");
-    }
-    bhi_guard_add_to_compute(g, found);
-    return found;
-}
-
 /* Makes a cell for each possible group. Once for each module. */
 static void add_cells(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
@@ -74,7 +50,7 @@ static void add_cells(struct bhi_guard *g) {
     const uint64_t rows = ((uint64_t)size[0] + LANES - 1) / LANES;
     const uint64_t groups = rows * size[1] * size[2];
     if (size[0] > 65536 || size[1] > 65536 || size[2] > 65536 || groups > 65536) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_LIMIT,
                       "a workgroup of %u x %u x %u is too large for the guard; make it smaller",
                       size[0], size[1], size[2]);
     }
@@ -89,7 +65,10 @@ static void add_cells(struct bhi_guard *g) {
         bhi_ir_global(ir, SpvOpVariable, bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, array),
                       BHI_OPERANDS(SpvStorageClassWorkgroup));
     g->cell_pointer = bhi_ir_type_pointer(ir, SpvStorageClassWorkgroup, g->type_uint);
-    g->group = subgroup_id(g);
+    g->group = bhi_ir_builtin(ir, SpvBuiltInSubgroupId,
+                              bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint),
+                              g->type_uint, "bulkhead_group"); /* not one of a signed integer */
+    bhi_guard_add_to_compute(g, g->group);
     bhi_ir_set_name(ir, g->cells, "bulkhead_rounds");
     if (ir->version >= SPIRV_1_4) {
         bhi_guard_add_to_compute(g, g->cells);

@@ -132,6 +132,16 @@ struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block) {
     return after;
 }
 
+struct bhi_ins *bhi_block_after_variables(const struct bhi_basic_block *block) {
+    struct bhi_ins *after = block->body.first;
+    for (struct bhi_ins *ins = after; ins; ins = ins->next) {
+        if (bhi_ins_op(ins) == SpvOpVariable) { /* they come first, with lines between them */
+            after = ins->next;
+        }
+    }
+    return after;
+}
+
 /* Returns the number of 32-bit words of a literal in an OpSwitch. */
 static uint32_t literal_words(const struct bhi_ir *ir, uint32_t selector) {
     const struct bhi_ins *value = bhi_ir_definition(ir, selector);

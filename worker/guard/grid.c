@@ -5,10 +5,8 @@
  * this one. In a pipeline for grids that run whole, the compiler removes all of it. This is done
  * after the loops: a loop's bound that is a built-in variable is known not to change while the loop
  * runs. */
-#include "worker/guard/grid.h"
-
-#include "worker/guard/entry.h"
 #include "worker/guard/state.h"
+
 #include "worker/guard/words.h"
 
 #define SPIRV_1_4 0x00010400u
@@ -16,27 +14,11 @@
 /* Returns a SpecId that neither the module nor the pipeline's values use. */
 static uint32_t free_constant(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
-    uint32_t count = g->options->constant_count;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        count += bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationSpecId;
-    }
-    uint8_t *taken = bhi_ir_alloc(ir, count + 1);
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationSpecId &&
-            ins->words[3] < count) {
-            taken[ins->words[3]] = 1;
-        }
-    }
+    uint32_t *given = bhi_ir_alloc(ir, g->options->constant_count * sizeof *given);
     for (uint32_t i = 0; i < g->options->constant_count; i++) {
-        if (g->options->constants[i].constant_id < count) {
-            taken[g->options->constants[i].constant_id] = 1;
-        }
+        given[i] = g->options->constants[i].constant_id;
     }
-    uint32_t id = 0;
-    while (taken[id]) { /* the last one is always free */
-        id++;
-    }
-    return id;
+    return bhi_ir_free_number(ir, SpvDecorationSpecId, given, g->options->constant_count);
 }
 
 /* Adds a boolean constant that is false unless a pipeline sets it. */
@@ -112,7 +94,7 @@ static void fill(struct bhi_guard *g, uint32_t variable, uint32_t copy, uint32_t
                  uint32_t part, uint32_t told) {
     struct bhi_ir *ir = &g->ir;
     struct bhi_basic_block *block = g->entry->first;
-    struct bhi_ins *at = bhi_guard_after_variables(block);
+    struct bhi_ins *at = bhi_block_after_variables(block);
     uint32_t counts[3];
     const uint32_t own =
         bhi_block_value_before(ir, block, at, SpvOpLoad, type, BHI_OPERANDS(variable));

@@ -163,69 +163,48 @@ static bool induction_of(const struct bhi_values *values, const struct bhi_loop 
     return false;
 }
 
-static SpvOp mirrored(SpvOp op) {
-    switch (op) {
-    case SpvOpULessThan:
-        return SpvOpUGreaterThan;
-    case SpvOpULessThanEqual:
-        return SpvOpUGreaterThanEqual;
-    case SpvOpUGreaterThan:
-        return SpvOpULessThan;
-    case SpvOpUGreaterThanEqual:
-        return SpvOpULessThanEqual;
-    case SpvOpSLessThan:
-        return SpvOpSGreaterThan;
-    case SpvOpSLessThanEqual:
-        return SpvOpSGreaterThanEqual;
-    case SpvOpSGreaterThan:
-        return SpvOpSLessThan;
-    case SpvOpSGreaterThanEqual:
-        return SpvOpSLessThanEqual;
-    default:
-        return op;
+static const struct comparison {
+    SpvOp op, mirrored, negated;
+} comparisons[] = {
+    {SpvOpIEqual, SpvOpIEqual, SpvOpINotEqual},
+    {SpvOpINotEqual, SpvOpINotEqual, SpvOpIEqual},
+    {SpvOpULessThan, SpvOpUGreaterThan, SpvOpUGreaterThanEqual},
+    {SpvOpULessThanEqual, SpvOpUGreaterThanEqual, SpvOpUGreaterThan},
+    {SpvOpUGreaterThan, SpvOpULessThan, SpvOpULessThanEqual},
+    {SpvOpUGreaterThanEqual, SpvOpULessThanEqual, SpvOpULessThan},
+    {SpvOpSLessThan, SpvOpSGreaterThan, SpvOpSGreaterThanEqual},
+    {SpvOpSLessThanEqual, SpvOpSGreaterThanEqual, SpvOpSGreaterThan},
+    {SpvOpSGreaterThan, SpvOpSLessThan, SpvOpSLessThanEqual},
+    {SpvOpSGreaterThanEqual, SpvOpSLessThanEqual, SpvOpSLessThan},
+};
+
+static const struct comparison *comparison_of(SpvOp op) {
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
+        if (comparisons[i].op == op) {
+            return &comparisons[i];
+        }
     }
+    return NULL;
 }
 
 SpvOp bhi_comparison_negated(SpvOp op) {
-    switch (op) {
-    case SpvOpIEqual:
-        return SpvOpINotEqual;
-    case SpvOpINotEqual:
-        return SpvOpIEqual;
-    case SpvOpULessThan:
-        return SpvOpUGreaterThanEqual;
-    case SpvOpULessThanEqual:
-        return SpvOpUGreaterThan;
-    case SpvOpUGreaterThan:
-        return SpvOpULessThanEqual;
-    case SpvOpUGreaterThanEqual:
-        return SpvOpULessThan;
-    case SpvOpSLessThan:
-        return SpvOpSGreaterThanEqual;
-    case SpvOpSLessThanEqual:
-        return SpvOpSGreaterThan;
-    case SpvOpSGreaterThan:
-        return SpvOpSLessThanEqual;
-    case SpvOpSGreaterThanEqual:
-        return SpvOpSLessThan;
-    default:
-        return SpvOpNop;
-    }
+    return comparison_of(op)->negated;
 }
 
 bool bhi_exit_find(const struct bhi_values *values, const struct bhi_loop *loop,
                    struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
                    struct bhi_loop_exit *out) {
     struct bhi_ins *compare = bhi_ir_definition(values->ir, condition);
-    if (!compare || !compare->block || bhi_comparison_negated(bhi_ins_op(compare)) == SpvOpNop) {
+    const struct comparison *by =
+        compare && compare->block ? comparison_of(bhi_ins_op(compare)) : NULL;
+    if (!by) {
         return false;
     }
-    const SpvOp op =
-        goes_on_where ? bhi_ins_op(compare) : bhi_comparison_negated(bhi_ins_op(compare));
+    const SpvOp op = goes_on_where ? by->op : by->negated;
     for (uint32_t side = 3; side <= 4; side++) {
         *out = (struct bhi_loop_exit){.block = block, .compare = compare, .side = side};
         if (induction_of(values, loop, compare->words[side], &out->after, &out->induction)) {
-            out->op = side == 3 ? op : mirrored(op);
+            out->op = side == 3 ? op : comparison_of(op)->mirrored;
             out->inverted = !goes_on_where;
             out->bound = compare->words[side == 3 ? 4 : 3];
             return true;

@@ -34,7 +34,7 @@ static inline bool bhi_loop_runs(const struct bhi_loop *loop, const struct bhi_b
     return block->mark == loop;
 }
 
-/* Returns the opposite of an integer comparison, or SpvOpNop for other instructions. */
+/* Returns the opposite of an integer comparison. */
 SpvOp bhi_comparison_negated(SpvOp op);
 
 /* Does the comparison |condition| at the end of |block| test an induction of |loop|? The loop must

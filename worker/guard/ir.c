@@ -1,13 +1,11 @@
 #include "worker/guard/ir.h"
 
-#include "base/format.h"
 #include "worker/error.h"
 #include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
 
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,31 +42,20 @@ static void *try_alloc(struct bhi_ir *ir, size_t bytes) {
     return at;
 }
 
-static void set_starved(struct bhi_ir *ir) {
-    BHI_ERROR(ir->error, BH_REASON_HOST_MEMORY, NULL, .text = "the guard");
+_Noreturn void bhi_ir_escape(struct bhi_ir *ir) {
+    longjmp(ir->escape, 1);
+}
+
+_Noreturn static void starve(struct bhi_ir *ir) {
+    BHI_IR_REFUSE(ir, BH_REASON_HOST_MEMORY, "the guard");
 }
 
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes) {
     void *at = try_alloc(ir, bytes);
     if (!at) {
-        set_starved(ir);
-        longjmp(ir->escape, 1);
+        starve(ir);
     }
     return at;
-}
-
-_Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_reason reason, const char *format, ...) {
-    char text[sizeof ir->error->text];
-    va_list arguments;
-    va_start(arguments, format);
-    bhi_vformat(text, sizeof text, format, arguments);
-    va_end(arguments);
-    bhi_error_text(ir->error, reason, "%s", text);
-    longjmp(ir->escape, 1);
-}
-
-_Noreturn void bhi_ir_escape(struct bhi_ir *ir) {
-    longjmp(ir->escape, 1);
 }
 
 void bhi_ir_fini(struct bhi_ir *ir) {
@@ -274,24 +261,21 @@ static spv_result_t take_header(void *user, spv_endianness_t endian, uint32_t ma
 void bhi_ir_parse(struct bhi_ir *ir, const uint32_t *code, size_t words) {
     spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
     if (!context) {
-        set_starved(ir);
-        longjmp(ir->escape, 1);
+        starve(ir);
     }
     struct parser parser = {.ir = ir};
     spv_diagnostic diagnostic = NULL;
     spv_result_t result =
         spvBinaryParse(context, &parser, code, words, take_header, take_instruction, &diagnostic);
-    if (result == SPV_ERROR_OUT_OF_MEMORY) {
-        set_starved(ir);
-    } else if (result != SPV_SUCCESS || parser.function) {
-        bhi_error_text(ir->error, BH_REASON_KERNEL_RULE, "the guard cannot read the module: %s",
-                       diagnostic ? diagnostic->error : "it is not whole");
-    }
-    const bool good = result == SPV_SUCCESS && !parser.function;
+    char why[BHI_REASON_TEXT];
+    snprintf(why, sizeof why, "%s", diagnostic ? diagnostic->error : "it is not whole");
     spvDiagnosticDestroy(diagnostic);
     spvContextDestroy(context);
-    if (!good) {
-        longjmp(ir->escape, 1);
+    if (result == SPV_ERROR_OUT_OF_MEMORY) {
+        starve(ir);
+    }
+    if (result != SPV_SUCCESS || parser.function) {
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE, "the guard cannot read the module: %s", why);
     }
     ir->tail = parser.between;
 }
@@ -343,8 +327,7 @@ uint32_t *bhi_ir_words(struct bhi_ir *ir, size_t *out_words) {
     put_module(&w, ir);
     w.words = malloc(w.count * sizeof *w.words);
     if (!w.words) {
-        set_starved(ir);
-        longjmp(ir->escape, 1);
+        starve(ir);
     }
     w.count = 0;
     put_module(&w, ir);

@@ -5,6 +5,8 @@
 #define BHI_WORKER_GUARD_IR_H
 
 #include "worker/backend.h"
+#include "worker/error.h"
+
 #include <setjmp.h>
 #include <spirv/unified1/spirv.h>
 
@@ -90,7 +92,6 @@ struct bhi_ir {
     struct bhi_ins **definitions;    /* by id, NULL: none */
     struct bhi_basic_block **blocks; /* by id of the label */
     uint32_t capacity;               /* of both */
-    uint32_t type_uint, type_bool;   /* 0: not looked up yet */
     struct {
         uint32_t type, value, id;
     } constants[64]; /* found or made last; the place depends on type and value */
@@ -106,15 +107,13 @@ void bhi_ir_fini(struct bhi_ir *ir);
 uint32_t *bhi_ir_words(struct bhi_ir *ir, size_t *out_words);
 
 void *bhi_ir_alloc(struct bhi_ir *ir, size_t bytes); /* zeroed */
-_Noreturn void bhi_ir_refuse(struct bhi_ir *ir, bh_reason reason, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Jumps out of the edit with the error that is set. */
 _Noreturn void bhi_ir_escape(struct bhi_ir *ir);
+#define BHI_IR_REFUSE(ir, reason, ...)                                                             \
+    (BHI_ERROR_SAY((ir)->error, reason, __VA_ARGS__), bhi_ir_escape(ir))
 /* Returns "OpLoopMerge %12 ("name")" for refusals; the name is the id's OpName. The module owns the
  * text. */
 const char *bhi_ir_describe(struct bhi_ir *ir, SpvOp op, uint32_t id);
-/* Returns the OpName of an id, cleaned, or "". */
-const char *bhi_ir_name(struct bhi_ir *ir, uint32_t id);
 
 static inline SpvOp bhi_ins_op(const struct bhi_ins *ins) {
     return (SpvOp)(ins->words[0] & SpvOpCodeMask);
@@ -173,6 +172,8 @@ static inline struct bhi_ins *bhi_block_terminator(const struct bhi_basic_block 
 struct bhi_ins *bhi_block_merge(const struct bhi_basic_block *block);
 /* Returns the first instruction that is neither an OpPhi nor a line before one. */
 struct bhi_ins *bhi_block_after_phis(const struct bhi_basic_block *block);
+/* The same for OpVariables, in a function's first block. */
+struct bhi_ins *bhi_block_after_variables(const struct bhi_basic_block *block);
 /* Lists the targets of the terminator, one entry for each edge, so a target may come twice. The
  * module owns the array. */
 uint32_t bhi_block_successors(struct bhi_ir *ir, const struct bhi_basic_block *block,
@@ -191,8 +192,9 @@ void bhi_block_took_over(struct bhi_ir *ir, struct bhi_basic_block *block, uint3
 
 /* -- globals: what there is, else made ------------------------------------------------------- */
 
-uint32_t bhi_ir_type_uint(struct bhi_ir *ir);
-uint32_t bhi_ir_type_bool(struct bhi_ir *ir);
+/* Returns the first global with these operands. */
+uint32_t bhi_ir_shared(struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_t *operands,
+                       size_t count);
 uint32_t bhi_ir_type_pointer(struct bhi_ir *ir, SpvStorageClass class, uint32_t type);
 /* For types of 32 bits. */
 uint32_t bhi_ir_constant(struct bhi_ir *ir, uint32_t type, uint32_t value);
@@ -200,6 +202,17 @@ uint32_t bhi_ir_null(struct bhi_ir *ir, uint32_t type);
 /* Appends to the globals. Returns the result id. */
 uint32_t bhi_ir_global(struct bhi_ir *ir, SpvOp op, uint32_t type, const uint32_t *operands,
                        size_t count);
+/* Returns the next OpDecorate with |decoration| after |after| (NULL: the first), or NULL. */
+const struct bhi_ins *bhi_ir_decoration(const struct bhi_ir *ir, SpvDecoration decoration,
+                                        const struct bhi_ins *after);
+bool bhi_ir_is_decorated(const struct bhi_ir *ir, uint32_t id, SpvDecoration decoration);
+/* Returns the lowest number that is neither the value of such a decoration nor in |others|. */
+uint32_t bhi_ir_free_number(struct bhi_ir *ir, SpvDecoration decoration, const uint32_t *others,
+                            uint32_t other_count);
+/* Returns the last variable of the builtin that has the type |pointer| (0: any). If there is none,
+ * makes one of uint, called |name|. */
+uint32_t bhi_ir_builtin(struct bhi_ir *ir, SpvBuiltIn builtin, uint32_t pointer, uint32_t type_uint,
+                        const char *name);
 /* Appends an OpDecorate or OpMemberDecorate. */
 void bhi_ir_decorate(struct bhi_ir *ir, SpvOp op, const uint32_t *operands, size_t count);
 void bhi_ir_set_name(struct bhi_ir *ir, uint32_t id, const char *name);

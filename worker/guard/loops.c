@@ -1,5 +1,5 @@
 /* Decides the fate of each loop. Called functions are handled before their callers. */
-#include "worker/guard/loops.h"
+#include "worker/guard/state.h"
 
 #include "worker/guard/cfg.h"
 #include "worker/guard/cut.h"
@@ -7,11 +7,151 @@
 #include "worker/guard/locals.h"
 #include "worker/guard/lower.h"
 #include "worker/guard/poll.h"
-#include "worker/guard/state.h"
-#include "worker/guard/trips.h"
 #include "worker/guard/values.h"
 
 #include <bulkhead/bulkhead.h>
+
+/* The most times that a loop runs. This is a security boundary: a loop that is wrongly taken for
+ * short cannot be stopped. So there is no reasoning: the count is simulated with the kernel's own
+ * arithmetic. If it leaves the range of its type, the number of trips is unknown. */
+
+/* The most iterations of a loop that is left alone, with those of its inner loops. */
+#define TRIPS_MAX     4096u
+#define TRIPS_UNKNOWN UINT64_MAX
+
+static bool holds(SpvOp op, uint32_t bits, uint64_t a, uint64_t b) {
+    const int64_t sa = bhi_int_signed(a, bits), sb = bhi_int_signed(b, bits);
+    switch (op) {
+    case SpvOpIEqual:
+        return a == b;
+    case SpvOpINotEqual:
+        return a != b;
+    case SpvOpULessThan:
+        return a < b;
+    case SpvOpULessThanEqual:
+        return a <= b;
+    case SpvOpUGreaterThan:
+        return a > b;
+    case SpvOpUGreaterThanEqual:
+        return a >= b;
+    case SpvOpSLessThan:
+        return sa < sb;
+    case SpvOpSLessThanEqual:
+        return sa <= sb;
+    case SpvOpSGreaterThan:
+        return sa > sb;
+    case SpvOpSGreaterThanEqual:
+        return sa >= sb;
+    default:
+        return true;
+    }
+}
+
+/* Does this kind of overflow (bhi_int_apply) make the comparison meaningless? */
+static bool spoiled(const struct bhi_values *values, SpvOp op, uint32_t wraps) {
+    if (values->no_wrap) {
+        return wraps != 0; /* after an overflow the value can be anything */
+    }
+    switch (op) {
+    case SpvOpIEqual:
+    case SpvOpINotEqual:
+        return wraps == 3;
+    case SpvOpSLessThan:
+    case SpvOpSLessThanEqual:
+    case SpvOpSGreaterThan:
+    case SpvOpSGreaterThanEqual:
+        return (wraps & 2) != 0;
+    default:
+        return (wraps & 1) != 0;
+    }
+}
+
+/* Is the bound too far for TRIPS_MAX steps? Then they need not be simulated. */
+static bool far(SpvOp op, uint32_t bits, uint64_t value, uint64_t operand, uint64_t bound) {
+    if (op != SpvOpIAdd && op != SpvOpISub) {
+        return false;
+    }
+    const uint64_t up = bhi_int_truncate(bound - value, bits);
+    const uint64_t down = bhi_int_truncate(value - bound, bits);
+    const uint64_t back = bhi_int_truncate(0 - operand, bits);
+    const uint64_t step = operand < back ? operand : back;
+    return step == 0 || (up < down ? up : down) / step > TRIPS_MAX;
+}
+
+static uint64_t play(const struct bhi_values *values, const struct bhi_loop_exit *exit) {
+    const struct bhi_induction *induction = &exit->induction;
+    const uint32_t bits = bhi_int_bits(values->ir, induction->type);
+    uint64_t value, operand, bound;
+    uint32_t wrapped = 0;
+    if (induction->initial == 0 || !bhi_value_of(values, induction->initial, &value) ||
+        !bhi_value_of(values, induction->operand, &operand) ||
+        !bhi_value_of(values, exit->bound, &bound) ||
+        far(induction->op, bits, value, operand, bound)) {
+        return TRIPS_UNKNOWN;
+    }
+    for (uint64_t trips = 1; trips <= TRIPS_MAX && *values->steps > 0; trips++) {
+        --*values->steps;
+        uint64_t next;
+        uint32_t wraps;
+        if (!bhi_int_apply(induction->op, bits, value, operand, &next, &wraps)) {
+            return TRIPS_UNKNOWN;
+        }
+        if (exit->after) {
+            wrapped |= wraps;
+        }
+        if (spoiled(values, exit->op, wrapped)) {
+            return TRIPS_UNKNOWN;
+        }
+        if (!holds(exit->op, bits, exit->after ? next : value, bound)) {
+            return trips;
+        }
+        wrapped |= wraps;
+        value = next;
+    }
+    return TRIPS_UNKNOWN;
+}
+
+/* A loop on a conjunction ends as soon as one side is false. */
+static uint64_t trips_of(const struct bhi_values *values, const struct bhi_loop *loop,
+                         struct bhi_basic_block *block, uint32_t condition, bool goes_on_where,
+                         unsigned depth) {
+    const struct bhi_ins *ins = bhi_ir_definition(values->ir, condition);
+    if (!ins || depth == 0) {
+        return TRIPS_UNKNOWN;
+    }
+    const SpvOp op = bhi_ins_op(ins);
+    if (op == SpvOpLogicalNot) {
+        return trips_of(values, loop, block, ins->words[3], !goes_on_where, depth - 1);
+    }
+    if (op == (goes_on_where ? SpvOpLogicalAnd : SpvOpLogicalOr)) {
+        const uint64_t a = trips_of(values, loop, block, ins->words[3], goes_on_where, depth - 1);
+        return a != TRIPS_UNKNOWN
+                   ? a
+                   : trips_of(values, loop, block, ins->words[4], goes_on_where, depth - 1);
+    }
+    struct bhi_loop_exit exit;
+    return bhi_exit_find(values, loop, block, condition, goes_on_where, &exit) ? play(values, &exit)
+                                                                               : TRIPS_UNKNOWN;
+}
+
+/* Returns the most times that |loop|'s header runs, or TRIPS_UNKNOWN if that is unknown or more
+ * than TRIPS_MAX. |loop| must be marked. */
+static uint64_t most_trips(const struct bhi_values *values, const struct bhi_loop *loop) {
+    /* Goes through the blocks that every iteration reaches. */
+    for (struct bhi_basic_block *block = loop->latch;; block = block->dominator) {
+        uint32_t condition;
+        bool goes_on_where;
+        if (bhi_loop_exit_branch(values->ir, loop, block, &condition, &goes_on_where)) {
+            const uint64_t trips = trips_of(values, loop, block, condition, goes_on_where, 4);
+            if (trips != TRIPS_UNKNOWN) {
+                return trips;
+            }
+        }
+        if (block == loop->header) {
+            return TRIPS_UNKNOWN;
+        }
+    }
+}
 
 /* A loop whose iterations pass an inner loop's poll needs no poll of its own, unless an iteration
  * does more than this besides. */
@@ -109,7 +249,7 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
             return;
         }
         if (b == loop->header) {
-            bhi_ir_refuse(
+            BHI_IR_REFUSE(
                 &g->ir, BH_REASON_KERNEL_RULE,
                 "the loop at %s is in the continue construct of another loop, from which the guard "
                 "cannot return, and it has no exit that every iteration reaches; move it into the "
@@ -124,10 +264,9 @@ static void find_exit(struct bhi_guard *g, struct bhi_loop *loop) {
 static bool is_short(const struct bhi_ir_function *f, const struct bhi_loop *loop) {
     const struct bhi_loop *parent = loop->parent;
     if (f->counted) {
-        return loop->trips != BHI_TRIPS_UNKNOWN && loop->header->rounds == 0;
+        return loop->trips != TRIPS_UNKNOWN && loop->header->rounds == 0;
     }
-    return loop->trips != BHI_TRIPS_UNKNOWN &&
-           multiply(loop->trips, loop->weight) <= BHI_TRIPS_MAX &&
+    return loop->trips != TRIPS_UNKNOWN && multiply(loop->trips, loop->weight) <= TRIPS_MAX &&
            add(multiply(loop->trips, loop->accesses), parent ? 0 : f->accesses) <= ALONE_ACCESSES &&
            add(multiply(loop->trips, loop->instructions), parent ? 0 : f->instructions) <=
                ALONE_INSTRUCTIONS;
@@ -138,8 +277,7 @@ static void decide(struct bhi_guard *g, const struct bhi_values *values, struct 
     struct bhi_loop *loop = f->loops[index];
     loop->blocks = bhi_loop_mark(loop);
     loop->weight = add(loop->weight, 1);
-    loop->trips =
-        loop->unbounded || loop->calls ? BHI_TRIPS_UNKNOWN : bhi_guard_trips(values, loop);
+    loop->trips = loop->unbounded || loop->calls ? TRIPS_UNKNOWN : most_trips(values, loop);
     if (is_short(f, loop)) {
         struct bhi_loop *parent = loop->parent;
         uint64_t *cost = parent ? &parent->weight : &f->cost;
@@ -252,7 +390,7 @@ static void guard_with_callees(struct bhi_guard *g, struct bhi_ir_function *f) {
         if (f->call) {
             struct bhi_ir_function *called = callee(g, f->call);
             if (called->open) {
-                bhi_ir_refuse(&g->ir, BH_REASON_KERNEL_RULE,
+                BHI_IR_REFUSE(&g->ir, BH_REASON_KERNEL_RULE,
                               "%s calls itself; kernels cannot: make it a loop",
                               bhi_ir_describe(&g->ir, SpvOpFunction, called->id));
             }
@@ -299,11 +437,8 @@ void bhi_guard_loops(struct bhi_guard *g) {
     }
     find_live(g);
     g->steps = MAX_STEPS;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        g->no_wrap |=
-            bhi_ins_op(ins) == SpvOpDecorate && (ins->words[2] == SpvDecorationNoSignedWrap ||
-                                                 ins->words[2] == SpvDecorationNoUnsignedWrap);
-    }
+    g->no_wrap = bhi_ir_decoration(ir, SpvDecorationNoSignedWrap, NULL) ||
+                 bhi_ir_decoration(ir, SpvDecorationNoUnsignedWrap, NULL);
     for (struct bhi_ir_function *f = ir->first; f; f = f->next) {
         if (!f->guarded) {
             guard_with_callees(g, f);

@@ -19,15 +19,90 @@
 
 #include "worker/guard/cfg.h"
 #include "worker/guard/induction.h"
+#include "worker/guard/ir.h"
 #include "worker/guard/locals.h"
 #include "worker/guard/poll.h"
-#include "worker/guard/purity.h"
 #include "worker/guard/state.h"
 #include "worker/guard/values.h"
 #include "worker/guard/words.h"
 
 #include <bulkhead/bulkhead.h>
+#include <spirv/unified1/GLSL.std.450.h>
 #include <string.h>
+
+/* -- which instructions may run once more, or in another place, with the same effect ------------ */
+
+static bool within(SpvOp op, SpvOp first, SpvOp last) {
+    return op >= first && op <= last;
+}
+
+/* Is |ins| from an import of GLSL.std.450, and takes no pointer? */
+static bool is_pure_extended(const struct bhi_ir *ir, const struct bhi_ins *ins) {
+    const struct bhi_ins *import = bhi_ir_definition(ir, ins->words[3]);
+    const uint32_t number = ins->words[4];
+    return import && bhi_ins_op(import) == SpvOpExtInstImport &&
+           strcmp((const char *)&import->words[2], "GLSL.std.450") == 0 &&
+           number != GLSLstd450Modf && number != GLSLstd450Frexp &&
+           number < GLSLstd450InterpolateAtCentroid;
+}
+
+static bool ins_is_arithmetic(const struct bhi_ir *ir, const struct bhi_ins *ins) {
+    const SpvOp op = bhi_ins_op(ins);
+    return within(op, SpvOpVectorExtractDynamic, SpvOpTranspose) ||
+           within(op, SpvOpConvertFToU, SpvOpFConvert) || op == SpvOpQuantizeToF16 ||
+           op == SpvOpBitcast || within(op, SpvOpSNegate, SpvOpSMulExtended) ||
+           within(op, SpvOpAny, SpvOpFUnordGreaterThanEqual) ||
+           within(op, SpvOpShiftRightLogical, SpvOpBitCount) ||
+           (op == SpvOpExtInst && is_pure_extended(ir, ins));
+}
+
+/* Is |ins| without side effects, or a load? Then it may run twice. */
+static bool ins_is_repeatable(const struct bhi_ir *ir, const struct bhi_ins *ins) {
+    switch (bhi_ins_op(ins)) {
+    case SpvOpLoad:
+        return bhi_ins_length(ins) < 5 || (ins->words[4] & SpvMemoryAccessVolatileMask) == 0;
+    case SpvOpAccessChain:
+    case SpvOpInBoundsAccessChain:
+    case SpvOpArrayLength:
+    case SpvOpUndef:
+    case SpvOpLine:
+    case SpvOpNoLine:
+        return true;
+    default:
+        return ins_is_arithmetic(ir, ins);
+    }
+}
+
+/* Does |pointer| point to memory that no invocation can write? */
+static bool pointer_is_constant(const struct bhi_ir *ir, uint32_t pointer) {
+    const struct bhi_ins *ins = bhi_ir_definition(ir, pointer);
+    while (ins &&
+           (bhi_ins_op(ins) == SpvOpAccessChain || bhi_ins_op(ins) == SpvOpInBoundsAccessChain)) {
+        ins = bhi_ir_definition(ir, ins->words[3]);
+    }
+    if (!ins || bhi_ins_op(ins) != SpvOpVariable) {
+        return false;
+    }
+    const struct bhi_ins *type = bhi_ir_definition(ir, ins->type);
+    switch (ins->words[3]) {
+    case SpvStorageClassPushConstant:
+    case SpvStorageClassInput:
+        return true;
+    case SpvStorageClassUniform: {
+        uint32_t block = type->words[3];
+        const struct bhi_ins *held = bhi_ir_definition(ir, block);
+        while (held &&
+               (bhi_ins_op(held) == SpvOpTypeArray || bhi_ins_op(held) == SpvOpTypeRuntimeArray)) {
+            block = held->words[2];
+            held = bhi_ir_definition(ir, block);
+        }
+        /* modules before SPIR-V 1.3 have writable blocks there */
+        return !bhi_ir_is_decorated(ir, block, SpvDecorationBufferBlock);
+    }
+    default:
+        return false;
+    }
+}
 
 #define CHUNK        1024u
 #define CHUNK_LEAST  16u
@@ -68,7 +143,7 @@ static struct bhi_basic_block *find_test(struct bhi_ir *ir, const struct bhi_loo
         const struct bhi_ins *merge = bhi_block_merge(block);
         for (const struct bhi_ins *ins = block->body.first; ins; ins = ins->next) {
             if (ins != last && ins != merge && bhi_ins_op(ins) != SpvOpPhi &&
-                !bhi_ins_is_repeatable(ir, ins)) {
+                !ins_is_repeatable(ir, ins)) {
                 return NULL;
             }
         }
@@ -109,11 +184,11 @@ static bool is_invariant(const struct bhi_values *values, const struct bhi_loop 
             }
             return true;
         }
-        if (!bhi_ins_is_repeatable(values->ir, ins) ||
-            !bhi_pointer_is_constant(values->ir, ins->words[3])) {
+        if (!ins_is_repeatable(values->ir, ins) ||
+            !pointer_is_constant(values->ir, ins->words[3])) {
             return false;
         }
-    } else if (bhi_ins_op(ins) == SpvOpPhi || !bhi_ins_is_repeatable(values->ir, ins)) {
+    } else if (bhi_ins_op(ins) == SpvOpPhi || !ins_is_repeatable(values->ir, ins)) {
         return false;
     }
     for (uint32_t i = 3; i < bhi_ins_length(ins); i++) {

@@ -110,7 +110,7 @@ void bhi_guard_poll(struct bhi_guard *g, struct bhi_loop *loop) {
     struct bhi_basic_block *header = loop->header;
     if (loop->cont == header) {
         if (loop->latch != header) {
-            bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+            BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                           "the loop at %s is its own continue construct, from which the guard "
                           "cannot return; give it a continue target of its own, or mark the kernel "
                           "trusted",

@@ -26,4 +26,11 @@ struct bhi_guard {
     uint32_t zero, limit;                /* constants */
 };
 
+/* The passes, in their order. */
+void bhi_guard_add_words(struct bhi_guard *g);
+void bhi_guard_loops(struct bhi_guard *g);
+void bhi_guard_clamp(struct bhi_guard *g);
+void bhi_guard_grid(struct bhi_guard *g);
+void bhi_guard_zero(struct bhi_guard *g);
+
 #endif

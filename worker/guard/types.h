@@ -15,7 +15,7 @@ struct bhi_spec_constant;
 struct bhi_guard_words {
     uint32_t abort; /* written by the host: not 0 makes the kernel return */
     uint32_t flags; /* written by the kernel: BHI_GUARD_CUT */
-    uint32_t alive; /* written by the kernel for its own use (entry.c) */
+    uint32_t alive; /* written by the kernel for its own use (guard.c) */
     /* Number of workgroups of the whole grid, written before a grid that runs in parts. */
     uint32_t groups[3];
 };

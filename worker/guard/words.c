@@ -8,26 +8,6 @@
 #define SPIRV_1_3 0x00010300u
 #define SPIRV_1_4 0x00010400u
 
-/* Returns the lowest binding that no variable uses in any set. */
-static uint32_t free_binding(struct bhi_ir *ir) {
-    uint32_t count = 0;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        count += bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBinding;
-    }
-    uint8_t *taken = bhi_ir_alloc(ir, count + 1);
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBinding &&
-            ins->words[3] < count) {
-            taken[ins->words[3]] = 1;
-        }
-    }
-    uint32_t binding = 0;
-    while (taken[binding]) { /* the last one is always free */
-        binding++;
-    }
-    return binding;
-}
-
 /* Decides where the buffer is bound: in the first descriptor set that no variable of the module
  * uses, else at a free binding of the last set that the kernel uses. */
 static void place_words(struct bhi_guard *g) {
@@ -35,9 +15,9 @@ static void place_words(struct bhi_guard *g) {
     struct bhi_guarded *out = g->out;
     const uint32_t count = g->options->max_sets;
     uint8_t *taken = bhi_ir_alloc(ir, count + 1);
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationDescriptorSet &&
-            ins->words[3] < count) {
+    for (const struct bhi_ins *ins = NULL;
+         (ins = bhi_ir_decoration(ir, SpvDecorationDescriptorSet, ins));) {
+        if (ins->words[3] < count) {
             const bool used = bhi_module_uses(&g->module, ins->words[1]) != 0;
             taken[ins->words[3]] |= used ? 2 : 1;
         }
@@ -54,12 +34,12 @@ static void place_words(struct bhi_guard *g) {
         }
     }
     if (!out->shares_set) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_LIMIT,
                       "the kernel declares all %u descriptor sets of the device "
                       "(maxBoundDescriptorSets), and uses none; the guard needs one: declare fewer",
                       count);
     }
-    out->binding = free_binding(ir);
+    out->binding = bhi_ir_free_number(ir, SpvDecorationBinding, NULL, 0);
 }
 
 /* Does nothing if |entry|, an OpEntryPoint, already lists |variable|. */
@@ -116,8 +96,8 @@ static bool vulkan_memory_model(const struct bhi_ir *ir) {
 void bhi_guard_add_words(struct bhi_guard *g) {
     struct bhi_ir *ir = &g->ir;
     place_words(g);
-    g->type_uint = bhi_ir_type_uint(ir);
-    g->type_bool = bhi_ir_type_bool(ir);
+    g->type_uint = bhi_ir_shared(ir, SpvOpTypeInt, 0, BHI_OPERANDS(32, 0));
+    g->type_bool = bhi_ir_shared(ir, SpvOpTypeBool, 0, NULL, 0);
     g->zero = bhi_ir_constant(ir, g->type_uint, 0);
     g->limit = bhi_ir_constant(ir, g->type_uint, BHI_GUARD_LIMIT);
     if (ir->version < SPIRV_1_3) {

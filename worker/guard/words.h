@@ -8,7 +8,6 @@
 /* The most that the counter counts between two looks at the word. */
 #define BHI_GUARD_LIMIT 4096u
 
-void bhi_guard_add_words(struct bhi_guard *g);
 /* Append to |block|: a pointer to a member of struct bhi_guard_words, or a load of it. */
 enum { BHI_WORD_ABORT, BHI_WORD_FLAGS, BHI_WORD_ALIVE, BHI_WORD_GROUPS };
 uint32_t bhi_guard_word(struct bhi_guard *g, struct bhi_basic_block *block, uint32_t member);

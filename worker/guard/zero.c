@@ -1,15 +1,13 @@
 /* Sets workgroup memory that is used to zero, so that a kernel cannot read what an earlier kernel
  * has left there. If the device supports initialisers, these do it, else a loop at the entry point:
  *
- *   E: variables; lid = LocalInvocationIndex          (the check of entry.c comes before)
+ *   E: variables; lid = LocalInvocationIndex          (the check of guard.c comes before)
  *      for each array or variable:
  *          for (i = lid; i < elements; i += invocations) element[i] = 0;
  *      barrier; the rest of E
  */
-#include "worker/guard/zero.h"
-
-#include "worker/guard/entry.h"
 #include "worker/guard/state.h"
+
 #include "worker/guard/values.h"
 #include "worker/guard/words.h"
 
@@ -90,12 +88,12 @@ static void loop(struct zeros *z, uint32_t type) {
     for (uint32_t s = 0; s < z->step_count; s++) {
         if (!z->steps[s].member &&
             (__builtin_mul_overflow(count, z->steps[s].number, &count) || count > UINT32_MAX / 2)) {
-            bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT, "elements in %s: more than %u",
+            BHI_IR_REFUSE(ir, BH_REASON_KERNEL_LIMIT, "elements in %s: more than %u",
                           bhi_ir_describe(ir, SpvOpVariable, z->variable), UINT32_MAX / 2);
         }
     }
     if (z->leaves++ >= MAX_LEAVES) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_LIMIT,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_LIMIT,
                       "arrays in workgroup memory: more than %u (%s): use fewer", MAX_LEAVES,
                       bhi_ir_describe(ir, SpvOpVariable, z->variable));
     }
@@ -137,7 +135,7 @@ static void zero(struct zeros *z, uint32_t type) {
          (!bhi_constant_of(&z->g->ir, &z->g->module, ins->words[3], &length) || length == 0 ||
           length > UINT32_MAX)) ||
         op == SpvOpTypeRuntimeArray) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                       "%s has an array whose length cannot be computed here: write it as a literal "
                       "or a specialization constant",
                       bhi_ir_describe(ir, SpvOpVariable, z->variable));
@@ -156,46 +154,23 @@ static void zero(struct zeros *z, uint32_t type) {
     z->step_count--;
 }
 
-/* Returns the variable with the invocation's number in its workgroup. An entry point may have one
- * such variable, not two. */
-static uint32_t local_index_variable(struct bhi_guard *g) {
-    struct bhi_ir *ir = &g->ir;
-    uint32_t found = 0;
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[2] == SpvDecorationBuiltIn &&
-            ins->words[3] == SpvBuiltInLocalInvocationIndex &&
-            bhi_ir_definition(ir, ins->words[1])) {
-            found = ins->words[1];
-        }
-    }
-    if (found == 0) {
-        found = bhi_ir_global(ir, SpvOpVariable,
-                              bhi_ir_type_pointer(ir, SpvStorageClassInput, g->type_uint),
-                              BHI_OPERANDS(SpvStorageClassInput));
-        bhi_ir_decorate(ir, SpvOpDecorate,
-                        BHI_OPERANDS(found, SpvDecorationBuiltIn, SpvBuiltInLocalInvocationIndex));
-        bhi_ir_set_name(ir, found, "bulkhead_local_index");
-    }
-    bhi_guard_add_to_interface(g, found);
-    return found;
-}
-
 static void begin(struct zeros *z) {
     struct bhi_guard *g = z->g;
     struct bhi_ir *ir = &g->ir;
     uint32_t size[3];
-    struct bhi_error error;
-    if (!bhi_module_local_size(&g->module, size, &error)) {
-        *ir->error = error;
+    if (!bhi_module_local_size(&g->module, size, ir->error)) {
         bhi_ir_escape(ir);
     }
     z->shares_explicitly = bhi_ir_has_capability(ir, SpvCapabilityVulkanMemoryModel);
     z->invocations = number(z, size[0] * size[1] * size[2]);
-    const uint32_t variable = local_index_variable(g);
+    /* An entry point may have one such variable, not two. */
+    const uint32_t variable =
+        bhi_ir_builtin(ir, SpvBuiltInLocalInvocationIndex, 0, g->type_uint, "bulkhead_local_index");
+    bhi_guard_add_to_interface(g, variable);
     const uint32_t type = bhi_ir_definition(ir, bhi_ir_definition(ir, variable)->type)->words[3];
     const struct bhi_ins *integer = bhi_ir_definition(ir, type);
     if (bhi_ins_op(integer) != SpvOpTypeInt || integer->words[2] != 32) {
-        bhi_ir_refuse(ir, BH_REASON_KERNEL_RULE,
+        BHI_IR_REFUSE(ir, BH_REASON_KERNEL_RULE,
                       "%s (LocalInvocationIndex) is not a 32-bit integer",
                       bhi_ir_describe(ir, SpvOpVariable, variable));
     }
@@ -217,16 +192,6 @@ static void barrier(struct zeros *z) {
                  BHI_OPERANDS(scope, scope, number(z, semantics)));
 }
 
-static bool is_block(const struct bhi_ir *ir, uint32_t type) {
-    for (const struct bhi_ins *ins = ir->sections[BHI_IR_DECORATIONS].first; ins; ins = ins->next) {
-        if (bhi_ins_op(ins) == SpvOpDecorate && ins->words[1] == type &&
-            ins->words[2] == SpvDecorationBlock) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Returns true if a function uses |variable|; the entry point's list may name more. An initialiser
  * would make unused memory cost something. */
 static bool is_used(const struct bhi_guard *g, uint32_t variable) {
@@ -246,7 +211,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
         g->out->zeroed++;
         /* Variables with an explicit layout share their memory, so not all of them may have an
          * initialiser. */
-        if (g->options->zero_initialize && !is_block(ir, type)) {
+        if (g->options->zero_initialize && !bhi_ir_is_decorated(ir, type, SpvDecorationBlock)) {
             struct bhi_ins *null = bhi_ins_new(ir, SpvOpConstantNull, type, bhi_ir_id(ir), NULL, 0);
             bhi_ins_insert(&ir->sections[BHI_IR_GLOBALS], ins, null);
             bhi_ins_set(ir, ins, BHI_OPERANDS(SpvStorageClassWorkgroup, null->result));
@@ -255,7 +220,7 @@ void bhi_guard_zero(struct bhi_guard *g) {
         if (!rest) {
             struct bhi_basic_block *entry = g->entry->first;
             rest = bhi_block_new(ir, entry);
-            bhi_block_move_tail(entry, bhi_guard_after_variables(entry), rest);
+            bhi_block_move_tail(entry, bhi_block_after_variables(entry), rest);
             bhi_block_took_over(ir, rest, entry->label);
             z.block = entry;
             begin(&z);

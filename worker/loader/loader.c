@@ -5,13 +5,13 @@
 #include "base/list.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
-#include "worker/loader/closer.h"
 #include "worker/loader/header.h"
 #include "worker/loader/reads.h"
 
 #include <bulkhead/bulkhead.h>
 #include <errno.h>
-#include <stdarg.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,75 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+struct item {
+    struct bhi_list node;
+    int fd;
+};
+
+/* A thread that closes files. A close may hang for as long as a mount is dead (FUSE sends a request
+ * for each close), and a thread with work to do must not wait for it. Files that come after one
+ * that hangs stay open. */
+struct closer {
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    struct bhi_list items;
+    bool stop;
+};
+
+static void *run(void *argument) {
+    struct closer *closer = argument;
+    pthread_mutex_lock(&closer->lock);
+    for (;;) {
+        while (bhi_list_empty(&closer->items) && !closer->stop) {
+            pthread_cond_wait(&closer->changed, &closer->lock);
+        }
+        if (bhi_list_empty(&closer->items)) {
+            break;
+        }
+        struct item *item = BHI_CONTAINER(closer->items.next, struct item, node);
+        bhi_list_remove(&item->node);
+        pthread_mutex_unlock(&closer->lock);
+        close(item->fd);
+        free(item);
+        pthread_mutex_lock(&closer->lock);
+    }
+    pthread_mutex_unlock(&closer->lock);
+    return NULL;
+}
+
+/* Returns 0 or an errno. */
+static int start_closer(struct closer *closer) {
+    bhi_list_init(&closer->items);
+    pthread_mutex_init(&closer->lock, NULL);
+    pthread_cond_init(&closer->changed, NULL);
+    return pthread_create(&closer->thread, NULL, run, closer);
+}
+
+/* Closes the files that it still has, and waits for that. */
+static void stop_closer(struct closer *closer) {
+    pthread_mutex_lock(&closer->lock);
+    closer->stop = true;
+    pthread_cond_signal(&closer->changed);
+    pthread_mutex_unlock(&closer->lock);
+    pthread_join(closer->thread, NULL);
+    pthread_cond_destroy(&closer->changed);
+    pthread_mutex_destroy(&closer->lock);
+}
+
+/* Never blocks. If there is no memory for the entry, |fd| stays open. */
+static void close_later(struct closer *closer, int fd) {
+    struct item *item = malloc(sizeof *item);
+    if (!item) {
+        return;
+    }
+    *item = (struct item){.fd = fd};
+    pthread_mutex_lock(&closer->lock);
+    bhi_list_append(&closer->items, &item->node);
+    pthread_cond_signal(&closer->changed);
+    pthread_mutex_unlock(&closer->lock);
+}
 
 /* A kernel's clock for files moves in steps of at most 10 ms: after two changes within one step,
  * the second does not show. */
@@ -45,7 +114,7 @@ struct file {
 struct bhi_loader {
     struct bhi_progress *progress;
     struct bhi_reads *reads;
-    struct bhi_closer *closer;
+    struct closer closer;
     struct bhi_list buffers, files; /* newest first */
     bool starved;                   /* there was no memory for an entry */
 };
@@ -69,26 +138,26 @@ static void free_buffer(struct buffer *buffer) {
 static void free_file(struct bhi_loader *loader, struct file *file) {
     bhi_list_remove(&file->node);
     if (file->fd >= 0) {
-        bhi_closer_give(loader->closer, file->fd);
+        close_later(&loader->closer, file->fd);
     }
     free(file);
 }
 
 struct bhi_loader *bhi_loader_create(struct bhi_progress *progress, struct bhi_error *error) {
     struct bhi_loader *loader = calloc(1, sizeof *loader);
-    if (loader) {
-        bhi_list_init(&loader->buffers);
-        bhi_list_init(&loader->files);
-        loader->progress = progress;
-        loader->closer = bhi_closer_create();
-        loader->reads = !loader->closer ? NULL : bhi_reads_create();
+    int err = loader ? start_closer(&loader->closer) : ENOMEM;
+    if (!err && !(loader->reads = bhi_reads_create())) {
+        err = errno;
+        stop_closer(&loader->closer);
     }
-    if (!loader || !loader->reads) {
-        BHI_ERROR(error, BH_REASON_SYSTEM_STEP, "start the loader's threads", .sys_errno = errno);
-        bhi_closer_destroy(!loader ? NULL : loader->closer);
+    if (err) {
+        BHI_ERROR(error, BH_REASON_SYSTEM_STEP, "start the loader's threads", .sys_errno = err);
         free(loader);
         return NULL;
     }
+    bhi_list_init(&loader->buffers);
+    bhi_list_init(&loader->files);
+    loader->progress = progress;
     return loader;
 }
 
@@ -103,7 +172,7 @@ void bhi_loader_destroy(struct bhi_loader *loader) {
     BHI_LIST_EACH_SAFE(node, &loader->files) {
         free_file(loader, file_of(node));
     }
-    bhi_closer_destroy(loader->closer);
+    stop_closer(&loader->closer);
     free(loader);
 }
 
@@ -168,7 +237,7 @@ void bhi_loader_attach_file(struct bhi_loader *loader, const struct bhi_msg_file
         bhi_list_insert_before(loader->files.next, &file->node);
     }
     /* If the host has closed its end, this also drops the file. */
-    bhi_closer_give(loader->closer, socket);
+    close_later(&loader->closer, socket);
 }
 
 void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
@@ -182,16 +251,8 @@ void bhi_loader_detach_file(struct bhi_loader *loader, uint64_t id) {
 
 /* -- failures --------------------------------------------------------------------------------- */
 
-static bool fail(struct bhi_error *error, bh_reason reason, int err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static bool fail(struct bhi_error *error, bh_reason reason, int err, const char *format, ...) {
-    char text[BHI_REASON_TEXT];
-    va_list args;
-    va_start(args, format);
-    bhi_vformat(text, sizeof text, format, args);
-    va_end(args);
-    BHI_ERROR(error, reason, NULL, .text = text, .vk_result = err);
+static bool fail(struct bhi_error *error, bh_reason reason, int err, const char *text) {
+    BHI_ERROR(error, reason, .text = text, .vk_result = err);
     error->command_index = 0;
     error->executed = BH_EXECUTED_UNKNOWN;
     return false;
@@ -206,18 +267,19 @@ static struct buffer *find_buffer(struct bhi_loader *loader, uint64_t id, uint64
         }
         if (buffer->fd < 0) {
             fail(error, BH_REASON_FILE_READ, -buffer->fd,
-                 "the buffer of %llu bytes cannot be written to: %s",
-                 (unsigned long long)buffer->size, strerror(-buffer->fd));
+                 BHI_SAY("the buffer of %llu bytes cannot be written to: %s",
+                         (unsigned long long)buffer->size, strerror(-buffer->fd)));
             return NULL;
         }
         if (bytes > buffer->size) {
-            fail(error, BH_REASON_FILE_READ, 0, "%llu bytes do not fit the buffer of %llu",
-                 (unsigned long long)bytes, (unsigned long long)buffer->size);
+            fail(error, BH_REASON_FILE_READ, 0,
+                 BHI_SAY("%llu bytes do not fit the buffer of %llu", (unsigned long long)bytes,
+                         (unsigned long long)buffer->size));
             return NULL;
         }
         return buffer;
     }
-    fail(error, BH_REASON_FILE_READ, loader->starved ? ENOMEM : 0, "%s",
+    fail(error, BH_REASON_FILE_READ, loader->starved ? ENOMEM : 0,
          loader->starved ? "the loader is out of memory" : "no such buffer");
     return NULL;
 }
@@ -231,13 +293,14 @@ static struct file *find_file(struct bhi_loader *loader, uint64_t id, struct bhi
         if (file->fd < 0) {
             const int err =
                 -file->fd; /* EAGAIN: it has gone from the socket, where the host saw it */
-            fail(error, BH_REASON_FILE_READ, err, "the host did not hand over the open file: %s",
-                 err == EAGAIN ? "its socket is empty" : strerror(err));
+            fail(error, BH_REASON_FILE_READ, err,
+                 BHI_SAY("the host did not hand over the open file: %s",
+                         err == EAGAIN ? "its socket is empty" : strerror(err)));
             return NULL;
         }
         return file;
     }
-    fail(error, BH_REASON_FILE_READ, loader->starved ? ENOMEM : 0, "%s",
+    fail(error, BH_REASON_FILE_READ, loader->starved ? ENOMEM : 0,
          loader->starved ? "the loader is out of memory" : "no such file");
     return NULL;
 }
@@ -248,14 +311,15 @@ static bool unchanged(const struct file *file, struct bhi_error *error) {
     const struct bhi_msg_file_attach *was = &file->info;
     struct stat is;
     if (fstat(file->fd, &is) != 0) {
-        return fail(error, BH_REASON_FILE_CHANGED, errno, "fstat: %s", strerror(errno));
+        return fail(error, BH_REASON_FILE_CHANGED, errno, BHI_SAY("fstat: %s", strerror(errno)));
     }
     if ((uint64_t)is.st_size != was->size) {
-        return fail(error, BH_REASON_FILE_CHANGED, 0,
-                    "offset %llu: its size has changed from %llu to %llu bytes",
+        return fail(
+            error, BH_REASON_FILE_CHANGED, 0,
+            BHI_SAY("offset %llu: its size has changed from %llu to %llu bytes",
                     (unsigned long long)((uint64_t)is.st_size < was->size ? (uint64_t)is.st_size
                                                                           : was->size),
-                    (unsigned long long)was->size, (unsigned long long)is.st_size);
+                    (unsigned long long)was->size, (unsigned long long)is.st_size));
     }
     if (is.st_dev != was->device || is.st_ino != was->inode ||
         (uint64_t)is.st_mtim.tv_sec != was->modified_s ||
@@ -348,8 +412,8 @@ static bool inspect(struct bhi_loader *loader, const struct bhi_cmd_inspect *com
         good = command->room ? bhi_loader_list(&file->info, file->fd, out->fd, command->room,
                                                &count, &err, &complaint)
                              : bhi_loader_header(&file->info, file->fd, &answer, &err, &complaint);
-        good = good || fail(error, err ? BH_REASON_FILE_READ : BH_REASON_FILE_FORMAT, err, "%s",
-                            complaint.text);
+        good = good ||
+               fail(error, err ? BH_REASON_FILE_READ : BH_REASON_FILE_FORMAT, err, complaint.text);
     }
     struct bhi_error later;
     if (file && !unchanged(file, &later)) {
@@ -384,10 +448,10 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
                                     command->bytes, &header->load_bytes, &failure);
     bhi_loader_detach(loader, command->buffer); /* used once */
     if (!good) {
-        fail(error, BH_REASON_FILE_READ, failure.error, "offset %llu: %s%s",
-             (unsigned long long)failure.offset,
-             failure.wrote ? "the buffer cannot be written to: " : "",
-             failure.error != 0 ? strerror(failure.error) : "the file ends here");
+        fail(error, BH_REASON_FILE_READ, failure.error,
+             BHI_SAY("offset %llu: %s%s", (unsigned long long)failure.offset,
+                     failure.wrote ? "the buffer cannot be written to: " : "",
+                     failure.error != 0 ? strerror(failure.error) : "the file ends here"));
         error->value = failure.offset;
         return false;
     }
@@ -408,8 +472,8 @@ void bhi_loader_run(struct bhi_loader *loader, const struct bhi_lane_record *rec
         } else if (command->type == BHI_CMD_LOAD) {
             good = load(loader, body, record->seq, error);
         } else {
-            good = fail(error, BH_REASON_FILE_READ, 0, "a loader runs no %s",
-                        bhi_command_name(command->type));
+            good = fail(error, BH_REASON_FILE_READ, 0,
+                        BHI_SAY("a loader runs no %s", bhi_command_name(command->type)));
         }
         command = bhi_record_next(record, command);
     }

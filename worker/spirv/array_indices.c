@@ -78,10 +78,10 @@ static enum arrays computed(const struct check *c, const uint32_t *at) {
 
 static bool refuse_chain(const struct check *c, const uint32_t *at, const char *kind,
                          const char *how, const char *why) {
-    bhi_error_text(c->error, BH_REASON_KERNEL_RULE,
-                   "OpAccessChain %%%u: the index into an array of %s buffers is %s; %s: index the "
-                   "array with constants",
-                   at[2], kind, how, why);
+    BHI_ERROR_SAY(c->error, BH_REASON_KERNEL_RULE,
+                  "OpAccessChain %%%u: the index into an array of %s buffers is %s; %s: index the "
+                  "array with constants",
+                  at[2], kind, how, why);
     return false;
 }
 
@@ -167,10 +167,10 @@ static bool check_choice(const struct check *c, const uint32_t *at) {
     if (!chooses(c, at) || result_type(c, at)[2] != SpvStorageClassUniform) {
         return true;
     }
-    bhi_error_text(c->error, BH_REASON_KERNEL_RULE,
-                   "%s %%%u selects a pointer to a uniform buffer; SPIR-V allows that for storage "
-                   "buffers and workgroup memory only: select between the loaded values",
-                   name_of(opcode(at)), at[2]);
+    BHI_ERROR_SAY(c->error, BH_REASON_KERNEL_RULE,
+                  "%s %%%u selects a pointer to a uniform buffer; SPIR-V allows that for storage "
+                  "buffers and workgroup memory only: select between the loaded values",
+                  name_of(opcode(at)), at[2]);
     return false;
 }
 
@@ -239,11 +239,11 @@ static bool check_lengths(const struct check *c) {
         }
         good = !picks.picked[at[3]];
         if (!good) {
-            bhi_error_text(c->error, BH_REASON_KERNEL_RULE,
-                           "OpArrayLength %%%u: the index of the buffer is computed; a driver that "
-                           "runs on a processor may take the index of an inactive invocation, and "
-                           "compute wrongly without an error: pass the lengths as push constants",
-                           at[2]);
+            BHI_ERROR_SAY(c->error, BH_REASON_KERNEL_RULE,
+                          "OpArrayLength %%%u: the index of the buffer is computed; a driver that "
+                          "runs on a processor may take the index of an inactive invocation, and "
+                          "compute wrongly without an error: pass the lengths as push constants",
+                          at[2]);
         }
     }
     free(picks.picked);

@@ -40,13 +40,12 @@ static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
                 continue;
             }
             if (left == right) {
-                bhi_error_text(
-                    error, BH_REASON_KERNEL_RULE,
-                    "execution modes %s and %s exclude each other, and both are declared "
-                    "for floats of %u bits: remove one",
-                    table[a].name, table[b].name, left);
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "execution modes %s and %s exclude each other, and both are declared "
+                              "for floats of %u bits: remove one",
+                              table[a].name, table[b].name, left);
             } else {
-                bhi_error_text(
+                BHI_ERROR_SAY(
                     error, BH_REASON_KERNEL_RULE,
                     "execution mode %s is declared for floats of %u bits, and %s for those of %u "
                     "bits; this device has the same mode for both (%s): declare one mode",
@@ -73,16 +72,16 @@ bool bhi_float_modes_check(const struct bhi_float_modes *modes, const uint32_t *
             }
             const uint32_t width = at[3];
             if (width != 16 && width != 32 && width != 64) {
-                bhi_error_text(error, BH_REASON_KERNEL_RULE,
-                               "execution mode %s for floats of %u bits: there are 16, 32 and 64",
-                               table[m].name, width);
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "execution mode %s for floats of %u bits: there are 16, 32 and 64",
+                              table[m].name, width);
                 return false;
             }
             if (!(modes->widths[m] & width)) {
-                bhi_error_text(error, BH_REASON_KERNEL_RULE,
-                               "execution mode %s for floats of %u bits is not supported by this "
-                               "device (shader%sFloat%u): compile the kernel without it",
-                               table[m].name, width, table[m].name, width);
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "execution mode %s for floats of %u bits is not supported by this "
+                              "device (shader%sFloat%u): compile the kernel without it",
+                              table[m].name, width, table[m].name, width);
                 return false;
             }
             asked[m] |= (uint8_t)width;

@@ -54,15 +54,15 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
         return true;
     case SpvOpTypeArray:
         if (!bhi_module_constant(s->module, at[3], &count)) {
-            bhi_error_text(s->error, BH_REASON_KERNEL_RULE,
-                           "the length of an array is not a constant that can be computed here "
-                           "(instruction %zu, OpTypeArray %%%u): write it as a literal or a "
-                           "specialization constant",
-                           s->number, at[1]);
+            BHI_ERROR_SAY(s->error, BH_REASON_KERNEL_RULE,
+                          "the length of an array is not a constant that can be computed here "
+                          "(instruction %zu, OpTypeArray %%%u): write it as a literal or a "
+                          "specialization constant",
+                          s->number, at[1]);
             return false;
         }
         if (count == 0) {
-            bhi_error_text(
+            BHI_ERROR_SAY(
                 s->error, BH_REASON_KERNEL_RULE,
                 "the length of an array is 0 with these specialization constants (instruction %zu, "
                 "OpTypeArray %%%u): give constants that make it 1 or more",

@@ -38,10 +38,10 @@ static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_e
         module->work_group_size = at[1];
     }
     if (what) {
-        bhi_error_text(error, BH_REASON_KERNEL_RULE,
-                       "%s is decorated twice (OpDecorate %%%u), and SPIR-V does not say which one "
-                       "counts: remove one",
-                       what, at[1]);
+        BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                      "%s is decorated twice (OpDecorate %%%u), and SPIR-V does not say which one "
+                      "counts: remove one",
+                      what, at[1]);
     }
     return !what;
 }
@@ -426,16 +426,16 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
     for (int axis = 0; ids && axis < 3; axis++) {
         uint64_t value;
         if (!bhi_module_constant(module, ids[axis], &value)) {
-            bhi_error_text(error, BH_REASON_KERNEL_RULE,
-                           "the workgroup size in %c is not a constant that can be computed here",
-                           "xyz"[axis]);
+            BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                          "the workgroup size in %c is not a constant that can be computed here",
+                          "xyz"[axis]);
             return false;
         }
         out_size[axis] = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
         found = true;
     }
     if (!found || out_size[0] == 0 || out_size[1] == 0 || out_size[2] == 0) {
-        bhi_error_text(error, BH_REASON_KERNEL_RULE, "the kernel has no workgroup size");
+        BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE, "the kernel has no workgroup size");
         return false;
     }
     return true;

@@ -31,7 +31,7 @@ static void set_failure(struct reflector *r, bool starved, const char *text) {
     if (starved) {
         BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
     } else {
-        bhi_error_text(r->error, BH_REASON_KERNEL_RULE, "the module cannot be reflected: %s", text);
+        BHI_ERROR_SAY(r->error, BH_REASON_KERNEL_RULE, "the module cannot be reflected: %s", text);
     }
 }
 
@@ -115,7 +115,7 @@ static bool count_buffers(struct reflector *r, const spvc_reflected_resource *re
             why);
     }
     if (count > BHI_MAX_BINDINGS) {
-        bhi_error_text(
+        BHI_ERROR_SAY(
             r->error, BH_REASON_KERNEL_LIMIT,
             "set %u binding %u (\"%s\") is an array of %llu buffers, a kernel binds %u at most",
             one->set, one->binding, one->name, (unsigned long long)count, BHI_MAX_BINDINGS);
@@ -136,9 +136,9 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     copy_name(r, spvc_compiler_get_name(r->compiler, resource->id),
               spvc_compiler_get_name(r->compiler, resource->base_type_id), one.name);
     if (set >= BHI_MAX_SETS || binding > 65535) {
-        bhi_error_text(r->error, BH_REASON_KERNEL_LIMIT,
-                       "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,
-                       binding, one.name);
+        BHI_ERROR_SAY(r->error, BH_REASON_KERNEL_LIMIT,
+                      "set %u binding %u (\"%s\"): sets go up to 31, bindings up to 65535", set,
+                      binding, one.name);
         return false;
     }
     if (!count_buffers(r, resource, &one)) {
@@ -180,8 +180,8 @@ static bool add_buffer(struct reflector *r, const spvc_reflected_resource *resou
     }
     r->out->buffer_count += one.count;
     if (r->out->buffer_count > BHI_MAX_BINDINGS) {
-        bhi_error_text(r->error, BH_REASON_KERNEL_LIMIT, "the kernel binds more than %u buffers",
-                       BHI_MAX_BINDINGS);
+        BHI_ERROR_SAY(r->error, BH_REASON_KERNEL_LIMIT, "the kernel binds more than %u buffers",
+                      BHI_MAX_BINDINGS);
         return false;
     }
     r->out->bindings[r->out->binding_count++] = one;

@@ -43,18 +43,18 @@ static bool set_cut(struct bhi_error *error, const uint32_t *code, size_t words,
         return false;
     }
     if (end.inside) {
-        bhi_error_text(error, BH_REASON_NOT_VALID,
-                       "its %zu words end within instruction %zu (Op%s), which has "
-                       "%zu words from word %zu on: %s",
-                       words, end.number, spvOpcodeString((uint32_t)end.last), end.length, end.at,
-                       probably);
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID,
+                      "its %zu words end within instruction %zu (Op%s), which has "
+                      "%zu words from word %zu on: %s",
+                      words, end.number, spvOpcodeString((uint32_t)end.last), end.length, end.at,
+                      probably);
     } else if (words == 5) {
-        bhi_error_text(error, BH_REASON_NOT_VALID, "it has a header only: %s", probably);
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID, "it has a header only: %s", probably);
     } else {
-        bhi_error_text(error, BH_REASON_NOT_VALID,
-                       "its %zu words end with instruction %zu (Op%s), and not with "
-                       "OpFunctionEnd: %s; %.250s",
-                       words, end.number, spvOpcodeString((uint32_t)end.last), probably, rule);
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID,
+                      "its %zu words end with instruction %zu (Op%s), and not with "
+                      "OpFunctionEnd: %s; %.250s",
+                      words, end.number, spvOpcodeString((uint32_t)end.last), probably, rule);
     }
     return true;
 }
@@ -68,8 +68,8 @@ static void set_rule(struct bhi_error *error, const uint32_t *code, size_t words
     }
     const char *rule = diagnostic && diagnostic->error ? diagnostic->error : "";
     if (!set_cut(error, code, words, rule)) {
-        bhi_error_text(error, BH_REASON_NOT_VALID, "%s (instruction %zu)", rule,
-                       diagnostic ? diagnostic->position.index : 0);
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID, "%s (instruction %zu)", rule,
+                      diagnostic ? diagnostic->position.index : 0);
     }
 }
 
@@ -89,8 +89,8 @@ static void run_validator(void *data) {
 bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                         struct bhi_error *error) {
     if (words >= 5 && code[4] != 0) {
-        bhi_error_text(error, BH_REASON_NOT_VALID,
-                       "the header's schema word (word 4) is 0x%08x, it must be 0", code[4]);
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID,
+                      "the header's schema word (word 4) is 0x%08x, it must be 0", code[4]);
         return false;
     }
     spv_context context = spvContextCreate(
@@ -111,7 +111,7 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
     const enum bhi_caught caught = bhi_catching(run_validator, &v, text, sizeof text);
     if (caught == BHI_CAUGHT_OTHER) {
         v.result = SPV_ERROR_INVALID_BINARY;
-        bhi_error_text(error, BH_REASON_NOT_VALID, "the validator gave up: %s", text);
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID, "the validator gave up: %s", text);
     } else if (caught != BHI_CAUGHT_NOTHING || v.result != SPV_SUCCESS) {
         v.result = caught != BHI_CAUGHT_NOTHING ? SPV_ERROR_OUT_OF_MEMORY : v.result;
         set_rule(error, code, words, v.result, v.diagnostic);
@@ -194,11 +194,10 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
         const uint32_t *at = &code[i];
         if ((at[0] & SpvOpCodeMask) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
             lists(code, entry, at[1])) {
-            bhi_error_text(
-                error, BH_REASON_KERNEL_RULE,
-                "%%%u is an input or output with a location (OpDecorate Location), but a "
-                "kernel has only built-in ones: pass it in a buffer or a push constant",
-                at[1]);
+            BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                          "%%%u is an input or output with a location (OpDecorate Location), but a "
+                          "kernel has only built-in ones: pass it in a buffer or a push constant",
+                          at[1]);
             return false;
         }
     }
@@ -208,8 +207,7 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_error *error) {
     if (words < 5 || code[0] != SpvMagicNumber) {
-        bhi_error_text(error, BH_REASON_NOT_VALID,
-                       "it must begin with the magic number 0x07230203");
+        BHI_ERROR_SAY(error, BH_REASON_NOT_VALID, "it must begin with the magic number 0x07230203");
         return false;
     }
     /* The driver gets the module unchanged, so what a driver must not see is checked first; its
@@ -230,9 +228,9 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         }
         if (op == SpvOpCapability && length == 2) {
             if (at[1] == SpvCapabilityPhysicalStorageBufferAddresses) {
-                bhi_error_text(error, BH_REASON_KERNEL_RULE,
-                               "physical storage buffer pointers are not allowed: they reach any "
-                               "address (capability PhysicalStorageBufferAddresses)");
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "physical storage buffer pointers are not allowed: they reach any "
+                              "address (capability PhysicalStorageBufferAddresses)");
                 return false;
             }
             if (!capability_allowed(target, at[1])) {
@@ -248,9 +246,9 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
                 return false;
             }
         } else if (op == SpvOpMemoryModel && length == 3 && at[1] != SpvAddressingModelLogical) {
-            bhi_error_text(error, BH_REASON_KERNEL_RULE,
-                           "the addressing model must be Logical: physical pointers reach any "
-                           "address");
+            BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                          "the addressing model must be Logical: physical pointers reach any "
+                          "address");
             return false;
         } else if (op == SpvOpEntryPoint && length >= 4) {
             size_t room = (length - 3) * sizeof(uint32_t);

@@ -145,7 +145,7 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
     uint64_t pages = bhi_page_round(size);
     if (err != 0 || pages == 0) {
         if (err == -ENOMEM) {
-            bhi_error_text(&b->error, BH_REASON_HOST_MEMORY, "buffer %llu", (unsigned long long)id);
+            BHI_ERROR_SAY(&b->error, BH_REASON_HOST_MEMORY, "buffer %llu", (unsigned long long)id);
         } else {
             BHI_ERROR(&b->error, BH_REASON_DEVICE_STEP, "use the memory of a buffer", .value = id,
                       .sys_errno = err != 0 ? -err : EINVAL);

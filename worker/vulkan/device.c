@@ -270,12 +270,12 @@ static bool open_physical(struct bhi_vk_device *d, const struct bhi_backend_conf
     const struct bhi_pci *pci = config->pci;
     uint32_t index = config->device_index;
     if (pci && (index = find_wanted(&d->api, list, count, pci)) == count) {
-        bhi_error_text(error, BH_REASON_DEVICE_GONE, "at %04x:%02x:%02x.%x any more", pci->domain,
-                       pci->bus, pci->device, pci->function);
+        BHI_ERROR_SAY(error, BH_REASON_DEVICE_GONE, "at %04x:%02x:%02x.%x any more", pci->domain,
+                      pci->bus, pci->device, pci->function);
         return false;
     }
     if (index >= count) {
-        bhi_error_text(error, BH_REASON_DEVICE_GONE, "number %u: it has %u", index, count);
+        BHI_ERROR_SAY(error, BH_REASON_DEVICE_GONE, "number %u: it has %u", index, count);
         return false;
     }
     d->physical = list[index];

@@ -39,8 +39,8 @@ struct bhi_vk_kernel *bhi_vk_kernel_new(const struct bhi_msg_kernel_create *info
     k->constant_count = constant_count;
     if (info->code_bytes % sizeof(uint32_t) != 0) {
         k->state = BHI_KERNEL_FAILED;
-        bhi_error_text(&k->error, BH_REASON_NOT_VALID, "%llu bytes are not a whole number of words",
-                       (unsigned long long)info->code_bytes);
+        BHI_ERROR_SAY(&k->error, BH_REASON_NOT_VALID, "%llu bytes are not a whole number of words",
+                      (unsigned long long)info->code_bytes);
     }
     return k;
 }

@@ -92,8 +92,8 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
         if (b->starved) {
             BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a kernel");
         } else {
-            bhi_error_text(r->error, BH_REASON_KERNEL_RULE, "kernel %llu does not exist",
-                           (unsigned long long)id);
+            BHI_ERROR_SAY(r->error, BH_REASON_KERNEL_RULE, "kernel %llu does not exist",
+                          (unsigned long long)id);
         }
         return NULL;
     }
@@ -305,7 +305,7 @@ static bool record_command(struct bhi_recorder *r, const struct bhi_cmd_header *
     case BHI_CMD_REFLECT:
         break;
     }
-    bhi_error_text(r->error, BH_REASON_WORKER_LACKS, "run %s", bhi_command_name(command->type));
+    BHI_ERROR_SAY(r->error, BH_REASON_WORKER_LACKS, "run %s", bhi_command_name(command->type));
     return false;
 }
 
@@ -351,9 +351,9 @@ bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *err
         return false;
     }
     if (!kernel) {
-        bhi_error_text(error, b->starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
-                       b->starved ? "kernel %llu" : "kernel %llu does not exist",
-                       (unsigned long long)id);
+        BHI_ERROR_SAY(error, b->starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
+                      b->starved ? "kernel %llu" : "kernel %llu does not exist",
+                      (unsigned long long)id);
         return false;
     }
     b->run++;
