@@ -189,7 +189,7 @@ static void end_program(struct program *p) {
 }
 
 /* The lane is kept full, so that there is always something ahead. */
-static void random_programs(void) {
+TEST(random_programs) {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         static struct program p;
         begin_program(&p, seed);
@@ -216,7 +216,7 @@ static void random_programs(void) {
 /* -- what the supervisor sees ----------------------------------------------------------------- */
 
 /* A copy that has been withdrawn does not begin, although it could. */
-static void a_withdrawn_copy_does_not_begin(void) {
+TEST(a_withdrawn_copy_does_not_begin) {
     static struct program p;
     begin_program(&p, 1);
     const struct part from = {1, 0, SLICES}, to = {2, 0, SLICES}, other = {3, 0, SLICES};
@@ -243,7 +243,7 @@ static void a_withdrawn_copy_does_not_begin(void) {
 
 /* A copy that needs a message which has not come does not begin, and what is behind it neither: the
  * message puts other memory in the place of its target. */
-static void a_copy_waits_for_its_messages(void) {
+TEST(a_copy_waits_for_its_messages) {
     static struct program p;
     begin_program(&p, 1);
     const struct part from = {1, 0, SLICES}, to = {2, 0, SLICES}, late = {3, 0, SLICES};
@@ -270,12 +270,7 @@ static void a_copy_waits_for_its_messages(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(random_programs),
-        BHT_TEST(a_withdrawn_copy_does_not_begin),
-        BHT_TEST(a_copy_waits_for_its_messages),
-    };
     rig_force_layer();
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a driver stays loaded, and so do buffers */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

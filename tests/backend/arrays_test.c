@@ -102,7 +102,7 @@ static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
 }
 
 /* Every invocation takes its own, also where those beside it are switched off. */
-static void elements_by_computed_indices(void) {
+TEST(elements_by_computed_indices) {
     int32_t which[ITEMS];
     for (uint32_t i = 0; i < ITEMS; i++) {
         which[i] = (int32_t)(i * 7 / 3 % DATA);
@@ -112,7 +112,7 @@ static void elements_by_computed_indices(void) {
 }
 
 /* What is out of range is the last one. */
-static void elements_out_of_range(void) {
+TEST(elements_out_of_range) {
     static const int32_t far[8] = {-1, 0, INT32_MIN, 1, 3, 2, INT32_MAX, 1 << 20};
     int32_t which[ITEMS];
     for (uint32_t i = 0; i < ITEMS; i++) {
@@ -123,7 +123,7 @@ static void elements_out_of_range(void) {
 }
 
 /* Decorated NonUniform: only where the device says that it can. */
-static void elements_that_differ_by_decoration(void) {
+TEST(elements_that_differ_by_decoration) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *which = rig_buffer(&rig, 1, 64);
@@ -160,7 +160,7 @@ static void elements_that_differ_by_decoration(void) {
     {.binding = 1, .element = e, .buffer = 5, .access = BH_ACCESS_READ, .offset = 256 * (e)}
 
 /* Its length is the pipeline's: constant indices, of uniform buffers, too. */
-static void arrays_of_a_specialized_length(void) {
+TEST(arrays_of_a_specialized_length) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *data[3];
@@ -189,7 +189,7 @@ static void arrays_of_a_specialized_length(void) {
     rig_close(&rig);
 }
 
-static void each_element_once(void) {
+TEST(each_element_once) {
     static const struct {
         struct rig_binding third;
         const char *text;
@@ -245,7 +245,7 @@ static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_co
 }
 
 /* Wrong results without an error, on this driver. */
-static void indices_that_are_taken_from_one_invocation(void) {
+TEST(indices_that_are_taken_from_one_invocation) {
     refused(CODE(array_uniform), NULL, BH_INVALID_KERNEL,
             "the index into an array of uniform buffers is computed");
     struct rig rig;
@@ -257,7 +257,7 @@ static void indices_that_are_taken_from_one_invocation(void) {
                 : "the index into an array of storage buffers is computed");
 }
 
-static void arrays_over_limits(void) {
+TEST(arrays_over_limits) {
     struct rig rig;
     char most[256];
     rig_open(&rig, NULL);
@@ -282,17 +282,4 @@ static void arrays_over_limits(void) {
         const struct bhi_spec_constant length = {0, 4, cases[i].length};
         refused(CODE(array_sized), &length, BH_LIMIT_EXCEEDED, cases[i].text);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(elements_by_computed_indices),
-        BHT_TEST(elements_out_of_range),
-        BHT_TEST(elements_that_differ_by_decoration),
-        BHT_TEST(arrays_of_a_specialized_length),
-        BHT_TEST(each_element_once),
-        BHT_TEST(indices_that_are_taken_from_one_invocation),
-        BHT_TEST(arrays_over_limits),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -54,7 +54,7 @@ static void drop(struct bhi_cache_area *area) {
     munmap(area, BHI_CACHE_AREA_HEADER + ROOM);
 }
 
-static void what_is_compiled_is_left(void) {
+TEST(what_is_compiled_is_left) {
     struct rig rig;
     rig_open(&rig, NULL);
     struct bhi_cache_area *area = attach(&rig, NULL, 0);
@@ -84,7 +84,7 @@ static void what_is_compiled_is_left(void) {
 }
 
 /* Only what carries this device's own header is shown to the driver. */
-static void other_headers_do_not_fit(void) {
+TEST(other_headers_do_not_fit) {
     VkPhysicalDeviceProperties properties = {.vendorID = 0x10de, .deviceID = 0x2335};
     memset(properties.pipelineCacheUUID, 0x5a, VK_UUID_SIZE);
     VkPipelineCacheHeaderVersionOne good = {.headerSize = sizeof good,
@@ -103,7 +103,7 @@ static void other_headers_do_not_fit(void) {
     }
 }
 
-static void garbage_is_as_good_as_nothing(void) {
+TEST(garbage_is_as_good_as_nothing) {
     static const struct {
         uint64_t bytes;
         uint8_t fill;
@@ -125,7 +125,7 @@ static void garbage_is_as_good_as_nothing(void) {
 }
 
 /* A length beyond the area, and an area that is none. */
-static void lengths_are_checked(void) {
+TEST(lengths_are_checked) {
     static const uint64_t lengths[] = {UINT64_MAX, 1024 * ROOM};
     struct rig rig;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -143,14 +143,4 @@ static void lengths_are_checked(void) {
     BHT_EQ(rig.backend->cache.area, NULL);
     compile_and_save(&rig);
     rig_close(&rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(what_is_compiled_is_left),
-        BHT_TEST(other_headers_do_not_fit),
-        BHT_TEST(garbage_is_as_good_as_nothing),
-        BHT_TEST(lengths_are_checked),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -30,7 +30,7 @@ static void dispatch_add(struct rig *rig, uint64_t from, uint64_t to, uint32_t c
                  &c, sizeof c);
 }
 
-static void copy_and_fill(void) {
+TEST(copy_and_fill) {
     struct rig rig;
     open_with_kernels(&rig);
     uint8_t *a = rig_buffer(&rig, 1, 1001);
@@ -62,7 +62,7 @@ static uint64_t run_counting(struct rig *rig) {
     return rig->backend->barriers - before;
 }
 
-static void dependent_commands_are_ordered(void) {
+TEST(dependent_commands_are_ordered) {
     struct rig rig;
     open_with_kernels(&rig);
     uint32_t *a = rig_buffer(&rig, 1, 1024);
@@ -102,7 +102,7 @@ static void dependent_commands_are_ordered(void) {
     rig_close(&rig);
 }
 
-static void independent_commands_are_not(void) {
+TEST(independent_commands_are_not) {
     struct rig rig;
     open_with_kernels(&rig);
     uint32_t *a = rig_buffer(&rig, 1, 4096);
@@ -146,7 +146,7 @@ static void independent_commands_are_not(void) {
 }
 
 /* What one record writes the next one reads, whether they share a vkQueueSubmit or not. */
-static void records_are_ordered(void) {
+TEST(records_are_ordered) {
     for (int merged = 0; merged < 2; merged++) {
         struct rig rig;
         open_with_kernels(&rig);
@@ -168,14 +168,4 @@ static void records_are_ordered(void) {
         }
         rig_close(&rig);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(copy_and_fill),
-        BHT_TEST(dependent_commands_are_ordered),
-        BHT_TEST(independent_commands_are_not),
-        BHT_TEST(records_are_ordered),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -137,7 +137,7 @@ static void open_with_buffers(struct rig *rig, uint32_t *words[5]) {
 }
 
 /* The kernel does not end before the copy has. */
-static void a_copy_runs_beside_a_kernel(void) {
+TEST(a_copy_runs_beside_a_kernel) {
     struct rig rig;
     uint32_t *words[5];
     open_with_buffers(&rig, words);
@@ -204,7 +204,7 @@ static void look_at_hazards(struct rig *rig) {
     BHT_TRUE(!copy_fits(rig, 2, SLICE + 1, 4, 0, SLICE));
 }
 
-static void a_hazard_holds_it_back(void) {
+TEST(a_hazard_holds_it_back) {
     struct rig rig;
     open_rig(&rig, NULL);
     for (uint64_t id = 1; id <= 4; id++) {
@@ -231,7 +231,7 @@ static void a_hazard_holds_it_back(void) {
 
 /* -- beside each other ------------------------------------------------------------------------ */
 
-static void copies_in_order(void) {
+TEST(copies_in_order) {
     struct rig rig;
     uint32_t *words[5];
     open_with_buffers(&rig, words);
@@ -262,7 +262,7 @@ static void copies_in_order(void) {
     rig_close(&rig);
 }
 
-static void there_is_room_for_some(void) {
+TEST(there_is_room_for_some) {
     struct rig rig;
     open_rig(&rig, NULL);
     rig_buffer(&rig, 1, BYTES);
@@ -291,7 +291,7 @@ static void expect_kind(struct rig *rig, bool copies) {
     rig->record_count = 0;
 }
 
-static void which_records_are_copies(void) {
+TEST(which_records_are_copies) {
     struct rig rig;
     open_rig(&rig, NULL);
     for (uint64_t id = 1; id <= 3; id++) {
@@ -376,7 +376,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL look_at_submit(VkQueue queue, uint32_t cou
 
 /* The barrier for what the other queue has written comes before the first commands after a copy,
  * and only before these. */
-static void a_barrier_comes_after_copies_alone(void) {
+TEST(a_barrier_comes_after_copies_alone) {
     struct rig rig;
     uint32_t *words[5];
     open_with_buffers(&rig, words);
@@ -416,7 +416,7 @@ static void a_barrier_comes_after_copies_alone(void) {
 }
 
 /* More chunks than there are parts, and an odd end. */
-static void a_read_only_source_goes_in_chunks(void) {
+TEST(a_read_only_source_goes_in_chunks) {
     const uint64_t bytes = (uint64_t)(BHI_COPY_PARTS + 4) * BHI_COPY_CHUNK + 12;
     struct rig rig;
     open_rig(&rig, NULL);
@@ -439,7 +439,7 @@ static void a_read_only_source_goes_in_chunks(void) {
     rig_close(&rig);
 }
 
-static void a_constant_source_is_copied_once(void) {
+TEST(a_constant_source_is_copied_once) {
     const uint64_t bytes = (uint64_t)3 * BHI_COPY_CHUNK;
     struct rig rig;
     open_rig(&rig, NULL);
@@ -490,7 +490,7 @@ static void fail_submit(struct rig *rig, unsigned good, VkResult result) {
     submit_result = result;
 }
 
-static void one_that_cannot_be_submitted_fails_alone(void) {
+TEST(one_that_cannot_be_submitted_fails_alone) {
     for (unsigned good = 0; good <= 1; good++) {
         struct rig rig;
         struct bhi_result result;
@@ -521,7 +521,7 @@ static void one_that_cannot_be_submitted_fails_alone(void) {
     }
 }
 
-static void a_lost_device_loses_all_of_them(void) {
+TEST(a_lost_device_loses_all_of_them) {
     struct rig rig;
     struct bhi_result result;
     struct bhi_error error;
@@ -542,20 +542,4 @@ static void a_lost_device_loses_all_of_them(void) {
     }
     BHT_TRUE(!copy_fits(&rig, 1, 0, 2, 0, SLICE));
     rig_close(&rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_copy_runs_beside_a_kernel),
-        BHT_TEST(a_hazard_holds_it_back),
-        BHT_TEST(copies_in_order),
-        BHT_TEST(there_is_room_for_some),
-        BHT_TEST(which_records_are_copies),
-        BHT_TEST(a_barrier_comes_after_copies_alone),
-        BHT_TEST(a_read_only_source_goes_in_chunks),
-        BHT_TEST(a_constant_source_is_copied_once),
-        BHT_TEST(one_that_cannot_be_submitted_fails_alone),
-        BHT_TEST(a_lost_device_loses_all_of_them),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -39,7 +39,7 @@ static const uint32_t eight_sets[] =
 #include "kernels/eight_sets.inc"
     ;
 
-static void saxpy_runs(void) {
+TEST(saxpy_runs) {
     struct rig rig;
     rig_open(&rig, NULL);
     float *x = rig_buffer(&rig, 1, 1000 * sizeof *x);
@@ -66,7 +66,7 @@ static void saxpy_runs(void) {
 }
 
 /* Four sets, one of them empty, gaps, uniform buffers at offsets, given in no order. */
-static void many_sets_with_gaps(void) {
+TEST(many_sets_with_gaps) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *a = rig_buffer(&rig, 1, 4);
@@ -136,7 +136,7 @@ static void many_sets_with_gaps(void) {
 
 /* The guard's set of a kernel without buffers is the first: that of the kernel before is bound
  * again. */
-static void nothing_between_two(void) {
+TEST(nothing_between_two) {
     struct rig rig;
     rig_open(&rig, NULL);
     float *x = rig_buffer(&rig, 1, 16), *y = rig_buffer(&rig, 2, 16);
@@ -178,7 +178,7 @@ static void add_all(struct rig *rig, uint64_t kernel, uint64_t rounds, uint64_t 
 
 /* Where no set is free, the guard's word is in one of the kernel's own; each record still has its
  * own word, and each group of buffers its own sets. */
-static void all_sets_are_used(void) {
+TEST(all_sets_are_used) {
     for (int trusted = 0; trusted < 2; trusted++) {
         struct rig rig;
         rig_open(&rig, NULL);
@@ -235,7 +235,7 @@ static void all_sets_are_used(void) {
     }
 }
 
-static void aliases_are_one_binding(void) {
+TEST(aliases_are_one_binding) {
     struct rig rig;
     rig_open(&rig, NULL);
     float *in = rig_buffer(&rig, 1, 64);
@@ -258,7 +258,7 @@ static void aliases_are_one_binding(void) {
     rig_close(&rig);
 }
 
-static void push_constants_arrive(void) {
+TEST(push_constants_arrive) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *out = rig_buffer(&rig, 1, 64);
@@ -330,15 +330,15 @@ static void check_spec(const uint32_t *code, size_t bytes) {
     rig_close(&rig);
 }
 
-static void specialization(void) {
+TEST(specialization) {
     check_spec(CODE(spec)); /* the WorkgroupSize builtin */
 }
 
-static void specialization_local_size_id(void) {
+TEST(specialization_local_size_id) {
     check_spec(CODE(spec_13)); /* SPIR-V 1.6 */
 }
 
-static void specialization_of_a_computed_size(void) {
+TEST(specialization_of_a_computed_size) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *out = rig_buffer(&rig, 1, 4);
@@ -360,7 +360,7 @@ static void specialization_of_a_computed_size(void) {
     rig_close(&rig);
 }
 
-static void entry_points(void) {
+TEST(entry_points) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *a = rig_buffer(&rig, 1, 4);
@@ -387,7 +387,7 @@ static void entry_points(void) {
     rig_close(&rig);
 }
 
-static void offsets_bound_the_view(void) {
+TEST(offsets_bound_the_view) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 1 << 16);
@@ -414,7 +414,7 @@ static void offsets_bound_the_view(void) {
 }
 
 /* A loop that is cut short, with constants that were given and with such as were not. */
-static void loops_and_defaults(void) {
+TEST(loops_and_defaults) {
     static const struct {
         uint32_t count;
         struct bhi_spec_constant given[2];
@@ -457,22 +457,4 @@ static void loops_and_defaults(void) {
         }
     }
     rig_close(&rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(saxpy_runs),
-        BHT_TEST(many_sets_with_gaps),
-        BHT_TEST(nothing_between_two),
-        BHT_TEST(all_sets_are_used),
-        BHT_TEST(aliases_are_one_binding),
-        BHT_TEST(push_constants_arrive),
-        BHT_TEST(specialization),
-        BHT_TEST(specialization_local_size_id),
-        BHT_TEST(specialization_of_a_computed_size),
-        BHT_TEST(entry_points),
-        BHT_TEST(offsets_bound_the_view),
-        BHT_TEST(loops_and_defaults),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

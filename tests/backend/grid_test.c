@@ -23,7 +23,7 @@ static void check_places(const uint32_t *out, const uint32_t groups[3]) {
 }
 
 /* A grid of workgroups of 2 x 3 x 1. */
-static void grid_in_three_dimensions(void) {
+TEST(grid_in_three_dimensions) {
     static const uint32_t groups[3] = {3, 2, 4};
     struct rig rig;
     rig_open(&rig, NULL);
@@ -37,7 +37,7 @@ static void grid_in_three_dimensions(void) {
 }
 
 /* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
-static void a_large_grid_is_whole(void) {
+TEST(a_large_grid_is_whole) {
     static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
     struct rig rig;
     rig_open(&rig, NULL);
@@ -64,7 +64,7 @@ static void a_large_grid_is_whole(void) {
 
 /* The same for a kernel that reads how many workgroups there are: those of the whole grid, in each
  * of several records and for each of their dispatches, in parts or not. */
-static void a_large_grid_knows_its_size(void) {
+TEST(a_large_grid_knows_its_size) {
     static const uint32_t grids[][3] = {{3, 2, 4},     {100, 90, 2}, {2, 3, 1},
                                         {20000, 1, 1}, {1, 90, 200}, {5, 5, 1}};
     struct rig rig;
@@ -100,7 +100,7 @@ static void a_large_grid_knows_its_size(void) {
     rig_close(&rig);
 }
 
-static void the_parts_of_a_grid(void) {
+TEST(the_parts_of_a_grid) {
     static const uint32_t whole[][3] = {{1, 1, 1}, {16384, 1, 1}, {128, 128, 1}, {1, 1, 16384}};
     static const uint32_t split[][3] = {{16385, 1, 1},         {65535, 1, 1},  {1, 1, 65535},
                                         {65535, 64, 1},        {7, 11, 5003},  {65535, 65535, 1},
@@ -123,14 +123,4 @@ static void the_parts_of_a_grid(void) {
         BHT_LE(size, (most < BHI_DISPATCH_PART ? BHI_DISPATCH_PART : most));
         BHT_TRUE(count >= 2 && count <= 4u * BHI_DISPATCH_PARTS);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(grid_in_three_dimensions),
-        BHT_TEST(a_large_grid_is_whole),
-        BHT_TEST(a_large_grid_knows_its_size),
-        BHT_TEST(the_parts_of_a_grid),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

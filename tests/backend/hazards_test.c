@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static void overlaps(void) {
+TEST(overlaps) {
     static const struct {
         uint64_t begin, end;
         bool write;
@@ -30,7 +30,7 @@ static void overlaps(void) {
 }
 
 /* Against a plain list, with ranges that join, and buffers that take turns. */
-static void random_ranges(void) {
+TEST(random_ranges) {
     struct bhi_hazards hazards = {0};
     struct bhi_vk_buffer buffers[3] = {{.id = 1}, {.id = 2}, {.id = 3}};
     struct {
@@ -66,7 +66,7 @@ static void random_ranges(void) {
     bhi_hazards_fini(&hazards);
 }
 
-static void neighbours_become_one_range(void) {
+TEST(neighbours_become_one_range) {
     struct bhi_hazards hazards = {0};
     struct bhi_vk_buffer buffer = {.id = 1};
     bhi_hazards_clear(&hazards);
@@ -77,13 +77,4 @@ static void neighbours_become_one_range(void) {
     BHT_TRUE(bhi_hazards_conflict(&hazards, &buffer, 63999, 64000, false));
     BHT_TRUE(!bhi_hazards_conflict(&hazards, &buffer, 64000, 64001, true));
     bhi_hazards_fini(&hazards);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(overlaps),
-        BHT_TEST(random_ranges),
-        BHT_TEST(neighbours_become_one_range),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -63,7 +63,7 @@ static void close_rig(void) {
     rig_close(&rig);
 }
 
-static void truncated(void) {
+TEST(truncated) {
     for (size_t seed = 0; seed < SEEDS; seed++) {
         for (size_t words = 0; words < seeds[seed].words; words++) {
             accepted = 0;
@@ -75,7 +75,7 @@ static void truncated(void) {
     }
 }
 
-static void random_words(void) {
+TEST(random_words) {
     unsigned seed = 20240607;
     uint32_t code[256];
     accepted = 0;
@@ -95,7 +95,7 @@ static void random_words(void) {
     BHT_EQ(accepted, 0);
 }
 
-static void changed_words(void) {
+TEST(changed_words) {
     unsigned seed = 31337;
     accepted = refused = 0;
     for (int turn = 0; turn < 4000; turn++) {
@@ -129,7 +129,7 @@ static void changed_words(void) {
 }
 
 /* A bound that asks for gigabytes of tables. */
-static void huge_bounds(void) {
+TEST(huge_bounds) {
     uint32_t code[sizeof places / 4];
     memcpy(code, places, sizeof places);
     accepted = 0;
@@ -145,12 +145,6 @@ static void huge_bounds(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(truncated),
-        BHT_TEST(random_words),
-        BHT_TEST(changed_words),
-        BHT_TEST(huge_bounds),
-    };
     bht_around(open_rig, close_rig);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

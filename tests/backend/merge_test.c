@@ -18,7 +18,7 @@ static uint64_t queue_submits(const struct rig *rig) {
     return counts.queue_submits;
 }
 
-static void sixty_four_share_a_submit(void) {
+TEST(sixty_four_share_a_submit) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *count = rig_buffer(&rig, 1, 4);
@@ -37,7 +37,7 @@ static void sixty_four_share_a_submit(void) {
     rig_close(&rig);
 }
 
-static void without_markers_nothing_is_merged(void) {
+TEST(without_markers_nothing_is_merged) {
     struct rig rig;
     const struct rig_options options = {.no_markers = true};
     rig_open(&rig, &options);
@@ -72,7 +72,7 @@ static VKAPI_ATTR void VKAPI_CALL count_binds(VkCommandBuffer commands, VkPipeli
 
 /* Mesa 25's lavapipe pays for each that is bound with a dynamic offset, each time it runs: it maps
  * and unmaps a page. */
-static void each_slot_has_a_set_without_a_dynamic_offset(void) {
+TEST(each_slot_has_a_set_without_a_dynamic_offset) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 4);
@@ -93,7 +93,7 @@ static void each_slot_has_a_set_without_a_dynamic_offset(void) {
     rig_close(&rig);
 }
 
-static void the_host_marks_a_single_record(void) {
+TEST(the_host_marks_a_single_record) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 4);
@@ -106,7 +106,7 @@ static void the_host_marks_a_single_record(void) {
     rig_close(&rig);
 }
 
-static void warm_means_nothing_to_compile(void) {
+TEST(warm_means_nothing_to_compile) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 64);
@@ -187,7 +187,7 @@ static void open_losing(struct rig *rig, uint32_t started, uint32_t completed) {
     lost_at.completed = completed;
 }
 
-static void markers_tell_the_guilty(void) {
+TEST(markers_tell_the_guilty) {
     struct rig rig;
     open_losing(&rig, 3, 2);
     for (int i = 0; i < 6; i++) {
@@ -211,7 +211,7 @@ static void markers_tell_the_guilty(void) {
     rig_close(&rig);
 }
 
-static void a_single_record_is_the_guilty_one(void) {
+TEST(a_single_record_is_the_guilty_one) {
     struct rig rig;
     open_losing(&rig, 1, 0);
     dispatch_increment(&rig);
@@ -227,7 +227,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL lost_at_once(VkDevice device, VkFence fenc
     return VK_ERROR_DEVICE_LOST;
 }
 
-static void a_loss_seen_while_polling(void) {
+TEST(a_loss_seen_while_polling) {
     struct rig rig;
     open_losing(&rig, 1, 0);
     rig.backend->device.api.GetFenceStatus = lost_at_once;
@@ -239,7 +239,7 @@ static void a_loss_seen_while_polling(void) {
     rig_close(&rig);
 }
 
-static void a_submit_that_is_refused(void) {
+TEST(a_submit_that_is_refused) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *count = rig_buffer(&rig, 1, 4);
@@ -291,7 +291,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL exhausted_pipeline(VkDevice device, VkPipe
     return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static void compiles_that_fail(void) {
+TEST(compiles_that_fail) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_buffer(&rig, 1, 4);
@@ -312,20 +312,4 @@ static void compiles_that_fail(void) {
     dispatch_increment(&rig); /* this was: it stays */
     rig_run_fails(&rig, BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
     rig_close(&rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(sixty_four_share_a_submit),
-        BHT_TEST(without_markers_nothing_is_merged),
-        BHT_TEST(each_slot_has_a_set_without_a_dynamic_offset),
-        BHT_TEST(the_host_marks_a_single_record),
-        BHT_TEST(warm_means_nothing_to_compile),
-        BHT_TEST(markers_tell_the_guilty),
-        BHT_TEST(a_single_record_is_the_guilty_one),
-        BHT_TEST(a_loss_seen_while_polling),
-        BHT_TEST(a_submit_that_is_refused),
-        BHT_TEST(compiles_that_fail),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

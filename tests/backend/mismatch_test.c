@@ -36,7 +36,7 @@ static void open_add(struct fixture *f) {
 #define X {.binding = 0, .buffer = 1, .access = BH_ACCESS_READ}
 #define Y {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}
 
-static void bindings_that_do_not_fit(void) {
+TEST(bindings_that_do_not_fit) {
     struct fixture f;
     open_add(&f);
     const uint64_t alignment = f.rig.backend->device.limits.minStorageBufferOffsetAlignment;
@@ -102,7 +102,7 @@ static void bindings_that_do_not_fit(void) {
     rig_close(&f.rig);
 }
 
-static void access_of_undecorated_bindings(void) {
+TEST(access_of_undecorated_bindings) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(undecorated));
@@ -126,7 +126,7 @@ static void access_of_undecorated_bindings(void) {
     rig_close(&rig);
 }
 
-static void pointers_through_calls(void) {
+TEST(pointers_through_calls) {
     struct rig rig;
     size_t bytes;
     uint32_t *code = rig_load(BACKEND_KERNELS, "through_calls", &bytes);
@@ -180,7 +180,7 @@ static void pointers_through_calls(void) {
     rig_close(&rig);
 }
 
-static void uniform_ranges(void) {
+TEST(uniform_ranges) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(places));
@@ -218,7 +218,7 @@ static void uniform_ranges(void) {
 
 /* Where a buffer can be longer than the device's limit: a GPU's limit is 4 GiB, SwiftShader's is
  * 1 GiB and so is the most that it allocates. */
-static void storage_ranges(void) {
+TEST(storage_ranges) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -238,7 +238,7 @@ static void storage_ranges(void) {
     rig_close(&f.rig);
 }
 
-static void push_sizes(void) {
+TEST(push_sizes) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -254,7 +254,7 @@ static void push_sizes(void) {
     rig_close(&f.rig);
 }
 
-static void grids(void) {
+TEST(grids) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -277,7 +277,7 @@ static void grids(void) {
 
 /* Each axis is within its limit, the product is not: llvmpipe would run none of the first, and
  * 196,607 of the second. */
-static void grids_of_more_than_32_bits(void) {
+TEST(grids_of_more_than_32_bits) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -296,7 +296,7 @@ static void grids_of_more_than_32_bits(void) {
     rig_close(&f.rig);
 }
 
-static void unknown_kernels_and_ranges(void) {
+TEST(unknown_kernels_and_ranges) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -324,7 +324,7 @@ static void unknown_kernels_and_ranges(void) {
 
 /* A descriptor that does not hold what it should: the error is the buffer's, kept for whoever
  * names it. */
-static void buffers_that_cannot_be_imported(void) {
+TEST(buffers_that_cannot_be_imported) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -351,7 +351,7 @@ static void buffers_that_cannot_be_imported(void) {
 
 /* What is attached for reading is read, and no command may write it; attached anew it is writable,
  * and what was recorded for the old one is forgotten. */
-static void buffers_that_are_only_read(void) {
+TEST(buffers_that_are_only_read) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -388,7 +388,7 @@ static void buffers_that_are_only_read(void) {
 }
 
 /* A record among others: it alone is refused. */
-static void a_refused_record_harms_no_other(void) {
+TEST(a_refused_record_harms_no_other) {
     struct fixture f;
     open_add(&f);
     f.rig.record_count = 0;
@@ -409,22 +409,4 @@ static void a_refused_record_harms_no_other(void) {
         BHT_EQ(y[i], bad ? 0 : 1);
     }
     rig_close(&f.rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(bindings_that_do_not_fit),
-        BHT_TEST(access_of_undecorated_bindings),
-        BHT_TEST(pointers_through_calls),
-        BHT_TEST(uniform_ranges),
-        BHT_TEST(storage_ranges),
-        BHT_TEST(push_sizes),
-        BHT_TEST(grids),
-        BHT_TEST(grids_of_more_than_32_bits),
-        BHT_TEST(unknown_kernels_and_ranges),
-        BHT_TEST(buffers_that_cannot_be_imported),
-        BHT_TEST(buffers_that_are_only_read),
-        BHT_TEST(a_refused_record_harms_no_other),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

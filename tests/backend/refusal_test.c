@@ -63,7 +63,7 @@ static void refused_kernel(const uint32_t *code, size_t bytes, const char *entry
     rig_close(&rig);
 }
 
-static void kernels_out_of_scope(void) {
+TEST(kernels_out_of_scope) {
     refused_kernel(CODE(pointers), "main", BH_INVALID_KERNEL, "physical storage buffer pointers");
     refused_kernel(CODE(clock_reader), "main", BH_INVALID_KERNEL,
                    "capability ShaderClockKHR (5055) is not supported");
@@ -79,13 +79,13 @@ static void kernels_out_of_scope(void) {
                    "declared as one kind of buffer, and as another");
 }
 
-static void entry_points(void) {
+TEST(entry_points) {
     refused_kernel(CODE(add), "mane", BH_INVALID_KERNEL, "there is no entry point \"mane\"");
     refused_kernel(CODE(vertex), "main", BH_INVALID_KERNEL,
                    "entry point \"main\" is not for compute (execution model Vertex)");
 }
 
-static void kernels_over_limits(void) {
+TEST(kernels_over_limits) {
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "maxPushConstantsSize");
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "bytes of push constants: 1024");
     char shared[128];
@@ -121,7 +121,7 @@ static void kernels_over_limits(void) {
     }
 }
 
-static void specialization_of_the_wrong_size(void) {
+TEST(specialization_of_the_wrong_size) {
     struct rig rig;
     rig_open(&rig, NULL);
     const struct bhi_spec_constant constant = {2, 8, 1};
@@ -158,7 +158,7 @@ static size_t with_mode(uint32_t code[1024], SpvExecutionMode mode, uint32_t wid
 
 /* lavapipe rounds to even and keeps the signs of zeros for all widths; of the others newer ones may
  * have some. */
-static void modes_of_floats(void) {
+TEST(modes_of_floats) {
     static const struct {
         SpvExecutionMode mode;
         const char *refusal;
@@ -212,7 +212,7 @@ static void modes_of_floats(void) {
 }
 
 /* An expression that would take 2^40 steps to compute. */
-static void sizes_that_cannot_be_computed(void) {
+TEST(sizes_that_cannot_be_computed) {
     size_t bytes;
     uint32_t *code = rig_load(BACKEND_KERNELS, "doubling_constant", &bytes);
     refused_kernel(code, bytes, "main", BH_INVALID_KERNEL,
@@ -221,7 +221,7 @@ static void sizes_that_cannot_be_computed(void) {
 }
 
 /* Wherever a module is cut: the words that it has, the instruction, and what that means. */
-static void a_module_that_was_cut(void) {
+TEST(a_module_that_was_cut) {
     struct rig rig;
     rig_open(&rig, NULL);
     for (uint32_t words = 5; words < sizeof add / 4; words++) {
@@ -240,7 +240,7 @@ static void a_module_that_was_cut(void) {
     rig_close(&rig);
 }
 
-static void invalid_modules_keep_the_rule(void) {
+TEST(invalid_modules_keep_the_rule) {
     uint32_t code[sizeof add / 4];
     memcpy(code, add, sizeof add);
     code[0] = 0x03022307;
@@ -261,14 +261,4 @@ static void invalid_modules_keep_the_rule(void) {
         }
     }
     refused_kernel(code, sizeof code, "main", BH_INVALID_KERNEL, "not valid SPIR-V: ");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(kernels_out_of_scope),  BHT_TEST(entry_points),
-        BHT_TEST(kernels_over_limits),   BHT_TEST(specialization_of_the_wrong_size),
-        BHT_TEST(modes_of_floats),       BHT_TEST(sizes_that_cannot_be_computed),
-        BHT_TEST(a_module_that_was_cut), BHT_TEST(invalid_modules_keep_the_rule),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

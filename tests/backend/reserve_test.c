@@ -58,7 +58,7 @@ static int new_file(void) {
     return file;
 }
 
-static void it_gets_its_length_and_is_sealed(void) {
+TEST(it_gets_its_length_and_is_sealed) {
     struct bhi_error error;
     struct stat status;
     int file = new_file();
@@ -77,7 +77,7 @@ static void it_gets_its_length_and_is_sealed(void) {
     close(another);
 }
 
-static void nothing_to_do(void) {
+TEST(nothing_to_do) {
     struct bhi_error error;
     BHT_TRUE(reserve(-1, UINT64_MAX, true, &error)); /* Mesa 22: no file */
     BHT_EQ(fake.allocated, 0);
@@ -87,7 +87,7 @@ static void nothing_to_do(void) {
     close(file);
 }
 
-static void too_short(void) {
+TEST(too_short) {
     struct bhi_error error;
     int file = new_file();
     BHT_TRUE(!reserve(file, 1u << 20, true, &error));
@@ -96,7 +96,7 @@ static void too_short(void) {
 }
 
 /* A host with a small `ulimit -f`: named, and no SIGXFSZ. */
-static void file_size_limit(void) {
+TEST(file_size_limit) {
     pid_t pid = fork();
     if (pid == 0) {
         struct bhi_error error;
@@ -110,14 +110,4 @@ static void file_size_limit(void) {
     BHT_EQ(waitpid(pid, &status, 0), pid);
     BHT_TRUE(WIFEXITED(status));
     BHT_EQ(WEXITSTATUS(status), 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(it_gets_its_length_and_is_sealed),
-        BHT_TEST(nothing_to_do),
-        BHT_TEST(too_short),
-        BHT_TEST(file_size_limit),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -15,7 +15,7 @@ static void dispatch_add(struct rig *rig, uint64_t kernel, uint64_t from, uint64
                  &c, sizeof c);
 }
 
-static void a_repeated_record_is_one_recording(void) {
+TEST(a_repeated_record_is_one_recording) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *x = rig_buffer(&rig, 1, 1024);
@@ -43,7 +43,7 @@ static void a_repeated_record_is_one_recording(void) {
 }
 
 /* More distinct records than are kept: all run right, and again in the same order. */
-static void recordings_are_bounded(void) {
+TEST(recordings_are_bounded) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *x = rig_buffer(&rig, 1, 1024);
@@ -62,7 +62,7 @@ static void recordings_are_bounded(void) {
     rig_close(&rig);
 }
 
-static void pipelines_are_bounded(void) {
+TEST(pipelines_are_bounded) {
     struct rig rig;
     const struct rig_options options = {.max_pipelines = 3};
     rig_open(&rig, &options);
@@ -103,7 +103,7 @@ static void pipelines_are_bounded(void) {
 }
 
 /* The least recently used goes first. */
-static void eviction_order(void) {
+TEST(eviction_order) {
     struct rig rig;
     const struct rig_options options = {.max_pipelines = 2};
     rig_open(&rig, &options);
@@ -128,7 +128,7 @@ static void eviction_order(void) {
 }
 
 /* An id that is attached again is another buffer: nothing kept for the old one is used. */
-static void attach_and_detach(void) {
+TEST(attach_and_detach) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(add));
@@ -160,7 +160,7 @@ static void attach_and_detach(void) {
     rig_close(&rig);
 }
 
-static void kernels_come_and_go(void) {
+TEST(kernels_come_and_go) {
     struct rig rig;
     rig_open(&rig, NULL);
     uint32_t *x = rig_buffer(&rig, 1, 1024);
@@ -190,7 +190,7 @@ static void kernels_come_and_go(void) {
 }
 
 /* Descriptor sets beyond the limit, each with another pair of buffers. */
-static void groups_are_bounded(void) {
+TEST(groups_are_bounded) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig.backend->groups.limit = 10;
@@ -216,7 +216,7 @@ static void groups_are_bounded(void) {
 
 /* Descriptor sets beyond the bytes that a driver has for them: what is only kept gives way, and
  * what one record needs at once has to fit. */
-static void descriptor_bytes_are_bounded(void) {
+TEST(descriptor_bytes_are_bounded) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig.backend->groups.max_bytes = 100000;
@@ -244,7 +244,7 @@ static void descriptor_bytes_are_bounded(void) {
     rig_close(&rig);
 }
 
-static void a_thousand_buffers(void) {
+TEST(a_thousand_buffers) {
     struct rig rig;
     rig_open(&rig, NULL);
     rig_kernel(&rig, 1, CODE(add));
@@ -258,19 +258,4 @@ static void a_thousand_buffers(void) {
     rig_run_ok(&rig);
     BHT_EQ(((uint32_t *)rig.buffers[999].data)[63], 999);
     rig_close(&rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_repeated_record_is_one_recording),
-        BHT_TEST(recordings_are_bounded),
-        BHT_TEST(pipelines_are_bounded),
-        BHT_TEST(eviction_order),
-        BHT_TEST(attach_and_detach),
-        BHT_TEST(kernels_come_and_go),
-        BHT_TEST(groups_are_bounded),
-        BHT_TEST(descriptor_bytes_are_bounded),
-        BHT_TEST(a_thousand_buffers),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

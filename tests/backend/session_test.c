@@ -71,7 +71,7 @@ static void harvest_ok(struct fake *fake) {
     BHT_STR_EQ(text, "");
 }
 
-static void a_dispatch_from_end_to_end(void) {
+TEST(a_dispatch_from_end_to_end) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -107,7 +107,7 @@ static void a_dispatch_from_end_to_end(void) {
 }
 
 /* More submissions than the ring of results or the lane holds, each seen to be done in order. */
-static void many_submissions(void) {
+TEST(many_submissions) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -131,7 +131,7 @@ static void many_submissions(void) {
 }
 
 /* A record waits for the control messages that it needs, and only then runs. */
-static void control_comes_first(void) {
+TEST(control_comes_first) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -165,7 +165,7 @@ static void wait_until_asleep(struct fake *fake) {
 }
 
 /* A record may ask for a message that is on its way and not yet counted in the lane. */
-static void control_that_is_counted_late(void) {
+TEST(control_that_is_counted_late) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -188,7 +188,7 @@ static void control_that_is_counted_late(void) {
 
 /* Failures beyond the error slots: none is overwritten before it has been read, and the bell rings
  * for them. */
-static void failures_keep_their_texts(void) {
+TEST(failures_keep_their_texts) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -233,7 +233,7 @@ static void failures_keep_their_texts(void) {
     fake_close(&fake);
 }
 
-static void the_bell(void) {
+TEST(the_bell) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -298,7 +298,7 @@ static bool sleeps(const struct sleeper *sleeper) {
 }
 
 /* Host threads that sleep on the completed word are woken by whoever changes it, all of them. */
-static void all_who_sleep_are_woken(void) {
+TEST(all_who_sleep_are_woken) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -329,7 +329,7 @@ static void all_who_sleep_are_woken(void) {
     fake_close(&fake);
 }
 
-static void the_published_is_done_first(void) {
+TEST(the_published_is_done_first) {
     struct fake fake;
     fake_open(&fake, 0);
     fake_expect_ready(&fake);
@@ -360,7 +360,7 @@ static void the_published_is_done_first(void) {
 }
 
 /* The host kills a worker that writes more than 200 lines at once, and 20 a second from then on. */
-static void compiles_are_logged(void) {
+TEST(compiles_are_logged) {
     enum { COUNT = 150, AT_ONCE = 100, A_SECOND = 10 };
     struct fake fake;
     const uint64_t began = bhi_now_ns();
@@ -397,7 +397,7 @@ static void compiles_are_logged(void) {
     fake_close(&fake);
 }
 
-static void specialization_constants_come_first(void) {
+TEST(specialization_constants_come_first) {
     static const uint32_t spec[] =
 #include "kernels/spec.inc"
         ;
@@ -448,7 +448,7 @@ static uint32_t learn(struct fake *fake, uint64_t kernel) {
 
 /* A kernel that was learned is told about like one that was used, and its first use compiles
  * nothing. */
-static void what_is_learned_is_compiled(void) {
+TEST(what_is_learned_is_compiled) {
     struct fake fake;
     struct bhi_message message;
     fake_open(&fake, 0);
@@ -488,7 +488,7 @@ static void what_is_learned_is_compiled(void) {
     fake_close(&fake);
 }
 
-static void what_cannot_be_learned_harms_nothing(void) {
+TEST(what_cannot_be_learned_harms_nothing) {
     static const uint32_t broken[] = {0x07230203, 0x00010000, 0, 1, 0};
     struct fake fake;
     fake_open(&fake, 0);
@@ -546,7 +546,7 @@ static void missing_constants(struct fake *fake) {
     fake_send(fake, &create, bhi_memfd_create("code", 4096, 0), 1);
 }
 
-static void broken_supervisors_end_it(void) {
+TEST(broken_supervisors_end_it) {
     static void (*const errors[])(struct fake *) = {
         malformed_record, skipped_record, unannounced_descriptor, short_code, missing_constants};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
@@ -559,7 +559,7 @@ static void broken_supervisors_end_it(void) {
     }
 }
 
-static void no_such_device(void) {
+TEST(no_such_device) {
     struct fake fake;
     struct bhi_message message;
     fake_open(&fake, 63);
@@ -575,23 +575,7 @@ static void no_such_device(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_dispatch_from_end_to_end),
-        BHT_TEST(many_submissions),
-        BHT_TEST(control_comes_first),
-        BHT_TEST(control_that_is_counted_late),
-        BHT_TEST(failures_keep_their_texts),
-        BHT_TEST(all_who_sleep_are_woken),
-        BHT_TEST(the_bell),
-        BHT_TEST(the_published_is_done_first),
-        BHT_TEST(compiles_are_logged),
-        BHT_TEST(specialization_constants_come_first),
-        BHT_TEST(what_is_learned_is_compiled),
-        BHT_TEST(what_cannot_be_learned_harms_nothing),
-        BHT_TEST(broken_supervisors_end_it),
-        BHT_TEST(no_such_device),
-    };
     rig_force_layer();
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a driver stays loaded */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

@@ -44,12 +44,12 @@ static void runs(uint32_t count) {
     rig_close(&rig);
 }
 
-static void all_of_it_with_the_guards(void) {
+TEST(all_of_it_with_the_guards) {
     const uint32_t most = open_rig(false);
     runs((most - GUARDS) / 4);
 }
 
-static void one_word_over(void) {
+TEST(one_word_over) {
     char refusal[200];
     const uint32_t most = open_rig(false);
     snprintf(refusal, sizeof refusal,
@@ -61,16 +61,7 @@ static void one_word_over(void) {
     rig_close(&rig);
 }
 
-static void a_trusted_kernel_has_all_of_it(void) {
+TEST(a_trusted_kernel_has_all_of_it) {
     const uint32_t most = open_rig(true);
     runs(most / 4);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(all_of_it_with_the_guards),
-        BHT_TEST(one_word_over),
-        BHT_TEST(a_trusted_kernel_has_all_of_it),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

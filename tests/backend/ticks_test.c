@@ -48,7 +48,7 @@ static const struct {
     {"no time has passed for the host", 0, 500, 64, 1, 0, 0},
 };
 
-static void the_table(void) {
+TEST(the_table) {
     for (size_t i = 0; i < BHT_COUNT(CASES); i++) {
         const uint64_t ns = bhi_ticks_to_ns(CASES[i].begin, CASES[i].end, CASES[i].bits,
                                             CASES[i].period, CASES[i].host_ns);
@@ -57,11 +57,4 @@ static void the_table(void) {
                      (unsigned long long)CASES[i].ns);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(the_table),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -26,7 +26,7 @@ static void expect_time(const struct rig *rig, size_t record) {
 }
 
 /* One that is asked for its time is not another's recording, though its commands are the same. */
-static void only_what_is_asked_for(void) {
+TEST(only_what_is_asked_for) {
     struct rig rig;
     uint32_t *count = set_up(&rig);
     for (uint32_t i = 0; i < 6; i++) {
@@ -42,7 +42,7 @@ static void only_what_is_asked_for(void) {
     rig_close(&rig);
 }
 
-static void each_of_those_that_are_merged(void) {
+TEST(each_of_those_that_are_merged) {
     struct rig rig;
     uint32_t *count = set_up(&rig);
     dispatch(&rig, false); /* compiled */
@@ -70,7 +70,7 @@ static void each_of_those_that_are_merged(void) {
     rig_close(&rig);
 }
 
-static void nothing_to_run_takes_no_time(void) {
+TEST(nothing_to_run_takes_no_time) {
     struct rig rig;
     set_up(&rig);
     rig_begin(&rig);
@@ -85,7 +85,7 @@ static void nothing_to_run_takes_no_time(void) {
     rig_close(&rig);
 }
 
-static void a_queue_without_timestamps(void) {
+TEST(a_queue_without_timestamps) {
     struct rig rig;
     uint32_t *count = set_up(&rig);
     struct bhi_backend *b = rig.backend;
@@ -117,7 +117,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL no_results(VkDevice device, VkQueryPool po
 }
 
 /* The record has run all the same. */
-static void a_driver_that_has_lost_them(void) {
+TEST(a_driver_that_has_lost_them) {
     static const VkResult ANSWERS[] = {VK_NOT_READY, VK_ERROR_OUT_OF_HOST_MEMORY,
                                        VK_ERROR_DEVICE_LOST};
     struct rig rig;
@@ -131,13 +131,4 @@ static void a_driver_that_has_lost_them(void) {
         BHT_EQ(rig.results[0].device_ns, 0);
     }
     rig_close(&rig);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(only_what_is_asked_for),       BHT_TEST(each_of_those_that_are_merged),
-        BHT_TEST(nothing_to_run_takes_no_time), BHT_TEST(a_queue_without_timestamps),
-        BHT_TEST(a_driver_that_has_lost_them),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

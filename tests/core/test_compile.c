@@ -67,7 +67,7 @@ static void end_killed(struct compile *c, const char *words) {
 
 #define PASSED "the compile deadline of 100 ms passed"
 
-static void a_busy_compile_is_killed_at_its_deadline(void) {
+TEST(a_busy_compile_is_killed_at_its_deadline) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     BHT_EQ(look(&c, LIMIT, LIMIT), BH_FOREVER);
@@ -75,7 +75,7 @@ static void a_busy_compile_is_killed_at_its_deadline(void) {
 }
 
 /* What several threads have used together counts, but not before the deadline by the clock. */
-static void a_compile_has_its_deadline_by_the_clock(void) {
+TEST(a_compile_has_its_deadline_by_the_clock) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     BHT_EQ(look(&c, LIMIT - 1, 8 * LIMIT), c.since_ns + LIMIT);
@@ -85,7 +85,7 @@ static void a_compile_has_its_deadline_by_the_clock(void) {
 }
 
 /* It is looked at again when it can have used the rest, and not without a pause. */
-static void a_compile_on_a_busy_machine_has_more_time(void) {
+TEST(a_compile_on_a_busy_machine_has_more_time) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     BHT_EQ(look(&c, LIMIT, 30 * MS), c.since_ns + LIMIT + 70 * MS);
@@ -96,14 +96,14 @@ static void a_compile_on_a_busy_machine_has_more_time(void) {
     end_killed(&c, PASSED);
 }
 
-static void a_late_compile_on_a_busy_machine_is_ready(void) {
+TEST(a_late_compile_on_a_busy_machine_is_ready) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     (void)look(&c, 3 * LIMIT, LIMIT / 2);
     end_ready(&c);
 }
 
-static void a_compile_that_sleeps_is_killed_at_four_deadlines(void) {
+TEST(a_compile_that_sleeps_is_killed_at_four_deadlines) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     BHT_EQ(look(&c, LIMIT, 0), c.since_ns + 2 * LIMIT);
@@ -115,7 +115,7 @@ static void a_compile_that_sleeps_is_killed_at_four_deadlines(void) {
 }
 
 /* Its processor time cannot be read: then the clock ends it. */
-static void a_compile_whose_processor_time_is_unknown(void) {
+TEST(a_compile_whose_processor_time_is_unknown) {
     struct compile c;
     begin(&c, 0, BH_FOREVER);
     BHT_EQ(look(&c, LIMIT, 0), c.since_ns + 2 * LIMIT);
@@ -127,7 +127,7 @@ static void a_compile_whose_processor_time_is_unknown(void) {
 }
 
 /* Somebody has stopped its worker (SIGSTOP): nobody is blamed. */
-static void a_compile_in_a_stopped_worker_blames_nobody(void) {
+TEST(a_compile_in_a_stopped_worker_blames_nobody) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     fake.stopped = true;
@@ -137,7 +137,7 @@ static void a_compile_in_a_stopped_worker_blames_nobody(void) {
 }
 
 /* What is lost with it has another status, and so not its reason: there is nothing to raise. */
-static void a_reason_is_the_culprits_alone(void) {
+TEST(a_reason_is_the_culprits_alone) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     struct bh_event *lost = submit(&c.s, &c.s.a, NULL, NULL);
@@ -157,7 +157,7 @@ static void a_reason_is_the_culprits_alone(void) {
 }
 
 /* Processor time that the worker used before this compile is not the compile's. */
-static void a_second_compile_counts_from_its_own_beginning(void) {
+TEST(a_second_compile_counts_from_its_own_beginning) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     (void)look(&c, LIMIT - 1, 50 * LIMIT);
@@ -176,7 +176,7 @@ static void a_second_compile_counts_from_its_own_beginning(void) {
 }
 
 /* A cancel does not wait for the processor time. */
-static void a_cancelled_compile_is_killed_at_once(void) {
+TEST(a_cancelled_compile_is_killed_at_once) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     (void)look(&c, 2 * LIMIT, 0);
@@ -194,7 +194,7 @@ static void a_cancelled_compile_is_killed_at_once(void) {
 
 /* What it uses before a look sees it counts for nothing, so the looks begin early, whatever the
  * deadline of the run. */
-static void a_compile_is_looked_for_early(void) {
+TEST(a_compile_is_looked_for_early) {
     struct compile c;
     begin(&c, 7 * MS, 3 * LIMIT);
     c.snapshot = (struct bhi_progress_snapshot){0};
@@ -209,7 +209,7 @@ static void a_compile_is_looked_for_early(void) {
     end_ready(&c);
 }
 
-static void a_compile_without_a_deadline_is_not_looked_for(void) {
+TEST(a_compile_without_a_deadline_is_not_looked_for) {
     struct compile c;
     begin(&c, 7 * MS, BH_FOREVER);
     c.s.a.stream.compile_deadline_ns = BH_FOREVER;
@@ -220,7 +220,7 @@ static void a_compile_without_a_deadline_is_not_looked_for(void) {
 }
 
 /* A worker that keeps a little of its time is not looked at again and again: 64 times a deadline. */
-static void a_compile_that_saves_its_last_time(void) {
+TEST(a_compile_that_saves_its_last_time) {
     const uint64_t limit_ns = 64 * 1000 * MS;
     struct bhi_compile compile;
     bhi_compile_begin(&compile, 1);
@@ -235,30 +235,10 @@ static void a_compile_that_saves_its_last_time(void) {
 }
 
 /* Limits whose multiples do not fit 64 bits. */
-static void a_compile_deadline_of_centuries(void) {
+TEST(a_compile_deadline_of_centuries) {
     const uint64_t limit_ns = BH_FOREVER / 2;
     struct bhi_compile compile;
     bhi_compile_begin(&compile, 1);
     BHT_TRUE(bhi_compile_due(&compile, 5, limit_ns, 1, 10) == limit_ns + 5);
     BHT_TRUE(bhi_compile_due(&compile, 5, limit_ns, 1, limit_ns + 5) == BH_FOREVER);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_busy_compile_is_killed_at_its_deadline),
-        BHT_TEST(a_compile_has_its_deadline_by_the_clock),
-        BHT_TEST(a_compile_on_a_busy_machine_has_more_time),
-        BHT_TEST(a_late_compile_on_a_busy_machine_is_ready),
-        BHT_TEST(a_compile_that_sleeps_is_killed_at_four_deadlines),
-        BHT_TEST(a_compile_whose_processor_time_is_unknown),
-        BHT_TEST(a_compile_in_a_stopped_worker_blames_nobody),
-        BHT_TEST(a_reason_is_the_culprits_alone),
-        BHT_TEST(a_second_compile_counts_from_its_own_beginning),
-        BHT_TEST(a_cancelled_compile_is_killed_at_once),
-        BHT_TEST(a_compile_is_looked_for_early),
-        BHT_TEST(a_compile_without_a_deadline_is_not_looked_for),
-        BHT_TEST(a_compile_that_saves_its_last_time),
-        BHT_TEST(a_compile_deadline_of_centuries),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -56,7 +56,7 @@ static void drop_all(struct bh_event **events, int count) {
 
 /* D2: the worker dies in the copies between a producer and its consumer. They are made again, in
  * order, and nobody is poisoned; nor does that cost the stream anything. */
-static void test_a_copy_runs_again(void) {
+TEST(test_a_copy_runs_again) {
     struct stage s;
     set_up(&s);
     struct bh_event *producer = submit(&s, &s.a, NULL, NULL);
@@ -81,7 +81,7 @@ static void test_a_copy_runs_again(void) {
 }
 
 /* What a helper does for a call runs again after the death of its zygote, also with a copy behind it. */
-static void test_a_helpers_work_before_a_copy(void) {
+TEST(test_a_helpers_work_before_a_copy) {
     struct stage s;
     set_up(&s);
     struct bh_event *work = submit(&s, &s.a, NULL, NULL);
@@ -99,7 +99,7 @@ static void test_a_helpers_work_before_a_copy(void) {
 }
 
 /* The same with a caller's submission behind it, which the worker had begun: that one is lost. */
-static void test_a_helpers_work_before_a_callers(void) {
+TEST(test_a_helpers_work_before_a_callers) {
     struct stage s;
     set_up(&s);
     struct bh_event *work = submit(&s, &s.a, NULL, NULL);
@@ -115,7 +115,7 @@ static void test_a_helpers_work_before_a_callers(void) {
 }
 
 /* A helper that dies by itself may do so of what it was given: the call is told. */
-static void test_a_helpers_own_death_ends_its_work(void) {
+TEST(test_a_helpers_own_death_ends_its_work) {
     struct stage s;
     set_up(&s);
     struct bh_event *work = submit(&s, &s.a, NULL, NULL);
@@ -129,7 +129,7 @@ static void test_a_helpers_own_death_ends_its_work(void) {
 
 /* E9: nobody is to blame if a zygote dies, and that costs the stream nothing. The deaths are counted
  * all the same, of copies and of helpers' work: what no zygote survives must end. */
-static void test_deaths_of_zygotes_are_counted(void) {
+TEST(test_deaths_of_zygotes_are_counted) {
     for (enum bhi_repeat kind = BHI_REPEAT_VICTIM; kind <= BHI_REPEAT_ALWAYS; kind++) {
         struct stage s;
         set_up(&s);
@@ -173,7 +173,7 @@ static void lose_behind_a_copy(bool given_up) {
     tear_down(&s);
 }
 
-static void test_lost_behind_a_copy(void) {
+TEST(test_lost_behind_a_copy) {
     lose_behind_a_copy(false);
     lose_behind_a_copy(true);
 }
@@ -217,7 +217,7 @@ static void give_up(bool written, bool late) {
     tear_down(&s);
 }
 
-static void test_lost_content(void) {
+TEST(test_lost_content) {
     give_up(true, false);
     give_up(true, true);
     give_up(false, false);
@@ -226,7 +226,7 @@ static void test_lost_content(void) {
 
 /* D5: the device is lost in a copy. The worker's results end there, whatever it says it had begun,
  * and the copy is made again, but not for ever. What is behind it runs then. */
-static void test_a_copy_loses_the_device(void) {
+TEST(test_a_copy_loses_the_device) {
     struct stage s;
     set_up(&s);
     struct bh_event *down = copy(&s, &s.a, NULL, 0);
@@ -249,7 +249,7 @@ static void test_a_copy_loses_the_device(void) {
 }
 
 /* A submission that runs already loses both copies that it needs: that is one cause. */
-static void test_two_lost_copies(void) {
+TEST(test_two_lost_copies) {
     struct stage s;
     set_up(&s);
     fake.late = true;
@@ -267,7 +267,7 @@ static void test_two_lost_copies(void) {
 
 /* E4, E5: a copy serves others, too. So it is no business of a strict stream that has failed, nor
  * of a cancel of all that the caller has submitted. */
-static void test_a_copy_is_not_the_streams(void) {
+TEST(test_a_copy_is_not_the_streams) {
     struct stage s;
     set_up(&s);
     s.a.stream.strict = true;
@@ -292,7 +292,7 @@ static void test_a_copy_is_not_the_streams(void) {
 
 /* The load of an array ends with a copy whose event a caller has: a cancel of the stream cancels it,
  * it fails a strict stream, and with one. Its worker's death is still survived. */
-static void test_a_copy_that_a_caller_sees_is_the_streams(void) {
+TEST(test_a_copy_that_a_caller_sees_is_the_streams) {
     struct stage s;
     set_up(&s);
     seen = true;
@@ -309,21 +309,4 @@ static void test_a_copy_that_a_caller_sees_is_the_streams(void) {
     struct bh_event *events[] = {load, behind};
     drop_all(events, 2);
     tear_down(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_a_copy_runs_again),
-        BHT_TEST(test_lost_behind_a_copy),
-        BHT_TEST(test_lost_content),
-        BHT_TEST(test_a_copy_loses_the_device),
-        BHT_TEST(test_two_lost_copies),
-        BHT_TEST(test_a_copy_is_not_the_streams),
-        BHT_TEST(test_a_helpers_work_before_a_copy),
-        BHT_TEST(test_a_helpers_work_before_a_callers),
-        BHT_TEST(test_a_helpers_own_death_ends_its_work),
-        BHT_TEST(test_deaths_of_zygotes_are_counted),
-        BHT_TEST(test_a_copy_that_a_caller_sees_is_the_streams),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

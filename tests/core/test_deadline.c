@@ -45,7 +45,7 @@ static void end_killed(struct lane *lane, enum bhi_kill why) {
 }
 
 /* Of two that share a queue submission the second has its deadline from the marker on. */
-static void a_marker_in_the_lane_gives_the_next_its_time(void) {
+TEST(a_marker_in_the_lane_gives_the_next_its_time) {
     struct lane lane;
     begin(&lane, 2);
     look(&lane, LIMIT - 1, 1);
@@ -60,7 +60,7 @@ static void a_marker_in_the_lane_gives_the_next_its_time(void) {
 }
 
 /* The device has done all that was ever given to it: one more deadline, for the record of that. */
-static void a_marker_beyond_the_lane_gives_no_time(void) {
+TEST(a_marker_beyond_the_lane_gives_no_time) {
     struct lane lane;
     begin(&lane, 1);
     look(&lane, LIMIT - 1, 1);
@@ -71,7 +71,7 @@ static void a_marker_beyond_the_lane_gives_no_time(void) {
 }
 
 /* The same if the marker goes back in between. */
-static void a_marker_that_goes_back_gives_no_time(void) {
+TEST(a_marker_that_goes_back_gives_no_time) {
     struct lane lane;
     begin(&lane, 2);
     look(&lane, LIMIT - 1, 1);
@@ -83,7 +83,7 @@ static void a_marker_that_goes_back_gives_no_time(void) {
 }
 
 /* Now the one compiles, now the other, as the marker goes to and fro. */
-static void compiles_that_alternate_end(void) {
+TEST(compiles_that_alternate_end) {
     struct lane lane;
     begin(&lane, 2);
     uint64_t after_ns = 0;
@@ -95,14 +95,4 @@ static void compiles_that_alternate_end(void) {
     }
     BHT_LE(after_ns, 5 * LIMIT); /* of two runs, two compiles and the look that finds it late */
     end_killed(&lane, BHI_KILL_DEADLINE);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_marker_in_the_lane_gives_the_next_its_time),
-        BHT_TEST(a_marker_beyond_the_lane_gives_no_time),
-        BHT_TEST(a_marker_that_goes_back_gives_no_time),
-        BHT_TEST(compiles_that_alternate_end),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

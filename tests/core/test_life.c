@@ -401,23 +401,14 @@ static void every_order(bool is_loader, bool holds) {
     free(keys);
 }
 
-static void every_order_ends_in_one_burial(void) {
+TEST(every_order_ends_in_one_burial) {
     every_order(false, false);
 }
 
-static void a_held_device_is_free_before_the_burial(void) {
+TEST(a_held_device_is_free_before_the_burial) {
     every_order(false, true);
 }
 
-static void a_loader_that_no_signal_ends_is_given_up(void) {
+TEST(a_loader_that_no_signal_ends_is_given_up) {
     every_order(true, false);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(every_order_ends_in_one_burial),
-        BHT_TEST(a_held_device_is_free_before_the_burial),
-        BHT_TEST(a_loader_that_no_signal_ends_is_given_up),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -5,7 +5,7 @@
 
 /* E7: |middle| runs already when its producer is refused. Whoever waits for it and for something
  * that fails later still learns of the older origin. */
-static void test_the_earliest_origin_through_a_running_one(void) {
+TEST(test_the_earliest_origin_through_a_running_one) {
     struct stage s;
     set_up(&s);
     fake.late = true;
@@ -35,7 +35,7 @@ static void test_the_earliest_origin_through_a_running_one(void) {
 }
 
 /* A doomed one that fails by itself keeps its verdict, and counts its own failure. */
-static void test_a_doomed_one_fails(void) {
+TEST(test_a_doomed_one_fails) {
     struct stage s;
     set_up(&s);
     fake.late = true;
@@ -56,7 +56,7 @@ static void test_a_doomed_one_fails(void) {
 }
 
 /* What waits in a lane behind its refused producer is taken out of it. */
-static void test_a_doomed_one_is_withdrawn(void) {
+TEST(test_a_doomed_one_is_withdrawn) {
     struct stage s;
     set_up(&s);
     struct bh_event *first = submit(&s, &s.a, NULL, NULL);
@@ -76,7 +76,7 @@ static void test_a_doomed_one_is_withdrawn(void) {
 }
 
 /* The same cause by two ways is one cause; two origins are two. */
-static void test_causes_are_origins(void) {
+TEST(test_causes_are_origins) {
     struct stage s;
     set_up(&s);
     struct bh_event *first = submit(&s, &s.a, NULL, NULL);
@@ -101,7 +101,7 @@ static void test_causes_are_origins(void) {
 
 /* However it was reached: what the origin says comes behind one prefix, whatever colons are in it and
  * in the names of streams. */
-static void test_the_words_of_the_origin_are_passed_on_whole(void) {
+TEST(test_the_words_of_the_origin_are_passed_on_whole) {
     struct stage s;
     set_up(&s);
     s.b.stream.strict = true;
@@ -131,7 +131,7 @@ static void test_the_words_of_the_origin_are_passed_on_whole(void) {
 }
 
 /* A reset forgets a failure that is certain, though the failing one has still to end. */
-static void test_reset_before_the_end(void) {
+TEST(test_reset_before_the_end) {
     struct stage s;
     set_up(&s);
     s.b.stream.strict = true;
@@ -178,7 +178,7 @@ static void lose_after(struct stage *s, struct line *line, uint64_t ran_ns) {
 
 /* T2: a GPU's driver ends a kernel that keeps another process waiting for seconds. So only one that
  * lost the device sooner certainly did that itself. */
-static void test_a_device_lost_late(void) {
+TEST(test_a_device_lost_late) {
     static const struct {
         uint64_t ran_ms;
         bool gpu;
@@ -207,7 +207,7 @@ static void test_a_device_lost_late(void) {
 }
 
 /* It cannot have begun before it was given the submission, nor end later than now. */
-static void test_a_late_loss_cannot_be_claimed(void) {
+TEST(test_a_late_loss_cannot_be_claimed) {
     static const uint64_t claims[][2] = {
         {1, UINT64_MAX}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 1, 0}, {1, 2}};
     for (size_t i = 0; i < BHT_COUNT(claims); i++) {
@@ -229,7 +229,7 @@ static void test_a_late_loss_cannot_be_claimed(void) {
 
 /* A worker that skips what nobody has withdrawn lies; one that skips what it came to too late to be
  * promised does not. */
-static void test_skipping(void) {
+TEST(test_skipping) {
     struct stage s;
     set_up(&s);
     fake.late = true;
@@ -271,7 +271,7 @@ static struct bh_event *submit_for(struct stage *s, struct line *line, uint64_t 
 /* E9: one without a deadline is alone in a lane that had deadlines, so nobody looks. What comes
  * behind it has to be looked for: it may begin unnoticed, merged with the other; and when the other
  * is withdrawn its time begins. */
-static void test_looked_for_behind_one_without_a_deadline(void) {
+TEST(test_looked_for_behind_one_without_a_deadline) {
     struct stage s;
     set_up(&s);
     struct bh_event *short_one = submit_for(&s, &s.a, 10000000);
@@ -341,7 +341,7 @@ static void ended_at_its_deadline(uint64_t begun_ns, uint64_t ended_ns) {
     tear_down(&s);
 }
 
-static void test_ended_at_its_deadline_from_its_turn_on(void) {
+TEST(test_ended_at_its_deadline_from_its_turn_on) {
     ended_at_its_deadline(15000, 25500);
     ended_at_its_deadline(24000, 25500); /* late */
     ended_at_its_deadline(12000, 25500); /* it checked it first */
@@ -381,7 +381,7 @@ static uint64_t killed_after(uint64_t deadline_ns, int late) {
 
 /* E9: what is merged behind another has its whole deadline, and an eighth more at most (5 ms, where
  * that is more). */
-static void test_a_merged_deadline_is_not_late(void) {
+TEST(test_a_merged_deadline_is_not_late) {
     static const uint64_t deadlines_ms[] = {1, 20, 100, 3000, 60000};
     for (size_t i = 0; i < sizeof deadlines_ms / sizeof deadlines_ms[0]; i++) {
         const uint64_t deadline_ns = deadlines_ms[i] * 1000000;
@@ -427,13 +427,13 @@ static void cancelled_together(bool first_ends) {
     tear_down(&s);
 }
 
-static void test_cancelled_together(void) {
+TEST(test_cancelled_together) {
     cancelled_together(false);
     cancelled_together(true);
 }
 
 /* What the worker needs cannot be passed to it: the verdict has the errno as it is. */
-static void test_the_errno_of_what_cannot_be_published(void) {
+TEST(test_the_errno_of_what_cannot_be_published) {
     static const struct {
         int error;
         bh_status status;
@@ -493,14 +493,14 @@ static void killed_early(bool compiles, bool begins, bool stopped) {
     tear_down(&s);
 }
 
-static void test_what_began_while_its_worker_was_killed(void) {
+TEST(test_what_began_while_its_worker_was_killed) {
     for (int i = 0; i < 8; i++) {
         killed_early(i & 1, i & 2, i & 4);
     }
 }
 
 /* B5: who finds the content lost poisons it, unless what was queued behind overwrites all of it. */
-static void test_lost_content_is_overwritten(void) {
+TEST(test_lost_content_is_overwritten) {
     for (int whole = 0; whole < 2; whole++) {
         struct stage s;
         struct bhi_content content = {0};
@@ -522,7 +522,7 @@ static void test_lost_content_is_overwritten(void) {
 }
 
 /* Both the submissions that an UNAVAILABLE stream has and those that it gets say why it is that. */
-static void an_unavailable_stream_gives_its_reason(void) {
+TEST(an_unavailable_stream_gives_its_reason) {
     static const bh_detail why = {.reason = BH_REASON_MEMORY_LIMIT, .message = "too much"};
     struct stage s;
     struct line lost;
@@ -543,27 +543,4 @@ static void an_unavailable_stream_gives_its_reason(void) {
     }
     bhi_stream_fini(&lost.stream);
     tear_down(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_the_earliest_origin_through_a_running_one),
-        BHT_TEST(test_the_errno_of_what_cannot_be_published),
-        BHT_TEST(test_a_doomed_one_fails),
-        BHT_TEST(test_a_doomed_one_is_withdrawn),
-        BHT_TEST(test_causes_are_origins),
-        BHT_TEST(test_the_words_of_the_origin_are_passed_on_whole),
-        BHT_TEST(test_reset_before_the_end),
-        BHT_TEST(test_a_device_lost_late),
-        BHT_TEST(test_a_late_loss_cannot_be_claimed),
-        BHT_TEST(test_skipping),
-        BHT_TEST(test_cancelled_together),
-        BHT_TEST(test_what_began_while_its_worker_was_killed),
-        BHT_TEST(test_looked_for_behind_one_without_a_deadline),
-        BHT_TEST(test_ended_at_its_deadline_from_its_turn_on),
-        BHT_TEST(test_a_merged_deadline_is_not_late),
-        BHT_TEST(test_lost_content_is_overwritten),
-        BHT_TEST(an_unavailable_stream_gives_its_reason),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -18,7 +18,7 @@ static void lose(struct bhi_restart *restart, int times, uint64_t now_ns) {
     }
 }
 
-static void test_budget_is_spent(void) {
+TEST(test_budget_is_spent) {
     struct bhi_restart restart = fresh();
     for (int i = 0; i < 4; i++) {
         BHT_TRUE(!bhi_restart_lost(&restart, false, 0));
@@ -33,7 +33,7 @@ static void test_budget_is_spent(void) {
 }
 
 /* E9: each start fails later than a death's share of the window, which the clock would refill. */
-static void test_starts_that_fail_slowly_spend_the_budget(void) {
+TEST(test_starts_that_fail_slowly_spend_the_budget) {
     struct bhi_restart restart = fresh();
     uint64_t now_ns = 0;
     for (int i = 0; i < 4; i++) {
@@ -55,7 +55,7 @@ static void test_starts_that_fail_slowly_spend_the_budget(void) {
     }
 }
 
-static void test_refill(void) {
+TEST(test_refill) {
     struct bhi_restart restart = fresh();
     for (int i = 0; i < 5; i++) {
         (void)bhi_restart_lost(&restart, false, 0);
@@ -67,7 +67,7 @@ static void test_refill(void) {
     BHT_TRUE(bhi_restart_lost(&restart, false, 1));
 }
 
-static void test_credit_is_bounded(void) {
+TEST(test_credit_is_bounded) {
     struct bhi_restart restart = fresh();
     /* Even where the clock jumps far enough to wrap the sum. */
     BHT_TRUE(!bhi_restart_lost(&restart, false, UINT64_MAX - 1));
@@ -77,7 +77,7 @@ static void test_credit_is_bounded(void) {
     BHT_TRUE(bhi_restart_lost(&restart, false, UINT64_MAX - 1));
 }
 
-static void test_backoff_doubles(void) {
+TEST(test_backoff_doubles) {
     struct bhi_restart restart;
     bhi_restart_init(&restart, 1000, 1000000 * MS, 0);
     static const uint64_t expected_ms[] = {0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000};
@@ -88,7 +88,7 @@ static void test_backoff_doubles(void) {
     }
 }
 
-static void test_a_long_life_ends_the_backoff(void) {
+TEST(test_a_long_life_ends_the_backoff) {
     struct bhi_restart restart = fresh();
     lose(&restart, 2, 0);
     BHT_NE(restart.not_before_ns, 0);
@@ -100,7 +100,7 @@ static void test_a_long_life_ends_the_backoff(void) {
     BHT_EQ(restart.not_before_ns, 0);
 }
 
-static void test_a_start_is_no_life(void) {
+TEST(test_a_start_is_no_life) {
     struct bhi_restart restart = fresh();
     lose(&restart, 1, 0);
     bhi_restart_served(&restart, 1 * MS);
@@ -110,7 +110,7 @@ static void test_a_start_is_no_life(void) {
     BHT_EQ(restart.not_before_ns, 3020 * MS);
 }
 
-static void test_the_productive_are_free(void) {
+TEST(test_the_productive_are_free) {
     struct bhi_restart restart = fresh();
     lose(&restart, 2, 0);
     for (int i = 0; i < 100; i++) {
@@ -126,7 +126,7 @@ static void test_the_productive_are_free(void) {
     BHT_TRUE(bhi_restart_lost(&restart, false, 1 * MS));
 }
 
-static void test_the_blamed_are_free(void) {
+TEST(test_the_blamed_are_free) {
     struct bhi_restart restart = fresh();
     for (int i = 0; i < 100; i++) {
         BHT_TRUE(!bhi_restart_lost(&restart, true, 0));
@@ -136,7 +136,7 @@ static void test_the_blamed_are_free(void) {
 }
 
 /* Whatever else the death cost, and whoever is to blame. */
-static void test_a_late_end_costs_a_quarter(void) {
+TEST(test_a_late_end_costs_a_quarter) {
     struct bhi_restart restart = fresh();
     for (int i = 0; i < 4; i++) {
         BHT_TRUE(!bhi_restart_lost(&restart, true, 5 * MS));
@@ -145,20 +145,4 @@ static void test_a_late_end_costs_a_quarter(void) {
     }
     BHT_TRUE(bhi_restart_late(&restart, 4000 * MS, 5 * MS));
     BHT_TRUE(!bhi_restart_late(&restart, 4000 * MS, 1005 * MS)); /* one has come back */
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_budget_is_spent),
-        BHT_TEST(test_starts_that_fail_slowly_spend_the_budget),
-        BHT_TEST(test_refill),
-        BHT_TEST(test_credit_is_bounded),
-        BHT_TEST(test_backoff_doubles),
-        BHT_TEST(test_a_long_life_ends_the_backoff),
-        BHT_TEST(test_a_start_is_no_life),
-        BHT_TEST(test_the_productive_are_free),
-        BHT_TEST(test_the_blamed_are_free),
-        BHT_TEST(test_a_late_end_costs_a_quarter),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

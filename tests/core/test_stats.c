@@ -2,7 +2,7 @@
 #include "core/stats.h"
 #include "harness.h"
 
-static void test_each_end_is_counted_once(void) {
+TEST(test_each_end_is_counted_once) {
     static const struct {
         bh_status status;
         uint32_t hops;
@@ -23,7 +23,7 @@ static void test_each_end_is_counted_once(void) {
 }
 
 /* A bucket's limit belongs to it: so Prometheus has it. */
-static void test_a_time_is_in_the_bucket_of_the_next_power_of_two(void) {
+TEST(test_a_time_is_in_the_bucket_of_the_next_power_of_two) {
     static const struct {
         uint64_t ns;
         size_t bucket;
@@ -51,19 +51,10 @@ static void test_a_time_is_in_the_bucket_of_the_next_power_of_two(void) {
 }
 
 /* A worker that was given it before it was queued, or ended it before it began, lies. */
-static void test_no_time_is_negative(void) {
+TEST(test_no_time_is_negative) {
     struct bhi_stats stats = {0};
     const bh_verdict verdict = {.submitted_ns = 9, .started_ns = 7, .ended_ns = 5};
     bhi_stats_ended(&stats, &verdict);
     BHT_EQ(stats.wait.sum_ns + stats.run.sum_ns, 0);
     BHT_EQ(stats.wait.counts[0] + stats.run.counts[0], 2);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_each_end_is_counted_once),
-        BHT_TEST(test_a_time_is_in_the_bucket_of_the_next_power_of_two),
-        BHT_TEST(test_no_time_is_negative),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

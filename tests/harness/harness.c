@@ -358,7 +358,24 @@ static size_t asked_for(int argc, char **argv, size_t count) {
     return argc > 1 ? (size_t)(argc - 1) : count;
 }
 
+static struct bht_test *added;
+static size_t added_count;
+
+void bht_add(const struct bht_test *test) {
+    added = realloc(added, (added_count + 1) * sizeof *added);
+    BHT_TRUE(added);
+    size_t at = added_count++;
+    for (; at > 0 && added[at - 1].line > test->line; at--) {
+        added[at] = added[at - 1];
+    }
+    added[at] = *test;
+}
+
 int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count) {
+    if (!tests) {
+        tests = added;
+        count = added_count;
+    }
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (size_t i = 0; i < count; i++) {
             puts(tests[i].name);

@@ -2,13 +2,9 @@
  * that process as it found it: descriptors, children, threads and mappings are counted before and
  * after. A crash, an exit or a hang is a failure of that test and of no other.
  *
- *     static void opens_and_closes(void) { BHT_EQ(bhi_thing_open(&thing), 0); … }
- *     int main(int argc, char **argv)
- *     {
- *         static const struct bht_test TESTS[] = {BHT_TEST(opens_and_closes), …};
- *         return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
- *     }
+ *     TEST(opens_and_closes) { BHT_EQ(bhi_thing_open(&thing), 0); … }
  *
+ * That is the whole program: the harness has a main() for those that have none.
  * Arguments name the tests to run (all without); --without NAME... runs all others; --list lists
  * them.
  * Asserts end the test at once: no clean-up runs, which is fine in a process that is about to end.
@@ -72,11 +68,26 @@ struct bht_test {
     unsigned seconds; /* time limit; 0: 120; see bht_nightly */
     unsigned flags;   /* enum bht_flags */
     int signal;       /* the test must die of this signal (0: it must return) */
+    int line;         /* of TEST; 0 in a table */
 };
 
-#define BHT_TEST(function)                  {#function, function, 0, 0, 0}
-#define BHT_TEST_WITH(function, secs, bits) {#function, function, secs, bits, 0}
-#define BHT_DEATH_TEST(function, signo)     {#function, function, 0, 0, signo}
+/* A test, which bht_main finds by itself. They run in the order of their lines. */
+#define TEST(function)                  BHT_ADD(function, 0, 0, 0)
+#define TEST_WITH(function, secs, bits) BHT_ADD(function, secs, bits, 0)
+#define DEATH_TEST(function, signo)     BHT_ADD(function, 0, 0, signo)
+#define BHT_ADD(function, ...)                                                                     \
+    static void function(void);                                                                    \
+    __attribute__((constructor)) static void bht_add_##function(void) {                            \
+        static const struct bht_test test = {#function, function, __VA_ARGS__, __LINE__};          \
+        bht_add(&test);                                                                            \
+    }                                                                                              \
+    static void function(void)
+void bht_add(const struct bht_test *test);
+
+/* In a table of a program that makes its tests itself, or has a main() of its own. */
+#define BHT_TEST(function)                  {#function, function, 0, 0, 0, 0}
+#define BHT_TEST_WITH(function, secs, bits) {#function, function, secs, bits, 0, 0}
+#define BHT_DEATH_TEST(function, signo)     {#function, function, 0, 0, signo, 0}
 
 /* Has a failing test say more: |describe| prints to standard error what the test was in. It is
  * called at a failed assert, and by a thread of the harness's own when the test has run into its
@@ -101,7 +112,8 @@ void bht_end_with(void (*end)(void));
 /* What a test of this program has whose flags are 0. The same. */
 void bht_default_flags(unsigned flags);
 
-/* Returns the exit status for main: 0 all passed, 1 some failed, 2 bad usage. */
+/* |tests| NULL: those that TEST has added. Returns the exit status for main: 0 all passed, 1 some
+ * failed, 2 bad usage. */
 int bht_main(int argc, char **argv, const struct bht_test *tests, size_t count);
 
 /* -- asserts -------------------------------------------------------------------------------- */

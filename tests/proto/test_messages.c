@@ -168,7 +168,7 @@ static void expect(const struct bytes *b, const struct table *t, const char *fie
 
 /* -- tests --------------------------------------------------------------------------------- */
 
-static void test_smallest_and_largest(void) {
+TEST(test_smallest_and_largest) {
     for (size_t i = 0; i < TABLES; i++) {
         for (int how = SAMPLE_MIN; how <= SAMPLE_MAX; how++) {
             struct bhi_message in, out;
@@ -195,7 +195,7 @@ static void test_smallest_and_largest(void) {
 }
 
 /* The layout is what messages.def says, not only what encoder and decoder agree on. */
-static void test_layout(void) {
+TEST(test_layout) {
     for (size_t i = 0; i < TABLES; i++) {
         struct bytes b;
         struct bhi_message out;
@@ -317,7 +317,7 @@ static void text_edges(const struct table *t, size_t index) {
     }
 }
 
-static void test_every_field_at_its_edges(void) {
+TEST(test_every_field_at_its_edges) {
     size_t seen = 0;
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
@@ -349,7 +349,7 @@ static void test_every_field_at_its_edges(void) {
 }
 
 /* The encoder refuses what the decoder would. */
-static void test_encoder_checks(void) {
+TEST(test_encoder_checks) {
     uint8_t bytes[BHI_WIRE_MAX];
     struct bhi_message m;
     size_t refused = 0;
@@ -399,7 +399,7 @@ static void test_encoder_checks(void) {
     BHT_EQ(bhi_wire_encode(&m, bytes, sizeof bytes), -EINVAL);
 }
 
-static void test_every_truncation(void) {
+TEST(test_every_truncation) {
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
         struct bytes whole, cut;
@@ -423,7 +423,7 @@ static void test_every_truncation(void) {
     }
 }
 
-static void test_trailing_bytes(void) {
+TEST(test_trailing_bytes) {
     for (size_t i = 0; i < TABLES; i++) {
         for (size_t extra = 1; extra <= 16; extra++) {
             struct bytes b;
@@ -439,7 +439,7 @@ static void test_trailing_bytes(void) {
     }
 }
 
-static void test_header(void) {
+TEST(test_header) {
     for (size_t i = 0; i < TABLES; i++) {
         struct bytes b;
         struct bhi_message out;
@@ -469,7 +469,7 @@ static void test_header(void) {
     }
 }
 
-static void test_direction_and_state(void) {
+TEST(test_direction_and_state) {
     static const enum bhi_direction directions[] = {BHI_W2S, BHI_S2W, BHI_S2Z,
                                                     BHI_Z2S, BHI_S2O, BHI_O2S};
     for (size_t i = 0; i < TABLES; i++) {
@@ -497,7 +497,7 @@ static void test_direction_and_state(void) {
 }
 
 /* What a worker may say, and when, is short: a line that is added here is a decision. */
-static void test_worker_permissions(void) {
+TEST(test_worker_permissions) {
     for (size_t i = 0; i < TABLES; i++) {
         const struct table *t = &tables[i];
         if (t->direction != BHI_W2S) {
@@ -514,7 +514,7 @@ static void test_worker_permissions(void) {
     }
 }
 
-static void test_info(void) {
+TEST(test_info) {
     for (size_t i = 0; i < TABLES; i++) {
         const struct bhi_message_info *info = bhi_message_info(tables[i].type);
         BHT_NE(info, NULL);
@@ -531,20 +531,4 @@ static void test_info(void) {
     BHT_EQ(bhi_message_info(0), NULL);
     BHT_EQ(bhi_message_info(0x10001), NULL);
     BHT_EQ(bhi_message_info(UINT32_MAX), NULL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_smallest_and_largest),
-        BHT_TEST(test_layout),
-        BHT_TEST(test_every_field_at_its_edges),
-        BHT_TEST(test_encoder_checks),
-        BHT_TEST(test_every_truncation),
-        BHT_TEST(test_trailing_bytes),
-        BHT_TEST(test_header),
-        BHT_TEST(test_direction_and_state),
-        BHT_TEST(test_worker_permissions),
-        BHT_TEST(test_info),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

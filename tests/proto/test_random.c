@@ -7,7 +7,7 @@
 
 #define ROUNDS 30000
 
-static void test_there_and_back(void) {
+TEST(test_there_and_back) {
     uint64_t random = 0xb0a7;
     for (int round = 0; round < ROUNDS; round++) {
         struct bhi_message in, out;
@@ -43,7 +43,7 @@ static size_t damage(uint8_t *bytes, size_t length, uint64_t *random) {
     }
 }
 
-static void test_damaged(void) {
+TEST(test_damaged) {
     uint64_t random = 0xdead;
     unsigned decoded = 0, refused = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -70,12 +70,4 @@ static void test_damaged(void) {
         free(exact);
     }
     BHT_TRUE(decoded > 1000 && refused > 1000);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_there_and_back),
-        BHT_TEST(test_damaged),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

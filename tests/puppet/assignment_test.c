@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-static void a_spare_is_taken(void) {
+TEST(a_spare_is_taken) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
@@ -21,7 +21,7 @@ static void a_spare_is_taken(void) {
 }
 
 /* A spare that differs in anything that the stream was promised is not for it. */
-static void a_spare_of_another_kind_is_left(void) {
+TEST(a_spare_of_another_kind_is_left) {
     struct puppet p;
     puppet_open(&p);
     p.zygote->state = BHI_ZYGOTE_STARTING; /* nobody else can be had */
@@ -50,7 +50,7 @@ static void a_spare_of_another_kind_is_left(void) {
 
 /* The pause after a loss: a worker that is there is not bound before it is over, and the reactor is
  * told when that is. */
-static void a_pause_is_kept(void) {
+TEST(a_pause_is_kept) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
@@ -94,7 +94,7 @@ static bool charged(enum bhi_life_state state, enum bhi_zygote_state zygote) {
 
 /* A zygote takes all its workers along: that is no stream's fault. One whose workers never become
  * ready is charged for all the same, or it would be tried for ever. */
-static void the_death_of_a_zygote_is_nobodys_fault(void) {
+TEST(the_death_of_a_zygote_is_nobodys_fault) {
     BHT_TRUE(charged(BHI_RUNNING, BHI_ZYGOTE_READY));
     BHT_TRUE(!charged(BHI_RUNNING, BHI_ZYGOTE_LOST));
     BHT_TRUE(charged(BHI_HELD, BHI_ZYGOTE_READY));
@@ -160,7 +160,7 @@ static bool given_again(enum trust trust, bool on_device) {
 }
 
 /* One that lied, or is about to be killed, may do anything with what it still has mapped. */
-static void one_that_is_to_die_is_given_no_memory(void) {
+TEST(one_that_is_to_die_is_given_no_memory) {
     for (int on_device = 0; on_device < 2; on_device++) {
         BHT_TRUE(given_again(TRUSTED, on_device));
         BHT_TRUE(!given_again(LIED, on_device));
@@ -171,7 +171,7 @@ static void one_that_is_to_die_is_given_no_memory(void) {
 
 /* Nobody could take it before one of them dies. The host waits for that, but gives it up first; a
  * GPU has less to spare. */
-static void memory_that_two_workers_have_goes_first(void) {
+TEST(memory_that_two_workers_have_goes_first) {
     for (int on_device = 0; on_device < 2; on_device++) {
         struct puppet p;
         struct bhi_pool_need need;
@@ -203,7 +203,7 @@ static void memory_that_two_workers_have_goes_first(void) {
 
 /* What an upload goes through, no worker can write: else one that was taken over could change what
  * the next one uploads in its place (B5). */
-static void uploads_get_what_no_worker_can_write(void) {
+TEST(uploads_get_what_no_worker_can_write) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING),
@@ -245,17 +245,4 @@ static void uploads_get_what_no_worker_can_write(void) {
     bhi_pool_give(written);
     bhi_context_pump_unlock(p.context);
     puppet_close(&p);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_spare_is_taken),
-        BHT_TEST(a_spare_of_another_kind_is_left),
-        BHT_TEST(a_pause_is_kept),
-        BHT_TEST(the_death_of_a_zygote_is_nobodys_fault),
-        BHT_TEST(one_that_is_to_die_is_given_no_memory),
-        BHT_TEST(memory_that_two_workers_have_goes_first),
-        BHT_TEST(uploads_get_what_no_worker_can_write),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -64,7 +64,7 @@ static void end_copies(struct scene *s) {
     bhi_context_pump_unlock(s->p.context);
 }
 
-static void refused_when_it_is_submitted(void) {
+TEST(refused_when_it_is_submitted) {
     struct scene s = set_up();
     bh_detail detail;
     runs_on_one_that(false, s.other, "two"); /* there is nowhere to move it to */
@@ -80,7 +80,7 @@ static void refused_when_it_is_submitted(void) {
 }
 
 /* The other stream had no worker then: nobody knew where it runs. */
-static void refused_when_its_turn_comes(void) {
+TEST(refused_when_its_turn_comes) {
     struct scene s = set_up();
     bh_event *event = NULL;
     BHT_EQ(fill(&s, &event, NULL), BH_OK);
@@ -98,7 +98,7 @@ static void refused_when_its_turn_comes(void) {
 }
 
 /* It reads a copy on its own device, which is charged to it, and made once. */
-static void read_through_a_copy(void) {
+TEST(read_through_a_copy) {
     struct scene s = set_up();
     runs_on(s.other, "two");
     bh_buffer *host = NULL;
@@ -124,7 +124,7 @@ static void read_through_a_copy(void) {
 }
 
 /* It moves to the device where it is written, with the submission (tests/fault/moves.c). */
-static void moves_when_it_is_written(void) {
+TEST(moves_when_it_is_written) {
     struct scene s = set_up();
     runs_on(s.other, "two");
     bh_event *event = NULL;
@@ -142,14 +142,4 @@ static void moves_when_it_is_written(void) {
     bhi_context_unlock(s.p.context);
     bh_event_release(event);
     tear_down(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(refused_when_it_is_submitted),
-        BHT_TEST(refused_when_its_turn_comes),
-        BHT_TEST(read_through_a_copy),
-        BHT_TEST(moves_when_it_is_written),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

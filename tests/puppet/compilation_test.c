@@ -87,7 +87,7 @@ static void *takes_second(void *argument) {
 
 /* ThreadSanitizer sees whether the first thread reads the log without the lock under which the
  * second one writes it. */
-static void a_log_is_read_while_another_thread_takes_the_answer(void) {
+TEST(a_log_is_read_while_another_thread_takes_the_answer) {
     static struct scene scene;
     struct scene *s = &scene;
     set_up(s);
@@ -120,7 +120,7 @@ static struct bhi_compilation *keep(struct scene *s, const char *tenant, uint64_
     return compilation;
 }
 
-static void large_modules_push_out_none_of_another_tenant(void) {
+TEST(large_modules_push_out_none_of_another_tenant) {
     static struct scene scene;
     struct scene *s = &scene;
     set_up(s);
@@ -147,12 +147,4 @@ static void large_modules_push_out_none_of_another_tenant(void) {
     }
     bhi_compilations_drop(s->p.context);
     tear_down(s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_log_is_read_while_another_thread_takes_the_answer),
-        BHT_TEST(large_modules_push_out_none_of_another_tenant),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

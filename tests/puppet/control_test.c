@@ -116,7 +116,7 @@ static uint32_t local_size_of(struct bhi_worker *worker) {
 
 /* The first worker is dead and buried, the second serves the stream and knows the same kernel. Then
  * the first one's last words come in, it writes a completion record, and looks at it are due. */
-static void case_46_late_words_of_a_dead_generation(void) {
+TEST(case_46_late_words_of_a_dead_generation) {
     struct scene s;
     set_up(&s);
     struct peer old = connect_peer(&s, 4242);
@@ -193,7 +193,7 @@ static void expect_flood(struct scene *s, struct peer *peer, bh_event *event, ui
     tear_down(s);
 }
 
-static void messages_without_end(void) {
+TEST(messages_without_end) {
     struct scene s;
     set_up(&s);
     struct peer peer = connect_peer(&s, 4242);
@@ -214,7 +214,7 @@ static void messages_without_end(void) {
 }
 
 /* The descriptor of its channel fires, and there is no message: it sends its bytes one by one. */
-static void wake_ups_without_a_message(void) {
+TEST(wake_ups_without_a_message) {
     struct scene s;
     set_up(&s);
     struct peer peer = connect_peer(&s, 4242);
@@ -253,7 +253,7 @@ static uint64_t published(struct bhi_worker *worker) {
 
 /* It compiles the kernel, and dies before it has said what the kernel binds. The call gives the
  * kernel to the next worker; and waits for that one's word, which comes after its completion. */
-static void case_46_a_reflection_that_died_with_its_worker(void) {
+TEST(case_46_a_reflection_that_died_with_its_worker) {
     static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
     struct scene s;
     set_up(&s);
@@ -331,7 +331,7 @@ static void says_of_memory(struct bhi_message message, const char *why) {
     tear_down(&s);
 }
 
-static void what_a_worker_says_of_device_memory(void) {
+TEST(what_a_worker_says_of_device_memory) {
     static const char too_much[] = "it reports more free device memory than there is";
     says_of_memory(device_of(4096, 8192, 8192, true), NULL);
     says_of_memory(device_of(4096, 4096, 0, false), NULL);
@@ -394,21 +394,9 @@ static void becomes_ready(uint32_t type, bool known, const char *address) {
     tear_down(&s);
 }
 
-static void a_gpus_worker_keeps_off_interrupts(void) {
+TEST(a_gpus_worker_keeps_off_interrupts) {
     const uint32_t discrete = 2, cpu = 4; /* VK_PHYSICAL_DEVICE_TYPE_* */
     becomes_ready(discrete, true, "0001:65:02.3");
     becomes_ready(discrete, false, NULL);
     becomes_ready(cpu, true, NULL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(case_46_late_words_of_a_dead_generation),
-        BHT_TEST(case_46_a_reflection_that_died_with_its_worker),
-        BHT_TEST(messages_without_end),
-        BHT_TEST(what_a_worker_says_of_device_memory),
-        BHT_TEST(a_gpus_worker_keeps_off_interrupts),
-        BHT_TEST(wake_ups_without_a_message),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -185,7 +185,7 @@ static bool gets(struct scene *s, int i) {
 
 /* -- B3: who gets it -------------------------------------------------------------------------- */
 
-static void b3_its_own_stream_gets_it_again(void) {
+TEST(b3_its_own_stream_gets_it_again) {
     struct scene *s = set_up();
     leave(s, A, -1);
     BHT_EQ(stats(s).device_pool_blocks, 1);
@@ -197,7 +197,7 @@ static void b3_its_own_stream_gets_it_again(void) {
     tear_down(s);
 }
 
-static void b3_no_other_stream_while_the_worker_lives(void) {
+TEST(b3_no_other_stream_while_the_worker_lives) {
     struct scene *s = set_up();
     leave(s, A, -1);
     BHT_TRUE(!gets(s, A2));
@@ -212,7 +212,7 @@ static void b3_no_other_stream_while_the_worker_lives(void) {
     tear_down(s);
 }
 
-static void b3_no_other_tenant_ever(void) {
+TEST(b3_no_other_tenant_ever) {
     struct scene *s = set_up();
     leave(s, A, -1);
     BHT_TRUE(!gets(s, B));
@@ -227,7 +227,7 @@ static void b3_no_other_tenant_ever(void) {
     tear_down(s);
 }
 
-static void b3_no_other_device(void) {
+TEST(b3_no_other_device) {
     struct scene *s = set_up();
     leave(s, A, -1);
     BHT_TRUE(!gets(s, C));
@@ -239,7 +239,7 @@ static void b3_no_other_device(void) {
     tear_down(s);
 }
 
-static void b3_no_other_size(void) {
+TEST(b3_no_other_size) {
     static const uint64_t sizes[] = {MEMORY_BYTES - 4, MEMORY_BYTES + 1, 2 * MEMORY_BYTES};
     struct scene *s = set_up();
     leave(s, A, -1);
@@ -254,7 +254,7 @@ static void b3_no_other_size(void) {
 }
 
 /* Nobody could have it before one of them is dead: it is given back. */
-static void b3_what_two_workers_have_is_not_kept(void) {
+TEST(b3_what_two_workers_have_is_not_kept) {
     struct scene *s = set_up();
     leave(s, A, A2);
     BHT_EQ(stats(s).device_pool_blocks, 0);
@@ -280,7 +280,7 @@ static void distrust(struct scene *s, int i, enum trust trust) {
 }
 
 /* One that lied, or is about to be killed, may do anything with what it still has. */
-static void b3_none_from_a_worker_that_is_to_die(void) {
+TEST(b3_none_from_a_worker_that_is_to_die) {
     for (enum trust trust = TRUSTED; trust <= STARTING; trust++) {
         struct scene *s = set_up();
         leave(s, A, -1);
@@ -298,7 +298,7 @@ static void b3_none_from_a_worker_that_is_to_die(void) {
 
 /* A buffer has got it already, and no worker has cleared it: then its worker lies. Another stream
  * of the tenant does not take what that worker can still write. */
-static void b3_one_that_lied_had_it_before_it_was_cleared(void) {
+TEST(b3_one_that_lied_had_it_before_it_was_cleared) {
     struct scene *s = set_up();
     leave(s, A, -1);
     const ino_t memory = s->workers[A].had[0];
@@ -317,7 +317,7 @@ static void b3_one_that_lied_had_it_before_it_was_cleared(void) {
 
 /* The worker that has to clear it dies before, in the middle, and afterwards; it is the one that
  * had it, or another one. */
-static void d3_the_clearer_dies(void) {
+TEST(d3_the_clearer_dies) {
     static const enum memory_end ends[] = {MEMORY_DIES_UNTOLD, MEMORY_DIES_TELLING,
                                            MEMORY_DIES_CLEARING, MEMORY_DIES_MADE,
                                            MEMORY_DIES_STARTED};
@@ -349,7 +349,7 @@ static void d3_the_clearer_dies(void) {
 }
 
 /* What was written after it was cleared is not cleared once more. */
-static void d3_it_is_cleared_once(void) {
+TEST(d3_it_is_cleared_once) {
     struct scene *s = set_up();
     leave(s, A, -1);
     bh_buffer *buffer = create(s, A);
@@ -364,7 +364,7 @@ static void d3_it_is_cleared_once(void) {
 }
 
 /* Another stream needs it first: the worker that has had it must not use it before it is clear. */
-static void d3_the_owner_waits_for_who_clears_it(void) {
+TEST(d3_the_owner_waits_for_who_clears_it) {
     struct scene *s = set_up();
     leave(s, A, -1);
     bh_buffer *buffer = create(s, A), *hosts[2] = {NULL, NULL};
@@ -389,7 +389,7 @@ static void d3_the_owner_waits_for_who_clears_it(void) {
 }
 
 /* It cannot be cleared: the memory is made anew, and nobody is poisoned. */
-static void d3_what_cannot_be_cleared_is_made_anew(void) {
+TEST(d3_what_cannot_be_cleared_is_made_anew) {
     struct scene *s = set_up();
     leave(s, A, -1);
     bh_buffer *buffer = create(s, A);
@@ -404,7 +404,7 @@ static void d3_what_cannot_be_cleared_is_made_anew(void) {
 
 /* -- D5 --------------------------------------------------------------------------------------- */
 
-static void d5_a_lost_device_keeps_nothing(void) {
+TEST(d5_a_lost_device_keeps_nothing) {
     struct scene *s = set_up();
     leave(s, A, -1);
     leave(s, B, -1);
@@ -423,7 +423,7 @@ static void d5_a_lost_device_keeps_nothing(void) {
 
 /* -- D6 --------------------------------------------------------------------------------------- */
 
-static void d6_it_is_bounded_and_the_oldest_goes_first(void) {
+TEST(d6_it_is_bounded_and_the_oldest_goes_first) {
     struct scene *s = set_up();
     s->p.context->device_pool->limit = 2 * s->page;
     leave(s, A, -1);
@@ -442,7 +442,7 @@ static void d6_it_is_bounded_and_the_oldest_goes_first(void) {
     tear_down(s);
 }
 
-static void d6_it_makes_room_within_the_limit(void) {
+TEST(d6_it_makes_room_within_the_limit) {
     struct scene *s = set_up();
     s->p.context->device_memory_limit = 3 * s->page;
     leave(s, A, -1);
@@ -463,7 +463,7 @@ static void d6_it_makes_room_within_the_limit(void) {
 }
 
 /* The driver has none left: what is kept is given up, whoever's it is, before that is a verdict. */
-static void d6_it_makes_room_on_a_full_device(void) {
+TEST(d6_it_makes_room_on_a_full_device) {
     for (uint32_t times = 1; times <= 2; times++) {
         struct scene *s = set_up();
         leave(s, A, -1);
@@ -485,7 +485,7 @@ static void d6_it_makes_room_on_a_full_device(void) {
 }
 
 /* The buffer is gone when its maker says that there is none left. */
-static void d6_nobody_needs_it_any_more(void) {
+TEST(d6_nobody_needs_it_any_more) {
     for (int clears = 0; clears < 2; clears++) {
         struct scene *s = set_up();
         if (clears) {
@@ -510,7 +510,7 @@ static void d6_nobody_needs_it_any_more(void) {
 
 /* A worker that waits for memory takes messages before their turn. So what fails for want of memory
  * takes away no buffer that the lane still needs. */
-static void d6_what_follows_keeps_its_buffers(void) {
+TEST(d6_what_follows_keeps_its_buffers) {
     struct scene *s = set_up();
     bh_buffer *host = NULL, *one = create(s, A), *two = create(s, A);
     BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
@@ -534,7 +534,7 @@ static void d6_what_follows_keeps_its_buffers(void) {
 
 /* -- moves and replicas (D4) ------------------------------------------------------------------ */
 
-static void d4_a_move_leaves_its_memory_to_the_next(void) {
+TEST(d4_a_move_leaves_its_memory_to_the_next) {
     struct scene *s = set_up();
     bh_buffer *buffer = create(s, A);
     fill_now(s, A, buffer);
@@ -552,7 +552,7 @@ static void d4_a_move_leaves_its_memory_to_the_next(void) {
 }
 
 /* Nothing uses it when the buffer moves. */
-static void d4_a_move_leaves_it_at_once(void) {
+TEST(d4_a_move_leaves_it_at_once) {
     struct scene *s = set_up();
     bh_buffer *buffer = create(s, A);
     fill_now(s, A, buffer);
@@ -568,7 +568,7 @@ static void d4_a_move_leaves_it_at_once(void) {
 
 /* Something still uses the memory that it has left, and it moves on: where it was in between is not
  * kept as a copy. */
-static void d4_no_copy_outlives_a_move(void) {
+TEST(d4_no_copy_outlives_a_move) {
     struct scene *s = set_up();
     bh_buffer *buffer = create(s, A), *host = NULL;
     BHT_EQ(bh_buffer_create(s->p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
@@ -590,7 +590,7 @@ static void d4_no_copy_outlives_a_move(void) {
     tear_down(s);
 }
 
-static void d4_a_replica_leaves_its_memory_to_the_next(void) {
+TEST(d4_a_replica_leaves_its_memory_to_the_next) {
     struct scene *s = set_up();
     bh_buffer *buffer = create(s, A);
     fill_now(s, A, buffer);
@@ -608,7 +608,7 @@ static void d4_a_replica_leaves_its_memory_to_the_next(void) {
 /* A buffer that outlives the context leaves nothing behind; what is counted is the descriptors. */
 /* E9: it is asked to make memory for a submission that is cancelled, does nothing, and owes an
  * answer for which another stream waits. It has no deadline in its lane. */
-static void e9_one_that_does_not_answer(void) {
+TEST(e9_one_that_does_not_answer) {
     struct scene *s = set_up();
     struct bhi_worker *worker = s->workers[A].worker;
     bh_buffer *buffer = create(s, A);
@@ -631,7 +631,7 @@ static void e9_one_that_does_not_answer(void) {
     tear_down(s);
 }
 
-static void it_ends_with_the_context(void) {
+TEST(it_ends_with_the_context) {
     struct scene *s = set_up();
     leave(s, A, -1);
     bh_buffer *buffer = create(s, A), *other = create(s, A);
@@ -645,34 +645,4 @@ static void it_ends_with_the_context(void) {
     bh_buffer_release(buffer);
     BHT_EQ(stats(s).device_pool_blocks, 0);
     tear_down(s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(b3_its_own_stream_gets_it_again),
-        BHT_TEST(b3_no_other_stream_while_the_worker_lives),
-        BHT_TEST(b3_no_other_tenant_ever),
-        BHT_TEST(b3_no_other_device),
-        BHT_TEST(b3_no_other_size),
-        BHT_TEST(b3_what_two_workers_have_is_not_kept),
-        BHT_TEST(b3_none_from_a_worker_that_is_to_die),
-        BHT_TEST(b3_one_that_lied_had_it_before_it_was_cleared),
-        BHT_TEST(d3_the_clearer_dies),
-        BHT_TEST(d3_it_is_cleared_once),
-        BHT_TEST(d3_the_owner_waits_for_who_clears_it),
-        BHT_TEST(d3_what_cannot_be_cleared_is_made_anew),
-        BHT_TEST(d4_a_move_leaves_its_memory_to_the_next),
-        BHT_TEST(d4_a_move_leaves_it_at_once),
-        BHT_TEST(d4_no_copy_outlives_a_move),
-        BHT_TEST(d4_a_replica_leaves_its_memory_to_the_next),
-        BHT_TEST(d5_a_lost_device_keeps_nothing),
-        BHT_TEST(d6_it_is_bounded_and_the_oldest_goes_first),
-        BHT_TEST(d6_it_makes_room_within_the_limit),
-        BHT_TEST(d6_it_makes_room_on_a_full_device),
-        BHT_TEST(d6_nobody_needs_it_any_more),
-        BHT_TEST(d6_what_follows_keeps_its_buffers),
-        BHT_TEST(e9_one_that_does_not_answer),
-        BHT_TEST(it_ends_with_the_context),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void asking_takes_in_what_is_there(void) {
+TEST(asking_takes_in_what_is_there) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -28,7 +28,7 @@ static void asking_takes_in_what_is_there(void) {
 
 /* What is queued waits for another stream's: asking for the former takes in the latter. Asking for
  * several at once does, too. */
-static void asking_takes_in_what_it_waits_for(void) {
+TEST(asking_takes_in_what_it_waits_for) {
     for (int several = 0; several < 2; several++) {
         struct puppet p;
         puppet_open(&p);
@@ -60,7 +60,7 @@ static void asking_takes_in_what_it_waits_for(void) {
 
 /* A worker has room for so many results: what comes on top stays in the queue until one of them
  * has been taken in, though the lane would hold it. */
-static void no_more_in_flight_than_there_are_slots(void) {
+TEST(no_more_in_flight_than_there_are_slots) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -92,7 +92,7 @@ static void no_more_in_flight_than_there_are_slots(void) {
 /* T6: only a call of Vulkan's that has failed tells that memory cannot be imported. A worker that
  * claims it together with another end lies, also in a copy of the library's own, which the next
  * worker makes again: the memory is still good. */
-static void a_lost_device_is_no_bad_memory(void) {
+TEST(a_lost_device_is_no_bad_memory) {
     static const bh_status ends[] = {BH_DEVICE_LOST, BH_OUT_OF_DEVICE_MEMORY, BH_OK};
     for (size_t i = 0; i < BHT_COUNT(ends); i++) {
         static struct memory_past past;
@@ -201,7 +201,7 @@ static void join_waiters(struct waiter waiters[WAITERS], bh_status status) {
 }
 
 /* It is in no lane yet: the event's own word is all that they have. */
-static void all_who_wait_for_one_that_is_queued_are_woken(void) {
+TEST(all_who_wait_for_one_that_is_queued_are_woken) {
     struct puppet p;
     puppet_open(&p);
     bh_event *event = puppet_submit(&p);
@@ -214,7 +214,7 @@ static void all_who_wait_for_one_that_is_queued_are_woken(void) {
 }
 
 /* It is in a lane: they sleep on what its worker publishes as well, and one of them takes it in. */
-static void all_who_wait_for_one_that_runs_are_woken(void) {
+TEST(all_who_wait_for_one_that_runs_are_woken) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -230,7 +230,7 @@ static void all_who_wait_for_one_that_runs_are_woken(void) {
 }
 
 /* The worker wakes all who follow it, whichever of them is the first to look. */
-static void a_worker_wakes_all_who_follow_it(void) {
+TEST(a_worker_wakes_all_who_follow_it) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -248,17 +248,4 @@ static void a_worker_wakes_all_who_follow_it(void) {
     bh_event_release(events[0]);
     bh_event_release(events[1]);
     puppet_close(&p);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(asking_takes_in_what_is_there),
-        BHT_TEST(asking_takes_in_what_it_waits_for),
-        BHT_TEST(no_more_in_flight_than_there_are_slots),
-        BHT_TEST(a_lost_device_is_no_bad_memory),
-        BHT_TEST(all_who_wait_for_one_that_is_queued_are_woken),
-        BHT_TEST(all_who_wait_for_one_that_runs_are_woken),
-        BHT_TEST(a_worker_wakes_all_who_follow_it),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -25,7 +25,7 @@ static void die_late(struct puppet *p, uint64_t ms) {
 }
 
 /* A late end costs the stream a pause of the same length; the fifth leaves it without a worker. */
-static void an_end_that_comes_late_is_charged(void) {
+TEST(an_end_that_comes_late_is_charged) {
     struct puppet p;
     puppet_open(&p);
     const struct bhi_core_stream *stream = &p.stream->core;
@@ -70,7 +70,7 @@ static bh_status submit_to(struct puppet *p, bh_stream *stream) {
 }
 
 /* No other stream of the tenant gets a worker, whether it is new, waiting or has one. */
-static void it_is_charged_to_the_tenant(void) {
+TEST(it_is_charged_to_the_tenant) {
     struct puppet p;
     puppet_open(&p);
     bh_stream *same = stream_of(&p, NULL), *other = stream_of(&p, "other");
@@ -114,7 +114,7 @@ static void it_is_charged_to_the_tenant(void) {
 
 /* Of tenants without streams so many are remembered, and those that are charged. What the others have
  * done stays in the numbers of the context. */
-static void tenants_without_streams_are_bounded(void) {
+TEST(tenants_without_streams_are_bounded) {
     enum { MORE = 10, ALL = BHI_TENANTS + MORE };
     struct puppet p;
     puppet_open(&p);
@@ -156,7 +156,7 @@ static void tenants_without_streams_are_bounded(void) {
 }
 
 /* A sum with the window would wrap, and each tenant count as charged for ever. */
-static void an_endless_window_keeps_no_tenant(void) {
+TEST(an_endless_window_keeps_no_tenant) {
     struct puppet p;
     puppet_open(&p);
     p.context->settings.restart_window_ns = BH_FOREVER;
@@ -169,14 +169,4 @@ static void an_endless_window_keeps_no_tenant(void) {
     BHT_EQ(bh_context_stats(p.context, &stats, NULL, 0, NULL, NULL), BH_OK);
     BHT_EQ(stats.tenants, BHI_TENANTS + 1); /* and the puppet's */
     puppet_close(&p);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(an_end_that_comes_late_is_charged),
-        BHT_TEST(it_is_charged_to_the_tenant),
-        BHT_TEST(tenants_without_streams_are_bounded),
-        BHT_TEST(an_endless_window_keeps_no_tenant),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

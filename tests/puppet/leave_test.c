@@ -47,7 +47,7 @@ static void bury(struct bhi_worker *worker, struct bhi_obituary *obituary) {
     puppet_bury(worker, obituary);
 }
 
-static void a_spare_takes_over_before_the_burial(void) {
+TEST(a_spare_takes_over_before_the_burial) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
@@ -76,7 +76,7 @@ static void a_spare_takes_over_before_the_burial(void) {
     puppet_close(&p);
 }
 
-static void a_process_is_counted_by_how_far_it_has_come(void) {
+TEST(a_process_is_counted_by_how_far_it_has_come) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
@@ -97,7 +97,7 @@ static void a_process_is_counted_by_how_far_it_has_come(void) {
 }
 
 /* Its side channel has hung up: that alone is no death, for it may only have closed it. */
-static void a_hung_up_one_must_be_seen_to_end(void) {
+TEST(a_hung_up_one_must_be_seen_to_end) {
     for (int ends = 0; ends < 2; ends++) {
         struct puppet p;
         puppet_open(&p);
@@ -126,7 +126,7 @@ static void a_hung_up_one_must_be_seen_to_end(void) {
 }
 
 /* It has ended, and its zygote has not said how. */
-static void its_exit_status_is_not_awaited(void) {
+TEST(its_exit_status_is_not_awaited) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
@@ -139,7 +139,7 @@ static void its_exit_status_is_not_awaited(void) {
 
 /* What it recorded counts, and so nothing is under way: the event is READY before anybody has
  * looked at it (E11). */
-static void what_it_recorded_counts(void) {
+TEST(what_it_recorded_counts) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
@@ -201,7 +201,7 @@ static void begin(struct puppet *p, struct bhi_worker *worker, enum reason reaso
     bhi_context_pump_unlock(p->context);
 }
 
-static void it_waits_where_it_must(void) {
+TEST(it_waits_where_it_must) {
     for (enum reason reason = NONE; reason < REASONS; reason++) {
         struct puppet p;
         puppet_open(&p);
@@ -226,7 +226,7 @@ static void it_waits_where_it_must(void) {
 
 /* Its next worker dies as well, before the first one is gone: so many that the device holds on to
  * would add up. */
-static void it_leaves_one_behind_at_a_time(void) {
+TEST(it_leaves_one_behind_at_a_time) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *first = idle_worker(&p);
@@ -257,7 +257,7 @@ static bh_event *submit_alone(struct puppet *p) {
 }
 
 /* The next worker is there, and a submission that is to be alone waits until it is (T3). */
-static void what_is_to_be_alone_waits_for_the_burial(void) {
+TEST(what_is_to_be_alone_waits_for_the_burial) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p), *spare = puppet_worker(&p, BHI_RUNNING);
@@ -275,7 +275,7 @@ static void what_is_to_be_alone_waits_for_the_burial(void) {
 }
 
 /* Nobody gets memory that it has had, not even its own stream (B3). */
-static void its_memory_waits_for_the_burial(void) {
+TEST(its_memory_waits_for_the_burial) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p);
@@ -317,7 +317,7 @@ static void its_memory_waits_for_the_burial(void) {
 }
 
 /* It has no stream, and is no spare. */
-static void it_is_nobodys_spare(void) {
+TEST(it_is_nobodys_spare) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = idle_worker(&p);
@@ -330,7 +330,7 @@ static void it_is_nobodys_spare(void) {
 }
 
 /* The stream goes before its burial, or the context closes: there is no line for the log. */
-static void its_stream_goes_first(void) {
+TEST(its_stream_goes_first) {
     for (int closes = 0; closes < 2; closes++) {
         struct puppet p;
         puppet_open(&p);
@@ -361,7 +361,7 @@ static bool starts_one(struct puppet *p) {
 }
 
 /* The stream goes on with a spare. While its first job runs, no other spare is started. */
-static void no_spare_starts_beside_the_first_job(void) {
+TEST(no_spare_starts_beside_the_first_job) {
     struct puppet p;
     puppet_open(&p);
     p.context->settings.spares = 1;
@@ -380,7 +380,7 @@ static void no_spare_starts_beside_the_first_job(void) {
 }
 
 /* A stream whose worker runs one submission gets the next worker all the same (E16). */
-static void a_successor_does_not_wait_for_it(void) {
+TEST(a_successor_does_not_wait_for_it) {
     struct puppet p;
     puppet_open(&p);
     p.context->settings.spares = 0;
@@ -394,7 +394,7 @@ static void a_successor_does_not_wait_for_it(void) {
 }
 
 /* Streams that lose workers all the time do not keep others from having spares. */
-static void pauses_are_a_fifth_of_the_time(void) {
+TEST(pauses_are_a_fifth_of_the_time) {
     struct puppet p;
     puppet_open(&p);
     const uint64_t from_ns = 7 * MS;
@@ -410,7 +410,7 @@ static void pauses_are_a_fifth_of_the_time(void) {
 
 /* A death in mid-job makes way, too; that of a worker that was meant for one job does not. A spare
  * that dies while it starts is not started again at once. */
-static void what_a_burial_puts_off(void) {
+TEST(what_a_burial_puts_off) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p), *spare = puppet_worker(&p, BHI_HELD);
@@ -424,25 +424,4 @@ static void what_a_burial_puts_off(void) {
     bhi_spares_worker_gone(spare, MS);
     BHT_EQ(p.context->spare_at_ns, 1001 * MS);
     puppet_close(&p);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_spare_takes_over_before_the_burial),
-        BHT_TEST(a_process_is_counted_by_how_far_it_has_come),
-        BHT_TEST(a_hung_up_one_must_be_seen_to_end),
-        BHT_TEST(its_exit_status_is_not_awaited),
-        BHT_TEST(what_it_recorded_counts),
-        BHT_TEST(it_waits_where_it_must),
-        BHT_TEST(it_leaves_one_behind_at_a_time),
-        BHT_TEST(what_is_to_be_alone_waits_for_the_burial),
-        BHT_TEST(its_memory_waits_for_the_burial),
-        BHT_TEST(it_is_nobodys_spare),
-        BHT_TEST(its_stream_goes_first),
-        BHT_TEST(no_spare_starts_beside_the_first_job),
-        BHT_TEST(a_successor_does_not_wait_for_it),
-        BHT_TEST(pauses_are_a_fifth_of_the_time),
-        BHT_TEST(what_a_burial_puts_off),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

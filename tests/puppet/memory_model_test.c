@@ -484,7 +484,7 @@ static uint64_t play(uint64_t seed) {
     return world.hits;
 }
 
-static void histories(void) {
+TEST(histories) {
     const char *one = getenv("BULKHEAD_SEED");
     const uint64_t count = bht_nightly() ? NIGHTLY_HISTORIES : HISTORIES;
     if (one) {
@@ -496,9 +496,4 @@ static void histories(void) {
         hits += play(seed);
     }
     BHT_GE(hits, 2 * count);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {BHT_TEST(histories)};
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -325,14 +325,14 @@ static void play(const struct row *row, size_t number) {
     puppet_close(&p);
 }
 
-static void a_death_in_mid_job(void) {
+TEST(a_death_in_mid_job) {
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         play(&rows[i], i);
     }
 }
 
 /* E13: somebody kills the worker while it compiles. Nothing has run, so the next worker does it. */
-static void what_others_ended_while_it_compiled_runs_again(void) {
+TEST(what_others_ended_while_it_compiled_runs_again) {
     struct puppet p;
     puppet_open(&p);
     bh_event *event = puppet_submit(&p);
@@ -356,7 +356,7 @@ static void what_others_ended_while_it_compiled_runs_again(void) {
 }
 
 /* A worker inherits the host's limit on the address space, which may be lower than its own. */
-static void the_host_limits_its_address_space(void) {
+TEST(the_host_limits_its_address_space) {
 #if !BHT_ASAN && !BHT_TSAN /* they need all of it */
     static const uint64_t own[] = {0, UINT64_C(7) << 40, UINT64_C(64) << 20};
     struct rlimit limit;
@@ -395,7 +395,7 @@ static void the_host_limits_its_address_space(void) {
 
 /* Of four that it has, it had recorded two, at which nobody has looked: they are good (E11). It had
  * begun the third, which is lost; the fourth runs on the next worker (E13). */
-static void what_it_had_recorded_is_good(void) {
+TEST(what_it_had_recorded_is_good) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -426,7 +426,7 @@ static void what_it_had_recorded_is_good(void) {
 
 /* A copy that had begun beside the first was let go (bhi_submission_let_go). It counts as not begun
  * when the worker dies, and nobody needs it any more. */
-static void what_was_let_go_does_not_run_again(void) {
+TEST(what_was_let_go_does_not_run_again) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -453,7 +453,7 @@ static void what_was_let_go_does_not_run_again(void) {
 
 /* An allocation that was refused for one that has its result since says nothing of a later death;
  * one that was refused after it does. */
-static void an_old_refusal_is_no_cause(void) {
+TEST(an_old_refusal_is_no_cause) {
     for (int later = 0; later < 2; later++) {
         struct puppet p;
         puppet_open(&p);
@@ -488,7 +488,7 @@ static void put_events(const char *folder, uint64_t worker, const char *events) 
 }
 
 /* T2: a container's limit, or the machine's memory, may have been used up by others. */
-static void memory_that_others_used_up(void) {
+TEST(memory_that_others_used_up) {
     for (int own = 0; own < 2; own++) {
         char folder[] = "/tmp/obituary.XXXXXX";
         const char *argv[] = {"rm", "-rf", folder, NULL};
@@ -520,7 +520,7 @@ static void memory_that_others_used_up(void) {
 
 /* T2: without a cgroup nobody says why Linux killed a worker. So if it has killed for memory since
  * the worker was started, that may have been why. */
-static void memory_without_a_cgroup(void) {
+TEST(memory_without_a_cgroup) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -620,7 +620,7 @@ static const struct start {
      .words = "died with its zygote while starting (step forked)"},
 };
 
-static void a_death_while_it_starts(void) {
+TEST(a_death_while_it_starts) {
     for (size_t i = 0; i < BHT_COUNT(starts); i++) {
         const struct start *start = &starts[i];
         struct puppet p;
@@ -660,7 +660,7 @@ static void a_death_while_it_starts(void) {
 }
 
 /* One that goes because it was told to has no obituary. */
-static void one_that_is_retired_is_not_mourned(void) {
+TEST(one_that_is_retired_is_not_mourned) {
     struct puppet p;
     puppet_open(&p);
     struct bhi_worker *worker = puppet_serving(&p);
@@ -674,20 +674,4 @@ static void one_that_is_retired_is_not_mourned(void) {
     BHT_STR_EQ(obituary.line, "");
     BHT_EQ(p.stream->core.restart.losses, 0);
     puppet_close(&p);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(what_others_ended_while_it_compiled_runs_again),
-        BHT_TEST(memory_without_a_cgroup),
-        BHT_TEST(a_death_in_mid_job),
-        BHT_TEST(the_host_limits_its_address_space),
-        BHT_TEST(what_it_had_recorded_is_good),
-        BHT_TEST(an_old_refusal_is_no_cause),
-        BHT_TEST(memory_that_others_used_up),
-        BHT_TEST(what_was_let_go_does_not_run_again),
-        BHT_TEST(a_death_while_it_starts),
-        BHT_TEST(one_that_is_retired_is_not_mourned),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

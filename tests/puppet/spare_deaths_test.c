@@ -47,7 +47,7 @@ static void die(int code_kind, int status, bool before) {
 }
 
 /* K5. As for a launch that it was compiled for. */
-static void a_crash_is_charged(void) {
+TEST(a_crash_is_charged) {
     spares_open();
     die(CLD_DUMPED, SIGSEGV, false);
     const struct bhi_death_record *record = record_of(0, "");
@@ -79,7 +79,7 @@ static void a_crash_is_charged(void) {
 }
 
 /* T2. What it had compiled before may be to blame. */
-static void a_crash_after_another_kernel_is_suspected(void) {
+TEST(a_crash_after_another_kernel_is_suspected) {
     spares_open();
     die(CLD_DUMPED, SIGSEGV, true);
     BHT_TRUE(!record_of(0, "") && !record_of(1, ""));
@@ -90,7 +90,7 @@ static void a_crash_after_another_kernel_is_suspected(void) {
 
 /* T2. It was killed for its deadline, which a busy machine may have caused; nobody is blamed if its
  * process had been stopped. */
-static void a_late_compile_is_suspected(void) {
+TEST(a_late_compile_is_suspected) {
     for (int stopped = 0; stopped < 2; stopped++) {
         spares_open();
         struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
@@ -115,7 +115,7 @@ static void a_late_compile_is_suspected(void) {
 }
 
 /* A kill from outside proves nothing. The kernel has to be used anew. There is no third time. */
-static void a_kill_is_nobodys_fault(void) {
+TEST(a_kill_is_nobodys_fault) {
     spares_open();
     die(CLD_KILLED, SIGKILL, false);
     BHT_TRUE(!record_of(0, "") && !on_trial(0));
@@ -130,7 +130,7 @@ static void a_kill_is_nobodys_fault(void) {
 }
 
 /* A spare that ends with its zygote, or because it is not needed, says nothing of its lesson. */
-static void an_end_with_its_zygote_costs_nothing(void) {
+TEST(an_end_with_its_zygote_costs_nothing) {
     spares_open();
     spares.p.zygote->state = BHI_ZYGOTE_STARTING;
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
@@ -145,7 +145,7 @@ static void an_end_with_its_zygote_costs_nothing(void) {
 }
 
 /* After such a death no spare is told anything for a while: new spares stay alive meanwhile. */
-static void a_death_makes_a_pause(void) {
+TEST(a_death_makes_a_pause) {
     spares_open();
     spares_use("", 1, 2);
     die(CLD_DUMPED, SIGSEGV, false);
@@ -162,13 +162,4 @@ static void a_death_makes_a_pause(void) {
     spares_turn();
     BHT_EQ(next->lessons.kernel, spares_id_of(1));
     spares_close();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_crash_is_charged),      BHT_TEST(a_crash_after_another_kernel_is_suspected),
-        BHT_TEST(a_kill_is_nobodys_fault), BHT_TEST(an_end_with_its_zygote_costs_nothing),
-        BHT_TEST(a_death_makes_a_pause),   BHT_TEST(a_late_compile_is_suspected),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -63,7 +63,7 @@ static struct bhi_worker *choose(const bh_stream *stream) {
 
 /* -- lessons ---------------------------------------------------------------------------------- */
 
-static void the_most_used_comes_first(void) {
+TEST(the_most_used_comes_first) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 1); /* once is not enough */
@@ -89,7 +89,7 @@ static void the_most_used_comes_first(void) {
     spares_close();
 }
 
-static void a_lie_is_seen(void) {
+TEST(a_lie_is_seen) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     BHT_TRUE(spares_answer(spare, spares_id_of(0), BH_OK)); /* it was told nothing */
@@ -103,7 +103,7 @@ static void a_lie_is_seen(void) {
 }
 
 /* What it could not compile is not there, and it is not tried again. */
-static void what_fails_is_forgotten(void) {
+TEST(what_fails_is_forgotten) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 5);
@@ -121,7 +121,7 @@ static void what_fails_is_forgotten(void) {
 }
 
 /* As many as a spare may know; then only what is used twice as much takes another's place. */
-static void places_are_limited(void) {
+TEST(places_are_limited) {
     spares_open();
     spares.p.context->settings.spare_kernels = 2;
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
@@ -140,7 +140,7 @@ static void places_are_limited(void) {
     spares_close();
 }
 
-static void bytes_are_limited(void) {
+TEST(bytes_are_limited) {
     spares_open();
     spares.p.context->settings.kernel_limit_bytes = 3 * 20;
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
@@ -152,7 +152,7 @@ static void bytes_are_limited(void) {
     spares_close();
 }
 
-static void none_is_told_if_none_may_be(void) {
+TEST(none_is_told_if_none_may_be) {
     spares_open();
     spares.p.context->settings.spare_kernels = 0;
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
@@ -163,7 +163,7 @@ static void none_is_told_if_none_may_be(void) {
 }
 
 /* K5. A kernel that is refused, on trial or gone is not told. */
-static void refused_kernels_are_not_told(void) {
+TEST(refused_kernels_are_not_told) {
     spares_open();
     struct bhi_death_records *records = spares.p.context->death_records;
     records->most_deaths = 1;
@@ -192,7 +192,7 @@ static void refused_kernels_are_not_told(void) {
     spares_close();
 }
 
-static void a_kernel_that_is_destroyed_is_forgotten(void) {
+TEST(a_kernel_that_is_destroyed_is_forgotten) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 5);
@@ -209,7 +209,7 @@ static void a_kernel_that_is_destroyed_is_forgotten(void) {
     spares_close();
 }
 
-static void a_lesson_has_a_deadline(void) {
+TEST(a_lesson_has_a_deadline) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 5);
@@ -227,7 +227,7 @@ static void a_lesson_has_a_deadline(void) {
     spares_close();
 }
 
-static void a_lesson_on_a_busy_machine_has_four_deadlines(void) {
+TEST(a_lesson_on_a_busy_machine_has_four_deadlines) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 5);
@@ -248,7 +248,7 @@ static void a_lesson_on_a_busy_machine_has_four_deadlines(void) {
 
 /* -- who gets which ---------------------------------------------------------------------------- */
 
-static void the_one_that_knows_most_is_taken(void) {
+TEST(the_one_that_knows_most_is_taken) {
     spares_open();
     spares_use("", 0, 5);
     spares_use("", 1, 2);
@@ -294,7 +294,7 @@ static void the_one_that_knows_most_is_taken(void) {
 }
 
 /* T1. What a tenant's kernels may have taken over meets no other tenant. */
-static void a_spare_that_was_told_serves_one_tenant(void) {
+TEST(a_spare_that_was_told_serves_one_tenant) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 5);
@@ -319,7 +319,7 @@ static void a_spare_that_was_told_serves_one_tenant(void) {
 
 /* T2, T3. What it has compiled is its past: a stream that keeps kernels apart has another one, and
  * so has a launch that must be alone. */
-static void what_it_knows_is_its_past(void) {
+TEST(what_it_knows_is_its_past) {
     spares_open();
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
     spares_use("", 0, 5);
@@ -347,7 +347,7 @@ static void what_it_knows_is_its_past(void) {
 }
 
 /* A stream does not take a spare that learns. It waits for it, but not for long. */
-static void a_lesson_is_waited_for(void) {
+TEST(a_lesson_is_waited_for) {
     struct bhi_worker *serving = spares_open();
     puppet_end_process(serving, CLD_KILLED, SIGKILL);
     struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
@@ -393,7 +393,7 @@ static void a_lesson_is_waited_for(void) {
 /* -- how spares are shared --------------------------------------------------------------------- */
 
 /* One stays for whoever comes, as soon as there are several tenants or kernels are kept apart. */
-static void one_stays_untold(void) {
+TEST(one_stays_untold) {
     spares_open();
     bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
     struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
@@ -421,7 +421,7 @@ static void one_stays_untold(void) {
     spares_close();
 }
 
-static void kernels_that_are_kept_apart_need_an_untold_one(void) {
+TEST(kernels_that_are_kept_apart_need_an_untold_one) {
     spares_open();
     bh_stream *apart = add_served("", BH_ISOLATION_SUBMISSION);
     struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
@@ -436,7 +436,7 @@ static void kernels_that_are_kept_apart_need_an_untold_one(void) {
 
 /* All spares know one tenant's kernels, and a second tenant comes: one of them makes place, and
  * not more than one a second. */
-static void a_second_tenant_gets_room(void) {
+TEST(a_second_tenant_gets_room) {
     spares_open();
     struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
     struct bhi_worker *two = puppet_worker(&spares.p, BHI_RUNNING);
@@ -459,7 +459,7 @@ static void a_second_tenant_gets_room(void) {
     spares_close();
 }
 
-static void a_spare_of_a_tenant_that_has_gone_makes_place(void) {
+TEST(a_spare_of_a_tenant_that_has_gone_makes_place) {
     spares_open();
     bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
     struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
@@ -487,7 +487,7 @@ static const bh_stream *wanted(void) {
 }
 
 /* So many for each device and memory limit, not in all. */
-static void each_device_and_memory_limit_has_spares(void) {
+TEST(each_device_and_memory_limit_has_spares) {
     spares_open();
     BHT_TRUE(!wanted());
     spares.p.context->settings.spares = 1;
@@ -514,29 +514,4 @@ static void each_device_and_memory_limit_has_spares(void) {
     BHT_TRUE(wanted() == spares.p.stream);
     BHT_EQ(second->core.life.kill, BHI_KILL_RETIRED);
     spares_close();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(the_most_used_comes_first),
-        BHT_TEST(a_lie_is_seen),
-        BHT_TEST(what_fails_is_forgotten),
-        BHT_TEST(places_are_limited),
-        BHT_TEST(bytes_are_limited),
-        BHT_TEST(none_is_told_if_none_may_be),
-        BHT_TEST(refused_kernels_are_not_told),
-        BHT_TEST(a_kernel_that_is_destroyed_is_forgotten),
-        BHT_TEST(a_lesson_has_a_deadline),
-        BHT_TEST(a_lesson_on_a_busy_machine_has_four_deadlines),
-        BHT_TEST(the_one_that_knows_most_is_taken),
-        BHT_TEST(a_spare_that_was_told_serves_one_tenant),
-        BHT_TEST(what_it_knows_is_its_past),
-        BHT_TEST(a_lesson_is_waited_for),
-        BHT_TEST(one_stays_untold),
-        BHT_TEST(kernels_that_are_kept_apart_need_an_untold_one),
-        BHT_TEST(a_second_tenant_gets_room),
-        BHT_TEST(a_spare_of_a_tenant_that_has_gone_makes_place),
-        BHT_TEST(each_device_and_memory_limit_has_spares),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

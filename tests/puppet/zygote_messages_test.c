@@ -47,18 +47,10 @@ static void a_birth_that_was_given_up(bool buried) {
     puppet_close(&p);
 }
 
-static void one_that_is_born_after_its_burial(void) {
+TEST(one_that_is_born_after_its_burial) {
     a_birth_that_was_given_up(true);
 }
 
-static void one_that_is_born_before_its_burial(void) {
+TEST(one_that_is_born_before_its_burial) {
     a_birth_that_was_given_up(false);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(one_that_is_born_after_its_burial),
-        BHT_TEST(one_that_is_born_before_its_burial),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -33,7 +33,7 @@ static _Noreturn void inside(const char *folder) {
               : NOT_NAMED);
 }
 
-static void it_is_recognised(void) {
+TEST(it_is_recognised) {
     char folder[] = "/tmp/bulkhead-chroot-XXXXXX";
     BHT_TRUE(mkdtemp(folder));
     pid_t pid = fork();
@@ -48,14 +48,6 @@ static void it_is_recognised(void) {
     BHT_EQ(rmdir(folder), 0);
 }
 
-static void nothing_is_said_outside(void) {
+TEST(nothing_is_said_outside) {
     BHT_TRUE(!bhi_in_chroot());
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(it_is_recognised),
-        BHT_TEST(nothing_is_said_outside),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -54,7 +54,7 @@ static void expect_serves(struct client *client, unsigned user, unsigned group) 
 }
 
 /* Root's supplementary groups do not go in either. */
-static void roots_worker_owns_nothing(void) {
+TEST(roots_worker_owns_nothing) {
     if (geteuid() != 0) {
         struct client client = {0};
         expect_serves(&client, geteuid(), getegid());
@@ -73,13 +73,13 @@ static void roots_worker_owns_nothing(void) {
     client_close(&client);
 }
 
-static void root_may_choose(void) {
+TEST(root_may_choose) {
     struct client client = {.worker_id = "54321"};
     const bool root = geteuid() == 0;
     expect_serves(&client, root ? 54321 : geteuid(), root ? 54321 : getegid());
 }
 
-static void a_bad_choice_is_named(void) {
+TEST(a_bad_choice_is_named) {
     static const char *const bad[] = {"0", "-1", "x", "12x", "4294967295", "99999999999999999999"};
     struct bhi_sandbox_ids ids;
     struct bhi_error failure;
@@ -121,7 +121,7 @@ static void be_ordinary(const char *warden, const char *program) {
 }
 
 /* As before: their own id is all that they may map, and no wish changes that. */
-static void users_workers_are_their_own(void) {
+TEST(users_workers_are_their_own) {
     if (geteuid() != 0) {
         struct client client = {.worker_id = "54321"};
         expect_serves(&client, geteuid(), getegid());
@@ -146,7 +146,7 @@ static void users_workers_are_their_own(void) {
 
 /* A set-uid program of root's. Before Linux 6.16, an exec takes the zygote's capabilities if its real id
  * is another one than its effective one. */
-static void a_set_uid_hosts_workers_are_as_roots(void) {
+TEST(a_set_uid_hosts_workers_are_as_roots) {
     if (geteuid() == 0) {
         struct client client = {.worker_id = "54321"};
         BHT_EQ(setresgid(SOMEBODY, 0, 0), 0);
@@ -204,7 +204,7 @@ static struct bhi_sandbox_ids choice_in(const char *map, const char *wish) {
     return answer.ids;
 }
 
-static void few_ids_are_mapped(void) {
+TEST(few_ids_are_mapped) {
     if (geteuid() != 0) {
         return; /* only root can make such a namespace without help */
     }
@@ -221,16 +221,4 @@ static void few_ids_are_mapped(void) {
     ids = choice_in("0 1000 1\n", NULL);
     BHT_TRUE(ids.own);
     BHT_EQ(ids.user, 0); /* which is 1000 outside, and no root */
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(roots_worker_owns_nothing),
-        BHT_TEST(root_may_choose),
-        BHT_TEST(a_bad_choice_is_named),
-        BHT_TEST(users_workers_are_their_own),
-        BHT_TEST(a_set_uid_hosts_workers_are_as_roots),
-        BHT_TEST(few_ids_are_mapped),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -55,7 +55,7 @@ static int minor_of(const void *text, size_t size) {
 
 #define LOCATION "Bus Location: \t 0000:65:00.0\n"
 
-static void files(void) {
+TEST(files) {
     static const struct {
         const char *text;
         int minor_number;
@@ -103,7 +103,7 @@ static void files(void) {
     end();
 }
 
-static void files_of_other_kinds(void) {
+TEST(files_of_other_kinds) {
     static char long_one[8192];
     static const char zero[] = LOCATION "Device Minor: 1\0\n";
     unsigned number;
@@ -128,7 +128,7 @@ static void files_of_other_kinds(void) {
     end();
 }
 
-static void addresses(void) {
+TEST(addresses) {
     static const struct bhi_pci bad[] = {
         {.bus = 0x65},
         {.bus = 0x165, .known = true},
@@ -197,7 +197,7 @@ static void expect_match(const char *const *names, const char *first, const char
 #define FIRST(n)  "Bus Location: 0000:65:00.0\nDevice Minor: " n "\n"
 #define SECOND(n) "Bus Location: 0000:17:00.0\nDevice Minor: " n "\n"
 
-static void whose_node(void) {
+TEST(whose_node) {
     static const char *const two[] = {"nvidia0", "nvidia1", NULL};
     static const char *const many[] = {"nvidia1", "nvidia11", "nvidia111", NULL};
     expect_match(two, FIRST("1"), SECOND("0"), "nvidia1", "nvidia0", "");
@@ -213,7 +213,7 @@ static void whose_node(void) {
 }
 
 /* A name says one number and the node itself another. */
-static void a_node_that_is_another(void) {
+TEST(a_node_that_is_another) {
     static struct bhi_nodes nodes;
     begin();
     write_file(file, FIRST("3"), sizeof FIRST("3") - 1);
@@ -259,7 +259,7 @@ static int open_behind(const struct bhi_driver *driver, const char *node,
     return WEXITSTATUS(status);
 }
 
-static void one_node_is_left(void) {
+TEST(one_node_is_left) {
     if (bhi_sandbox_landlock_abi() == 0) {
         printf("  this kernel has no Landlock\n");
         return;
@@ -294,7 +294,7 @@ static void one_node_is_left(void) {
 }
 
 /* Only such drivers are looked at closer. */
-static void of_the_table(void) {
+TEST(of_the_table) {
     const struct bhi_driver_info *known[KNOWN_DRIVERS];
     const size_t count = known_drivers(known);
     for (size_t i = 0; i < count; i++) {
@@ -309,7 +309,7 @@ static void of_the_table(void) {
 }
 
 /* The host has named that driver: what another one lacks is no help. */
-static void a_missing_driver_says_what_to_install_for_it(void) {
+TEST(a_missing_driver_says_what_to_install_for_it) {
     const struct bhi_driver_info *known[KNOWN_DRIVERS];
     const size_t count = known_drivers(known);
     unsetenv("VK_DRIVER_FILES");
@@ -325,18 +325,4 @@ static void a_missing_driver_says_what_to_install_for_it(void) {
             BHT_STR_HAS(failure.advice, remedy);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(files),
-        BHT_TEST(files_of_other_kinds),
-        BHT_TEST(addresses),
-        BHT_TEST(whose_node),
-        BHT_TEST(a_node_that_is_another),
-        BHT_TEST(one_node_is_left),
-        BHT_TEST(of_the_table),
-        BHT_TEST(a_missing_driver_says_what_to_install_for_it),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

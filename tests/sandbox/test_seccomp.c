@@ -302,7 +302,7 @@ static void try_table(const struct bhi_driver *driver, const struct call *table,
     BHT_EQ(wrong, 0);
 }
 
-static void each_call(void) {
+TEST_WITH(each_call, 120, 0) {
     const struct bhi_driver driver = lavapipe();
     try_table(&driver, calls, BHT_COUNT(calls));
 }
@@ -363,7 +363,7 @@ static const struct call of_nvidia[] = {
     {"execve", SYS_execve, {BAD, BAD, BAD}, DIES, DIES},
 };
 
-static void each_call_of_nvidia(void) {
+TEST_WITH(each_call_of_nvidia, 120, 0) {
     const struct bhi_driver driver = {.info = bhi_driver_info("nvidia")};
     BHT_TRUE(driver.info);
     try_table(&driver, of_nvidia, BHT_COUNT(of_nvidia));
@@ -388,7 +388,7 @@ static const struct call of_radv[] = {
      DIES},
 };
 
-static void each_call_of_radv(void) {
+TEST(each_call_of_radv) {
     const struct bhi_driver driver = {.info = bhi_driver_info("radv")};
     BHT_TRUE(driver.info && !driver.info->tried);
     try_table(&driver, of_radv, BHT_COUNT(of_radv));
@@ -402,7 +402,7 @@ static const struct call of_swiftshader[] = {
     {"ioctl", SYS_ioctl, {3, 0x5421, BAD}, DIES, DIES},
 };
 
-static void each_call_of_swiftshader(void) {
+TEST(each_call_of_swiftshader) {
     const struct bhi_driver driver = {.info = bhi_driver_info("swiftshader")};
     BHT_TRUE(driver.info);
     try_table(&driver, of_swiftshader, BHT_COUNT(of_swiftshader));
@@ -410,7 +410,7 @@ static void each_call_of_swiftshader(void) {
 
 /* Of type 'F' these numbers, to both directions, and no other of the 256; docs/decisions/0031 says
  * why each is there. */
-static void requests_of_nvidia(void) {
+TEST(requests_of_nvidia) {
     static const unsigned char steady[] = {0x27, 0x29, 0x2a, 0x2b, 0x34, 0x4a, 0x4e, 0x4f, 0x52,
                                            0x54, 0x57, 0x58, 0x5e, 0xc9, 0xce, 0xcf, 0xd4};
     static const unsigned char start[] = {0xc8, 0xd2, 0xd6, 0xd7};
@@ -428,7 +428,7 @@ static void requests_of_nvidia(void) {
 
 /* What a worker may open, all of it: a path that is added is added here, with its reason in
  * docs/decisions/0031. */
-static void paths_of_nvidia(void) {
+TEST(paths_of_nvidia) {
     static const struct bhi_driver_path expected[] = {
         {"/dev/nvidiactl", BHI_PATH_DEVICE},
         {"/dev/nvidia[0-9]*", BHI_PATH_NODE},
@@ -463,7 +463,7 @@ static void paths_of_nvidia(void) {
 }
 
 /* Every driver's filters can be built and loaded, also those of a driver that is not here. */
-static void every_driver(void) {
+TEST(every_driver) {
     static const struct call harmless = {"getpid", SYS_getpid, {0}, SAME, SAME};
     static const struct call never = {"io_uring_setup", SYS_io_uring_setup, {BAD, BAD}, DIES, DIES};
     const struct bhi_driver_info *known[KNOWN_DRIVERS];
@@ -478,7 +478,7 @@ static void every_driver(void) {
 }
 
 #ifdef __x86_64__
-static void other_architectures(void) {
+TEST(other_architectures) {
     const struct bhi_driver driver = lavapipe();
     static const struct call x32 = {"x32", X32 | SYS_getpid, {0}, DIES, DIES};
     BHT_EQ(try_call(&driver, OUTSIDE, &x32).signal, 0);
@@ -488,7 +488,7 @@ static void other_architectures(void) {
 #endif
 
 /* abort() behind the filters is a SIGABRT, not a forbidden call. */
-static void abort_is_abort(void) {
+TEST(abort_is_abort) {
     const struct bhi_driver driver = lavapipe();
     for (enum bhi_filter last = BHI_FILTER_START; last <= BHI_FILTER_STEADY; last++) {
         pid_t pid = fork();
@@ -508,18 +508,4 @@ static void abort_is_abort(void) {
         BHT_TRUE(WIFSIGNALED(status));
         BHT_EQ(WTERMSIG(status), SIGABRT);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(each_call, 120, 0), BHT_TEST_WITH(each_call_of_nvidia, 120, 0),
-        BHT_TEST(each_call_of_radv),      BHT_TEST(each_call_of_swiftshader),
-        BHT_TEST(requests_of_nvidia),     BHT_TEST(paths_of_nvidia),
-        BHT_TEST(every_driver),
-#ifdef __x86_64__
-        BHT_TEST(other_architectures),
-#endif
-        BHT_TEST(abort_is_abort),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -51,19 +51,19 @@ static void start_with(struct client *client, const char *driver) {
     client_send_start(client, &message);
 }
 
-static void driver_absent(void) {
+TEST(driver_absent) {
     struct client client = {.manifest = "/nonexistent/icd.json"};
     start_with(&client, "");
     expect_failure(&client, BH_NO_DEVICE, BH_REASON_NO_DRIVER);
 }
 
-static void driver_unknown(void) {
+TEST(driver_unknown) {
     struct client client = {0};
     start_with(&client, "voodoo");
     expect_failure(&client, BH_NO_DEVICE, BH_REASON_DRIVER_NAME);
 }
 
-static void driver_by_name(void) {
+TEST(driver_by_name) {
     struct client first = {0};
     struct client client = {0};
     struct bhi_message message;
@@ -92,7 +92,7 @@ static void start_with_fake(struct client *client, const char *fake, char *path,
     start_with(client, "lavapipe");
 }
 
-static void driver_crashes_on_loading(void) {
+TEST(driver_crashes_on_loading) {
     struct client client = {0};
     char path[64];
     start_with_fake(&client, "crash", path, sizeof path);
@@ -100,7 +100,7 @@ static void driver_crashes_on_loading(void) {
     unlink(path);
 }
 
-static void driver_starts_a_thread(void) {
+TEST(driver_starts_a_thread) {
     struct client client = {0};
     char path[64];
     start_with_fake(&client, "thread", path, sizeof path);
@@ -108,7 +108,7 @@ static void driver_starts_a_thread(void) {
     unlink(path);
 }
 
-static void driver_is_none(void) {
+TEST(driver_is_none) {
     struct client client = {0};
     char path[64];
     start_with_fake(&client, "none", path, sizeof path);
@@ -116,7 +116,7 @@ static void driver_is_none(void) {
     unlink(path);
 }
 
-static void runtime_folder_missing(void) {
+TEST(runtime_folder_missing) {
     struct client client = {0};
     struct bhi_message message;
     client_launch(&client);
@@ -126,7 +126,7 @@ static void runtime_folder_missing(void) {
     expect_failure(&client, BH_UNSUPPORTED, BH_REASON_STEP);
 }
 
-static void runtime_folder_relative(void) {
+TEST(runtime_folder_relative) {
     struct client client = {0};
     struct bhi_message message;
     client_launch(&client);
@@ -136,14 +136,14 @@ static void runtime_folder_relative(void) {
     expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
-static void first_message_garbage(void) {
+TEST(first_message_garbage) {
     struct client client = {0};
     client_launch(&client);
     BHT_EQ(bhi_fdpass_send(client.socket, "garbage", 7, NULL, 0), 0);
     expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
-static void first_message_another(void) {
+TEST(first_message_another) {
     struct client client = {0};
     struct bhi_message message = {.type = BHI_MSG_PROBE};
     client_launch(&client);
@@ -151,7 +151,7 @@ static void first_message_another(void) {
     expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
-static void start_without_pidfd(void) {
+TEST(start_without_pidfd) {
     struct client client = {0};
     struct bhi_message message;
     uint8_t bytes[BHI_WIRE_MAX];
@@ -165,7 +165,7 @@ static void start_without_pidfd(void) {
     expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
-static void host_gone_before_start(void) {
+TEST(host_gone_before_start) {
     struct client client = {0};
     client_launch(&client);
     close(client.socket);
@@ -298,7 +298,7 @@ static void expect_all_gone(struct cast *cast) {
     munmap(cast->scene, sizeof *cast->scene);
 }
 
-static void host_killed(void) {
+TEST(host_killed) {
     struct cast cast = {.scene = new_scene()};
     set_scene(&cast, &(struct script){0});
     kill_host(&cast);
@@ -307,7 +307,7 @@ static void host_killed(void) {
 
 /* The socket tells before the pidfd does (decision 68). The folder is removed by a warden that has
  * seen its host go, and by no other. */
-static void host_dies_slowly(void) {
+TEST(host_dies_slowly) {
     struct cast cast = {.scene = new_scene()};
     set_scene(&cast, &(struct script){.dies_slowly = true});
     const pid_t warden = cast.scene->pids[WARDEN];
@@ -318,7 +318,7 @@ static void host_dies_slowly(void) {
 }
 
 /* Its child holds the socket open: only the pidfd tells. */
-static void host_killed_child_stays(void) {
+TEST(host_killed_child_stays) {
     struct cast cast = {.scene = new_scene()};
     BHT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     set_scene(&cast, &(struct script){.child_stays = true});
@@ -337,7 +337,7 @@ static void host_killed_child_stays(void) {
     BHT_EQ(waitpid(survivor, NULL, 0), survivor);
 }
 
-static void host_killed_worker_hangs(void) {
+TEST(host_killed_worker_hangs) {
     struct cast cast = {.scene = new_scene()};
     set_scene(&cast, &(struct script){.faults = "1:warm_up:1=hang", .half_started = true});
     WAIT_UNTIL(bht_faults_happened(), 20000);
@@ -345,7 +345,7 @@ static void host_killed_worker_hangs(void) {
     expect_all_gone(&cast);
 }
 
-static void host_killed_zygote_stopped(void) {
+TEST(host_killed_zygote_stopped) {
     struct cast cast = {.scene = new_scene()};
     set_scene(&cast, &(struct script){0});
     BHT_EQ(pidfd_send_signal(cast.pidfds[ZYGOTE], SIGSTOP, NULL, 0), 0);
@@ -355,7 +355,7 @@ static void host_killed_zygote_stopped(void) {
 }
 
 /* Whatever else lies in the folder: plain entries go, what a link points to stays. */
-static void folder_removed_links_not_followed(void) {
+TEST(folder_removed_links_not_followed) {
     struct cast cast = {.scene = new_scene()};
     char outside[64];
     char path[128];
@@ -377,7 +377,7 @@ static void folder_removed_links_not_followed(void) {
 
 /* Somebody has moved the folder away, and another one to its name: that one stays, with its files.
  */
-static void folder_that_took_the_name_stays(void) {
+TEST(folder_that_took_the_name_stays) {
     struct cast cast = {.scene = new_scene()};
     char moved[128], path[128];
     set_scene(&cast, &(struct script){0});
@@ -422,7 +422,7 @@ static void write_number(const char *folder, const char *file, int number) {
     close(fd);
 }
 
-static void cgroup_removed(void) {
+TEST(cgroup_removed) {
     struct cast cast = {.scene = new_scene()};
     if (!make_cgroup(cast.scene->cgroup, sizeof cast.scene->cgroup)) {
         printf("  no cgroup can be made here\n");
@@ -438,7 +438,7 @@ static void cgroup_removed(void) {
     expect_all_gone(&cast);
 }
 
-static void warden_killed(void) {
+TEST(warden_killed) {
     struct client client = {0};
     struct guest guest = {0};
     client_open(&client);
@@ -460,7 +460,7 @@ static void warden_killed(void) {
     client_close(&client);
 }
 
-static void zygote_killed(void) {
+TEST(zygote_killed) {
     struct client client = {0};
     struct guest guest = {0};
     client_open(&client);
@@ -474,7 +474,7 @@ static void zygote_killed(void) {
 }
 
 /* Nothing of the host may reach the warden: not its signals' fate, not its descriptors. */
-static void host_ignores_sigchld(void) {
+TEST(host_ignores_sigchld) {
     struct client client = {0};
     struct guest guest = {0};
     signal(SIGCHLD, SIG_IGN);
@@ -562,7 +562,7 @@ static bool is_called(pid_t pid, const char *name) {
 
 /* No driver, no compiler, and not the C++ library that these need. The bound is for the file with its
  * debug information; the worker's has 15 MiB. */
-static void the_wardens_program_is_small(void) {
+TEST(the_wardens_program_is_small) {
     struct client client = {0};
     struct stat st;
     int socket;
@@ -582,7 +582,7 @@ static void the_wardens_program_is_small(void) {
 }
 
 /* A fork would have the warden's program, and its libraries at the same addresses. */
-static void a_worker_knows_no_address_of_the_warden(void) {
+TEST(a_worker_knows_no_address_of_the_warden) {
     struct client client = {0};
     struct guest guest = {0};
     client_open(&client);
@@ -605,7 +605,7 @@ static void start_program(struct client *client, const char *program) {
     start_with(client, "");
 }
 
-static void a_program_that_ends_says_nothing(void) {
+TEST(a_program_that_ends_says_nothing) {
     struct client client = {0};
     start_program(&client, "/bin/true");
     client_expect_end(&client);
@@ -613,7 +613,7 @@ static void a_program_that_ends_says_nothing(void) {
     client_close(&client);
 }
 
-static void a_program_that_cannot_run_is_named(void) {
+TEST(a_program_that_cannot_run_is_named) {
     struct client client = {0};
     struct bhi_message message;
     start_program(&client, "/dev/null");
@@ -659,7 +659,7 @@ static uint32_t stage_with(uint32_t bytes) {
     return stage;
 }
 
-static void a_page_of_another_build_is_refused(void) {
+TEST(a_page_of_another_build_is_refused) {
     BHT_EQ(stage_with(sizeof(struct bhi_zygote_start)), BHI_ZYGOTE_BEGUN);
     BHT_EQ(stage_with(sizeof(struct bhi_zygote_start) - 8), BHI_ZYGOTE_CLONED);
 }
@@ -682,42 +682,7 @@ static void expect_command_line(const char *program, const char *name, const cha
     BHT_EQ(bht_run(unknown, out, sizeof out), 2);
 }
 
-static void command_line(void) {
+TEST(command_line) {
     expect_command_line(BHT_WARDEN, "bulkhead-warden", "warden");
     expect_command_line(BHT_WORKER, "bulkhead-worker", "zygote");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(driver_absent),
-        BHT_TEST(driver_unknown),
-        BHT_TEST(driver_by_name),
-        BHT_TEST(driver_crashes_on_loading),
-        BHT_TEST(driver_starts_a_thread),
-        BHT_TEST(driver_is_none),
-        BHT_TEST(runtime_folder_missing),
-        BHT_TEST(runtime_folder_relative),
-        BHT_TEST(first_message_garbage),
-        BHT_TEST(first_message_another),
-        BHT_TEST(start_without_pidfd),
-        BHT_TEST(host_gone_before_start),
-        BHT_TEST(host_killed),
-        BHT_TEST(host_dies_slowly),
-        BHT_TEST(host_killed_child_stays),
-        BHT_TEST(host_killed_worker_hangs),
-        BHT_TEST(host_killed_zygote_stopped),
-        BHT_TEST(folder_removed_links_not_followed),
-        BHT_TEST(folder_that_took_the_name_stays),
-        BHT_TEST(cgroup_removed),
-        BHT_TEST(warden_killed),
-        BHT_TEST(zygote_killed),
-        BHT_TEST(host_ignores_sigchld),
-        BHT_TEST(the_wardens_program_is_small),
-        BHT_TEST(a_worker_knows_no_address_of_the_warden),
-        BHT_TEST(a_program_that_ends_says_nothing),
-        BHT_TEST(a_program_that_cannot_run_is_named),
-        BHT_TEST(a_page_of_another_build_is_refused),
-        BHT_TEST(command_line),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -24,7 +24,7 @@
 #define SANITIZED false
 #endif
 
-static void starts_and_ends(void) {
+TEST(starts_and_ends) {
     struct client client = {0};
     struct guest guest = {0};
     client_open(&client);
@@ -62,7 +62,7 @@ static void check_thread(const char *status) {
     BHT_STR_HAS(status, "\nCapAmb:\t0000000000000000\n");
 }
 
-static void every_thread_is_behind_it(void) {
+TEST(every_thread_is_behind_it) {
     struct client client = {0};
     struct guest guest = {0};
     char path[PATH_MAX];
@@ -91,7 +91,7 @@ static void every_thread_is_behind_it(void) {
 
 /* Only its own: null, the side channel, the doorbell, the zygote's pipe, what ZeroMQ made, the
  * driver's devices. */
-static void descriptors_are_its_own(void) {
+TEST(descriptors_are_its_own) {
     static const char *const known[] = {"/dev/null",
                                         "socket:",
                                         "anon_inode:[eventfd]",
@@ -153,7 +153,7 @@ static size_t pipes_of(const struct guest *guest, char pipes[][32], size_t capac
 
 /* One of two workers could empty a pipe that both have, and so take what is for both: the byte that
  * announces the host's end. */
-static void no_pipe_is_shared(void) {
+TEST(no_pipe_is_shared) {
     struct client client = {0};
     struct guest guests[2] = {0};
     char pipes[2][8][32];
@@ -194,7 +194,7 @@ static void expect_refusal(struct client *client, struct guest *guest,
     guest_close(guest);
 }
 
-static void lane_of_another_size(void) {
+TEST(lane_of_another_size) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -207,7 +207,7 @@ static void lane_of_another_size(void) {
     client_close(&client);
 }
 
-static void lane_not_sealed(void) {
+TEST(lane_not_sealed) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -224,7 +224,7 @@ static void lane_not_sealed(void) {
 }
 
 /* Nowhere to say anything: it goes all the same. */
-static void progress_not_sealed(void) {
+TEST(progress_not_sealed) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -241,7 +241,7 @@ static void progress_not_sealed(void) {
     client_close(&client);
 }
 
-static void nobody_listens(void) {
+TEST(nobody_listens) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -256,7 +256,7 @@ static void nobody_listens(void) {
     client_close(&client);
 }
 
-static void no_such_device(void) {
+TEST(no_such_device) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -280,14 +280,14 @@ static void injected(const char *faults, uint32_t step, bh_reason reason) {
     client_close(&client);
 }
 
-static void each_step_can_fail(void) {
+TEST(each_step_can_fail) {
     injected("1:sandbox:1=fail", BHI_STEP_SANDBOX, BH_REASON_STEP);
     injected("1:connect:1=fail", BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP);
     injected("1:hello:1=fail", BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP);
     injected("1:lock_down:1=fail", BHI_STEP_LOCK_DOWN, BH_REASON_STEP);
 }
 
-static void driver_too_old(void) {
+TEST(driver_too_old) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -315,7 +315,7 @@ static void driver_too_old(void) {
 #if !BHI_SANITIZED /* no RLIMIT_DATA, no interposers there */
 
 /* Far too little: it cannot start, and the refused allocations are on record. */
-static void memory_limit_is_felt(void) {
+TEST(memory_limit_is_felt) {
     struct client client = {0};
     struct guest guest = {.memory_limit = 24u << 20};
     struct bhi_message message;
@@ -333,7 +333,7 @@ static void memory_limit_is_felt(void) {
     client_close(&client);
 }
 
-static void memory_limit_is_reported(void) {
+TEST(memory_limit_is_reported) {
     struct client client = {0};
     struct guest guest = {.memory_limit = 4ull << 30};
     client_open(&client);
@@ -345,18 +345,3 @@ static void memory_limit_is_reported(void) {
 }
 
 #endif
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(starts_and_ends),         BHT_TEST(every_thread_is_behind_it),
-        BHT_TEST(descriptors_are_its_own), BHT_TEST(no_pipe_is_shared),
-        BHT_TEST(lane_of_another_size),    BHT_TEST(lane_not_sealed),
-        BHT_TEST(progress_not_sealed),     BHT_TEST(nobody_listens),
-        BHT_TEST(no_such_device),          BHT_TEST(each_step_can_fail),
-        BHT_TEST(driver_too_old),
-#if !BHI_SANITIZED
-        BHT_TEST(memory_limit_is_felt),    BHT_TEST(memory_limit_is_reported),
-#endif
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}

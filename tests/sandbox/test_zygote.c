@@ -12,7 +12,7 @@
 
 #define BIT(NAME) (1ull << BHI_LAYER_##NAME)
 
-static void starts_and_goes_with_the_socket(void) {
+TEST(starts_and_goes_with_the_socket) {
     struct client client = {0};
     client_open(&client);
     BHT_STR_HAS(client.ready.library, "/");
@@ -29,7 +29,7 @@ static void ask_probe(struct client *client, uint32_t layer) {
     client_send(client, &message, NULL, 0);
 }
 
-static void probes_hold(void) {
+TEST_WITH(probes_hold, 60, 0) {
     struct client client = {0};
     client_open(&client);
     for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
@@ -50,7 +50,7 @@ static void probes_hold(void) {
 }
 
 /* All at once, beside a worker, and more than it takes: each gets an answer, the worker too. */
-static void probes_do_not_block(void) {
+TEST_WITH(probes_do_not_block, 60, 0) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -73,7 +73,7 @@ static void probes_do_not_block(void) {
     client_close(&client);
 }
 
-static void probe_unknown_layer(void) {
+TEST(probe_unknown_layer) {
     struct client client = {0};
     struct bhi_message message;
     client_open(&client);
@@ -93,7 +93,7 @@ static void expect_spawn_failed(struct client *client, uint64_t id, int error) {
     BHT_EQ(message.spawn_failed.error, error);
 }
 
-static void spawn_id_is_taken(void) {
+TEST(spawn_id_is_taken) {
     struct client client = {0};
     struct guest guest = {0};
     struct guest twin = {0};
@@ -113,7 +113,7 @@ static void spawn_id_is_taken(void) {
 }
 
 /* A pids cgroup that is full. Only where this test may make one. */
-static void spawn_cannot_fork(void) {
+TEST(spawn_cannot_fork) {
     char cgroup[64];
     char path[96];
     char text[16];
@@ -148,7 +148,7 @@ static void spawn_cannot_fork(void) {
 }
 
 /* Many deaths: each is reported once, and nothing piles up in the zygote. */
-static void deaths_leave_nothing(void) {
+TEST_WITH(deaths_leave_nothing, 60, 0) {
     struct client client = {0};
     client_open(&client);
     size_t descriptors = 0;
@@ -183,26 +183,26 @@ static void dies_of(const char *faults, int code, int status) {
 }
 
 /* Before, between and behind the filters: a crash looks like itself everywhere. */
-static void reports_segv(void) {
+TEST(reports_segv) {
     dies_of("1:sandbox:1=segv", CLD_KILLED, SIGSEGV);
     dies_of("1:warm_up:1=segv", CLD_KILLED, SIGSEGV);
 }
-static void reports_abort(void) {
+TEST(reports_abort) {
     dies_of("1:sandbox:1=abort", CLD_KILLED, SIGABRT);
     dies_of("1:warm_up:1=abort", CLD_KILLED, SIGABRT);
 }
-static void reports_kill(void) {
+TEST(reports_kill) {
     dies_of("*:warm_up:*=kill", CLD_KILLED, SIGKILL);
 }
-static void reports_forbidden_call(void) {
+TEST(reports_forbidden_call) {
     dies_of("1:warm_up:1=sigsys", CLD_KILLED, SIGSYS);
     dies_of("1:ready:1=sigsys", CLD_KILLED, SIGSYS);
 }
-static void reports_exit(void) {
+TEST(reports_exit) {
     dies_of("1:warm_up:1=exit0", CLD_EXITED, 0);
     dies_of("1:warm_up:1=exit7", CLD_EXITED, 7);
 }
-static void faults_choose_their_worker(void) {
+TEST(faults_choose_their_worker) {
     struct client client = {.faults = "2:device:1=exit7"};
     struct guest first = {0};
     struct guest second = {0};
@@ -226,14 +226,14 @@ static void expect_zygote_gives_up(struct client *client) {
     client_close(client);
 }
 
-static void garbage(void) {
+TEST(garbage) {
     struct client client = {0};
     client_open(&client);
     BHT_EQ(bhi_fdpass_send(client.socket, "garbage", 7, NULL, 0), 0);
     expect_zygote_gives_up(&client);
 }
 
-static void second_start(void) {
+TEST(second_start) {
     struct client client = {0};
     struct bhi_message message;
     client_open(&client);
@@ -242,7 +242,7 @@ static void second_start(void) {
     expect_zygote_gives_up(&client);
 }
 
-static void spawn_without_descriptors(void) {
+TEST(spawn_without_descriptors) {
     struct client client = {0};
     struct guest guest = {0};
     struct bhi_message message;
@@ -256,26 +256,4 @@ static void spawn_without_descriptors(void) {
     close(fds[4]);
     guest_close(&guest);
     expect_zygote_gives_up(&client);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(starts_and_goes_with_the_socket),
-        BHT_TEST_WITH(probes_hold, 60, 0),
-        BHT_TEST_WITH(probes_do_not_block, 60, 0),
-        BHT_TEST(probe_unknown_layer),
-        BHT_TEST(spawn_id_is_taken),
-        BHT_TEST(spawn_cannot_fork),
-        BHT_TEST_WITH(deaths_leave_nothing, 60, 0),
-        BHT_TEST(reports_segv),
-        BHT_TEST(reports_abort),
-        BHT_TEST(reports_kill),
-        BHT_TEST(reports_forbidden_call),
-        BHT_TEST(reports_exit),
-        BHT_TEST(faults_choose_their_worker),
-        BHT_TEST(garbage),
-        BHT_TEST(second_start),
-        BHT_TEST(spawn_without_descriptors),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

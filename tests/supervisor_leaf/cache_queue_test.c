@@ -37,7 +37,7 @@ static void close_queue(void) {
     bhi_cache_queue_fini(&queue);
 }
 
-static void tenants_take_turns(void) {
+TEST(tenants_take_turns) {
     open_queue();
     for (int i = 0; i < 5; i++) {
         BHT_TRUE(push(BHI_CACHE_LOAD, "alice", i));
@@ -54,7 +54,7 @@ static void tenants_take_turns(void) {
     close_queue();
 }
 
-static void no_load_waits_for_a_store(void) {
+TEST(no_load_waits_for_a_store) {
     open_queue();
     BHT_TRUE(push(BHI_CACHE_STORE, "alice", 1));
     BHT_TRUE(push(BHI_CACHE_LOAD, "alice", 2));
@@ -63,7 +63,7 @@ static void no_load_waits_for_a_store(void) {
     close_queue();
 }
 
-static void a_tenant_leaves_room_for_others(void) {
+TEST(a_tenant_leaves_room_for_others) {
     open_queue();
     int alices = 0;
     while (push(BHI_CACHE_STORE, "alice", alices)) {
@@ -77,7 +77,7 @@ static void a_tenant_leaves_room_for_others(void) {
     close_queue();
 }
 
-static void what_is_left_is_served_until_a_time(void) {
+TEST(what_is_left_is_served_until_a_time) {
     open_queue();
     BHT_TRUE(push(BHI_CACHE_STORE, "alice", 1));
     BHT_EQ(bhi_cache_queue_deadline(&queue, 50), 50);
@@ -89,14 +89,4 @@ static void what_is_left_is_served_until_a_time(void) {
     BHT_EQ(pop(BHI_CACHE_STORE), 1);
     BHT_EQ(pop(BHI_CACHE_STORE), -1);
     close_queue();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(tenants_take_turns),
-        BHT_TEST(no_load_waits_for_a_store),
-        BHT_TEST(a_tenant_leaves_room_for_others),
-        BHT_TEST(what_is_left_is_served_until_a_time),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -91,7 +91,7 @@ static void check_dir(const struct bhi_cgroup *cgroup, const struct layout *layo
     BHT_STR_EQ(cgroup->dir, wanted);
 }
 
-static void finds_v1_below_its_own_group(void) {
+TEST(finds_v1_below_its_own_group) {
     struct bhi_cgroup cgroup, second;
     char why[256];
     struct layout layout = make_layout("9:name=systemd:/x\n4:cpu,memory:/pod/job\n0::/\n", "/pod",
@@ -109,7 +109,7 @@ static void finds_v1_below_its_own_group(void) {
     remove_layout(&layout);
 }
 
-static void finds_v2_where_children_are_allowed(void) {
+TEST(finds_v2_where_children_are_allowed) {
     struct bhi_cgroup cgroup;
     char why[256];
     struct layout layout = make_layout("0::/\n", "/", "cgroup2", "rw");
@@ -129,7 +129,7 @@ static uint64_t headroom(const struct layout *layout) {
 }
 
 /* The least that any of the groups leaves, with what the kernel can take back from files. */
-static void headroom_v2(void) {
+TEST(headroom_v2) {
     struct layout layout = make_layout("0::/pod/job\n", "/", "cgroup2", "rw");
     put("max\n", "%s/fs/pod/job/memory.max", layout.root);
     BHT_TRUE(headroom(&layout) == UINT64_MAX);
@@ -146,7 +146,7 @@ static void headroom_v2(void) {
     remove_layout(&layout);
 }
 
-static void headroom_v1(void) {
+TEST(headroom_v1) {
     struct layout layout =
         make_layout("4:cpu,memory:/pod/job\n", "/pod", "cgroup", "rw,cpu,memory");
     put("9223372036854771712\n", "%s/fs/memory.limit_in_bytes", layout.root);
@@ -160,11 +160,11 @@ static void headroom_v1(void) {
     remove_layout(&layout);
 }
 
-static void headroom_without_groups(void) {
+TEST(headroom_without_groups) {
     BHT_TRUE(bhi_cgroup_headroom_from("/nonexistent", "/nonexistent") == UINT64_MAX);
 }
 
-static void says_what_v2_lacks(void) {
+TEST(says_what_v2_lacks) {
     struct bhi_cgroup cgroup;
     char why[512];
     struct layout layout = make_layout("0::/app/leaf\n", "/", "cgroup2", "rw");
@@ -197,7 +197,7 @@ static void says_what_v2_lacks(void) {
     remove_layout(&layout);
 }
 
-static void says_when_there_is_none(void) {
+TEST(says_when_there_is_none) {
     struct bhi_cgroup cgroup;
     char why[256];
     struct layout layout = make_layout("3:cpu:/\n", "/", "cgroup", "rw,cpu");
@@ -223,7 +223,7 @@ static void says_when_there_is_none(void) {
     remove_layout(&layout);
 }
 
-static void does_nothing_without_one(void) {
+TEST(does_nothing_without_one) {
     struct bhi_cgroup none;
     memset(&none, 0, sizeof none);
     BHT_EQ(bhi_cgroup_add(&none, 1, MIB), -EOPNOTSUPP);
@@ -253,7 +253,7 @@ static enum bhi_oom oom_by(int version, const char *kills, const struct numbers 
 }
 
 /* The kernel counts a kill in the victim's group, whoever's limit it was. */
-static void tells_whose_limit_it_was(void) {
+TEST(tells_whose_limit_it_was) {
     static const char killed[] = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
     static const struct numbers reached[] = {{"memory.limit_in_bytes", "67108864\n"},
                                              {"memory.max_usage_in_bytes", "67104768\n"},
@@ -337,7 +337,7 @@ static int run_limited(const struct bhi_cgroup *cgroup, uint64_t id, size_t byte
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void kills_at_the_limit_and_says_so(void) {
+TEST(kills_at_the_limit_and_says_so) {
     struct bhi_cgroup cgroup;
     if (!open_here(&cgroup)) {
         return;
@@ -363,7 +363,7 @@ static void kills_at_the_limit_and_says_so(void) {
 }
 
 /* The group above has less than its two children may have, as a container's may. */
-static void a_group_above_is_no_limit_of_the_child(void) {
+TEST(a_group_above_is_no_limit_of_the_child) {
     struct bhi_cgroup cgroup;
     char path[sizeof cgroup.dir + 32];
     if (!open_here(&cgroup)) {
@@ -379,7 +379,7 @@ static void a_group_above_is_no_limit_of_the_child(void) {
     bhi_cgroup_close(&cgroup);
 }
 
-static void close_is_bounded(void) {
+TEST(close_is_bounded) {
     struct bhi_cgroup cgroup;
     if (!open_here(&cgroup)) {
         return;
@@ -405,7 +405,7 @@ static void close_is_bounded(void) {
     close(go[1]);
 }
 
-static void an_unprivileged_user_is_told_what_to_enable(void) {
+TEST(an_unprivileged_user_is_told_what_to_enable) {
     struct bhi_cgroup cgroup;
     char why[512] = "";
     if (geteuid() == 0) {
@@ -424,23 +424,4 @@ static void an_unprivileged_user_is_told_what_to_enable(void) {
     if (result == -EACCES) {
         BHT_STR_HAS(why, "run as root");
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(finds_v1_below_its_own_group),
-        BHT_TEST(finds_v2_where_children_are_allowed),
-        BHT_TEST(headroom_v2),
-        BHT_TEST(headroom_v1),
-        BHT_TEST(headroom_without_groups),
-        BHT_TEST(says_what_v2_lacks),
-        BHT_TEST(says_when_there_is_none),
-        BHT_TEST(does_nothing_without_one),
-        BHT_TEST(tells_whose_limit_it_was),
-        BHT_TEST(kills_at_the_limit_and_says_so),
-        BHT_TEST(a_group_above_is_no_limit_of_the_child),
-        BHT_TEST(close_is_bounded),
-        BHT_TEST(an_unprivileged_user_is_told_what_to_enable),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -25,7 +25,7 @@ static uint32_t ring_until_killed(struct bhi_conduct *conduct, uint64_t now_ns, 
     return most;
 }
 
-static void a_bell_that_rings_for_ever_is_bounded(void) {
+TEST(a_bell_that_rings_for_ever_is_bounded) {
     struct bhi_conduct conduct = {0};
     const uint32_t woken = ring_until_killed(&conduct, 5 * S, 1000000);
     BHT_GE(woken, LIMITS.rings);
@@ -33,7 +33,7 @@ static void a_bell_that_rings_for_ever_is_bounded(void) {
     BHT_LE(woken, LIMITS.rings + LIMITS.rings_a_submission + 4 * LIMITS.mutes);
 }
 
-static void the_first_mute_is_told(void) {
+TEST(the_first_mute_is_told) {
     struct bhi_conduct conduct = {0};
     enum bhi_conduct_verdict verdict;
     while ((verdict = bhi_conduct_ring(&conduct, S, 0)) == BHI_CONDUCT_FINE)
@@ -52,7 +52,7 @@ static void the_first_mute_is_told(void) {
 
 /* However many results are read: what is given back is not hoarded, and that of one result is there
  * for its own rings. */
-static void what_has_ended_may_be_rung_for(void) {
+TEST(what_has_ended_may_be_rung_for) {
     struct bhi_conduct conduct = {0};
     uint64_t harvested = 1000000; /* read by others meanwhile */
     for (int i = 0; i < 100000; i++) {
@@ -72,7 +72,7 @@ static void what_has_ended_may_be_rung_for(void) {
     BHT_EQ(bhi_conduct_ring(&conduct, S, harvested), BHI_CONDUCT_FIRST);
 }
 
-static void log_lines_are_dropped_then_deadly(void) {
+TEST(log_lines_are_dropped_then_deadly) {
     struct bhi_conduct conduct = {0};
     for (uint32_t i = 0; i < LIMITS.lines; i++) {
         BHT_EQ(bhi_conduct_line(&conduct, S), BHI_CONDUCT_FINE);
@@ -89,7 +89,7 @@ static void log_lines_are_dropped_then_deadly(void) {
     }
 }
 
-static void messages_that_were_asked_for_are_free(void) {
+TEST(messages_that_were_asked_for_are_free) {
     struct bhi_conduct conduct = {0};
     bhi_conduct_asks(&conduct, 100000);
     for (int i = 0; i < 100000; i++) {
@@ -106,7 +106,7 @@ static void messages_that_were_asked_for_are_free(void) {
 }
 
 /* One look after the other: what each finds, and what is said then. */
-static void processor_time_counts_while_nothing_is_in_flight(void) {
+TEST(processor_time_counts_while_nothing_is_in_flight) {
     const uint64_t most = LIMITS.idle_cpu_ns;
     const struct {
         uint64_t published;
@@ -142,16 +142,4 @@ static void processor_time_counts_while_nothing_is_in_flight(void) {
            BHI_CONDUCT_FINE);
     BHT_EQ(bhi_conduct_look(&late, S + 2 * hour, 1, true, S + 2 * hourly + 1, &used_ns, &time_ns),
            BHI_CONDUCT_KILL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_bell_that_rings_for_ever_is_bounded),
-        BHT_TEST(the_first_mute_is_told),
-        BHT_TEST(what_has_ended_may_be_rung_for),
-        BHT_TEST(log_lines_are_dropped_then_deadly),
-        BHT_TEST(messages_that_were_asked_for_are_free),
-        BHT_TEST(processor_time_counts_while_nothing_is_in_flight),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

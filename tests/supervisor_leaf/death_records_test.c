@@ -24,7 +24,7 @@ static bool note(struct bhi_death_records *death_records, const char *tenant, ui
     return bhi_death_records_note(death_records, tenant, &verdict, false, now_ns);
 }
 
-static void the_second_death_is_one_too_many(void) {
+TEST(the_second_death_is_one_too_many) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 2, KEEP);
     BHT_TRUE(!note(&death_records, "a", 1, 0));
@@ -44,7 +44,7 @@ static void the_second_death_is_one_too_many(void) {
     bhi_death_records_fini(&death_records);
 }
 
-static void one_compile_is_enough(void) {
+TEST(one_compile_is_enough) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 0, KEEP); /* no quarantine */
     BHT_TRUE(!note(&death_records, "a", 1, 0));
@@ -67,7 +67,7 @@ static void one_compile_is_enough(void) {
     bhi_death_records_fini(&death_records);
 }
 
-static void deaths_are_forgotten(void) {
+TEST(deaths_are_forgotten) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 2, KEEP);
     note(&death_records, "a", 1, 0);
@@ -86,7 +86,7 @@ static void deaths_are_forgotten(void) {
     bhi_death_records_fini(&death_records);
 }
 
-static void one_is_released_or_all_of_a_tenant(void) {
+TEST(one_is_released_or_all_of_a_tenant) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 1, KEEP);
     for (uint32_t kernel = 1; kernel <= 3; kernel++) {
@@ -108,7 +108,7 @@ static void one_is_released_or_all_of_a_tenant(void) {
 }
 
 /* What has died once gives way to others first, then the oldest. */
-static void the_table_is_bounded(void) {
+TEST(the_table_is_bounded) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 2, BH_FOREVER);
     note(&death_records, "a", 0, 0);
@@ -129,7 +129,7 @@ static void the_table_is_bounded(void) {
 }
 
 /* T1: who has enough kernels that kill workers cannot have those of others forgotten. */
-static void a_tenant_gives_up_its_own(void) {
+TEST(a_tenant_gives_up_its_own) {
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 2, BH_FOREVER);
     const uint32_t others = BHI_DEATH_RECORDS / 2;
@@ -160,7 +160,7 @@ static bool late(struct bhi_death_records *death_records, uint32_t kernel, uint6
     return bhi_death_records_late(death_records, "a", &verdict, now_ns);
 }
 
-static void deadlines_in_a_row_are_counted_where_they_should_be(void) {
+TEST(deadlines_in_a_row_are_counted_where_they_should_be) {
     const bh_verdict verdict = death_of(1, 0);
     struct bhi_death_records death_records;
     bhi_death_records_init(&death_records, 2, KEEP);
@@ -194,17 +194,4 @@ static void deadlines_in_a_row_are_counted_where_they_should_be(void) {
     BHT_EQ(held(&death_records, "a", 1, 8)->deadlines, 0);
     BHT_TRUE(!bhi_death_records_only_late(&death_records, held(&death_records, "a", 1, 8)));
     bhi_death_records_fini(&death_records);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(the_second_death_is_one_too_many),
-        BHT_TEST(one_compile_is_enough),
-        BHT_TEST(deaths_are_forgotten),
-        BHT_TEST(one_is_released_or_all_of_a_tenant),
-        BHT_TEST(the_table_is_bounded),
-        BHT_TEST(a_tenant_gives_up_its_own),
-        BHT_TEST(deadlines_in_a_row_are_counted_where_they_should_be),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -118,7 +118,7 @@ static pid_t dead_pid(void) {
 
 /* -- what goes ------------------------------------------------------------------------------ */
 
-static void what_a_killed_process_left_goes(void) {
+TEST(what_a_killed_process_left_goes) {
     open_parent();
     const char *path = in(parent, FOLDER);
     int say[2];
@@ -149,7 +149,7 @@ static void what_a_killed_process_left_goes(void) {
     close_parent();
 }
 
-static void a_sweep_does_so_much_and_the_next_one_goes_on(void) {
+TEST(a_sweep_does_so_much_and_the_next_one_goes_on) {
     enum { LEFT = 20, MOST = 16 };
     open_parent();
     char name[64];
@@ -170,7 +170,7 @@ static void a_sweep_does_so_much_and_the_next_one_goes_on(void) {
     close_parent();
 }
 
-static void links_inside_go_and_not_what_they_point_to(void) {
+TEST(links_inside_go_and_not_what_they_point_to) {
     open_parent();
     const char *path = in(parent, FOLDER), *outside = in(parent, "outside");
     leave(path);
@@ -186,7 +186,7 @@ static void links_inside_go_and_not_what_they_point_to(void) {
 
 /* -- what stays ----------------------------------------------------------------------------- */
 
-static void young_ones_stay(void) {
+TEST(young_ones_stay) {
     open_parent();
     leave(in(parent, FOLDER));
     bhi_directory_lock_sweep_folders(parent);
@@ -200,7 +200,7 @@ static void young_ones_stay(void) {
     close_parent();
 }
 
-static void other_names_stay(void) {
+TEST(other_names_stay) {
     static const char *const names[] = {
         "bulkhead-4711-0123abcde",       "bulkhead-4711-0123abc", "bulkhead-4711-0123ABCD",
         "bulkhead-4711_0123abcd",        "bulkhead--0123abcd",    "bulkhead-x-0123abcd",
@@ -223,7 +223,7 @@ static void other_names_stay(void) {
 
 /* Files, links, folders without the mark (of a version that does not lock), folders that hold what
  * is not ours. */
-static void other_things_stay(void) {
+TEST(other_things_stay) {
     open_parent();
     const char *target = in(parent, "target");
     BHT_EQ(mkdir(target, 01700), 0);
@@ -253,7 +253,7 @@ static void other_things_stay(void) {
     close_parent();
 }
 
-static void another_users_stay(void) {
+TEST(another_users_stay) {
     if (geteuid() != 0) {
         printf("     needs root\n");
         return;
@@ -268,7 +268,7 @@ static void another_users_stay(void) {
 }
 
 /* Its pid means nothing here: the lock tells. */
-static void one_of_another_pid_namespace_stays(void) {
+TEST(one_of_another_pid_namespace_stays) {
     open_parent();
     const char *path = in(parent, FOLDER);
     int say[2], held[2];
@@ -316,7 +316,7 @@ static void one_of_another_pid_namespace_stays(void) {
 }
 
 /* Whoever has a copy of the descriptor may still use the folder. */
-static void one_that_a_forked_child_holds_stays(void) {
+TEST(one_that_a_forked_child_holds_stays) {
     open_parent();
     const char *path = in(parent, FOLDER);
     int lock_fd = lock_make(path, 0700);
@@ -338,7 +338,7 @@ static void one_that_a_forked_child_holds_stays(void) {
     close_parent();
 }
 
-static void no_parent_is_no_harm(void) {
+TEST(no_parent_is_no_harm) {
     bhi_directory_lock_sweep_folders("/nonexistent");
     bhi_directory_lock_sweep_cgroups("/nonexistent");
     bhi_directory_lock_sweep_folders("/proc/self/status");
@@ -346,7 +346,7 @@ static void no_parent_is_no_harm(void) {
 
 /* -- making a lock ------------------------------------------------------------------------- */
 
-static void a_name_is_taken_once(void) {
+TEST(a_name_is_taken_once) {
     open_parent();
     int lock_fd = lock_make(in(parent, FOLDER), 0700);
     BHT_GE(lock_fd, 0);
@@ -365,7 +365,7 @@ static int swept_meanwhile(void) {
     return 0;
 }
 
-static void one_that_was_swept_before_it_was_locked_is_no_claim(void) {
+TEST(one_that_was_swept_before_it_was_locked_is_no_claim) {
     open_parent();
     before_shared = swept_meanwhile;
     BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
@@ -379,7 +379,7 @@ static int replaced_meanwhile(void) {
     return 0;
 }
 
-static void one_that_is_another_by_now_is_no_claim(void) {
+TEST(one_that_is_another_by_now_is_no_claim) {
     open_parent();
     before_shared = replaced_meanwhile;
     BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
@@ -396,7 +396,7 @@ static int being_swept(void) {
     return 0;
 }
 
-static void one_that_is_being_swept_is_no_claim(void) {
+TEST(one_that_is_being_swept_is_no_claim) {
     open_parent();
     before_shared = being_swept;
     BHT_EQ(lock_make(in(parent, FOLDER), 0700), -EEXIST);
@@ -409,7 +409,7 @@ static int no_locks(void) {
     return ENOLCK;
 }
 
-static void where_there_are_no_locks_nothing_is_swept(void) {
+TEST(where_there_are_no_locks_nothing_is_swept) {
     open_parent();
     before_shared = no_locks;
     int lock_fd = lock_make(in(parent, FOLDER), 0700);
@@ -432,7 +432,7 @@ static const char *group_of(pid_t pid, const char *rest) {
 }
 
 /* Names and rules, on plain folders. */
-static void groups_of_live_pids_and_others_stay(void) {
+TEST(groups_of_live_pids_and_others_stay) {
     open_parent();
     const pid_t dead = dead_pid();
     const char *goes[] = {group_of(dead, "123"), group_of(dead, "18446744073709551615.2")};
@@ -473,7 +473,7 @@ static void groups_of_live_pids_and_others_stay(void) {
 
 /* The machine's own, where it lets us: one that is claimed, one with a process in it, one that is
  * left. */
-static void real_groups(void) {
+TEST(real_groups) {
     struct bhi_cgroup here;
     char why[512], above[sizeof here.dir], path[sizeof here.dir + 64], child[sizeof path + 8];
     if (bhi_cgroup_open(&here, 1, why, sizeof why) != 0) {
@@ -513,7 +513,7 @@ static void real_groups(void) {
 }
 
 /* A host's umask may mask its own rights. Root has them anyway, so the mode is what counts. */
-static void a_umask_that_masks_the_owner(void) {
+TEST(a_umask_that_masks_the_owner) {
     struct stat made;
     open_parent();
     const char *path = in(parent, FOLDER);
@@ -525,28 +525,4 @@ static void a_umask_that_masks_the_owner(void) {
     BHT_EQ(made.st_mode & 0777, 0700);
     close(lock_fd);
     close_parent();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_umask_that_masks_the_owner),
-        BHT_TEST(what_a_killed_process_left_goes),
-        BHT_TEST(a_sweep_does_so_much_and_the_next_one_goes_on),
-        BHT_TEST(links_inside_go_and_not_what_they_point_to),
-        BHT_TEST(young_ones_stay),
-        BHT_TEST(other_names_stay),
-        BHT_TEST(other_things_stay),
-        BHT_TEST(another_users_stay),
-        BHT_TEST(one_of_another_pid_namespace_stays),
-        BHT_TEST(one_that_a_forked_child_holds_stays),
-        BHT_TEST(no_parent_is_no_harm),
-        BHT_TEST(a_name_is_taken_once),
-        BHT_TEST(one_that_was_swept_before_it_was_locked_is_no_claim),
-        BHT_TEST(one_that_is_another_by_now_is_no_claim),
-        BHT_TEST(one_that_is_being_swept_is_no_claim),
-        BHT_TEST(where_there_are_no_locks_nothing_is_swept),
-        BHT_TEST(groups_of_live_pids_and_others_stay),
-        BHT_TEST(real_groups),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

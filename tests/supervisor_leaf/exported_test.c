@@ -37,7 +37,7 @@ int __wrap_statx(int folder, const char *path, int flags, unsigned mask, struct 
     return result;
 }
 
-static void a_file_in_memory_that_is_long_enough(void) {
+TEST(a_file_in_memory_that_is_long_enough) {
     const int fd = memfd_create("memory", MFD_CLOEXEC);
     BHT_EQ(ftruncate(fd, 4096), 0);
     BHT_TRUE(bhi_exported_is_memory(fd, 4096));
@@ -45,13 +45,13 @@ static void a_file_in_memory_that_is_long_enough(void) {
     close(fd);
 }
 
-static void a_device_node(void) {
+TEST(a_device_node) {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     BHT_TRUE(bhi_exported_is_memory(fd, 1 << 30)); /* its driver knows how much it stands for */
     close(fd);
 }
 
-static void a_dma_buf_that_is_long_enough(void) {
+TEST(a_dma_buf_that_is_long_enough) {
     dma_buf = eventfd(0, EFD_CLOEXEC);
     dma_buf_size = 65536;
     BHT_TRUE(bhi_exported_is_memory(dma_buf, 65536));
@@ -60,7 +60,7 @@ static void a_dma_buf_that_is_long_enough(void) {
     dma_buf = -1;
 }
 
-static void other_anonymous_inodes_are_none(void) {
+TEST(other_anonymous_inodes_are_none) {
     const int event = eventfd(0, EFD_CLOEXEC), epoll = epoll_create1(EPOLL_CLOEXEC);
     BHT_TRUE(!bhi_exported_is_memory(event, 0));
     BHT_TRUE(!bhi_exported_is_memory(epoll, 0));
@@ -68,7 +68,7 @@ static void other_anonymous_inodes_are_none(void) {
     close(epoll);
 }
 
-static void pipes_sockets_folders_and_closed_descriptors_are_none(void) {
+TEST(pipes_sockets_folders_and_closed_descriptors_are_none) {
     int pipes[2], sockets[2];
     BHT_EQ(pipe2(pipes, O_CLOEXEC), 0);
     BHT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
@@ -82,15 +82,4 @@ static void pipes_sockets_folders_and_closed_descriptors_are_none(void) {
         close(pipes[i]);
         close(sockets[i]);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_file_in_memory_that_is_long_enough),
-        BHT_TEST(a_device_node),
-        BHT_TEST(a_dma_buf_that_is_long_enough),
-        BHT_TEST(other_anonymous_inodes_are_none),
-        BHT_TEST(pipes_sockets_folders_and_closed_descriptors_are_none),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -13,7 +13,7 @@ struct thing {
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct thing);
 
-static void what_was_freed_is_used_again(void) {
+TEST(what_was_freed_is_used_again) {
     enum { MANY = 5000 };
     static void *things[MANY];
     for (int round = 0; round < 3; round++) {
@@ -43,7 +43,7 @@ static void *take_and_give(void *unused) {
 }
 
 /* A fork while another thread holds the lock: that thread is not there in the child to drop it. */
-static void a_fork_at_any_moment(void) {
+TEST(a_fork_at_any_moment) {
     enum { THREADS = 3, FORKS = 200 };
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -66,10 +66,4 @@ static void a_fork_at_any_moment(void) {
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {BHT_TEST(what_was_freed_is_used_again),
-                                            BHT_TEST(a_fork_at_any_moment)};
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

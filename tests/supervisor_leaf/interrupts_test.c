@@ -41,7 +41,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path);
 }
 
-static void the_busiest_vector_counts(void) {
+TEST(the_busiest_vector_counts) {
     char root[] = "/tmp/bulkhead-interrupts-XXXXXX";
     BHT_TRUE(mkdtemp(root));
     BHT_EQ(bhi_interrupts_processor(root, ADDRESS), -1); /* no such device */
@@ -74,7 +74,7 @@ static cpu_set_t first(unsigned count) {
     return set;
 }
 
-static void enough_processors_are_left(void) {
+TEST(enough_processors_are_left) {
     cpu_set_t four = first(4), three = first(3), out;
     BHT_TRUE(bhi_interrupts_avoid(&four, 1, &out));
     BHT_EQ(CPU_COUNT(&out), 3);
@@ -85,19 +85,10 @@ static void enough_processors_are_left(void) {
     BHT_TRUE(!bhi_interrupts_avoid(&three, 1, &out));
 }
 
-static void an_unknown_device_changes_nothing(void) {
+TEST(an_unknown_device_changes_nothing) {
     cpu_set_t before, after;
     BHT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
     bhi_interrupts_keep_off(getpid(), "ffff:ff:1f.7");
     BHT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
     BHT_TRUE(CPU_EQUAL(&before, &after));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(the_busiest_vector_counts),
-        BHT_TEST(enough_processors_are_left),
-        BHT_TEST(an_unknown_device_changes_nothing),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -137,23 +137,23 @@ static void check_lack(enum lack lack, const char *field) {
     }
 }
 
-static void accepts_a_sandboxed_worker(void) {
+TEST(accepts_a_sandboxed_worker) {
     check_lack(LACK_NOTHING, NULL);
 }
 
-static void names_a_missing_filter(void) {
+TEST(names_a_missing_filter) {
     check_lack(LACK_SECCOMP, "Seccomp: is 0");
 }
 
-static void names_a_thread_without_the_filter(void) {
+TEST(names_a_thread_without_the_filter) {
     check_lack(LACK_SECOND_THREAD, "Seccomp: is 0");
 }
 
-static void names_missing_no_new_privs(void) {
+TEST(names_missing_no_new_privs) {
     check_lack(LACK_NO_NEW_PRIVS, "NoNewPrivs: is 0");
 }
 
-static void names_capabilities(void) {
+TEST(names_capabilities) {
     if (geteuid() != 0) {
         BHT_FAIL("needs root: it leaves one capability at a time");
     }
@@ -162,7 +162,7 @@ static void names_capabilities(void) {
     check_lack(LACK_AMBIENT, "CapInh: is 0000000000002000");
 }
 
-static void says_when_the_process_is_gone(void) {
+TEST(says_when_the_process_is_gone) {
     char why[256];
     struct subject subject = start_worker(LACK_NOTHING);
     kill(subject.pid, SIGKILL);
@@ -178,7 +178,7 @@ static void says_when_the_process_is_gone(void) {
     close(subject.pidfd);
 }
 
-static void refuses_a_pid_that_is_not_the_pidfds(void) {
+TEST(refuses_a_pid_that_is_not_the_pidfds) {
     char why[256];
     struct subject one = start_worker(LACK_NOTHING);
     struct subject other = start_worker(LACK_NOTHING);
@@ -187,7 +187,7 @@ static void refuses_a_pid_that_is_not_the_pidfds(void) {
     end_worker(&other);
 }
 
-static void refuses_what_is_no_pidfd(void) {
+TEST(refuses_what_is_no_pidfd) {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     BHT_EQ(bhi_pidfd_pid(fd), -EBADF);
     close(fd);
@@ -195,7 +195,7 @@ static void refuses_what_is_no_pidfd(void) {
     BHT_EQ(check(getpid(), fd, NULL, 0), -EBADF);
 }
 
-static void knows_who_lacks_a_processor(void) {
+TEST(knows_who_lacks_a_processor) {
     BHT_TRUE(bhi_proc_is_runnable(getpid())); /* this one has one */
     const pid_t pid = fork();
     if (pid == 0) {
@@ -210,19 +210,4 @@ static void knows_who_lacks_a_processor(void) {
     BHT_TRUE(!bhi_proc_is_runnable(pid));
     BHT_EQ(waitpid(pid, NULL, 0), pid);
     BHT_TRUE(!bhi_proc_is_runnable(pid));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(accepts_a_sandboxed_worker),
-        BHT_TEST(names_a_missing_filter),
-        BHT_TEST(names_a_thread_without_the_filter),
-        BHT_TEST(names_missing_no_new_privs),
-        BHT_TEST(names_capabilities),
-        BHT_TEST(says_when_the_process_is_gone),
-        BHT_TEST(refuses_a_pid_that_is_not_the_pidfds),
-        BHT_TEST(refuses_what_is_no_pidfd),
-        BHT_TEST(knows_who_lacks_a_processor),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

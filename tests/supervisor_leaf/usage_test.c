@@ -27,7 +27,7 @@ static uint32_t sum(const struct bhi_usage *usage) {
     return uses;
 }
 
-static void uses_are_counted(void) {
+TEST(uses_are_counted) {
     bhi_usages_init(&usages);
     BHT_TRUE(!use("a", 1)); /* once is not worth a spare's time */
     BHT_TRUE(use("a", 1));
@@ -49,7 +49,7 @@ static void uses_are_counted(void) {
 }
 
 /* Old uses count less and less, and what is not used any more is forgotten. */
-static void uses_age(void) {
+TEST(uses_age) {
     bhi_usages_init(&usages);
     use("a", 1);
     for (uint32_t i = 2; i < BHI_USAGE_PERIOD; i++) {
@@ -64,7 +64,7 @@ static void uses_age(void) {
     bhi_usages_fini(&usages);
 }
 
-static void the_least_used_gives_way(void) {
+TEST(the_least_used_gives_way) {
     bhi_usages_init(&usages);
     for (uint64_t id = 1; id <= BHI_USAGE_KERNELS; id++) {
         use("a", id);
@@ -86,7 +86,7 @@ static void the_least_used_gives_way(void) {
 }
 
 /* However many kernels and tenants there are. */
-static void the_table_is_bounded(void) {
+TEST(the_table_is_bounded) {
     bhi_usages_init(&usages);
     for (int i = 0; i < 5000; i++) {
         char tenant[16];
@@ -109,7 +109,7 @@ static void the_table_is_bounded(void) {
     BHT_EQ(usages.count, 0);
 }
 
-static void what_has_ended_spares_is_barred(void) {
+TEST(what_has_ended_spares_is_barred) {
     bhi_usages_init(&usages);
     for (int i = 0; i < 6; i++) {
         use("a", 1);
@@ -141,7 +141,7 @@ static void what_has_ended_spares_is_barred(void) {
     bhi_usages_fini(&usages);
 }
 
-static void kernels_are_forgotten(void) {
+TEST(kernels_are_forgotten) {
     bhi_usages_init(&usages);
     for (int i = 0; i < 3; i++) {
         use("a", 1);
@@ -167,16 +167,4 @@ static void kernels_are_forgotten(void) {
     BHT_TRUE(find("a", 2) && !find("a", 3));
     BHT_EQ(usage->uses, 3);
     bhi_usages_fini(&usages);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(uses_are_counted),
-        BHT_TEST(uses_age),
-        BHT_TEST(the_least_used_gives_way),
-        BHT_TEST(the_table_is_bounded),
-        BHT_TEST(what_has_ended_spares_is_barred),
-        BHT_TEST(kernels_are_forgotten),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
