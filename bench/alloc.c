@@ -3,7 +3,6 @@
  * An allocation is made, touched once a page, and released. A job is that, and a command on the
  * device that overwrites all of it: made and bound anew each time. */
 #include "common.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
@@ -13,11 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define SMALLEST   4096ull
-#define LARGEST    (64ull << 20)
-#define MOST       1001u
-#define TIMEOUT_NS (30ull * 1000 * 1000 * 1000)
-#define TARGET     20.0 /* fresh against pooled, at LARGEST */
+#define SMALLEST 4096ull
+#define LARGEST  (64ull << 20)
+#define MOST     1001u
+#define TARGET   20.0 /* fresh against pooled, at LARGEST */
 
 enum side { FRESH, POOLED, HOT, MALLOC, FRESH_JOB, HOT_JOB, SIDES };
 
@@ -47,15 +45,8 @@ static void touch(const struct bench *bench, volatile char *bytes, uint64_t size
 static void run_job(bh_stream *stream, bh_buffer *buffer) {
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 0x5a5a5a5a}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
-    bh_status status = bh_event_wait(event, TIMEOUT_NS);
-    if (status != BH_OK) {
-        bench_die("a job is not READY: %s", bh_status_name(status));
-    }
-    bh_event_release(event);
+    bench_finish(
+        bench_submit(stream, BENCH_WITH(bh_submit_info, .commands = &fill, .command_count = 1)));
 }
 
 static void one(const struct bench *bench, enum side side, uint64_t size) {
@@ -77,13 +68,9 @@ static void one(const struct bench *bench, enum side side, uint64_t size) {
         options.flags = BH_BUFFER_UNINITIALIZED;
     }
     bh_buffer *buffer;
-    bh_detail detail;
-    bench_must(
-        bh_buffer_create(fresh ? bench->fresh : bench->pooled, size, &options, &buffer, &detail),
-        "bh_buffer_create", &detail);
-    void *pointer;
-    bench_must(bh_buffer_map(buffer, BH_MAP_DISCARD, TIMEOUT_NS, &pointer, &detail),
-               "bh_buffer_map", &detail);
+    BENCH_MUST(bh_buffer_create(fresh ? bench->fresh : bench->pooled, size, &options, &buffer,
+                                &bench_why));
+    void *pointer = bench_map(buffer, BH_MAP_DISCARD);
     touch(bench, pointer, size);
     if (job) {
         run_job(stream, buffer);
@@ -100,8 +87,7 @@ static void measure(const struct bench *bench, enum side side, uint64_t size, si
                     struct result *out) {
     static uint64_t samples[MOST];
     if (side == HOT) { /* memory that the stream's worker has */
-        bh_detail detail;
-        bench_must(bh_context_trim(bench->pooled, 0, &detail), "bh_context_trim", &detail);
+        BENCH_MUST(bh_context_trim(bench->pooled, 0, &bench_why));
         one(bench, HOT_JOB, size);
     }
     one(bench, side, size); /* what is kept from here on is there */
@@ -117,14 +103,10 @@ static void measure(const struct bench *bench, enum side side, uint64_t size, si
 
 static void open_side(const char *worker, uint64_t limit, bh_context **context,
                       bh_stream **stream) {
-    bh_context_options options = {.struct_size = sizeof options};
-    options.worker_path = worker;
-    options.spares = BH_OFF;
-    options.pool_limit = limit ? limit : BH_OFF;
-    bh_detail detail;
-    bench_must(bh_context_create(&options, context, &detail), "bh_context_create", &detail);
-    bench_must(bh_stream_create(*context, NULL, stream, &detail), "bh_stream_create", &detail);
-    bench_must(bh_stream_wait_ready(*stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    *context = bench_context(BENCH_WITH(bh_context_options, .worker_path = worker, .spares = BH_OFF,
+                                        .pool_limit = limit));
+    *stream = bench_stream(*context, NULL);
+    bench_ready(*stream);
 }
 
 static void print_row(uint64_t size, const struct result *r, bool json, bool first) {
@@ -160,23 +142,15 @@ static const char usage[] =
 int main(int argc, char **argv) {
     bool quick = false, json = false, strict = false;
     const char *worker = NULL;
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--quick") == 0) {
-            quick = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            json = true;
-        } else if (strcmp(argv[i], "--strict") == 0) {
-            strict = true;
-        } else if (strcmp(argv[i], "--worker") == 0 && i + 1 < argc) {
-            worker = argv[++i];
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    const struct bench_option options[] = {{"--quick", .flag = &quick},
+                                           {"--json", .flag = &json},
+                                           {"--strict", .flag = &strict},
+                                           {"--worker", .text = &worker},
+                                           {NULL}};
+    bench_parse(argc, argv, options, usage);
     struct bench bench = {.page = (size_t)sysconf(_SC_PAGESIZE)};
     open_side(worker, 1ull << 30, &bench.pooled, &bench.pooled_stream);
-    open_side(worker, 0, &bench.fresh, &bench.fresh_stream);
+    open_side(worker, BH_OFF, &bench.fresh, &bench.fresh_stream);
     if (json) {
         printf("{\"benchmark\":\"alloc\",\"schema\":1,\"rows\":[");
     } else {

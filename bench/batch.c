@@ -29,7 +29,7 @@ static const double target = 0.90;
 struct options {
     unsigned jobs, rounds, streams;
     const char *device, *folder;
-    bool quick, json, strict;
+    bool json, strict;
 };
 
 struct side {
@@ -84,13 +84,8 @@ static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
     const bh_binding binding = bh_bind_write(0, buffer);
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
-        bh_event *event;
         bh_verdict verdict = {.struct_size = sizeof verdict};
-        bh_detail detail;
-        if (bh_launch(stream, kernel, groups, &binding, 1, push, sizeof push, &event, &detail) !=
-            BH_OK) {
-            bench_die("bh_launch: %s", detail.message);
-        }
+        bh_event *event = bench_launch(stream, kernel, groups, &binding, 1, push, sizeof push);
         (void)!bh_event_wait(event, BH_FOREVER);
         if (bh_event_verdict(event, &verdict) != BH_OK || verdict.status != BH_OK) {
             bench_die("a job by itself, %u rounds: %s", rounds, verdict.message);
@@ -105,17 +100,10 @@ static uint64_t measure(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
 
 /* So many rounds take about a millisecond here. */
 static uint32_t calibrate(bh_context *context, const struct options *options, uint64_t *out_ns) {
-    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
-    bh_stream *stream;
-    bh_kernel *kernel;
-    bh_buffer *buffer;
-    bh_detail detail;
-    stream_options.device = options->device;
-    if (bh_stream_create(context, &stream_options, &stream, &detail) != BH_OK ||
-        bh_kernel_create_spirv(context, code, sizeof code, NULL, &kernel, &detail) != BH_OK ||
-        bh_buffer_create(context, 4, NULL, &buffer, &detail) != BH_OK) {
-        bench_die("%s", detail.message);
-    }
+    bh_stream *stream =
+        bench_stream(context, BENCH_WITH(bh_stream_options, .device = options->device));
+    bh_kernel *kernel = bench_kernel(context, code, sizeof code, NULL);
+    bh_buffer *buffer = bench_buffer(context, NULL, BH_MEMORY_HOST, 4);
     uint32_t rounds = 256;
     for (int i = 0; i < 6; i++) {
         *out_ns = measure(stream, kernel, buffer, rounds);
@@ -134,12 +122,9 @@ static uint32_t calibrate(bh_context *context, const struct options *options, ui
  */
 
 static void add_jobs(struct bhi_queue *queue, unsigned batch, unsigned jobs, uint32_t rounds) {
-    struct bhi_job_spec *specs = calloc(jobs, sizeof *specs);
+    struct bhi_job_spec *specs = bench_allocate(jobs, sizeof *specs);
     struct bhi_complaint complaint;
     char line[500];
-    if (!specs) {
-        bench_die("out of memory");
-    }
     for (unsigned i = 0; i < jobs; i++) {
         const int length = snprintf(line, sizeof line,
                                     "{\"id\":\"%u\",\"kernel\":\"job.spv\",\"groups\":[1],\"out\":{"
@@ -272,46 +257,32 @@ static const char usage[] =
     "without a journal. Files go to a folder of their own in DIR ($TMPDIR, or /tmp): it should be\n"
     "on a disk. --strict: exit status 3 where the goal is missed.\n";
 
-static void parse(int argc, char **argv, struct options *options) {
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(name, "--quick")) {
-            options->quick = true;
-        } else if (!strcmp(name, "--json")) {
-            options->json = true;
-        } else if (!strcmp(name, "--strict")) {
-            options->strict = true;
-        } else if (!strcmp(name, "--jobs")) {
-            options->jobs = bench_number(name, value, 1, 1000000), i++;
-        } else if (!strcmp(name, "--rounds")) {
-            options->rounds = bench_number(name, value, 1, MOST_ROUNDS), i++;
-        } else if (!strcmp(name, "--streams")) {
-            options->streams = bench_number(name, value, 1, 64), i++;
-        } else if (!strcmp(name, "--device") && *value) {
-            options->device = value, i++;
-        } else if (!strcmp(name, "--folder") && *value) {
-            options->folder = value, i++;
-        } else {
-            bench_bad_usage(name, usage);
-        }
-    }
-    if (options->quick) {
-        options->jobs = 200;
-        options->rounds = 1;
-    }
+static struct options parse(int argc, char **argv) {
+    struct options options = {.jobs = 10000, .rounds = 3, .streams = 2};
+    bool quick = false;
+    const struct bench_option accepted[] = {
+        {"--quick", .flag = &quick},
+        {"--json", .flag = &options.json},
+        {"--strict", .flag = &options.strict},
+        {"--jobs", .number = &options.jobs, .least = 1, .most = 1000000},
+        {"--rounds", .number = &options.rounds, .least = 1, .most = MOST_ROUNDS},
+        {"--streams", .number = &options.streams, .least = 1, .most = 64},
+        {"--device", .text = &options.device},
+        {"--folder", .text = &options.folder},
+        {NULL}};
+    bench_parse(argc, argv, accepted, usage);
+    options.jobs = quick ? 200 : options.jobs;
+    options.rounds = quick ? 1 : options.rounds;
+    return options;
 }
 
 int main(int argc, char **argv) {
-    struct options options = {.jobs = 10000, .rounds = 3, .streams = 2};
+    const struct options options = parse(argc, argv);
     struct side sides[2] = {{.what = "without a journal"},
                             {.what = "with a journal", .journal = true}};
     struct rlimit limit;
-    bh_context *context;
-    bh_detail detail;
     uint64_t alone_ns;
 
-    parse(argc, argv, &options);
     const char *parent = options.folder ? options.folder : getenv("TMPDIR");
     snprintf(home, sizeof home, "%.300s/bench-batch-XXXXXX", parent ? parent : "/tmp");
     if (!mkdtemp(home) || chdir(home) != 0) {
@@ -323,9 +294,7 @@ int main(int argc, char **argv) {
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     write_file("job.spv", code, sizeof code);
-    if (bh_context_create(NULL, &context, &detail) != BH_OK) {
-        bench_die("%s", detail.message);
-    }
+    bh_context *context = bench_context(NULL);
     const uint32_t rounds = calibrate(context, &options, &alone_ns);
     uint32_t results[SEEDS];
     compute(rounds, results);

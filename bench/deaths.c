@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS (30ull * 1000 * 1000 * 1000)
-
 struct deaths {
     bh_context *context;
     bh_stream *stream;
@@ -25,16 +23,8 @@ struct deaths {
 /* One run of the counter that must be READY. */
 static void run_good(struct deaths *deaths) {
     const bh_binding binding = bh_bind_read_write(0, deaths->counter);
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_launch(deaths->stream, deaths->count, (uint32_t[]){1, 1, 1}, &binding, 1, NULL, 0,
-                         &event, &detail),
-               "bh_launch", &detail);
-    bh_status status = bh_event_wait(event, TIMEOUT_NS);
-    if (status != BH_OK) {
-        bench_die("after a death the next job is not READY: %s", bh_status_name(status));
-    }
-    bh_event_release(event);
+    bench_finish(
+        bench_launch(deaths->stream, deaths->count, (uint32_t[]){1, 1, 1}, &binding, 1, NULL, 0));
 }
 
 static void kill_worker(int pid) {
@@ -50,7 +40,7 @@ static uint64_t die_idle(struct deaths *deaths) {
     uint64_t start = bench_now_ns();
     kill_worker(pid);
     while (bh_stream_worker_pid(deaths->stream) == pid) {
-        if (bench_now_ns() - start > TIMEOUT_NS) {
+        if (bench_now_ns() - start > BENCH_TIMEOUT_NS) {
             bench_die("the death of idle worker %d goes unseen", pid);
         }
         /* Each look takes the lock that the news needs, too. */
@@ -68,7 +58,7 @@ struct waiter {
 
 static void *wait_for_poison(void *argument) {
     struct waiter *waiter = argument;
-    bh_status status = bh_event_wait(waiter->event, TIMEOUT_NS);
+    bh_status status = bh_event_wait(waiter->event, BENCH_TIMEOUT_NS);
     waiter->poisoned_ns = bench_now_ns();
     bh_verdict verdict = {.struct_size = sizeof verdict};
     if (status != BH_WORKER_SIGNAL || bh_event_verdict(waiter->event, &verdict) != BH_OK ||
@@ -86,7 +76,7 @@ static void let_it_run(const volatile uint32_t *flag) {
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
     uint64_t start = bench_now_ns();
     while (*flag == 0) {
-        if (bench_now_ns() - start > TIMEOUT_NS) {
+        if (bench_now_ns() - start > BENCH_TIMEOUT_NS) {
             bench_die("the long job does not start");
         }
         nanosleep(&pause, NULL);
@@ -101,7 +91,7 @@ static uint64_t kill_and_watch(int pid) {
         bench_die("there is no pidfd of worker %d", pid);
     }
     kill_worker(pid);
-    if (poll(&dead, 1, (int)(TIMEOUT_NS / 1000000)) != 1) {
+    if (poll(&dead, 1, (int)(BENCH_TIMEOUT_NS / 1000000)) != 1) {
         bench_die("killed worker %d does not die", pid);
     }
     uint64_t now = bench_now_ns();
@@ -111,17 +101,14 @@ static uint64_t kill_and_watch(int pid) {
 
 static void die_in_job(struct deaths *deaths, uint64_t *out_pidfd, uint64_t *out_waiter,
                        uint64_t *out_restart) {
-    bh_detail detail;
-    void *flag;
     /* The last job's poison is in the flag: overwrite it. */
-    bench_must(bh_buffer_map(deaths->flag, BH_MAP_DISCARD, TIMEOUT_NS, &flag, &detail),
-               "bh_buffer_map", &detail);
+    void *flag = bench_map(deaths->flag, BH_MAP_DISCARD);
     memset(flag, 0, bh_buffer_size(deaths->flag));
     const bh_binding binding = bh_bind_read_write(0, deaths->flag);
-    struct waiter waiter = {.deaths = deaths};
-    bench_must(bh_launch(deaths->stream, deaths->busy, (uint32_t[]){deaths->groups, 1, 1}, &binding,
-                         1, &deaths->iterations, sizeof deaths->iterations, &waiter.event, &detail),
-               "bh_launch", &detail);
+    struct waiter waiter = {.deaths = deaths,
+                            .event = bench_launch(deaths->stream, deaths->busy,
+                                                  (uint32_t[]){deaths->groups, 1, 1}, &binding, 1,
+                                                  &deaths->iterations, sizeof deaths->iterations)};
     pthread_t thread;
     if (pthread_create(&thread, NULL, wait_for_poison, &waiter) != 0) {
         bench_die("cannot start a thread");
@@ -136,35 +123,22 @@ static void die_in_job(struct deaths *deaths, uint64_t *out_pidfd, uint64_t *out
 }
 
 static bh_kernel *make_kernel(bh_context *context, const struct bench_code *code) {
-    bh_kernel_options options = {.struct_size = sizeof options};
-    options.name = code->name;
-    bh_kernel *kernel;
-    bh_detail detail;
-    bench_must(
-        bh_kernel_create_spirv(context, code->words, code->bytes, &options, &kernel, &detail),
-        "bh_kernel_create_spirv", &detail);
-    return kernel;
+    return bench_kernel(context, code->words, code->bytes,
+                        BENCH_WITH(bh_kernel_options, .name = code->name));
 }
 
 static void open_deaths(struct deaths *deaths, const struct bench_options *options) {
-    bh_detail detail;
-    bh_context_options context_options = {.struct_size = sizeof context_options};
-    context_options.worker_path = options->worker;
-    context_options.restart_budget = 1000 * 1000; /* deaths are the point here */
-    context_options.quarantine_deaths = BH_OFF;
-    bench_must(bh_context_create(&context_options, &deaths->context, &detail), "bh_context_create",
-               &detail);
-    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
-    stream_options.device = options->device;
-    stream_options.deadline_ns = BH_FOREVER;
-    bench_must(bh_stream_create(deaths->context, &stream_options, &deaths->stream, &detail),
-               "bh_stream_create", &detail);
+    deaths->context =
+        bench_context(BENCH_WITH(bh_context_options, .worker_path = options->worker,
+                                 .restart_budget = 1000 * 1000, /* deaths are the point here */
+                                 .quarantine_deaths = BH_OFF));
+    deaths->stream =
+        bench_stream(deaths->context, BENCH_WITH(bh_stream_options, .device = options->device,
+                                                 .deadline_ns = BH_FOREVER));
     deaths->busy = make_kernel(deaths->context, &BENCH_CODE[BENCH_BUSY]);
     deaths->count = make_kernel(deaths->context, &BENCH_CODE[BENCH_COUNT]);
-    bench_must(bh_buffer_create(deaths->context, 8, NULL, &deaths->flag, &detail),
-               "bh_buffer_create", &detail);
-    bench_must(bh_buffer_create(deaths->context, 4, NULL, &deaths->counter, &detail),
-               "bh_buffer_create", &detail);
+    deaths->flag = bench_buffer(deaths->context, NULL, BH_MEMORY_HOST, 8);
+    deaths->counter = bench_buffer(deaths->context, NULL, BH_MEMORY_HOST, 4);
 }
 
 void bench_measure_deaths(const struct bench_options *options, struct bench_deaths *out) {
@@ -183,9 +157,8 @@ void bench_measure_deaths(const struct bench_options *options, struct bench_deat
         die_in_job(&deaths, &out->pidfd[i], &out->waiter[i], &out->restart[i]);
     }
     uint32_t count = 0;
-    bh_detail detail;
-    bench_must(bh_buffer_read(deaths.counter, 0, &count, sizeof count, TIMEOUT_NS, &detail),
-               "bh_buffer_read", &detail);
+    BENCH_MUST(
+        bh_buffer_read(deaths.counter, 0, &count, sizeof count, BENCH_TIMEOUT_NS, &bench_why));
     if (count != 3 * out->count) {
         bench_die("the counter says %u after %zu good jobs", count, 3 * out->count);
     }

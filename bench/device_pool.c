@@ -7,7 +7,6 @@
  * end, and bh_buffer_release. What the worker still has to do for a buffer that is gone is part of
  * the next turn. */
 #include "common.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <bulkhead/stats.h>
@@ -15,10 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-#define TURNS      20u
-#define MOST       101u
-#define LIMIT      (8ull << 30) /* of what the pool keeps */
+#define TURNS 20u
+#define MOST  101u
+#define LIMIT (8ull << 30) /* of what the pool keeps */
 
 struct side {
     const char *name;
@@ -37,11 +35,8 @@ static uint64_t turn_ns(const struct side *side, uint64_t bytes) {
     bh_buffer *buffer = make(side, bytes);
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 0x5a5a5a5a}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
-    bench_finish(event);
+    bench_finish(bench_submit(side->stream,
+                              BENCH_WITH(bh_submit_info, .commands = &fill, .command_count = 1)));
     bh_buffer_release(buffer);
     return bench_now_ns() - began;
 }
@@ -50,11 +45,8 @@ static uint64_t turn_ns(const struct side *side, uint64_t bytes) {
 static void check(const struct side *side, uint64_t bytes) {
     bh_buffer *buffer = make(side, bytes);
     uint32_t ends[2] = {1, 1};
-    bh_detail detail;
-    bench_must(bh_buffer_read(buffer, 0, &ends[0], 4, TIMEOUT_NS, &detail), "bh_buffer_read",
-               &detail);
-    bench_must(bh_buffer_read(buffer, bytes - 4, &ends[1], 4, TIMEOUT_NS, &detail),
-               "bh_buffer_read", &detail);
+    BENCH_MUST(bh_buffer_read(buffer, 0, &ends[0], 4, BENCH_TIMEOUT_NS, &bench_why));
+    BENCH_MUST(bh_buffer_read(buffer, bytes - 4, &ends[1], 4, BENCH_TIMEOUT_NS, &bench_why));
     if (ends[0] || ends[1]) {
         bench_die("%s: a new buffer is not zero", side->name);
     }
@@ -62,19 +54,11 @@ static void check(const struct side *side, uint64_t bytes) {
 }
 
 static void open_side(struct side *side, const char *device, const char *worker, uint64_t limit) {
-    bh_detail detail;
-    bh_context_options context = {.struct_size = sizeof context};
-    context.worker_path = worker;
-    context.spares = BH_OFF;
-    context.pool_limit = limit ? limit : BH_OFF;
-    bench_must(bh_context_create(&context, &side->context, &detail), "bh_context_create", &detail);
-    bh_stream_options stream = {.struct_size = sizeof stream};
-    stream.device = device;
-    stream.deadline_ns = TIMEOUT_NS;
-    bench_must(bh_stream_create(side->context, &stream, &side->stream, &detail), "bh_stream_create",
-               &detail);
-    bench_must(bh_stream_wait_ready(side->stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
-               &detail);
+    side->context = bench_context(BENCH_WITH(bh_context_options, .worker_path = worker,
+                                             .spares = BH_OFF, .pool_limit = limit));
+    side->stream = bench_stream(side->context, BENCH_WITH(bh_stream_options, .device = device,
+                                                          .deadline_ns = BENCH_TIMEOUT_NS));
+    bench_ready(side->stream);
 }
 
 static void run_round(struct side *side, unsigned round, uint64_t bytes, uint32_t turns) {
@@ -99,28 +83,22 @@ static const char usage[] =
 
 int main(int argc, char **argv) {
     const char *device = NULL, *worker = NULL;
-    unsigned rounds = 15, mib = 64;
-    uint32_t turns = TURNS;
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--quick")) {
-            rounds = 1, turns = 3;
-        } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
-            device = argv[++i];
-        } else if (!strcmp(argv[i], "--worker") && i + 1 < argc) {
-            worker = argv[++i];
-        } else if (!strcmp(argv[i], "--mib") && i + 1 < argc) {
-            mib = bench_number("--mib", argv[++i], 1, 4096);
-        } else if (!strcmp(argv[i], "--rounds") && i + 1 < argc) {
-            rounds = bench_number("--rounds", argv[++i], 1, MOST);
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    unsigned rounds = 0, mib = 64;
+    bool quick = false;
+    const struct bench_option options[] = {
+        {"--quick", .flag = &quick},
+        {"--device", .text = &device},
+        {"--worker", .text = &worker},
+        {"--mib", .number = &mib, .least = 1, .most = 4096},
+        {"--rounds", .number = &rounds, .least = 1, .most = MOST},
+        {NULL}};
+    bench_parse(argc, argv, options, usage);
+    const uint32_t turns = quick ? 3 : TURNS;
+    rounds = rounds ? rounds : quick ? 1 : 15;
     const uint64_t bytes = (uint64_t)mib << 20;
     static struct side sides[2] = {{.name = "out of the pool"}, {.name = "fresh"}};
     open_side(&sides[0], device, worker, LIMIT);
-    open_side(&sides[1], device, worker, 0);
+    open_side(&sides[1], device, worker, BH_OFF);
     for (unsigned round = 0; round < rounds; round++) { /* in turns, every other one backwards */
         run_round(&sides[round % 2], round, bytes, turns);
         run_round(&sides[1 - round % 2], round, bytes, turns);
@@ -132,8 +110,7 @@ int main(int argc, char **argv) {
                (double)sides[i].worst / 1e3);
     }
     bh_stats stats = {.struct_size = sizeof stats};
-    bench_must(bh_context_stats(sides[0].context, &stats, NULL, 0, NULL, NULL), "bh_context_stats",
-               NULL);
+    BENCH_MUST(bh_context_stats(sides[0].context, &stats, NULL, 0, NULL, NULL));
     printf("fresh / out of the pool: %.2f (%llu buffers got kept device memory, %llu kept host "
            "memory)\n",
            us[1] / us[0], (unsigned long long)stats.device_pool_hits,

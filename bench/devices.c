@@ -1,7 +1,6 @@
 /* bench-devices: equal jobs through streams of one device, and through streams of the device "any"
  * on all devices of the same driver. How much of the devices is used? */
 #include "common.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <bulkhead/device.h>
@@ -10,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_NS   (60ull * 1000 * 1000 * 1000)
 #define MOST_DEVICES 16u
 #define MOST_STREAMS 64u   /* of a side */
 #define DEPTH        2u    /* jobs of a stream that are under way: one runs, one is next */
@@ -77,22 +75,12 @@ static uint32_t expected[GROUPS];
 static uint32_t next_tag;
 
 static bh_context *open_context(const struct options *options) {
-    bh_context_options with = {.struct_size = sizeof with};
-    bh_context *context;
-    bh_detail detail;
-    with.worker_path = options->worker;
-    with.spares = BH_OFF;
-    bench_must(bh_context_create(&with, &context, &detail), "bh_context_create", &detail);
-    return context;
+    return bench_context(
+        BENCH_WITH(bh_context_options, .worker_path = options->worker, .spares = BH_OFF));
 }
 
 static bh_stream *open_stream(bh_context *context, const char *device) {
-    bh_stream_options with = {.struct_size = sizeof with};
-    bh_stream *stream;
-    bh_detail detail;
-    with.device = device;
-    bench_must(bh_stream_create(context, &with, &stream, &detail), "bh_stream_create", &detail);
-    return stream;
+    return bench_stream(context, BENCH_WITH(bh_stream_options, .device = device));
 }
 
 /* Those of the default driver: any is chosen among them. The first one is the default device. */
@@ -101,12 +89,11 @@ static void find_devices(const struct options *options, struct devices *out) {
     bh_context *context = open_context(options);
     bh_stream *stream = open_stream(context, NULL);
     char first[48];
-    bh_detail detail;
-    bench_must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
-    bench_must(bh_stream_device(stream, first), "bh_stream_device", NULL);
+    bench_ready(stream);
+    BENCH_MUST(bh_stream_device(stream, first));
     bh_stream_release(stream);
     size_t count = 0;
-    bench_must(bh_devices(context, infos, 64, &count, &detail), "bh_devices", &detail);
+    BENCH_MUST(bh_devices(context, infos, 64, &count, &bench_why));
     const size_t driver = strcspn(first, ":") + 1;
     *out = (struct devices){.are_processors = true};
     for (size_t i = 0; i < count && i < 64; i++) {
@@ -121,7 +108,7 @@ static void find_devices(const struct options *options, struct devices *out) {
         out->are_processors = out->are_processors && infos[i].device_type == TYPE_CPU;
         out->count++;
     }
-    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    BENCH_MUST(bh_context_destroy(context));
     if (!out->count) {
         bench_die("bh_devices does not list the device %s of a stream", first);
     }
@@ -131,21 +118,17 @@ static void find_devices(const struct options *options, struct devices *out) {
 static void open_side(struct side *side, const struct options *options,
                       const struct devices *devices, const char *device, unsigned streams,
                       unsigned want) {
-    bh_detail detail;
     unsigned streams_of[MOST_DEVICES] = {0};
     side->context = open_context(options);
     side->stream_count = streams;
-    bench_must(
-        bh_kernel_create_spirv(side->context, SHARE, sizeof SHARE, NULL, &side->kernel, &detail),
-        "bh_kernel_create_spirv", &detail);
+    side->kernel = bench_kernel(side->context, SHARE, sizeof SHARE, NULL);
     for (unsigned i = 0; i < streams; i++) {
         side->streams[i] = open_stream(side->context, device);
     }
     for (unsigned i = 0; i < streams; i++) {
         char selector[48];
-        bench_must(bh_stream_wait_ready(side->streams[i], TIMEOUT_NS, &detail),
-                   "bh_stream_wait_ready", &detail);
-        bench_must(bh_stream_device(side->streams[i], selector), "bh_stream_device", NULL);
+        bench_ready(side->streams[i]);
+        BENCH_MUST(bh_stream_device(side->streams[i], selector));
         unsigned on = 0;
         while (on < devices->count && strcmp(devices->selectors[on], selector) != 0) {
             on++;
@@ -162,9 +145,7 @@ static void open_side(struct side *side, const struct options *options,
         }
     }
     for (unsigned i = 0; i < streams * DEPTH; i++) {
-        bench_must(
-            bh_buffer_create(side->context, 4 * GROUPS, NULL, &side->slots[i].buffer, &detail),
-            "bh_buffer_create", &detail);
+        side->slots[i].buffer = bench_buffer(side->context, NULL, BH_MEMORY_HOST, 4 * GROUPS);
     }
 }
 
@@ -176,7 +157,7 @@ static void close_side(struct side *side) {
         bh_stream_release(side->streams[i]);
     }
     bh_kernel_release(side->kernel);
-    bench_must(bh_context_destroy(side->context), "bh_context_destroy", NULL);
+    BENCH_MUST(bh_context_destroy(side->context));
 }
 
 static void launch(struct side *side, unsigned at, uint64_t flags) {
@@ -191,19 +172,13 @@ static void launch(struct side *side, unsigned at, uint64_t flags) {
                                              .binding_count = 1,
                                              .push = push,
                                              .push_size = sizeof push}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1, .flags = flags};
-    bh_detail detail;
-    bench_must(bh_submit(side->streams[at / DEPTH], &info, &slot->event, &detail), "bh_submit",
-               &detail);
+    slot->event =
+        bench_submit(side->streams[at / DEPTH], BENCH_WITH(bh_submit_info, .commands = &command,
+                                                           .command_count = 1, .flags = flags));
 }
 
 static const uint32_t *result_of(const struct slot *slot) {
-    void *words;
-    bh_detail detail;
-    bench_must(bh_buffer_map(slot->buffer, BH_MAP_READ, TIMEOUT_NS, &words, &detail),
-               "bh_buffer_map", &detail);
-    return words;
+    return bench_map(slot->buffer, BH_MAP_READ);
 }
 
 /* Waits for the job, and checks its result. */
@@ -226,8 +201,8 @@ static uint64_t alone_ns(struct side *side) {
     struct slot *slot = &side->slots[0];
     bh_verdict verdict = {.struct_size = sizeof verdict};
     launch(side, 0, BH_SUBMIT_TIMED);
-    bench_must(bh_event_wait(slot->event, TIMEOUT_NS), "a job", NULL);
-    bench_must(bh_event_verdict(slot->event, &verdict), "bh_event_verdict", NULL);
+    BENCH_MUST(bh_event_wait(slot->event, BENCH_TIMEOUT_NS));
+    BENCH_MUST(bh_event_verdict(slot->event, &verdict));
     bh_event_release(slot->event);
     slot->event = NULL;
     return verdict.device_ns ? verdict.device_ns : verdict.ended_ns - verdict.started_ns;
@@ -294,7 +269,7 @@ static uint64_t run_jobs(struct side *side, unsigned jobs) {
                 events[count++] = side->slots[i].event;
             }
         }
-        bench_must(bh_event_wait_any(events, count, TIMEOUT_NS, &first), "bh_event_wait_any", NULL);
+        BENCH_MUST(bh_event_wait_any(events, count, BENCH_TIMEOUT_NS, &first));
         finish(&side->slots[at[first]]);
         side->done[side->on[at[first] / DEPTH]]++;
         if (launched < jobs) {
@@ -312,29 +287,21 @@ static uint64_t measure(struct side *side, unsigned jobs) {
 }
 
 static struct options parse(int argc, char **argv) {
-    struct options options = {.jobs = 400, .job_ms = 10, .streams = 1, .rounds = 3};
-    bench_help(argc, argv, USAGE);
-    for (int i = 1; i < argc; i++) {
-        const char *option = argv[i];
-        const bool more = i + 1 < argc;
-        if (!strcmp(option, "--quick")) {
-            options.jobs = 16, options.job_ms = 2, options.rounds = 1;
-        } else if (!strcmp(option, "--strict")) {
-            options.strict = true;
-        } else if (!strcmp(option, "--jobs") && more) {
-            options.jobs = bench_number(option, argv[++i], 1, 1000000);
-        } else if (!strcmp(option, "--job-ms") && more) {
-            options.job_ms = bench_number(option, argv[++i], 1, 1000);
-        } else if (!strcmp(option, "--streams") && more) {
-            options.streams = bench_number(option, argv[++i], 1, MOST_STREAMS);
-        } else if (!strcmp(option, "--rounds") && more) {
-            options.rounds = bench_number(option, argv[++i], 1, MOST_ROUNDS);
-        } else if (!strcmp(option, "--worker") && more) {
-            options.worker = argv[++i];
-        } else {
-            bench_bad_usage(option, USAGE);
-        }
-    }
+    struct options options = {.streams = 1};
+    bool quick = false;
+    const struct bench_option accepted[] = {
+        {"--quick", .flag = &quick},
+        {"--strict", .flag = &options.strict},
+        {"--jobs", .number = &options.jobs, .least = 1, .most = 1000000},
+        {"--job-ms", .number = &options.job_ms, .least = 1, .most = 1000},
+        {"--streams", .number = &options.streams, .least = 1, .most = MOST_STREAMS},
+        {"--rounds", .number = &options.rounds, .least = 1, .most = MOST_ROUNDS},
+        {"--worker", .text = &options.worker},
+        {NULL}};
+    bench_parse(argc, argv, accepted, USAGE);
+    options.jobs = options.jobs ? options.jobs : quick ? 16 : 400;
+    options.job_ms = options.job_ms ? options.job_ms : quick ? 2 : 10;
+    options.rounds = options.rounds ? options.rounds : quick ? 1 : 3;
     return options;
 }
 

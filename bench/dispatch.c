@@ -1,15 +1,13 @@
 /* bench-dispatch: what isolation costs. One run measures in-process Vulkan and the library on the
  * same kernels, in turns, because a machine's mood changes within seconds. */
 #include "bench.h"
-#include "report.h"
-#include "samples.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define MAX_ROUNDS 101u
@@ -35,6 +33,16 @@ enum measure {
     MEASURES
 };
 
+struct row {
+    const char *id;    /* stable, for --json */
+    const char *what;  /* for a person */
+    double in_process; /* ns; negative: not measured, or there is no such thing. Of a death: the
+                        * kernel's own news of it. */
+    double polling;    /* ns, where the in-process side polls instead of sleeping; negative: none */
+    double bulkhead;   /* ns; negative likewise */
+    double target;     /* bound of the ratio; 0: none */
+};
+
 static uint64_t samples[SIDES][MEASURES][MAX_ROUNDS];
 
 uint64_t bench_anonymous_bytes(int pid) {
@@ -49,14 +57,6 @@ uint64_t bench_anonymous_bytes(int pid) {
     }
     fclose(file);
     return (uint64_t)kib * 1024;
-}
-
-static void *allocate(size_t count, size_t size) {
-    void *memory = calloc(count, size);
-    if (!memory) {
-        bench_die("out of memory");
-    }
-    return memory;
 }
 
 /* -- one round of one side ------------------------------------------------------------------ */
@@ -165,7 +165,7 @@ static double polling_of(enum measure measure, const struct bench_options *optio
                                : median(IN_PROCESS, polling, options->rounds, options->in_process);
 }
 
-static size_t add_rows(const struct bench_options *options, struct bench_row *rows) {
+static size_t add_rows(const struct bench_options *options, struct row *rows) {
     static const struct {
         enum measure measure;
         const char *id, *what;
@@ -197,7 +197,7 @@ static size_t add_rows(const struct bench_options *options, struct bench_row *ro
             prefix = number;
         }
         snprintf(texts[i], sizeof texts[i], "%s%s", prefix, ROWS[i].what);
-        rows[i] = (struct bench_row){
+        rows[i] = (struct row){
             .id = ROWS[i].id,
             .what = texts[i],
             .in_process = median(IN_PROCESS, ROWS[i].measure, options->rounds, options->in_process),
@@ -209,12 +209,12 @@ static size_t add_rows(const struct bench_options *options, struct bench_row *ro
     return count;
 }
 
-static size_t add_death_rows(const struct bench_options *options, struct bench_row *rows) {
+static size_t add_death_rows(const struct bench_options *options, struct row *rows) {
     struct bench_deaths deaths = {.count = options->deaths};
-    deaths.idle = allocate(deaths.count, sizeof *deaths.idle);
-    deaths.pidfd = allocate(deaths.count, sizeof *deaths.pidfd);
-    deaths.waiter = allocate(deaths.count, sizeof *deaths.waiter);
-    deaths.restart = allocate(deaths.count, sizeof *deaths.restart);
+    deaths.idle = bench_allocate(deaths.count, sizeof *deaths.idle);
+    deaths.pidfd = bench_allocate(deaths.count, sizeof *deaths.pidfd);
+    deaths.waiter = bench_allocate(deaths.count, sizeof *deaths.waiter);
+    deaths.restart = bench_allocate(deaths.count, sizeof *deaths.restart);
     bench_measure_deaths(options, &deaths);
     const struct {
         uint64_t *floor, *values; /* |floor|: until the kernel's own pidfd says it, or NULL */
@@ -233,7 +233,7 @@ static size_t add_death_rows(const struct bench_options *options, struct bench_r
     };
     size_t count = sizeof ROWS / sizeof ROWS[0];
     for (size_t i = 0; i < count; i++) {
-        rows[i] = (struct bench_row){
+        rows[i] = (struct row){
             .id = ROWS[i].id,
             .what = ROWS[i].what,
             .in_process = ROWS[i].floor ? (double)bench_quantile(ROWS[i].floor, deaths.count,
@@ -268,7 +268,7 @@ static void check_no_copy(const struct bench_options *options, uint64_t host_bef
 }
 
 static size_t measure(struct bench_options *options, struct bench_machine *machine,
-                      struct bench_row *rows) {
+                      struct row *rows) {
     struct bench_side sides[SIDES];
     bool runs[SIDES] = {options->in_process, options->bulkhead};
     if (options->bulkhead) {
@@ -278,13 +278,13 @@ static size_t measure(struct bench_options *options, struct bench_machine *machi
     if (options->in_process) {
         bench_vulkan_side(options, &sides[IN_PROCESS], machine);
     }
-    uint64_t *scratch = allocate(options->round_trips, sizeof *scratch);
-    float *x = allocate(options->saxpy_floats, sizeof *x);
-    float *y = allocate(options->saxpy_floats, sizeof *y);
+    uint64_t *scratch = bench_allocate(options->round_trips, sizeof *scratch);
+    float *x = bench_allocate(options->saxpy_floats, sizeof *x);
+    float *y = bench_allocate(options->saxpy_floats, sizeof *y);
     const struct bench_saxpy work = {.a = 3.0f,
                                      .x = x,
                                      .y = y,
-                                     .out = allocate(options->saxpy_floats, sizeof(float)),
+                                     .out = bench_allocate(options->saxpy_floats, sizeof(float)),
                                      .count = options->saxpy_floats};
     fill_saxpy(x, y, work.count, 0);
     memset(work.out, 0, work.count * sizeof *work.out);
@@ -330,6 +330,109 @@ static size_t measure(struct bench_options *options, struct bench_machine *machi
     return count;
 }
 
+/* -- what is printed ------------------------------------------------------------------------ */
+
+/* Against the better of the two in-process numbers; negative: none. */
+static double ratio_of(const struct row *row) {
+    const bool polls = row->polling > 0 && row->polling < row->in_process;
+    const double better = polls ? row->polling : row->in_process;
+    return better > 0 && row->bulkhead >= 0 ? row->bulkhead / better : -1;
+}
+
+/* 1 within its target, 0 over, -1 no target or not measured. */
+static int row_holds(const struct row *row) {
+    double value = ratio_of(row);
+    if (row->target <= 0 || value < 0) {
+        return -1;
+    }
+    return value <= row->target;
+}
+
+static void show_time(char *out, size_t size, double ns) {
+    if (ns < 0) {
+        snprintf(out, size, "-");
+    } else if (ns < 1e6) {
+        snprintf(out, size, "%.1f us", ns / 1e3);
+    } else {
+        snprintf(out, size, "%.2f ms", ns / 1e6);
+    }
+}
+
+static void print_table(const struct bench_options *options, const struct bench_machine *machine,
+                        const struct row *rows, size_t count) {
+    printf("device %s, driver %s, %ld processors\n", machine->device, machine->driver,
+           sysconf(_SC_NPROCESSORS_ONLN));
+    printf("%u rounds, interleaved; medians over rounds\n\n", options->rounds);
+    printf("%-58s %12s %12s %12s %7s %10s  %s\n", "what", "in-process", "polling", "bulkhead",
+           "ratio", "target", "");
+    for (size_t i = 0; i < count; i++) {
+        char in_process[32], polling[32], bulkhead[32], ratio[32] = "-", target[32] = "-";
+        show_time(in_process, sizeof in_process, rows[i].in_process);
+        show_time(polling, sizeof polling, rows[i].polling);
+        show_time(bulkhead, sizeof bulkhead, rows[i].bulkhead);
+        if (ratio_of(&rows[i]) >= 0) {
+            snprintf(ratio, sizeof ratio, "%.2f", ratio_of(&rows[i]));
+        }
+        if (rows[i].target > 0) {
+            snprintf(target, sizeof target, "%.2f", rows[i].target);
+        }
+        int holds = row_holds(&rows[i]);
+        printf("%-58s %12s %12s %12s %7s %10s  %s\n", rows[i].what, in_process, polling, bulkhead,
+               ratio, target,
+               holds < 0 ? ""
+               : holds   ? "ok"
+                         : "over");
+    }
+}
+
+static json_t *number(double value) {
+    return value < 0 ? json_null() : json_real(value);
+}
+
+static void print_json(const struct bench_options *options, const struct bench_machine *machine,
+                       const struct row *rows, size_t count) {
+    struct utsname system;
+    char version[48];
+    json_t *array = json_array();
+    snprintf(version, sizeof version, "%d.%d.%d", BH_VERSION_MAJOR, BH_VERSION_MINOR,
+             BH_VERSION_PATCH);
+    for (size_t i = 0; i < count; i++) {
+        const int holds = row_holds(&rows[i]);
+        json_array_append_new(
+            array, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", rows[i].id, "what",
+                             rows[i].what, "in_process_ns", number(rows[i].in_process),
+                             "polling_ns", number(rows[i].polling), "bulkhead_ns",
+                             number(rows[i].bulkhead), "ratio", number(ratio_of(&rows[i])),
+                             "target_ratio", number(rows[i].target > 0 ? rows[i].target : -1), "ok",
+                             holds < 0 ? json_null() : json_boolean(holds)));
+    }
+    json_t *object = json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:o}", "benchmark", "dispatch", "schema", 1,
+        "version", version, "device", machine->device, "driver", machine->driver, "kernel",
+        uname(&system) == 0 ? system.release : "", "processors", (int)sysconf(_SC_NPROCESSORS_ONLN),
+        "rounds", (int)options->rounds, "quick", options->quick, "rows", array);
+    if (!object || json_dumpf(object, stdout, JSON_REAL_PRECISION(10)) != 0) {
+        bench_die("the object cannot be printed");
+    }
+    printf("\n");
+    json_decref(object);
+}
+
+/* Returns how many rows are over their target. */
+static size_t report(const struct bench_options *options, const struct bench_machine *machine,
+                     const struct row *rows, size_t count) {
+    if (options->json) {
+        print_json(options, machine, rows, count);
+    } else {
+        print_table(options, machine, rows, count);
+    }
+    size_t over = 0;
+    for (size_t i = 0; i < count; i++) {
+        over += row_holds(&rows[i]) == 0;
+    }
+    return over;
+}
+
 /* -- options -------------------------------------------------------------------------------- */
 
 static const char USAGE[] =
@@ -354,90 +457,38 @@ static const char USAGE[] =
     "  bench-dispatch --json --rounds 21 > dispatch.json\n"
     "  bench-dispatch --only in-process --device nvidia\n";
 
-__attribute__((noreturn, format(printf, 1, 2))) static void bad_usage(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("bench-dispatch: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputs("; --help says more\n", stderr);
-    va_end(arguments);
-    exit(2);
-}
-
-static void parse_only(struct bench_options *options, const char *side) {
-    if (strcmp(side, "in-process") == 0) {
-        options->bulkhead = false;
-    } else if (strcmp(side, "bulkhead") == 0) {
-        options->in_process = false;
-    } else {
-        bad_usage("--only %s: neither in-process nor bulkhead", side);
-    }
-}
-
 static void parse(int argc, char **argv, struct bench_options *options) {
-    enum { QUICK = 1, ROUNDS, DEATHS, ONLY, DEVICE, WORKER, JSON, STRICT, HELP };
-    static const struct option OPTIONS[] = {
-        {"quick", no_argument, NULL, QUICK},         {"rounds", required_argument, NULL, ROUNDS},
-        {"deaths", required_argument, NULL, DEATHS}, {"only", required_argument, NULL, ONLY},
-        {"device", required_argument, NULL, DEVICE}, {"worker", required_argument, NULL, WORKER},
-        {"json", no_argument, NULL, JSON},           {"strict", no_argument, NULL, STRICT},
-        {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
-    };
-    unsigned rounds = 0, deaths = UINT32_MAX;
-    int option;
-    while ((option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1) {
-        switch (option) {
-        case QUICK:
-            options->quick = true;
-            break;
-        case ROUNDS:
-            rounds = bench_number("--rounds", optarg, 1, MAX_ROUNDS);
-            break;
-        case DEATHS:
-            deaths = bench_number("--deaths", optarg, 0, 1000000);
-            break;
-        case ONLY:
-            parse_only(options, optarg);
-            break;
-        case DEVICE:
-            options->device = optarg;
-            break;
-        case WORKER:
-            options->worker = optarg;
-            break;
-        case JSON:
-            options->json = true;
-            break;
-        case STRICT:
-            options->strict = true;
-            break;
-        case HELP:
-            fputs(USAGE, stdout);
-            exit(0);
-        default:
-            fputs("bench-dispatch: --help says more\n", stderr);
-            exit(2);
-        }
-    }
-    if (optind < argc) {
-        bad_usage("unexpected argument %s", argv[optind]);
-    }
+    const char *only = NULL;
+    options->deaths = UINT32_MAX;
+    const struct bench_option accepted[] = {
+        {"--quick", .flag = &options->quick},
+        {"--rounds", .number = &options->rounds, .least = 1, .most = MAX_ROUNDS},
+        {"--deaths", .number = &options->deaths, .most = 1000000},
+        {"--only", .text = &only},
+        {"--device", .text = &options->device},
+        {"--worker", .text = &options->worker},
+        {"--json", .flag = &options->json},
+        {"--strict", .flag = &options->strict},
+        {NULL}};
+    bench_parse(argc, argv, accepted, USAGE);
+    options->bulkhead = !only || strcmp(only, "bulkhead") == 0;
+    options->in_process = !only || strcmp(only, "in-process") == 0;
     if (!options->in_process && !options->bulkhead) {
-        bad_usage("--only twice leaves no side");
+        bench_bad_usage(only, USAGE);
     }
-    options->rounds = rounds > 0 ? rounds : options->quick ? 3 : 9;
-    options->deaths = deaths != UINT32_MAX ? deaths : options->quick ? 5 : 50;
+    options->rounds = options->rounds ? options->rounds : options->quick ? 3 : 9;
+    options->deaths = options->deaths != UINT32_MAX ? options->deaths : options->quick ? 5 : 50;
     options->round_trips = options->quick ? 300 : 2000;
     options->batch = 1000;
     options->saxpy_floats = 16u * 1024 * 1024;
 }
 
 int main(int argc, char **argv) {
-    struct bench_options options = {.in_process = true, .bulkhead = true};
+    struct bench_options options = {.rounds = 0};
     struct bench_machine machine = {.device = ""};
-    struct bench_row rows[MEASURES + 8];
+    struct row rows[MEASURES + 8];
     parse(argc, argv, &options);
     size_t count = measure(&options, &machine, rows);
-    size_t over = bench_report(&options, &machine, rows, count);
+    size_t over = report(&options, &machine, rows, count);
     return options.strict && over > 0 ? 3 : 0;
 }

@@ -6,15 +6,16 @@
  * the guard and without. */
 #define SPV_ENABLE_UTILITY_CODE /* SpvHasResultAndType */
 #include "guard_device.h"
-#include "guard_hang.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ROUNDS 101u
+#define MAX_ROUNDS  101u
+#define DEADLINE_MS 100u /* of the endless kernel */
 
 static const uint32_t MATMUL[] =
 #include "guard_matmul.inc"
@@ -24,6 +25,9 @@ static const uint32_t MEMORY[] =
     ;
 static const uint32_t FMA[] =
 #include "guard_fma.inc"
+    ;
+static const uint32_t HANG[] =
+#include "hang.inc"
     ;
 
 struct row {
@@ -128,18 +132,15 @@ static void measure_cost(struct bench *b) {
  * barriers as real modules have them, up to |bytes|. */
 static uint32_t *grow(size_t bytes, size_t *out_words) {
     const size_t count = sizeof MATMUL / 4, most = bytes / 4 + count;
-    uint32_t *out = malloc(most * 4);
+    uint32_t *out = bench_allocate(most, 4);
     size_t begin = 0, words;
-    if (!out) {
-        bench_die("out of memory");
-    }
     memcpy(out, MATMUL, sizeof MATMUL);
     words = count;
     for (size_t i = 5; i < count; i += MATMUL[i] >> 16) {
         begin = (MATMUL[i] & 0xffff) == SpvOpFunction ? i : begin;
     }
     /* Ids of the function are those that it defines. */
-    uint8_t *own = calloc(MATMUL[3], 1);
+    uint8_t *own = bench_allocate(MATMUL[3], 1);
     uint32_t bound = MATMUL[3];
     for (size_t i = begin; i < count; i += MATMUL[i] >> 16) {
         bool result = false, type = false;
@@ -195,9 +196,125 @@ static void measure_guarding(struct bench *b) {
 
 /* -- the deadline --------------------------------------------------------------------------- */
 
+/* An endless kernel through libbulkhead, and what a neighbour on the same device feels of it. */
+struct hang {
+    uint64_t poisoned_ns; /* from the launch; the deadline is DEADLINE_MS */
+    uint64_t stall_ns;    /* the longest that a neighbour's small job took meanwhile */
+    uint64_t next_ns;     /* from the poison to the next good result on the same stream */
+    bool same_worker;
+};
+
+struct side {
+    bh_stream *stream;
+    bh_kernel *kernel, *count;
+    bh_buffer *data, *counter;
+};
+
+static bh_event *launch(struct side *side, bh_kernel *kernel, bh_buffer *data, uint32_t x,
+                        uint32_t y, uint64_t deadline_ns) {
+    const bh_binding binding = bh_bind_read_write(0, data);
+    const bh_command command = {
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {x, y, 1}, .bindings = &binding, .binding_count = 1}};
+    return bench_submit(side->stream, BENCH_WITH(bh_submit_info, .commands = &command,
+                                                 .command_count = 1, .deadline_ns = deadline_ns));
+}
+
+static uint64_t count_once(struct side *side) {
+    const uint64_t start = bench_now_ns();
+    bench_finish(launch(side, side->count, side->counter, 1, 1, BH_FOREVER));
+    return bench_now_ns() - start;
+}
+
+static struct side open_side(bh_context *context, const char *device, const char *name,
+                             bool trusted) {
+    struct side side = {
+        .stream =
+            bench_stream(context, BENCH_WITH(bh_stream_options, .name = name, .device = device)),
+        .kernel = bench_kernel(context, HANG, sizeof HANG,
+                               BENCH_WITH(bh_kernel_options, .name = "hang", .trusted = trusted)),
+        .count = bench_kernel(context, BENCH_CODE[BENCH_COUNT].words, BENCH_CODE[BENCH_COUNT].bytes,
+                              BENCH_WITH(bh_kernel_options, .name = "count", .trusted = true)),
+        .data = bench_buffer(context, NULL, BH_MEMORY_HOST, 4096),
+        .counter = bench_buffer(context, NULL, BH_MEMORY_HOST, 4096)};
+    bench_ready(side.stream);
+    count_once(&side);
+    return side;
+}
+
+static void close_side(struct side *side) {
+    bh_buffer_release(side->data);
+    bh_buffer_release(side->counter);
+    bh_kernel_release(side->kernel);
+    bh_kernel_release(side->count);
+    bh_stream_release(side->stream);
+}
+
+struct neighbour {
+    struct side side;
+    atomic_bool stop;
+    atomic_uint done;
+    uint64_t worst_ns;
+};
+
+static void *count_on(void *argument) {
+    struct neighbour *n = argument;
+    while (!atomic_load(&n->stop)) {
+        const uint64_t took = count_once(&n->side);
+        n->worst_ns = took > n->worst_ns ? took : n->worst_ns;
+        atomic_fetch_add(&n->done, 1);
+    }
+    return NULL;
+}
+
+static struct hang measure_endless(const struct bench_options *options, bool trusted) {
+    struct hang out;
+    bh_context *context =
+        bench_context(BENCH_WITH(bh_context_options, .worker_path = options->worker));
+    struct side culprit = open_side(context, options->device, "culprit", trusted);
+    struct neighbour n = {.side = open_side(context, options->device, "neighbour", trusted)};
+    if (!trusted) { /* compiled before it is timed: a loop that is let go at once */
+        const uint32_t go = 0x600D600Du;
+        memcpy(bench_map(culprit.data, BH_MAP_DISCARD), &go, sizeof go);
+        bench_finish(launch(&culprit, culprit.kernel, culprit.data, 1, 1, BH_FOREVER));
+        memset(bench_map(culprit.data, BH_MAP_DISCARD), 0, 4096);
+    }
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, count_on, &n) != 0) {
+        bench_die("cannot start a thread");
+    }
+    while (atomic_load(&n.done) < 20) {
+    }
+    const int pid = bh_stream_worker_pid(culprit.stream);
+    const uint64_t start = bench_now_ns();
+    bh_event *event =
+        launch(&culprit, culprit.kernel, culprit.data, 2000, 1, DEADLINE_MS * 1000000ull);
+    const bh_status status = bh_event_wait(event, BENCH_TIMEOUT_NS);
+    const uint64_t poisoned = bench_now_ns();
+    if (status != BH_DEADLINE) {
+        bench_die("the endless kernel: %s", bh_status_name(status));
+    }
+    out.poisoned_ns = poisoned - start;
+    count_once(&culprit);
+    out.next_ns = bench_now_ns() - poisoned;
+    out.same_worker = bh_stream_worker_pid(culprit.stream) == pid;
+    const unsigned after = atomic_load(&n.done) + 20;
+    while (atomic_load(&n.done) < after) { /* until what it stood in has passed */
+    }
+    atomic_store(&n.stop, true);
+    pthread_join(thread, NULL);
+    out.stall_ns = n.worst_ns;
+    bh_event_release(event);
+    close_side(&culprit);
+    close_side(&n.side);
+    bh_context_destroy(context);
+    return out;
+}
+
 static bool measure_hang(struct bench *b) {
-    const struct guard_hang with = guard_hang_measure(&b->options, false);
-    const struct guard_hang without = guard_hang_measure(&b->options, true);
+    const struct hang with = measure_endless(&b->options, false);
+    const struct hang without = measure_endless(&b->options, true);
     add(b,
         (struct row){"poisoned", "endless kernel, deadline 100 ms: poisoned after", "ms",
                      (double)without.poisoned_ns / 1e6, (double)with.poisoned_ns / 1e6, 125, true});
@@ -243,29 +360,21 @@ static const char usage[] =
     "The cost is measured on the first device; --device is for the endless kernels.\n";
 
 int main(int argc, char **argv) {
-    static struct bench b = {.options = {.rounds = 15}};
-    bool hang = true;
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--quick") == 0) {
-            b.options.quick = true;
-            b.options.rounds = 3;
-        } else if (strcmp(argv[i], "--strict") == 0) {
-            b.options.strict = true;
-        } else if (strcmp(argv[i], "--no-hang") == 0) {
-            hang = false;
-        } else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
-            b.options.device = argv[++i];
-        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-            b.options.rounds = bench_number("--rounds", argv[++i], 1, MAX_ROUNDS);
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    static struct bench b;
+    bool no_hang = false;
+    const struct bench_option options[] = {
+        {"--quick", .flag = &b.options.quick},
+        {"--strict", .flag = &b.options.strict},
+        {"--no-hang", .flag = &no_hang},
+        {"--device", .text = &b.options.device},
+        {"--rounds", .number = &b.options.rounds, .least = 1, .most = MAX_ROUNDS},
+        {NULL}};
+    bench_parse(argc, argv, options, usage);
+    b.options.rounds = b.options.rounds ? b.options.rounds : b.options.quick ? 3 : 15;
     setvbuf(stdout, NULL, _IOLBF, 0);
     measure_cost(&b);
     measure_guarding(&b);
-    const bool survived = !hang || measure_hang(&b);
+    const bool survived = no_hang || measure_hang(&b);
     const size_t missed = report(&b);
     if (!survived && !b.options.quick) { /* a machine that runs tests may be too busy to answer */
         bench_die("the worker of a guarded kernel did not survive its deadline");

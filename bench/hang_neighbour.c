@@ -2,28 +2,22 @@
  * that the first was stopped, when its stream works again, and how long the neighbour stood still.
  * bench/browser runs it beside Chromium. Usage: bench-hang-neighbour HANG DEADLINE_MS [DEVICE] */
 #include "bench/bench.h"
-#include "bench/samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_NS (60ull * 1000000000)
-#define BEFORE  200 /* round trips of the neighbour alone */
-
-static bh_detail why;
+#define BEFORE 200 /* round trips of the neighbour alone */
 
 static bh_kernel *kernel_of(bh_context *context, const char *path) {
-    static char code[1 << 20];
+    static uint32_t code[1 << 18];
     FILE *file = fopen(path, "rb");
     if (!file) {
         bench_die("%s cannot be opened", path);
     }
     const size_t size = fread(code, 1, sizeof code, file);
     fclose(file);
-    bh_kernel *kernel = NULL;
-    bench_must(bh_kernel_create_spirv(context, code, size, NULL, &kernel, &why), path, &why);
-    return kernel;
+    return bench_kernel(context, code, size, NULL);
 }
 
 static bh_event *launch(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer, uint32_t groups,
@@ -34,27 +28,14 @@ static bh_event *launch(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer,
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {
             .kernel = kernel, .groups = {groups, 1, 1}, .bindings = &binding, .binding_count = 1}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .deadline_ns = deadline_ns};
-    bh_event *event = NULL;
-    bench_must(bh_submit(stream, &info, &event, &why), "bh_submit", &why);
-    return event;
-}
-
-static bh_status ended(bh_event *event) {
-    const bh_status status = bh_event_wait(event, WAIT_NS);
-    bh_event_release(event);
-    return status;
+    return bench_submit(stream, BENCH_WITH(bh_submit_info, .commands = &command, .command_count = 1,
+                                           .deadline_ns = deadline_ns));
 }
 
 /* A round trip of a small kernel, in nanoseconds. */
 static uint64_t round_trip(bh_stream *stream, bh_kernel *kernel, bh_buffer *buffer) {
     const uint64_t began = bench_now_ns();
-    if (ended(launch(stream, kernel, buffer, 1, WAIT_NS)) != BH_OK) {
-        bench_die("a short job failed");
-    }
+    bench_finish(launch(stream, kernel, buffer, 1, BENCH_TIMEOUT_NS));
     return bench_now_ns() - began;
 }
 
@@ -70,22 +51,17 @@ int main(int argc, char **argv) {
         return 2;
     }
     const uint64_t deadline_ns = bench_number("DEADLINE_MS", argv[2], 1, 600000) * 1000000ull;
-    bh_context *context = NULL;
-    bh_stream *hog = NULL, *neighbour = NULL;
-    bh_buffer *a = NULL, *b = NULL, *c = NULL;
-    bh_stream_options options = {.struct_size = sizeof options};
-    options.device = argc > 3 ? argv[3] : NULL;
-    bench_must(bh_context_create(NULL, &context, &why), "bh_context_create", &why);
-    bench_must(bh_stream_create(context, &options, &hog, &why), "bh_stream_create", &why);
-    bench_must(bh_stream_create(context, &options, &neighbour, &why), "bh_stream_create", &why);
-    bench_must(bh_buffer_create(context, 256, NULL, &a, &why), "bh_buffer_create", &why);
-    bench_must(bh_buffer_create(context, 256, NULL, &b, &why), "bh_buffer_create", &why);
-    bench_must(bh_buffer_create(context, 256, NULL, &c, &why), "bh_buffer_create", &why);
-    bh_kernel *hang = kernel_of(context, argv[1]), *small = NULL;
-    bench_must(bh_kernel_create_spirv(context, BENCH_CODE[BENCH_COUNT].words,
-                                      BENCH_CODE[BENCH_COUNT].bytes, NULL, &small, &why),
-               "bh_kernel_create_spirv", &why);
-    bench_must(bh_stream_wait_ready(hog, WAIT_NS, &why), "bh_stream_wait_ready", &why);
+    const bh_stream_options *options =
+        BENCH_WITH(bh_stream_options, .device = argc > 3 ? argv[3] : NULL);
+    bh_context *context = bench_context(NULL);
+    bh_stream *hog = bench_stream(context, options), *neighbour = bench_stream(context, options);
+    bh_buffer *a = bench_buffer(context, NULL, BH_MEMORY_HOST, 256);
+    bh_buffer *b = bench_buffer(context, NULL, BH_MEMORY_HOST, 256);
+    bh_buffer *c = bench_buffer(context, NULL, BH_MEMORY_HOST, 256);
+    bh_kernel *hang = kernel_of(context, argv[1]);
+    bh_kernel *small =
+        bench_kernel(context, BENCH_CODE[BENCH_COUNT].words, BENCH_CODE[BENCH_COUNT].bytes, NULL);
+    bench_ready(hog);
     uint64_t usual[BEFORE];
     (void)round_trip(neighbour, small, b); /* compiled before it is timed */
     for (int i = 0; i < BEFORE; i++) {
@@ -102,7 +78,8 @@ int main(int argc, char **argv) {
         count++;
     }
     const double stopped = (double)(bench_now_ns() - began) / 1e6;
-    const bh_status status = ended(event);
+    const bh_status status = bh_event_wait(event, BENCH_TIMEOUT_NS);
+    bh_event_release(event);
     (void)round_trip(hog, small, c); /* the other buffer is poisoned */
     const double again = (double)(bench_now_ns() - began) / 1e6;
     printf("{\"stopped_ms\": %.1f, \"again_ms\": %.1f, \"verdict\": \"%s\", "

@@ -8,7 +8,6 @@
  * rows of launches that the host waits for one by one, on two streams in turn and on one, show what
  * of that is the device's: a GPU has to change from one process to the other. */
 #include "bench.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
@@ -16,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-#define PAIRS      500u
-#define MOST       64u
-#define TARGET_US  15.0
+#define PAIRS     500u
+#define MOST      64u
+#define TARGET_US 15.0
 
 struct side {
     bh_context *context;
@@ -30,42 +28,24 @@ struct side {
 static bh_event *launch(const struct side *side, bh_stream *stream, bh_event *after) {
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = side->kernel, .groups = {1, 1, 1}}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .waits = &after,
-                                 .wait_count = after ? 1 : 0};
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_submit(stream, &info, &event, &detail), "bh_submit", &detail);
-    return event;
-}
-
-static void await(bh_event *event) {
-    bench_must(bh_event_wait(event, TIMEOUT_NS), "bh_event_wait", NULL);
+    return bench_submit(stream, BENCH_WITH(bh_submit_info, .commands = &command, .command_count = 1,
+                                           .waits = &after, .wait_count = after ? 1 : 0));
 }
 
 static uint64_t pair_ns(const struct side *side, bh_stream *first, bh_stream *second) {
     const uint64_t began = bench_now_ns();
     bh_event *producer = launch(side, first, NULL);
-    bh_event *consumer = launch(side, second, producer);
-    await(consumer);
+    bench_finish(launch(side, second, producer));
     const uint64_t took = bench_now_ns() - began;
     bh_event_release(producer);
-    bh_event_release(consumer);
     return took;
 }
 
 static uint64_t waited_ns(const struct side *side, bh_stream *first, bh_stream *second) {
     const uint64_t began = bench_now_ns();
-    bh_event *one = launch(side, first, NULL);
-    await(one);
-    bh_event *two = launch(side, second, NULL);
-    await(two);
-    const uint64_t took = bench_now_ns() - began;
-    bh_event_release(one);
-    bh_event_release(two);
-    return took;
+    bench_finish(launch(side, first, NULL));
+    bench_finish(launch(side, second, NULL));
+    return bench_now_ns() - began;
 }
 
 enum row { PAIR_ONE, PAIR_TWO, WAITED_ONE, WAITED_TWO, ROWS };
@@ -81,25 +61,14 @@ static uint64_t sample(const struct side *side, enum row row) {
 }
 
 static struct side open_side(const char *device, const char *worker) {
-    struct side side;
-    bh_detail detail;
-    bh_context_options context = {.struct_size = sizeof context};
-    context.worker_path = worker;
-    bench_must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
-    for (int i = 0; i < 2; i++) {
-        bh_stream_options stream = {.struct_size = sizeof stream};
-        stream.device = device;
-        bench_must(bh_stream_create(side.context, &stream, &side.streams[i], &detail),
-                   "bh_stream_create", &detail);
-    }
+    struct side side = {.context =
+                            bench_context(BENCH_WITH(bh_context_options, .worker_path = worker))};
     const struct bench_code *code = &BENCH_CODE[BENCH_EMPTY];
-    bench_must(
-        bh_kernel_create_spirv(side.context, code->words, code->bytes, NULL, &side.kernel, &detail),
-        "bh_kernel_create_spirv", &detail);
+    side.kernel = bench_kernel(side.context, code->words, code->bytes, NULL);
     for (int i = 0; i < 2; i++) { /* compiled before it is timed */
-        bh_event *event = launch(&side, side.streams[i], NULL);
-        await(event);
-        bh_event_release(event);
+        side.streams[i] =
+            bench_stream(side.context, BENCH_WITH(bh_stream_options, .device = device));
+        bench_finish(launch(&side, side.streams[i], NULL));
     }
     return side;
 }
@@ -115,25 +84,18 @@ static const char usage[] =
 
 int main(int argc, char **argv) {
     const char *device = NULL, *worker = NULL;
-    unsigned rounds = 15;
-    uint32_t pairs = PAIRS;
-    bool strict = false;
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--quick")) {
-            rounds = 1, pairs = 20;
-        } else if (!strcmp(argv[i], "--strict")) {
-            strict = true;
-        } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
-            device = argv[++i];
-        } else if (!strcmp(argv[i], "--worker") && i + 1 < argc) {
-            worker = argv[++i];
-        } else if (!strcmp(argv[i], "--rounds") && i + 1 < argc) {
-            rounds = bench_number("--rounds", argv[++i], 1, MOST);
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    unsigned rounds = 0;
+    bool quick = false, strict = false;
+    const struct bench_option options[] = {
+        {"--quick", .flag = &quick},
+        {"--strict", .flag = &strict},
+        {"--device", .text = &device},
+        {"--worker", .text = &worker},
+        {"--rounds", .number = &rounds, .least = 1, .most = MOST},
+        {NULL}};
+    bench_parse(argc, argv, options, usage);
+    const uint32_t pairs = quick ? 20 : PAIRS;
+    rounds = rounds ? rounds : quick ? 1 : 15;
     struct side side = open_side(device, worker);
     static uint64_t samples[PAIRS], medians[ROWS][MOST], worst[ROWS];
     for (unsigned round = 0; round < rounds; round++) {

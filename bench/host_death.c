@@ -16,7 +16,6 @@
  * The neighbour is a context of this program's own, with one small job after the other. The host is
  * this program once more (--host X Y). */
 #include "bench.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <dirent.h>
@@ -34,7 +33,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
 #define GO         0x600D600Du /* ends the loop of hang.comp */
 #define RUNNING_NS 100000000   /* for the kernel to be all over the device */
 #define MOST_BELOW 64
@@ -51,7 +49,7 @@ static const uint32_t HANG[] =
 struct options {
     const char *device, *worker;
     unsigned rounds;
-    double stall_ms, gone_ms; /* the bounds */
+    unsigned stall_ms, gone_ms; /* the bounds */
     bool trusted, each, warden, workers, starting, strict;
 };
 
@@ -71,26 +69,15 @@ static void print_line(bh_log_level level, const char *line, void *user) {
 
 static struct side open_side(const struct options *options, const char *name, const uint32_t *code,
                              size_t bytes, bool trusted) {
-    struct side side;
-    bh_detail detail;
-    bh_context_options context = {.struct_size = sizeof context};
-    context.worker_path = options->worker;
-    context.log = options->each ? print_line : NULL;
-    bench_must(bh_context_create(&context, &side.context, &detail), "bh_context_create", &detail);
-    bh_stream_options stream = {.struct_size = sizeof stream};
-    stream.name = name;
-    stream.device = options->device;
-    bench_must(bh_stream_create(side.context, &stream, &side.stream, &detail), "bh_stream_create",
-               &detail);
-    bh_kernel_options kernel = {.struct_size = sizeof kernel};
-    kernel.name = name;
-    kernel.trusted = trusted;
-    bench_must(bh_kernel_create_spirv(side.context, code, bytes, &kernel, &side.kernel, &detail),
-               "bh_kernel_create_spirv", &detail);
-    bench_must(bh_buffer_create(side.context, 4096, NULL, &side.data, &detail), "bh_buffer_create",
-               &detail);
-    bench_must(bh_stream_wait_ready(side.stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
-               &detail);
+    struct side side = {
+        .context = bench_context(BENCH_WITH(bh_context_options, .worker_path = options->worker,
+                                            .log = options->each ? print_line : NULL))};
+    side.stream = bench_stream(
+        side.context, BENCH_WITH(bh_stream_options, .name = name, .device = options->device));
+    side.kernel = bench_kernel(side.context, code, bytes,
+                               BENCH_WITH(bh_kernel_options, .name = name, .trusted = trusted));
+    side.data = bench_buffer(side.context, NULL, BH_MEMORY_HOST, 4096);
+    bench_ready(side.stream);
     return side;
 }
 
@@ -100,30 +87,16 @@ static bh_event *launch(struct side *side, uint32_t x, uint32_t y) {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {
             .kernel = side->kernel, .groups = {x, y, 1}, .bindings = &binding, .binding_count = 1}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .deadline_ns = BH_FOREVER};
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_submit(side->stream, &info, &event, &detail), "bh_submit", &detail);
-    return event;
+    return bench_submit(side->stream, BENCH_WITH(bh_submit_info, .commands = &command,
+                                                 .command_count = 1, .deadline_ns = BH_FOREVER));
 }
 
 static void run_once(struct side *side) {
-    bh_event *event = launch(side, 1, 1);
-    const bh_status status = bh_event_wait(event, TIMEOUT_NS);
-    if (status != BH_OK) {
-        bench_die("a good job is not READY: %s", bh_status_name(status));
-    }
-    bh_event_release(event);
+    bench_finish(launch(side, 1, 1));
 }
 
 static void set_word(struct side *side, uint32_t value) {
-    void *words;
-    bh_detail detail;
-    bench_must(bh_buffer_map(side->data, BH_MAP_DISCARD, TIMEOUT_NS, &words, &detail),
-               "bh_buffer_map", &detail);
+    void *words = bench_map(side->data, BH_MAP_DISCARD);
     memset(words, 0, 4096);
     memcpy(words, &value, sizeof value);
 }
@@ -134,7 +107,7 @@ static void set_word(struct side *side, uint32_t value) {
 /* Until no process of the context is starting any more. */
 static void await_calm(bh_context *context) {
     static char text[1 << 16];
-    const uint64_t end = bench_now_ns() + TIMEOUT_NS;
+    const uint64_t end = bench_now_ns() + BENCH_TIMEOUT_NS;
     const struct timespec a_moment = {.tv_nsec = 5000000};
     do {
         if (bench_now_ns() > end) {
@@ -146,17 +119,25 @@ static void await_calm(bh_context *context) {
              !strstr(text, "spare worker"));
 }
 
-static _Noreturn void be_host(const struct options *options, uint32_t x, uint32_t y) {
-    struct side side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
-    set_word(&side, GO); /* compiled before it is timed */
-    run_once(&side);
-    if (!options->starting) {
-        await_calm(side.context);
-    }
-    set_word(&side, 0);
-    (void)launch(&side, x, y);
+/* Opens |side| and begins the kernel that never ends; it is all over the device then. */
+static bh_event *begin_hang(const struct options *options, struct side *side, uint32_t x,
+                            uint32_t y) {
     const struct timespec a_while = {.tv_nsec = RUNNING_NS};
+    *side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
+    set_word(side, GO); /* compiled before it is timed */
+    run_once(side);
+    if (!options->starting) {
+        await_calm(side->context);
+    }
+    set_word(side, 0);
+    bh_event *event = launch(side, x, y);
     nanosleep(&a_while, NULL);
+    return event;
+}
+
+static _Noreturn void be_host(const struct options *options, uint32_t x, uint32_t y) {
+    struct side side;
+    (void)begin_hang(options, &side, x, y);
     if (write(STDOUT_FILENO, "r", 1) != 1) {
         exit(1);
     }
@@ -241,7 +222,7 @@ static uint64_t await_family(struct family *family) {
         alive -= fds[i].fd < 0 ? 1 : 0;
     }
     while (alive > 0) {
-        if (poll(fds, family->count, (int)(TIMEOUT_NS / 1000000u)) < 1) {
+        if (poll(fds, family->count, (int)(BENCH_TIMEOUT_NS / 1000000u)) < 1) {
             bench_die("a process of the host does not end");
         }
         last = bench_now_ns();
@@ -356,22 +337,14 @@ static void close_side(struct side *side) {
 /* Here gone_ns is when its stream has had a good result again. */
 static struct round kill_a_worker(const struct options *options, const struct neighbour *n,
                                   const uint32_t grid[2]) {
-    struct side side = open_side(options, "culprit", HANG, sizeof HANG, options->trusted);
-    const struct timespec a_while = {.tv_nsec = RUNNING_NS};
+    struct side side;
     struct round round;
-    set_word(&side, GO); /* compiled before it is timed */
-    run_once(&side);
-    if (!options->starting) {
-        await_calm(side.context);
-    }
-    set_word(&side, 0);
-    bh_event *event = launch(&side, grid[0], grid[1]);
-    nanosleep(&a_while, NULL);
+    bh_event *event = begin_hang(options, &side, grid[0], grid[1]);
     const uint64_t start = bench_now_ns();
     kill(bh_stream_worker_pid(side.stream), SIGKILL);
     await_next(n);
     round.next_ns = bench_now_ns() - start;
-    const bh_status status = bh_event_wait(event, TIMEOUT_NS);
+    const bh_status status = bh_event_wait(event, BENCH_TIMEOUT_NS);
     if (status != BH_WORKER_SIGNAL && status != BH_LOOP_LIMIT) { /* that driver ended it */
         bench_die("the killed worker's event: %s", bh_status_name(status));
     }
@@ -443,36 +416,21 @@ int main(int argc, char **argv) {
         options.starting = argv[7][0] != '\0';
         be_host(&options, (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]));
     }
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
-            options.device = argv[++i];
-        } else if (strcmp(argv[i], "--worker") == 0 && i + 1 < argc) {
-            options.worker = argv[++i];
-        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-            options.rounds = bench_number("--rounds", argv[++i], 1, MOST_ROUND);
-        } else if (strcmp(argv[i], "--trusted") == 0) {
-            options.trusted = true;
-        } else if (strcmp(argv[i], "--warden") == 0) {
-            options.warden = true;
-        } else if (strcmp(argv[i], "--workers") == 0) {
-            options.workers = true;
-        } else if (strcmp(argv[i], "--starting") == 0) {
-            options.starting = true;
-        } else if (strcmp(argv[i], "--each") == 0) {
-            options.each = true;
-        } else if (strcmp(argv[i], "--strict") == 0) {
-            options.strict = true;
-        } else if (strcmp(argv[i], "--stall") == 0 && i + 1 < argc) {
-            options.stall_ms = atof(argv[++i]);
-        } else if (strcmp(argv[i], "--gone") == 0 && i + 1 < argc) {
-            options.gone_ms = atof(argv[++i]);
-        } else if (strcmp(argv[i], "--quick") == 0) {
-            quick = true;
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    const struct bench_option accepted[] = {
+        {"--device", .text = &options.device},
+        {"--worker", .text = &options.worker},
+        {"--rounds", .number = &options.rounds, .least = 1, .most = MOST_ROUND},
+        {"--trusted", .flag = &options.trusted},
+        {"--warden", .flag = &options.warden},
+        {"--workers", .flag = &options.workers},
+        {"--starting", .flag = &options.starting},
+        {"--each", .flag = &options.each},
+        {"--strict", .flag = &options.strict},
+        {"--stall", .number = &options.stall_ms, .most = 1000000},
+        {"--gone", .number = &options.gone_ms, .most = 1000000},
+        {"--quick", .flag = &quick},
+        {NULL}};
+    bench_parse(argc, argv, accepted, usage);
     options.rounds = quick ? 1 : options.rounds;
     if (options.strict && (options.trusted || options.workers)) {
         bench_die("--strict: the bounds are for a killed host and a guarded kernel, without "
@@ -495,7 +453,7 @@ int main(int argc, char **argv) {
     }
     printf("kernel              grid       p50      max          p50      max\n");
     if (options.strict) {
-        printf("bound, ms                  %10.0f %8.0f %12.0f        -\n", options.stall_ms,
+        printf("bound, ms                  %10u %8u %12u        -\n", options.stall_ms,
                options.stall_ms, options.gone_ms);
     }
     bool kept = true;

@@ -2,7 +2,6 @@
  * what cannot be saved: a worker's start and the compile of the job's kernel, each measured alone.
  */
 #include "common.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdbool.h>
@@ -11,11 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-#define MOST       64u
-#define MS         1000000ull
-#define TARGET     1.2 /* of start, compile and run */
-#define ROUNDS     64u /* far from where llvmpipe ends a loop */
+#define MOST   64u
+#define MS     1000000ull
+#define TARGET 1.2 /* of start, compile and run */
+#define ROUNDS 64u /* far from where llvmpipe ends a loop */
 
 static const uint32_t job_code[] =
 #include "job.inc"
@@ -30,44 +28,28 @@ struct bench {
 };
 
 static bh_stream *make_stream(const struct bench *bench, bh_isolation isolation) {
-    bh_stream_options options = {.struct_size = sizeof options};
-    bh_stream *stream;
-    bh_detail detail;
-    options.device = bench->device;
-    options.isolation = isolation;
-    bench_must(bh_stream_create(bench->context, &options, &stream, &detail), "bh_stream_create",
-               &detail);
-    return stream;
+    return bench_stream(bench->context, BENCH_WITH(bh_stream_options, .device = bench->device,
+                                                   .isolation = isolation));
 }
 
 static bh_event *launch(const struct bench *bench, bh_stream *stream, bh_buffer *buffer,
                         uint32_t groups) {
     const bh_binding binding = bh_bind_write(0, buffer);
     const uint32_t size[3] = {groups ? groups : 1, 1, 1}, push[2] = {1, groups ? ROUNDS : 0};
-    bh_event *event;
-    bh_detail detail;
-    bench_must(
-        bh_launch(stream, bench->kernel, size, &binding, 1, push, sizeof push, &event, &detail),
-        "bh_launch", &detail);
-    return event;
+    return bench_launch(stream, bench->kernel, size, &binding, 1, push, sizeof push);
 }
 
 static bh_buffer *make_buffer(const struct bench *bench) {
-    bh_buffer *buffer;
-    bh_detail detail;
-    bench_must(bh_buffer_create(bench->context, 64, NULL, &buffer, &detail), "bh_buffer_create",
-               &detail);
-    return buffer;
+    return bench_buffer(bench->context, NULL, BH_MEMORY_HOST, 64);
 }
 
 /* A worker's start, and then the first run of the kernel there, which compiles it. The context has
  * no spares, and a zygote. */
 static void measure_alone(const struct bench *bench, uint64_t *out_start, uint64_t *out_compile) {
-    bh_detail detail;
     bh_buffer *buffer = make_buffer(bench);
     const uint64_t began = bench_now_ns();
     bh_stream *stream = make_stream(bench, BH_ISOLATION_STREAM);
-    bench_must(bh_stream_wait_ready(stream, TIMEOUT_NS, &detail), "bh_stream_wait_ready", &detail);
+    bench_ready(stream);
     const uint64_t ready = bench_now_ns();
     bench_finish(launch(bench, stream, buffer, 0));
     *out_start = ready - began;
@@ -101,21 +83,10 @@ static double ms(uint64_t ns) {
     return (double)ns / (double)MS;
 }
 
-static bh_kernel *make_kernel(bh_context *context) {
-    bh_kernel *kernel;
-    bh_detail detail;
-    bench_must(bh_kernel_create_spirv(context, job_code, sizeof job_code, NULL, &kernel, &detail),
-               "bh_kernel_create_spirv", &detail);
-    return kernel;
-}
-
 /* Without spares: what is there is what isolation asks for. */
 static void open_context(struct bench *bench) {
-    bh_context_options options = {.struct_size = sizeof options};
-    bh_detail detail;
-    options.spares = BH_OFF;
-    bench_must(bh_context_create(&options, &bench->context, &detail), "bh_context_create", &detail);
-    bench->kernel = make_kernel(bench->context);
+    bench->context = bench_context(BENCH_WITH(bh_context_options, .spares = BH_OFF));
+    bench->kernel = bench_kernel(bench->context, job_code, sizeof job_code, NULL);
 }
 
 /* So many groups that a job takes about |target_ns| on a worker that has the kernel. */
@@ -136,25 +107,17 @@ static const char usage[] = "Usage: bench-isolation [--quick] [--strict] [--devi
 
 int main(int argc, char **argv) {
     struct bench bench = {0};
-    uint32_t rounds = 9, jobs = 16;
-    bool strict = false;
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--quick")) {
-            rounds = 1, jobs = 3;
-        } else if (!strcmp(argv[i], "--strict")) {
-            strict = true;
-        } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
-            bench.device = argv[++i];
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    bool quick = false, strict = false;
+    const struct bench_option options[] = {{"--quick", .flag = &quick},
+                                           {"--strict", .flag = &strict},
+                                           {"--device", .text = &bench.device},
+                                           {NULL}};
+    bench_parse(argc, argv, options, usage);
+    const uint32_t rounds = quick ? 1 : 9, jobs = quick ? 3 : 16;
     open_context(&bench);
     /* Workers that isolated streams have left over would be there at once. */
     struct bench apart = bench;
     open_context(&apart);
-    bh_detail detail;
     bh_stream *zygote = make_stream(&apart, BH_ISOLATION_STREAM);
     bh_stream *shared = make_stream(&bench, BH_ISOLATION_STREAM);
     uint64_t start, compile;
@@ -173,8 +136,7 @@ int main(int argc, char **argv) {
         for (uint32_t i = 0; i < rounds; i++) {
             measure_alone(&apart, &starts[i], &compiles[i]);
             bh_stream *isolated = make_stream(&bench, BH_ISOLATION_SUBMISSION);
-            bench_must(bh_stream_wait_ready(isolated, TIMEOUT_NS, &detail), "bh_stream_wait_ready",
-                       &detail);
+            bench_ready(isolated);
             owns[i] = measure_jobs(&bench, isolated, jobs);
             bh_stream_release(isolated);
             shares[i] = measure_jobs(&bench, shared, jobs);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "samples.h"
 #include "vulkan_device.h"
 
 enum { FLOATS = 4096, BYTES = FLOATS * 4, LOCAL = 64, MOST_ROUNDS = 1000, BINDINGS = 3 };
@@ -35,35 +34,6 @@ struct by_hand {
     double period_ns;
 };
 
-static VkDescriptorSet bind(const struct by_hand *side) {
-    VkDescriptorPool pool;
-    VkDescriptorSet set;
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BINDINGS};
-    const VkDescriptorPoolCreateInfo descriptors = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size};
-    BENCH_VK(vkCreateDescriptorPool(side->device.device, &descriptors, NULL, &pool));
-    const VkDescriptorSetAllocateInfo allocate = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = pool,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &side->pipeline.set_layout};
-    BENCH_VK(vkAllocateDescriptorSets(side->device.device, &allocate, &set));
-    for (uint32_t i = 0; i < BINDINGS; i++) {
-        const VkDescriptorBufferInfo range = {side->memory[i].buffer, 0, VK_WHOLE_SIZE};
-        const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                            .dstSet = set,
-                                            .dstBinding = i,
-                                            .descriptorCount = 1,
-                                            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                            .pBufferInfo = &range};
-        vkUpdateDescriptorSets(side->device.device, 1, &write, 0, NULL);
-    }
-    return set; /* the pool goes with the process */
-}
-
 /* Device memory, as the judge's buffers have on a GPU. */
 static void fill(struct by_hand *side, VkCommandBuffer commands, uint32_t iterations) {
     bench_commands_begin(commands, 0);
@@ -76,7 +46,9 @@ static void fill(struct by_hand *side, VkCommandBuffer commands, uint32_t iterat
 
 /* Timestamps where the worker has them: both at the bottom of the pipe. */
 static void record(struct by_hand *side) {
-    const VkDescriptorSet set = bind(side);
+    VkDescriptorPool pool; /* goes with the process */
+    const VkDescriptorSet set =
+        bench_set_make(&side->device, &side->pipeline, side->memory, BINDINGS, &pool);
     bench_commands_begin(side->commands, 0);
     vkCmdResetQueryPool(side->commands, side->queries, 0, 2);
     vkCmdBindPipeline(side->commands, VK_PIPELINE_BIND_POINT_COMPUTE, side->pipeline.pipeline);
@@ -90,14 +62,14 @@ static void record(struct by_hand *side) {
 
 static void open_by_hand(struct by_hand *side, const struct settings *settings,
                          struct bench_machine *machine) {
-    bench_device_open(&side->device, settings->device.uuid, machine);
+    bench_device_open(&side->device, settings->device.uuid, false, machine);
     VkPhysicalDeviceProperties properties;
     vkGetPhysicalDeviceProperties(side->device.physical, &properties);
     side->period_ns = (double)properties.limits.timestampPeriod;
     bench_pipeline_make(&side->device, &KERNEL, BINDINGS, 0, &side->pipeline);
     for (int i = 0; i < BINDINGS; i++) {
-        bench_memory_make_local(&side->device, i == 1 ? sizeof settings->iterations : BYTES,
-                                &side->memory[i]);
+        bench_memory_make(&side->device, i == 1 ? sizeof settings->iterations : BYTES, true,
+                          &side->memory[i]);
     }
     const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                            .queryType = VK_QUERY_TYPE_TIMESTAMP,
@@ -122,10 +94,7 @@ static uint64_t run_by_hand(const struct by_hand *side) {
 
 /* The median of |runs|, after as many that warm it. */
 static uint64_t round_by_hand(const struct by_hand *side, unsigned runs) {
-    uint64_t *samples = calloc(runs, sizeof *samples);
-    if (!samples) {
-        bench_die("out of memory");
-    }
+    uint64_t *samples = bench_allocate(runs, sizeof *samples);
     for (unsigned i = 0; i < 2 * runs; i++) {
         samples[i % runs] = run_by_hand(side);
     }
@@ -147,7 +116,6 @@ static void write_kernel(char path[]) { /* a template of mkstemps */
 static bh_judge *open_judge(const struct settings *settings, char path[]) {
     char text[1000];
     bh_judge_options options = {.struct_size = sizeof options};
-    bh_detail detail;
     bh_judge *judge;
     write_kernel(path);
     snprintf(text, sizeof text,
@@ -162,8 +130,8 @@ static bh_judge *open_judge(const struct settings *settings, char path[]) {
     options.timed = options.warm = options.guard_cost = true;
     options.all_processors = true; /* as this program has */
     options.timed_runs = settings->runs;
-    bench_must(bh_judge_create(&options, &judge, &detail), "bh_judge_create", &detail);
-    bench_must(bh_judge_prepare(judge, &detail), "bh_judge_prepare", &detail);
+    BENCH_MUST(bh_judge_create(&options, &judge, &bench_why));
+    BENCH_MUST(bh_judge_prepare(judge, &bench_why));
     return judge;
 }
 
@@ -172,8 +140,7 @@ static void round_judged(bh_judge *judge, uint64_t *out_trusted, uint64_t *out_g
     const bh_judge_candidate candidate = {
         .struct_size = sizeof candidate, .name = "judged.spv", .code = CODE, .size = sizeof CODE};
     bh_judgement judgement = {.struct_size = sizeof judgement};
-    bh_detail detail;
-    bench_must(bh_judge_run(judge, &candidate, &judgement, &detail), "bh_judge_run", &detail);
+    BENCH_MUST(bh_judge_run(judge, &candidate, &judgement, &bench_why));
     const bh_judge_timing *timing = &judgement.timings[0];
     if (!judgement.timing_count || !timing->device || timing->guard_ratio <= 0) {
         bench_die("%s: %s: there are no times of the device",
@@ -230,27 +197,19 @@ static const char usage[] =
     "  --device       as bulkhead devices shows it\n";
 
 int main(int argc, char **argv) {
-    struct settings settings = {.rounds = 10, .runs = 50};
+    struct settings settings = {.rounds = 0};
     struct bench_machine machine;
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        const char *value = argv[i + 1];
-        if (!strcmp(argv[i], "--quick")) {
-            settings.rounds = 2;
-            settings.runs = 5;
-        } else if (!strcmp(argv[i], "--rounds")) {
-            settings.rounds = bench_number(argv[i++], value, 1, MOST_ROUNDS);
-        } else if (!strcmp(argv[i], "--runs")) {
-            settings.runs = bench_number(argv[i++], value, 5, 100000);
-        } else if (!strcmp(argv[i], "--iterations")) {
-            settings.iterations = bench_number(argv[i++], value, 1, 100000000);
-        } else if (!strcmp(argv[i], "--device") && value) {
-            settings.device.device = value;
-            i++;
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    bool quick = false;
+    const struct bench_option options[] = {
+        {"--quick", .flag = &quick},
+        {"--rounds", .number = &settings.rounds, .least = 1, .most = MOST_ROUNDS},
+        {"--runs", .number = &settings.runs, .least = 5, .most = 100000},
+        {"--iterations", .number = &settings.iterations, .least = 1, .most = 100000000},
+        {"--device", .text = &settings.device.device},
+        {NULL}};
+    bench_parse(argc, argv, options, usage);
+    settings.rounds = settings.rounds ? settings.rounds : quick ? 2 : 10;
+    settings.runs = settings.runs ? settings.runs : quick ? 5 : 50;
     bench_bulkhead_choose(&settings.device, &machine);
     if (!settings.iterations) {
         settings.iterations = settings.device.processor ? 1000 : 100000;

@@ -71,23 +71,16 @@ static uint64_t run_dd(const char *path) {
 /* From the call to READY; *out_call: until the call has returned. */
 static uint64_t run_load(bh_context *context, const char *path, uint64_t bytes,
                          uint64_t *out_call) {
-    bh_file_source source = {.struct_size = sizeof source};
-    const bh_buffer_options options = {.struct_size = sizeof options, .file = &source};
+    const bh_file_source source = {
+        .struct_size = sizeof source, .path = path, .format = BH_FILE_SAFETENSORS, .tensor = "w"};
     bh_buffer *buffer = NULL;
     bh_event *event = NULL;
-    bh_detail detail;
-    source.path = path;
-    source.format = BH_FILE_SAFETENSORS;
-    source.tensor = "w";
     uint64_t began = bench_now_ns();
-    if (bh_buffer_create(context, 0, &options, &buffer, &detail) != BH_OK) {
-        bench_die("%s: %s", "bh_buffer_create", detail.message);
-    }
+    BENCH_MUST(bh_buffer_create(context, 0, BENCH_WITH(bh_buffer_options, .file = &source), &buffer,
+                                &bench_why));
     *out_call = bench_now_ns() - began;
-    if (bh_buffer_load_event(buffer, &event, &detail) != BH_OK ||
-        bh_event_wait(event, BH_FOREVER) != BH_OK) {
-        bench_die("%s: %s", "the load", "it is poisoned");
-    }
+    BENCH_MUST(bh_buffer_load_event(buffer, &event, &bench_why));
+    BENCH_MUST(bh_event_wait(event, BH_FOREVER));
     uint64_t took = bench_now_ns() - began;
     if (bh_buffer_size(buffer) != bytes) {
         bench_die("%s: %s", "the load", "its size is wrong");
@@ -103,11 +96,9 @@ static const char usage[] =
     "  --quick   64 MiB: does it work\n";
 
 int main(int argc, char **argv) {
-    bool quick = argc == 2 && !strcmp(argv[1], "--quick");
-    bench_help(argc, argv, usage);
-    if (argc > 2 || (argc == 2 && !quick)) {
-        bench_bad_usage(argv[argc - 1], usage);
-    }
+    bool quick = false;
+    const struct bench_option options[] = {{"--quick", .flag = &quick}, {NULL}};
+    bench_parse(argc, argv, options, usage);
     const uint64_t bytes = quick ? 64u << 20 : 1u << 30;
     const char *folder = getenv("TMPDIR");
     char path[256];
@@ -115,11 +106,7 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%.200s/bench-load-%d.safetensors", folder ? folder : "/tmp",
              (int)getpid());
     make_file(path, bytes, &header);
-    bh_context *context = NULL;
-    bh_detail detail;
-    if (bh_context_create(NULL, &context, &detail) != BH_OK) {
-        bench_die("%s: %s", "bh_context_create", detail.message);
-    }
+    bh_context *context = bench_context(NULL);
     uint64_t call, dd = UINT64_MAX, load = UINT64_MAX, least_call = UINT64_MAX;
     run_load(context, path, bytes, &call); /* the loader starts */
     run_dd(path);

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-#define BYTES      BENCH_SAXPY_BYTES
-#define LAUNCHES   20u
-#define ROUNDS     10u
-#define FLOATS     (BYTES / sizeof(float))
+#define BYTES    BENCH_SAXPY_BYTES
+#define LAUNCHES 20u
+#define ROUNDS   10u
+#define FLOATS   (BYTES / sizeof(float))
 
 static const struct bench_saxpy_push PUSH = {.a = 3.0f, .count = (uint32_t)(FLOATS / 4)};
 
@@ -36,17 +35,13 @@ static uint64_t kernel_ours(const struct ours *side) {
     bh_binding bindings[2];
     bh_command commands[LAUNCHES];
     bench_saxpy_launches(&side->saxpy, side->x, side->y, &PUSH, bindings, commands, LAUNCHES);
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = LAUNCHES};
     uint64_t best = UINT64_MAX;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        bh_event *event;
-        bh_detail detail;
         const uint64_t start = bench_now_ns();
-        bench_must(bh_submit(side->saxpy.stream, &info, &event, &detail), "bh_submit", &detail);
-        bench_must(bh_event_wait(event, TIMEOUT_NS), "bh_event_wait", NULL);
+        bench_finish(
+            bench_submit(side->saxpy.stream, BENCH_WITH(bh_submit_info, .commands = commands,
+                                                        .command_count = LAUNCHES)));
         best = better(best, bench_now_ns() - start);
-        bh_event_release(event);
     }
     return best / LAUNCHES;
 }
@@ -54,11 +49,9 @@ static uint64_t kernel_ours(const struct ours *side) {
 static uint64_t copy_ours(const struct ours *side, void *bytes, bool upload) {
     uint64_t best = UINT64_MAX;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        bh_detail detail;
         const uint64_t start = bench_now_ns();
-        bench_must(upload ? bh_buffer_write(side->x, 0, bytes, BYTES, TIMEOUT_NS, &detail)
-                          : bh_buffer_read(side->x, 0, bytes, BYTES, TIMEOUT_NS, &detail),
-                   upload ? "bh_buffer_write" : "bh_buffer_read", &detail);
+        BENCH_MUST(upload ? bh_buffer_write(side->x, 0, bytes, BYTES, BENCH_TIMEOUT_NS, &bench_why)
+                          : bh_buffer_read(side->x, 0, bytes, BYTES, BENCH_TIMEOUT_NS, &bench_why));
         best = better(best, bench_now_ns() - start);
     }
     return best;
@@ -77,7 +70,7 @@ struct theirs {
 static void open_theirs(struct theirs *side) {
     static const uint8_t any[16];
     struct bench_machine machine;
-    bench_device_open(&side->device, any, &machine);
+    bench_device_open(&side->device, any, false, &machine);
     printf("device: %s\n", machine.device);
     bench_saxpy_open_theirs(&side->saxpy, &side->device);
     const VkCommandPool pool = bench_pool_make(&side->device, side->device.family,
@@ -104,10 +97,10 @@ static uint64_t copy_theirs(struct theirs *side, void *bytes, bool upload) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const uint64_t start = bench_now_ns();
         if (upload) {
-            bench_staged_upload(&side->staged, &side->saxpy.x, bytes, BYTES);
+            bench_staged_upload(&side->staged, &side->saxpy.arrays[0], bytes, BYTES);
             bench_staged_finish(&side->staged);
         } else {
-            bench_staged_download(&side->staged, &side->saxpy.x, bytes, BYTES);
+            bench_staged_download(&side->staged, &side->saxpy.arrays[0], bytes, BYTES);
         }
         best = better(best, bench_now_ns() - start);
     }
@@ -124,12 +117,9 @@ int main(int argc, char **argv) {
     if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         bench_bad_usage(argv[1], usage);
     }
-    char *bytes = calloc(1, BYTES);
+    char *bytes = bench_allocate(1, BYTES);
     struct ours ours = {0};
     static struct theirs theirs;
-    if (!bytes) {
-        bench_die("out of memory");
-    }
     memset(bytes, 1, BYTES);
     open_theirs(&theirs);
     bench_saxpy_open_ours(&ours.saxpy, argc > 1 ? argv[1] : NULL);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_NS    (60ull * 1000 * 1000 * 1000)
 #define BYTES         BENCH_SAXPY_BYTES
 #define PIECE         (4ull << 20) /* in-process: of two staging buffers */
 #define PIECES        (BYTES / PIECE)
@@ -37,26 +36,15 @@ static void open_ours(struct ours *side, const char *worker, uint32_t launches, 
     side->y = bench_buffer(context, stream, BH_MEMORY_DEVICE, BYTES);
     side->to = bench_buffer(context, stream, BH_MEMORY_DEVICE, BYTES);
     side->from = bench_buffer(context, stream, BH_MEMORY_HOST, BYTES);
-    void *bytes;
-    bh_detail detail;
-    bench_must(bh_buffer_map(side->from, BH_MAP_DISCARD, TIMEOUT_NS, &bytes, &detail),
-               "bh_buffer_map", &detail);
-    memset(bytes, value, BYTES);
-    side->commands = calloc(launches, sizeof *side->commands);
-    if (!side->commands) {
-        bench_die("out of memory");
-    }
+    memset(bench_map(side->from, BH_MAP_DISCARD), value, BYTES);
+    side->commands = bench_allocate(launches, sizeof *side->commands);
     bench_saxpy_launches(&side->saxpy, side->x, side->y, &PUSH, side->bindings, side->commands,
                          launches);
 }
 
 static bh_event *start_ours(const struct ours *side, const bh_command *commands, uint32_t count) {
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = count};
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_submit(side->saxpy.stream, &info, &event, &detail), "bh_submit", &detail);
-    return event;
+    return bench_submit(side->saxpy.stream,
+                        BENCH_WITH(bh_submit_info, .commands = commands, .command_count = count));
 }
 
 static uint64_t run_ours(const struct ours *side, enum part part, uint32_t launches) {
@@ -78,13 +66,8 @@ static uint64_t run_ours(const struct ours *side, enum part part, uint32_t launc
 }
 
 static void check_ours(const struct ours *side, uint8_t value) {
-    uint8_t *bytes = malloc(BYTES);
-    bh_detail detail;
-    if (!bytes) {
-        bench_die("out of memory");
-    }
-    bench_must(bh_buffer_read(side->to, 0, bytes, BYTES, TIMEOUT_NS, &detail), "bh_buffer_read",
-               &detail);
+    uint8_t *bytes = bench_allocate(1, BYTES);
+    BENCH_MUST(bh_buffer_read(side->to, 0, bytes, BYTES, BENCH_TIMEOUT_NS, &bench_why));
     for (uint64_t i = 0; i < BYTES; i++) {
         if (bytes[i] != value) {
             bench_die("byte %llu of what was uploaded is %u", (unsigned long long)i, bytes[i]);
@@ -117,13 +100,13 @@ struct theirs {
 static void open_theirs(struct theirs *side, uint8_t value) {
     static const uint8_t any[16];
     struct bench_machine machine;
-    bench_device_open_with_copies(&side->device, any, &machine);
+    bench_device_open(&side->device, any, true, &machine);
     const bool apart = side->device.copy_queue != VK_NULL_HANDLE;
     printf("device: %s%s\n", machine.device,
            apart ? "" : "; it has no queue for transfers alone, so nothing runs at once");
     side->copy_queue = apart ? side->device.copy_queue : side->device.queue;
     bench_saxpy_open_theirs(&side->saxpy, &side->device);
-    bench_memory_make_local(&side->device, BYTES, &side->to);
+    bench_memory_make(&side->device, BYTES, true, &side->to);
     const VkCommandPoolCreateFlags reset = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     side->kernel = bench_commands_make(&side->device,
                                        bench_pool_make(&side->device, side->device.family, reset));
@@ -131,14 +114,11 @@ static void open_theirs(struct theirs *side, uint8_t value) {
     const VkCommandPool copies = bench_pool_make(
         &side->device, apart ? side->device.copy_family : side->device.family, reset);
     for (uint32_t i = 0; i < 2; i++) {
-        bench_memory_make(&side->device, PIECE, &side->staging[i]);
+        bench_memory_make(&side->device, PIECE, false, &side->staging[i]);
         side->copies[i] = bench_commands_make(&side->device, copies);
         side->copied[i] = bench_fence_make(&side->device);
     }
-    side->from = malloc(BYTES);
-    if (!side->from) {
-        bench_die("out of memory");
-    }
+    side->from = bench_allocate(1, BYTES);
     memset(side->from, value, BYTES);
 }
 

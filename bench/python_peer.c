@@ -11,17 +11,12 @@ enum { ELEMENTS = 64, MAX_CODE = 1 << 20, MAX_ROUNDS = 1000000 };
 int main(int argc, char **argv) {
     static const char usage[] = "usage: bench-python-peer SAXPY.SPV\n"
                                 "Reads numbers of rounds, and prints the median of each in ns.\n";
-    static uint8_t code[MAX_CODE];
+    static uint32_t code[MAX_CODE / 4];
     static uint64_t times[MAX_ROUNDS];
     const struct {
         float a;
         uint32_t n;
     } push = {1, ELEMENTS};
-    bh_context *context = NULL;
-    bh_stream *stream = NULL;
-    bh_kernel *kernel = NULL;
-    bh_buffer *x = NULL, *y = NULL;
-    bh_detail detail = {0};
     bench_help(argc, argv, usage);
     if (argc != 2) {
         bench_bad_usage(argc > 2 ? argv[2] : "SAXPY.SPV", usage);
@@ -32,27 +27,20 @@ int main(int argc, char **argv) {
         bench_die("%s cannot be read", argv[1]);
     }
     fclose(file);
-    bench_must(bh_context_create(NULL, &context, &detail), "bh_context_create", &detail);
-    bench_must(bh_stream_create(context, NULL, &stream, &detail), "bh_stream_create", &detail);
-    bench_must(bh_kernel_create_spirv(context, code, size, NULL, &kernel, &detail),
-               "bh_kernel_create_spirv", &detail);
-    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), NULL, &x, &detail),
-               "bh_buffer_create", &detail);
-    bench_must(bh_buffer_create(context, ELEMENTS * sizeof(float), NULL, &y, &detail),
-               "bh_buffer_create", &detail);
+    bh_context *context = bench_context(NULL);
+    bh_stream *stream = bench_stream(context, NULL);
+    bh_kernel *kernel = bench_kernel(context, code, size, NULL);
+    bh_buffer *x = bench_buffer(context, NULL, BH_MEMORY_HOST, ELEMENTS * sizeof(float));
+    bh_buffer *y = bench_buffer(context, NULL, BH_MEMORY_HOST, ELEMENTS * sizeof(float));
     const bh_binding bound[] = {
         bh_bind_read(0, x),
         bh_bind_read_write(1, y),
     };
     for (unsigned rounds; scanf("%u", &rounds) == 1 && rounds > 0 && rounds <= MAX_ROUNDS;) {
         for (unsigned i = 0; i < rounds; i++) {
-            bh_event *event = NULL;
             const uint64_t began_ns = bench_now_ns();
-            bench_must(bh_launch(stream, kernel, (uint32_t[]){1, 1, 1}, bound, 2, &push,
-                                 sizeof push, &event, &detail),
-                       "bh_launch", &detail);
-            bench_must(bh_event_wait(event, BH_FOREVER), "bh_event_wait", NULL);
-            bh_event_release(event);
+            bench_finish(
+                bench_launch(stream, kernel, (uint32_t[]){1, 1, 1}, bound, 2, &push, sizeof push));
             times[i] = bench_now_ns() - began_ns;
         }
         bhi_sort_u64(times, rounds);

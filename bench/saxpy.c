@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#define TIMEOUT_NS (60ull * 1000 * 1000 * 1000)
-
 /* An invocation computes four numbers. */
 static const uint32_t GROUPS =
     (uint32_t)((BENCH_SAXPY_BYTES / sizeof(float) / 4 + BENCH_SAXPY_LOCAL - 1) / BENCH_SAXPY_LOCAL);
@@ -11,20 +9,11 @@ static const uint32_t GROUPS =
 /* -- the library ------------------------------------------------------------------------------ */
 
 void bench_saxpy_open_ours(struct bench_saxpy_ours *side, const char *worker) {
-    bh_context_options context_options = {.struct_size = sizeof context_options};
-    context_options.worker_path = worker;
-    bh_detail detail;
-    bench_must(bh_context_create(&context_options, &side->context, &detail), "bh_context_create",
-               &detail);
-    bh_stream_options stream_options = {.struct_size = sizeof stream_options};
-    stream_options.deadline_ns = TIMEOUT_NS;
-    bench_must(bh_stream_create(side->context, &stream_options, &side->stream, &detail),
-               "bh_stream_create", &detail);
-    bh_kernel_options kernel_options = {.struct_size = sizeof kernel_options};
-    bench_must(bh_kernel_create_spirv(side->context, BENCH_CODE[BENCH_SAXPY].words,
-                                      BENCH_CODE[BENCH_SAXPY].bytes, &kernel_options, &side->kernel,
-                                      &detail),
-               "bh_kernel_create_spirv", &detail);
+    const struct bench_code *code = &BENCH_CODE[BENCH_SAXPY];
+    side->context = bench_context(BENCH_WITH(bh_context_options, .worker_path = worker));
+    side->stream =
+        bench_stream(side->context, BENCH_WITH(bh_stream_options, .deadline_ns = BENCH_TIMEOUT_NS));
+    side->kernel = bench_kernel(side->context, code->words, code->bytes, NULL);
 }
 
 void bench_saxpy_close_ours(struct bench_saxpy_ours *side) {
@@ -54,34 +43,10 @@ void bench_saxpy_launches(const struct bench_saxpy_ours *side, bh_buffer *x, bh_
 void bench_saxpy_open_theirs(struct bench_saxpy_theirs *side, const struct bench_device *device) {
     bench_pipeline_make(device, &BENCH_CODE[BENCH_SAXPY], 2, sizeof(struct bench_saxpy_push),
                         &side->pipeline);
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2};
-    const VkDescriptorPoolCreateInfo descriptors = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size,
-    };
-    BENCH_VK(vkCreateDescriptorPool(device->device, &descriptors, NULL, &side->descriptors));
-    const VkDescriptorSetAllocateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = side->descriptors,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &side->pipeline.set_layout,
-    };
-    BENCH_VK(vkAllocateDescriptorSets(device->device, &set, &side->set));
-    bench_memory_make_local(device, BENCH_SAXPY_BYTES, &side->x);
-    bench_memory_make_local(device, BENCH_SAXPY_BYTES, &side->y);
-    for (uint32_t i = 0; i < 2; i++) {
-        const VkDescriptorBufferInfo range = {i ? side->y.buffer : side->x.buffer, 0,
-                                              VK_WHOLE_SIZE};
-        const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                            .dstSet = side->set,
-                                            .dstBinding = i,
-                                            .descriptorCount = 1,
-                                            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                            .pBufferInfo = &range};
-        vkUpdateDescriptorSets(device->device, 1, &write, 0, NULL);
+    for (int i = 0; i < 2; i++) {
+        bench_memory_make(device, BENCH_SAXPY_BYTES, true, &side->arrays[i]);
     }
+    side->set = bench_set_make(device, &side->pipeline, side->arrays, 2, &side->descriptors);
 }
 
 void bench_saxpy_record(const struct bench_saxpy_theirs *side, VkCommandBuffer commands,

@@ -25,7 +25,7 @@ struct bench_saxpy_theirs {
     struct bench_pipeline pipeline;
     VkDescriptorPool descriptors;
     VkDescriptorSet set;
-    struct bench_memory x, y; /* in the device's memory */
+    struct bench_memory arrays[2]; /* x and y, in the device's memory */
 };
 
 void bench_saxpy_open_theirs(struct bench_saxpy_theirs *side, const struct bench_device *device);

@@ -7,7 +7,7 @@ void bench_staged_open(const struct bench_device *device, struct bench_staged *o
     out->pool =
         bench_pool_make(device, device->family, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
     for (uint32_t i = 0; i < BENCH_STAGED_MOST; i++) {
-        bench_memory_make(device, BENCH_STAGED_PIECE, &out->pieces[i].staging);
+        bench_memory_make(device, BENCH_STAGED_PIECE, false, &out->pieces[i].staging);
         out->pieces[i].commands = bench_commands_make(device, out->pool);
         out->pieces[i].done = bench_fence_make(device);
     }

@@ -9,7 +9,6 @@
  * the next result of the kernel that its stream had run: without a spare, with one, and with one
  * that knows the kernel. */
 #include "bench.h"
-#include "samples.h"
 
 #include <bulkhead/bulkhead.h>
 #include <signal.h>
@@ -20,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS   (60ull * 1000 * 1000 * 1000)
 #define MOST         256u
 #define MOST_AT_REST 1000u
 #define MOST_ROUND   64u
@@ -44,36 +42,17 @@ static bh_context_options context_options(const struct options *options) {
     return with;
 }
 
-static bh_context *open_context(const bh_context_options *options) {
-    bh_context *context;
-    bh_detail detail;
-    bench_must(bh_context_create(options, &context, &detail), "bh_context_create", &detail);
-    return context;
-}
-
 static bh_stream *open_stream(const struct options *options, bh_context *context) {
-    bh_stream *stream;
-    bh_detail detail;
-    bh_stream_options with = {.struct_size = sizeof with};
-    with.device = options->device;
-    bench_must(bh_stream_create(context, &with, &stream, &detail), "bh_stream_create", &detail);
-    return stream;
+    return bench_stream(context, BENCH_WITH(bh_stream_options, .device = options->device));
 }
 
-static bh_kernel *open_kernel(bh_context *context, const uint32_t *words, size_t bytes) {
-    bh_kernel *kernel;
-    bh_detail detail;
-    bench_must(bh_kernel_create_spirv(context, words, bytes, NULL, &kernel, &detail),
-               "bh_kernel_create_spirv", &detail);
-    return kernel;
+static bh_kernel *open_empty(bh_context *context) {
+    return bench_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes,
+                        NULL);
 }
 
 static bh_event *launch_empty(bh_stream *stream, bh_kernel *kernel) {
-    bh_event *event;
-    bh_detail detail;
-    bench_must(bh_launch(stream, kernel, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, &detail),
-               "bh_launch", &detail);
-    return event;
+    return bench_launch(stream, kernel, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0);
 }
 
 /* -- processes --------------------------------------------------------------------------------- */
@@ -112,9 +91,8 @@ static void measure_streams(const struct options *options, unsigned count) {
     static bh_event *events[MOST];
     static int pids[MOST];
     const bh_context_options with = context_options(options);
-    bh_context *context = open_context(&with);
-    bh_kernel *kernel =
-        open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
+    bh_context *context = bench_context(&with);
+    bh_kernel *kernel = open_empty(context);
     const uint64_t began = bench_now_ns();
     for (unsigned i = 0; i < count; i++) {
         streams[i] = open_stream(options, context);
@@ -123,7 +101,7 @@ static void measure_streams(const struct options *options, unsigned count) {
         events[i] = launch_empty(streams[i], kernel);
     }
     size_t first = 0;
-    bench_must(bh_event_wait_any(events, count, TIMEOUT_NS, &first), "bh_event_wait_any", NULL);
+    BENCH_MUST(bh_event_wait_any(events, count, BENCH_TIMEOUT_NS, &first));
     const uint64_t one = bench_now_ns();
     for (unsigned i = 0; i < count; i++) {
         bench_finish(events[i]);
@@ -143,7 +121,7 @@ static void measure_streams(const struct options *options, unsigned count) {
     }
     bh_kernel_release(kernel);
     const uint64_t ends = bench_now_ns();
-    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    BENCH_MUST(bh_context_destroy(context));
     printf("%7u  %9.1f ms  %9.1f ms  %9.1f MiB  %11.2f ms/s  %9.1f ms\n", count,
            (double)(one - began) / 1e6, (double)(all - began) / 1e6,
            (double)memory / count / 1048576, (double)used / 1e6 / WATCH_S,
@@ -155,9 +133,8 @@ static void measure_at_rest(const struct options *options, unsigned count) {
     static bh_stream *streams[MOST_AT_REST];
     bh_context_options with = context_options(options);
     with.worker_idle_ns = BH_FOREVER;
-    bh_context *context = open_context(&with);
-    bh_kernel *kernel =
-        open_kernel(context, BENCH_CODE[BENCH_EMPTY].words, BENCH_CODE[BENCH_EMPTY].bytes);
+    bh_context *context = bench_context(&with);
+    bh_kernel *kernel = open_empty(context);
     const uint64_t began = bench_now_ns();
     for (unsigned i = 0; i < count; i++) {
         streams[i] = open_stream(options, context);
@@ -174,7 +151,7 @@ static void measure_at_rest(const struct options *options, unsigned count) {
     }
     bh_kernel_release(kernel);
     const uint64_t ends = bench_now_ns();
-    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    BENCH_MUST(bh_context_destroy(context));
     printf("%7u  %9.1f ms  %35.2f ms/s  %9.1f ms\n", count, (double)(done - began) / 1e6,
            (double)used / 1e6 / WATCH_S, (double)(bench_now_ns() - ends) / 1e6);
 }
@@ -189,30 +166,18 @@ struct work {
 
 static struct work make_work(const struct options *options, bh_context *context) {
     struct work work = {.stream = open_stream(options, context),
-                        .kernel = open_kernel(context, MATMUL, sizeof MATMUL)};
+                        .kernel = bench_kernel(context, MATMUL, sizeof MATMUL, NULL)};
     for (int i = 0; i < 2; i++) {
-        bh_detail detail;
-        bench_must(bh_buffer_create(context, 4 * 64 * 64, NULL, &work.buffers[i], &detail),
-                   "bh_buffer_create", &detail);
+        work.buffers[i] = bench_buffer(context, NULL, BH_MEMORY_HOST, 4 * 64 * 64);
     }
     return work;
 }
 
 static void run(struct work *work) {
-    bh_binding bound[2];
+    const bh_binding bound[] = {bh_bind_read(0, work->buffers[0]),
+                                bh_bind_read_write(1, work->buffers[1])};
     const uint32_t groups[3] = {4, 4, 1}, n = 64;
-    bh_event *event;
-    bh_detail detail;
-    for (uint32_t i = 0; i < 2; i++) {
-        bound[i] = (bh_binding){.binding = i,
-                                .buffer = work->buffers[i],
-                                .size = BH_WHOLE_SIZE,
-                                .access = i ? BH_ACCESS_READ_WRITE : BH_ACCESS_READ};
-    }
-    bench_must(
-        bh_launch(work->stream, work->kernel, groups, bound, 2, &n, sizeof n, &event, &detail),
-        "bh_launch", &detail);
-    bench_finish(event);
+    bench_finish(bench_launch(work->stream, work->kernel, groups, bound, 2, &n, sizeof n));
 }
 
 /* Until the only spare is ready; |known|: and knows the kernel. */
@@ -222,7 +187,7 @@ static void await_spare(bh_context *context, bool known) {
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
     const char *line;
     do {
-        if (bench_now_ns() - began > TIMEOUT_NS) {
+        if (bench_now_ns() - began > BENCH_TIMEOUT_NS) {
             bench_die("no spare becomes ready:\n%s", text);
         }
         nanosleep(&pause, NULL);
@@ -236,7 +201,7 @@ static void await_spare(bh_context *context, bool known) {
 static void measure_death(const struct options *options, const char *what,
                           const bh_context_options *with) {
     static uint64_t seen[MOST_ROUND], good[MOST_ROUND];
-    bh_context *context = open_context(with);
+    bh_context *context = bench_context(with);
     struct work work = make_work(options, context);
     run(&work);
     run(&work);
@@ -262,7 +227,7 @@ static void measure_death(const struct options *options, const char *what,
     }
     bh_kernel_release(work.kernel);
     bh_stream_release(work.stream);
-    bench_must(bh_context_destroy(context), "bh_context_destroy", NULL);
+    BENCH_MUST(bh_context_destroy(context));
     printf("  %-38s %8.1f ms %14.1f ms\n", what,
            (double)bench_quantile(seen, options->rounds, 500) / 1e6,
            (double)bench_quantile(good, options->rounds, 500) / 1e6);
@@ -302,24 +267,18 @@ static const char usage[] =
     "  --quick        two streams, one round: does it work\n";
 
 int main(int argc, char **argv) {
-    struct options options = {.streams = 64, .rounds = 9};
-    bench_help(argc, argv, usage);
-    for (int i = 1; i < argc; i++) {
-        const bool more = i + 1 < argc;
-        if (!strcmp(argv[i], "--quick")) {
-            options.streams = 2, options.rounds = 1;
-        } else if (!strcmp(argv[i], "--device") && more) {
-            options.device = argv[++i];
-        } else if (!strcmp(argv[i], "--worker") && more) {
-            options.worker = argv[++i];
-        } else if (!strcmp(argv[i], "--streams") && more) {
-            options.streams = bench_number("--streams", argv[++i], 1, MOST);
-        } else if (!strcmp(argv[i], "--rounds") && more) {
-            options.rounds = bench_number("--rounds", argv[++i], 1, MOST_ROUND);
-        } else {
-            bench_bad_usage(argv[i], usage);
-        }
-    }
+    struct options options = {.streams = 0};
+    bool quick = false;
+    const struct bench_option accepted[] = {
+        {"--quick", .flag = &quick},
+        {"--device", .text = &options.device},
+        {"--worker", .text = &options.worker},
+        {"--streams", .number = &options.streams, .least = 1, .most = MOST},
+        {"--rounds", .number = &options.rounds, .least = 1, .most = MOST_ROUND},
+        {NULL}};
+    bench_parse(argc, argv, accepted, usage);
+    options.streams = options.streams ? options.streams : quick ? 2 : 64;
+    options.rounds = options.rounds ? options.rounds : quick ? 1 : 9;
     printf("streams  first job done  all jobs done  private/worker  idle processor  context's "
            "end\n");
     for (unsigned count = 1; count < options.streams; count *= 8) {

@@ -7,27 +7,14 @@
 #define MAX_FAMILIES 16
 #define MAX_BINDINGS 4
 
-static bool find_family(VkPhysicalDevice physical, uint32_t *out) {
+/* The first family that can do |wanted| and none of |unwanted|. */
+static bool find_family(VkPhysicalDevice physical, VkQueueFlags wanted, VkQueueFlags unwanted,
+                        uint32_t *out) {
     VkQueueFamilyProperties families[MAX_FAMILIES];
     uint32_t count = MAX_FAMILIES;
     vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
     for (uint32_t i = 0; i < count; i++) {
-        if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) {
-            *out = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_copy_family(VkPhysicalDevice physical, uint32_t *out) {
-    VkQueueFamilyProperties families[MAX_FAMILIES];
-    uint32_t count = MAX_FAMILIES;
-    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
-    for (uint32_t i = 0; i < count; i++) {
-        const VkQueueFlags flags = families[i].queueFlags;
-        if ((flags & VK_QUEUE_TRANSFER_BIT) != 0 &&
-            (flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) == 0) {
+        if ((families[i].queueFlags & (wanted | unwanted)) == wanted) {
             *out = i;
             return true;
         }
@@ -54,7 +41,7 @@ static void choose(struct bench_device *device, const uint8_t uuid[16],
         vkGetPhysicalDeviceProperties2(devices[i], &properties);
         bool wanted = memcmp(uuid, ANY, sizeof ANY) == 0 ||
                       memcmp(uuid, id.deviceUUID, sizeof id.deviceUUID) == 0;
-        if (wanted && find_family(devices[i], &device->family)) {
+        if (wanted && find_family(devices[i], VK_QUEUE_COMPUTE_BIT, 0, &device->family)) {
             device->physical = devices[i];
             snprintf(machine->device, sizeof machine->device, "%s",
                      properties.properties.deviceName);
@@ -68,8 +55,8 @@ static void choose(struct bench_device *device, const uint8_t uuid[16],
               count);
 }
 
-static void open_device(struct bench_device *device, const uint8_t uuid[16],
-                        struct bench_machine *machine, bool with_copies) {
+void bench_device_open(struct bench_device *device, const uint8_t uuid[16], bool with_copies,
+                       struct bench_machine *machine) {
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .pApplicationName = "bench-dispatch",
                                            .apiVersion = VK_API_VERSION_1_2};
@@ -84,7 +71,9 @@ static void open_device(struct bench_device *device, const uint8_t uuid[16],
         .queueCount = 1,
         .pQueuePriorities = &priority,
     }};
-    with_copies = with_copies && find_copy_family(device->physical, &device->copy_family);
+    with_copies = with_copies &&
+                  find_family(device->physical, VK_QUEUE_TRANSFER_BIT,
+                              VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT, &device->copy_family);
     queue_infos[1] = queue_infos[0];
     queue_infos[1].queueFamilyIndex = device->copy_family;
     const VkDeviceCreateInfo device_info = {
@@ -101,56 +90,36 @@ static void open_device(struct bench_device *device, const uint8_t uuid[16],
     vkGetPhysicalDeviceMemoryProperties(device->physical, &device->memory);
 }
 
-void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
-                       struct bench_machine *machine) {
-    device->copy_family = 0;
-    open_device(device, uuid, machine, false);
-}
-
-void bench_device_open_with_copies(struct bench_device *device, const uint8_t uuid[16],
-                                   struct bench_machine *machine) {
-    device->copy_family = 0;
-    open_device(device, uuid, machine, true);
-}
-
 void bench_device_close(struct bench_device *device) {
     vkDeviceWaitIdle(device->device);
     vkDestroyDevice(device->device, NULL);
     vkDestroyInstance(device->instance, NULL);
 }
 
-static uint32_t choose_type(const struct bench_device *device, uint32_t allowed) {
-    const VkMemoryPropertyFlags shared =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    const VkMemoryPropertyFlags tries[] = {shared | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, shared};
+static uint32_t choose_type(const struct bench_device *device, uint32_t allowed, bool local) {
+    enum {
+        OWN = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+        VISIBLE = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+        SHARED = VISIBLE | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+        CACHED = SHARED | VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    };
+    /* Local memory that the host does not see comes before memory that it does. */
+    static const VkMemoryPropertyFlags wanted[2][2] = {{CACHED, SHARED}, {OWN, OWN | VISIBLE}};
     for (size_t try = 0; try < 2; try++) {
+        const VkMemoryPropertyFlags all = wanted[local][try], looked = local ? OWN | VISIBLE : all;
         for (uint32_t i = 0; i < device->memory.memoryTypeCount; i++) {
             if ((allowed & (1u << i)) != 0 &&
-                (device->memory.memoryTypes[i].propertyFlags & tries[try]) == tries[try]) {
+                (device->memory.memoryTypes[i].propertyFlags & looked) == all) {
                 return i;
             }
         }
     }
-    bench_die("the device has no memory type that the host can map");
+    bench_die(local ? "the device has no memory of its own"
+                    : "the device has no memory type that the host can map");
 }
 
-static uint32_t choose_local(const struct bench_device *device, uint32_t allowed) {
-    const VkMemoryPropertyFlags both =
-        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
-    for (int visible = 0; visible < 2; visible++) {
-        for (uint32_t i = 0; i < device->memory.memoryTypeCount; i++) {
-            const VkMemoryPropertyFlags flags = device->memory.memoryTypes[i].propertyFlags & both;
-            if ((allowed & (1u << i)) != 0 &&
-                flags == (visible ? both : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
-                return i;
-            }
-        }
-    }
-    bench_die("the device has no memory of its own");
-}
-
-static void make(const struct bench_device *device, VkDeviceSize size, bool local,
-                 struct bench_memory *out) {
+void bench_memory_make(const struct bench_device *device, VkDeviceSize size, bool local,
+                       struct bench_memory *out) {
     const VkBufferCreateInfo buffer_info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = size,
@@ -165,24 +134,13 @@ static void make(const struct bench_device *device, VkDeviceSize size, bool loca
     const VkMemoryAllocateInfo allocate_info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = requirements.size,
-        .memoryTypeIndex = local ? choose_local(device, requirements.memoryTypeBits)
-                                 : choose_type(device, requirements.memoryTypeBits),
+        .memoryTypeIndex = choose_type(device, requirements.memoryTypeBits, local),
     };
     BENCH_VK(vkAllocateMemory(device->device, &allocate_info, NULL, &out->memory));
     BENCH_VK(vkBindBufferMemory(device->device, out->buffer, out->memory, 0));
     if (!local) {
         BENCH_VK(vkMapMemory(device->device, out->memory, 0, VK_WHOLE_SIZE, 0, &out->mapped));
     }
-}
-
-void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
-                       struct bench_memory *out) {
-    make(device, size, false, out);
-}
-
-void bench_memory_make_local(const struct bench_device *device, VkDeviceSize size,
-                             struct bench_memory *out) {
-    make(device, size, true, out);
 }
 
 void bench_memory_free(const struct bench_device *device, struct bench_memory *memory) {
@@ -234,6 +192,44 @@ void bench_pipeline_make(const struct bench_device *device, const struct bench_c
     BENCH_VK(vkCreateComputePipelines(device->device, VK_NULL_HANDLE, 1, &pipeline_info, NULL,
                                       &out->pipeline));
     vkDestroyShaderModule(device->device, module, NULL);
+}
+
+VkDescriptorSet bench_set_make(const struct bench_device *device,
+                               const struct bench_pipeline *pipeline,
+                               const struct bench_memory *memories, uint32_t count,
+                               VkDescriptorPool *out_pool) {
+    VkDescriptorSet set;
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count};
+    const VkDescriptorPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = 1,
+        .poolSizeCount = 1,
+        .pPoolSizes = &size,
+    };
+    BENCH_VK(vkCreateDescriptorPool(device->device, &pool, NULL, out_pool));
+    const VkDescriptorSetAllocateInfo allocate = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+        .descriptorPool = *out_pool,
+        .descriptorSetCount = 1,
+        .pSetLayouts = &pipeline->set_layout,
+    };
+    BENCH_VK(vkAllocateDescriptorSets(device->device, &allocate, &set));
+    for (uint32_t i = 0; i < count; i++) {
+        bench_set_write(device, set, i, &memories[i]);
+    }
+    return set;
+}
+
+void bench_set_write(const struct bench_device *device, VkDescriptorSet set, uint32_t binding,
+                     const struct bench_memory *memory) {
+    const VkDescriptorBufferInfo range = {memory->buffer, 0, VK_WHOLE_SIZE};
+    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = set,
+                                        .dstBinding = binding,
+                                        .descriptorCount = 1,
+                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                        .pBufferInfo = &range};
+    vkUpdateDescriptorSets(device->device, 1, &write, 0, NULL);
 }
 
 void bench_pipeline_free(const struct bench_device *device, struct bench_pipeline *pipeline) {

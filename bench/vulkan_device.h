@@ -39,26 +39,27 @@ struct bench_pipeline {
     VkPipeline pipeline;
 };
 
-/* |uuid| all zero: the first device that computes. */
-void bench_device_open(struct bench_device *device, const uint8_t uuid[16],
+/* |uuid| all zero: the first device that computes. |with_copies|: with a queue for copies, too, if
+ * the device has one. */
+void bench_device_open(struct bench_device *device, const uint8_t uuid[16], bool with_copies,
                        struct bench_machine *machine);
-/* The same with a queue for copies, if the device has one. */
-void bench_device_open_with_copies(struct bench_device *device, const uint8_t uuid[16],
-                                   struct bench_machine *machine);
 void bench_device_close(struct bench_device *device);
-/* A storage buffer in memory that host and device see, mapped; cached for the host where it can
- * be. */
-void bench_memory_make(const struct bench_device *device, VkDeviceSize size,
+/* A storage buffer, which copies may use, too: in memory that host and device see, mapped, cached for
+ * the host where it can be; or |local|: in the device's own, not mapped. */
+void bench_memory_make(const struct bench_device *device, VkDeviceSize size, bool local,
                        struct bench_memory *out);
-/* The same in the device's own memory, not mapped where the host does not see that; copies may use
- * it. */
-void bench_memory_make_local(const struct bench_device *device, VkDeviceSize size,
-                             struct bench_memory *out);
 void bench_memory_free(const struct bench_device *device, struct bench_memory *memory);
 /* |bindings| storage buffers in set 0, |push| bytes of push constants. */
 void bench_pipeline_make(const struct bench_device *device, const struct bench_code *code,
                          uint32_t bindings, uint32_t push, struct bench_pipeline *out);
 void bench_pipeline_free(const struct bench_device *device, struct bench_pipeline *pipeline);
+/* A set of |count| bindings from 0 on, and the pool from which it is. */
+VkDescriptorSet bench_set_make(const struct bench_device *device,
+                               const struct bench_pipeline *pipeline,
+                               const struct bench_memory *memories, uint32_t count,
+                               VkDescriptorPool *out_pool);
+void bench_set_write(const struct bench_device *device, VkDescriptorSet set, uint32_t binding,
+                     const struct bench_memory *memory);
 
 VkCommandPool bench_pool_make(const struct bench_device *device, uint32_t family,
                               VkCommandPoolCreateFlags flags);

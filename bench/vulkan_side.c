@@ -78,36 +78,28 @@ static void read_result(const struct vulkan_side *side, enum bench_kernel kernel
     }
 }
 
-static uint32_t counter_before(const struct vulkan_side *side) {
-    return *(volatile uint32_t *)side->counter.mapped;
-}
-
-static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count) {
-    struct vulkan_side *side = self;
-    uint32_t counter = counter_before(side);
+static void make_round_trips(struct vulkan_side *side, enum bench_kernel kernel, uint64_t *samples,
+                             size_t count, bool polls) {
+    uint32_t counter = *(volatile uint32_t *)side->counter.mapped;
     for (size_t i = 0; i < count; i++) {
         uint64_t start = bench_now_ns();
         bench_commands_submit(side->device.queue, side->single[kernel], side->fence);
-        bench_fence_finish(&side->device, side->fence);
-        read_result(side, kernel, &counter);
-        samples[i] = bench_now_ns() - start;
-    }
-}
-
-static void round_trip_polling(void *self, enum bench_kernel kernel, uint64_t *samples,
-                               size_t count) {
-    struct vulkan_side *side = self;
-    uint32_t counter = counter_before(side);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t start = bench_now_ns();
-        bench_commands_submit(side->device.queue, side->single[kernel], side->fence);
-        while (vkGetFenceStatus(side->device.device, side->fence) == VK_NOT_READY) {
+        while (polls && vkGetFenceStatus(side->device.device, side->fence) == VK_NOT_READY) {
             sched_yield(); /* where processors are few, the driver's threads need this one */
         }
         bench_fence_finish(&side->device, side->fence);
         read_result(side, kernel, &counter);
         samples[i] = bench_now_ns() - start;
     }
+}
+
+static void round_trip(void *self, enum bench_kernel kernel, uint64_t *samples, size_t count) {
+    make_round_trips(self, kernel, samples, count, false);
+}
+
+static void round_trip_polling(void *self, enum bench_kernel kernel, uint64_t *samples,
+                               size_t count) {
+    make_round_trips(self, kernel, samples, count, true);
 }
 
 static uint64_t commands(void *self, enum bench_kernel kernel, size_t count, bool recorded_before) {
@@ -145,23 +137,10 @@ static uint32_t take_count(void *self) {
     return count;
 }
 
-static void write_set(struct vulkan_side *side, enum bench_kernel kernel,
-                      const struct bench_memory *const *memories, uint32_t count) {
-    VkDescriptorBufferInfo buffers[2];
-    VkWriteDescriptorSet writes[2];
-    for (uint32_t i = 0; i < count; i++) {
-        buffers[i] =
-            (VkDescriptorBufferInfo){.buffer = memories[i]->buffer, .range = VK_WHOLE_SIZE};
-        writes[i] = (VkWriteDescriptorSet){
-            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-            .dstSet = side->sets[kernel],
-            .dstBinding = i,
-            .descriptorCount = 1,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .pBufferInfo = &buffers[i],
-        };
-    }
-    vkUpdateDescriptorSets(side->device.device, count, writes, 0, NULL);
+static void bind_arrays(struct vulkan_side *side, const struct bench_memory *x,
+                        const struct bench_memory *y) {
+    bench_set_write(&side->device, side->sets[BENCH_SAXPY], 0, x);
+    bench_set_write(&side->device, side->sets[BENCH_SAXPY], 1, y);
 }
 
 static void begin_saxpy(struct vulkan_side *side) {
@@ -194,8 +173,7 @@ static void run_saxpy(struct vulkan_side *side, const struct bench_saxpy *work,
 /* In the device's memory. Nothing is waited for but the staging memory. */
 static uint64_t run_saxpy_near(struct vulkan_side *side, const struct bench_saxpy *work) {
     const size_t bytes = work->count * sizeof(float);
-    const struct bench_memory *memories[] = {&side->near_x, &side->near_y};
-    write_set(side, BENCH_SAXPY, memories, 2);
+    bind_arrays(side, &side->near_x, &side->near_y);
     const uint64_t start = bench_now_ns();
     bench_staged_upload(&side->staged, &side->near_x, work->x, bytes);
     bench_staged_upload(&side->staged, &side->near_y, work->y, bytes);
@@ -228,26 +206,24 @@ static uint64_t saxpy(void *self, const struct bench_saxpy *work, bool cold) {
     struct vulkan_side *side = self;
     size_t bytes = work->count * sizeof(float);
     if (!cold && side->saxpy_bytes == 0) {
-        bench_memory_make(&side->device, bytes, &side->x);
-        bench_memory_make(&side->device, bytes, &side->y);
+        bench_memory_make(&side->device, bytes, false, &side->x);
+        bench_memory_make(&side->device, bytes, false, &side->y);
         side->saxpy_bytes = bytes;
         if (side->discrete) {
-            bench_memory_make_local(&side->device, bytes, &side->near_x);
-            bench_memory_make_local(&side->device, bytes, &side->near_y);
+            bench_memory_make(&side->device, bytes, true, &side->near_x);
+            bench_memory_make(&side->device, bytes, true, &side->near_y);
             bench_staged_open(&side->device, &side->staged);
         }
     }
     if (!cold) {
-        const struct bench_memory *warm[] = {&side->x, &side->y};
-        write_set(side, BENCH_SAXPY, warm, 2);
+        bind_arrays(side, &side->x, &side->y);
     }
     uint64_t start = bench_now_ns();
     if (cold) {
         struct bench_memory x, y;
-        bench_memory_make(&side->device, bytes, &x);
-        bench_memory_make(&side->device, bytes, &y);
-        const struct bench_memory *fresh[] = {&x, &y};
-        write_set(side, BENCH_SAXPY, fresh, 2);
+        bench_memory_make(&side->device, bytes, false, &x);
+        bench_memory_make(&side->device, bytes, false, &y);
+        bind_arrays(side, &x, &y);
         run_saxpy(side, work, &x, &y);
         bench_memory_free(&side->device, &x);
         bench_memory_free(&side->device, &y);
@@ -311,11 +287,8 @@ void bench_vulkan_side(const struct bench_options *options, struct bench_side *o
                        struct bench_machine *machine) {
     static const uint32_t BINDINGS[BENCH_KERNELS] = {0, 1, 2, 1};
     static const uint32_t PUSH[BENCH_KERNELS] = {0, 0, sizeof(struct bench_saxpy_push), 4};
-    struct vulkan_side *side = calloc(1, sizeof *side);
-    if (!side) {
-        bench_die("out of memory");
-    }
-    bench_device_open(&side->device, options->uuid, machine);
+    struct vulkan_side *side = bench_allocate(1, sizeof *side);
+    bench_device_open(&side->device, options->uuid, false, machine);
     VkPhysicalDeviceProperties properties;
     vkGetPhysicalDeviceProperties(side->device.physical, &properties);
     side->discrete = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
@@ -324,10 +297,9 @@ void bench_vulkan_side(const struct bench_options *options, struct bench_side *o
                             &side->pipelines[i]);
     }
     make_sets(side);
-    bench_memory_make(&side->device, sizeof(uint32_t), &side->counter);
+    bench_memory_make(&side->device, sizeof(uint32_t), false, &side->counter);
     memset(side->counter.mapped, 0, sizeof(uint32_t));
-    const struct bench_memory *counter[] = {&side->counter};
-    write_set(side, BENCH_COUNT, counter, 1);
+    bench_set_write(&side->device, side->sets[BENCH_COUNT], 0, &side->counter);
     side->command_pool = bench_pool_make(&side->device, side->device.family, 0);
     side->scratch_pool =
         bench_pool_make(&side->device, side->device.family, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT);
