@@ -305,6 +305,13 @@ bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value) {
     return buffer;
 }
 
+bh_command fx_dispatch(bh_kernel *kernel, const bh_binding *bindings, uint32_t count) {
+    return (bh_command){
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = count}};
+}
+
 bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info) {
     bh_event *event = NULL;
     bh_detail detail;
@@ -333,11 +340,8 @@ bh_event *fx_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
 
 bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
                     const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = kernel,
-                                             .groups = {groups, 1, 1},
-                                             .bindings = bindings,
-                                             .binding_count = count}};
+    bh_command command = fx_dispatch(kernel, bindings, count);
+    command.dispatch.groups[0] = groups;
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,
@@ -419,6 +423,11 @@ void fx_kill(pid_t pid, int signal) {
     if (kill(pid, signal) != 0) {
         BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);
     }
+}
+
+void fx_stop(pid_t pid) {
+    fx_kill(pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
 }
 
 void fx_hide_cgroups(void) {

@@ -72,6 +72,8 @@ bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
 /* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */
 uint32_t *fx_pointer(bh_buffer *buffer);
 
+/* One workgroup of |kernel|. */
+bh_command fx_dispatch(bh_kernel *kernel, const bh_binding *bindings, uint32_t count);
 /* A submission; of one command; of one that fills the whole buffer. */
 bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info);
 bh_event *fx_command(bh_stream *stream, bh_command command, bh_event *const *waits,
@@ -108,6 +110,8 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream);
  * Mesa 26 it crashes the worker. */
 bool fx_drops_outside(bh_context *context);
 void fx_kill(pid_t pid, int signal);
+/* Until SIGCONT; it has stopped when this returns. */
+void fx_stop(pid_t pid);
 /* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of
  * its own snapshot, others have none to begin with. */
 void fx_hide_cgroups(void);

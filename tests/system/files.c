@@ -13,10 +13,18 @@ void enter_folder(void) {
 }
 
 void leave_folder(void) {
+    if (!folder[0]) {
+        return;
+    }
     const char *argv[] = {"rm", "-rf", folder, NULL};
     char out[256];
     BHT_EQ(chdir("/"), 0);
     BHT_EQ(bht_run(argv, out, sizeof out), 0);
+    folder[0] = '\0';
+}
+
+__attribute__((constructor)) static void leave_after_each_test(void) {
+    bht_around(NULL, leave_folder);
 }
 
 void write_safetensors(const char *path, uint64_t length, const char *header, size_t bytes) {
