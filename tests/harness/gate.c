@@ -123,3 +123,11 @@ void fx_await_gate(bh_buffer *data) {
     }
     WAIT_UNTIL(gate->words[1] == 1, 20000);
 }
+
+struct fx_held fx_hold(bh_context *context, bh_stream *stream) {
+    struct fx_held held = {.data = fx_words(context, 64, 0)};
+    held.word = fx_pointer(held.data);
+    held.event = fx_gate_within(stream, fx_kernel(context, "gate"), held.data, BH_FOREVER);
+    fx_await_gate(held.data);
+    return held;
+}

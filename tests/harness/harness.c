@@ -23,7 +23,8 @@
 #define NIGHTLY_FACTOR     100
 
 static void (*describe)(void);
-static void (*begin_test)(void), (*end_test)(void), (*end_first)(void);
+static void (*begin_test)(void), (*end_test)(void), (*ends[8])(void);
+static size_t end_count;
 static unsigned default_flags;
 static atomic_flag described = ATOMIC_FLAG_INIT;
 
@@ -44,7 +45,13 @@ void bht_around(void (*set_up)(void), void (*tear_down)(void)) {
 }
 
 void bht_end_with(void (*end)(void)) {
-    end_first = end;
+    for (size_t i = 0; i < end_count; i++) {
+        if (ends[i] == end) {
+            return;
+        }
+    }
+    BHT_LT(end_count, BHT_COUNT(ends));
+    ends[end_count++] = end;
 }
 
 void bht_default_flags(unsigned flags) {
@@ -215,8 +222,8 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
         begin_test();
     }
     test->run();
-    if (end_first) {
-        end_first();
+    for (size_t i = 0; i < end_count; i++) {
+        ends[i]();
     }
     if (end_test) {
         end_test();

@@ -107,7 +107,8 @@ bool bht_nightly(void);
 /* Both run in the process of each test, before and after it: what is counted has to be as before
  * once |tear_down| is through. Either may be NULL. To be called in main, before bht_main. */
 void bht_around(void (*set_up)(void), void (*tear_down)(void));
-/* Runs after each test that has returned, before the |tear_down| above. To be called before main. */
+/* Runs after each test that has returned, before the |tear_down| above, in the order of these calls,
+ * once. In a test: after that one only. */
 void bht_end_with(void (*end)(void));
 /* What a test of this program has whose flags are 0. The same. */
 void bht_default_flags(unsigned flags);

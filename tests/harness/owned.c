@@ -44,22 +44,12 @@ static bool disown(const void *object) {
     return i > 0;
 }
 
-/* The makers that this thread is in: what one makes for another, inside the library, is not the
- * test's. */
-static _Thread_local unsigned depth;
-#define MAKE(call)                                                                                 \
-    ({                                                                                             \
-        depth++;                                                                                   \
-        const bh_status made = (call);                                                             \
-        depth--;                                                                                   \
-        made;                                                                                      \
-    })
-
-/* What MAKE has made; another reference to it may be on the list. Returns |status|. */
+/* Returns |status|. */
 static bh_status own(bh_status status, enum kind kind, void *object) {
-    if (status != BH_OK || !object || depth > 0) {
+    if (status != BH_OK || !object) {
         return status;
     }
+    disown(object); /* one that the library released by a call that is not replaced */
     lock_own();
     if (owned.count == owned.capacity) {
         owned.capacity = owned.capacity ? 2 * owned.capacity : 64;
@@ -101,7 +91,7 @@ static void release(const struct owned *one) {
     }
 }
 
-static void release_all(void) {
+void fx_release_all(void) {
     lock_own();
     while (owned.count > 0) {
         const struct owned last = owned.list[owned.count - 1];
@@ -116,7 +106,7 @@ static void release_all(void) {
 }
 
 __attribute__((constructor)) static void release_after_each_test(void) {
-    bht_end_with(release_all);
+    bht_end_with(fx_release_all);
 }
 
 /* -- what is called in place of the library's functions ----------------------------------------- */
@@ -168,75 +158,74 @@ WRAP(void, bh_template_release, bh_template *template_) {
 
 WRAP(bh_status, bh_context_create, const bh_context_options *options, bh_context **out,
      bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_context_create(options, out, detail));
+    const bh_status status = __real_bh_context_create(options, out, detail);
     return own(status, CONTEXT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
      bh_stream **out, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_stream_create(context, options, out, detail));
+    const bh_status status = __real_bh_stream_create(context, options, out, detail);
     return own(status, STREAM, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_buffer_create, bh_context *context, uint64_t size,
      const bh_buffer_options *options, bh_buffer **out, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_buffer_create(context, size, options, out, detail));
+    const bh_status status = __real_bh_buffer_create(context, size, options, out, detail);
     return own(status, BUFFER, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_buffer_load_event, bh_buffer *buffer, bh_event **out, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_buffer_load_event(buffer, out, detail));
+    const bh_status status = __real_bh_buffer_load_event(buffer, out, detail);
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_kernel_create_spirv, bh_context *context, const void *code, size_t size,
      const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
     const bh_status status =
-        MAKE(__real_bh_kernel_create_spirv(context, code, size, options, out, detail));
+        __real_bh_kernel_create_spirv(context, code, size, options, out, detail);
     return own(status, KERNEL, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_kernel_create_source, bh_context *context, const bh_source *source,
      const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
-    const bh_status status =
-        MAKE(__real_bh_kernel_create_source(context, source, options, out, detail));
+    const bh_status status = __real_bh_kernel_create_source(context, source, options, out, detail);
     return own(status, KERNEL, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_kernel_prepare, bh_kernel *kernel, bh_stream *stream, bh_event **out,
      bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_kernel_prepare(kernel, stream, out, detail));
+    const bh_status status = __real_bh_kernel_prepare(kernel, stream, out, detail);
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_module_kernel, bh_module *module, const bh_kernel_options *options,
      bh_kernel **out, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_module_kernel(module, options, out, detail));
+    const bh_status status = __real_bh_module_kernel(module, options, out, detail);
     return own(status, KERNEL, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_queue_create, bh_queue **out, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_queue_create(out, detail));
+    const bh_status status = __real_bh_queue_create(out, detail);
     return own(status, QUEUE, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_submit, bh_stream *stream, const bh_submit_info *info, bh_event **out,
      bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_submit(stream, info, out, detail));
+    const bh_status status = __real_bh_submit(stream, info, out, detail);
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_launch, bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
      const bh_binding *bindings, uint32_t count, const void *push, uint32_t push_size,
      bh_event **out, bh_detail *detail) {
-    const bh_status status = MAKE(
-        __real_bh_launch(stream, kernel, groups, bindings, count, push, push_size, out, detail));
+    const bh_status status =
+        __real_bh_launch(stream, kernel, groups, bindings, count, push, push_size, out, detail);
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_template_create, bh_context *context, const bh_template_options *options,
      bh_template **out, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_template_create(context, options, out, detail));
+    const bh_status status = __real_bh_template_create(context, options, out, detail);
     return own(status, TEMPLATE, out ? *out : NULL);
 }
 
@@ -244,13 +233,13 @@ WRAP(bh_status, bh_template_launch, bh_stream *stream, bh_template *template_,
      const bh_argument *arguments, uint32_t count, const uint32_t *groups, bh_event **out,
      bh_detail *detail) {
     const bh_status status =
-        MAKE(__real_bh_template_launch(stream, template_, arguments, count, groups, out, detail));
+        __real_bh_template_launch(stream, template_, arguments, count, groups, out, detail);
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_module_compile, bh_context *context, const bh_source *source, bh_module **out,
      bh_event **event, bh_detail *detail) {
-    const bh_status status = MAKE(__real_bh_module_compile(context, source, out, event, detail));
-    own(status, EVENT, event ? *event : NULL);
-    return own(status, MODULE, out ? *out : NULL);
+    const bh_status status = __real_bh_module_compile(context, source, out, event, detail);
+    own(status, MODULE, out ? *out : NULL);
+    return own(status, EVENT, event ? *event : NULL);
 }

@@ -7,24 +7,19 @@
 static char folder[64];
 
 void enter_folder(void) {
+    bht_end_with(leave_folder);
     snprintf(folder, sizeof folder, "/tmp/bulkhead-files-XXXXXX");
     BHT_TRUE(mkdtemp(folder));
     BHT_EQ(chdir(folder), 0);
 }
 
 void leave_folder(void) {
-    if (!folder[0]) {
-        return;
-    }
     const char *argv[] = {"rm", "-rf", folder, NULL};
-    char out[256];
-    BHT_EQ(chdir("/"), 0);
-    BHT_EQ(bht_run(argv, out, sizeof out), 0);
-    folder[0] = '\0';
-}
-
-__attribute__((constructor)) static void leave_after_each_test(void) {
-    bht_around(NULL, leave_folder);
+    if (folder[0]) {
+        BHT_EQ(chdir("/"), 0);
+        BHT_EQ(bht_run(argv, NULL, 0), 0);
+        folder[0] = '\0';
+    }
 }
 
 void write_safetensors(const char *path, uint64_t length, const char *header, size_t bytes) {
