@@ -351,6 +351,12 @@ bh_event *fx_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
     return fx_command(stream, command, NULL, 0);
 }
 
+bh_event *fx_copy(bh_stream *stream, bh_buffer *from, bh_buffer *to) {
+    const bh_command command = {.type = BH_COMMAND_COPY,
+                                .copy = {.src = from, .dst = to, .size = BH_WHOLE_SIZE}};
+    return fx_command(stream, command, NULL, 0);
+}
+
 bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
                     const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
     bh_command command = fx_dispatch(kernel, bindings, count);

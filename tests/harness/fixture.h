@@ -80,12 +80,13 @@ uint32_t *fx_pointer(bh_buffer *buffer);
 
 /* One workgroup of |kernel|. */
 bh_command fx_dispatch(bh_kernel *kernel, const bh_binding *bindings, uint32_t count);
-/* A submission; of several commands; of one command; of one that fills the whole buffer. */
+/* A submission; of several commands; of one; of one that fills the whole buffer, or copies it. */
 bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info);
 bh_event *fx_commands(bh_stream *stream, const bh_command *commands, uint32_t count);
 bh_event *fx_command(bh_stream *stream, bh_command command, bh_event *const *waits,
                      uint32_t wait_count);
 bh_event *fx_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value);
+bh_event *fx_copy(bh_stream *stream, bh_buffer *from, bh_buffer *to);
 /* y = x * x over floats; returns the event. */
 bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y);
 /* Any kernel, |groups| of it; a deadline of its own, 0: the stream's. */
@@ -109,6 +110,8 @@ struct fx_held {
 struct fx_held fx_hold(bh_context *context, bh_stream *stream);
 /* Lets the gate go on whose words are mapped there. On a GPU the gate opener does it. */
 void fx_open(volatile uint32_t *words);
+/* Releases all that the test has made, as is done after it: between the rounds of a loop. */
+void fx_release_all(void);
 /* For owned.c: the context is destroyed, and with it all gates are forgotten. */
 void fx_forget_context(bh_context *context);
 void fx_forget_gates(void);
