@@ -28,7 +28,7 @@ static bh_status take(bh_stream_options *ours, const void *theirs) {
     return bhi_layout_take(BHI_OURS(bh_stream_options), ours, theirs, "bh_call", "options", &why);
 }
 
-static void older_fields_arrive_and_newer_ones_are_the_default(void) {
+TEST(older_fields_arrive_and_newer_ones_are_the_default) {
     bh_stream_options ours = {.deadline_ns = 1, .abi_probe = 7}, theirs = {0};
     theirs.struct_size = OLD_OPTIONS;
     theirs.deadline_ns = 5;
@@ -46,7 +46,7 @@ static void older_fields_arrive_and_newer_ones_are_the_default(void) {
 
 /* Only sizes that the struct has had: neither the first version's less something, nor the middle of
  * a field, nor more than any version is going to have. */
-static void only_sizes_of_versions(void) {
+TEST(only_sizes_of_versions) {
     union {
         bh_stream_options options;
         uint8_t bytes[sizeof(bh_stream_options) + 8192];
@@ -73,7 +73,7 @@ static void only_sizes_of_versions(void) {
     BHT_EQ(take(&ours, &room), BH_INVALID_ARGUMENT);
 }
 
-static void a_newer_field_that_is_set_is_refused(void) {
+TEST(a_newer_field_that_is_set_is_refused) {
     struct {
         bh_stream_options options;
         uint8_t newer[40];
@@ -91,7 +91,7 @@ static void a_newer_field_that_is_set_is_refused(void) {
     }
 }
 
-static void no_struct_is_all_defaults(void) {
+TEST(no_struct_is_all_defaults) {
     const bh_stream_options defaults = {.struct_size = sizeof defaults};
     bh_stream_options ours;
     memset(&ours, 0xA5, sizeof ours);
@@ -103,7 +103,7 @@ static void no_struct_is_all_defaults(void) {
 }
 
 /* Elements of a caller's size: cut, or followed by zeros, each with that size. */
-static void what_is_given_is_cut_or_followed_by_zeros(void) {
+TEST(what_is_given_is_cut_or_followed_by_zeros) {
     const bh_stats ours = {.pool_bytes = 1, .kernels_told = 2, .abi_probe = 3};
     const size_t sizes[] = {sizeof ours - 8, sizeof ours, sizeof ours + 8};
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
@@ -133,7 +133,7 @@ static void what_is_given_is_cut_or_followed_by_zeros(void) {
 }
 
 /* To a version that has added a field, today's size is known, and no other. */
-static void each_struct_has_a_row_for_today(void) {
+TEST(each_struct_has_a_row_for_today) {
 #define BHI_LAYOUT(type, field)                                                                    \
     do {                                                                                           \
         const size_t now = sizeof(type);                                                           \
@@ -144,16 +144,4 @@ static void each_struct_has_a_row_for_today(void) {
     } while (0);
 #include "supervisor/context/layout.def"
 #undef BHI_LAYOUT
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(older_fields_arrive_and_newer_ones_are_the_default),
-        BHT_TEST(only_sizes_of_versions),
-        BHT_TEST(a_newer_field_that_is_set_is_refused),
-        BHT_TEST(no_struct_is_all_defaults),
-        BHT_TEST(what_is_given_is_cut_or_followed_by_zeros),
-        BHT_TEST(each_struct_has_a_row_for_today),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

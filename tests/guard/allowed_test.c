@@ -29,7 +29,7 @@ static void check(const char *line, const char *text) {
     stand_free(&module);
 }
 
-static void extensions(void) {
+TEST(extensions) {
     check("OpExtension \"SPV_KHR_storage_buffer_storage_class\"", NULL);
     check("OpExtension \"SPV_KHR_ray_query\"",
           "extension SPV_KHR_ray_query is not supported by this device, or not allowed "
@@ -39,7 +39,7 @@ static void extensions(void) {
     check("OpExtension \"\"", "extension ");
 }
 
-static void instruction_sets(void) {
+TEST(instruction_sets) {
     check("%i = OpExtInstImport \"GLSL.std.450\"", NULL);
     check("OpExtension \"SPV_KHR_non_semantic_info\"\n"
           "%i = OpExtInstImport \"NonSemantic.Anything\"",
@@ -51,7 +51,7 @@ static void instruction_sets(void) {
 }
 
 /* Debug information that is newer than the validator: what slangc, dxc and clspv write. */
-static void debug_information_is_normalised(void) {
+TEST(debug_information_is_normalised) {
     static const char *const head = "OpCapability Shader\n"
                                     "OpExtension \"SPV_KHR_non_semantic_info\"\n"
                                     "%set = OpExtInstImport \"NonSemantic.Shader.DebugInfo.100\"\n"
@@ -143,7 +143,7 @@ static void check_on(const struct bhi_float_modes *floats, const char *capabilit
     stand_free(&module);
 }
 
-static void capabilities_have_names(void) {
+TEST(capabilities_have_names) {
     static const struct bhi_float_modes none;
     check_on(&none, "OpCapability ImageCubeArray", "", 0, "capability ImageCubeArray (34) is not");
     check_on(&none, "OpCapability Geometry\n", "", 0, "capability Geometry (2) is not supported");
@@ -151,7 +151,7 @@ static void capabilities_have_names(void) {
              "capability StorageBuffer16BitAccess (4433) is not"); /* not its alias */
 }
 
-static void the_schema_word(void) {
+TEST(the_schema_word) {
     static const struct bhi_float_modes none;
     check_on(&none, "", "", 0, NULL);
     check_on(&none, "", "", 0x80000000u, "the header's schema word (word 4) is 0x80000000");
@@ -161,7 +161,7 @@ static void the_schema_word(void) {
 #define ROUND     "OpCapability RoundingModeRTE\nOpCapability RoundingModeRTZ\n"
 #define ASK(mode) "OpExecutionMode %main " mode "\n"
 
-static void modes_of_floats(void) {
+TEST(modes_of_floats) {
     const struct bhi_float_modes all = {{112, 112, 112, 112, 112}, BHI_FLOAT_ALL, BHI_FLOAT_ALL};
     struct bhi_float_modes some = all, tied = all, one = all;
     const struct {
@@ -209,13 +209,4 @@ static void modes_of_floats(void) {
     check_on(&one, PRESERVE, ASK("DenormPreserve 16") ASK("DenormFlushToZero 32"), 0,
              "denormBehaviorIndependence");
     check_on(&one, ROUND, ASK("RoundingModeRTE 16") ASK("RoundingModeRTE 32"), 0, NULL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(capabilities_have_names), BHT_TEST(the_schema_word),
-        BHT_TEST(modes_of_floats),         BHT_TEST(extensions),
-        BHT_TEST(instruction_sets),        BHT_TEST(debug_information_is_normalised),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -33,7 +33,7 @@
 #define OUTER                OF_A_PARAMETER("outer", "%r_outer = OpFunctionCall %uint %inner %x_outer\n")
 #define CALL(name, argument) "%r = OpFunctionCall %uint %" name " %" argument "\nOpStore %p %r\n"
 
-static void a_buffer_that_is_chosen(void) {
+TEST(a_buffer_that_is_chosen) {
     static const struct {
         const char *body, *functions, *text; /* NULL: taken */
     } cases[] = {
@@ -88,7 +88,7 @@ static void a_buffer_that_is_chosen(void) {
 
 /* An index that is computed, for a driver that takes one buffer for all that run side by side: it
  * is refused, and one that is a constant is not. */
-static void an_element_for_all_neighbours(void) {
+TEST(an_element_for_all_neighbours) {
     static const struct {
         const char *body;
         bool taken;
@@ -115,7 +115,7 @@ static void an_element_for_all_neighbours(void) {
 }
 
 /* From one buffer to the next: no robustBufferAccess looks at that. */
-static void a_pointer_that_is_moved_to_another_buffer(void) {
+TEST(a_pointer_that_is_moved_to_another_buffer) {
     struct stand_module plain = stand_compute_with(
         "OpDecorate %p_many ArrayStride 4\nOpDecorate %rows DescriptorSet 0\n"
         "OpDecorate %rows Binding 1\n",
@@ -126,13 +126,4 @@ static void a_pointer_that_is_moved_to_another_buffer(void) {
     stand_refuses(&module, BH_INVALID_KERNEL, "pointer arithmetic outside of a buffer");
     stand_free(&module);
     stand_free(&plain);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_buffer_that_is_chosen),
-        BHT_TEST(an_element_for_all_neighbours),
-        BHT_TEST(a_pointer_that_is_moved_to_another_buffer),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -133,7 +133,7 @@ static bool valid(const struct words *w) {
     return bhi_validate(&stand_device, w->code, w->count, "main", &error);
 }
 
-static void test_what_is_undone_is_refused(void) {
+TEST(test_what_is_undone_is_refused) {
     static const struct {
         const char *what;
         void (*undo)(struct words *w);
@@ -235,7 +235,7 @@ static const char no_exit[] = "%h2 = OpLabel\n"
                               "%k2 = OpLabel\n"
                               "OpBranch %h2\n";
 
-static void test_loops_in_a_continue_construct(void) {
+TEST(test_loops_in_a_continue_construct) {
     static const char *const loops[] = {one_block, test_first, test_last};
     for (int cut = 0; cut < 2; cut++) {
         for (size_t i = 0; i < 3; i++) {
@@ -250,14 +250,14 @@ static void test_loops_in_a_continue_construct(void) {
     }
 }
 
-static void test_no_way_out_of_a_continue_construct(void) {
+TEST(test_no_way_out_of_a_continue_construct) {
     struct stand_module module = in_continue(no_exit);
     stand_refuses(&module, BH_INVALID_KERNEL, "continue construct");
     stand_free(&module);
 }
 
 /* Why it is not simply a return. */
-static void test_a_return_in_a_continue_construct_is_refused(void) {
+TEST(test_a_return_in_a_continue_construct_is_refused) {
     struct stand_module module = in_continue("%h2 = OpLabel\n"
                                              "OpSelectionMerge %m2 None\n"
                                              "OpBranchConditional %c %b2 %m2\n"
@@ -266,14 +266,4 @@ static void test_a_return_in_a_continue_construct_is_refused(void) {
     const struct words w = {module.code, module.words};
     BHT_TRUE(!valid(&w));
     stand_free(&module);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_what_is_undone_is_refused),
-        BHT_TEST(test_loops_in_a_continue_construct),
-        BHT_TEST(test_no_way_out_of_a_continue_construct),
-        BHT_TEST(test_a_return_in_a_continue_construct_is_refused),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -53,7 +53,7 @@ static void run(struct runner_kernel *kernel, uint32_t n, bool *right, bool *fla
     }
 }
 
-static void test_no_cut_result_passes(void) {
+TEST(test_no_cut_result_passes) {
     static const uint32_t turns[] = {1000, 20000, 60000, 65500, 66000, 140000};
     unsigned wrong = 0;
     for (size_t i = 0; i < NAMES * 2; i++) {
@@ -85,8 +85,4 @@ static void close_device(void) {
     runner_close(&device);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_no_cut_result_passes)};
-    bht_around(open_device, close_device);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(open_device, close_device))

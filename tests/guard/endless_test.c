@@ -102,7 +102,7 @@ static void set_at_the_start_nothing_runs(void) {
 }
 
 /* One test: to compile all of them takes most of the time. */
-static void guarded_loops(void) {
+TEST(guarded_loops) {
     same_results();
     check_ends(TURNS);
     check_ends(UINT32_MAX);
@@ -124,8 +124,4 @@ static void close_device(void) {
     runner_close(&device);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(guarded_loops)};
-    bht_around(open_device, close_device);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(open_device, close_device))

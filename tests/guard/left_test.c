@@ -34,7 +34,7 @@ static void check(const char *decorations, const char *globals, const char *mode
 #define NAME   "OpName %a \"steps\"\n"
 #define ONE    "specialization constant 7 (\"steps\") was left at its default "
 
-static void each_type(void) {
+TEST(each_type) {
     static const struct {
         const char *type, *value, *text;
     } cases[] = {
@@ -56,7 +56,7 @@ static void each_type(void) {
     }
 }
 
-static void which_were_left(void) {
+TEST(which_were_left) {
     static const struct bhi_spec_constant given[] = {{7, 4, 1}, {1, 4, 8}, {9, 4, 2}};
     static const char two[] = "%a = OpSpecConstant %uint 5\n%b = OpSpecConstant %uint 6\n"
                               "%size = OpSpecConstantComposite %v3 %b %b %u1\n";
@@ -85,12 +85,4 @@ static void which_were_left(void) {
     check(
         ids, many, SIZE_1, NULL, 0,
         "specialization constants were left at their defaults: 0 10, 1 11, 2 12, 3 13, and 1 more");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(each_type),
-        BHT_TEST(which_were_left),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

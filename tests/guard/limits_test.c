@@ -96,7 +96,7 @@ static void check(struct words *w, const char *text) {
 
 /* -- words ---------------------------------------------------------------------------------- */
 
-static void size_of_the_module(void) {
+TEST(size_of_the_module) {
     struct words w = begin();
     open_function(&w, MAIN);
     close_function(&w);
@@ -107,7 +107,7 @@ static void size_of_the_module(void) {
     check(&w, "bytes of the module: 4194308, the guard allows 4194304: split the kernel");
 }
 
-static void bound_of_ids(void) {
+TEST(bound_of_ids) {
     struct words w = begin();
     open_function(&w, MAIN);
     close_function(&w);
@@ -130,7 +130,7 @@ static struct words many_types(uint32_t count) {
     return w;
 }
 
-static void number_of_types(void) {
+TEST(number_of_types) {
     struct words w = many_types(BHI_LIMIT_TYPES);
     check(&w, NULL);
     w = many_types(BHI_LIMIT_TYPES + 1);
@@ -150,7 +150,7 @@ static struct words nested_structs(uint32_t count) {
     return w;
 }
 
-static void nesting_of_types(void) {
+TEST(nesting_of_types) {
     struct words w = nested_structs(BHI_LIMIT_TYPE_NESTING);
     check(&w, NULL);
     w = nested_structs(BHI_LIMIT_TYPE_NESTING + 1);
@@ -205,7 +205,7 @@ static struct words nested_ifs(uint32_t count, bool merges_first) {
     return w;
 }
 
-static void nesting_of_control_flow(void) {
+TEST(nesting_of_control_flow) {
     for (int order = 0; order < 2; order++) {
         struct words w = nested_ifs(BHI_LIMIT_CONTROL_NESTING, order == 1);
         check(&w, NULL);
@@ -256,7 +256,7 @@ static struct words nested_loops(uint32_t count) {
     return w;
 }
 
-static void nesting_of_loops(void) {
+TEST(nesting_of_loops) {
     struct words w = nested_loops(BHI_LIMIT_CONTROL_NESTING);
     check(&w, NULL);
     w = nested_loops(BHI_LIMIT_CONTROL_NESTING + 1);
@@ -278,7 +278,7 @@ static struct words call_chain(uint32_t functions, uint32_t times) {
     return w;
 }
 
-static void calls(void) {
+TEST(calls) {
     struct words w = call_chain(BHI_LIMIT_CALL_NESTING, 1);
     check(&w, NULL);
     w = call_chain(BHI_LIMIT_CALL_NESTING + 2, 1);
@@ -331,7 +331,7 @@ static struct words variable(uint32_t length, enum how how, uint32_t count) {
     return w;
 }
 
-static void variables(void) {
+TEST(variables) {
     struct words w = variable(BHI_LIMIT_VARIABLE, PLAIN, 4);
     check(&w, NULL);
     w = variable(BHI_LIMIT_VARIABLE + 1, PLAIN, 1);
@@ -346,7 +346,7 @@ static void variables(void) {
 }
 
 /* A struct of arrays of arrays with 2^30 elements, in a few lines. */
-static void a_value_of_billions(void) {
+TEST(a_value_of_billions) {
     struct words w = begin();
     uint32_t type = UINT;
     for (int i = 0; i < 8; i++) {
@@ -360,7 +360,7 @@ static void a_value_of_billions(void) {
     check(&w, "scalars in a variable of each invocation: 18446744073709551615");
 }
 
-static void values(void) {
+TEST(values) {
     /* Shared memory: the variable has the device's limit, a value of its type has ours. */
     for (int how = 0; how < 2; how++) {
         struct words w = begin();
@@ -390,7 +390,7 @@ static void values(void) {
 }
 
 /* The length of an array with specialization constants. */
-static void lengths(void) {
+TEST(lengths) {
     static const char format[] = "OpCapability Shader\n"
                                  "OpMemoryModel Logical GLSL450\n"
                                  "OpEntryPoint GLCompute %%main \"main\"\n"
@@ -442,7 +442,7 @@ static void lengths(void) {
 
 /* -- what is not even a module -------------------------------------------------------------- */
 
-static void malformed_words(void) {
+TEST(malformed_words) {
     struct words w = nested_loops(4);
     const uint32_t *code = w.at;
     w.at[3] = w.bound;
@@ -467,22 +467,4 @@ static void malformed_words(void) {
         free(copy);
     }
     free(w.at);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(size_of_the_module),
-        BHT_TEST(bound_of_ids),
-        BHT_TEST(number_of_types),
-        BHT_TEST(nesting_of_types),
-        BHT_TEST(nesting_of_control_flow),
-        BHT_TEST(nesting_of_loops),
-        BHT_TEST(calls),
-        BHT_TEST(variables),
-        BHT_TEST(a_value_of_billions),
-        BHT_TEST(values),
-        BHT_TEST(lengths),
-        BHT_TEST(malformed_words),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

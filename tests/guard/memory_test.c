@@ -82,7 +82,7 @@ static const uint32_t *run(const char *path, bool zero_initialize,
 }
 
 /* Without clamps this takes the process down with SIGSEGV. */
-static void indices_far_out_of_range(void) {
+TEST(indices_far_out_of_range) {
     static const uint32_t fars[] = {1u << 20, 0x0fffff00u, 0x7fffffffu, 0x80000000u, 0xfffffff0u};
     static const struct bhi_spec_constant constants[] = {{0, 4, 8}, {0, 4, 3}};
     for (size_t i = 0; i < sizeof fars / sizeof *fars; i++) {
@@ -104,14 +104,14 @@ static void indices_far_out_of_range(void) {
     }
 }
 
-static void the_hostile_one_that_ships(void) {
+TEST(the_hostile_one_that_ships) {
     const struct bhi_guarded *guarded;
     const uint32_t *y = run(GUARD_SHADERS "/crash_shared.spv", true, NULL, NULL, &guarded);
     BHT_EQ(guarded->clamps, 2);
     BHT_EQ(y[0], 0x11111111); /* what it stored to the last element */
 }
 
-static void workgroup_memory_begins_as_zero(void) {
+TEST(workgroup_memory_begins_as_zero) {
     for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
         for (int turn = 0; turn < 4; turn++) { /* whichever of the driver's threads it is */
             const struct bhi_guarded *guarded;
@@ -144,7 +144,7 @@ static void workgroup_memory_begins_as_zero(void) {
 
 /* The entry point's own list may name what it does not use, and a function that is not called may
  * use it. */
-static void memory_that_is_not_used_stays_unused(void) {
+TEST(memory_that_is_not_used_stays_unused) {
     struct stand_module module = stand_compute_with(
         "", POINTER "%small = OpVariable %p_wu Workgroup\n" SHARED("huge", "94371840"),
         "%small %huge",
@@ -179,7 +179,7 @@ static void memory_that_is_not_used_stays_unused(void) {
 
 /* Whatever names it, it begins with zeros and counts; so does what the module itself initialises.
  */
-static void memory_that_is_named_is_used(void) {
+TEST(memory_that_is_named_is_used) {
     static const struct {
         const char *globals, *body, *functions;
         unsigned zeroed, bytes;
@@ -224,7 +224,7 @@ static void memory_that_is_named_is_used(void) {
 }
 
 /* Blocks share their memory: the largest counts, to the end of its last byte. Others add up. */
-static void blocks_share_their_memory(void) {
+TEST(blocks_share_their_memory) {
     static const struct {
         const char *decorations, *types, *used;
         unsigned bytes;
@@ -293,7 +293,7 @@ static void blocks_share_their_memory(void) {
     "%p_wu = OpTypePointer Workgroup %uint\n"                                                      \
     "%shared = OpVariable %p_arr Workgroup\n"
 
-static void constants_in_range_are_left_alone(void) {
+TEST(constants_in_range_are_left_alone) {
     static const struct {
         const char *index;
         unsigned clamps;
@@ -319,7 +319,7 @@ static void constants_in_range_are_left_alone(void) {
 }
 
 /* An index counts as signed, whatever its width. */
-static void widths(void) {
+TEST(widths) {
     static const unsigned bits[] = {8, 16, 64};
     for (size_t i = 0; i < 3; i++) {
         char globals[1024];
@@ -344,7 +344,7 @@ static void widths(void) {
     }
 }
 
-static void buffers_are_the_drivers(void) {
+TEST(buffers_are_the_drivers) {
     struct stand_module module = stand_compute("",
                                                "%p = OpAccessChain %p_uint %out %u_0 %u_5000\n"
                                                "%i = OpLoad %uint %p\n"
@@ -358,7 +358,7 @@ static void buffers_are_the_drivers(void) {
 }
 
 /* The first index into an array of descriptors is nobody's but ours. */
-static void descriptor_arrays(void) {
+TEST(descriptor_arrays) {
     struct stand_module module = stand_compute("%n = OpConstant %uint 4\n"
                                                "%many = OpTypeArray %block %n\n"
                                                "%p_many = OpTypePointer StorageBuffer %many\n"
@@ -379,7 +379,7 @@ static void descriptor_arrays(void) {
 
 /* What stands for an index that differs between invocations says so, too; the pointer still does.
  */
-static void non_uniform_indices(void) {
+TEST(non_uniform_indices) {
     struct stand_module module =
         stand_compute_with("OpDecorate %i NonUniform\nOpDecorate %q NonUniform\n",
                            "%n = OpConstant %uint 4\n"
@@ -425,7 +425,7 @@ static void non_uniform_indices(void) {
     stand_free(&varying);
 }
 
-static void vectors(void) {
+TEST(vectors) {
     struct stand_module module =
         stand_compute("%v4 = OpTypeVector %uint 4\n%nullv = OpConstantNull %v4\n",
                       "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
@@ -458,7 +458,7 @@ static void refused(const char *globals, const char *body, const char *text) {
     stand_free(&module);
 }
 
-static void pointers_that_cannot_be_bounded(void) {
+TEST(pointers_that_cannot_be_bounded) {
     refused(ARRAY,
             "%p = OpAccessChain %p_wu %shared %u_0\n"
             "%q = OpPtrAccessChain %p_wu %p %u_1\nOpStore %q %u_1",
@@ -471,7 +471,7 @@ static void pointers_that_cannot_be_bounded(void) {
 }
 
 /* The validator takes a LocalInvocationIndex of any type; the loop that zeroes needs an integer. */
-static void a_local_index_that_is_none(void) {
+TEST(a_local_index_that_is_none) {
     struct stand_module module = stand_assemble(
         "OpCapability Shader\nOpMemoryModel Logical GLSL450\n"
         "OpEntryPoint GLCompute %main \"main\" %index\nOpExecutionMode %main LocalSize 1 1 1\n"
@@ -501,23 +501,4 @@ static void close_device(void) {
     runner_close(&device);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(indices_far_out_of_range),
-        BHT_TEST(the_hostile_one_that_ships),
-        BHT_TEST(workgroup_memory_begins_as_zero),
-        BHT_TEST(memory_that_is_not_used_stays_unused),
-        BHT_TEST(memory_that_is_named_is_used),
-        BHT_TEST(blocks_share_their_memory),
-        BHT_TEST(constants_in_range_are_left_alone),
-        BHT_TEST(widths),
-        BHT_TEST(buffers_are_the_drivers),
-        BHT_TEST(descriptor_arrays),
-        BHT_TEST(non_uniform_indices),
-        BHT_TEST(vectors),
-        BHT_TEST(pointers_that_cannot_be_bounded),
-        BHT_TEST(a_local_index_that_is_none),
-    };
-    bht_around(open_device, close_device);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(open_device, close_device))

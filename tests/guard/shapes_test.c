@@ -164,15 +164,15 @@ static void each_version(const char *globals, const char *body, const char *func
     }
 }
 
-static void test_no_loop(void) {
+TEST(test_no_loop) {
     each_version("", "OpReturn\n", "", 0);
 }
 
-static void test_single_block(void) {
+TEST(test_single_block) {
     each_version("", single_block, "", 1);
 }
 
-static void test_header_selects(void) {
+TEST(test_header_selects) {
     for (unsigned minor = 0; minor <= 6; minor++) {
         struct stand_module module = stand_compute("", header_selects, "", minor);
         if (stand_is_valid_here(&module, "Selection must be structured")) {
@@ -184,11 +184,11 @@ static void test_header_selects(void) {
     each_version("", header_continues, "", 1);
 }
 
-static void test_calls(void) {
+TEST(test_calls) {
     each_version("%to_uint = OpTypeFunction %uint %uint\n", calls, counts, 2);
 }
 
-static void test_counted(void) {
+TEST(test_counted) {
     static const char push[] = "%params = OpTypeStruct %uint\n"
                                "%p_params = OpTypePointer PushConstant %params\n"
                                "%p_push = OpTypePointer PushConstant %uint\n"
@@ -242,12 +242,12 @@ static const char shared_blocks[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\
                                     "%dead = OpLabel\n"
                                     "OpBranch %h\n";
 
-static void test_shared_blocks(void) {
+TEST(test_shared_blocks) {
     each_version("", shared_blocks, "", 3);
 }
 
 /* The entry block's terminator moves: phis of where it leads must follow. */
-static void test_phi_of_the_entry_block(void) {
+TEST(test_phi_of_the_entry_block) {
     each_version("",
                  "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
                  "%v = OpLoad %uint %p\n"
@@ -285,7 +285,7 @@ static void check_counted(const char *body, uint32_t left_alone, uint32_t polled
 }
 
 /* Lanes that are not there can stay in a loop that is not provably short, and nowhere else. */
-static void test_only_kernels_with_counted_loops_ask_who_is_there(void) {
+TEST(test_only_kernels_with_counted_loops_ask_who_is_there) {
     static const char alone[] = "OpBranch %h\n"
                                 "%h = OpLabel\n"
                                 "%i = OpPhi %uint %u_0 %start %i2 %k\n"
@@ -341,7 +341,7 @@ static void check_grid(const char *decorations, const char *type, const char *bo
 }
 
 /* Built-in variables of other meanings are left alone; a member of a block cannot be replaced. */
-static void test_reads_the_grid(void) {
+TEST(test_reads_the_grid) {
     static const char load[] = "%all = OpLoad %v3 %built_in\n"
                                "%x = OpCompositeExtract %uint %all 0\n"
                                "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
@@ -363,7 +363,7 @@ static void test_reads_the_grid(void) {
 
 /* Without a descriptor set to have, the words go to the last one that is used, at a binding that
  * nothing has; where none is used there is no guard. */
-static void test_no_set_free(void) {
+TEST(test_no_set_free) {
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 1};
     struct stand_module module = stand_compute(
         "", "%p = OpAccessChain %p_uint %out %u_0 %u_0\nOpStore %p %u_1\nOpReturn\n", "", 3);
@@ -418,7 +418,7 @@ static void check_decorated(const char *decorations, const char *text) {
 
 /* The guard's view of a constant must be the driver's: lengths of arrays and of loops hang on it.
  */
-static void test_decorations_that_drivers_read_otherwise(void) {
+TEST(test_decorations_that_drivers_read_otherwise) {
     check_decorated("OpDecorate %n SpecId 0\nOpDecorate %size BuiltIn WorkgroupSize\n", NULL);
     check_decorated("OpDecorate %n SpecId 0\nOpDecorate %n SpecId 1\n",
                     "SpecId is decorated twice");
@@ -427,21 +427,4 @@ static void test_decorations_that_drivers_read_otherwise(void) {
                     "BuiltIn WorkgroupSize is decorated twice");
     check_decorated("OpDecorate %g SpecId 0\n%g = OpDecorationGroup\nOpGroupDecorate %g %n\n",
                     "decoration groups are not allowed");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_no_loop),
-        BHT_TEST(test_single_block),
-        BHT_TEST(test_header_selects),
-        BHT_TEST(test_calls),
-        BHT_TEST(test_counted),
-        BHT_TEST(test_shared_blocks),
-        BHT_TEST(test_only_kernels_with_counted_loops_ask_who_is_there),
-        BHT_TEST(test_reads_the_grid),
-        BHT_TEST(test_no_set_free),
-        BHT_TEST(test_phi_of_the_entry_block),
-        BHT_TEST(test_decorations_that_drivers_read_otherwise),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

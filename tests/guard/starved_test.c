@@ -29,7 +29,7 @@ void *__wrap_calloc(size_t count, size_t size) {
     return fails() ? NULL : __real_calloc(count, size);
 }
 
-static void test_each_allocation_fails(void) {
+TEST(test_each_allocation_fails) {
     struct stand_module module = stand_load(KERNELS "/deep_calls.O0.spv");
     const struct bhi_guard_options options = {
         .entry = "main", .max_sets = 8, .count_iterations = true};
@@ -55,9 +55,4 @@ static void test_each_allocation_fails(void) {
     }
     BHT_GE(failures, 5);
     stand_free(&module);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_each_allocation_fails)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -117,7 +117,7 @@ static const struct counted loops[] = {
     {"int", "0", "IAdd", "-1", "ULessThan", "10", false}, /* left after one, through the wrap */
 };
 
-static void test_counted_loops(void) {
+TEST(test_counted_loops) {
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
         for (enum form form = PHI; form < FORMS; form++) {
             struct stand_module module = write_loop(&loops[i], form);
@@ -137,7 +137,7 @@ static void test_counted_loops(void) {
 }
 
 /* A loop up to twice a specialization constant, by way of a composite. */
-static void test_specialization(void) {
+TEST(test_specialization) {
     struct stand_module module =
         stand_assemble("OpCapability Shader\n"
                        "OpMemoryModel Logical GLSL450\n"
@@ -240,7 +240,7 @@ static void check_nest(const char *outer, const char *inner, uint32_t alone, uin
 }
 
 /* Products count, not the loops alone. */
-static void test_nests(void) {
+TEST(test_nests) {
     check_nest("u_10", "u_100", 2, 0);
     check_nest("u_100", "u_100", 1, 0);
     check_nest("u_5000", "u_8", 1, 0);
@@ -292,7 +292,7 @@ static void check_calls(const char *rounds, const char *callee_rounds, uint32_t 
     stand_free(&module);
 }
 
-static void test_calls(void) {
+TEST(test_calls) {
     check_calls("u_10", "u_100", 2);
     check_calls("u_100", "u_100", 1);
     check_calls("u_10", "u_5000", 0);
@@ -353,7 +353,7 @@ static void check_alone(unsigned stores, unsigned products, bool alone) {
 }
 
 /* What a round does counts, too: with much in them, few rounds outlast the grace. */
-static void test_heavy_rounds(void) {
+TEST(test_heavy_rounds) {
     check_added(1, 0, " 17\n");
     check_added(10, 0, " 161\n");
     check_added(1, 300, " 18\n");
@@ -364,7 +364,7 @@ static void test_heavy_rounds(void) {
 }
 
 /* A variable whose address goes elsewhere, or that is stored to twice, counts nothing. */
-static void test_variables_that_are_not_counters(void) {
+TEST(test_variables_that_are_not_counters) {
     static const char *const spoils[] = {
         "OpStore %v %u_0\n",                                       /* starts over */
         "%r = OpFunctionCall %void %reset %v\n",                   /* as it can */
@@ -411,13 +411,4 @@ static void test_variables_that_are_not_counters(void) {
         bhi_guarded_fini(&guarded);
         stand_free(&module);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_counted_loops), BHT_TEST(test_specialization),
-        BHT_TEST(test_nests),         BHT_TEST(test_calls),
-        BHT_TEST(test_heavy_rounds),  BHT_TEST(test_variables_that_are_not_counters),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

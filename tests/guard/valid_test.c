@@ -17,7 +17,7 @@ static const char *const names[] = {
 };
 #define NAMES (sizeof names / sizeof *names)
 
-static void test_every_kernel_is_valid(void) {
+TEST(test_every_kernel_is_valid) {
     static const char *const forms[] = {"1.0.O0", "1.0.O", "1.3.O0", "1.3.O"};
     unsigned loops = 0;
     for (size_t i = 0; i < NAMES * 4; i++) {
@@ -36,9 +36,4 @@ static void test_every_kernel_is_valid(void) {
         stand_free(&module);
     }
     BHT_TRUE(NAMES >= 15 && loops >= 100); /* or the list is empty */
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_every_kernel_is_valid)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

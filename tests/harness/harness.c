@@ -23,8 +23,11 @@
 #define NIGHTLY_FACTOR     100
 
 static void (*describe)(void);
-static void (*begin_test)(void), (*end_test)(void), (*ends[8])(void);
-static size_t end_count;
+static void (*begin_test)(void), (*end_test)(void), (*end_first[8])(void);
+static struct {
+    void **list;
+    size_t count;
+} memory;
 static unsigned default_flags;
 static atomic_flag described = ATOMIC_FLAG_INIT;
 
@@ -45,13 +48,30 @@ void bht_around(void (*set_up)(void), void (*tear_down)(void)) {
 }
 
 void bht_end_with(void (*end)(void)) {
-    for (size_t i = 0; i < end_count; i++) {
-        if (ends[i] == end) {
-            return;
-        }
+    size_t i = 0;
+    while (end_first[i] && end_first[i] != end) {
+        i++;
     }
-    BHT_LT(end_count, BHT_COUNT(ends));
-    ends[end_count++] = end;
+    BHT_LT(i, BHT_COUNT(end_first) - 1);
+    end_first[i] = end;
+}
+
+void *bht_own(void *one) {
+    memory.list = realloc(memory.list, (memory.count + 1) * sizeof *memory.list);
+    BHT_TRUE(one && memory.list);
+    memory.list[memory.count++] = one;
+    return one;
+}
+
+static void end_all(void) {
+    for (size_t i = 0; end_first[i]; i++) {
+        end_first[i]();
+    }
+    while (memory.count > 0) {
+        free(memory.list[--memory.count]);
+    }
+    free(memory.list);
+    memory.list = NULL;
 }
 
 void bht_default_flags(unsigned flags) {
@@ -222,9 +242,7 @@ __attribute__((noreturn)) static void run_in_child(const struct bht_test *test) 
         begin_test();
     }
     test->run();
-    for (size_t i = 0; i < end_count; i++) {
-        ends[i]();
-    }
+    end_all();
     if (end_test) {
         end_test();
     }

@@ -83,6 +83,11 @@ struct bht_test {
     }                                                                                              \
     static void function(void)
 void bht_add(const struct bht_test *test);
+/* Makes |call|, one of those below, before main. Once in a file. */
+#define BHT_AT_START(call)                                                                         \
+    __attribute__((constructor)) static void bht_at_start(void) {                                  \
+        call;                                                                                      \
+    }
 
 /* In a table of a program that makes its tests itself, or has a main() of its own. */
 #define BHT_TEST(function)                  {#function, function, 0, 0, 0, 0}
@@ -105,11 +110,14 @@ unsigned bht_slowness(void);
 bool bht_nightly(void);
 
 /* Both run in the process of each test, before and after it: what is counted has to be as before
- * once |tear_down| is through. Either may be NULL. To be called in main, before bht_main. */
+ * once |tear_down| is through. Either may be NULL. To be called before bht_main: BHT_AT_START. */
 void bht_around(void (*set_up)(void), void (*tear_down)(void));
-/* Runs after each test that has returned, before the |tear_down| above, in the order of these calls,
- * once. In a test: after that one only. */
+/* Runs after a test that has returned, before the |tear_down| above: after each, if it was called
+ * before main, else after the test that has called it. What was given first runs first, and once. */
 void bht_end_with(void (*end)(void));
+/* Memory of malloc() that is freed after the test, when all that |bht_end_with| got has run. Returns
+ * it: never NULL. */
+void *bht_own(void *memory);
 /* What a test of this program has whose flags are 0. The same. */
 void bht_default_flags(unsigned flags);
 

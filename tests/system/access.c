@@ -63,7 +63,7 @@ static void refuses(const struct scene *s, bh_kernel *kernel, const char *words)
     BHT_TRUE(!event);
 }
 
-TEST(not_before_it_is_known) {
+static void not_before_it_is_known(void) {
     struct scene s = set_up();
     refuses(&s, s.square, "set 0 binding 0: the declared access of kernel \"square\" is not known");
     bh_event *event = NULL;
@@ -98,7 +98,7 @@ static bh_status content(bh_buffer *buffer) {
 }
 
 /* readonly: what is only read stays CLEAN where the submission is poisoned; and poison comes in. */
-TEST(what_is_only_read) {
+static void what_is_only_read(void) {
     struct scene s = set_up();
     reflect(&s, s.saxpy);
     poison(&s, s.y); /* which saxpy reads and writes */
@@ -111,7 +111,7 @@ TEST(what_is_only_read) {
 }
 
 /* writeonly is no promise to overwrite: what was poisoned stays so, until a caller promises it. */
-TEST(what_is_only_written) {
+static void what_is_only_written(void) {
     struct scene s = set_up();
     reflect(&s, s.square);
     poison(&s, s.y);
@@ -126,7 +126,7 @@ TEST(what_is_only_written) {
 }
 
 /* The caller may say less than the module does: y of saxpy, not decorated, given to read. */
-TEST(narrowed_by_the_caller) {
+static void narrowed_by_the_caller(void) {
     struct scene s = set_up();
     reflect(&s, s.saxpy);
     bh_event *event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_ACCESS_READ);
@@ -140,7 +140,7 @@ TEST(narrowed_by_the_caller) {
 }
 
 /* A BH_ACCESS_WRITE that cannot be kept would make what is there CLEAN: here it is known. */
-TEST(overwriting_what_is_readonly) {
+static void overwriting_what_is_readonly(void) {
     struct scene s = set_up();
     bh_event *event = run(&s, s.square, BH_ACCESS_WRITE, BH_ACCESS_WRITE);
     fx_expect(event, BH_BINDING_MISMATCH);
@@ -153,7 +153,7 @@ TEST(overwriting_what_is_readonly) {
 }
 
 /* What is said of a poisoned content does not call a dependent's kernel by its origin's name. */
-TEST(whose_kernel_it_was) {
+static void whose_kernel_it_was(void) {
     struct scene s = set_up();
     bh_detail detail;
     void *pointer;
@@ -186,7 +186,7 @@ static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *
 }
 
 /* Callers print it: one line. */
-TEST(the_name_of_a_binding_is_one_line) {
+static void the_name_of_a_binding_is_one_line(void) {
     struct scene s = set_up();
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_kernel *kernel = fx_kernel(s.context, "two_lines");
@@ -195,7 +195,7 @@ TEST(the_name_of_a_binding_is_one_line) {
     BHT_STR_EQ(info.bindings[0].name, "first second");
 }
 
-TEST(elements_of_an_array) {
+static void elements_of_an_array(void) {
     struct scene s = set_up();
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
@@ -279,7 +279,7 @@ static void expect_extra(const struct scene *s, const bh_binding *extra, bh_stat
     fx_expect(event, status);
 }
 
-TEST(an_optional_binding_may_be_undeclared) {
+static void an_optional_binding_may_be_undeclared(void) {
     struct scene s = set_up();
     bh_buffer *other = fx_words(s.context, 64, 0);
     bh_binding extra = bh_bind_read(7, other);
@@ -310,7 +310,7 @@ TEST(an_optional_binding_may_be_undeclared) {
     BHT_EQ(content(other), BH_WORKER_SIGNAL);
 }
 
-TEST(an_optional_binding_is_checked) {
+static void an_optional_binding_is_checked(void) {
     struct scene s = set_up();
     bh_event *event = NULL;
     bh_detail detail;
@@ -323,4 +323,15 @@ TEST(an_optional_binding_is_checked) {
     BHT_STR_HAS(detail.message, "has no such binding");
     extra.access = BH_ACCESS_DECLARED | BH_ACCESS_OPTIONAL;
     expect_extra(&s, &extra, BH_OK);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(not_before_it_is_known),         BHT_TEST(what_is_only_read),
+        BHT_TEST(what_is_only_written),           BHT_TEST(narrowed_by_the_caller),
+        BHT_TEST(overwriting_what_is_readonly),   BHT_TEST(whose_kernel_it_was),
+        BHT_TEST(elements_of_an_array),           BHT_TEST(an_optional_binding_may_be_undeclared),
+        BHT_TEST(an_optional_binding_is_checked), BHT_TEST(the_name_of_a_binding_is_one_line),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -89,7 +89,7 @@ static bh_verdict die_in_gate(struct stage *s, bool alone, pid_t *out_pid) {
 
 /* The case that was seen: square ends well, and leaves a worker that claims to compile what comes
  * next, and crashes. The innocent kernel is neither refused nor held. */
-TEST(a_forged_compile_failure_accuses_nobody) {
+static void a_forged_compile_failure_accuses_nobody(void) {
     struct stage s = stage_open("1:lie_compile:2=fail", FX_SECONDS);
     const pid_t pid = taint(&s);
     bh_verdict verdict = pass_gate(&s);
@@ -104,7 +104,7 @@ TEST(a_forged_compile_failure_accuses_nobody) {
 }
 
 /* The same kernel, on a worker that was given nothing else: there is nobody else to blame. */
-TEST(alone_it_is_certain) {
+static void alone_it_is_certain(void) {
     struct stage s = stage_open("1:lie_compile:1=fail", FX_SECONDS);
     bh_verdict verdict = pass_gate(&s);
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
@@ -117,7 +117,7 @@ TEST(alone_it_is_certain) {
 }
 
 /* A worker is left wedged: the next submission runs into its deadline, and is not quarantined. */
-TEST(a_wedged_worker_accuses_nobody) {
+static void a_wedged_worker_accuses_nobody(void) {
     struct stage s = stage_open("1:started:2=hang", BHT_SECOND_MS * FX_MS);
     taint(&s);
     bh_verdict verdict = pass_gate(&s);
@@ -129,7 +129,7 @@ TEST(a_wedged_worker_accuses_nobody) {
 
 /* Also where the worker lives on: what it says of the kernel proves nothing, and the next launch
  * runs on another worker. */
-TEST(a_forged_refusal_is_tried_on_a_fresh_worker) {
+static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
     struct stage s = stage_open("1:lie_invalid:2=fail", FX_SECONDS);
     const pid_t pid = taint(&s);
     bh_verdict verdict = pass_gate(&s);
@@ -147,7 +147,7 @@ TEST(a_forged_refusal_is_tried_on_a_fresh_worker) {
 }
 
 /* A submission of several kernels that a fresh worker completes ends the trial of each. */
-TEST(a_launch_among_other_kernels_ends_the_trial) {
+static void a_launch_among_other_kernels_ends_the_trial(void) {
     struct stage s = stage_open("1:lie_invalid:2=fail", FX_SECONDS);
     bh_kernel *empty = fx_kernel(s.context, "empty");
     const pid_t pid = taint(&s);
@@ -174,7 +174,7 @@ TEST(a_launch_among_other_kernels_ends_the_trial) {
 
 /* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It
  * is not quarantined, and the verdict says what to do. */
-TEST(a_gpu_that_is_lost_late_accuses_nobody) {
+static void a_gpu_that_is_lost_late_accuses_nobody(void) {
     struct stage s = stage_open("*:poses_as_gpu:*=fail,1:waited:1=fail", BH_FOREVER);
     bh_event *event = start_gate(&s, 0, true);
     await_gate(&s);
@@ -189,7 +189,7 @@ TEST(a_gpu_that_is_lost_late_accuses_nobody) {
 }
 
 /* A kernel that does end its workers is found out all the same, one death later. */
-TEST(a_trial_convicts) {
+static void a_trial_convicts(void) {
     struct stage s = stage_open(NULL, BH_FOREVER);
     pid_t first, second;
     taint(&s);
@@ -211,7 +211,7 @@ TEST(a_trial_convicts) {
 enum { AROUND = 16 };
 
 /* It waits for what is before it, no longer, and holds up what is behind it until it has ended. */
-TEST(a_trial_among_others) {
+static void a_trial_among_others(void) {
     struct stage s = stage_open("1:lie_compile:2=fail", FX_SECONDS);
     bh_event *events[2 * AROUND];
     bh_buffer *x = fx_words(s.context, 64, 0), *y[2 * AROUND];
@@ -244,7 +244,7 @@ TEST(a_trial_among_others) {
 
 /* The host may ask for it. Nothing else is given to that worker meanwhile, or it could have been
  * that one. */
-TEST(what_is_submitted_alone_is_certain) {
+static void what_is_submitted_alone_is_certain(void) {
     struct stage s = stage_open(NULL, BH_FOREVER);
     const pid_t tainted = taint(&s);
     bh_event *gate = start_gate(&s, 0, true);
@@ -261,7 +261,7 @@ TEST(what_is_submitted_alone_is_certain) {
 }
 
 /* What is in the lane behind it counts, too: when a worker came to what is its own word. */
-TEST(what_is_behind_it_counts) {
+static void what_is_behind_it_counts(void) {
     struct stage s = stage_open(NULL, BH_FOREVER);
     bh_event *gate = start_gate(&s, 0, false);
     await_gate(&s);
@@ -273,7 +273,7 @@ TEST(what_is_behind_it_counts) {
 }
 
 /* Replacing a worker so that a trial is fair is planned: it costs the stream no restart. */
-TEST(a_planned_replacement_is_free) {
+static void a_planned_replacement_is_free(void) {
     bh_context_options options = fx_options();
     options.restart_budget = 1;
     options.restart_window_ns = 3600 * 1000 * FX_MS;
@@ -292,7 +292,7 @@ TEST(a_planned_replacement_is_free) {
 }
 
 /* Who waits for a dependent hears what the origin's verdict proves. */
-TEST(a_dependent_tells_its_origins_blame) {
+static void a_dependent_tells_its_origins_blame(void) {
     struct stage s = stage_open("1:lie_compile:2=fail", FX_SECONDS);
     taint(&s);
     bh_event *gate = start_gate(&s, FX_GATE_OPEN, false);
@@ -305,7 +305,7 @@ TEST(a_dependent_tells_its_origins_blame) {
 }
 
 /* T6. What a worker has run it can compile. */
-TEST(it_cannot_compile_what_it_has_run) {
+static void it_cannot_compile_what_it_has_run(void) {
     static const char *const lies[] = {"1:lie_compile:2=fail", "1:lie_invalid:2=fail",
                                        "1:lie_pretend:2=fail"};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
@@ -322,4 +322,23 @@ TEST(it_cannot_compile_what_it_has_run) {
         BHT_EQ(pass_gate(&s).status, BH_OK);
         stage_close(&s);
     }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(a_forged_compile_failure_accuses_nobody),
+        BHT_TEST(alone_it_is_certain),
+        BHT_TEST(a_wedged_worker_accuses_nobody),
+        BHT_TEST(a_forged_refusal_is_tried_on_a_fresh_worker),
+        BHT_TEST(a_gpu_that_is_lost_late_accuses_nobody),
+        BHT_TEST(a_launch_among_other_kernels_ends_the_trial),
+        BHT_TEST(a_trial_convicts),
+        BHT_TEST(a_trial_among_others),
+        BHT_TEST(what_is_submitted_alone_is_certain),
+        BHT_TEST(what_is_behind_it_counts),
+        BHT_TEST(a_planned_replacement_is_free),
+        BHT_TEST(a_dependent_tells_its_origins_blame),
+        BHT_TEST(it_cannot_compile_what_it_has_run),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

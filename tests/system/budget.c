@@ -40,7 +40,7 @@ static bh_device_info first_device(void) {
     return devices[0];
 }
 
-TEST(what_the_driver_says) {
+static void what_the_driver_says(void) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     write_budget(8 * GIB, 6 * GIB, GIB); /* what it has itself is no loss to anybody else */
     bh_device_info device = first_device();
@@ -62,7 +62,7 @@ TEST(what_the_driver_says) {
 }
 
 /* A GPU whose driver says nothing. */
-TEST(a_silent_driver) {
+static void a_silent_driver(void) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     const bh_device_info device = first_device();
     BHT_EQ(device.device_type, 2);
@@ -71,4 +71,12 @@ TEST(a_silent_driver) {
     BHT_EQ(device.memory_total, device.memory_bytes);
     BHT_STR_EQ(device.pci, "");
     fake_driver_remove();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(what_the_driver_says),
+        BHT_TEST(a_silent_driver),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -209,13 +209,12 @@ static unsigned try_all(unsigned count) {
     return refusals;
 }
 
-TEST(every_number_of_free_descriptors) {
+static void every_number_of_free_descriptors(void) {
     set_up();
     for (unsigned count = 3; count <= MOST; count++) {
         /* Each at which the context is refused, and each where more and more is done in it; of
          * those where all is done one. At night each. */
-        if (!bht_nightly() && count > FIRST + 2 && count != MOST &&
-            (count % 16 || count > ENOUGH)) {
+        if (!bht_nightly() && count > FIRST + 2 && count != MOST && (count % 16 || count > ENOUGH)) {
             continue;
         }
         const unsigned refused = try_all(count);
@@ -249,7 +248,7 @@ static void give_back(void) {
 
 /* A worker has died, and there is no room for the next one: its stream says so at once, is charged
  * for nothing, and serves again when there is room, without a reset. */
-TEST(no_room_for_the_next_worker) {
+static void no_room_for_the_next_worker(void) {
     set_up();
     bh_context_options options = fx_options();
     options.restart_budget = 2;
@@ -286,4 +285,12 @@ TEST(no_room_for_the_next_worker) {
     bh_stream_release(stream);
     BHT_EQ(bh_context_destroy(context), BH_OK);
     leave_folder();
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test tests[] = {
+        BHT_TEST(every_number_of_free_descriptors),
+        BHT_TEST(no_room_for_the_next_worker),
+    };
+    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -21,7 +21,7 @@ static bh_buffer *load(bh_context *context, const char *path, bh_stream *stream)
 }
 
 /* More of them than there are loaders: one of these reads into the same staging memory again. */
-TEST(a_file_in_pieces) {
+static void a_file_in_pieces(void) {
     const uint64_t size = 64 * MIB + 12;
     bh_context *context = fx_context(NULL);
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
@@ -51,7 +51,7 @@ TEST(a_file_in_pieces) {
 
 /* The second piece cannot be read: the buffer is poisoned with errno, path and offset, and nothing
  * that binds it runs. */
-TEST(a_piece_that_cannot_be_read) {
+static void a_piece_that_cannot_be_read(void) {
     const uint64_t size = 40 * MIB;
     bh_context *context = fx_context("*:load_read:3=fail");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
@@ -116,7 +116,7 @@ static void strict_load(struct strict *s, bool cancel, bh_status status) {
     fx_expect(event, status);
 }
 
-TEST(a_cancel_of_the_stream_cancels_its_load) {
+static void a_cancel_of_the_stream_cancels_its_load(void) {
     struct strict s = strict_open(NULL);
     bh_kernel *gate = fx_kernel_trusted(s.context, "gate");
     bh_buffer *word = fx_words(s.context, 2, 0);
@@ -133,7 +133,7 @@ TEST(a_cancel_of_the_stream_cancels_its_load) {
     strict_close(&s);
 }
 
-TEST(a_failed_load_fails_its_strict_stream) {
+static void a_failed_load_fails_its_strict_stream(void) {
     struct strict s = strict_open("*:load_read:1=fail");
     strict_load(&s, false, BH_LOAD_FAILED);
     strict_load(&s, false, BH_STREAM_FAILED);
@@ -172,10 +172,22 @@ static void lost_in_a_piece(bool often) {
     leave_folder();
 }
 
-TEST(a_lost_piece_is_copied_again) {
+static void a_lost_piece_is_copied_again(void) {
     lost_in_a_piece(false);
 }
 
-TEST(a_piece_that_is_lost_too_often) {
+static void a_piece_that_is_lost_too_often(void) {
     lost_in_a_piece(true);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test cases[] = {
+        BHT_TEST(a_file_in_pieces),
+        BHT_TEST(a_piece_that_cannot_be_read),
+        BHT_TEST(a_cancel_of_the_stream_cancels_its_load),
+        BHT_TEST(a_failed_load_fails_its_strict_stream),
+        BHT_TEST(a_lost_piece_is_copied_again),
+        BHT_TEST(a_piece_that_is_lost_too_often),
+    };
+    return bht_main(argc, argv, cases, BHT_COUNT(cases));
 }

@@ -30,7 +30,7 @@ static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, u
 /* -- D1 --------------------------------------------------------------------------------------- */
 
 /* Several pieces, the last one short, and parts of them. */
-TEST(the_host_reads_and_writes_by_copies) {
+static void the_host_reads_and_writes_by_copies(void) {
     const uint64_t size = 33 * MIB + 4;
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
@@ -50,7 +50,7 @@ TEST(the_host_reads_and_writes_by_copies) {
     free(words);
 }
 
-TEST(there_is_no_pointer) {
+static void there_is_no_pointer(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     void *pointer = &s;
@@ -62,7 +62,7 @@ TEST(there_is_no_pointer) {
     BHT_STR_HAS(detail.message, "BH_COMMAND_COPY");
 }
 
-TEST(upload_and_download_are_commands) {
+static void upload_and_download_are_commands(void) {
     const uint64_t size = 256;
     struct scene s = set_up();
     bh_buffer *square_in = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
@@ -82,7 +82,7 @@ TEST(upload_and_download_are_commands) {
     }
 }
 
-TEST(each_change_has_a_number) {
+static void each_change_has_a_number(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
               *host = fx_words(s.context, 16, 3);
@@ -100,7 +100,7 @@ TEST(each_change_has_a_number) {
 }
 
 /* A write that has not begun changes nothing when its time is over. */
-TEST(a_turn_takes_a_timeout) {
+static void a_turn_takes_a_timeout(void) {
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
@@ -122,7 +122,7 @@ TEST(a_turn_takes_a_timeout) {
 }
 
 /* E10: a copy that runs when the time is over ends by itself. Nobody is killed for it. */
-TEST(a_read_that_times_out_kills_nobody) {
+static void a_read_that_times_out_kills_nobody(void) {
     struct scene s = {.context = fx_context("1:started:2=stop")};
     s.a = fx_stream(s.context, "a", FX_SECONDS);
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
@@ -137,7 +137,7 @@ TEST(a_read_that_times_out_kills_nobody) {
     BHT_EQ(bh_stream_worker_pid(s.a), stopped);
 }
 
-TEST(the_buffer_keeps_its_stream) {
+static void the_buffer_keeps_its_stream(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     const uint32_t words[16] = {1, 2, 3};
@@ -146,7 +146,7 @@ TEST(the_buffer_keeps_its_stream) {
     device_expect(buffer, words, sizeof words);
 }
 
-TEST(after_the_context_there_are_no_copies) {
+static void after_the_context_there_are_no_copies(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     uint32_t words[16] = {0};
@@ -158,7 +158,7 @@ TEST(after_the_context_there_are_no_copies) {
 
 /* -- D2 --------------------------------------------------------------------------------------- */
 
-TEST(content_survives_its_writers_death) {
+static void content_survives_its_writers_death(void) {
     const uint64_t size = 2 * MIB;
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
@@ -173,7 +173,7 @@ TEST(content_survives_its_writers_death) {
 
 /* Killed while it writes one buffer: another that it had written before is intact, and so is one
  * that it was only reading. */
-TEST(a_death_poisons_what_was_being_written) {
+static void a_death_poisons_what_was_being_written(void) {
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *kept = device_buffer(s.context, s.a, 256, BH_MEMORY_DEVICE);
@@ -213,7 +213,7 @@ TEST(a_death_poisons_what_was_being_written) {
 }
 
 /* All of it, in several pieces: none of them is all (B5). */
-TEST(a_write_in_pieces_cleans) {
+static void a_write_in_pieces_cleans(void) {
     const uint64_t size = 17 * MIB;
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
@@ -237,7 +237,7 @@ TEST(a_write_in_pieces_cleans) {
 
 /* -- D3 --------------------------------------------------------------------------------------- */
 
-TEST(new_memory_is_zero) {
+static void new_memory_is_zero(void) {
     const uint64_t size = 64 * 1024;
     struct scene s = set_up();
     void *zeros = calloc(1, size), *words = device_pattern(size, 3);
@@ -259,7 +259,7 @@ TEST(new_memory_is_zero) {
 
 /* -- D4 --------------------------------------------------------------------------------------- */
 
-TEST(streams_of_one_tenant_share) {
+static void streams_of_one_tenant_share(void) {
     struct scene s = set_up();
     bh_stream *b = device_stream(s.context, "b", NULL, 0);
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
@@ -274,7 +274,7 @@ TEST(streams_of_one_tenant_share) {
     BHT_EQ(((const uint32_t *)fx_mapped(back))[15], 6);
 }
 
-TEST(other_tenants_read_only) {
+static void other_tenants_read_only(void) {
     struct scene s = set_up();
     bh_stream *b = device_stream(s.context, "b", "somebody else", 0);
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
@@ -312,7 +312,7 @@ TEST(other_tenants_read_only) {
 /* -- D5 --------------------------------------------------------------------------------------- */
 
 /* A device that is lost poisons what the worker was writing on it, and nothing else. */
-TEST(a_lost_device_poisons_what_was_being_written) {
+static void a_lost_device_poisons_what_was_being_written(void) {
     bh_context *context = fx_context("1:lie_device:4=fail");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
     bh_buffer *kept = device_buffer(context, a, 64, BH_MEMORY_DEVICE),
@@ -331,7 +331,7 @@ TEST(a_lost_device_poisons_what_was_being_written) {
 
 /* -- D6 --------------------------------------------------------------------------------------- */
 
-TEST(limits_are_kept) {
+static void limits_are_kept(void) {
     bh_context_options options = fx_options();
     options.device_memory = 3 * MIB;
     bh_context *context = fx_context_with(options, NULL);
@@ -358,7 +358,7 @@ TEST(limits_are_kept) {
     first = device_buffer(context, a, 2 * MIB, BH_MEMORY_DEVICE);
 }
 
-TEST(a_trim_gives_it_back) {
+static void a_trim_gives_it_back(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024, BH_MEMORY_DEVICE);
     bh_buffer_release(buffer);
@@ -372,7 +372,7 @@ TEST(a_trim_gives_it_back) {
 
 /* -- D7, and what the calls refuse ------------------------------------------------------------ */
 
-TEST(what_is_refused) {
+static void what_is_refused(void) {
     struct scene s = set_up();
     bh_context *elsewhere = fx_context(NULL);
     bh_stream *foreign = fx_stream(elsewhere, "foreign", FX_SECONDS);
@@ -389,7 +389,7 @@ TEST(what_is_refused) {
 }
 
 /* On a processor there is nothing to be gained. */
-TEST(auto_is_host_memory_here) {
+static void auto_is_host_memory_here(void) {
     struct scene s = set_up();
     bh_buffer *buffer = NULL;
     void *pointer;
@@ -402,7 +402,7 @@ TEST(auto_is_host_memory_here) {
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_HOST);
 }
 
-TEST(an_empty_buffer) {
+static void an_empty_buffer(void) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 0, BH_MEMORY_DEVICE);
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
@@ -410,7 +410,7 @@ TEST(an_empty_buffer) {
 }
 
 /* What the device is has to be known, and no worker can start. */
-TEST(a_stream_without_a_worker) {
+static void a_stream_without_a_worker(void) {
     bh_context_options options = fx_options();
     options.restart_budget = 1;
     options.spares = BH_OFF;
@@ -420,4 +420,31 @@ TEST(a_stream_without_a_worker) {
     bh_detail detail;
     BHT_EQ(create(context, a, 64, BH_MEMORY_DEVICE, &buffer, &detail), BH_UNAVAILABLE);
     BHT_TRUE(!buffer);
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test cases[] = {
+        BHT_TEST(the_host_reads_and_writes_by_copies),
+        BHT_TEST(there_is_no_pointer),
+        BHT_TEST(upload_and_download_are_commands),
+        BHT_TEST(each_change_has_a_number),
+        BHT_TEST(a_turn_takes_a_timeout),
+        BHT_TEST(a_read_that_times_out_kills_nobody),
+        BHT_TEST(the_buffer_keeps_its_stream),
+        BHT_TEST(after_the_context_there_are_no_copies),
+        BHT_TEST(content_survives_its_writers_death),
+        BHT_TEST(a_death_poisons_what_was_being_written),
+        BHT_TEST(a_write_in_pieces_cleans),
+        BHT_TEST(new_memory_is_zero),
+        BHT_TEST(streams_of_one_tenant_share),
+        BHT_TEST(other_tenants_read_only),
+        BHT_TEST(a_lost_device_poisons_what_was_being_written),
+        BHT_TEST(limits_are_kept),
+        BHT_TEST(a_trim_gives_it_back),
+        BHT_TEST(what_is_refused),
+        BHT_TEST(auto_is_host_memory_here),
+        BHT_TEST(an_empty_buffer),
+        BHT_TEST(a_stream_without_a_worker),
+    };
+    return bht_main(argc, argv, cases, BHT_COUNT(cases));
 }

@@ -2,6 +2,7 @@
 
 #include "harness.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,6 @@ static void copy_file(const char *from, const char *to) {
 void fake_driver_install(const char *original) {
     char library[128];
     char manifest[128];
-    bht_end_with(fake_driver_remove);
     snprintf(folder, sizeof folder, "%s", TEMPLATE);
     BHT_TRUE(mkdtemp(folder));
     BHT_EQ(chmod(folder, 0755), 0);
@@ -43,12 +43,21 @@ void fake_driver_install(const char *original) {
             library);
     BHT_EQ(fclose(file), 0);
     BHT_EQ(setenv("VK_DRIVER_FILES", manifest, 1), 0);
+    bht_end_with(fake_driver_remove);
 }
 
 void fake_driver_remove(void) {
-    const char *argv[] = {"rm", "-rf", folder, NULL};
-    if (folder[0]) {
-        BHT_EQ(bht_run(argv, NULL, 0), 0);
-        folder[0] = '\0';
+    if (!*folder) {
+        return;
     }
+    char path[300];
+    DIR *dir = opendir(folder);
+    BHT_TRUE(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        (void)unlink(path);
+    }
+    closedir(dir);
+    BHT_EQ(rmdir(folder), 0);
+    *folder = '\0';
 }

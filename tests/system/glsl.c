@@ -49,7 +49,7 @@ static void still_compiles(bh_context *context) {
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
 }
 
-TEST(it_runs) {
+static void it_runs(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_source source = source_of(SQUARE);
@@ -82,7 +82,7 @@ static bh_kernel_info *reflect(bh_context *context, bh_kernel *kernel) {
 }
 
 /* Optimised or not, the kernel has the names of its source. */
-TEST(names_stay) {
+static void names_stay(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n"
                                  "layout(local_size_x_id = 3) in;\n"
@@ -99,7 +99,7 @@ TEST(names_stay) {
     }
 }
 
-TEST(a_name_that_ends_in_hlsl_says_the_language) {
+static void a_name_that_ends_in_hlsl_says_the_language(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of("[numthreads(1, 1, 1)] void main() {}\n");
@@ -111,7 +111,7 @@ TEST(a_name_that_ends_in_hlsl_says_the_language) {
 }
 
 /* What is bound is what the code uses: of dead code that is nothing. */
-TEST(dead_code_binds_nothing) {
+static void dead_code_binds_nothing(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n"
                                  "layout(local_size_x = 1) in;\n"
@@ -126,7 +126,7 @@ TEST(dead_code_binds_nothing) {
     }
 }
 
-TEST(defines_and_includes) {
+static void defines_and_includes(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n"
                                  "#include \"lib/first.glsl\"\n"
@@ -158,7 +158,7 @@ TEST(defines_and_includes) {
 }
 
 /* SPIR-V has the conversion of the constant from 1.4 on; the usual is 1.3. */
-TEST(it_is_compiled_for_the_spirv_version_that_it_needs) {
+static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_source source =
@@ -196,7 +196,7 @@ TEST(it_is_compiled_for_the_spirv_version_that_it_needs) {
 }
 
 /* K1: what it was made of does not count, what came out of it does. */
-TEST(identity_is_the_modules) {
+static void identity_is_the_modules(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(SQUARE), again = source_of(SQUARE "\n// a comment\n"),
               other = source_of(SQUARE);
@@ -211,7 +211,7 @@ TEST(identity_is_the_modules) {
     BHT_NE(memcmp(hash_a, hash_c, 32), 0);
 }
 
-TEST(errors_have_file_and_line) {
+static void errors_have_file_and_line(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of("#version 450\n"
@@ -242,7 +242,7 @@ TEST(errors_have_file_and_line) {
 
 /* Whether it is there is read from the source: one in a comment is none, and of one that stands in
  * the wrong place the compiler speaks. */
-TEST(a_missing_version_line_is_named_first) {
+static void a_missing_version_line_is_named_first(void) {
     static const struct {
         const char *head;
         bool missing;
@@ -278,7 +278,7 @@ TEST(a_missing_version_line_is_named_first) {
 }
 
 /* Far more errors than a log holds: the first ones, whole. */
-TEST(a_long_log) {
+static void a_long_log(void) {
     bh_context *context = fx_context(NULL);
     size_t size = 400000, used = 0;
     char *text = malloc(size);
@@ -299,7 +299,7 @@ TEST(a_long_log) {
     free(text);
 }
 
-TEST(a_warning_is_in_the_log) {
+static void a_warning_is_in_the_log(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n#extension GL_NO_such : enable\n"
                                  "void main() {}\n");
@@ -322,7 +322,7 @@ static char *macro_bomb(const char *atom, int depth, const char *before, const c
     return text;
 }
 
-TEST(a_compile_that_does_not_end) {
+static void a_compile_that_does_not_end(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of(macro_bomb("", 60, "", "\nvoid main() {}"));
@@ -334,7 +334,7 @@ TEST(a_compile_that_does_not_end) {
     still_compiles(context);
 }
 
-TEST(a_memory_bomb) {
+static void a_memory_bomb(void) {
     if (BHT_ASAN) { /* there is no limit then, and its allocator is not ours */
         return;
     }
@@ -352,7 +352,7 @@ TEST(a_memory_bomb) {
     bh_context_destroy(context);
 }
 
-TEST(a_compiler_that_crashes) {
+static void a_compiler_that_crashes(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     /* An expression so long that the stack does not take it. */
@@ -372,7 +372,7 @@ TEST(a_compiler_that_crashes) {
     still_compiles(context);
 }
 
-TEST(includes_without_end) {
+static void includes_without_end(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of("#version 450\n#include \"self\"\nvoid main() {}\n");
@@ -399,7 +399,7 @@ TEST(includes_without_end) {
 }
 
 /* Names that would lead out of a folder lead nowhere; and there is no folder. */
-TEST(nothing_is_read_from_disk) {
+static void nothing_is_read_from_disk(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     static const char *const names[] = {"/etc/passwd", "../../../../etc/passwd", "/proc/self/maps"};
@@ -415,7 +415,7 @@ TEST(nothing_is_read_from_disk) {
 
 /* -- a compiler that was taken over ----------------------------------------------------------- */
 
-TEST(lies_are_seen_through) {
+static void lies_are_seen_through(void) {
     static const struct {
         const char *fault;
         bh_status status;
@@ -440,7 +440,7 @@ TEST(lies_are_seen_through) {
     }
 }
 
-TEST(deaths_have_a_cause) {
+static void deaths_have_a_cause(void) {
     static const struct {
         const char *fault, *message;
         bh_status status;
@@ -465,7 +465,7 @@ TEST(deaths_have_a_cause) {
 
 /* -- the call --------------------------------------------------------------------------------- */
 
-TEST(arguments) {
+static void arguments(void) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_kernel *kernel = NULL;
@@ -529,7 +529,7 @@ static void *compile_it(void *argument) {
 }
 
 /* Each has a compiler of its own: a bad one is nobody else's. */
-TEST(many_at_once) {
+static void many_at_once(void) {
     bh_context *context = fx_context(NULL);
     enum { THREADS = 8 };
     pthread_t threads[THREADS];
@@ -544,7 +544,7 @@ TEST(many_at_once) {
     }
 }
 
-TEST(closed_while_it_compiles) {
+static void closed_while_it_compiles(void) {
     bh_context *context = fx_context("*:compile:1=stop");
     struct compile compile = {.context = context, .text = SQUARE};
     pthread_t thread;
@@ -561,13 +561,13 @@ static void compile_and_expect_a_refusal(void *context) {
     BHT_EQ(compile.status, BH_IN_CALLBACK);
 }
 
-TEST(compiling_in_a_log_callback_is_refused) {
+static void compiling_in_a_log_callback_is_refused(void) {
     bh_context *context = fx_context(NULL);
     fx_in_log_callback(compile_and_expect_a_refusal, context);
 }
 
 /* A name is no line of the log, whoever chose it; what is included is found by it all the same. */
-TEST(names_are_one_line) {
+static void names_are_one_line(void) {
     bh_context *context = fx_context(NULL);
     char log[1024] = "";
     const bh_source_include includes[] = {{"an \xe2\x80\xaeodd\tname.glsl", "#error here\n", 0}};
@@ -587,4 +587,33 @@ TEST(names_are_one_line) {
     BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(log, "first second.comp: forged:2: error: '#error' : there");
     BHT_TRUE(!strstr(log, "\nsecond.comp"));
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(it_runs),
+        BHT_TEST(names_stay),
+        BHT_TEST(a_name_that_ends_in_hlsl_says_the_language),
+        BHT_TEST(names_are_one_line),
+        BHT_TEST(dead_code_binds_nothing),
+        BHT_TEST(defines_and_includes),
+        BHT_TEST(it_is_compiled_for_the_spirv_version_that_it_needs),
+        BHT_TEST(identity_is_the_modules),
+        BHT_TEST(errors_have_file_and_line),
+        BHT_TEST(a_missing_version_line_is_named_first),
+        BHT_TEST(a_long_log),
+        BHT_TEST(a_warning_is_in_the_log),
+        BHT_TEST(a_compile_that_does_not_end),
+        BHT_TEST(a_memory_bomb),
+        BHT_TEST(a_compiler_that_crashes),
+        BHT_TEST(includes_without_end),
+        BHT_TEST(nothing_is_read_from_disk),
+        BHT_TEST(lies_are_seen_through),
+        BHT_TEST(deaths_have_a_cause),
+        BHT_TEST(arguments),
+        BHT_TEST(many_at_once),
+        BHT_TEST(closed_while_it_compiles),
+        BHT_TEST(compiling_in_a_log_callback_is_refused),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -50,7 +50,7 @@ static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *optio
     return &inspection;
 }
 
-TEST(all_of_it_is_told) {
+static void all_of_it_is_told(void) {
     bh_context *context = fx_context(NULL);
     bh_specialization given = {.constant_id = 9, .size = 4, .bits = 32};
     bh_kernel_options options = {.struct_size = sizeof options};
@@ -110,7 +110,7 @@ TEST(all_of_it_is_told) {
     BHT_STR_EQ(said->capabilities[0], "Shader");
 }
 
-TEST(guarded) {
+static void guarded(void) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context, everything, NULL);
     static char text[1 << 20];
@@ -134,7 +134,7 @@ TEST(guarded) {
 }
 
 /* An atomic minimum of floats is no plain store, and writes all the same. */
-TEST(atomics_write) {
+static void atomics_write(void) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context,
                                   "#version 450\n"
@@ -148,7 +148,7 @@ TEST(atomics_write) {
 }
 
 /* What a worker would refuse, guarded or not (K4). */
-TEST(the_guards_limits) {
+static void the_guards_limits(void) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context,
                                   "#version 450\nlayout(local_size_x = 1) in;\n"
@@ -166,7 +166,7 @@ TEST(the_guards_limits) {
 }
 
 /* More text than the first answer has room for. */
-TEST(a_long_disassembly) {
+static void a_long_disassembly(void) {
     bh_context *context = fx_context(NULL);
     size_t size = 400000, used = 0;
     char *source = malloc(size);
@@ -192,7 +192,7 @@ TEST(a_long_disassembly) {
     free(source);
 }
 
-TEST(refusals) {
+static void refusals(void) {
     bh_context *context = fx_context(NULL);
     static bh_inspection said = {.struct_size = sizeof said};
     bh_detail detail;
@@ -225,7 +225,7 @@ TEST(refusals) {
 
 /* -- one that was taken over ------------------------------------------------------------------ */
 
-TEST(lies_are_seen_through) {
+static void lies_are_seen_through(void) {
     static const char *const lies[] = {"lie_counts", "lie_kind", "lie_text_bytes", "lie_status"};
     static bh_inspection said = {.struct_size = sizeof said};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
@@ -254,7 +254,7 @@ TEST(lies_are_seen_through) {
     BHT_TRUE(!strchr(said.entries[0], '\xff'));
 }
 
-TEST(deaths_have_a_cause) {
+static void deaths_have_a_cause(void) {
     static const struct {
         const char *fault, *message;
     } deaths[] = {
@@ -275,4 +275,14 @@ TEST(deaths_have_a_cause) {
         bh_kernel_release(kernel);
         bh_context_destroy(context);
     }
+}
+
+int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST(all_of_it_is_told),     BHT_TEST(guarded),
+        BHT_TEST(the_guards_limits),     BHT_TEST(atomics_write),
+        BHT_TEST(a_long_disassembly),    BHT_TEST(refusals),
+        BHT_TEST(lies_are_seen_through), BHT_TEST(deaths_have_a_cause),
+    };
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

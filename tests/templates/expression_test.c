@@ -53,7 +53,7 @@ static char *compile(const char *source, const char *parameters, const char **ou
 
 /* What NumPy 2 says: numpy.result_type of the arrays, NEP 50 for what is written, and the ufuncs'
  * own types. */
-static void test_types(void) {
+TEST(test_types) {
     static const struct {
         const char *source, *parameters, *type;
     } cases[] = {
@@ -120,7 +120,7 @@ static void test_types(void) {
     }
 }
 
-static void test_refusals(void) {
+TEST(test_refusals) {
     static const struct {
         const char *source, *parameters, *why;
     } cases[] = {
@@ -190,7 +190,7 @@ static void test_refusals(void) {
 }
 
 /* A text that nests, or that only is long, is refused before it takes a stack or a memory. */
-static void test_limits(void) {
+TEST(test_limits) {
     struct bhi_complaint complaint;
     const char *type;
     static char text[BHI_EXPRESSION_BYTES + 2];
@@ -220,7 +220,7 @@ static void test_limits(void) {
 }
 
 /* A host may have set a locale whose numbers have a comma. */
-static void test_locale(void) {
+TEST(test_locale) {
     struct bhi_complaint complaint = {.text = ""};
     const char *type;
     BHT_NE(setlocale(LC_ALL, "de_DE.UTF-8"), NULL); /* built beside the test: LOCPATH */
@@ -232,13 +232,4 @@ static void test_locale(void) {
     free(text);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_types),
-        BHT_TEST(test_refusals),
-        BHT_TEST(test_limits),
-        BHT_TEST(test_locale),
-    };
-    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_default_flags(BHT_ALLOW_MAPPINGS)) /* a locale stays loaded */

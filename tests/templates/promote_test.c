@@ -14,7 +14,7 @@ static bh_dtype by_code(const char *code) {
     return BH_DTYPE_NONE;
 }
 
-static void test_pairs(void) {
+TEST(test_pairs) {
     static const char *const rows[] = {
         /*     b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 */
         "b1    b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8", "i1    i1 i1 i2 i2 i4 i4 i8 i8 f8 f2 f4 f8",
@@ -37,7 +37,7 @@ static void test_pairs(void) {
 }
 
 /* NEP 50: a Python number has a kind and no size. */
-static void test_written_numbers(void) {
+TEST(test_written_numbers) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
         const bh_dtype a = bhi_dtypes[i];
         BHT_EQ(bhi_promote_integer(a), a == BH_DTYPE_BOOL ? BH_DTYPE_I64 : a);
@@ -46,7 +46,7 @@ static void test_written_numbers(void) {
 }
 
 /* numpy.sin(x).dtype */
-static void test_functions(void) {
+TEST(test_functions) {
     static const char wanted[BH_DTYPE_BOOL + 1][4] = {
         [BH_DTYPE_F16] = "f2", [BH_DTYPE_F32] = "f4", [BH_DTYPE_F64] = "f8",
         [BH_DTYPE_I8] = "f2",  [BH_DTYPE_U8] = "f2",  [BH_DTYPE_I16] = "f4",
@@ -55,13 +55,4 @@ static void test_functions(void) {
     for (int i = 0; i < BHI_DTYPE_COUNT; i++) {
         BHT_EQ(bhi_promote_function(bhi_dtypes[i]), by_code(wanted[bhi_dtypes[i]]));
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_pairs),
-        BHT_TEST(test_written_numbers),
-        BHT_TEST(test_functions),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

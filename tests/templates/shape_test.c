@@ -18,7 +18,7 @@ static struct bhi_shape parse(const char *text) {
     return shape;
 }
 
-static void test_join(void) {
+TEST(test_join) {
     static const struct {
         const char *a, *b, *joined; /* NULL: refused */
     } cases[] = {
@@ -46,7 +46,7 @@ static void test_join(void) {
     }
 }
 
-static void test_counts(void) {
+TEST(test_counts) {
     struct bhi_complaint complaint;
     struct bhi_shape joined;
     const struct bhi_named_shape arrays[] = {{"x", parse("1")}, {"y", parse("4,5")}};
@@ -55,9 +55,4 @@ static void test_counts(void) {
     BHT_TRUE(bhi_shape_join(arrays, 0, &joined, &complaint));
     BHT_EQ(joined.count, 1);
     BHT_EQ(joined.rank, 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_join), BHT_TEST(test_counts)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

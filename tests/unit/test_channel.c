@@ -83,7 +83,7 @@ static void connect_worker(struct fixture *f) {
     BHT_EQ(out.hello.worker, 7);
 }
 
-static void test_both_ways(void) {
+TEST(test_both_ways) {
     struct fixture *f = &fixture;
     struct bhi_message m = {.type = BHI_MSG_BUFFER_DETACH, .buffer_detach = {.buffer = 5}}, out;
     BHT_EQ(receive(&f->host, BHI_W2S, 0, &out), -EAGAIN);
@@ -114,7 +114,7 @@ static void test_both_ways(void) {
     BHT_EQ(bhi_channel_send(&f->worker, &m), -EINVAL);
 }
 
-static void test_states(void) {
+TEST(test_states) {
     struct fixture *f = &fixture;
     struct bhi_message m = hello(7), out;
     char why[160];
@@ -126,7 +126,7 @@ static void test_states(void) {
 }
 
 /* The reactor waits for the descriptor, then receives until -EAGAIN: nothing is left behind. */
-static void test_edge_triggered(void) {
+TEST(test_edge_triggered) {
     struct fixture *f = &fixture;
     struct bhi_message m = log_line('x'), out;
     connect_worker(f);
@@ -148,7 +148,7 @@ static void test_edge_triggered(void) {
     }
 }
 
-static void test_peer_never_reads(void) {
+TEST(test_peer_never_reads) {
     struct fixture *f = &fixture;
     struct bhi_message m = {.type = BHI_MSG_KERNEL_DESTROY, .kernel_destroy = {1}}, out;
     connect_worker(f);
@@ -169,7 +169,7 @@ static void test_peer_never_reads(void) {
     BHT_EQ(rc, 0);
 }
 
-static void test_peer_goes(void) {
+TEST(test_peer_goes) {
     struct fixture *f = &fixture;
     struct bhi_message m = hello(9), out;
     connect_worker(f);
@@ -180,7 +180,7 @@ static void test_peer_goes(void) {
     BHT_EQ(bhi_channel_send(&f->worker, &m), -EPIPE);
 }
 
-static void test_worker_goes(void) {
+TEST(test_worker_goes) {
     struct fixture *f = &fixture;
     struct bhi_message m = {.type = BHI_MSG_KERNEL_DESTROY, .kernel_destroy = {1}}, out;
     connect_worker(f);
@@ -193,7 +193,7 @@ static void test_worker_goes(void) {
     BHT_EQ(rc, -EPIPE);
 }
 
-static void test_refusals(void) {
+TEST(test_refusals) {
     struct fixture *f = &fixture;
     struct bhi_channel c;
     char path[256];
@@ -214,7 +214,7 @@ static void test_refusals(void) {
 }
 
 /* A host's umask may mask the right to connect to its own sockets; root has all rights. */
-static void test_a_umask_that_masks_the_owner(void) {
+TEST(test_a_umask_that_masks_the_owner) {
     struct fixture *f = &fixture;
     struct bhi_channel c;
     char path[80];
@@ -229,7 +229,7 @@ static void test_a_umask_that_masks_the_owner(void) {
 }
 
 /* There is nothing left in the folder that anybody else could connect to. */
-static void test_no_way_in(void) {
+TEST(test_no_way_in) {
     struct fixture *f = &fixture;
     struct stat info;
     BHT_EQ(stat(f->path, &info), -1);
@@ -255,7 +255,7 @@ static void send_all(int fd, const void *bytes, size_t length) {
     BHT_EQ(send(fd, bytes, length, MSG_NOSIGNAL), length);
 }
 
-static void test_byte_by_byte_and_all_at_once(void) {
+TEST(test_byte_by_byte_and_all_at_once) {
     struct fixture *f = &fixture;
     struct bhi_message m = hello(3), out;
     uint8_t bytes[BHI_WIRE_MAX * 4];
@@ -284,7 +284,7 @@ static void test_byte_by_byte_and_all_at_once(void) {
     close(fd);
 }
 
-static void test_garbage(void) {
+TEST(test_garbage) {
     struct fixture *f = &fixture;
     struct bhi_message m = hello(3), out;
     uint8_t bytes[BHI_WIRE_MAX];
@@ -298,7 +298,7 @@ static void test_garbage(void) {
     close(fd);
 }
 
-static void test_length_lies(void) {
+TEST(test_length_lies) {
     static const uint32_t lengths[] = {BHI_WIRE_MAX - BHI_WIRE_HEADER + 1, 0x7fffffff, 0xffffffff,
                                        0xfffffff4};
     struct fixture *f = &fixture;
@@ -334,7 +334,7 @@ static void test_length_lies(void) {
 }
 
 /* The last words of a worker that dies are read after its death. */
-static void test_last_words(void) {
+TEST(test_last_words) {
     struct fixture *f = &fixture;
     struct bhi_message m = hello(3), out;
     uint8_t bytes[BHI_WIRE_MAX];
@@ -396,7 +396,7 @@ static void flood(struct fixture *f, const void *unit, size_t length) {
     close(fd);
 }
 
-static void test_flood_of_messages(void) {
+TEST(test_flood_of_messages) {
     struct fixture *f = &fixture;
     struct bhi_message m = log_line('f'), out;
     uint8_t bytes[BHI_WIRE_MAX];
@@ -412,7 +412,7 @@ static void test_flood_of_messages(void) {
 
 /* The frames of ZeroMQ's own protocol that say "more to come": with a PAIR socket these were held
  * without any limit. */
-static void test_flood_of_parts(void) {
+TEST(test_flood_of_parts) {
     struct fixture *f = &fixture;
     struct bhi_message out;
     static const uint8_t greeting[64] = {[0] = 0xff, [9] = 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
@@ -447,7 +447,7 @@ int __wrap_zmq_close(void *socket) {
 /* However few descriptors there are, it says so: libzmq, which connects in a thread of its own,
  * does not, and nobody may wait long for what it never does. What a try that failed gives back, at
  * once or later, is no room for the next. */
-static void test_open_without_descriptors(void) {
+TEST(test_open_without_descriptors) {
     struct fixture *f = &fixture;
     struct rlimit limit, small;
     char path[112];
@@ -502,7 +502,7 @@ int __wrap_zmq_connect(void *from, const char *endpoint) {
     return __real_zmq_connect(from, endpoint);
 }
 
-static void test_a_late_connection_is_nobodys(void) {
+TEST(test_a_late_connection_is_nobodys) {
     struct fixture *f = &fixture;
     bhi_channel_close(&f->host);
     close(f->listener);
@@ -513,26 +513,4 @@ static void test_a_late_connection_is_nobodys(void) {
     close(connecting.stray);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_both_ways),
-        BHT_TEST(test_open_without_descriptors),
-        BHT_TEST(test_states),
-        BHT_TEST(test_edge_triggered),
-        BHT_TEST(test_peer_never_reads),
-        BHT_TEST(test_peer_goes),
-        BHT_TEST(test_worker_goes),
-        BHT_TEST(test_refusals),
-        BHT_TEST(test_a_umask_that_masks_the_owner),
-        BHT_TEST(test_byte_by_byte_and_all_at_once),
-        BHT_TEST(test_garbage),
-        BHT_TEST(test_length_lies),
-        BHT_TEST(test_last_words),
-        BHT_TEST(test_flood_of_messages),
-        BHT_TEST(test_flood_of_parts),
-        BHT_TEST(test_no_way_in),
-        BHT_TEST(test_a_late_connection_is_nobodys),
-    };
-    bht_around(set_up, tear_down);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(set_up, tear_down))

@@ -117,7 +117,7 @@ static void accepted(struct builder *b) {
     }
 }
 
-static void test_walk(void) {
+TEST(test_walk) {
     static struct builder b;
     begin(&b);
     add_dispatch(&b, 3, 12);
@@ -207,7 +207,7 @@ static void build_one(struct builder *b, uint32_t type) {
     }
 }
 
-static void test_every_field_at_its_edges(void) {
+TEST(test_every_field_at_its_edges) {
     static struct builder b;
     const size_t base = sizeof(struct bhi_lane_record);
 #define EDGE_U64(field, min, max, doc)                                                             \
@@ -235,7 +235,7 @@ static void test_every_field_at_its_edges(void) {
 
 /* Cut or extended at every multiple of 8: each length but the right one is refused, and no byte
  * past the end is looked at. */
-static void test_every_truncation(void) {
+TEST(test_every_truncation) {
     static struct builder b;
     begin(&b);
     add_fill(&b);
@@ -259,7 +259,7 @@ static void test_every_truncation(void) {
     BHT_EQ(check_bytes(&b, whole, NULL, 0), -EPROTO);
 }
 
-static void test_headers(void) {
+TEST(test_headers) {
     static struct builder b;
     static const uint16_t types[] = {0, 99, 100, 255, 65535};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -298,7 +298,7 @@ static void test_headers(void) {
     BHT_STR_EQ(bhi_command_name(77), "unknown");
 }
 
-static void test_dispatch_tails(void) {
+TEST(test_dispatch_tails) {
     static struct builder b;
     begin(&b);
     add_dispatch(&b, 2, 8)->header.size += 8;
@@ -328,7 +328,7 @@ static void test_dispatch_tails(void) {
     accepted(&b);
 }
 
-static void test_copy_ranges(void) {
+TEST(test_copy_ranges) {
     static struct builder b;
     static const struct {
         uint64_t src, dst, src_offset, dst_offset, bytes;
@@ -362,7 +362,7 @@ static void test_copy_ranges(void) {
     }
 }
 
-static void test_fill_alignment(void) {
+TEST(test_fill_alignment) {
     static struct builder b;
     begin(&b);
     struct bhi_cmd_fill *c = add_fill(&b);
@@ -377,17 +377,4 @@ static void test_fill_alignment(void) {
     c->bytes = 8;
     c->dst_offset = UINT64_MAX - 3;
     refused(&b, "dst_offset");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_walk),
-        BHT_TEST(test_every_field_at_its_edges),
-        BHT_TEST(test_every_truncation),
-        BHT_TEST(test_headers),
-        BHT_TEST(test_dispatch_tails),
-        BHT_TEST(test_copy_ranges),
-        BHT_TEST(test_fill_alignment),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -165,7 +165,7 @@ static const char *const names[] = {
 #undef BH_REASON
 };
 
-static void each_reason_has_its_sentence(void) {
+TEST(each_reason_has_its_sentence) {
     BHT_EQ(BHT_COUNT(names), REASONS);
     for (uint32_t i = 0; i < REASONS; i++) {
         bh_detail detail;
@@ -191,7 +191,7 @@ static void each_reason_has_its_sentence(void) {
     }
 }
 
-static void an_unknown_reason_is_named_so(void) {
+TEST(an_unknown_reason_is_named_so) {
     const bh_reason beyond = (bh_reason)REASONS;
     BHT_STR_EQ(bh_reason_name(beyond), "UNKNOWN");
     BHT_STR_HAS(bh_reason_text(beyond), "unknown reason");
@@ -201,7 +201,7 @@ static void an_unknown_reason_is_named_so(void) {
 }
 
 /* A worker gives those reasons that the table lets it give, each with its status alone. */
-static void a_worker_gives_few_reasons(void) {
+TEST(a_worker_gives_few_reasons) {
     uint32_t of_worker[REASONS + 2];
     memset(of_worker, 0xff, sizeof of_worker);
 #define HOST(value, STATUS)
@@ -221,7 +221,7 @@ static void a_worker_gives_few_reasons(void) {
     BHT_TRUE(bhi_reason_from_worker(BH_REASON_ENTRY_POINT, BH_INVALID_KERNEL));
 }
 
-static void a_call_says_more(void) {
+TEST(a_call_says_more) {
     bh_detail detail;
     BHI_FAIL(&detail, "bh_call", BH_REASON_RELEASED, "waits", .indexed = true, .index = 3);
     BHT_STR_EQ(detail.message, "bh_call: waits[3] is NULL or was released");
@@ -243,7 +243,7 @@ static void a_call_says_more(void) {
 }
 
 /* A message is cut so that what to do stays whole. */
-static void advice_is_not_cut(void) {
+TEST(advice_is_not_cut) {
     bh_detail detail;
     char long_text[600];
     memset(long_text, 'x', sizeof long_text);
@@ -262,7 +262,7 @@ static void advice_is_not_cut(void) {
 }
 
 /* What is behind a failure is its text; the advice stays data. */
-static void a_failure_follows_from_another(void) {
+TEST(a_failure_follows_from_another) {
     bh_detail detail;
     BHI_FAIL(&detail, "bh_inner", BH_REASON_REFUSED, "clone", .text = "it is forbidden",
              .advice = "allow it", .sys_errno = EPERM);
@@ -278,16 +278,4 @@ static void a_failure_follows_from_another(void) {
     BHI_FAIL(&detail, "bh_outer", BH_REASON_NO_WORKER, .after = &none);
     BHT_STR_EQ(detail.message, "bh_outer: no worker was ready in time");
     BHT_EQ(detail.advice, 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(each_reason_has_its_sentence),
-        BHT_TEST(an_unknown_reason_is_named_so),
-        BHT_TEST(a_worker_gives_few_reasons),
-        BHT_TEST(a_call_says_more),
-        BHT_TEST(advice_is_not_cut),
-        BHT_TEST(a_failure_follows_from_another),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -20,7 +20,7 @@ static void await_end(pid_t pid) {
     WAIT_UNTIL(bht_process_state(pid) == 'Z', 20000);
 }
 
-static void test_living_and_dead(void) {
+TEST(test_living_and_dead) {
     const pid_t pid = fork();
     if (pid == 0) {
         pause();
@@ -41,7 +41,7 @@ static void *go_on(void *unused) {
 }
 
 /* A worker that was taken over can do that, and close its sockets: it is not dying. */
-static void test_without_its_first_thread(void) {
+TEST(test_without_its_first_thread) {
     const pid_t pid = fork();
     if (pid == 0) {
         pthread_t thread;
@@ -57,12 +57,4 @@ static void test_without_its_first_thread(void) {
     BHT_EQ(kill(pid, SIGKILL), 0);
     WAIT_UNTIL(is_exiting(pid), 20000);
     BHT_EQ(waitpid(pid, NULL, 0), pid);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(test_living_and_dead),
-        BHT_TEST(test_without_its_first_thread),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

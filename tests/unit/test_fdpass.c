@@ -61,13 +61,13 @@ static void send_raw(int socket, const void *bytes, size_t length, size_t count)
     }
 }
 
-static void test_pair_is_cloexec(void) {
+TEST(test_pair_is_cloexec) {
     struct fixture *f = &fixture;
     BHT_TRUE(fcntl(f->a, F_GETFD) & FD_CLOEXEC);
     BHT_TRUE(fcntl(f->b, F_GETFD) & FD_CLOEXEC);
 }
 
-static void test_round_trip(void) {
+TEST(test_round_trip) {
     struct fixture *f = &fixture;
     for (size_t n = 0; n <= BHI_FDPASS_MAX; n++) {
         int fds[BHI_FDPASS_MAX] = {0}, got[BHI_FDPASS_MAX];
@@ -91,7 +91,7 @@ static void test_round_trip(void) {
     }
 }
 
-static void test_send_refuses(void) {
+TEST(test_send_refuses) {
     struct fixture *f = &fixture;
     int fds[BHI_FDPASS_MAX + 1];
     for (size_t i = 0; i <= BHI_FDPASS_MAX; i++) {
@@ -103,7 +103,7 @@ static void test_send_refuses(void) {
     BHT_EQ(bhi_fdpass_send(f->a, "x", 1, fds, 1), -EBADF);
 }
 
-static void test_too_many_descriptors(void) {
+TEST(test_too_many_descriptors) {
     struct fixture *f = &fixture;
     static const struct {
         size_t sent, room;
@@ -127,7 +127,7 @@ static void test_too_many_descriptors(void) {
 
 /* The receiver has no room for all of them: that is not the sender's fault. A packet that was only
  * peeked at is whole when there is room. */
-static void test_no_room_for_descriptors(void) {
+TEST(test_no_room_for_descriptors) {
     struct fixture *f = &fixture;
     struct rlimit before, none;
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -167,7 +167,7 @@ static void test_no_room_for_descriptors(void) {
     BHT_EQ(out.spawned.worker, 77);
 }
 
-static void test_packet_too_long(void) {
+TEST(test_packet_too_long) {
     struct fixture *f = &fixture;
     int fds[BHI_FDPASS_MAX];
     char bytes[4];
@@ -186,7 +186,7 @@ static void test_packet_too_long(void) {
 }
 
 /* T4: sending never blocks, whatever the flags of the socket. */
-static void test_would_block_and_full(void) {
+TEST(test_would_block_and_full) {
     struct fixture *f = &fixture;
     char bytes[1024] = {0};
     size_t count = 0;
@@ -198,7 +198,7 @@ static void test_would_block_and_full(void) {
     BHT_EQ(rc, -EAGAIN);
 }
 
-static void test_end_of_file(void) {
+TEST(test_end_of_file) {
     struct fixture *f = &fixture;
     char bytes[16];
     int fds[BHI_FDPASS_MAX];
@@ -209,7 +209,7 @@ static void test_end_of_file(void) {
 }
 
 /* A zygote that dies with requests of ours unread: what it had said before still arrives. */
-static void test_last_words_behind_a_reset(void) {
+TEST(test_last_words_behind_a_reset) {
     struct fixture *f = &fixture;
     int pair[2];
     char bytes[16];
@@ -228,7 +228,7 @@ static void test_last_words_behind_a_reset(void) {
 }
 
 /* The peer ends between the peek and the drop. The packet would be received twice. */
-static void test_a_drop_behind_a_reset(void) {
+TEST(test_a_drop_behind_a_reset) {
     int pair[2];
     char bytes[16];
     size_t count = 0;
@@ -251,7 +251,7 @@ static struct bhi_message spawned(void) {
     return (struct bhi_message){.type = BHI_MSG_SPAWNED, .spawned = {.worker = 9}};
 }
 
-static void test_message_round_trip(void) {
+TEST(test_message_round_trip) {
     struct fixture *f = &fixture;
     struct bhi_message out, message = spawned();
     int fds[BHI_FDPASS_MAX];
@@ -265,7 +265,7 @@ static void test_message_round_trip(void) {
     close(fds[0]);
 }
 
-static void test_message_wrong_count(void) {
+TEST(test_message_wrong_count) {
     struct fixture *f = &fixture;
     struct bhi_message out, message = spawned();
     int fds[BHI_FDPASS_MAX];
@@ -290,7 +290,7 @@ static void test_message_wrong_count(void) {
     }
 }
 
-static void test_message_refused(void) {
+TEST(test_message_refused) {
     struct fixture *f = &fixture;
     struct bhi_message out, message = spawned();
     int fds[BHI_FDPASS_MAX];
@@ -327,7 +327,7 @@ static void test_message_refused(void) {
 
 /* Linux counts what a user has under way in sockets, of all processes together, and a worker can
  * have much there. Another process has to wait, and is not wrong. */
-static void test_too_many_of_the_user(void) {
+TEST(test_too_many_of_the_user) {
     enum { LIMIT = 40 };
     struct fixture *f = &fixture;
     const pid_t pid = fork();
@@ -362,23 +362,4 @@ static void test_too_many_of_the_user(void) {
     BHT_EQ(WEXITSTATUS(status), 0);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_pair_is_cloexec),
-        BHT_TEST(test_round_trip),
-        BHT_TEST(test_send_refuses),
-        BHT_TEST(test_too_many_descriptors),
-        BHT_TEST(test_no_room_for_descriptors),
-        BHT_TEST(test_packet_too_long),
-        BHT_TEST(test_would_block_and_full),
-        BHT_TEST(test_end_of_file),
-        BHT_TEST(test_last_words_behind_a_reset),
-        BHT_TEST(test_a_drop_behind_a_reset),
-        BHT_TEST(test_message_round_trip),
-        BHT_TEST(test_message_wrong_count),
-        BHT_TEST(test_message_refused),
-        BHT_TEST(test_too_many_of_the_user),
-    };
-    bht_around(set_up, tear_down);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(set_up, tear_down))

@@ -48,7 +48,7 @@ static int make(const char *name) {
 
 /* -- removing --------------------------------------------------------------------------------- */
 
-static void files_go_and_not_what_links_lead_to(void) {
+TEST(files_go_and_not_what_links_lead_to) {
     int folder = make("ours");
     close(make("outside"));
     put_file("outside/precious");
@@ -61,14 +61,14 @@ static void files_go_and_not_what_links_lead_to(void) {
     BHT_EQ(fcntl(folder, F_GETFD), -1); /* closed */
 }
 
-static void a_folder_inside_stays(void) {
+TEST(a_folder_inside_stays) {
     int folder = make("ours");
     close(make("ours/theirs"));
     BHT_EQ(bhi_folder_remove(folder, "ours"), -ENOTEMPTY);
     BHT_TRUE(is_there("ours/theirs"));
 }
 
-static void what_has_its_name_now_stays(void) {
+TEST(what_has_its_name_now_stays) {
     int folder = make("ours");
     put_file("ours/file");
     BHT_EQ(rename("ours", "moved"), 0);
@@ -79,7 +79,7 @@ static void what_has_its_name_now_stays(void) {
     BHT_TRUE(!is_there("moved/file"));
 }
 
-static void one_that_is_gone_is_removed(void) {
+TEST(one_that_is_gone_is_removed) {
     int folder = make("ours");
     BHT_EQ(rmdir("ours"), 0);
     BHT_EQ(bhi_folder_remove(folder, "ours"), 0);
@@ -90,7 +90,7 @@ static void one_that_is_gone_is_removed(void) {
 
 /* -- making ----------------------------------------------------------------------------------- */
 
-static void it_is_made_once(void) {
+TEST(it_is_made_once) {
     char link[NAME_MAX + 1];
     struct stat info;
     static const char *const paths[] = {"new", "new", "new/", "new/.", "new/../new", ".", "/tmp"};
@@ -112,7 +112,7 @@ static void it_is_made_once(void) {
 }
 
 /* /tmp is sticky and root's; the link in it is this user's, or user 1000's if this is root. */
-static void a_planted_link_makes_nothing(void) {
+TEST(a_planted_link_makes_nothing) {
     char way[64], path[80], link[NAME_MAX + 1];
     const uid_t planter = geteuid() ? geteuid() : 1000;
     snprintf(way, sizeof way, "/tmp/bulkhead-way-%d", (int)getpid());
@@ -165,7 +165,7 @@ static int opened_in(const char *map, const char *path) {
 }
 
 /* In a container that does not map root, /tmp looks as if it were nobody's. */
-static void root_without_an_id_owns_tmp(void) {
+TEST(root_without_an_id_owns_tmp) {
     char map[64];
     snprintf(map, sizeof map, "1000 %u 1\n", (unsigned)geteuid());
     BHT_EQ(chmod(place, 01777), 0);
@@ -180,7 +180,7 @@ static void root_without_an_id_owns_tmp(void) {
     BHT_EQ(error, 0);
 }
 
-static void nobody_is_not_root(void) {
+TEST(nobody_is_not_root) {
     if (geteuid() != 0) {
         printf("     needs root\n");
         return;
@@ -201,7 +201,7 @@ static void expect_parent(const char *variable, const char *parent) {
     BHT_STR_EQ(bhi_runtime_parent(), parent);
 }
 
-static void the_default_is_usable_and_short(void) {
+TEST(the_default_is_usable_and_short) {
     char path[BHI_RUNTIME_PARENT_MOST + 2];
     const size_t begun = (size_t)snprintf(path, sizeof path, "%s/", place);
     memset(path + begun, 'x', sizeof path - begun);
@@ -218,18 +218,4 @@ static void the_default_is_usable_and_short(void) {
     expect_parent("", "/tmp");
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(files_go_and_not_what_links_lead_to),
-        BHT_TEST(a_folder_inside_stays),
-        BHT_TEST(what_has_its_name_now_stays),
-        BHT_TEST(one_that_is_gone_is_removed),
-        BHT_TEST(it_is_made_once),
-        BHT_TEST(a_planted_link_makes_nothing),
-        BHT_TEST(root_without_an_id_owns_tmp),
-        BHT_TEST(nobody_is_not_root),
-        BHT_TEST(the_default_is_usable_and_short),
-    };
-    bht_around(enter, leave);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(enter, leave))

@@ -22,7 +22,7 @@
         BHT_STR_EQ(ours, theirs);                                                                  \
     } while (0)
 
-static void it_formats_as_printf_does(void) {
+TEST(it_formats_as_printf_does) {
     EXPECT_SAME("%s", "");
     EXPECT_SAME("plain, and 100%% of it");
     EXPECT_SAME("%d %i %u %x %X %o %c", -1, 2, 3u, 0xabu, 0xabu, 8u, 'c');
@@ -38,7 +38,7 @@ static void it_formats_as_printf_does(void) {
     EXPECT_SAME("%p", (void *)0x1234);
 }
 
-static void a_precision_cuts_between_characters(void) {
+TEST(a_precision_cuts_between_characters) {
     static const struct {
         int precision;
         const char *text, *cut;
@@ -70,7 +70,7 @@ static void a_precision_cuts_between_characters(void) {
 }
 
 /* Whatever the room, it is filled with whole characters, and valid. */
-static void the_end_of_the_room_cuts_between_characters(void) {
+TEST(the_end_of_the_room_cuts_between_characters) {
     static const char whole[] = "é 7 €uro \U0001f600 ende";
     char out[sizeof whole + 8];
     for (size_t room = 1; room < sizeof out; room++) {
@@ -86,13 +86,4 @@ static void the_end_of_the_room_cuts_between_characters(void) {
     out[0] = 'x';
     BHT_EQ(bhi_format(out, 0, "%s", "text"), 0);
     BHT_EQ(out[0], 'x');
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(it_formats_as_printf_does),
-        BHT_TEST(a_precision_cuts_between_characters),
-        BHT_TEST(the_end_of_the_room_cuts_between_characters),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

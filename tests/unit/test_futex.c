@@ -14,7 +14,7 @@
 #define PATIENT                                                                                    \
     (20000 * MS * bht_slowness()) /* a wait that should be ended by a wake, not by this */
 
-static void test_deadline_saturates(void) {
+TEST(test_deadline_saturates) {
     BHT_EQ(bhi_deadline_ns(BHI_FOREVER), BHI_FOREVER);
     BHT_EQ(bhi_deadline_ns(BHI_FOREVER - 1), BHI_FOREVER);
     uint64_t before = bhi_now_ns();
@@ -23,7 +23,7 @@ static void test_deadline_saturates(void) {
     BHT_LE(bhi_deadline_ns(0), bhi_now_ns());
 }
 
-static void test_times_out_not_early(void) {
+TEST(test_times_out_not_early) {
     _Atomic uint32_t word = 7;
     for (int shared = 0; shared < 2; shared++) {
         uint64_t deadline = bhi_deadline_ns(5 * MS);
@@ -46,7 +46,7 @@ static void test_times_out_not_early(void) {
     BHT_EQ(bhi_futex_wait_any(any, 2, BHI_FOREVER), 0);
 }
 
-static void test_wait_any_limits(void) {
+TEST(test_wait_any_limits) {
     _Atomic uint32_t word = 7;
     struct bhi_futex_wait any[BHI_FUTEX_MAX + 1];
     for (size_t i = 0; i <= BHI_FUTEX_MAX; i++) {
@@ -72,7 +72,7 @@ static void *sleep_on_word(void *argument) {
     return NULL;
 }
 
-static void test_wake_wakes(void) {
+TEST(test_wake_wakes) {
     _Atomic uint32_t word = 0;
     struct sleeper sleepers[3];
     pthread_t threads[3];
@@ -95,7 +95,7 @@ static void *wake_second(void *argument) {
     return NULL;
 }
 
-static void test_wait_any_wakes_on_either(void) {
+TEST(test_wait_any_wakes_on_either) {
     _Atomic uint32_t words[2] = {0, 0};
     struct bhi_futex_wait any[2] = {{&words[0], 0, false}, {&words[1], 0, false}};
     pthread_t thread;
@@ -108,7 +108,7 @@ static void test_wait_any_wakes_on_either(void) {
 }
 
 /* The supervisor sleeps on a word that it has mapped read-only, in another process's memory. */
-static void test_across_processes_read_only(void) {
+TEST(test_across_processes_read_only) {
     int fd = memfd_create("futex", MFD_CLOEXEC);
     BHT_EQ(ftruncate(fd, 4096), 0);
     const _Atomic uint32_t *view = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
@@ -179,7 +179,7 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out) {
     return 0;
 }
 
-static void test_spin_budget_adapts(void) {
+TEST(test_spin_budget_adapts) {
     _Atomic uint32_t word = 0;
     struct bhi_spin spin = BHI_SPIN_INIT(8000);
     spun.now_ns = spun.tick_ns = 1000;
@@ -207,7 +207,7 @@ static void test_spin_budget_adapts(void) {
 }
 
 /* Once spinning catches the change, the budget rises, and never above 50 µs. */
-static void test_spin_success_raises(void) {
+TEST(test_spin_success_raises) {
     static const uint32_t budgets[] = {15000, 22500, 33750, 50000, 50000};
     _Atomic uint32_t word = 0;
     struct bhi_spin spin = BHI_SPIN_INIT(10000);
@@ -223,7 +223,7 @@ static void test_spin_success_raises(void) {
 }
 
 /* After a yield others have kept the processor: that is no success, and the next waits sleep. */
-static void test_spin_leaves_a_busy_processor(void) {
+TEST(test_spin_leaves_a_busy_processor) {
     _Atomic uint32_t word = 0;
     struct bhi_spin spin = BHI_SPIN_INIT(10000);
     spun.now_ns = spun.tick_ns = 1000;
@@ -244,7 +244,7 @@ static void test_spin_leaves_a_busy_processor(void) {
     spun.now_ns = spun.tick_ns = 0;
 }
 
-static void test_spin_yields_sooner_with_few_processors(void) {
+TEST(test_spin_yields_sooner_with_few_processors) {
     static const int processors[] = {1, 3, 4, 16}, pauses[] = {8, 8, 64, 64};
     for (size_t i = 0; i < BHT_COUNT(processors); i++) {
         spun.processors = processors[i];
@@ -252,20 +252,4 @@ static void test_spin_yields_sooner_with_few_processors(void) {
     }
     spun.processors = 0;
     (void)bhi_spin_prepare();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_deadline_saturates),
-        BHT_TEST(test_times_out_not_early),
-        BHT_TEST(test_wait_any_limits),
-        BHT_TEST(test_wake_wakes),
-        BHT_TEST(test_wait_any_wakes_on_either),
-        BHT_TEST(test_across_processes_read_only),
-        BHT_TEST(test_spin_budget_adapts),
-        BHT_TEST(test_spin_success_raises),
-        BHT_TEST(test_spin_leaves_a_busy_processor),
-        BHT_TEST(test_spin_yields_sooner_with_few_processors),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -39,7 +39,7 @@ static const struct bhi_lane_record *make_record(uint64_t seq, uint64_t size, ui
     return record;
 }
 
-static void test_worker_cannot_write(void) {
+TEST(test_worker_cannot_write) {
     struct fixture *f = &fixture;
     uint64_t bytes = PAGE + CAPACITY;
     BHT_EQ(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->lane.fd, 0), MAP_FAILED);
@@ -60,7 +60,7 @@ static void test_worker_cannot_write(void) {
     munmap(copy, bytes);
 }
 
-static void test_ring_is_mirrored(void) {
+TEST(test_ring_is_mirrored) {
     struct fixture *f = &fixture;
     for (uint64_t i = 0; i < CAPACITY; i += 509) {
         f->lane.ring[i] = (uint8_t)i;
@@ -76,7 +76,7 @@ static void touch(void *word) {
     (void)*(volatile uint32_t *)word;
 }
 
-static void test_not_in_children(void) {
+TEST(test_not_in_children) {
     struct fixture *f = &fixture;
     BHT_TRUE(dies(touch, f->lane.header));
     BHT_TRUE(dies(touch, f->lane.ring));
@@ -85,7 +85,7 @@ static void test_not_in_children(void) {
 
 #define FIRST sizeof(struct bhi_lane_record)
 
-static void test_publish_and_peek(void) {
+TEST(test_publish_and_peek) {
     struct fixture *f = &fixture;
     int error = 1;
     uint32_t doorbell = atomic_load(&f->view.header->doorbell);
@@ -112,7 +112,7 @@ static void test_publish_and_peek(void) {
     BHT_EQ(error, -EPROTO);
 }
 
-static void test_control_rings(void) {
+TEST(test_control_rings) {
     struct fixture *f = &fixture;
     uint32_t doorbell = atomic_load(&f->view.header->doorbell);
     bhi_lane_control(&f->lane, UINT32_MAX);
@@ -121,7 +121,7 @@ static void test_control_rings(void) {
 }
 
 /* Records of every size, round the ring many times: each comes out whole, wherever it lies. */
-static void test_wrap_around(void) {
+TEST(test_wrap_around) {
     struct fixture *f = &fixture;
     uint64_t size = sizeof(struct bhi_lane_record);
     for (uint64_t seq = 1; seq <= 2000; seq++) {
@@ -138,7 +138,7 @@ static void test_wrap_around(void) {
 
 /* A lane that has carried 2^64 bytes, nearly: positions do not wrap in any lifetime, but the
  * arithmetic must hold to the end. */
-static void test_space_and_lying_tail(void) {
+TEST(test_space_and_lying_tail) {
     struct fixture *f = &fixture;
     static const uint64_t heads[] = {0, 8, 4096, 1 << 20, UINT64_MAX - 7};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
@@ -158,7 +158,7 @@ static void test_space_and_lying_tail(void) {
 }
 
 /* The supervisor is trusted, but a bug in it must not send the worker out of the ring. */
-static void test_peek_refuses_bad_records(void) {
+TEST(test_peek_refuses_bad_records) {
     struct fixture *f = &fixture;
     static const uint64_t sizes[] = {0, 8, 16, 23, 25, 28, 2056, 4096, 1ull << 32, UINT64_MAX - 7};
     bhi_lane_publish(&f->lane, make_record(1, 48, 0));
@@ -198,7 +198,7 @@ static void publish_bad(void *argument) {
     bhi_lane_publish(&copy, make_record(1, lane->head, 0));
 }
 
-static void test_publish_checks_itself(void) {
+TEST(test_publish_checks_itself) {
     static const uint64_t sizes[] = {16, 25, 2056, 8192};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         BHT_TRUE(dies(publish_bad, &(struct bhi_lane){.head = sizes[i]}));
@@ -206,7 +206,7 @@ static void test_publish_checks_itself(void) {
     BHT_TRUE(!dies(publish_bad, &(struct bhi_lane){.head = 2048}));
 }
 
-static void test_create_refuses(void) {
+TEST(test_create_refuses) {
     struct bhi_lane lane;
     int before = count_fds();
     BHT_EQ(bhi_lane_create(&lane, 0, 16), -EINVAL);
@@ -234,7 +234,7 @@ static int memfd_with_header(uint64_t bytes, int seals, uint32_t capacity) {
     return fd;
 }
 
-static void test_view_refuses(void) {
+TEST(test_view_refuses) {
     struct fixture *f = &fixture;
     const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
     uint64_t bytes = PAGE + CAPACITY;
@@ -268,15 +268,4 @@ static void test_view_refuses(void) {
     bht_lane_view_unmap(&view);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_worker_cannot_write),   BHT_TEST(test_ring_is_mirrored),
-        BHT_TEST(test_not_in_children),       BHT_TEST(test_publish_and_peek),
-        BHT_TEST(test_control_rings),         BHT_TEST(test_wrap_around),
-        BHT_TEST(test_space_and_lying_tail),  BHT_TEST(test_peek_refuses_bad_records),
-        BHT_TEST(test_publish_checks_itself), BHT_TEST(test_create_refuses),
-        BHT_TEST(test_view_refuses),
-    };
-    bht_around(set_up, tear_down);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(set_up, tear_down))

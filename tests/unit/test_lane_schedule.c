@@ -179,7 +179,7 @@ static void run_seed(uint64_t seed) {
     bhi_lane_destroy(&w.lane);
 }
 
-static void test_random_schedules(void) {
+TEST(test_random_schedules) {
     const char *only = getenv("BULKHEAD_TEST_SEED");
     if (only) {
         run_seed(strtoull(only, NULL, 10));
@@ -192,7 +192,7 @@ static void test_random_schedules(void) {
 
 /* A consumer that writes whatever it likes. What the producer then believes is always something
  * that could be true: the space is within the ring, completion within what was published. */
-static void test_lying_consumer(void) {
+TEST(test_lying_consumer) {
     uint64_t random = 0x5eed;
     struct bhi_lane lane;
     struct bhi_progress_view seen;
@@ -231,12 +231,4 @@ static void test_lying_consumer(void) {
     bhi_progress_unmap(&told);
     bhi_progress_destroy(&seen);
     bhi_lane_destroy(&lane);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_random_schedules),
-        BHT_TEST(test_lying_consumer),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

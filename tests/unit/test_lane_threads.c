@@ -173,18 +173,10 @@ static void run_pair(bool one_mapping) {
     bhi_lane_destroy(&p.lane);
 }
 
-static void test_two_mappings(void) {
+TEST(test_two_mappings) {
     run_pair(false);
 }
 
-static void test_one_mapping(void) {
+TEST(test_one_mapping) {
     run_pair(true);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_two_mappings),
-        BHT_TEST(test_one_mapping),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

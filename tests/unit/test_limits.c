@@ -17,7 +17,7 @@ static void set_limit(__rlimit_resource_t resource, uint64_t bytes) {
     BHT_EQ(setrlimit(resource, &limit), 0);
 }
 
-static void test_no_limit_is_named(void) {
+TEST(test_no_limit_is_named) {
     char text[BHI_LIMIT_TEXT];
     struct rlimit limit;
     BHT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -27,7 +27,7 @@ static void test_no_limit_is_named(void) {
     BHT_STR_EQ(bhi_limit_named(EFBIG, text), "");
 }
 
-static void test_files(void) {
+TEST(test_files) {
     static const char words[] =
         "; files and shared memory are limited to 2000 KiB: raise that (ulimit -f)";
     char text[BHI_LIMIT_TEXT];
@@ -44,7 +44,7 @@ static void test_files(void) {
     BHT_TRUE(!strstr(detail.message, "ulimit"));
 }
 
-static void test_address_space(void) {
+TEST(test_address_space) {
     static const char words[] =
         "; the address space is limited to 123456 MiB: raise that (ulimit -v)";
     char text[BHI_LIMIT_TEXT];
@@ -80,7 +80,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 }
 
 /* What is listed, and what has no limit is not. */
-static void test_all_of_them(void) {
+TEST(test_all_of_them) {
     static const struct rlimit seconds = {3, 7};
     char before[400], after[400];
     const int count = bhi_limits_list(before, sizeof before);
@@ -94,7 +94,7 @@ static void test_all_of_them(void) {
 }
 
 /* The lower one of the user's limit and of those of the groups up to the root, v1 and v2. */
-static void test_processes(void) {
+TEST(test_processes) {
     static const struct {
         const char *cgroup, *folder, *content;
         uint64_t user;
@@ -117,12 +117,4 @@ static void test_processes(void) {
         BHT_STR_HAS(bhi_limit_processes_from(cgroup, folder, text), rows[i].words);
         BHT_EQ(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0); /* needs no process */
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_no_limit_is_named), BHT_TEST(test_files),       BHT_TEST(test_address_space),
-        BHT_TEST(test_processes),         BHT_TEST(test_all_of_them),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

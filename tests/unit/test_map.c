@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static void test_random_ids(void) {
+TEST(test_random_ids) {
     struct bhi_map map = {0};
     static uint8_t values[4096];
     static bool present[4096];
@@ -35,7 +35,7 @@ static void test_random_ids(void) {
 }
 
 /* Values that have one key; each map below has two such keys, which share their low bits. */
-static void test_chains(void) {
+TEST(test_chains) {
     struct node {
         struct bhi_chain chain;
         bool in;
@@ -66,7 +66,7 @@ static void test_chains(void) {
     bhi_map_fini(&map);
 }
 
-static void test_array(void) {
+TEST(test_array) {
     uint16_t *items = NULL;
     uint8_t capacity = 0;
     for (uint8_t count = 0; count < 100; count++) {
@@ -82,13 +82,4 @@ static void test_array(void) {
     BHT_EQ(bhi_array_grow(NULL, 16, SIZE_MAX / 8, &most), NULL);
     BHT_EQ(bhi_array_grow(NULL, 1, SIZE_MAX, &most), NULL);
     BHT_EQ(most, 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_random_ids),
-        BHT_TEST(test_chains),
-        BHT_TEST(test_array),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -13,7 +13,7 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static void test_page_round(void) {
+TEST(test_page_round) {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     BHT_EQ(bhi_page_round(0), page);
     BHT_EQ(bhi_page_round(1), page);
@@ -25,7 +25,7 @@ static void test_page_round(void) {
     BHT_EQ(bhi_page_round(UINT64_MAX), 0);
 }
 
-static void test_create_is_sealed(void) {
+TEST(test_create_is_sealed) {
     int fd = bhi_memfd_create("test", 5000, 0);
     BHT_GE(fd, 0);
     BHT_EQ(fcntl(fd, F_GET_SEALS) & SEALS, SEALS);
@@ -39,7 +39,7 @@ static void test_create_is_sealed(void) {
     close(fd);
 }
 
-static void test_create_empty_and_absurd(void) {
+TEST(test_create_empty_and_absurd) {
     int fd = bhi_memfd_create("test", 0, 0);
     BHT_GE(fd, 0);
     BHT_EQ(lseek(fd, 0, SEEK_END), sysconf(_SC_PAGESIZE));
@@ -49,7 +49,7 @@ static void test_create_empty_and_absurd(void) {
     BHT_EQ(bhi_memfd_create("test", (uint64_t)INT64_MAX + 1, 0), -EFBIG);
 }
 
-static void test_left_open(void) {
+TEST(test_left_open) {
     int fd = bhi_memfd_create("test", 4096, 1);
     BHT_GE(fd, 0);
     BHT_EQ(fcntl(fd, F_GET_SEALS) & SEALS, 0);
@@ -67,7 +67,7 @@ static void test_left_open(void) {
     close(fd);
 }
 
-static void test_wrong_size(void) {
+TEST(test_wrong_size) {
     int fd = bhi_memfd_create("test", 8192, 0);
     BHT_EQ(bhi_memfd_verify(fd, 8192, 0), 0);
     BHT_EQ(bhi_memfd_verify(fd, 8191, 0), 0); /* the same pages */
@@ -78,7 +78,7 @@ static void test_wrong_size(void) {
     close(fd);
 }
 
-static void test_not_a_memfd(void) {
+TEST(test_not_a_memfd) {
     int pipes[2];
     char path[] = "bulkhead-memfd-XXXXXX";
     int file = mkstemp(path);
@@ -101,7 +101,7 @@ static void test_not_a_memfd(void) {
 }
 
 /* A memfd that somebody else made: it need not end with a page. */
-static void test_size_within_the_last_page(void) {
+TEST(test_size_within_the_last_page) {
     static const struct {
         off_t has;
         uint64_t bytes;
@@ -161,7 +161,7 @@ static void try_everything(int fd) {
     BHT_EQ(open(path, O_RDONLY | O_TRUNC), -1);
 }
 
-static void test_read_only(void) {
+TEST(test_read_only) {
     int fd = bhi_memfd_create("test", 4096, 0);
     BHT_EQ(pwrite(fd, "keep", 4, 0), 4);
     BHT_EQ(bhi_memfd_protect(fd), 0);
@@ -211,7 +211,7 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t count) {
     return __real_fallocate(fd, mode, offset, count);
 }
 
-static void test_reserved_under_signals(void) {
+TEST(test_reserved_under_signals) {
     const uint64_t bytes = (40u << 20) + 12345;
     int fd = bhi_memfd_create("test", bytes, 0);
     struct stat info;
@@ -225,19 +225,4 @@ static void test_reserved_under_signals(void) {
     refused_error = 0;
     undisturbed = UINT64_MAX;
     close(fd);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_page_round),
-        BHT_TEST(test_create_is_sealed),
-        BHT_TEST(test_create_empty_and_absurd),
-        BHT_TEST(test_left_open),
-        BHT_TEST(test_wrong_size),
-        BHT_TEST(test_not_a_memfd),
-        BHT_TEST(test_size_within_the_last_page),
-        BHT_TEST(test_read_only),
-        BHT_TEST(test_reserved_under_signals),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

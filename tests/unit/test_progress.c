@@ -39,7 +39,7 @@ static void write_word(void *word) {
     *(volatile uint32_t *)word = 1;
 }
 
-static void test_mappings(void) {
+TEST(test_mappings) {
     struct fixture *f = &fixture;
     BHT_EQ(bhi_memfd_verify(f->view.fd, f->view.bytes, 0), 0);
     BHT_EQ(f->view.mask, RESULTS - 1);
@@ -64,7 +64,7 @@ static void test_mappings(void) {
            (const uint8_t *)f->view.header + f->view.bytes);
 }
 
-static void test_map_refuses(void) {
+TEST(test_map_refuses) {
     struct fixture *f = &fixture;
     struct bhi_progress p;
     struct bhi_progress_view view;
@@ -96,7 +96,7 @@ static void test_map_refuses(void) {
 }
 
 /* Both sides must come to the same number of results from the size alone. */
-static void test_every_size(void) {
+TEST(test_every_size) {
     for (uint32_t results = 1; results <= 1u << 14; results *= 2) {
         struct bhi_progress_view view;
         struct bhi_progress p;
@@ -120,7 +120,7 @@ static struct bhi_result good(uint64_t seq) {
                                .executed = 2};
 }
 
-static void test_publish_and_poll(void) {
+TEST(test_publish_and_poll) {
     struct fixture *f = &fixture;
     uint64_t completed = 9, tail = 9;
     BHT_EQ(bhi_progress_poll(&f->view, 0, 0, &completed, &tail), 0);
@@ -176,14 +176,14 @@ static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
     return steps;
 }
 
-static void test_published_in_order(void) {
+TEST(test_published_in_order) {
     struct fixture *f = &fixture;
     for (uint64_t seq = 1; seq <= 2; seq++) {
         BHT_GT(publish_step_by_step(f, seq), 3);
     }
 }
 
-static void test_poll_refuses_lies(void) {
+TEST(test_poll_refuses_lies) {
     struct fixture *f = &fixture;
     uint64_t completed, tail;
     struct bhi_progress_header *h = f->worker.header;
@@ -231,7 +231,7 @@ static void expect_read(struct fixture *f, struct bhi_result r, int expected) {
     BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), expected);
 }
 
-static void test_read_refuses_lies(void) {
+TEST(test_read_refuses_lies) {
     struct fixture *f = &fixture;
     struct bhi_result r = good(3);
     expect_read(f, r, 0);
@@ -263,7 +263,7 @@ static void test_read_refuses_lies(void) {
 
 /* Each word of a slot that a worker may have filled with anything is checked, and each text made fit
  * to be shown. */
-static void test_reads_a_reason(void) {
+TEST(test_reads_a_reason) {
     struct fixture *f = &fixture;
     struct bhi_result r = good(3), got;
     struct bhi_told told, *theirs = &f->worker.errors[3].told;
@@ -306,7 +306,7 @@ static void test_reads_a_reason(void) {
     *theirs = (struct bhi_told){0};
 }
 
-static void test_read_clamps_times(void) {
+TEST(test_read_clamps_times) {
     struct fixture *f = &fixture;
     struct bhi_result r = good(3), got;
     char text[BHI_ERROR_TEXT];
@@ -324,7 +324,7 @@ static void test_read_clamps_times(void) {
     BHT_EQ(got.ended_ns, 5);
 }
 
-static void test_fault_text(void) {
+TEST(test_fault_text) {
     struct fixture *f = &fixture;
     char text[BHI_ERROR_TEXT];
     struct bhi_told told;
@@ -360,7 +360,7 @@ static void test_fault_text(void) {
     BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
 }
 
-static void test_started(void) {
+TEST(test_started) {
     struct fixture *f = &fixture;
     static const struct {
         uint64_t completed, published, handed;
@@ -388,7 +388,7 @@ static void test_started(void) {
     }
 }
 
-static void test_steps(void) {
+TEST(test_steps) {
     struct fixture *f = &fixture;
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
         bhi_progress_step(&f->worker, (enum bhi_step)i);
@@ -437,7 +437,7 @@ static void *overwrite(void *argument) {
     return NULL;
 }
 
-static void test_copied_once(void) {
+TEST(test_copied_once) {
     struct fixture *f = &fixture;
     struct overwriter l = {&f->worker, false};
     pthread_t thread;
@@ -466,22 +466,4 @@ static void test_copied_once(void) {
     BHT_TRUE(accepted > 0 && refused > 0);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_mappings),
-        BHT_TEST(test_map_refuses),
-        BHT_TEST(test_every_size),
-        BHT_TEST(test_publish_and_poll),
-        BHT_TEST(test_poll_refuses_lies),
-        BHT_TEST(test_read_refuses_lies),
-        BHT_TEST(test_reads_a_reason),
-        BHT_TEST(test_read_clamps_times),
-        BHT_TEST(test_fault_text),
-        BHT_TEST(test_started),
-        BHT_TEST(test_steps),
-        BHT_TEST(test_copied_once),
-        BHT_TEST(test_published_in_order),
-    };
-    bht_around(set_up, tear_down);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(set_up, tear_down))

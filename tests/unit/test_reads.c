@@ -96,7 +96,7 @@ static void expect_all(int fd, uint8_t value) {
     munmap(bytes, BYTES);
 }
 
-static void case_41_a_failed_read_returns_when_nobody_writes(void) {
+TEST(case_41_a_failed_read_returns_when_nobody_writes) {
     struct bhi_reads *reads = bhi_reads_create();
     BHT_TRUE(reads);
     const int from = make_file(7), to = make_file(0);
@@ -117,11 +117,4 @@ static void case_41_a_failed_read_returns_when_nobody_writes(void) {
     BHT_TRUE(!atomic_load(&stage.early));
     close(from);
     close(to);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_41_a_failed_read_returns_when_nobody_writes),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -212,7 +212,7 @@ static void test_row(const struct row *row) {
     BHT_LT(strlen(why.setting), sizeof why.setting - 1);
 }
 
-static void test_causes(void) {
+TEST(test_causes) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         test_row(&rows[i]);
     }
@@ -224,7 +224,7 @@ static void test_causes(void) {
 
 /* Whether the warden has a profile of AppArmor: what its process says counts, else the list of
  * loaded profiles, which ordinary users cannot read. */
-static void test_profiles(void) {
+TEST(test_profiles) {
     static const struct {
         const char *files[8];
         int process;
@@ -268,9 +268,4 @@ static void test_profiles(void) {
         snprintf(command, sizeof command, "rm -r %s", root);
         BHT_EQ(system(command), 0);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_causes), BHT_TEST(test_profiles)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

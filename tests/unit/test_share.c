@@ -11,7 +11,7 @@ static uint64_t take_all(uint64_t *taken, uint64_t all) {
     return own;
 }
 
-static void test_each_leaves_half_of_what_it_found(void) {
+TEST(test_each_leaves_half_of_what_it_found) {
     static const uint64_t shares[] = {50, 25, 13, 6, 3, 2, 1, 0};
     uint64_t taken = 0;
     for (size_t i = 0; i < BHT_COUNT(shares); i++) {
@@ -20,19 +20,11 @@ static void test_each_leaves_half_of_what_it_found(void) {
     BHT_EQ(taken, 100);
 }
 
-static void test_what_is_more_than_all_is_refused(void) {
+TEST(test_what_is_more_than_all_is_refused) {
     BHT_TRUE(bhi_share_allows(0, 100, 0, 100));
     BHT_TRUE(!bhi_share_allows(0, 101, 0, 100));
     BHT_TRUE(!bhi_share_allows(30, 41, 30, 100));
     BHT_TRUE(bhi_share_allows(30, 40, 30, 100));
     BHT_TRUE(!bhi_share_allows(0, 1, 101, 100));
     BHT_TRUE(!bhi_share_allows(0, 1, 0, 0));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_each_leaves_half_of_what_it_found),
-        BHT_TEST(test_what_is_more_than_all_is_refused),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -19,7 +19,7 @@ static const struct row rows[] = {
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static void test_every_row(void) {
+TEST(test_every_row) {
     for (size_t i = 0; i < ROWS; i++) {
         bh_status s = (bh_status)rows[i].value;
         BHT_STR_EQ(bh_status_name(s), rows[i].name);
@@ -31,13 +31,13 @@ static void test_every_row(void) {
 }
 
 /* The generated header has every row: an enumerator that is missing does not compile. */
-static void test_generated_codes(void) {
+TEST(test_generated_codes) {
 #define BH_STATUS(NAME, value, CLASS, text, advice) BHT_EQ(BH_##NAME, value);
 #include "base/status.def"
 #undef BH_STATUS
 }
 
-static void test_values_are_distinct(void) {
+TEST(test_values_are_distinct) {
     for (size_t i = 0; i < ROWS; i++) {
         for (size_t j = 0; j < i; j++) {
             BHT_NE(rows[i].value, rows[j].value);
@@ -47,7 +47,7 @@ static void test_values_are_distinct(void) {
 }
 
 /* On the wire and in --json for ever. */
-static void test_values_are_fixed(void) {
+TEST(test_values_are_fixed) {
     BHT_EQ(BH_OK, 0);
     BHT_EQ(BH_TIMEOUT, 1);
     BHT_EQ(BH_TOO_LARGE, 11);
@@ -61,7 +61,7 @@ static void test_values_are_fixed(void) {
     BHT_EQ(BH_QUARANTINED, 52);
 }
 
-static void test_unknown(void) {
+TEST(test_unknown) {
     static const uint32_t codes[] = {31, 63, 255, UINT32_MAX};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         BHT_TRUE(!bhi_status_from_worker(codes[i]));
@@ -74,7 +74,7 @@ static void test_unknown(void) {
 
 /* A worker reports what its device and its kernels did: never how it died, nor anything that would
  * pass a failure for success, nor a code below 32. */
-static void test_from_worker(void) {
+TEST(test_from_worker) {
     static const uint32_t never[] = {
         BH_OK,          BH_WORKER_SIGNAL,  BH_WORKER_EXIT, BH_SECCOMP,      BH_PROTOCOL,
         BH_ZYGOTE_LOST, BH_CONTEXT_CLOSED, BH_WORKER_LOST, BH_STREAM_FAILED};
@@ -93,7 +93,7 @@ static void test_from_worker(void) {
 }
 
 /* T6: by what it is for. */
-static void test_from_kind(void) {
+TEST(test_from_kind) {
     static const struct {
         uint32_t code;
         bool device, loader, compiler;
@@ -111,7 +111,7 @@ static void test_from_kind(void) {
     }
 }
 
-static void test_layers(void) {
+TEST(test_layers) {
     for (uint32_t i = 0; i < BHI_LAYER_COUNT; i++) {
         const struct bhi_layer_info *info = bhi_layer_info(i);
         BHT_NE(info, NULL);
@@ -130,18 +130,4 @@ static void test_layers(void) {
     BHT_STR_EQ(bhi_layer_info(BHI_LAYER_NO_NEW_PRIVS)->name, "no-new-privs");
     BHT_TRUE(bhi_layer_info(BHI_LAYER_USERNS)->required);
     BHT_TRUE(!(bhi_layer_info(BHI_LAYER_LANDLOCK)->required));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_every_row),
-        BHT_TEST(test_generated_codes),
-        BHT_TEST(test_values_are_distinct),
-        BHT_TEST(test_values_are_fixed),
-        BHT_TEST(test_unknown),
-        BHT_TEST(test_from_worker),
-        BHT_TEST(test_from_kind),
-        BHT_TEST(test_layers),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

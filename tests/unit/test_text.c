@@ -56,7 +56,7 @@ static bool allowed(uint32_t point) {
     return (point < 0xd800 || point > 0xdfff) && point <= 0x10ffff;
 }
 
-static void test_every_code_point(void) {
+TEST(test_every_code_point) {
     for (uint32_t point = 0; point < 0x111000; point++) {
         uint8_t bytes[4], out[4];
         size_t n = encode(point, bytes);
@@ -76,7 +76,7 @@ static void test_every_code_point(void) {
 
 /* Every 2-byte sequence, and what the standard calls ill-formed: a decoder that accepts one of
  * these disagrees with some reader downstream. */
-static void test_ill_formed(void) {
+TEST(test_ill_formed) {
     static const char *const bad[] = {
         "\xc0\x80",
         "\xc1\xbf",
@@ -118,7 +118,7 @@ static void check_sanitised(const char *in, size_t length, size_t capacity, cons
     BHT_EQ(out[capacity], 'X');
 }
 
-static void test_sanitise(void) {
+TEST(test_sanitise) {
     check_sanitised("plain", 5, 32, "plain");
     check_sanitised("a\nb\tc", 5, 32, "a\nb\tc");
     check_sanitised("a\x1b[31mb\r\x07", 10, 32, "a?[31mb??");
@@ -141,7 +141,7 @@ static void test_sanitise(void) {
 }
 
 /* T6: text of a worker, or a name, as it is shown in a line. */
-static void test_line(void) {
+TEST(test_line) {
     static const struct {
         const char *in, *out;
     } rows[] = {
@@ -175,7 +175,7 @@ static void test_line(void) {
 }
 
 /* Whatever comes in, what goes out is fit to be shown, and sanitising it again changes nothing. */
-static void test_sanitise_random(void) {
+TEST(test_sanitise_random) {
     unsigned seed = 20240611;
     for (int round = 0; round < 20000; round++) {
         char in[48], out[40], again[40];
@@ -198,7 +198,7 @@ static void test_sanitise_random(void) {
     }
 }
 
-static void test_first_error(void) {
+TEST(test_first_error) {
     static const struct {
         const char *log, *line;
     } cases[] = {
@@ -217,13 +217,4 @@ static void test_first_error(void) {
         BHT_EQ(memcmp(line, cases[i].line, length), 0);
         free(log);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_every_code_point), BHT_TEST(test_ill_formed),
-        BHT_TEST(test_sanitise),         BHT_TEST(test_line),
-        BHT_TEST(test_sanitise_random),  BHT_TEST(test_first_error),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
