@@ -52,11 +52,6 @@ static bh_context *open_context(const char *more) {
     return fx_context_with(options, faults);
 }
 
-static void close_context(bh_context *context) {
-    BHT_EQ(bh_context_destroy(context), BH_OK);
-    bht_plan_close();
-}
-
 /* A budget that is used up at once, also where the machine is busy and the reactor wakes seldom. */
 static void tighten(void) {
     bhi_conduct_limits.rings = 16;
@@ -109,7 +104,7 @@ static void drain(void *object) {
 }
 
 /* Deadlines are kept, the neighbour is served, and the context ends. */
-static void a_drained_doorbell_blocks_nobody(void) {
+TEST(a_drained_doorbell_blocks_nobody) {
     bh_context *context = open_context(",*:hello:1=unblock");
     bh_stream *stream = fx_stream(context, "one", BHT_SECOND_MS * FX_MS);
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
@@ -119,26 +114,16 @@ static void a_drained_doorbell_blocks_nobody(void) {
     bht_at_step("doorbell", 1, drain);
     bh_kernel *square = fx_kernel(context, "square"), *gate = fx_kernel(context, "gate");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    bh_event_release(fx_square(stream, square, x, y)); /* nobody waits: its worker rings */
+    fx_square(stream, square, x, y); /* nobody waits: its worker rings */
     WAIT_UNTIL(drained, 20000);
     bh_buffer *data = fx_words(context, 64, 0);
-    bh_event *endless = fx_gate(stream, gate, data);
-    fx_expect(endless, BH_DEADLINE);
+    fx_expect(fx_gate(stream, gate, data), BH_DEADLINE);
     fx_expect_healthy(context, neighbour);
-    bh_event_release(endless);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_buffer_release(data);
-    bh_kernel_release(square);
-    bh_kernel_release(gate);
-    bh_stream_release(stream);
-    bh_stream_release(neighbour);
-    close_context(context);
 }
 
 /* The same as it is done, as often as it can: one of these meets the reactor between its epoll and
  * what it does then. */
-static void a_worker_that_rings_and_drains(void) {
+TEST(a_worker_that_rings_and_drains) {
     tighten();
     bh_context *context = open_context(",*:hello:1=unblock");
     bh_stream *stream = fx_stream(context, "one", BH_FOREVER);
@@ -155,13 +140,6 @@ static void a_worker_that_rings_and_drains(void) {
     BHT_TRUE(bht_plan_disarm());
     fx_expect_healthy(context, neighbour);
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    bh_stream_release(neighbour);
-    close_context(context);
 }
 
 /* -- T5 ---------------------------------------------------------------------------------------- */
@@ -188,24 +166,17 @@ static void idle(const char *what, const char *obituary) {
     fx_expect_healthy(context, stream);
     fx_expect_healthy(context, neighbour);
     BHT_NE(fx_ready(stream), pid);
-    bh_event_release(event);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    bh_stream_release(neighbour);
-    close_context(context);
 }
 
-static void ringing_with_nothing_in_flight(void) {
+TEST(ringing_with_nothing_in_flight) {
     idle("ring", "died while it was idle: it rang its doorbell far too often");
 }
 
-static void flooding_with_nothing_in_flight(void) {
+TEST(flooding_with_nothing_in_flight) {
     idle("flood", "died while it was idle: it sent far too many log lines");
 }
 
-static void spinning_with_nothing_in_flight(void) {
+TEST(spinning_with_nothing_in_flight) {
     look_often();
     idle("spin", "s of processor time in ");
 }
@@ -214,23 +185,20 @@ enum { JOBS = 40 };
 
 /* Honest and busy: what is in flight was published long ago, all at once, and it rings for each of
  * them, for somebody has to know. Each brings a buffer of its own, so that none is merged. */
-static void rings_for_what_was_published_at_once(void) {
+TEST(rings_for_what_was_published_at_once) {
     tighten();
     bhi_conduct_limits.mutes = 0;
     bh_context *context = open_context("");
     bh_stream *stream = fx_stream(context, "one", BH_FOREVER);
     const pid_t pid = fx_ready(stream);
     bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data[JOBS];
     volatile uint32_t *words[JOBS];
-    bh_event *events[JOBS];
     bh_queue *queue = NULL;
     BHT_EQ(bh_queue_create(&queue, NULL), BH_OK);
     for (int i = 0; i < JOBS; i++) {
-        data[i] = fx_words(context, 64, 0);
-        words[i] = fx_pointer(data[i]);
-        events[i] = fx_gate(stream, gate, data[i]);
-        BHT_EQ(bh_queue_add(queue, events[i], 0, NULL), BH_OK);
+        bh_buffer *data = fx_words(context, 64, 0);
+        words[i] = fx_pointer(data);
+        BHT_EQ(bh_queue_add(queue, fx_gate(stream, gate, data), 0, NULL), BH_OK);
     }
     for (int i = 0; i < JOBS; i++) {
         fx_open(words[i]);
@@ -238,56 +206,37 @@ static void rings_for_what_was_published_at_once(void) {
         size_t count;
         BHT_EQ(bh_queue_take(queue, FX_SECONDS, &ended, 1, &count), BH_OK);
         BHT_EQ(ended.status, BH_OK);
+        bh_event_release(ended.event); /* the queue's reference, and that of the launch */
         bh_event_release(ended.event);
     }
-    bh_queue_destroy(queue);
     BHT_EQ(fx_ready(stream), pid);
-    for (int i = 0; i < JOBS; i++) {
-        bh_event_release(events[i]);
-        bh_buffer_release(data[i]);
-    }
-    bh_kernel_release(gate);
-    bh_stream_release(stream);
-    close_context(context);
 }
 
 /* A loader has no device; its processor time counts like any other's. */
-static void a_loader_that_spins(void) {
+TEST(a_loader_that_spins) {
     look_often();
     char folder[] = "/tmp/bulkhead-conduct-XXXXXX", path[64];
     BHT_TRUE(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/f", folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    BHT_EQ(write(fd, "0123456789abcdef", 16), 16);
-    close(fd);
+    fx_write_file(path, "0123456789abcdef", 16);
     bh_context *context = open_context("");
     bh_file_source source = {.struct_size = sizeof source};
     source.path = path;
     source.format = BH_FILE_RAW;
-    bh_detail detail;
-    bh_buffer *buffer = NULL;
     await_line("s of processor time in ");
     spinner = -1;
     bht_plan_arm("after_record", "spin", 1);
-    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_OK);
-    void *pointer;
-    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
+    fx_mapped(fx_load(context, &source));
     WAIT_UNTIL(seen(), 20000);
     spinner = 0;
     BHT_TRUE(bht_plan_disarm());
-    bh_buffer_release(buffer);
-    BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_OK);
-    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_OK);
-    BHT_EQ(memcmp(pointer, "0123456789abcdef", 16), 0);
-    bh_buffer_release(buffer);
-    close_context(context);
+    BHT_MEM_EQ(fx_mapped(fx_load(context, &source)), "0123456789abcdef", 16);
     unlink(path);
     rmdir(folder);
 }
 
 /* Idle and honest: looks find nothing, however many there are. */
-static void the_idle_are_left_alone(void) {
+TEST(the_idle_are_left_alone) {
     bhi_conduct_limits.look_ns = 5 * FX_MS;
     bh_context *context = open_context("");
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
@@ -299,16 +248,4 @@ static void the_idle_are_left_alone(void) {
     /* Its share of a busy processor is smaller than its host's. */
     const int host = getpriority(PRIO_PROCESS, 0), worker = getpriority(PRIO_PROCESS, (id_t)pid);
     BHT_TRUE(worker > host || host == 19);
-    bh_stream_release(stream);
-    close_context(context);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_drained_doorbell_blocks_nobody),     BHT_TEST(a_worker_that_rings_and_drains),
-        BHT_TEST(ringing_with_nothing_in_flight),       BHT_TEST(flooding_with_nothing_in_flight),
-        BHT_TEST(spinning_with_nothing_in_flight),      BHT_TEST(a_loader_that_spins),
-        BHT_TEST(rings_for_what_was_published_at_once), BHT_TEST(the_idle_are_left_alone),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -29,7 +29,7 @@ static void others_take_their_share(void *object) {
 }
 
 /* The margin is gone at the worst moment, and libzmq starts all the same. */
-static void room_goes_when_libzmq_starts(void) {
+TEST(room_goes_when_libzmq_starts) {
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     bht_at_step("libzmq_starts", 1, others_take_their_share);
     bh_context *context = fx_context(NULL);
@@ -45,7 +45,7 @@ static void others_take_all(void *object) {
 }
 
 /* Before that it is an error like others. */
-static void room_goes_before_libzmq_starts(void) {
+TEST(room_goes_before_libzmq_starts) {
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     bht_at_step("libzmq_is_due", 1, others_take_all);
     bh_context_options options = fx_options();
@@ -73,7 +73,7 @@ static size_t take_all(int *taken, size_t most) {
 
 /* What the pools keep is worth less than what is to run: a kernel and its buffers are handed out,
  * and there is no descriptor for that but those of free blocks. */
-static void pools_give_theirs_to_what_runs(void) {
+TEST(pools_give_theirs_to_what_runs) {
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     bh_context_options options = fx_options();
     options.spares = BH_OFF;
@@ -120,7 +120,7 @@ static void all_goes_before_a_birth(void *object) {
 
 /* The host cannot receive the descriptor of a worker until its start is overdue. That start has
  * failed, and no other: what runs beside it goes on. */
-static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
+TEST(a_birth_without_a_descriptor_costs_no_other_worker) {
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     bh_context_options options = fx_options();
     options.spares = BH_OFF;
@@ -155,7 +155,7 @@ static void a_birth_without_a_descriptor_costs_no_other_worker(void) {
 }
 
 /* Nor does a zygote that cannot receive what a start, or a trace, needs end with all its workers. */
-static void a_zygote_without_descriptors_refuses_a_start(void) {
+TEST(a_zygote_without_descriptors_refuses_a_start) {
     bh_context_options options = fx_options();
     options.spares = BH_OFF;
     options.restart_budget = 1;
@@ -178,15 +178,4 @@ static void a_zygote_without_descriptors_refuses_a_start(void) {
     BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &before, NULL), 0);
     BHT_EQ(bh_stream_reset(second, NULL), BH_OK);
     BHT_EQ(bht_parent_of(fx_ready(second)), zygote);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(room_goes_when_libzmq_starts),
-        BHT_TEST(room_goes_before_libzmq_starts),
-        BHT_TEST(pools_give_theirs_to_what_runs),
-        BHT_TEST(a_birth_without_a_descriptor_costs_no_other_worker),
-        BHT_TEST(a_zygote_without_descriptors_refuses_a_start),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -6,7 +6,6 @@
 #include "scene.h"
 #include "supervisor/buffer/pool.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +28,6 @@ static struct scene open_scene(const char *faults, uint64_t limit) {
     s.a = device_stream(s.context, "a", NULL, 0);
     fx_ready(s.a);
     return s;
-}
-
-static void close_scene(struct scene *s) {
-    bh_stream_release(s->a);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
 }
 
 /* A buffer full of other things is gone. */
@@ -59,21 +53,10 @@ static bool next_is_zero(struct scene *s, bh_stream *stream, uint64_t size) {
     return got;
 }
 
-static unsigned open_descriptors(void) {
-    unsigned count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    BHT_TRUE(directory);
-    while (readdir(directory)) {
-        count++;
-    }
-    closedir(directory);
-    return count;
-}
-
 /* -- D3 --------------------------------------------------------------------------------------- */
 
 /* To the last byte, by the worker that has had it and by another one. */
-static void d3_it_is_cleared(void) {
+TEST(d3_it_is_cleared) {
     static const uint64_t sizes[] = {1, 3, 4, 5, 4096, 64 * KIB + 1, 2048 * KIB + 4};
     struct scene s = open_scene(NULL, 0);
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
@@ -88,35 +71,33 @@ static void d3_it_is_cleared(void) {
 
 /* Who has to clear it dies before it, or when it has cleared it and has not said so. The submission
  * that needed it had not begun: it runs on the next worker (E13). */
-static void d3_the_clearer_dies(void) {
+TEST(d3_the_clearer_dies) {
     static const char *const steps[] = {"1:clear:1=kill", "1:clear:1=segv", "1:cleared:1=kill",
                                         "1:clear:1=kill,2:clear:1=kill"};
     for (size_t i = 0; i < BHT_COUNT(steps); i++) {
         struct scene s = open_scene(steps[i], 0);
         leave(&s, s.a, 256);
         BHT_TRUE(next_is_zero(&s, s.a, 256));
-        close_scene(&s);
+        BHT_EQ(bh_context_destroy(s.context), BH_OK);
     }
 }
 
 /* It has cleared it, and dies while it runs what needed it: a verdict that says so, and zeros for
  * the next. */
-static void d3_it_dies_after_it_has_cleared_it(void) {
+TEST(d3_it_dies_after_it_has_cleared_it) {
     struct scene s = open_scene("1:submitted:3=kill", 0);
     leave(&s, s.a, 256); /* two submissions */
     bh_buffer *buffer = device_buffer(s.context, s.a, 256, BH_MEMORY_AUTO),
               *host = fx_words(s.context, 64, 9);
     BHT_EQ(fx_stats(s.context).device_pool_hits, 1);
-    bh_event *event = device_copy(s.a, buffer, host);
-    fx_expect(event, BH_WORKER_SIGNAL);
-    bh_event_release(event);
+    fx_expect(device_copy(s.a, buffer, host), BH_WORKER_SIGNAL);
     const uint32_t zeros[64] = {0};
     device_expect(buffer, zeros, sizeof zeros);
 }
 
 /* Stopped before it clears it, and another stream waits for it: that one goes on when the first is
  * dead. */
-static void d3_another_stream_waits(void) {
+TEST(d3_another_stream_waits) {
     struct scene s = open_scene("1:clear:1=stop", 0);
     bh_stream *b = device_stream(s.context, "b", NULL, 0);
     fx_ready(b);
@@ -135,7 +116,7 @@ static void d3_another_stream_waits(void) {
 }
 
 /* The driver cannot clear or import it any more: memory is made instead, and nobody notices. */
-static void d3_it_cannot_be_cleared(void) {
+TEST(d3_it_cannot_be_cleared) {
     struct scene s = open_scene("1:clear_fails:1=fail,2:import:1=fail", 0);
     leave(&s, s.a, 256);
     BHT_TRUE(next_is_zero(&s, s.a, 256));
@@ -148,29 +129,25 @@ static void d3_it_cannot_be_cleared(void) {
 /* -- B2, B3 ----------------------------------------------------------------------------------- */
 
 /* In flight it is not in the pool, whatever the host drops. */
-static void b2_what_is_in_flight_is_not_kept(void) {
+TEST(b2_what_is_in_flight_is_not_kept) {
     struct scene s = open_scene(NULL, 0);
-    bh_kernel *gate = fx_kernel(s.context, "gate");
-    bh_buffer *data = fx_words(s.context, 64, 0);
-    volatile uint32_t *word = fx_pointer(data);
     leave(&s, s.a, 256);
-    bh_event *gated = fx_gate(s.a, gate, data);
-    fx_await_gate(data);
+    const struct fx_held held = fx_hold(s.context, s.a);
     bh_buffer *buffer = device_buffer(s.context, s.a, 256, BH_MEMORY_AUTO),
               *host = fx_words(s.context, 64, 9);
     bh_event *write = device_copy(s.a, host, buffer), *read = device_copy(s.a, buffer, host);
     bh_buffer_release(buffer);
     BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    fx_open(word);
-    fx_expect(gated, BH_OK);
+    fx_open(held.words);
+    fx_expect(held.event, BH_OK);
     device_expect_ready(write);
     device_expect_ready(read);
     BHT_EQ(fx_pointer(host)[63], 9);
     BHT_EQ(fx_stats(s.context).device_pool_blocks, 1);
 }
 
-static void b3_other_tenants_and_streams_get_none(void) {
+TEST(b3_other_tenants_and_streams_get_none) {
     struct scene s = open_scene(NULL, 0);
     bh_stream *b = device_stream(s.context, "b", "somebody else", 0),
               *a2 = device_stream(s.context, "a2", NULL, 0);
@@ -188,24 +165,22 @@ static void b3_other_tenants_and_streams_get_none(void) {
 
 /* -- D5, D6 ----------------------------------------------------------------------------------- */
 
-static void d5_a_lost_device_keeps_nothing(void) {
+TEST(d5_a_lost_device_keeps_nothing) {
     struct scene s = open_scene("1:lie_device:4=fail", 0);
     bh_buffer *host = fx_words(s.context, 64, 9);
     leave(&s, s.a, 64); /* two submissions */
     BHT_EQ(fx_stats(s.context).device_pool_blocks, 1);
     bh_buffer *buffer = device_buffer(s.context, s.a, 256, BH_MEMORY_AUTO);
     device_expect_ready(device_copy(s.a, host, buffer));
-    bh_event *event = device_copy(s.a, host, buffer);
-    fx_expect(event, BH_DEVICE_LOST);
+    fx_expect(device_copy(s.a, host, buffer), BH_DEVICE_LOST);
     BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
-    bh_event_release(event);
     bh_buffer_release(buffer);
     bh_buffer_release(host);
     BHT_TRUE(!next_is_zero(&s, s.a, 64));
 }
 
 /* What is kept counts against the limit, and makes room. */
-static void d6_within_the_limit(void) {
+TEST(d6_within_the_limit) {
     struct scene s = open_scene(NULL, 256 * KIB);
     leave(&s, s.a, 128 * KIB);
     leave(&s, s.a, 64 * KIB);
@@ -223,7 +198,7 @@ static void d6_within_the_limit(void) {
 
 /* The driver has none left: what is kept is given up, by the workers that have it, and it is tried
  * for a while. Only then is that a verdict. */
-static void d6_on_a_full_device(void) {
+TEST(d6_on_a_full_device) {
     static const struct {
         const char *faults;
         bh_status status;
@@ -241,20 +216,16 @@ static void d6_on_a_full_device(void) {
         }
         bh_buffer *buffer = device_buffer(s.context, s.a, 256, BH_MEMORY_AUTO),
                   *host = fx_words(s.context, 64, 9);
-        bh_event *event = device_copy(s.a, host, buffer);
-        fx_expect(event, rows[i].status);
-        bh_event_release(event);
+        fx_expect(device_copy(s.a, host, buffer), rows[i].status);
         BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
         device_expect_ready(device_copy(s.a, host, buffer));
         device_expect(buffer, fx_pointer(host), 256);
-        bh_buffer_release(buffer);
-        bh_buffer_release(host);
-        close_scene(&s);
+        BHT_EQ(bh_context_destroy(s.context), BH_OK);
     }
 }
 
 /* It dies while it waits for the others: the memory is made by the next. */
-static void d6_the_maker_dies_on_a_full_device(void) {
+TEST(d6_the_maker_dies_on_a_full_device) {
     struct scene s = open_scene("1:make_full:2=fail,1:make:3=kill", 0);
     leave(&s, s.a, 64);
     BHT_TRUE(!next_is_zero(&s, s.a, 256));
@@ -263,30 +234,30 @@ static void d6_the_maker_dies_on_a_full_device(void) {
 
 /* -- descriptors ------------------------------------------------------------------------------ */
 
-static void each_block_has_one_descriptor(void) {
+TEST(each_block_has_one_descriptor) {
     enum { MANY = 20 };
     struct scene s = open_scene(NULL, 0);
     leave(&s, s.a, 64);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    const unsigned before = open_descriptors();
+    const size_t before = bht_count_self().descriptors;
     for (uint64_t i = 1; i <= MANY; i++) {
         leave(&s, s.a, 64 * i);
     }
     BHT_EQ(fx_stats(s.context).device_pool_blocks, MANY);
-    BHT_EQ(open_descriptors(),
+    BHT_EQ(bht_count_self().descriptors,
            before + MANY + fx_stats(s.context).pool_blocks); /* and the copies' host memory */
     for (uint64_t i = 1; i <= MANY; i++) {
         BHT_TRUE(next_is_zero(&s, s.a, 64 * i));
     }
-    BHT_EQ(open_descriptors(),
+    BHT_EQ(bht_count_self().descriptors,
            before + MANY + fx_stats(s.context).pool_blocks); /* and the copies' host memory */
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    BHT_EQ(open_descriptors(), before);
+    BHT_EQ(bht_count_self().descriptors, before);
     leave(&s, s.a, 64); /* the harness counts at the end */
 }
 
 /* Each call that this thread makes for a buffer fails once. Its content is never another's. */
-static void each_call_fails(void) {
+TEST(each_call_fails) {
     struct scene s = open_scene(NULL, 0);
     unsigned fired = 0;
     for (int kind = 0; kind < BHT_KINDS; kind++) {
@@ -320,23 +291,4 @@ static void each_call_fails(void) {
         }
     }
     BHT_GE(fired, 8);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(d3_it_is_cleared),
-        BHT_TEST(d3_the_clearer_dies),
-        BHT_TEST(d3_it_dies_after_it_has_cleared_it),
-        BHT_TEST(d3_another_stream_waits),
-        BHT_TEST(d3_it_cannot_be_cleared),
-        BHT_TEST(b2_what_is_in_flight_is_not_kept),
-        BHT_TEST(b3_other_tenants_and_streams_get_none),
-        BHT_TEST(d5_a_lost_device_keeps_nothing),
-        BHT_TEST(d6_within_the_limit),
-        BHT_TEST(d6_on_a_full_device),
-        BHT_TEST(d6_the_maker_dies_on_a_full_device),
-        BHT_TEST(each_block_has_one_descriptor),
-        BHT_TEST(each_call_fails),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

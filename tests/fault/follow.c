@@ -21,7 +21,7 @@ static void stand_still(void *object) {
 
 /* The reactor is woken by the producer's end, and gets no further. The dependent on another stream
  * is released all the same, by the thread that waits for it. */
-static void a_waiter_releases_what_it_waits_for(void) {
+TEST(a_waiter_releases_what_it_waits_for) {
     bh_context *context = fx_context(NULL);
     bh_stream *one = fx_stream(context, "one", FX_SECONDS);
     bh_stream *other = fx_stream(context, "other", FX_SECONDS);
@@ -58,7 +58,7 @@ static void let_it_end(void *object) {
 }
 
 /* The event ends after a thread has seen it pending, and before that thread has the lock. */
-static void what_ends_before_the_lock_is_seen(void) {
+TEST(what_ends_before_the_lock_is_seen) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
@@ -69,12 +69,4 @@ static void what_ends_before_the_lock_is_seen(void) {
     BHT_EQ(bh_event_wait(watched, BH_FOREVER), BH_OK);
     BHT_EQ(bht_steps_passed(), 1);
     bht_at_step(NULL, 0, NULL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_waiter_releases_what_it_waits_for),
-        BHT_TEST(what_ends_before_the_lock_is_seen),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -81,20 +81,16 @@ static bh_context *open_context(void) {
 }
 
 /* The same buffers as before, and new ones. */
-static void the_stream_goes_on(void) {
+TEST(the_stream_goes_on) {
     bh_context *context = open_context();
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0); /* 2.0 */
-    bh_event *event = fx_square(stream, square, x, y);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_square(stream, square, x, y), BH_OK);
     const pid_t pid = hold(context, stream);
     fx_ready_after(stream, pid);
-    event = fx_square(stream, square, x, y);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_square(stream, square, x, y), BH_OK);
     BHT_TRUE(((const float *)fx_mapped(y))[63] == 4.0f);
     fx_expect_healthy(context, stream);
     fx_expect_healthy(context, neighbour);
@@ -111,7 +107,7 @@ static void the_stream_goes_on(void) {
 }
 
 /* What is to be alone has its worker, and waits for the end of the one before. */
-static void what_is_alone_waits(void) {
+TEST(what_is_alone_waits) {
     bh_context *context = open_context();
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
@@ -129,8 +125,7 @@ static void what_is_alone_waits(void) {
             .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &launch, .command_count = 1, .alone = true};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_submit(stream, &info);
     bhi_context_lock(context);
     const uint64_t published = stream->core.worker->published;
     bhi_context_unlock(context);
@@ -141,23 +136,13 @@ static void what_is_alone_waits(void) {
 }
 
 /* The context's end waits for it as for every other: it leaves nobody behind (E9). */
-static void a_context_waits_for_the_dying(void) {
+TEST(a_context_waits_for_the_dying) {
     bh_context *context = open_context();
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     fx_expect_healthy(context, stream);
     const pid_t pid = hold(context, stream);
     fx_ready_after(stream, pid);
     held = -1; /* the context kills it once more */
-    bh_stream_release(stream);
     BHT_EQ(bh_context_destroy(context), BH_OK);
     BHT_EQ(bht_process_state(pid), 'X');
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(the_stream_goes_on),
-        BHT_TEST(what_is_alone_waits),
-        BHT_TEST(a_context_waits_for_the_dying),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

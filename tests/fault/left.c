@@ -111,7 +111,7 @@ static void kill_and_reap(void) {
     BHT_EQ(waitpid(opener.pid, NULL, 0), opener.pid);
 }
 
-static void a_killed_opener_that_lacks_a_processor(void) {
+TEST(a_killed_opener_that_lacks_a_processor) {
     BHT_EQ(killed(3, true), 3);
     BHT_EQ(bht_count_children(getpid()), 0);
     /* At the first look, as a rule. */
@@ -120,7 +120,7 @@ static void a_killed_opener_that_lacks_a_processor(void) {
 }
 
 /* One that its system call holds is not waited for, and none for ever. */
-static void a_killed_opener_that_does_not_end(void) {
+TEST(a_killed_opener_that_does_not_end) {
     BHT_EQ(killed(0, false), 1);
     kill_and_reap();
     BHT_EQ(killed(0, true), 30);
@@ -143,7 +143,7 @@ static _Noreturn void be_host(void) {
     _exit(0);
 }
 
-static void a_warden_that_lacks_a_processor(void) {
+TEST(a_warden_that_lacks_a_processor) {
     const pid_t host = fork();
     if (host == 0) {
         be_host();
@@ -153,13 +153,4 @@ static void a_warden_that_lacks_a_processor(void) {
     BHT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     /* The zygote's zombie, if its warden was killed. */
     BHT_EQ(bht_count_descendants(getpid()), 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_killed_opener_that_lacks_a_processor),
-        BHT_TEST(a_killed_opener_that_does_not_end),
-        BHT_TEST(a_warden_that_lacks_a_processor),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

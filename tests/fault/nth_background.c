@@ -254,19 +254,19 @@ static void sweep_kind(const struct act *act, int kind) {
 /* One test for each kind of call. */
 #define ACT(name, first, is_afresh, ...)                                                           \
     static const struct act act_##name = {#name, first, name, is_afresh, {__VA_ARGS__}};           \
-    static void name##_nth_allocation(void) {                                                      \
+    TEST_WITH(name##_nth_allocation, 200, 0) {                                                     \
         sweep_kind(&act_##name, BHT_ALLOCATION);                                                   \
     }                                                                                              \
-    static void name##_nth_mapping(void) {                                                         \
+    TEST_WITH(name##_nth_mapping, 200, 0) {                                                        \
         sweep_kind(&act_##name, BHT_MAPPING);                                                      \
     }                                                                                              \
-    static void name##_nth_descriptor(void) {                                                      \
+    TEST_WITH(name##_nth_descriptor, 200, 0) {                                                     \
         sweep_kind(&act_##name, BHT_DESCRIPTOR);                                                   \
     }                                                                                              \
-    static void name##_nth_process(void) {                                                         \
+    TEST_WITH(name##_nth_process, 200, 0) {                                                        \
         sweep_kind(&act_##name, BHT_PROCESS);                                                      \
     }                                                                                              \
-    static void name##_nth_send(void) {                                                            \
+    TEST_WITH(name##_nth_send, 200, 0) {                                                           \
         sweep_kind(&act_##name, BHT_SEND);                                                         \
     }
 
@@ -277,15 +277,3 @@ ACT(worker_dies, begin_served, false, 4, 4, 4, 0, 3)
 ACT(across_streams, begin_served, false, 0, 0, 0, 0, 0)
 ACT(zygote_dies, begin_served, false, 4, 4, 8, 3, 3)
 ACT(a_spare_learns, begin_spare, true, 4, 4, 4, 0, 3)
-
-#define TESTS(name)                                                                                \
-    BHT_TEST_WITH(name##_nth_allocation, 200, 0), BHT_TEST_WITH(name##_nth_mapping, 200, 0),       \
-        BHT_TEST_WITH(name##_nth_descriptor, 200, 0), BHT_TEST_WITH(name##_nth_process, 200, 0),   \
-        BHT_TEST_WITH(name##_nth_send, 200, 0)
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {TESTS(first_job),   TESTS(reflect),
-                                            TESTS(worker_dies), TESTS(across_streams),
-                                            TESTS(zygote_dies), TESTS(a_spare_learns)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}

@@ -473,7 +473,7 @@ static void sweep_entry(const char *name, setting *before, entry *call,
 }
 
 #define ENTRY_OF(name, call, before, ...)                                                          \
-    static void nth_in_##name(void) {                                                              \
+    TEST_WITH(nth_in_##name, 200, 0) {                                                             \
         const unsigned expected[BHT_KINDS] = {__VA_ARGS__};                                        \
         sweep_entry(#name, before, call, expected);                                                \
     }
@@ -507,35 +507,3 @@ ENTRY(queue, NULL, 4, 1, 1)
 ENTRY(cancel, queue_behind_the_gate, 2)
 ENTRY(from_file, make_npy_and_kill_opener, 9, 4, 9, 4, 2)
 ENTRY(devices, NULL, 2)
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(nth_in_context_create),
-        BHT_TEST(nth_in_stream_create),
-        BHT_TEST(nth_in_buffer_create),
-        BHT_TEST(nth_in_large_buffer_create),
-        BHT_TEST(nth_in_buffer_wrap),
-        BHT_TEST(nth_in_buffer_describe),
-        BHT_TEST_WITH(nth_in_read_then_write, 120, 0),
-        BHT_TEST(nth_in_pooled_buffer),
-        BHT_TEST(nth_in_buffer_for_a_stream),
-        BHT_TEST(nth_in_trim),
-        BHT_TEST(nth_in_buffer_use),
-        BHT_TEST(nth_in_kernel_create),
-        BHT_TEST(nth_in_large_kernel_create),
-        BHT_TEST(nth_in_prepare_refused),
-        BHT_TEST(nth_in_prepare),
-        BHT_TEST(nth_in_reflect),
-        BHT_TEST_WITH(nth_in_glsl, 200, 0),
-        BHT_TEST(nth_in_template_use),
-        BHT_TEST_WITH(nth_in_template_launch, 200, 0),
-        BHT_TEST_WITH(nth_in_inspect, 120, 0),
-        BHT_TEST_WITH(nth_in_submit_many, 120, 0),
-        BHT_TEST(nth_in_waits),
-        BHT_TEST(nth_in_queue),
-        BHT_TEST_WITH(nth_in_cancel, 60, 0),
-        BHT_TEST_WITH(nth_in_from_file, 60, 0),
-        BHT_TEST_WITH(nth_in_devices, 60, 0),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}

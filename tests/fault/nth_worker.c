@@ -31,8 +31,7 @@ static bh_verdict job(struct scene *scene) {
     };
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 4};
-    bh_event *event;
-    BHT_EQ(bh_submit(scene->stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_submit(scene->stream, &info);
     bh_verdict verdict = fx_verdict(event);
     void *pointer;
     bh_status status = bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL);
@@ -116,52 +115,29 @@ static void run(const struct sweep *sweep) {
         BHT_NE(last, BH_OK);
     }
     fx_expect_healthy(scene.context, scene.neighbour);
-    bh_stream_release(scene.stream);
-    bh_stream_release(scene.neighbour);
-    bh_context_destroy(scene.context);
-    bht_plan_close();
 }
 
-#define SWEEP(name, ...)                                                                           \
-    static void name(void) {                                                                       \
+#define SWEEP(name, seconds, ...)                                                                  \
+    TEST_WITH(name, seconds, 0) {                                                                  \
         static const struct sweep it = {__VA_ARGS__};                                              \
         run(&it);                                                                                  \
     }
 
 /* What fails for want of memory says that, and not that the kernel is bad. */
-SWEEP(vulkan_out_of_host_memory, "vk", "oom_host", false, 15, 60, 10,
+SWEEP(vulkan_out_of_host_memory, 100, "vk", "oom_host", false, 15, 60, 10,
       {BH_OUT_OF_HOST_MEMORY, BH_DEVICE_LOST})
-SWEEP(vulkan_out_of_device_memory, "vk", "oom_device", false, 15, 60, 10,
+SWEEP(vulkan_out_of_device_memory, 100, "vk", "oom_device", false, 15, 60, 10,
       {BH_OUT_OF_DEVICE_MEMORY, BH_DEVICE_LOST})
-SWEEP(vulkan_device_lost, "vk", "lost", false, 15, 60, 10, {BH_DEVICE_LOST})
-SWEEP(vulkan_while_starting, "start_vk", "oom_host", true, 10, 100, 1, {BH_OK})
-SWEEP(vulkan_lost_while_starting, "start_vk", "lost", true, 5, 100, 1, {BH_OK})
+SWEEP(vulkan_device_lost, 100, "vk", "lost", false, 15, 60, 10, {BH_DEVICE_LOST})
+SWEEP(vulkan_while_starting, 100, "start_vk", "oom_host", true, 10, 100, 1, {BH_OK})
+SWEEP(vulkan_lost_while_starting, 100, "start_vk", "lost", true, 5, 100, 1, {BH_OK})
 #if !BHT_ASAN /* it brings its own allocator */
 /* A compiler may crash of it. */
-SWEEP(allocations, "alloc", "fail", false, 20, 20, 4,
+SWEEP(allocations, 2000, "alloc", "fail", false, 20, 20, 4,
       {BH_OUT_OF_HOST_MEMORY, BH_OUT_OF_DEVICE_MEMORY, BH_DEADLINE, BH_COMPILE_FAILED})
-SWEEP(allocations_while_starting, "start_alloc", "fail", true, 8, 4, 1, {BH_OK})
-SWEEP(mappings, "map", "fail", false, 1, 8, 4, {BH_OUT_OF_HOST_MEMORY, BH_COMPILE_FAILED})
-SWEEP(mappings_while_starting, "start_map", "fail", true, 3, 4, 2, {BH_OK})
+SWEEP(allocations_while_starting, 2000, "start_alloc", "fail", true, 8, 4, 1, {BH_OK})
+SWEEP(mappings, 100, "map", "fail", false, 1, 8, 4, {BH_OUT_OF_HOST_MEMORY, BH_COMPILE_FAILED})
+SWEEP(mappings_while_starting, 100, "start_map", "fail", true, 3, 4, 2, {BH_OK})
 #endif
-SWEEP(messages, "send", "fail", false, 1, 8, 4, {BH_WORKER_EXIT})
-SWEEP(messages_while_starting, "start_send", "fail", true, 1, 8, 4, {BH_OK})
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(vulkan_out_of_host_memory, 100, 0),
-        BHT_TEST_WITH(vulkan_out_of_device_memory, 100, 0),
-        BHT_TEST_WITH(vulkan_device_lost, 100, 0),
-        BHT_TEST_WITH(vulkan_while_starting, 100, 0),
-        BHT_TEST_WITH(vulkan_lost_while_starting, 100, 0),
-#if !BHT_ASAN
-        BHT_TEST_WITH(allocations, 2000, 0),
-        BHT_TEST_WITH(allocations_while_starting, 2000, 0),
-        BHT_TEST_WITH(mappings, 100, 0),
-        BHT_TEST_WITH(mappings_while_starting, 100, 0),
-#endif
-        BHT_TEST_WITH(messages, 100, 0),
-        BHT_TEST_WITH(messages_while_starting, 100, 0),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+SWEEP(messages, 100, "send", "fail", false, 1, 8, 4, {BH_WORKER_EXIT})
+SWEEP(messages_while_starting, 100, "start_send", "fail", true, 1, 8, 4, {BH_OK})

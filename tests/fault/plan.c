@@ -11,7 +11,16 @@ static struct {
     char path[64], list[80];
 } plan;
 
+static void close_plan(void) {
+    unlink(plan.path);
+    munmap(plan.map, sizeof *plan.map);
+    plan.map = NULL;
+}
+
 const char *bht_plan_open(void) {
+    if (plan.map) {
+        return plan.list;
+    }
     snprintf(plan.path, sizeof plan.path, "/tmp/bulkhead-test-plan-XXXXXX");
     int fd = mkstemp(plan.path);
     BHT_GE(fd, 0);
@@ -21,12 +30,8 @@ const char *bht_plan_open(void) {
     BHT_TRUE(plan.map != MAP_FAILED);
     close(fd);
     snprintf(plan.list, sizeof plan.list, "plan=%s", plan.path);
+    bht_end_with(close_plan);
     return plan.list;
-}
-
-void bht_plan_close(void) {
-    unlink(plan.path);
-    munmap(plan.map, sizeof *plan.map);
 }
 
 static const char *const points[] = {

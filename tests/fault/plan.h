@@ -4,9 +4,8 @@
 
 #include "scene.h"
 
-/* Makes the file. What it returns is for fx_context(). */
+/* Makes the file, if it is not there yet; it goes with the test. What it returns is for fx_context(). */
 const char *bht_plan_open(void);
-void bht_plan_close(void);
 void bht_plan_arm(const char *point, const char *what, unsigned nth);
 bool bht_plan_disarm(void); /* has it fired? */
 bool bht_plan_fired(void);

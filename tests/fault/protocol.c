@@ -111,13 +111,6 @@ static struct scene begin(void) {
     return scene;
 }
 
-static void end(struct scene *scene) {
-    fx_expect_healthy(scene->context, scene->neighbour);
-    bh_stream_release(scene->neighbour);
-    bh_context_destroy(scene->context);
-    bht_plan_close();
-}
-
 static bh_status meet(struct scene *scene, const struct row *row, bh_stream *stream) {
     bh_kernel *square = fx_kernel(scene->context, "square");
     bh_buffer *x = fx_words(scene->context, 64, 0x40000000u), *y = fx_words(scene->context, 64, 0);
@@ -135,15 +128,12 @@ static bh_status meet(struct scene *scene, const struct row *row, bh_stream *str
     /* B5: the input stays clean, the output carries the verdict, and READY means that it is right.
      */
     void *pointer;
-    BHT_EQ(bh_buffer_map(x, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    fx_mapped(x);
     BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), verdict.status);
     for (int i = 0; verdict.status == BH_OK && i < 64; i++) {
         BHT_TRUE(((float *)pointer)[i] == 4.0f);
     }
-    bh_event_release(event);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
+    bh_kernel_release(square); /* the next one may be refused no more */
     return verdict.status;
 }
 
@@ -177,16 +167,16 @@ static void run(const struct row *rows, size_t count, bool served) {
         fx_expect_healthy(scene.context, scene.neighbour);
         bh_stream_release(stream);
     }
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
-static void each_step_of_starting(void) {
+TEST_WITH(each_step_of_starting, 150, 0) {
     run(starting, BHT_COUNT(starting), false);
 }
-static void each_step_of_the_zygote(void) {
+TEST_WITH(each_step_of_the_zygote, 150, 0) {
     run(zygote, BHT_COUNT(zygote), false);
 }
-static void each_step_of_a_submission(void) {
+TEST_WITH(each_step_of_a_submission, 150, 0) {
     run(running, BHT_COUNT(running), true);
 }
 
@@ -195,41 +185,34 @@ static void each_step_of_a_submission(void) {
 static bh_verdict kill_in_job(struct scene *scene, const char *point, const char *action) {
     bh_stream *stream = fx_stream(scene->context, "one", BHT_SECOND_MS * FX_MS);
     pid_t pid = fx_ready(stream);
-    bh_kernel *gate = fx_kernel(scene->context, "gate");
-    bh_buffer *word = fx_words(scene->context, 64, 0);
-    bh_event *event = fx_gate(stream, gate, word);
-    fx_await_gate(word);
+    const struct fx_held held = fx_hold(scene->context, stream);
     bht_plan_arm(point, action, 1);
     fx_kill(pid, SIGKILL);
-    bh_verdict verdict = fx_verdict(event);
+    bh_verdict verdict = fx_verdict(held.event);
     WAIT_UNTIL(bht_plan_fired(), 5000);
     bht_plan_disarm();
     fx_expect_healthy(scene->context, stream);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(word);
-    bh_stream_release(stream);
     return verdict;
 }
 
 /* The zygote dies while it has a worker's end to report: everybody's work ends typed. */
-static void the_zygote_dies_with_an_obituary_in_hand(void) {
+TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0) {
     static const char *const actions[] = {"segv", "exit0", "hang", "close"};
     struct scene scene = begin();
     for (size_t i = 0; i < BHT_COUNT(actions); i++) {
         BHT_EQ(kill_in_job(&scene, "exit_report", actions[i]).status, BH_ZYGOTE_LOST);
         fx_expect_healthy(scene.context, scene.neighbour);
     }
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
 /* To take a body away can take long (zygote.c, reap): nobody waits for it. */
-static void a_death_is_told_before_the_body_is_gone(void) {
+TEST_WITH(a_death_is_told_before_the_body_is_gone, 60, 0) {
     struct scene scene = begin();
     const bh_verdict verdict = kill_in_job(&scene, "reap", "hang");
     BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
     BHT_EQ(verdict.signal, SIGKILL);
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
 /* The zygote stands still meanwhile, so that it meets all of it at once. */
@@ -246,19 +229,14 @@ static void kill_while_stopped(pid_t forker, const pid_t *pids, size_t count) {
 }
 
 /* Two workers have died: the second death does not wait until the first body is gone. */
-static void deaths_are_told_before_a_body_is_gone(void) {
+TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0) {
     struct scene scene = begin();
-    bh_kernel *gate = fx_kernel(scene.context, "gate");
-    bh_stream *streams[2];
-    bh_buffer *words[2];
     bh_event *events[2];
     pid_t pids[2];
     for (int i = 0; i < 2; i++) {
-        streams[i] = fx_stream(scene.context, i ? "two" : "one", FX_SECONDS);
-        pids[i] = fx_ready(streams[i]);
-        words[i] = fx_words(scene.context, 64, 0);
-        events[i] = fx_gate(streams[i], gate, words[i]);
-        fx_await_gate(words[i]);
+        bh_stream *stream = fx_stream(scene.context, i ? "two" : "one", FX_SECONDS);
+        pids[i] = fx_ready(stream);
+        events[i] = fx_hold(scene.context, stream).event;
     }
     const pid_t forker = bht_parent_of(pids[0]);
     bht_plan_arm("reap", "hang", 1);
@@ -271,13 +249,7 @@ static void deaths_are_told_before_a_body_is_gone(void) {
     }
     WAIT_UNTIL(bht_plan_fired(), 5000);
     bht_plan_disarm();
-    for (int i = 0; i < 2; i++) {
-        bh_event_release(events[i]);
-        bh_buffer_release(words[i]);
-        bh_stream_release(streams[i]);
-    }
-    bh_kernel_release(gate);
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
 static bool is_asked_for(bh_context *context) {
@@ -287,7 +259,7 @@ static bool is_asked_for(bh_context *context) {
 }
 
 /* The stream's next worker is there although the last one's body is not gone. */
-static void a_start_comes_before_the_body_is_gone(void) {
+TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0) {
     struct scene scene = begin();
     bh_stream *stream = fx_stream(scene.context, "one", FX_SECONDS);
     fx_expect_healthy(scene.context, stream);
@@ -300,12 +272,11 @@ static void a_start_comes_before_the_body_is_gone(void) {
     fx_expect_healthy(scene.context, stream);
     WAIT_UNTIL(bht_plan_fired(), 5000);
     bht_plan_disarm();
-    bh_stream_release(stream);
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
 /* A SIGSYS is followed by a trace of the driver, at some time. It runs what a worker runs. */
-static void a_trace_does_not_meet_a_planned_fault(void) {
+TEST(a_trace_does_not_meet_a_planned_fault) {
     struct scene scene = begin();
     bh_trace seen = {.struct_size = sizeof seen};
     bh_traced_call calls[1] = {{.struct_size = sizeof calls[0]}};
@@ -314,7 +285,7 @@ static void a_trace_does_not_meet_a_planned_fault(void) {
     BHT_EQ(bh_trace_driver(scene.context, "lavapipe", &seen, calls, 1, &count, NULL), BH_OK);
     BHT_TRUE(seen.complete);
     BHT_TRUE(!bht_plan_disarm());
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
 /* Case 54, and nobody's deadline: a worker that has closed its sockets and stays is noticed when it
@@ -332,32 +303,12 @@ static void closed_without_a_deadline(const char *action) {
     bh_status status = bht_end(event, "after its sockets are closed");
     BHT_TRUE(status == BH_OK || status == BH_PROTOCOL || status == BH_WORKER_EXIT);
     fx_expect_healthy(scene.context, stream);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    end(&scene);
+    fx_expect_healthy(scene.context, scene.neighbour);
 }
 
-static void closed_sockets_without_a_deadline(void) {
+TEST_WITH(closed_sockets_without_a_deadline, 60, 0) {
     closed_without_a_deadline("close");
 }
-static void hung_up_without_a_deadline(void) {
+TEST_WITH(hung_up_without_a_deadline, 60, 0) {
     closed_without_a_deadline("hang_up");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_trace_does_not_meet_a_planned_fault),
-        BHT_TEST_WITH(each_step_of_starting, 150, 0),
-        BHT_TEST_WITH(each_step_of_the_zygote, 150, 0),
-        BHT_TEST_WITH(each_step_of_a_submission, 150, 0),
-        BHT_TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0),
-        BHT_TEST_WITH(a_death_is_told_before_the_body_is_gone, 60, 0),
-        BHT_TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0),
-        BHT_TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0),
-        BHT_TEST_WITH(closed_sockets_without_a_deadline, 60, 0),
-        BHT_TEST_WITH(hung_up_without_a_deadline, 60, 0),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -43,20 +43,17 @@ static uint64_t in_use(struct tenants *t, bh_stream *stream) {
 }
 
 static void expect_read(bh_stream *stream, bh_buffer *buffer, const void *bytes, uint64_t size) {
-    bh_buffer *host = NULL;
-    void *found = NULL;
-    BHT_EQ(bh_buffer_create(stream->context, size, NULL, &host, NULL), BH_OK);
+    bh_buffer *host = fx_buffer(stream->context, size);
     device_expect_ready(device_copy(stream, buffer, host));
-    BHT_EQ(bh_buffer_map(host, BH_MAP_READ, FX_SECONDS, &found, NULL), BH_OK);
-    BHT_TRUE(memcmp(found, bytes, size) == 0);
+    BHT_TRUE(memcmp(fx_mapped(host), bytes, size) == 0);
     bh_buffer_release(host);
 }
 
 /* It is charged to who reads, and made once for each version, whoever of the tenant reads it. */
-static void other_tenants_read_a_copy(void) {
+TEST(other_tenants_read_a_copy) {
     const uint64_t size = 40 * MIB + 4; /* three pieces */
     struct tenants t = two_tenants(size, 0);
-    uint32_t *one = device_pattern(size, 1), *two = device_pattern(size, 2);
+    uint32_t *one = bht_own(device_pattern(size, 1)), *two = bht_own(device_pattern(size, 2));
     device_put(t.buffer, one, size);
     BHT_EQ(in_use(&t, t.b), 0);
     expect_read(t.b, t.buffer, one, size);
@@ -73,16 +70,13 @@ static void other_tenants_read_a_copy(void) {
     fx_replace_worker(t.context, t.b);
     expect_read(t.b, t.buffer, two, size);
     bh_buffer_release(t.buffer);
-    t.buffer = NULL;
     BHT_EQ(in_use(&t, t.b), 0);
-    free(one);
-    free(two);
 }
 
 /* Whatever its worker does to the copy, the buffer stays as it was: the worker has no other. */
-static void a_reader_has_the_copy_alone(void) {
+TEST(a_reader_has_the_copy_alone) {
     struct tenants t = two_tenants(256, 0);
-    uint32_t *one = device_pattern(256, 1);
+    uint32_t *one = bht_own(device_pattern(256, 1));
     device_put(t.buffer, one, 256);
     expect_read(t.b, t.buffer, one, 256);
     bhi_context_lock(t.context);
@@ -98,13 +92,12 @@ static void a_reader_has_the_copy_alone(void) {
     BHT_EQ(bh_submit(t.b, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message,
                 "stream b of tenant \"somebody else\" can read it, and not write it");
-    free(one);
 }
 
 /* Over the limit of who reads. An idle copy makes room; what is in use does not. */
-static void copies_keep_to_limits(void) {
+TEST(copies_keep_to_limits) {
     struct tenants t = two_tenants(2 * MIB, 3 * MIB);
-    uint32_t *one = device_pattern(2 * MIB, 1);
+    uint32_t *one = bht_own(device_pattern(2 * MIB, 1));
     device_put(t.buffer, one, 2 * MIB);
     expect_read(t.b, t.buffer, one, 2 * MIB);
     bh_buffer *own = device_buffer(t.context, t.b, 2 * MIB, BH_MEMORY_AUTO);
@@ -118,17 +111,13 @@ static void copies_keep_to_limits(void) {
     BHT_STR_HAS(detail.message, "stream b has 2097152 of its limit of 3145728 bytes");
     bh_buffer_release(own);
     expect_read(t.b, t.buffer, one, 2 * MIB);
-    bh_buffer_release(host);
-    free(one);
 }
 
 /* Poison flows into the copy, and out of it. A copy that failed for itself is made again. */
-static void poison_flows_into_a_copy(void) {
+TEST(poison_flows_into_a_copy) {
     struct tenants t = two_tenants(256, 0);
     bh_buffer *host = fx_words(t.context, 64, 9);
-    bh_kernel *hang = fx_kernel(t.context, "hang");
-    bh_buffer *data = fx_words(t.context, 64, 0);
-    bh_event *before = fx_run(t.a, hang, data);
+    bh_event *before = fx_run(t.a, fx_kernel(t.context, "hang"), fx_words(t.context, 64, 0));
     bh_event *write = device_copy(t.a, host, t.buffer); /* is cancelled in the queue */
     bh_event *read = device_copy(t.b, t.buffer, host);
     BHT_EQ(bh_event_cancel(write), BH_OK);
@@ -136,27 +125,21 @@ static void poison_flows_into_a_copy(void) {
     const bh_verdict verdict = fx_verdict(read);
     BHT_EQ(verdict.origin, fx_verdict(write).event);
     BHT_EQ(bh_event_cancel(before), BH_OK);
-    bh_event_release(before);
-    bh_buffer_release(data);
-    bh_event_release(read);
-    bh_event_release(write);
-    read = device_copy(t.b, t.buffer, host); /* poisoned by now, and no copy is made */
-    fx_expect(read, BH_CANCELLED);
-    bh_event_release(read);
-    uint32_t *one = device_pattern(256, 1);
+    /* Poisoned by now, and no copy is made. */
+    fx_expect(device_copy(t.b, t.buffer, host), BH_CANCELLED);
+    uint32_t *one = bht_own(device_pattern(256, 1));
     device_put(t.buffer, one, 256);
     expect_read(t.b, t.buffer, one, 256);
-    free(one);
 }
 
 /* A worker dies in each piece of a copy. The piece is copied again, and nobody is poisoned (D2). */
-static void lost_in_each_piece(void) {
+TEST(lost_in_each_piece) {
     enum { COPIES = 4 };
     const uint64_t size = 16 * MIB + 4; /* two pieces, down and up */
     char faults[160];
     snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
     struct tenants t = two_tenants_with(faults, size, 0);
-    uint32_t *words = device_pattern(size, 1);
+    uint32_t *words = bht_own(device_pattern(size, 1));
     for (unsigned nth = 1; nth <= COPIES; nth++) {
         words[0] = nth;
         device_put(t.buffer, words, size); /* another version */
@@ -164,17 +147,15 @@ static void lost_in_each_piece(void) {
         expect_read(t.b, t.buffer, words, size);
         BHT_TRUE(bht_plan_disarm());
     }
-    free(words);
-    bht_plan_close();
 }
 
 /* The buffer is written behind the copy whose worker dies: the copy made again has what the buffer
  * contained before, and the write is not lost. */
-static void written_behind_a_lost_copy(void) {
+TEST(written_behind_a_lost_copy) {
     char faults[160];
     snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
     struct tenants t = two_tenants_with(faults, 256, 0);
-    uint32_t *one = device_pattern(256, 1), *two = device_pattern(256, 2);
+    uint32_t *one = bht_own(device_pattern(256, 1)), *two = bht_own(device_pattern(256, 2));
     bh_buffer *found = fx_buffer(t.context, 256), *host = fx_buffer(t.context, 256);
     device_put(t.buffer, one, 256);
     memcpy(fx_pointer(host), two, 256);
@@ -189,33 +170,16 @@ static void written_behind_a_lost_copy(void) {
     BHT_TRUE(memcmp(fx_mapped(found), one, 256) == 0);
     device_expect(t.buffer, two, 256);
     BHT_TRUE(bht_plan_disarm());
-    bh_buffer_release(found);
-    bh_buffer_release(host);
-    free(one);
-    free(two);
-    bht_plan_close();
 }
 
 /* The copy does not keep the stream that it was made for. */
-static void a_released_stream_keeps_no_copy(void) {
+TEST(a_released_stream_keeps_no_copy) {
     struct tenants t = two_tenants(256, 0);
-    uint32_t *one = device_pattern(256, 1);
+    uint32_t *one = bht_own(device_pattern(256, 1));
     device_put(t.buffer, one, 256);
     expect_read(t.b, t.buffer, one, 256);
     const pid_t pid = bh_stream_worker_pid(t.b);
     bh_stream_release(t.b);
-    t.b = NULL;
     WAIT_UNTIL(kill(pid, 0) != 0, 20000);
     expect_read(t.b2, t.buffer, one, 256);
-    free(one);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(other_tenants_read_a_copy),       BHT_TEST(a_reader_has_the_copy_alone),
-        BHT_TEST(copies_keep_to_limits),           BHT_TEST(poison_flows_into_a_copy),
-        BHT_TEST(a_released_stream_keeps_no_copy), BHT_TEST(lost_in_each_piece),
-        BHT_TEST(written_behind_a_lost_copy),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

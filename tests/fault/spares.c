@@ -60,12 +60,6 @@ static bh_event *launch(bh_stream *stream, bh_kernel *add, bh_buffer *x, bh_buff
     return fx_launch(stream, add, 1, bindings, 3, 0);
 }
 
-static void launch_ok(bh_stream *stream, bh_kernel *add, bh_buffer *x, bh_buffer *y) {
-    bh_event *event = launch(stream, add, x, y);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
-}
-
 static void meet(const struct row *row) {
     char what[64], spare[64];
     snprintf(what, sizeof what, "%s: %s", row->point, row->action);
@@ -81,22 +75,19 @@ static void meet(const struct row *row) {
     bh_kernel *add = fx_kernel(context, "add");
     bh_buffer *x = fx_words(context, 64, 3), *y = fx_words(context, 64, 0);
     const pid_t beside = fx_ready(neighbour);
-    launch_ok(stream, add, x, y);
+    fx_expect(launch(stream, add, x, y), BH_OK);
     WAIT_UNTIL(says(context, "spare worker ", ", ready"), 20000);
     name_spare(context, spare, sizeof spare);
     bht_plan_arm(row->point, row->action, 1);
-    launch_ok(stream, add, x, y);
+    fx_expect(launch(stream, add, x, y), BH_OK);
     WAIT_UNTIL(bht_plan_fired(), 20000);
     if (strcmp(row->point, "lie_learned_twice") == 0) { /* between the two it could serve */
         WAIT_UNTIL(!says(context, spare, ""), 20000);
     }
     fx_kill(fx_ready(stream), SIGKILL);
-    bh_event *event = NULL;
-    bh_verdict verdict = {.struct_size = sizeof verdict};
+    bh_verdict verdict;
     do { /* READY by a worker that had not died yet, or before the spare's death was seen */
-        event = launch(stream, add, x, y);
-        verdict = fx_verdict(event);
-        bh_event_release(event);
+        verdict = fx_verdict(launch(stream, add, x, y));
         bht_poll_pause();
     } while (verdict.status == BH_OK && row->verdict != BH_OK && !row->either);
     if (verdict.status != row->verdict && !(row->either && verdict.status == BH_OK)) {
@@ -107,28 +98,15 @@ static void meet(const struct row *row) {
     fx_expect_healthy(context, neighbour);
     BHT_EQ(fx_ready(neighbour), beside);
     for (int i = 0; i < 4 && row->verdict == BH_COMPILE_FAILED && !row->either; i++) {
-        event = launch(stream, add, x, y);
-        fx_expect(event, BH_COMPILE_FAILED);
-        bh_event_release(event);
+        fx_expect(launch(stream, add, x, y), BH_COMPILE_FAILED);
     }
-    bh_kernel_release(add);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    bh_stream_release(neighbour);
     bh_context_destroy(context);
-    bht_plan_close();
 }
 
-static void each_step_of_learning(void) {
+TEST_WITH(each_step_of_learning, 200, 0) {
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
         if (bht_mine(i)) {
             meet(&rows[i]);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {BHT_TEST_WITH(each_step_of_learning, 200, 0)};
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

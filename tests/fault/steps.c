@@ -82,7 +82,7 @@ static void set(const struct row *row, pid_t worker) {
     plan.hit = false;
 }
 
-static void check(const struct row *row, bh_event *event) {
+static bh_status check(const struct row *row, bh_event *event) {
     char what[128];
     snprintf(what, sizeof what, "%s, signal %d", row->step, row->signal);
     bh_verdict verdict = fx_verdict(event);
@@ -92,50 +92,49 @@ static void check(const struct row *row, bh_event *event) {
                                 : row->must_end_well || verdict.status != row->verdict) {
         BHT_FAIL("%s: %s: %s", what, bh_status_name(verdict.status), verdict.message);
     }
-    bht_end(event, what);
+    return bht_end(event, what);
 }
 
 /* -- while a submission is under way ------------------------------------------------------------
  */
+
+/* 0, 1, 2, … */
+static bh_buffer *ramp(bh_context *context) {
+    bh_buffer *x = fx_words(context, 1024, 0);
+    float *in = (float *)(void *)fx_pointer(x);
+    for (int i = 0; i < 1024; i++) {
+        in[i] = (float)i;
+    }
+    return x;
+}
+
+/* Its squares, or |status|: no torn read is taken as data. */
+static void expect_squares(bh_buffer *y, bh_status status) {
+    void *out;
+    BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &out, NULL), status);
+    for (int i = 0; status == BH_OK && i < 1024; i++) {
+        BHT_TRUE(((float *)out)[i] == (float)i * (float)i);
+    }
+}
 
 static void run_row(const struct row *row) {
     bh_context *context = fx_context(NULL);
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
     bh_stream *stream = fx_stream(context, "one", BHT_SECOND_MS * FX_MS);
     bh_kernel *square = fx_kernel(context, "square");
-    bh_buffer *x = fx_words(context, 1024, 0), *y = fx_words(context, 1024, 0);
+    bh_buffer *x = ramp(context), *y = fx_words(context, 1024, 0);
     fx_expect_healthy(context, neighbour);
     /* In no way the first: what is half written may look like what was there before. */
     fx_expect_healthy(context, stream);
-    float *in = (float *)(void *)fx_pointer(x);
-    for (int i = 0; i < 1024; i++) {
-        in[i] = (float)i;
-    }
     set(row, fx_ready(stream));
     bht_at_step(row->step, 1, row->hook);
-    bh_event *event = fx_square(stream, square, x, y);
-    bh_event_retain(event);
-    check(row, event);
+    expect_squares(y, check(row, fx_square(stream, square, x, y)));
     bht_at_step(NULL, 0, NULL);
-    /* No torn read taken as data. */
-    void *out;
-    bh_status status = bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &out, NULL);
-    BHT_EQ(status, bh_event_wait(event, 0));
-    for (int i = 0; status == BH_OK && i < 1024; i++) {
-        BHT_TRUE(((float *)out)[i] == (float)i * (float)i);
-    }
     if (row->signal == SIGSTOP) {
         kill(plan.worker, SIGKILL); /* it would stand in the way of the next one until a deadline */
     }
     fx_expect_healthy(context, stream);
     fx_expect_healthy(context, neighbour);
-    bh_event_release(event);
-    bh_kernel_release(square);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    bh_stream_release(neighbour);
-    bh_context_destroy(context);
 }
 
 static const struct row submission_rows[] = {
@@ -174,28 +173,24 @@ static void run_rows(const struct row *rows, size_t count, enum victim victim, i
     BHT_GT(ran, 0);
 }
 
-static void worker_killed_at_each_step(void) {
+TEST_WITH(worker_killed_at_each_step, 100, 0) {
     run_rows(submission_rows, BHT_COUNT(submission_rows), WORKER, SIGKILL);
 }
-static void worker_stopped_at_each_step(void) {
+TEST_WITH(worker_stopped_at_each_step, 100, 0) {
     run_rows(submission_rows, BHT_COUNT(submission_rows), WORKER, SIGSTOP);
 }
-static void zygote_killed_at_each_step(void) {
+TEST_WITH(zygote_killed_at_each_step, 100, 0) {
     run_rows(submission_rows, BHT_COUNT(submission_rows), ZYGOTE, SIGKILL);
 }
 
 /* Case 49 once more, with a lane that is in use: records lie before the torn one and behind it, and
  * what lies before it is not run twice. */
-static void a_torn_record_among_others(void) {
+TEST(a_torn_record_among_others) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     enum { COUNT = 32, TORN = 17 };
     bh_kernel *square = fx_kernel(context, "square");
-    bh_buffer *x = fx_words(context, 1024, 0), *y[COUNT];
-    float *in = (float *)(void *)fx_pointer(x);
-    for (int i = 0; i < 1024; i++) {
-        in[i] = (float)i;
-    }
+    bh_buffer *x = ramp(context), *y[COUNT];
     const struct row row = {.victim = WORKER, .signal = SIGKILL};
     set(&row, fx_ready(stream));
     bht_at_step("lane_half_written", TORN, at_torn_record);
@@ -212,13 +207,7 @@ static void a_torn_record_among_others(void) {
             (!before || (verdict.status != BH_WORKER_SIGNAL && verdict.status != BH_WORKER_LOST))) {
             BHT_FAIL("submission %d: %s: %s", i, bh_status_name(verdict.status), verdict.message);
         }
-        void *out;
-        BHT_EQ(bh_buffer_map(y[i], BH_MAP_READ, FX_SECONDS, &out, NULL), verdict.status);
-        for (int j = 0; verdict.status == BH_OK && j < 1024; j++) {
-            BHT_TRUE(((float *)out)[j] == (float)j * (float)j);
-        }
-        bh_event_release(events[i]);
-        bh_buffer_release(y[i]);
+        expect_squares(y[i], verdict.status);
     }
     BHT_TRUE(plan.hit);
     bht_at_step(NULL, 0, NULL);
@@ -240,7 +229,7 @@ static const struct row birth_rows[] = {
 };
 
 /* A second stream's worker is being born, on the zygote that the first one uses. */
-static void death_at_each_step_of_a_birth(void) {
+TEST_WITH(death_at_each_step_of_a_birth, 100, 0) {
     for (size_t i = 0; i < BHT_COUNT(birth_rows); i++) {
         const struct row *row = &birth_rows[i];
         bh_context *context = fx_context(NULL);
@@ -265,12 +254,6 @@ static void death_at_each_step_of_a_birth(void) {
         }
         fx_expect_healthy(context, second);
         fx_expect_healthy(context, first);
-        bh_event_release(event);
-        bh_kernel_release(square);
-        bh_buffer_release(x);
-        bh_buffer_release(y);
-        bh_stream_release(first);
-        bh_stream_release(second);
         bh_context_destroy(context);
     }
 }
@@ -284,16 +267,15 @@ static void the_warden_dies_at(const char *step) {
     fx_expect_healthy(context, stream);
     BHT_TRUE(plan.hit);
     bht_at_step(NULL, 0, NULL);
-    bh_stream_release(stream);
     bh_context_destroy(context);
     /* A zygote that the warden had just made dies by itself; it comes to us, not to init. */
     WAIT_UNTIL(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, 5000);
 }
 
-static void the_warden_is_killed_before_it_is_told_anything(void) {
+TEST(the_warden_is_killed_before_it_is_told_anything) {
     the_warden_dies_at("warden_started");
 }
-static void the_warden_is_killed_once_it_was_told(void) {
+TEST(the_warden_is_killed_once_it_was_told) {
     the_warden_dies_at("zygote_told");
 }
 
@@ -316,7 +298,7 @@ static void at_the_first_burial(void *object) {
 
 /* A context does not end its workers one after the other: all are killed before it waits for any.
  * Idle ones, one that runs what nothing else ends, one that stands still. */
-static void all_are_killed_before_any_is_waited_for(void) {
+TEST(all_are_killed_before_any_is_waited_for) {
     bh_context *context = fx_context(NULL);
     bh_stream *streams[MANY];
     for (int i = 0; i < MANY; i++) {
@@ -325,10 +307,7 @@ static void all_are_killed_before_any_is_waited_for(void) {
     for (int i = 0; i < MANY; i++) {
         fx_ready(streams[i]);
     }
-    bh_kernel *kernel = fx_kernel(context, "gate");
-    bh_buffer *gate = fx_words(context, 64, 0);
-    bh_event *event = fx_gate(streams[1], kernel, gate);
-    fx_await_gate(gate);
+    const struct fx_held held = fx_hold(context, streams[1]);
     fx_kill(fx_ready(streams[2]), SIGSTOP);
     bht_at_step("worker_due", 1, at_the_first_burial);
     BHT_EQ(bh_context_destroy(context), BH_OK);
@@ -336,13 +315,7 @@ static void all_are_killed_before_any_is_waited_for(void) {
     bht_at_step(NULL, 0, NULL);
     BHT_EQ(buried, MANY);
     BHT_EQ(sentenced, MANY);
-    fx_expect(event, BH_CONTEXT_CLOSED);
-    bh_event_release(event);
-    bh_buffer_release(gate);
-    bh_kernel_release(kernel);
-    for (int i = 0; i < MANY; i++) {
-        bh_stream_release(streams[i]);
-    }
+    fx_expect(held.event, BH_CONTEXT_CLOSED);
 }
 
 /* The submission can run and nobody else knows: here it has run before this thread goes on. */
@@ -355,7 +328,7 @@ static void at_publication(void *object) {
 }
 
 /* What an honest worker says of its time on the device is no lie, however late the host looks. */
-static void one_that_ends_before_it_is_known_to_begin(void) {
+TEST(one_that_ends_before_it_is_known_to_begin) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "quick", FX_SECONDS);
     bh_buffer *buffer = fx_words(context, 1 << 20, 0);
@@ -368,32 +341,14 @@ static void one_that_ends_before_it_is_known_to_begin(void) {
     fx_ready(stream);
     plan.hit = false;
     for (int i = 0; i < 2; i++) {
-        bh_event *event = NULL;
         if (i == 1) { /* the worker has the buffer */
             bht_at_step("submission_published", 1, at_publication);
         }
-        BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-        const bh_verdict verdict = fx_verdict(event);
+        const bh_verdict verdict = fx_verdict(fx_submit(stream, &info));
         BHT_EQ(verdict.status, BH_OK);
         BHT_GE(verdict.device_ns, 1);
         BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
-        bh_event_release(event);
     }
     bht_at_step(NULL, 0, NULL);
     BHT_TRUE(plan.hit);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(worker_killed_at_each_step, 100, 0),
-        BHT_TEST_WITH(worker_stopped_at_each_step, 100, 0),
-        BHT_TEST_WITH(zygote_killed_at_each_step, 100, 0),
-        BHT_TEST(a_torn_record_among_others),
-        BHT_TEST_WITH(death_at_each_step_of_a_birth, 100, 0),
-        BHT_TEST(the_warden_is_killed_before_it_is_told_anything),
-        BHT_TEST(the_warden_is_killed_once_it_was_told),
-        BHT_TEST(all_are_killed_before_any_is_waited_for),
-        BHT_TEST(one_that_ends_before_it_is_known_to_begin),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

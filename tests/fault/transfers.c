@@ -33,16 +33,12 @@ static struct scene open_with(uint64_t device_memory, const char *faults) {
     s.a = device_stream(s.context, "a", "red", 0);
     fx_ready(s.a);
     s.buffer = device_buffer(s.context, s.a, SIZE, BH_MEMORY_AUTO);
-    s.words = device_pattern(SIZE, 1);
+    s.words = bht_own(device_pattern(SIZE, 1));
     return s;
 }
 
 static struct scene open_scene(uint64_t device_memory) {
     return open_with(device_memory, "*:poses_as_gpu:*=fail");
-}
-
-static void close_scene(struct scene *s) {
-    free(s->words);
 }
 
 static void there_and_back(const struct scene *s) {
@@ -66,7 +62,7 @@ static uint32_t messages(const bh_stream *stream) {
 
 /* After the first ones, transfers make no memory and send no message: nothing is mapped or imported
  * anew. Each direction has its own memory. */
-static void it_is_kept(void) {
+TEST(it_is_kept) {
     struct scene s = open_scene(0);
     warm_up(&s);
     const bh_stats first = fx_stats(s.context);
@@ -79,21 +75,19 @@ static void it_is_kept(void) {
     BHT_EQ(fx_stats(s.context).pool_blocks, first.pool_blocks);
     BHT_EQ(fx_stats(s.context).pool_zeroed_bytes, 0);
     BHT_EQ(messages(s.a), sent);
-    close_scene(&s);
 }
 
 /* A small transfer takes little. */
-static void small_ones_take_little(void) {
+TEST(small_ones_take_little) {
     struct scene s = open_scene(0);
     BHT_EQ(bh_buffer_write(s.buffer, 0, s.words, 100, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(fx_stats(s.context).pool_blocks, 1);
     BHT_EQ(fx_stats(s.context).pool_bytes, 4096);
-    close_scene(&s);
 }
 
 /* The worker dies between transfers: its memory is cleared before the next one gets it, and is not
  * made anew. */
-static void its_worker_dies(void) {
+TEST(its_worker_dies) {
     struct scene s = open_scene(0);
     warm_up(&s);
     const bh_stats first = fx_stats(s.context);
@@ -101,12 +95,11 @@ static void its_worker_dies(void) {
     warm_up(&s);
     BHT_EQ(fx_stats(s.context).pool_misses, first.pool_misses);
     BHT_EQ(fx_stats(s.context).pool_zeroed_bytes, 2 * MOST * PIECE);
-    close_scene(&s);
 }
 
 /* It dies in a piece of an upload, and of a download: the first, one in the middle, the last. The
  * next worker copies that piece, and the calls do not fail. */
-static void its_worker_dies_in_a_piece(void) {
+TEST(its_worker_dies_in_a_piece) {
     static const unsigned pieces[] = {1, 5, 10};
     char faults[160];
     snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
@@ -121,12 +114,10 @@ static void its_worker_dies_in_a_piece(void) {
         device_expect(s.buffer, s.words, SIZE);
         BHT_TRUE(bht_plan_disarm());
     }
-    close_scene(&s);
-    bht_plan_close();
 }
 
 /* The bytes of one tenant are in no buffer of another one, not even if it asks for old bytes. */
-static void no_other_tenant_sees_it(void) {
+TEST(no_other_tenant_sees_it) {
     struct scene s = open_scene(0);
     warm_up(&s);
     bh_stream *b = device_stream(s.context, "b", "blue", 0);
@@ -152,29 +143,24 @@ static void no_other_tenant_sees_it(void) {
         warm_up(&s);
         fx_replace_worker(s.context, s.a);
     }
-    bh_stream_release(b);
-    close_scene(&s);
 }
 
-static void trim_gives_it_back(void) {
+TEST(trim_gives_it_back) {
     struct scene s = open_scene(0);
     there_and_back(&s);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     BHT_EQ(fx_stats(s.context).pool_blocks, 0);
     BHT_EQ(fx_stats(s.context).pool_bytes, 0);
     there_and_back(&s);
-    close_scene(&s);
 }
 
 /* It counts against no limit of device memory. */
-static void limits_do_not_count_it(void) {
+TEST(limits_do_not_count_it) {
     struct scene s = open_scene(2 * (SIZE + 4096));
     there_and_back(&s);
     bh_buffer *other = device_buffer(s.context, s.a, SIZE, BH_MEMORY_AUTO);
     device_put(other, s.words, SIZE);
     device_expect(other, s.words, SIZE);
-    bh_buffer_release(other);
-    close_scene(&s);
 }
 
 struct mover {
@@ -198,7 +184,7 @@ static void *move_some(void *argument) {
 }
 
 /* Several threads on one stream: each takes what is there, or makes its own. */
-static void several_at_once(void) {
+TEST(several_at_once) {
     enum { THREADS = 4 };
     struct scene s = open_scene(0);
     struct mover movers[THREADS];
@@ -210,15 +196,4 @@ static void several_at_once(void) {
         pthread_join(movers[i].thread, NULL);
     }
     BHT_LE(fx_stats(s.context).pool_misses, 2 * MOST * THREADS);
-    close_scene(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(it_is_kept),         BHT_TEST(small_ones_take_little),
-        BHT_TEST(its_worker_dies),    BHT_TEST(no_other_tenant_sees_it),
-        BHT_TEST(trim_gives_it_back), BHT_TEST(limits_do_not_count_it),
-        BHT_TEST(several_at_once),    BHT_TEST(its_worker_dies_in_a_piece),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -128,7 +128,7 @@ static const struct {
     {BHT_TEST(broken_fault_name), "this build knows no fault 1:stared:1=kill"},
 };
 
-TEST_WITH(fails_what_is_broken, 60, 0) {
+static void fails_what_is_broken(void) {
     for (size_t i = 0; i < BHT_COUNT(BROKEN); i++) {
         char output[16384], index[8];
         snprintf(index, sizeof index, "%zu", i);
@@ -141,7 +141,7 @@ TEST_WITH(fails_what_is_broken, 60, 0) {
     }
 }
 
-TEST(passes_what_is_sound) {
+static void passes_what_is_sound(void) {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     BHT_GE(fd, 0);
     BHT_EQ(bht_count_descriptors(getpid()), bht_count_self().descriptors);
@@ -149,11 +149,11 @@ TEST(passes_what_is_sound) {
     write_notes("plan=/x,?1:started:1=kill,2:started:1=kill", true, "");
 }
 
-DEATH_TEST(dies_as_wanted, SIGKILL) {
+static void dies_as_wanted(void) {
     kill(getpid(), SIGKILL);
 }
 
-TEST(sees_descendants) {
+static void sees_descendants(void) {
     int ready[2];
     BHT_EQ(pipe(ready), 0);
     pid_t child = fork();
@@ -187,9 +187,15 @@ TEST(sees_descendants) {
 }
 
 int main(int argc, char **argv) {
+    static const struct bht_test TESTS[] = {
+        BHT_TEST_WITH(fails_what_is_broken, 60, 0),
+        BHT_TEST(passes_what_is_sound),
+        BHT_DEATH_TEST(dies_as_wanted, SIGKILL),
+        BHT_TEST(sees_descendants),
+    };
     if (argc == 3 && strcmp(argv[1], "--broken") == 0) {
         size_t index = strtoul(argv[2], NULL, 10);
         return index < BHT_COUNT(BROKEN) ? bht_main(1, argv, &BROKEN[index].test, 1) : 2;
     }
-    return bht_main(argc, argv, NULL, 0);
+    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
