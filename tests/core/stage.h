@@ -1,5 +1,5 @@
 /* The core by hand, for schedules that real workers take too rarely to be a test: streams, and
- * workers that do as they are told. */
+ * workers that do as they are told. Each test begins with three of both. */
 #ifndef BHT_CORE_STAGE_H
 #define BHT_CORE_STAGE_H
 
@@ -126,72 +126,101 @@ static const struct bhi_core_ops ops = {
     .on_trial = on_trial,
 };
 
-struct line { /* a stream and its worker */
+static struct bhi_core core;
+static struct line { /* a stream and its worker */
     struct bhi_core_stream stream;
     struct bhi_core_worker worker;
-};
+} a, b, c;
+static struct bh_event *held[128]; /* referenced: all that were submitted */
+static int held_count;
+static uint64_t next_deadline_ns;
 
-struct stage {
-    struct bhi_core core;
-    struct line a, b, c;
-};
-
-static void open_line(struct line *line, struct bhi_core *core, bool strict) {
-    bhi_stream_init(&line->stream, core, 16, 1000000);
-    line->stream.strict = strict;
-    bhi_core_worker_init(&line->worker, core);
-    bhi_stream_bind(&line->stream, &line->worker);
-    bhi_stream_served(&line->stream);
-}
-
-static void close_line(struct line *line) {
-    bhi_stream_fini(&line->stream);
-    bhi_core_worker_fini(&line->worker);
-}
-
-static void set_up(struct stage *s) {
+static void set_up(void) {
     memset(&fake, 0, sizeof fake);
-    bhi_core_init(&s->core, &ops);
-    open_line(&s->a, &s->core, false);
-    open_line(&s->b, &s->core, false);
-    open_line(&s->c, &s->core, false);
+    held_count = 0;
+    next_deadline_ns = BH_FOREVER;
+    bhi_core_init(&core, &ops);
+    struct line *lines[] = {&a, &b, &c};
+    for (int i = 0; i < 3; i++) {
+        struct line *line = lines[i];
+        bhi_stream_init(&line->stream, &core, 16, 1000000);
+        bhi_core_worker_init(&line->worker, &core);
+        bhi_stream_bind(&line->stream, &line->worker);
+        bhi_stream_served(&line->stream);
+    }
 }
 
-static void tear_down(struct stage *s) {
-    close_line(&s->a);
-    close_line(&s->b);
-    close_line(&s->c);
+static void tear_down(void) {
+    for (int i = 0; i < held_count; i++) {
+        bhi_event_unref(held[i]);
+    }
+    struct line *lines[] = {&a, &b, &c};
+    for (int i = 0; i < 3; i++) {
+        bhi_stream_fini(&lines[i]->stream);
+        bhi_core_worker_fini(&lines[i]->worker);
+    }
 }
 
-static uint64_t next_deadline_ns = BH_FOREVER;
+__attribute__((constructor)) static void for_each_test(void) {
+    bht_around(set_up, tear_down);
+}
 
-/* Submits to a line, waiting for up to two events. */
-static struct bh_event *submit(struct stage *s, struct line *line, struct bh_event *first,
-                               struct bh_event *second) {
+/* For the next row of a table. */
+static inline void again(void) {
+    tear_down();
+    set_up();
+}
+
+static struct bhi_submission *make(struct line *line) {
     struct bhi_submission *submission = malloc(sizeof *submission);
     struct bh_event *event = calloc(1, sizeof *event);
-    bhi_event_init(event, &s->core);
+    BHT_TRUE(submission && event && held_count < (int)BHT_COUNT(held));
+    bhi_event_init(event, &core);
     event->id = ++fake.next_id;
     bhi_submission_init(submission, &line->stream, event);
     submission->deadline_ns = next_deadline_ns;
     bhi_event_ref(event);
-    struct bh_event *waits[] = {first, second};
+    held[held_count++] = event;
+    return submission;
+}
+
+static struct bh_event *enqueue(struct bhi_submission *submission, struct bh_event *first,
+                                struct bh_event *second) {
+    struct bh_event *waits[] = {first, second}, *event = submission->event;
     BHT_TRUE(bhi_submission_depend(submission, waits, !first ? 0 : !second ? 1 : 2));
     bhi_submission_enqueue(submission);
-    bhi_core_pump(&s->core);
+    bhi_core_pump(&core);
     return event;
 }
 
-/* The worker says how its next one ended. */
-static void result(struct stage *s, struct line *line, bh_status status) {
+/* Submits to a line, waiting for up to two events. */
+static struct bh_event *submit(struct line *line, struct bh_event *first, struct bh_event *second) {
+    return enqueue(make(line), first, second);
+}
+
+/* The worker says how its next one ended. Returns whether it is believed. */
+static bool ends(struct line *line, struct bhi_outcome outcome) {
+    outcome.exit_code = -1;
+    outcome.command_index = BH_NO_COMMAND;
+    const bool believed = bhi_core_worker_result(&line->worker, &outcome);
+    bhi_core_worker_settle(&line->worker);
+    bhi_core_pump(&core);
+    return believed;
+}
+
+static void result(struct line *line, bh_status status) {
     while (bhi_core_worker_skip(&line->worker))
         ;
-    struct bhi_outcome outcome = BHI_OUTCOME_INIT;
-    outcome.status = status;
-    outcome.executed = BH_EXECUTED_YES;
-    BHT_TRUE(bhi_core_worker_result(&line->worker, &outcome));
-    bhi_core_worker_settle(&line->worker);
-    bhi_core_pump(&s->core);
+    BHT_TRUE(ends(line, (struct bhi_outcome){.status = status, .executed = BH_EXECUTED_YES}));
+}
+
+/* Its worker is dead of |status|, which |text| explains. */
+static inline bool dead(struct line *line, bh_status status, const char *text,
+                        struct bhi_progress_snapshot snapshot) {
+    struct bhi_death death = {.outcome = BHI_OUTCOME_INIT, .snapshot = snapshot};
+    death.outcome.status = status;
+    death.outcome.message = text;
+    return bhi_core_worker_died(&line->worker, &death);
 }
 
 #endif
