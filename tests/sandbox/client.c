@@ -1,10 +1,12 @@
 #include "client.h"
+#include "base/fd.h"
 #include "faults.h"
 #include "harness.h"
 #include "worker/exit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,68 +22,68 @@
 #define RESULTS 64
 #define RING    65536
 
-static const char *warden_program(const struct client *client) {
-    if (client->starter) {
-        return client->starter;
+struct client client;
+struct guest guest, second;
+
+static const char *warden_program(void) {
+    if (client.starter) {
+        return client.starter;
     }
-    return client->faults ? BHT_WARDEN_FAULTY : BHT_WARDEN;
+    return client.faults ? BHT_WARDEN_FAULTY : BHT_WARDEN;
 }
 
-static const char *worker_program(const struct client *client) {
-    if (client->program) {
-        return client->program;
+static const char *worker_program(void) {
+    if (client.program) {
+        return client.program;
     }
-    return client->faults ? BHT_WORKER_FAULTY : BHT_WORKER;
+    return client.faults ? BHT_WORKER_FAULTY : BHT_WORKER;
 }
 
-void client_launch(struct client *client) {
-    client->zygote = -1;
-    if (client->dir[0] == '\0') {
-        snprintf(client->dir, sizeof client->dir, "/tmp/bulkhead-test-XXXXXX");
-        BHT_TRUE(mkdtemp(client->dir));
+/* NULL: nothing. */
+static void add(char **environment, const char *name, const char *value) {
+    while (*environment) {
+        environment++;
+    }
+    if (value) {
+        BHT_GE(asprintf(environment, "%s=%s", name, value), 0);
+    }
+}
+
+void client_launch(void) {
+    client.zygote = -1;
+    if (client.dir[0] == '\0') {
+        snprintf(client.dir, sizeof client.dir, "/tmp/bulkhead-test-XXXXXX");
+        BHT_TRUE(mkdtemp(client.dir));
     }
     int pair[2];
     BHT_EQ(bhi_fdpass_pair(pair), 0);
-    client->socket = pair[0];
-    char noted[640], faults[680];
-    char manifest[256];
-    const char *library_path = getenv("LD_LIBRARY_PATH");
-    char libraries[1024];
-    char ids[64];
+    client.socket = pair[0];
+    char noted[640];
     char *environment[5] = {NULL};
-    size_t count = 0;
-    if (client->faults) {
-        bht_faults_note(client->faults, noted, sizeof noted);
-        snprintf(faults, sizeof faults, "BULKHEAD_TEST_FAULTS=%s", noted);
-        environment[count++] = faults;
+    if (client.faults) {
+        bht_faults_note(client.faults, noted, sizeof noted);
+        add(environment, "BULKHEAD_TEST_FAULTS", noted);
     }
-    if (client->manifest) {
-        snprintf(manifest, sizeof manifest, "VK_DRIVER_FILES=%s", client->manifest);
-        environment[count++] = manifest;
-    }
-    if (client->worker_id) {
-        snprintf(ids, sizeof ids, "BULKHEAD_WORKER_ID=%s", client->worker_id);
-        environment[count++] = ids;
-    }
-    if (library_path) {
-        snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", library_path);
-        environment[count++] = libraries;
-    }
-    char *argv[] = {(char *)(uintptr_t)warden_program(client), "warden", NULL};
+    add(environment, "VK_DRIVER_FILES", client.manifest);
+    add(environment, "BULKHEAD_WORKER_ID", client.worker_id);
+    add(environment, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
+    char *argv[] = {(char *)(uintptr_t)warden_program(), "warden", NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
     if (pair[1] == 3) { /* dup2 onto itself leaves CLOEXEC where it is */
         BHT_EQ(fcntl(3, F_SETFD, 0), 0);
     }
-    BHT_EQ(posix_spawn(&client->warden, argv[0], &actions, NULL, argv, environment), 0);
+    BHT_EQ(posix_spawn(&client.warden, argv[0], &actions, NULL, argv, environment), 0);
     posix_spawn_file_actions_destroy(&actions);
     close(pair[1]);
+    for (char **variable = environment; *variable; variable++) {
+        free(*variable);
+    }
 }
 
-void client_send(struct client *client, const struct bhi_message *message, const int *fds,
-                 size_t fd_count) {
-    BHT_EQ(bhi_fdpass_send_message(client->socket, message, fds, fd_count), 0);
+void client_send(const struct bhi_message *message, const int *fds, size_t fd_count) {
+    BHT_EQ(bhi_fdpass_send_message(client.socket, message, fds, fd_count), 0);
 }
 
 static void await_readable(int fd) {
@@ -92,12 +94,12 @@ static void await_readable(int fd) {
     BHT_EQ(n, 1);
 }
 
-int client_expect(struct client *client, enum bhi_message_type type, struct bhi_message *out) {
+int client_expect(enum bhi_message_type type, struct bhi_message *out) {
     int fds[BHI_FDPASS_MAX];
     char why[200] = "";
-    await_readable(client->socket);
+    await_readable(client.socket);
     int r =
-        bhi_fdpass_recv_message(client->socket, BHI_Z2S, out, fds, MSG_DONTWAIT, why, sizeof why);
+        bhi_fdpass_recv_message(client.socket, BHI_Z2S, out, fds, MSG_DONTWAIT, why, sizeof why);
     if (r != 1) {
         BHT_FAIL("expected %s, got %s (%s)", bhi_message_info(type)->name,
                  r == 0 ? "end of file" : strerror(-r), why);
@@ -113,41 +115,40 @@ int client_expect(struct client *client, enum bhi_message_type type, struct bhi_
     return bhi_message_info(type)->fds > 0 ? fds[0] : -1;
 }
 
-void client_expect_end(struct client *client) {
+void client_expect_end(void) {
     struct bhi_message message;
     int fds[BHI_FDPASS_MAX];
-    await_readable(client->socket);
-    int r = bhi_fdpass_recv_message(client->socket, BHI_Z2S, &message, fds, MSG_DONTWAIT, NULL, 0);
+    await_readable(client.socket);
+    int r = bhi_fdpass_recv_message(client.socket, BHI_Z2S, &message, fds, MSG_DONTWAIT, NULL, 0);
     BHT_TRUE(r == 0 || r == -ECONNRESET);
 }
 
-void client_start_message(struct client *client, struct bhi_message *out) {
-    memset(out, 0, sizeof *out);
-    out->type = BHI_MSG_START;
-    out->start.protocol = BHI_WIRE_VERSION;
-    snprintf(out->start.runtime_dir, sizeof out->start.runtime_dir, "%s", client->dir);
-    snprintf(out->start.cgroup_dir, sizeof out->start.cgroup_dir, "%s", client->cgroup);
+struct bhi_message client_start_message(void) {
+    struct bhi_message message = {.type = BHI_MSG_START};
+    message.start.protocol = BHI_WIRE_VERSION;
+    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s", client.dir);
+    snprintf(message.start.cgroup_dir, sizeof message.start.cgroup_dir, "%s", client.cgroup);
+    return message;
 }
 
-void client_send_start(struct client *client, const struct bhi_message *message) {
-    int fds[] = {pidfd_open(getpid(), 0), open(client->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-                 open(worker_program(client), O_PATH | O_CLOEXEC)};
+void client_send_start(const struct bhi_message *message) {
+    int fds[] = {pidfd_open(getpid(), 0), open(client.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                 open(worker_program(), O_PATH | O_CLOEXEC)};
     BHT_TRUE(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
-    client_send(client, message, fds, 3);
+    client_send(message, fds, 3);
     for (size_t i = 0; i < BHT_COUNT(fds); i++) {
         close(fds[i]);
     }
 }
 
-void client_open(struct client *client) {
-    struct bhi_message message;
-    client_launch(client);
-    client_start_message(client, &message);
-    client_send_start(client, &message);
-    client->zygote = client_expect(client, BHI_MSG_ZYGOTE_READY, &message);
-    client->ready = message.zygote_ready;
-    client->zygote_pid = pid_of_pidfd(client->zygote);
-    BHT_GT(client->zygote_pid, 0);
+void client_open(void) {
+    client_launch();
+    struct bhi_message message = client_start_message();
+    client_send_start(&message);
+    client.zygote = client_expect(BHI_MSG_ZYGOTE_READY, &message);
+    client.ready = message.zygote_ready;
+    client.zygote_pid = pid_of_pidfd(client.zygote);
+    BHT_GT(client.zygote_pid, 0);
 }
 
 bool pidfd_ended(int pidfd, int timeout_ms) {
@@ -158,32 +159,58 @@ bool pidfd_ended(int pidfd, int timeout_ms) {
     return n == 1;
 }
 
-int client_wait_warden(struct client *client) {
-    int pidfd = pidfd_open(client->warden, 0);
+int client_wait_warden(void) {
+    int pidfd = pidfd_open(client.warden, 0);
     BHT_GE(pidfd, 0);
     BHT_TRUE(pidfd_ended(pidfd, CLIENT_WAIT_MS));
     close(pidfd);
     siginfo_t info = {0};
-    BHT_EQ(waitid(P_PID, (id_t)client->warden, &info, WEXITED), 0);
-    client->warden = 0;
+    BHT_EQ(waitid(P_PID, (id_t)client.warden, &info, WEXITED), 0);
+    client.warden = 0;
     return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-void client_close(struct client *client) {
-    close(client->socket);
-    if (client->warden != 0) {
-        client_wait_warden(client);
+void client_close(void) {
+    guest_close(&second);
+    guest_close(&guest);
+    if (client.dir[0]) {
+        close(client.socket);
+        if (client.warden != 0) {
+            client_wait_warden();
+        }
+        if (client.zygote >= 0) {
+            BHT_TRUE(pidfd_ended(client.zygote, 0));
+            close(client.zygote);
+        }
+        char path[128];
+        for (int id = 1; id < 64; id++) {
+            snprintf(path, sizeof path, "%s/w%d", client.dir, id);
+            unlink(path);
+        }
+        BHT_TRUE(rmdir(client.dir) == 0 || errno == ENOENT);
     }
-    if (client->zygote >= 0) {
-        BHT_TRUE(pidfd_ended(client->zygote, 0));
-        close(client->zygote);
+    if (client.fake[0]) {
+        unlink(client.fake);
     }
-    char path[128];
-    for (int id = 1; id < 64; id++) {
-        snprintf(path, sizeof path, "%s/w%d", client->dir, id);
-        unlink(path);
-    }
-    BHT_TRUE(rmdir(client->dir) == 0 || errno == ENOENT);
+    client = (struct client){0};
+}
+
+__attribute__((constructor)) static void close_after_each_test(void) {
+    bht_end_with(client_close);
+}
+
+void client_fake_driver(const char *fake) {
+    char text[PATH_MAX + 128];
+    snprintf(client.fake, sizeof client.fake, "/tmp/bulkhead-test-icd-%d.json", (int)getpid());
+    int length = snprintf(text, sizeof text,
+                          "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": "
+                          "\"%s/%s/libvulkan_lvp.so\", \"api_version\": \"1.1.0\"}}",
+                          BHT_FAKES, fake);
+    int fd = open(client.fake, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    BHT_GE(fd, 0);
+    BHT_EQ(write(fd, text, (size_t)length), length);
+    close(fd);
+    client.manifest = client.fake;
 }
 
 pid_t pid_of_pidfd(int pidfd) {
@@ -203,120 +230,125 @@ pid_t pid_of_pidfd(int pidfd) {
 
 /* -- guests --------------------------------------------------------------------------------- */
 
-void guest_prepare(struct client *client, struct guest *guest, uint64_t id, struct bhi_message *out,
-                   int fds[5]) {
+void guest_prepare(struct guest *g, uint64_t id) {
     int pair[2];
     char path[128];
-    guest->id = id;
-    guest->pidfd = -1;
-    BHT_EQ(bhi_lane_create(&guest->lane, RING, RESULTS), 0);
-    BHT_EQ(bhi_progress_create(&guest->progress, RESULTS), 0);
+    g->id = id;
+    g->pidfd = -1;
+    BHT_EQ(bhi_lane_create(&g->lane, RING, RESULTS), 0);
+    BHT_EQ(bhi_progress_create(&g->progress, RESULTS), 0);
     BHT_EQ(bhi_fdpass_pair(pair), 0);
-    guest->fdpass = pair[0];
-    guest->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    BHT_GE(guest->doorbell, 0);
-    memset(guest->token, (int)id, sizeof guest->token);
-    guest->context = zmq_ctx_new();
-    BHT_TRUE(guest->context);
-    snprintf(path, sizeof path, "%s/w%llu", client->dir, (unsigned long long)id);
-    BHT_EQ(bhi_channel_open(&guest->channel, guest->context, path, &fds[4]), 0);
+    g->fdpass = pair[0];
+    g->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    BHT_GE(g->doorbell, 0);
+    memset(g->token, (int)id, sizeof g->token);
+    g->context = zmq_ctx_new();
+    BHT_TRUE(g->context);
+    snprintf(path, sizeof path, "%s/w%llu", client.dir, (unsigned long long)id);
+    BHT_EQ(bhi_channel_open(&g->channel, g->context, path, &g->fds[4]), 0);
 
-    memset(out, 0, sizeof *out);
-    out->type = BHI_MSG_SPAWN;
-    out->spawn.worker = id;
-    memcpy(out->spawn.token, guest->token, sizeof guest->token);
-    out->spawn.memory_limit = guest->memory_limit;
-    out->spawn.lane_bytes = 4096 + RING;
-    out->spawn.progress_bytes = bhi_progress_bytes(RESULTS);
-    fds[0] = guest->lane.fd;
-    fds[1] = guest->progress.fd;
-    fds[2] = pair[1];
-    fds[3] = guest->doorbell;
+    g->request = (struct bhi_message){.type = BHI_MSG_SPAWN};
+    g->request.spawn.worker = id;
+    memcpy(g->request.spawn.token, g->token, sizeof g->token);
+    g->request.spawn.memory_limit = g->memory_limit;
+    g->request.spawn.lane_bytes = 4096 + RING;
+    g->request.spawn.progress_bytes = bhi_progress_bytes(RESULTS);
+    g->fds[0] = g->lane.fd;
+    g->fds[1] = g->progress.fd;
+    g->fds[2] = pair[1];
+    g->fds[3] = g->doorbell;
 }
 
-void guest_spawn(struct client *client, struct guest *guest, const struct bhi_message *request,
-                 const int fds[5]) {
+/* The worker has its own. */
+static void close_sent(struct guest *g) {
+    bhi_fd_close(&g->fds[2]);
+    bhi_fd_close(&g->fds[4]);
+}
+
+void guest_spawn(struct guest *g) {
     struct bhi_message message;
-    client_send(client, request, fds, 5);
-    close(fds[2]);
-    close(fds[4]);
-    guest->pidfd = client_expect(client, BHI_MSG_SPAWNED, &message);
-    BHT_EQ(message.spawned.worker, guest->id);
+    client_send(&g->request, g->fds, 5);
+    close_sent(g);
+    g->pidfd = client_expect(BHI_MSG_SPAWNED, &message);
+    BHT_EQ(message.spawned.worker, g->id);
     if (message.spawned.held) { /* nobody here needs the device to outlive the worker */
         message = (struct bhi_message){.type = BHI_MSG_RELEASE};
-        message.release.worker = guest->id;
-        client_send(client, &message, NULL, 0);
+        message.release.worker = g->id;
+        client_send(&message, NULL, 0);
     }
 }
 
 /* From the channel. A worker that has died is noticed at once, and its end is in the message. */
-static void next_message(struct client *client, struct guest *guest, uint32_t states,
-                         struct bhi_message *out) {
+static void next_message(struct guest *g, uint32_t states, struct bhi_message *out) {
     const uint64_t end = bht_now_ns() + (uint64_t)CLIENT_WAIT_MS * 1000000;
     char why[200] = "";
     bool ended = false;
     int r;
     do {
-        ended = pidfd_ended(guest->pidfd, 0);
-        r = bhi_channel_recv(&guest->channel, BHI_W2S, states, 20, out, why, sizeof why);
+        ended = pidfd_ended(g->pidfd, 0);
+        r = bhi_channel_recv(&g->channel, BHI_W2S, states, 20, out, why, sizeof why);
     } while (r == -EAGAIN && !ended && bht_now_ns() < end);
     if (r == 0) {
         return;
     }
-    const char *step = bhi_step_name(guest->progress.header->step);
-    const char *text = guest->progress.header->step_told.text;
+    const char *step = bhi_step_name(g->progress.header->step);
+    const char *text = g->progress.header->step_told.text;
     if (ended) {
-        client_expect(client, BHI_MSG_EXITED, out);
+        client_expect(BHI_MSG_EXITED, out);
         BHT_FAIL("the worker has ended (code %d, status %d) in step %s: %s", out->exited.code,
                  out->exited.status, step, text);
     }
     BHT_FAIL("nothing from the worker: %s (%s); step %s: %s", strerror(-r), why, step, text);
 }
 
-void guest_open(struct client *client, struct guest *guest, uint64_t id) {
+void guest_open(struct guest *g, uint64_t id) {
     struct bhi_message message;
-    int fds[5];
-    guest_prepare(client, guest, id, &message, fds);
-    guest_spawn(client, guest, &message, fds);
-    next_message(client, guest, BHI_WS_SPAWNING, &message);
+    guest_prepare(g, id);
+    guest_spawn(g);
+    next_message(g, BHI_WS_SPAWNING, &message);
     BHT_EQ(message.type, BHI_MSG_HELLO);
     BHT_EQ(message.hello.worker, id);
-    BHT_MEM_EQ(message.hello.token, guest->token, sizeof guest->token);
+    BHT_MEM_EQ(message.hello.token, g->token, sizeof g->token);
     do { /* |words| is for a sentinel: a GPU's worker hands its abort words out */
-        next_message(client, guest, BHI_WS_HELD, &message);
+        next_message(g, BHI_WS_HELD, &message);
     } while (message.type == BHI_MSG_DEVICE || message.type == BHI_MSG_LOG ||
              message.type == BHI_MSG_WORDS);
     BHT_EQ(message.type, BHI_MSG_READY);
-    guest->ready = message.ready;
+    g->ready = message.ready;
 }
 
-void guest_hang_up(struct client *client, struct guest *guest) {
-    bhi_channel_close(&guest->channel);
-    bhi_lane_control(&guest->lane, ++guest->control_sent);
-    bhi_lane_wake(&guest->lane);
-    guest_expect_exit(client, guest, CLD_EXITED, BHI_EXIT_SUPERVISOR);
-    guest_close(guest);
+void guest_hang_up(struct guest *g) {
+    bhi_channel_close(&g->channel);
+    bhi_lane_control(&g->lane, ++g->control_sent);
+    bhi_lane_wake(&g->lane);
+    guest_expect_exit(g, CLD_EXITED, BHI_EXIT_SUPERVISOR);
+    guest_close(g);
 }
 
-void guest_expect_exit(struct client *client, struct guest *guest, int code, int status) {
+void guest_expect_exit(struct guest *g, int code, int status) {
     struct bhi_message message;
-    client_expect(client, BHI_MSG_EXITED, &message);
-    BHT_EQ(message.exited.worker, guest->id);
+    client_expect(BHI_MSG_EXITED, &message);
+    BHT_EQ(message.exited.worker, g->id);
     BHT_EQ(message.exited.code, code);
     BHT_EQ(message.exited.status, status);
-    BHT_TRUE(pidfd_ended(guest->pidfd, CLIENT_WAIT_MS));
+    BHT_TRUE(pidfd_ended(g->pidfd, CLIENT_WAIT_MS));
 }
 
-void guest_close(struct guest *guest) {
-    bhi_channel_close(&guest->channel);
-    zmq_ctx_term(guest->context);
-    bhi_lane_destroy(&guest->lane);
-    bhi_progress_destroy(&guest->progress);
-    close(guest->fdpass);
-    close(guest->doorbell);
-    if (guest->pidfd >= 0) {
-        (void)pidfd_send_signal(guest->pidfd, SIGKILL, NULL, 0);
-        BHT_TRUE(pidfd_ended(guest->pidfd, CLIENT_WAIT_MS));
-        close(guest->pidfd);
+void guest_close(struct guest *g) {
+    if (!g->context) {
+        return;
     }
+    close_sent(g);
+    bhi_channel_close(&g->channel);
+    zmq_ctx_term(g->context);
+    bhi_lane_destroy(&g->lane);
+    bhi_progress_destroy(&g->progress);
+    close(g->fdpass);
+    close(g->doorbell);
+    if (g->pidfd >= 0) {
+        (void)pidfd_send_signal(g->pidfd, SIGKILL, NULL, 0);
+        BHT_TRUE(pidfd_ended(g->pidfd, CLIENT_WAIT_MS));
+        close(g->pidfd);
+    }
+    *g = (struct guest){0};
 }

@@ -41,42 +41,33 @@ static void expect_ids(pid_t pid, unsigned user, unsigned group) {
     }
 }
 
-static void expect_serves(struct client *client, unsigned user, unsigned group) {
-    struct guest guest = {0};
-    client_open(client);
-    expect_ids(client->zygote_pid, user, group);
-    guest_open(client, &guest, 1);
+static void expect_serves(unsigned user, unsigned group) {
+    client_open();
+    expect_ids(client.zygote_pid, user, group);
+    guest_open(&guest, 1);
     expect_ids(pid_of_pidfd(guest.pidfd), user, group);
-    guest_close(&guest);
-    struct bhi_message message;
-    client_expect(client, BHI_MSG_EXITED, &message);
-    client_close(client);
+    client_close();
 }
 
 /* Root's supplementary groups do not go in either. */
 TEST(roots_worker_owns_nothing) {
     if (geteuid() != 0) {
-        struct client client = {0};
-        expect_serves(&client, geteuid(), getegid());
+        expect_serves(geteuid(), getegid());
         return;
     }
-    struct client client = {0};
-    struct guest guest = {0};
     const gid_t groups[] = {6, 1}; /* disk, daemon */
     BHT_EQ(setgroups(2, groups), 0);
-    client_open(&client);
+    client_open();
     const unsigned id = FIRST_ID + (unsigned)client.warden;
     expect_ids(client.zygote_pid, id, id);
-    guest_open(&client, &guest, 1);
+    guest_open(&guest, 1);
     expect_ids(pid_of_pidfd(guest.pidfd), id, id);
-    guest_hang_up(&client, &guest);
-    client_close(&client);
 }
 
 TEST(root_may_choose) {
-    struct client client = {.worker_id = "54321"};
+    client.worker_id = "54321";
     const bool root = geteuid() == 0;
-    expect_serves(&client, root ? 54321 : geteuid(), root ? 54321 : getegid());
+    expect_serves(root ? 54321 : geteuid(), root ? 54321 : getegid());
 }
 
 TEST(a_bad_choice_is_named) {
@@ -116,15 +107,17 @@ static void be_ordinary(const char *warden, const char *program) {
     BHT_EQ(setgroups(0, NULL), 0);
     BHT_EQ(setresgid(SOMEBODY, SOMEBODY, SOMEBODY), 0);
     BHT_EQ(setresuid(SOMEBODY, SOMEBODY, SOMEBODY), 0);
-    struct client client = {.starter = warden, .program = program, .worker_id = "54321"};
-    expect_serves(&client, SOMEBODY, SOMEBODY);
+    client.starter = warden;
+    client.program = program;
+    client.worker_id = "54321";
+    expect_serves(SOMEBODY, SOMEBODY);
 }
 
 /* As before: their own id is all that they may map, and no wish changes that. */
 TEST(users_workers_are_their_own) {
     if (geteuid() != 0) {
-        struct client client = {.worker_id = "54321"};
-        expect_serves(&client, geteuid(), getegid());
+        client.worker_id = "54321";
+        expect_serves(geteuid(), getegid());
         return;
     }
     char warden[64], program[64];
@@ -148,11 +141,11 @@ TEST(users_workers_are_their_own) {
  * is another one than its effective one. */
 TEST(a_set_uid_hosts_workers_are_as_roots) {
     if (geteuid() == 0) {
-        struct client client = {.worker_id = "54321"};
+        client.worker_id = "54321";
         BHT_EQ(setresgid(SOMEBODY, 0, 0), 0);
         BHT_EQ(setgroups(0, NULL), 0);
         BHT_EQ(setresuid(SOMEBODY, 0, 0), 0);
-        expect_serves(&client, 54321, 54321);
+        expect_serves(54321, 54321);
     }
 }
 

@@ -33,144 +33,109 @@
 /* -- starting: what is refused, and how it says so ------------------------------------------ */
 
 /* The next word is zygote_failed with |status| and |reason|; then the warden goes. */
-static void expect_failure(struct client *client, bh_status status, bh_reason reason) {
+static void expect_failure(bh_status status, bh_reason reason) {
     struct bhi_message message;
-    client_expect(client, BHI_MSG_ZYGOTE_FAILED, &message);
+    client_expect(BHI_MSG_ZYGOTE_FAILED, &message);
     BHT_EQ(message.zygote_failed.reason, reason);
     BHT_EQ(message.zygote_failed.status, status);
-    client_expect_end(client);
-    BHT_EQ(client_wait_warden(client), START_FAILED);
-    client_close(client);
+    client_expect_end();
+    BHT_EQ(client_wait_warden(), START_FAILED);
 }
 
-static void start_with(struct client *client, const char *driver) {
-    struct bhi_message message;
-    client_launch(client);
-    client_start_message(client, &message);
+static void start_with(const char *driver) {
+    client_launch();
+    struct bhi_message message = client_start_message();
     snprintf(message.start.driver, sizeof message.start.driver, "%s", driver);
-    client_send_start(client, &message);
+    client_send_start(&message);
 }
 
 TEST(driver_absent) {
-    struct client client = {.manifest = "/nonexistent/icd.json"};
-    start_with(&client, "");
-    expect_failure(&client, BH_NO_DEVICE, BH_REASON_NO_DRIVER);
+    client.manifest = "/nonexistent/icd.json";
+    start_with("");
+    expect_failure(BH_NO_DEVICE, BH_REASON_NO_DRIVER);
 }
 
 TEST(driver_unknown) {
-    struct client client = {0};
-    start_with(&client, "voodoo");
-    expect_failure(&client, BH_NO_DEVICE, BH_REASON_DRIVER_NAME);
+    start_with("voodoo");
+    expect_failure(BH_NO_DEVICE, BH_REASON_DRIVER_NAME);
 }
 
 TEST(driver_by_name) {
-    struct client first = {0};
-    struct client client = {0};
+    client_open();
+    const struct bhi_msg_zygote_ready first = client.ready;
     struct bhi_message message;
-    client_open(&first);
-    start_with(&client, first.ready.driver);
-    client.zygote = client_expect(&client, BHI_MSG_ZYGOTE_READY, &message);
-    BHT_STR_EQ(message.zygote_ready.driver, first.ready.driver);
-    BHT_STR_EQ(message.zygote_ready.library, first.ready.library);
-    client_close(&client);
-    client_close(&first);
+    client_close();
+    start_with(first.driver);
+    client.zygote = client_expect(BHI_MSG_ZYGOTE_READY, &message);
+    BHT_STR_EQ(message.zygote_ready.driver, first.driver);
+    BHT_STR_EQ(message.zygote_ready.library, first.library);
 }
 
-/* A manifest that names one of the fakes. */
-static void start_with_fake(struct client *client, const char *fake, char *path, size_t size) {
-    char text[PATH_MAX + 128];
-    snprintf(path, size, "/tmp/bulkhead-test-icd-%d.json", (int)getpid());
-    int length = snprintf(text, sizeof text,
-                          "{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": "
-                          "\"%s/%s/libvulkan_lvp.so\", \"api_version\": \"1.1.0\"}}",
-                          BHT_FAKES, fake);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    BHT_EQ(write(fd, text, (size_t)length), length);
-    close(fd);
-    client->manifest = path;
-    start_with(client, "lavapipe");
+static void expect_fake_failure(const char *fake, bh_status status, bh_reason reason) {
+    client_fake_driver(fake);
+    start_with("lavapipe");
+    expect_failure(status, reason);
 }
 
 TEST(driver_crashes_on_loading) {
-    struct client client = {0};
-    char path[64];
-    start_with_fake(&client, "crash", path, sizeof path);
-    expect_failure(&client, BH_UNSUPPORTED, BH_REASON_ZYGOTE_DIED);
-    unlink(path);
+    expect_fake_failure("crash", BH_UNSUPPORTED, BH_REASON_ZYGOTE_DIED);
 }
 
 TEST(driver_starts_a_thread) {
-    struct client client = {0};
-    char path[64];
-    start_with_fake(&client, "thread", path, sizeof path);
-    expect_failure(&client, BH_UNSUPPORTED, BH_REASON_DRIVER_USE);
-    unlink(path);
+    expect_fake_failure("thread", BH_UNSUPPORTED, BH_REASON_DRIVER_USE);
 }
 
 TEST(driver_is_none) {
-    struct client client = {0};
-    char path[64];
-    start_with_fake(&client, "none", path, sizeof path);
-    expect_failure(&client, BH_NO_DEVICE, BH_REASON_DRIVER_BROKEN);
-    unlink(path);
+    expect_fake_failure("none", BH_NO_DEVICE, BH_REASON_DRIVER_BROKEN);
+}
+
+static void start_in(const char *folder) {
+    client_launch();
+    struct bhi_message message = client_start_message();
+    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "%s", folder);
+    client_send_start(&message);
 }
 
 TEST(runtime_folder_missing) {
-    struct client client = {0};
-    struct bhi_message message;
-    client_launch(&client);
-    client_start_message(&client, &message);
-    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "/nonexistent/dir");
-    client_send_start(&client, &message);
-    expect_failure(&client, BH_UNSUPPORTED, BH_REASON_STEP);
+    start_in("/nonexistent/dir");
+    expect_failure(BH_UNSUPPORTED, BH_REASON_STEP);
 }
 
 TEST(runtime_folder_relative) {
-    struct client client = {0};
-    struct bhi_message message;
-    client_launch(&client);
-    client_start_message(&client, &message);
-    snprintf(message.start.runtime_dir, sizeof message.start.runtime_dir, "tmp");
-    client_send_start(&client, &message);
-    expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
+    start_in("tmp");
+    expect_failure(BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
 TEST(first_message_garbage) {
-    struct client client = {0};
-    client_launch(&client);
+    client_launch();
     BHT_EQ(bhi_fdpass_send(client.socket, "garbage", 7, NULL, 0), 0);
-    expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
+    expect_failure(BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
 TEST(first_message_another) {
-    struct client client = {0};
     struct bhi_message message = {.type = BHI_MSG_PROBE};
-    client_launch(&client);
-    client_send(&client, &message, NULL, 0);
-    expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
+    client_launch();
+    client_send(&message, NULL, 0);
+    expect_failure(BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
 TEST(start_without_pidfd) {
-    struct client client = {0};
-    struct bhi_message message;
     uint8_t bytes[BHI_WIRE_MAX];
-    client_launch(&client);
-    client_start_message(&client, &message);
+    client_launch();
+    const struct bhi_message message = client_start_message();
     int length = bhi_wire_encode(&message, bytes, sizeof bytes);
     BHT_GT(length, 0);
     int folder = open(client.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, &folder, 1), 0);
     close(folder);
-    expect_failure(&client, BH_SYSTEM, BH_REASON_SYSTEM_STEP);
+    expect_failure(BH_SYSTEM, BH_REASON_SYSTEM_STEP);
 }
 
 TEST(host_gone_before_start) {
-    struct client client = {0};
-    client_launch(&client);
+    client_launch();
     close(client.socket);
     client.socket = -1;
-    BHT_EQ(client_wait_warden(&client), 0);
+    BHT_EQ(client_wait_warden(), 0);
     BHT_EQ(rmdir(client.dir), 0); /* it was never told of it */
 }
 
@@ -179,26 +144,19 @@ TEST(host_gone_before_start) {
 enum { WARDEN, ZYGOTE, WORKER, ACTORS };
 
 /* What a forked host tells the test. */
-struct scene {
+static struct scene {
     _Atomic int ready;
     _Atomic bool watched; /* there is a pidfd of each: the host may die */
     pid_t pids[ACTORS];
     char dir[64];
-    char cgroup[256];
-};
-
-static struct scene *new_scene(void) {
-    struct scene *scene =
-        mmap(NULL, sizeof *scene, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    BHT_TRUE(scene != MAP_FAILED);
-    return scene;
-}
+} *scene;
 
 struct script {
     const char *faults;
-    bool child_stays;  /* the host has forked a child that lives on, with all its descriptors */
-    bool half_started; /* the worker need not become ready */
-    bool dies_slowly;  /* when it is told to, it ends, but not its last thread */
+    const char *cgroup; /* or NULL */
+    bool child_stays;   /* the host has forked a child that lives on, with all its descriptors */
+    bool half_started;  /* the worker need not become ready */
+    bool dies_slowly;   /* when it is told to, it ends, but not its last thread */
 };
 
 /* What the kernel does with a process that dies: its first thread has ended, so it counts as
@@ -212,19 +170,15 @@ static void *last_thread(void *argument) {
     return NULL;
 }
 
-static _Noreturn void be_host(struct scene *scene, const struct script *script) {
-    static struct client client;
-    static struct guest guest;
+static _Noreturn void be_host(const struct script *script) {
     client.faults = script->faults;
-    snprintf(client.cgroup, sizeof client.cgroup, "%s", scene->cgroup);
-    client_open(&client);
+    snprintf(client.cgroup, sizeof client.cgroup, "%s", script->cgroup ? script->cgroup : "");
+    client_open();
     if (script->half_started) {
-        struct bhi_message message;
-        int fds[5];
-        guest_prepare(&client, &guest, 1, &message, fds);
-        guest_spawn(&client, &guest, &message, fds);
+        guest_prepare(&guest, 1);
+        guest_spawn(&guest);
     } else {
-        guest_open(&client, &guest, 1);
+        guest_open(&guest, 1);
     }
     if (script->child_stays && fork() == 0) {
         prctl(PR_SET_PDEATHSIG, 0);
@@ -249,31 +203,40 @@ static _Noreturn void be_host(struct scene *scene, const struct script *script) 
     }
 }
 
-struct cast {
-    struct scene *scene;
-    pid_t host;
-    int pidfds[ACTORS];
-};
+static pid_t host;
+static int pidfds[ACTORS];
 
-static void set_scene(struct cast *cast, const struct script *script) {
-    cast->host = fork();
-    BHT_GE(cast->host, 0);
-    if (cast->host == 0) {
-        be_host(cast->scene, script);
+static void set_scene(struct script script) {
+    scene = mmap(NULL, sizeof *scene, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    BHT_TRUE(scene != MAP_FAILED);
+    host = fork();
+    BHT_GE(host, 0);
+    if (host == 0) {
+        be_host(&script);
     }
-    const int wanted = 1 + (script->child_stays ? 1 : 0);
-    WAIT_UNTIL(cast->scene->ready == wanted || bht_process_state(cast->host) == 'Z', 20000);
-    BHT_EQ(cast->scene->ready, wanted);
+    const int wanted = 1 + (script.child_stays ? 1 : 0);
+    WAIT_UNTIL(scene->ready == wanted || bht_process_state(host) == 'Z', 20000);
+    BHT_EQ(scene->ready, wanted);
     for (int i = 0; i < ACTORS; i++) {
-        cast->pidfds[i] = pidfd_open(cast->scene->pids[i], 0);
-        BHT_GE(cast->pidfds[i], 0);
+        pidfds[i] = pidfd_open(scene->pids[i], 0);
+        BHT_GE(pidfds[i], 0);
     }
-    cast->scene->watched = true;
+    scene->watched = true;
 }
 
-static void kill_host(struct cast *cast) {
-    BHT_EQ(kill(cast->host, SIGKILL), 0);
-    BHT_EQ(waitpid(cast->host, NULL, 0), cast->host);
+static void end_scene(void) {
+    if (scene) {
+        munmap(scene, sizeof *scene);
+    }
+}
+
+__attribute__((constructor)) static void end_scene_after_each_test(void) {
+    bht_around(NULL, end_scene);
+}
+
+static void kill_host(void) {
+    BHT_EQ(kill(host, SIGKILL), 0);
+    BHT_EQ(waitpid(host, NULL, 0), host);
 }
 
 /* The warden, then, is a child of ours (the harness adopts orphans): it is dead, and only waits. */
@@ -281,49 +244,46 @@ static void bury(pid_t pid) {
     BHT_TRUE(waitpid(pid, NULL, WNOHANG) == pid || errno == ECHILD);
 }
 
-/* All of them, and the folder, within |GONE_MS| from now. */
-static void expect_all_gone(struct cast *cast) {
+/* All of them within |GONE_MS| from now. */
+static void expect_dead(void) {
     const uint64_t end = bht_now_ns() + (uint64_t)GONE_MS * 1000000;
-    struct stat st;
     for (int i = 0; i < ACTORS; i++) {
         uint64_t now = bht_now_ns();
-        BHT_TRUE(pidfd_ended(cast->pidfds[i], now < end ? (int)((end - now) / 1000000) : 0));
-        close(cast->pidfds[i]);
+        BHT_TRUE(pidfd_ended(pidfds[i], now < end ? (int)((end - now) / 1000000) : 0));
+        close(pidfds[i]);
     }
-    BHT_TRUE(stat(cast->scene->dir, &st) != 0 && errno == ENOENT);
-    if (cast->scene->cgroup[0] != '\0') {
-        BHT_TRUE(stat(cast->scene->cgroup, &st) != 0 && errno == ENOENT);
-    }
-    bury(cast->scene->pids[WARDEN]);
-    munmap(cast->scene, sizeof *cast->scene);
+    bury(scene->pids[WARDEN]);
+}
+
+/* And the folder. */
+static void expect_all_gone(void) {
+    struct stat st;
+    expect_dead();
+    BHT_TRUE(stat(scene->dir, &st) != 0 && errno == ENOENT);
 }
 
 TEST(host_killed) {
-    struct cast cast = {.scene = new_scene()};
-    set_scene(&cast, &(struct script){0});
-    kill_host(&cast);
-    expect_all_gone(&cast);
+    set_scene((struct script){0});
+    kill_host();
+    expect_all_gone();
 }
 
 /* The socket tells before the pidfd does (decision 68). The folder is removed by a warden that has
  * seen its host go, and by no other. */
 TEST(host_dies_slowly) {
-    struct cast cast = {.scene = new_scene()};
-    set_scene(&cast, &(struct script){.dies_slowly = true});
-    const pid_t warden = cast.scene->pids[WARDEN];
-    expect_all_gone(&cast);
-    BHT_EQ(waitpid(cast.host, NULL, WNOHANG), 0); /* it has not ended */
-    kill_host(&cast);
-    bury(warden); /* which was the host's until now */
+    set_scene((struct script){.dies_slowly = true});
+    expect_all_gone();
+    BHT_EQ(waitpid(host, NULL, WNOHANG), 0); /* it has not ended */
+    kill_host();
+    bury(scene->pids[WARDEN]); /* which was the host's until now */
 }
 
 /* Its child holds the socket open: only the pidfd tells. */
 TEST(host_killed_child_stays) {
-    struct cast cast = {.scene = new_scene()};
     BHT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    set_scene(&cast, &(struct script){.child_stays = true});
-    kill_host(&cast);
-    expect_all_gone(&cast);
+    set_scene((struct script){.child_stays = true});
+    kill_host();
+    expect_all_gone();
     /* The one that stayed is ours now. */
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
@@ -338,25 +298,22 @@ TEST(host_killed_child_stays) {
 }
 
 TEST(host_killed_worker_hangs) {
-    struct cast cast = {.scene = new_scene()};
-    set_scene(&cast, &(struct script){.faults = "1:warm_up:1=hang", .half_started = true});
+    set_scene((struct script){.faults = "1:warm_up:1=hang", .half_started = true});
     WAIT_UNTIL(bht_faults_happened(), 20000);
-    kill_host(&cast);
-    expect_all_gone(&cast);
+    kill_host();
+    expect_all_gone();
 }
 
 TEST(host_killed_zygote_stopped) {
-    struct cast cast = {.scene = new_scene()};
-    set_scene(&cast, &(struct script){0});
-    BHT_EQ(pidfd_send_signal(cast.pidfds[ZYGOTE], SIGSTOP, NULL, 0), 0);
-    WAIT_UNTIL(bht_process_state(cast.scene->pids[ZYGOTE]) == 'T', 2000);
-    kill_host(&cast);
-    expect_all_gone(&cast);
+    set_scene((struct script){0});
+    BHT_EQ(pidfd_send_signal(pidfds[ZYGOTE], SIGSTOP, NULL, 0), 0);
+    WAIT_UNTIL(bht_process_state(scene->pids[ZYGOTE]) == 'T', 2000);
+    kill_host();
+    expect_all_gone();
 }
 
 /* Whatever else lies in the folder: plain entries go, what a link points to stays. */
 TEST(folder_removed_links_not_followed) {
-    struct cast cast = {.scene = new_scene()};
     char outside[64];
     char path[128];
     struct stat st;
@@ -364,12 +321,12 @@ TEST(folder_removed_links_not_followed) {
     BHT_EQ(mkdir(outside, 0700), 0);
     snprintf(path, sizeof path, "%s/precious", outside);
     BHT_EQ(mknod(path, S_IFREG | 0600, 0), 0);
-    set_scene(&cast, &(struct script){0});
+    set_scene((struct script){0});
     char link[128];
-    snprintf(link, sizeof link, "%s/link", cast.scene->dir);
+    snprintf(link, sizeof link, "%s/link", scene->dir);
     BHT_EQ(symlink(outside, link), 0);
-    kill_host(&cast);
-    expect_all_gone(&cast);
+    kill_host();
+    expect_all_gone();
     BHT_EQ(stat(path, &st), 0);
     BHT_EQ(unlink(path), 0);
     BHT_EQ(rmdir(outside), 0);
@@ -378,24 +335,18 @@ TEST(folder_removed_links_not_followed) {
 /* Somebody has moved the folder away, and another one to its name: that one stays, with its files.
  */
 TEST(folder_that_took_the_name_stays) {
-    struct cast cast = {.scene = new_scene()};
     char moved[128], path[128];
-    set_scene(&cast, &(struct script){0});
-    snprintf(moved, sizeof moved, "%s.moved", cast.scene->dir);
-    snprintf(path, sizeof path, "%s/precious", cast.scene->dir);
-    BHT_EQ(rename(cast.scene->dir, moved), 0);
-    BHT_EQ(mkdir(cast.scene->dir, 0700), 0);
+    set_scene((struct script){0});
+    snprintf(moved, sizeof moved, "%s.moved", scene->dir);
+    snprintf(path, sizeof path, "%s/precious", scene->dir);
+    BHT_EQ(rename(scene->dir, moved), 0);
+    BHT_EQ(mkdir(scene->dir, 0700), 0);
     BHT_EQ(mknod(path, S_IFREG | 0600, 0), 0);
-    kill_host(&cast);
-    for (int i = 0; i < ACTORS; i++) {
-        BHT_TRUE(pidfd_ended(cast.pidfds[i], GONE_MS));
-        close(cast.pidfds[i]);
-    }
-    bury(cast.scene->pids[WARDEN]);
+    kill_host();
+    expect_dead();
     BHT_EQ(unlink(path), 0);
-    BHT_EQ(rmdir(cast.scene->dir), 0);
+    BHT_EQ(rmdir(scene->dir), 0);
     BHT_EQ(rmdir(moved), 0); /* its files are gone */
-    munmap(cast.scene, sizeof *cast.scene);
 }
 
 /* A cgroup of a host that died goes too, with the workers' groups in it. Only where this test may
@@ -423,26 +374,24 @@ static void write_number(const char *folder, const char *file, int number) {
 }
 
 TEST(cgroup_removed) {
-    struct cast cast = {.scene = new_scene()};
-    if (!make_cgroup(cast.scene->cgroup, sizeof cast.scene->cgroup)) {
+    char cgroup[256], child[280];
+    struct stat st;
+    if (!make_cgroup(cgroup, sizeof cgroup)) {
         printf("  no cgroup can be made here\n");
-        munmap(cast.scene, sizeof *cast.scene);
         return;
     }
-    char child[280];
-    snprintf(child, sizeof child, "%s/w1", cast.scene->cgroup);
+    snprintf(child, sizeof child, "%s/w1", cgroup);
     BHT_EQ(mkdir(child, 0755), 0);
-    set_scene(&cast, &(struct script){0});
-    write_number(child, "cgroup.procs", cast.scene->pids[WORKER]);
-    kill_host(&cast);
-    expect_all_gone(&cast);
+    set_scene((struct script){.cgroup = cgroup});
+    write_number(child, "cgroup.procs", scene->pids[WORKER]);
+    kill_host();
+    expect_all_gone();
+    BHT_TRUE(stat(cgroup, &st) != 0 && errno == ENOENT);
 }
 
 TEST(warden_killed) {
-    struct client client = {0};
-    struct guest guest = {0};
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     BHT_EQ(kill(client.warden, SIGKILL), 0);
     BHT_TRUE(pidfd_ended(client.zygote, GONE_MS));
     BHT_TRUE(pidfd_ended(guest.pidfd, GONE_MS));
@@ -453,42 +402,31 @@ TEST(warden_killed) {
            1) {
         BHT_EQ(message.type, BHI_MSG_EXITED);
     }
-    client_expect_end(&client);
-    BHT_EQ(client_wait_warden(&client), 128 + SIGKILL);
+    client_expect_end();
+    BHT_EQ(client_wait_warden(), 128 + SIGKILL);
     bury(client.zygote_pid);
-    guest_close(&guest);
-    client_close(&client);
 }
 
 TEST(zygote_killed) {
-    struct client client = {0};
-    struct guest guest = {0};
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     BHT_EQ(pidfd_send_signal(client.zygote, SIGKILL, NULL, 0), 0);
     BHT_TRUE(pidfd_ended(guest.pidfd, GONE_MS));
-    client_expect_end(&client);
-    BHT_EQ(client_wait_warden(&client), 0);
-    guest_close(&guest);
-    client_close(&client); /* the folder is the host's to remove */
+    client_expect_end();
+    BHT_EQ(client_wait_warden(), 0);
 }
 
 /* Nothing of the host may reach the warden: not its signals' fate, not its descriptors. */
 TEST(host_ignores_sigchld) {
-    struct client client = {0};
-    struct guest guest = {0};
     signal(SIGCHLD, SIG_IGN);
-    client_launch(&client);
+    client_launch();
     signal(SIGCHLD, SIG_DFL);
-    struct bhi_message message;
-    client_start_message(&client, &message);
-    client_send_start(&client, &message);
-    client.zygote = client_expect(&client, BHI_MSG_ZYGOTE_READY, &message);
-    guest_open(&client, &guest, 1);
+    struct bhi_message message = client_start_message();
+    client_send_start(&message);
+    client.zygote = client_expect(BHI_MSG_ZYGOTE_READY, &message);
+    guest_open(&guest, 1);
     BHT_EQ(pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0), 0);
-    guest_expect_exit(&client, &guest, CLD_KILLED, SIGKILL);
-    guest_close(&guest);
-    client_close(&client);
+    guest_expect_exit(&guest, CLD_KILLED, SIGKILL);
 }
 
 /* -- what is in which process ---------------------------------------------------------------- */
@@ -563,7 +501,6 @@ static bool is_called(pid_t pid, const char *name) {
 /* No driver, no compiler, and not the C++ library that these need. The bound is for the file with its
  * debug information; the worker's has 15 MiB. */
 TEST(the_wardens_program_is_small) {
-    struct client client = {0};
     struct stat st;
     int socket;
     if (BHI_SANITIZED) { /* it is large, and has libraries of its own */
@@ -571,9 +508,9 @@ TEST(the_wardens_program_is_small) {
     }
     BHT_EQ(stat(BHT_WARDEN, &st), 0);
     BHT_LT(st.st_size, 1 << 20);
-    client_open(&client);
+    client_open();
     BHT_TRUE(mapped_at(client.warden, "bulkhead-warden", expect_of_a_warden) != 0);
-    client_close(&client);
+    client_close();
     const pid_t opener = start_opener(&socket);
     WAIT_UNTIL(is_called(opener, "bh-opener"), CLIENT_WAIT_MS); /* its libraries are loaded */
     BHT_TRUE(mapped_at(opener, "bulkhead-warden", expect_of_a_warden) != 0);
@@ -583,10 +520,8 @@ TEST(the_wardens_program_is_small) {
 
 /* A fork would have the warden's program, and its libraries at the same addresses. */
 TEST(a_worker_knows_no_address_of_the_warden) {
-    struct client client = {0};
-    struct guest guest = {0};
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     const pid_t processes[] = {client.zygote_pid, pid_of_pidfd(guest.pidfd)};
     const unsigned long libc = mapped_at(client.warden, "libc", NULL);
     for (size_t i = 0; i < BHT_COUNT(processes); i++) {
@@ -594,35 +529,29 @@ TEST(a_worker_knows_no_address_of_the_warden) {
         BHT_TRUE(mapped_at(processes[i], "bulkhead-worker", NULL) != 0);
         BHT_TRUE(mapped_at(processes[i], "libc", NULL) != libc);
     }
-    guest_close(&guest);
-    client_close(&client);
 }
 
 /* -- a program that is no worker -------------------------------------------------------------- */
 
-static void start_program(struct client *client, const char *program) {
-    client->program = program;
-    start_with(client, "");
+static void start_program(const char *program) {
+    client.program = program;
+    start_with("");
 }
 
 TEST(a_program_that_ends_says_nothing) {
-    struct client client = {0};
-    start_program(&client, "/bin/true");
-    client_expect_end(&client);
-    BHT_EQ(client_wait_warden(&client), START_FAILED);
-    client_close(&client);
+    start_program("/bin/true");
+    client_expect_end();
+    BHT_EQ(client_wait_warden(), START_FAILED);
 }
 
 TEST(a_program_that_cannot_run_is_named) {
-    struct client client = {0};
     struct bhi_message message;
-    start_program(&client, "/dev/null");
-    client_expect(&client, BHI_MSG_ZYGOTE_FAILED, &message);
+    start_program("/dev/null");
+    client_expect(BHI_MSG_ZYGOTE_FAILED, &message);
     BHT_EQ(message.zygote_failed.status, BH_UNAVAILABLE);
     BHT_EQ(message.zygote_failed.error, EACCES);
-    client_expect_end(&client);
-    BHT_EQ(client_wait_warden(&client), START_FAILED);
-    client_close(&client);
+    client_expect_end();
+    BHT_EQ(client_wait_warden(), START_FAILED);
 }
 
 /* Runs the worker program as a warden would that has ended, with a page of |bytes|. Returns how far it

@@ -25,10 +25,8 @@
 #endif
 
 TEST(starts_and_ends) {
-    struct client client = {0};
-    struct guest guest = {0};
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     const uint64_t wanted = BIT(USERNS) | BIT(PIDNS) | BIT(NETNS) | BIT(IPCNS) | BIT(UTSNS) |
                             BIT(MOUNTNS) | BIT(ROOT) | BIT(DESCRIPTORS) | BIT(CAPABILITIES) |
                             BIT(NO_NEW_PRIVS) | BIT(NOT_DUMPABLE) | BIT(RLIMITS) |
@@ -36,8 +34,7 @@ TEST(starts_and_ends) {
     BHT_EQ(guest.ready.layers & wanted, wanted);
     BHT_EQ(guest.ready.layers & (BIT(MEMORY_CGROUP) | BIT(MEMORY_RLIMIT)), 0);
     BHT_EQ(guest.progress.header->step, BHI_STEP_RUNNING);
-    guest_hang_up(&client, &guest);
-    client_close(&client);
+    guest_hang_up(&guest);
 }
 
 /* -- /proc ---------------------------------------------------------------------------------- */
@@ -63,12 +60,10 @@ static void check_thread(const char *status) {
 }
 
 TEST(every_thread_is_behind_it) {
-    struct client client = {0};
-    struct guest guest = {0};
     char path[PATH_MAX];
     char status[8192];
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid_of_pidfd(guest.pidfd));
     DIR *tasks = opendir(path);
     BHT_TRUE(tasks);
@@ -85,8 +80,6 @@ TEST(every_thread_is_behind_it) {
     }
     closedir(tasks);
     BHT_GE(threads, 3); /* its own, and at least ZeroMQ's two */
-    guest_hang_up(&client, &guest);
-    client_close(&client);
 }
 
 /* Only its own: null, the side channel, the doorbell, the zygote's pipe, what ZeroMQ made, the
@@ -100,12 +93,10 @@ TEST(descriptors_are_its_own) {
                                         "/proc/",
                                         "/memfd:",
                                         "pipe:"};
-    struct client client = {0};
-    struct guest guest = {0};
     char path[PATH_MAX];
     char target[PATH_MAX];
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid_of_pidfd(guest.pidfd));
     DIR *fds = opendir(path);
     if (!fds) {
@@ -130,15 +121,13 @@ TEST(descriptors_are_its_own) {
     if (fds) {
         closedir(fds);
     }
-    guest_hang_up(&client, &guest);
-    client_close(&client);
 }
 
 /* Which pipes a worker has open: "pipe:[1234]". Returns their number; 0 too if only root may look. */
-static size_t pipes_of(const struct guest *guest, char pipes[][32], size_t capacity) {
+static size_t pipes_of(const struct guest *of, char pipes[][32], size_t capacity) {
     char path[PATH_MAX];
     size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid_of_pidfd(guest->pidfd));
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid_of_pidfd(of->pidfd));
     DIR *fds = opendir(path);
     for (const struct dirent *entry; fds && count < capacity && (entry = readdir(fds));) {
         const ssize_t n = readlinkat(dirfd(fds), entry->d_name, pipes[count], 31);
@@ -154,14 +143,13 @@ static size_t pipes_of(const struct guest *guest, char pipes[][32], size_t capac
 /* One of two workers could empty a pipe that both have, and so take what is for both: the byte that
  * announces the host's end. */
 TEST(no_pipe_is_shared) {
-    struct client client = {0};
-    struct guest guests[2] = {0};
+    struct guest *const guests[] = {&guest, &second};
     char pipes[2][8][32];
     size_t counts[2];
-    client_open(&client);
+    client_open();
     for (unsigned i = 0; i < 2; i++) {
-        guest_open(&client, &guests[i], i + 1);
-        counts[i] = pipes_of(&guests[i], pipes[i], BHT_COUNT(pipes[i]));
+        guest_open(guests[i], i + 1);
+        counts[i] = pipes_of(guests[i], pipes[i], BHT_COUNT(pipes[i]));
     }
     BHT_EQ(counts[0], counts[1]);
     BHT_TRUE(counts[0] > 0 || SANITIZED || geteuid() != 0);
@@ -170,114 +158,69 @@ TEST(no_pipe_is_shared) {
             BHT_TRUE(strcmp(pipes[0][i], pipes[1][k]) != 0);
         }
     }
-    guest_hang_up(&client, &guests[0]);
-    guest_hang_up(&client, &guests[1]);
-    client_close(&client);
 }
 
 /* -- steps that fail ------------------------------------------------------------------------ */
 
-struct refusal {
-    uint32_t step;
-    bh_reason reason;
-};
+/* It gives up in that step for that reason. */
+static void expect_refusal(enum bhi_step step, bh_reason reason) {
+    guest_spawn(&guest);
+    guest_expect_exit(&guest, CLD_EXITED, START_FAILED);
+    BHT_EQ(guest.progress.header->step_told.reason, reason);
+    BHT_EQ(guest.progress.header->step, step);
+    BHT_NE(guest.progress.header->step_status, BH_OK);
+}
 
-/* Spawns as |request| says, and expects it to give up in that step for that reason. */
-static void expect_refusal(struct client *client, struct guest *guest,
-                           const struct bhi_message *request, const int fds[5],
-                           struct refusal refusal) {
-    guest_spawn(client, guest, request, fds);
-    guest_expect_exit(client, guest, CLD_EXITED, START_FAILED);
-    BHT_EQ(guest->progress.header->step_told.reason, refusal.reason);
-    BHT_EQ(guest->progress.header->step, refusal.step);
-    BHT_NE(guest->progress.header->step_status, BH_OK);
-    guest_close(guest);
+static void open_and_prepare(void) {
+    client_open();
+    guest_prepare(&guest, 1);
 }
 
 TEST(lane_of_another_size) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    message.spawn.lane_bytes += 4096;
-    expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_SANDBOX, BH_REASON_SYSTEM_STEP});
-    client_close(&client);
+    open_and_prepare();
+    guest.request.spawn.lane_bytes += 4096;
+    expect_refusal(BHI_STEP_SANDBOX, BH_REASON_SYSTEM_STEP);
 }
 
 TEST(lane_not_sealed) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    int open_lane = bhi_memfd_create("open", message.spawn.lane_bytes, 1);
+    open_and_prepare();
+    int open_lane = bhi_memfd_create("open", guest.request.spawn.lane_bytes, 1);
     BHT_GE(open_lane, 0);
-    fds[0] = open_lane;
-    expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_SANDBOX, BH_REASON_SYSTEM_STEP});
+    guest.fds[0] = open_lane;
+    expect_refusal(BHI_STEP_SANDBOX, BH_REASON_SYSTEM_STEP);
     close(open_lane);
-    client_close(&client);
 }
 
 /* Nowhere to say anything: it goes all the same. */
 TEST(progress_not_sealed) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    int open_progress = bhi_memfd_create("open", message.spawn.progress_bytes, 1);
+    open_and_prepare();
+    int open_progress = bhi_memfd_create("open", guest.request.spawn.progress_bytes, 1);
     BHT_GE(open_progress, 0);
-    fds[1] = open_progress;
-    guest_spawn(&client, &guest, &message, fds);
-    guest_expect_exit(&client, &guest, CLD_EXITED, START_FAILED);
+    guest.fds[1] = open_progress;
+    guest_spawn(&guest);
+    guest_expect_exit(&guest, CLD_EXITED, START_FAILED);
     close(open_progress);
-    guest_close(&guest);
-    client_close(&client);
 }
 
 TEST(nobody_listens) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    close(fds[4]);
-    fds[4] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    BHT_GE(fds[4], 0);
-    expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP});
-    client_close(&client);
+    open_and_prepare();
+    close(guest.fds[4]);
+    guest.fds[4] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    BHT_GE(guest.fds[4], 0);
+    expect_refusal(BHI_STEP_CONTROL, BH_REASON_SYSTEM_STEP);
 }
 
 TEST(no_such_device) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    message.spawn.device_index = 63;
-    expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_DEVICE, BH_REASON_DEVICE_GONE});
-    client_close(&client);
+    open_and_prepare();
+    guest.request.spawn.device_index = 63;
+    expect_refusal(BHI_STEP_DEVICE, BH_REASON_DEVICE_GONE);
 }
 
-static void injected(const char *faults, uint32_t step, bh_reason reason) {
-    struct client client = {.faults = faults};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    expect_refusal(&client, &guest, &message, fds, (struct refusal){step, reason});
-    client_close(&client);
+static void injected(const char *faults, enum bhi_step step, bh_reason reason) {
+    client.faults = faults;
+    open_and_prepare();
+    expect_refusal(step, reason);
+    client_close();
 }
 
 TEST(each_step_can_fail) {
@@ -288,26 +231,9 @@ TEST(each_step_can_fail) {
 }
 
 TEST(driver_too_old) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    char path[64];
-    char text[PATH_MAX];
-    int fds[5];
-    snprintf(path, sizeof path, "/tmp/bulkhead-test-icd-%d.json", (int)getpid());
-    int length = snprintf(text, sizeof text,
-                          "{\"ICD\": {\"library_path\": \"%s/old/libvulkan_lvp.so\"}}", BHT_FAKES);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    BHT_EQ(write(fd, text, (size_t)length), length);
-    close(fd);
-    client.manifest = path;
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    expect_refusal(&client, &guest, &message, fds,
-                   (struct refusal){BHI_STEP_DEVICE, BH_REASON_DRIVER_USE});
-    client_close(&client);
-    unlink(path);
+    client_fake_driver("old");
+    open_and_prepare();
+    expect_refusal(BHI_STEP_DEVICE, BH_REASON_DRIVER_USE);
 }
 
 /* -- memory --------------------------------------------------------------------------------- */
@@ -316,32 +242,24 @@ TEST(driver_too_old) {
 
 /* Far too little: it cannot start, and the refused allocations are on record. */
 TEST(memory_limit_is_felt) {
-    struct client client = {0};
-    struct guest guest = {.memory_limit = 24u << 20};
+    guest.memory_limit = 24u << 20;
     struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    guest_spawn(&client, &guest, &message, fds);
-    client_expect(&client, BHI_MSG_EXITED, &message);
+    open_and_prepare();
+    guest_spawn(&guest);
+    client_expect(BHI_MSG_EXITED, &message);
     BHT_TRUE(message.exited.code != CLD_EXITED || message.exited.status == START_FAILED);
     /* nvidia's libraries do not get as far: the dynamic linker's mappings are not counted. */
     if (strcmp(client.ready.driver, "nvidia") != 0) {
         BHT_GT(guest.progress.header->refused_allocations, 0);
     }
-    guest_close(&guest);
-    client_close(&client);
 }
 
 TEST(memory_limit_is_reported) {
-    struct client client = {0};
-    struct guest guest = {.memory_limit = 4ull << 30};
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    guest.memory_limit = 4ull << 30;
+    client_open();
+    guest_open(&guest, 1);
     BHT_EQ(guest.ready.layers & BIT(MEMORY_RLIMIT), BIT(MEMORY_RLIMIT));
     BHT_EQ(guest.progress.header->refused_allocations, 0);
-    guest_hang_up(&client, &guest);
-    client_close(&client);
 }
 
 #endif

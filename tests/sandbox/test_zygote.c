@@ -13,30 +13,27 @@
 #define BIT(NAME) (1ull << BHI_LAYER_##NAME)
 
 TEST(starts_and_goes_with_the_socket) {
-    struct client client = {0};
-    client_open(&client);
+    client_open();
     BHT_STR_HAS(client.ready.library, "/");
     BHT_TRUE(client.ready.driver[0] != '\0');
     const uint64_t wanted =
         BIT(USERNS) | BIT(PIDNS) | BIT(NETNS) | BIT(IPCNS) | BIT(UTSNS) | BIT(MOUNTNS) | BIT(ROOT);
     BHT_EQ(client.ready.layers & wanted, wanted);
-    client_close(&client);
 }
 
-static void ask_probe(struct client *client, uint32_t layer) {
+static void ask_probe(uint32_t layer) {
     struct bhi_message message = {.type = BHI_MSG_PROBE};
     message.probe.layer = layer;
-    client_send(client, &message, NULL, 0);
+    client_send(&message, NULL, 0);
 }
 
 TEST_WITH(probes_hold, 60, 0) {
-    struct client client = {0};
-    client_open(&client);
+    client_open();
     for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
         struct bhi_message message;
         const struct bhi_layer_info *info = bhi_layer_info(layer);
-        ask_probe(&client, layer);
-        client_expect(&client, BHI_MSG_PROBED, &message);
+        ask_probe(layer);
+        client_expect(BHI_MSG_PROBED, &message);
         printf("  %-16s %u %s\n", info->name, message.probed.result, message.probed.text);
         BHT_EQ(message.probed.layer, layer);
         BHT_TRUE(message.probed.text[0] != '\0');
@@ -46,70 +43,54 @@ TEST_WITH(probes_hold, 60, 0) {
             BHT_TRUE(!info->required && message.probed.result == 0);
         }
     }
-    client_close(&client);
 }
 
 /* All at once, beside a worker, and more than it takes: each gets an answer, the worker too. */
 TEST_WITH(probes_do_not_block, 60, 0) {
-    struct client client = {0};
-    struct guest guest = {0};
     struct bhi_message message;
     unsigned answers = 0;
     unsigned refused = 0;
-    client_open(&client);
-    guest_open(&client, &guest, 1);
+    client_open();
+    guest_open(&guest, 1);
     for (unsigned i = 0; i < 12; i++) {
-        ask_probe(&client, BHI_LAYER_SECCOMP_STEADY);
+        ask_probe(BHI_LAYER_SECCOMP_STEADY);
     }
     for (; answers < 12; answers++) {
-        client_expect(&client, BHI_MSG_PROBED, &message);
+        client_expect(BHI_MSG_PROBED, &message);
         refused += message.probed.result == 2;
         if (message.probed.result == 2) {
             BHT_STR_HAS(message.probed.text, "too many probes at once");
         }
     }
     BHT_LE(refused, 4);
-    guest_hang_up(&client, &guest);
-    client_close(&client);
+    guest_hang_up(&guest);
 }
 
 TEST(probe_unknown_layer) {
-    struct client client = {0};
     struct bhi_message message;
-    client_open(&client);
-    ask_probe(&client, 63);
-    client_expect(&client, BHI_MSG_PROBED, &message);
+    client_open();
+    ask_probe(63);
+    client_expect(BHI_MSG_PROBED, &message);
     BHT_EQ(message.probed.layer, 63);
     BHT_EQ(message.probed.result, 0);
-    client_close(&client);
 }
 
 /* -- spawning ------------------------------------------------------------------------------- */
 
-static void expect_spawn_failed(struct client *client, uint64_t id, int error) {
+static void expect_spawn_failed(uint64_t id, int error) {
     struct bhi_message message;
-    client_expect(client, BHI_MSG_SPAWN_FAILED, &message);
+    client_expect(BHI_MSG_SPAWN_FAILED, &message);
     BHT_EQ(message.spawn_failed.worker, id);
     BHT_EQ(message.spawn_failed.error, error);
 }
 
 TEST(spawn_id_is_taken) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct guest twin = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_open(&client, &guest, 1);
-    guest_prepare(&client, &twin, 2, &message, fds);
-    message.spawn.worker = 1;
-    client_send(&client, &message, fds, 5);
-    expect_spawn_failed(&client, 1, EEXIST);
-    close(fds[2]);
-    close(fds[4]);
-    guest_close(&twin);
-    guest_close(&guest);
-    client_close(&client);
+    client_open();
+    guest_open(&guest, 1);
+    guest_prepare(&second, 2);
+    second.request.spawn.worker = 1;
+    client_send(&second.request, second.fds, 5);
+    expect_spawn_failed(1, EEXIST);
 }
 
 /* A pids cgroup that is full. Only where this test may make one. */
@@ -122,11 +103,7 @@ TEST(spawn_cannot_fork) {
         printf("  no pids cgroup can be made here\n");
         return;
     }
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
+    client_open();
     const char *const files[] = {"pids.max", "cgroup.procs"};
     const int values[] = {1, client.zygote_pid};
     for (size_t i = 0; i < 2; i++) {
@@ -137,26 +114,21 @@ TEST(spawn_cannot_fork) {
         BHT_EQ(write(fd, text, (size_t)length), length);
         close(fd);
     }
-    guest_prepare(&client, &guest, 1, &message, fds);
-    client_send(&client, &message, fds, 5);
-    expect_spawn_failed(&client, 1, EAGAIN);
-    close(fds[2]);
-    close(fds[4]);
-    guest_close(&guest);
-    client_close(&client);
+    guest_prepare(&guest, 1);
+    client_send(&guest.request, guest.fds, 5);
+    expect_spawn_failed(1, EAGAIN);
+    client_close();
     BHT_EQ(rmdir(cgroup), 0);
 }
 
 /* Many deaths: each is reported once, and nothing piles up in the zygote. */
 TEST_WITH(deaths_leave_nothing, 60, 0) {
-    struct client client = {0};
-    client_open(&client);
+    client_open();
     size_t descriptors = 0;
     for (uint64_t id = 1; id <= 20; id++) {
-        struct guest guest = {0};
-        guest_open(&client, &guest, id);
+        guest_open(&guest, id);
         BHT_EQ(pidfd_send_signal(guest.pidfd, SIGKILL, NULL, 0), 0);
-        guest_expect_exit(&client, &guest, CLD_KILLED, SIGKILL);
+        guest_expect_exit(&guest, CLD_KILLED, SIGKILL);
         guest_close(&guest);
         WAIT_UNTIL(bht_count_children(client.zygote_pid) == 0, 1000);
         if (id == 1) {
@@ -164,22 +136,17 @@ TEST_WITH(deaths_leave_nothing, 60, 0) {
         }
         BHT_EQ(bht_count_descriptors(client.zygote_pid), descriptors);
     }
-    client_close(&client);
 }
 
 /* -- how a worker ends, as its zygote tells it ----------------------------------------------- */
 
 static void dies_of(const char *faults, int code, int status) {
-    struct client client = {.faults = faults};
-    struct guest guest = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    guest_spawn(&client, &guest, &message, fds);
-    guest_expect_exit(&client, &guest, code, status);
-    guest_close(&guest);
-    client_close(&client);
+    client.faults = faults;
+    client_open();
+    guest_prepare(&guest, 1);
+    guest_spawn(&guest);
+    guest_expect_exit(&guest, code, status);
+    client_close();
 }
 
 /* Before, between and behind the filters: a crash looks like itself everywhere. */
@@ -203,57 +170,40 @@ TEST(reports_exit) {
     dies_of("1:warm_up:1=exit7", CLD_EXITED, 7);
 }
 TEST(faults_choose_their_worker) {
-    struct client client = {.faults = "2:device:1=exit7"};
-    struct guest first = {0};
-    struct guest second = {0};
-    struct bhi_message message;
-    int fds[5];
-    client_open(&client);
-    guest_open(&client, &first, 1);
-    guest_prepare(&client, &second, 2, &message, fds);
-    guest_spawn(&client, &second, &message, fds);
-    guest_expect_exit(&client, &second, CLD_EXITED, 7);
-    guest_close(&second);
-    guest_close(&first);
-    client_close(&client);
+    client.faults = "2:device:1=exit7";
+    client_open();
+    guest_open(&guest, 1);
+    guest_prepare(&second, 2);
+    guest_spawn(&second);
+    guest_expect_exit(&second, CLD_EXITED, 7);
 }
 
 /* -- a host that talks nonsense -------------------------------------------------------------- */
 
-static void expect_zygote_gives_up(struct client *client) {
-    BHT_TRUE(pidfd_ended(client->zygote, CLIENT_WAIT_MS));
-    client_expect_end(client);
-    client_close(client);
+static void expect_zygote_gives_up(void) {
+    BHT_TRUE(pidfd_ended(client.zygote, CLIENT_WAIT_MS));
+    client_expect_end();
 }
 
 TEST(garbage) {
-    struct client client = {0};
-    client_open(&client);
+    client_open();
     BHT_EQ(bhi_fdpass_send(client.socket, "garbage", 7, NULL, 0), 0);
-    expect_zygote_gives_up(&client);
+    expect_zygote_gives_up();
 }
 
 TEST(second_start) {
-    struct client client = {0};
-    struct bhi_message message;
-    client_open(&client);
-    client_start_message(&client, &message);
-    client_send_start(&client, &message);
-    expect_zygote_gives_up(&client);
+    client_open();
+    const struct bhi_message message = client_start_message();
+    client_send_start(&message);
+    expect_zygote_gives_up();
 }
 
 TEST(spawn_without_descriptors) {
-    struct client client = {0};
-    struct guest guest = {0};
-    struct bhi_message message;
     uint8_t bytes[BHI_WIRE_MAX];
-    int fds[5];
-    client_open(&client);
-    guest_prepare(&client, &guest, 1, &message, fds);
-    int length = bhi_wire_encode(&message, bytes, sizeof bytes);
-    BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, fds, 3), 0);
-    close(fds[2]);
-    close(fds[4]);
+    client_open();
+    guest_prepare(&guest, 1);
+    int length = bhi_wire_encode(&guest.request, bytes, sizeof bytes);
+    BHT_EQ(bhi_fdpass_send(client.socket, bytes, (size_t)length, guest.fds, 3), 0);
     guest_close(&guest);
-    expect_zygote_gives_up(&client);
+    expect_zygote_gives_up();
 }
