@@ -44,13 +44,9 @@ PyObject *bhi_py_buffer_new(struct bhi_py_storage *storage, bh_dtype dtype, uint
     self->offset = offset;
     self->bytes = bytes;
     self->shape = calloc(rank ? 2 * rank : 1, sizeof *self->shape);
-    self->shape_tuple = PyTuple_New((Py_ssize_t)rank);
-    for (uint32_t i = 0; self->shape && self->shape_tuple && i < rank; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(shape[i]);
+    self->shape_tuple = bhi_py_numbers(shape, rank);
+    for (uint32_t i = 0; self->shape && i < rank; i++) {
         self->shape[i] = (Py_ssize_t)shape[i];
-        if (!number || PyTuple_SetItem(self->shape_tuple, (Py_ssize_t)i, number) < 0) {
-            Py_CLEAR(self->shape_tuple);
-        }
     }
     if (!self->shape || !self->shape_tuple) {
         if (!PyErr_Occurred()) {
@@ -99,28 +95,6 @@ static PyObject *buffer_release(PyObject *object, PyObject *unused) {
 /* -- views --------------------------------------------------------------------------------------
  */
 
-int bhi_py_buffer_fill_view(struct bhi_py_buffer *self, PyObject *exporter,
-                            struct bhi_py_storage *storage, Py_buffer *view, int flags,
-                            bool writable) {
-    static char nothing;
-    const struct bhi_py_dtype *type = &bhi_py_dtypes[self->dtype];
-    const bool shaped = flags & PyBUF_ND; /* else it is so many bytes */
-    *view = (Py_buffer){
-        .buf = storage->pointer ? (char *)storage->pointer + self->offset : &nothing,
-        .obj = Py_NewRef(exporter),
-        .len = (Py_ssize_t)self->bytes,
-        .readonly = !writable,
-        .itemsize = type->size,
-        .ndim = shaped ? (int)self->rank : 1,
-        .format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)type->format : NULL,
-        .shape = shaped && self->rank ? self->shape : NULL,
-        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES && self->rank ? self->shape + self->rank
-                                                                          : NULL,
-        .internal = storage,
-    };
-    return 0;
-}
-
 /* Begins a view that |exporter| shows, which has the reference to the storage. */
 static int get_view(struct bhi_py_buffer *self, PyObject *exporter, Py_buffer *view, int flags,
                     bh_map_intent intent, uint64_t timeout_ns) {
@@ -138,7 +112,23 @@ static int get_view(struct bhi_py_buffer *self, PyObject *exporter, Py_buffer *v
     } else if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && self->rank > 1) {
         bhi_py_refuse_view("the array is in C order");
     } else if (bhi_py_view_begin(storage, intent, timeout_ns)) {
-        return bhi_py_buffer_fill_view(self, exporter, storage, view, flags, intent != BH_MAP_READ);
+        static char nothing;
+        const struct bhi_py_dtype *type = &bhi_py_dtypes[self->dtype];
+        const bool shaped = flags & PyBUF_ND; /* else it is so many bytes */
+        const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+        *view = (Py_buffer){
+            .buf = storage->pointer ? (char *)storage->pointer + self->offset : &nothing,
+            .obj = Py_NewRef(exporter),
+            .len = (Py_ssize_t)self->bytes,
+            .readonly = intent == BH_MAP_READ,
+            .itemsize = type->size,
+            .ndim = shaped ? (int)self->rank : 1,
+            .format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)type->format : NULL,
+            .shape = shaped && self->rank ? self->shape : NULL,
+            .strides = strided && self->rank ? self->shape + self->rank : NULL,
+            .internal = storage,
+        };
+        return 0;
     }
     bhi_py_storage_unref(storage);
     return -1;
@@ -146,7 +136,7 @@ static int get_view(struct bhi_py_buffer *self, PyObject *exporter, Py_buffer *v
 
 static int buffer_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     return get_view((struct bhi_py_buffer *)self, self, view, flags,
-                    flags & PyBUF_WRITABLE ? BH_MAP_READ_WRITE : BH_MAP_READ, BHI_PY_FOREVER);
+                    flags & PyBUF_WRITABLE ? BH_MAP_READ_WRITE : BH_MAP_READ, BH_FOREVER);
 }
 
 static void release_view(PyObject *self, Py_buffer *view) {
@@ -357,7 +347,7 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, attributes},          {Py_bf_getbuffer, buffer_getbuffer},
     {Py_bf_releasebuffer, release_view}, {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_buffer_spec = {
     .name = "bulkhead._native.Buffer",
     .basicsize = sizeof(struct bhi_py_buffer),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -370,15 +360,9 @@ static PyType_Slot mapping_slots[] = {
     {Py_bf_releasebuffer, release_view},
     {0, NULL},
 };
-static PyType_Spec mapping_spec = {
+PyType_Spec bhi_py_mapping_spec = {
     .name = "bulkhead._native.Mapping",
     .basicsize = sizeof(struct mapping),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = mapping_slots,
 };
-
-bool bhi_py_add_buffer(PyObject *module) {
-    bhi_py.buffer = bhi_py_add_type(module, &spec);
-    bhi_py.mapping = bhi_py_add_type(module, &mapping_spec);
-    return bhi_py.buffer && bhi_py.mapping;
-}

@@ -1,17 +1,7 @@
 /* The types and classes that all files use, and making and freeing objects of them. */
 #include "python/native.h"
 
-#include <string.h>
-
 struct bhi_py_module bhi_py;
-
-PyTypeObject *bhi_py_add_type(PyObject *module, PyType_Spec *spec) {
-    PyObject *type = PyType_FromSpec(spec);
-    if (!type || PyModule_AddObjectRef(module, strrchr(spec->name, '.') + 1, type) < 0) {
-        return NULL;
-    }
-    return (PyTypeObject *)type; /* with a reference, for as long as the process lives */
-}
 
 void *bhi_py_new(PyTypeObject *type) {
     const allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -23,4 +13,22 @@ void bhi_py_free(PyObject *self) {
     const freefunc free_ = (freefunc)PyType_GetSlot(type, Py_tp_free);
     free_(self);
     Py_DECREF((PyObject *)type);
+}
+
+void bhi_py_append(PyObject **list, PyObject *item) {
+    if (!item || PyList_Append(*list, item) < 0) {
+        Py_CLEAR(*list);
+    }
+    Py_XDECREF(item);
+}
+
+PyObject *bhi_py_numbers(const uint64_t *numbers, size_t count) {
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; tuple && i < count; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
+        if (!number || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) < 0) {
+            Py_CLEAR(tuple);
+        }
+    }
+    return tuple;
 }

@@ -14,18 +14,20 @@ static void count_fork(void) {
     bhi_py.main_thread = PyThread_get_thread_ident(); /* the only one that is left */
 }
 
+void bhi_py_watch_forks(void) {
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
 bool bhi_py_context_forked(const struct bhi_py_context *context) {
     return context->forks != atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 bool bhi_py_context_check(struct bhi_py_context *context) {
     if (!context->made || bhi_py_closed(&context->handle)) {
-        bhi_py_refuse(BH_CLOSED, "the context was closed");
-        return false;
+        return bhi_py_refuse(BH_CLOSED, "the context was closed");
     }
     if (bhi_py_context_forked(context)) {
-        bhi_py_fail(BH_FORKED, NULL);
-        return false;
+        return bhi_py_fail(BH_FORKED, NULL);
     }
     return true;
 }
@@ -129,7 +131,7 @@ static bh_status synchronize(void *context, uint64_t timeout_ns, bh_detail *deta
 static PyObject *context_synchronize(PyObject *object, PyObject *args, PyObject *kwargs) {
     struct bhi_py_context *self = (struct bhi_py_context *)object;
     static char *names[] = {"timeout", NULL};
-    uint64_t timeout_ns = BHI_PY_FOREVER;
+    uint64_t timeout_ns = BH_FOREVER;
     bh_status status;
     bh_detail detail;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O&:synchronize", names, bhi_py_to_timeout,
@@ -216,33 +218,21 @@ enum { MAX_DEVICES = 64 };
 struct devices {
     struct bhi_py_task task;
     bh_context *context;
-    bh_device_info *devices;
     size_t count;
-    bh_status status;
-    bh_detail detail;
+    bh_device_info devices[MAX_DEVICES];
 };
 
-static void run_devices(struct bhi_py_task *task) {
+static bh_status run_devices(struct bhi_py_task *task) {
     struct devices *devices = (struct devices *)task;
     devices->devices->struct_size = sizeof *devices->devices;
-    devices->status = bh_devices(devices->context, devices->devices, MAX_DEVICES, &devices->count,
-                                 &devices->detail);
-}
-
-static void drop_devices(struct bhi_py_task *task) {
-    struct devices *devices = (struct devices *)task;
-    free(devices->devices);
-    free(devices);
+    return bh_devices(devices->context, devices->devices, MAX_DEVICES, &devices->count,
+                      &task->detail);
 }
 
 static PyObject *device_to_dict(const bh_device_info *info) {
     PyObject *features = PyList_New(0);
     for (uint32_t i = 0; features && i < info->feature_count; i++) {
-        PyObject *name = bhi_py_text(info->features[i]);
-        if (!name || PyList_Append(features, name) < 0) {
-            Py_CLEAR(features);
-        }
-        Py_XDECREF(name);
+        bhi_py_append(&features, bhi_py_text(info->features[i]));
     }
     return features
                ? Py_BuildValue(
@@ -265,30 +255,14 @@ static PyObject *context_devices(PyObject *object, PyObject *unused) {
     if (!bhi_py_context_check(self)) {
         return NULL;
     }
-    struct devices *devices = calloc(1, sizeof *devices);
-    if (devices) {
-        devices->devices = calloc(MAX_DEVICES, sizeof *devices->devices);
+    struct devices *devices = bhi_py_task_new(sizeof *devices, run_devices, NULL);
+    if (!devices) {
+        return NULL;
     }
-    if (!devices || !devices->devices) {
-        free(devices);
-        return PyErr_NoMemory();
-    }
-    devices->task = (struct bhi_py_task){.run = run_devices, .drop = drop_devices};
     devices->context = self->context;
-    PyObject *list = NULL;
-    if (bhi_py_task_run(&devices->task)) {
-        if (devices->status != BH_OK) {
-            bhi_py_fail(devices->status, &devices->detail);
-        } else {
-            list = PyList_New(0);
-        }
-        for (size_t i = 0; list && i < devices->count && i < MAX_DEVICES; i++) {
-            PyObject *dict = device_to_dict(&devices->devices[i]);
-            if (!dict || PyList_Append(list, dict) < 0) {
-                Py_CLEAR(list);
-            }
-            Py_XDECREF(dict);
-        }
+    PyObject *list = bhi_py_task_run(&devices->task, true) ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && i < devices->count && i < MAX_DEVICES; i++) {
+        bhi_py_append(&list, device_to_dict(&devices->devices[i]));
     }
     bhi_py_task_unref(&devices->task);
     return list;
@@ -320,16 +294,14 @@ static PyObject *context_quarantined(PyObject *object, PyObject *unused) {
     PyObject *list = status == BH_OK ? PyList_New(0) : bhi_py_fail(status, &detail);
     for (size_t i = 0; list && i < count; i++) {
         const bh_quarantined *entry = &entries[i];
-        PyObject *dict = Py_BuildValue(
-            "{sNsNsy#sisisisIsKsN}", "tenant", bhi_py_text(entry->tenant), "kernel",
-            bhi_py_text(entry->kernel_name), "hash", (const char *)entry->kernel_hash,
-            (Py_ssize_t)sizeof entry->kernel_hash, "status", (int)entry->status, "cause",
-            (int)entry->cause, "signal", (int)entry->signal, "deaths", entry->deaths, "origin",
-            (unsigned long long)entry->origin, "message", bhi_py_text(entry->message));
-        if (!dict || PyList_Append(list, dict) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(dict);
+        bhi_py_append(
+            &list,
+            Py_BuildValue("{sNsNsy#sisisisIsKsN}", "tenant", bhi_py_text(entry->tenant), "kernel",
+                          bhi_py_text(entry->kernel_name), "hash", (const char *)entry->kernel_hash,
+                          (Py_ssize_t)sizeof entry->kernel_hash, "status", (int)entry->status,
+                          "cause", (int)entry->cause, "signal", (int)entry->signal, "deaths",
+                          entry->deaths, "origin", (unsigned long long)entry->origin, "message",
+                          bhi_py_text(entry->message)));
     }
     free(entries);
     return list;
@@ -367,15 +339,9 @@ static PyType_Slot slots[] = {
     {Py_tp_new, PyType_GenericNew}, {Py_tp_init, context_init}, {Py_tp_dealloc, context_dealloc},
     {Py_tp_methods, methods},       {Py_tp_getset, attributes}, {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_context_spec = {
     .name = "bulkhead._native.Context",
     .basicsize = sizeof(struct bhi_py_context),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = slots,
 };
-
-bool bhi_py_add_context(PyObject *module) {
-    bhi_py.context = bhi_py_add_type(module, &spec);
-    pthread_atfork(NULL, NULL, count_fork);
-    return bhi_py.context;
-}

@@ -16,7 +16,7 @@ struct bound {
     bh_access access;
 };
 
-static PyObject *make_bound(PyObject *module, PyObject *args) {
+PyObject *bhi_py_make_bound(PyObject *module, PyObject *args) {
     PyObject *buffer;
     int access;
     (void)module;
@@ -42,21 +42,12 @@ static void bound_dealloc(PyObject *self) {
 }
 
 static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_dealloc}, {0, NULL}};
-static PyType_Spec bound_spec = {
+PyType_Spec bhi_py_bound_spec = {
     .name = "bulkhead._native.Bound",
     .basicsize = sizeof(struct bound),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = bound_slots,
 };
-static PyMethodDef bound_functions[] = {
-    {"bound", make_bound, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_bound(PyObject *module) {
-    bhi_py.bound = bhi_py_add_type(module, &bound_spec);
-    return bhi_py.bound && PyModule_AddFunctions(module, bound_functions) == 0;
-}
 
 /* -- begin and end ------------------------------------------------------------------------------
  */
@@ -80,8 +71,7 @@ bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
     dispatch->kernel = NULL;
     dispatch->manner = (struct bhi_py_manner){0};
     if (!PyObject_TypeCheck(object, bhi_py.kernel)) {
-        bhi_py_refuse_type(WHAT ": kernel: a Kernel, not %R", (PyObject *)Py_TYPE(object));
-        return false;
+        return bhi_py_refuse_type(WHAT ": kernel: a Kernel, not %R", (PyObject *)Py_TYPE(object));
     }
     if (!reflect(object)) {
         return false;
@@ -102,8 +92,7 @@ bool bhi_py_dispatch_init(struct bhi_py_dispatch *dispatch, PyObject *object) {
     dispatch->push = kernel->push_size <= BHI_PY_FEW_PUSH ? (uint8_t *)dispatch->few_push
                                                           : calloc(1, push_bytes(kernel));
     if (!dispatch->bindings || !dispatch->uses || !dispatch->given || !dispatch->push) {
-        PyErr_NoMemory();
-        return false;
+        return PyErr_NoMemory();
     }
     memset(dispatch->given, 0, parameters * sizeof *dispatch->given);
     memset(dispatch->push, 0, push_bytes(kernel));
@@ -153,28 +142,27 @@ static bool bind(struct bhi_py_dispatch *dispatch, const struct bhi_py_parameter
     if (Py_IS_TYPE(value, bhi_py.bound)) {
         const struct bound *bound = (struct bound *)value;
         if (bound->access == BH_ACCESS_WRITE && parameter->access == BH_ACCESS_READ) {
-            bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U: the kernel only %s it: it is no output",
-                          parameter->name, access_name(parameter->access));
-            return false;
+            return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                                 WHAT ": %U: the kernel only %s it: it is no output",
+                                 parameter->name, access_name(parameter->access));
         }
         access = bound->access;
         value = bound->buffer;
     }
     if (!PyObject_TypeCheck(value, bhi_py.buffer)) {
-        bhi_py_refuse_type(WHAT ": %U: a Buffer, not %R; context.asarray() makes one of an array",
-                           parameter->name, (PyObject *)Py_TYPE(value));
-        return false;
+        return bhi_py_refuse_type(WHAT
+                                  ": %U: a Buffer, not %R; context.asarray() makes one of an array",
+                                  parameter->name, (PyObject *)Py_TYPE(value));
     }
     struct bhi_py_buffer *buffer = (struct bhi_py_buffer *)value;
     if (bhi_py_closed(&buffer->handle)) {
-        bhi_py_refuse(BH_CLOSED, WHAT ": %U: the buffer was released", parameter->name);
-        return false;
+        return bhi_py_refuse(BH_CLOSED, WHAT ": %U: the buffer was released", parameter->name);
     }
     if (buffer->dtype != BH_DTYPE_NONE && !(parameter->takes >> buffer->dtype & 1)) {
-        bhi_py_refuse_type(WHAT ": %U: the array is %s, and the kernel declares %U; view() shows "
-                                "the same bytes as another type",
-                           parameter->name, bhi_py_dtypes[buffer->dtype].short_, parameter->type);
-        return false;
+        return bhi_py_refuse_type(
+            WHAT ": %U: the array is %s, and the kernel declares %U; view() shows "
+                 "the same bytes as another type",
+            parameter->name, bhi_py_dtypes[buffer->dtype].short_, parameter->type);
     }
     struct bhi_py_storage *storage = bhi_py_buffer_use(value, WHAT);
     if (!storage) {
@@ -270,10 +258,10 @@ static bool store(struct bhi_py_dispatch *dispatch, const struct bhi_py_paramete
         return false;
     }
     if (count != all) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": %U: it is %U, which is %u number%s, and %u %s",
-                      parameter->name, parameter->type, all, all == 1 ? "" : "s", count,
-                      count == 1 ? "is given" : "are given");
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                             WHAT ": %U: it is %U, which is %u number%s, and %u %s",
+                             parameter->name, parameter->type, all, all == 1 ? "" : "s", count,
+                             count == 1 ? "is given" : "are given");
     }
     return true;
 }
@@ -309,8 +297,7 @@ static bool set_groups(struct bhi_py_dispatch *dispatch, PyObject *value, bool g
         return true;
     }
     if (dispatch->groups[0]) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid and groups are both given");
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid and groups are both given");
     }
     if (!take_counts(value, grid ? "grid" : "groups", counts)) {
         return false;
@@ -363,8 +350,7 @@ static bool set_args(struct bhi_py_dispatch *dispatch, PyObject *value) {
         return true;
     }
     if (!PyDict_Check(value)) {
-        bhi_py_refuse_type(WHAT ": args: a dict, not %R", (PyObject *)Py_TYPE(value));
-        return false;
+        return bhi_py_refuse_type(WHAT ": args: a dict, not %R", (PyObject *)Py_TYPE(value));
     }
     /* A number's own code (__float__) may change the caller's dict meanwhile. */
     PyObject *copy = PyDict_Copy(value);
@@ -401,13 +387,11 @@ bool bhi_py_dispatch_check(const struct bhi_py_dispatch *dispatch) {
         while (dispatch->given[i]) {
             i++;
         }
-        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": '%U' (%U) is missing",
-                      kernel->parameters[i].name, kernel->parameters[i].type);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": '%U' (%U) is missing",
+                             kernel->parameters[i].name, kernel->parameters[i].type);
     }
     if (!dispatch->groups[0]) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid or groups is missing");
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, WHAT ": grid or groups is missing");
     }
     return true;
 }

@@ -36,6 +36,15 @@ const struct bhi_py_dtype bhi_py_dtypes[BHI_PY_DTYPES] = {
     [BH_DTYPE_F8_E8M0] = {"float8_e8m0fnu", "f8_e8m0", "B", "|V1", 1, F8_E8M0, 8},
 };
 
+bh_dtype bhi_py_dtype_of_dlpack(uint32_t code, uint32_t bits) {
+    for (int i = BH_DTYPE_F16; i < BHI_PY_DTYPES; i++) {
+        if (bhi_py_dtypes[i].dlpack_code == code && bhi_py_dtypes[i].dlpack_bits == bits) {
+            return (bh_dtype)i;
+        }
+    }
+    return BH_DTYPE_NONE;
+}
+
 /* Integers by their size: C's long has 4 or 8 bytes, by the byte order that the format names. */
 static bh_dtype integer(bool is_signed, Py_ssize_t size) {
     switch (size) {

@@ -100,6 +100,7 @@ void bhi_py_add_log(PyObject *log) {
         PyErr_Clear();
     }
     PyErr_Restore(type, value, trace);
+    Py_XDECREF(log);
 }
 
 PyObject *bhi_py_fail_event(PyObject *event) {

@@ -44,26 +44,23 @@ static bool await(PyObject *self, uint64_t timeout_ns) {
         return true;
     }
     if (status != BH_TIMEOUT) {
-        bhi_py_fail(status, NULL);
-        return false;
+        return bhi_py_fail(status, NULL);
     }
-    bhi_py_refuse(BH_TIMEOUT, "event %llu has not ended in time",
-                  (unsigned long long)bh_event_id(event));
-    return false;
+    return bhi_py_refuse(BH_TIMEOUT, "event %llu has not ended in time",
+                         (unsigned long long)bh_event_id(event));
 }
 
 /* The only argument, |name|, of a function that takes a timeout; not given: no limit. */
 static bool take_timeout(PyObject *const *args, Py_ssize_t count, PyObject *names, const char *what,
                          uint64_t *out_ns) {
     const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-    *out_ns = BHI_PY_FOREVER;
+    *out_ns = BH_FOREVER;
     if (count + named == 0) {
         return true;
     }
     if (count + named > 1 ||
         (named && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "timeout") != 0)) {
-        PyErr_Format(PyExc_TypeError, "%s() takes one argument, timeout", what);
-        return false;
+        return PyErr_Format(PyExc_TypeError, "%s() takes one argument, timeout", what);
     }
     return bhi_py_to_timeout(args[0], out_ns);
 }
@@ -191,14 +188,9 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, attributes},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_event_spec = {
     .name = "bulkhead._native.Event",
     .basicsize = sizeof(struct bhi_py_event),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-
-bool bhi_py_add_event(PyObject *module) {
-    bhi_py.event = bhi_py_add_type(module, &spec);
-    return bhi_py.event;
-}

@@ -1,6 +1,8 @@
 /* bulkhead._native: the module itself. */
 #include "python/native.h"
 
+#include <string.h>
+
 /* The Python side says which classes and functions this module uses. */
 static PyObject *install(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"Stream",
@@ -66,13 +68,10 @@ static PyObject *statuses(PyObject *module, PyObject *unused) {
             status != BH_TIMEOUT && status != BH_PENDING) {
             continue; /* no such code */
         }
-        PyObject *tuple =
-            Py_BuildValue("(isiss)", status, name, (int)bh_status_classify((bh_status)status),
-                          bh_status_text((bh_status)status), bh_status_advice((bh_status)status));
-        if (!tuple || PyList_Append(list, tuple) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(tuple);
+        bhi_py_append(&list, Py_BuildValue("(isiss)", status, name,
+                                           (int)bh_status_classify((bh_status)status),
+                                           bh_status_text((bh_status)status),
+                                           bh_status_advice((bh_status)status)));
     }
     return list;
 }
@@ -83,12 +82,8 @@ static PyObject *dtypes(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     for (int i = 0; list && i < BHI_PY_DTYPES; i++) {
         const struct bhi_py_dtype *type = &bhi_py_dtypes[i];
-        PyObject *tuple =
-            Py_BuildValue("(isssI)", i, type->name, type->short_, type->typestr, type->size);
-        if (!tuple || PyList_Append(list, tuple) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(tuple);
+        bhi_py_append(&list, Py_BuildValue("(isssI)", i, type->name, type->short_, type->typestr,
+                                           type->size));
     }
     return list;
 }
@@ -99,11 +94,38 @@ static PyObject *version(PyObject *module, PyObject *unused) {
 }
 
 static PyMethodDef functions[] = {
+    {"bound", bhi_py_make_bound, METH_VARARGS, NULL},
+    {"buffer_assign", bhi_py_buffer_assign, METH_VARARGS, NULL},
+    {"buffer_at", bhi_py_buffer_at, METH_VARARGS, NULL},
+    {"buffer_create", bhi_py_buffer_create, METH_VARARGS, NULL},
+    {"buffer_load", bhi_py_buffer_load, METH_VARARGS, NULL},
+    {"buffer_progress", bhi_py_buffer_progress, METH_VARARGS, NULL},
+    {"buffer_wrap", bhi_py_buffer_wrap, METH_VARARGS, NULL},
+    {"examine", bhi_py_examine, METH_O, NULL},
+    {"file_tensors", bhi_py_file_tensors, METH_VARARGS, NULL},
+    {"kernel_create", bhi_py_kernel_create, METH_VARARGS, NULL},
+    {"module_compile", bhi_py_module_compile, METH_VARARGS, NULL},
+    {"stream_create", bhi_py_stream_create, METH_VARARGS, NULL},
+    {"template_create", bhi_py_template_create, METH_VARARGS, NULL},
+    {"tensor_take", bhi_py_tensor_take, METH_O, NULL},
     {"install", BHI_PY_METHOD(install), METH_VARARGS | METH_KEYWORDS, NULL},
     {"statuses", statuses, METH_NOARGS, NULL},
     {"dtypes", dtypes, METH_NOARGS, NULL},
     {"version", version, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
+};
+
+static const struct {
+    PyTypeObject **type;
+    PyType_Spec *spec;
+} types[] = {
+    {&bhi_py.context, &bhi_py_context_spec}, {&bhi_py.stream, &bhi_py_stream_spec},
+    {&bhi_py.buffer, &bhi_py_buffer_spec},   {&bhi_py.mapping, &bhi_py_mapping_spec},
+    {&bhi_py.kernel, &bhi_py_kernel_spec},   {&bhi_py.module, &bhi_py_module_spec},
+    {&bhi_py.event, &bhi_py_event_spec},     {&bhi_py.bound, &bhi_py_bound_spec},
+    {&bhi_py.launch, &bhi_py_launch_spec},   {&bhi_py.template_, &bhi_py_template_spec},
+    {&bhi_py.queue, &bhi_py_queue_spec},     {&bhi_py.log, &bhi_py_log_spec},
+    {&bhi_py.tensor, &bhi_py_tensor_spec},   {&bhi_py.judge, &bhi_py_judge_spec},
 };
 
 static struct PyModuleDef definition = {
@@ -120,13 +142,15 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!module) {
         return NULL;
     }
-    if (!bhi_py_add_context(module) || !bhi_py_add_stream(module) || !bhi_py_add_buffer(module) ||
-        !bhi_py_add_making(module) || !bhi_py_add_kernel(module) || !bhi_py_add_module(module) ||
-        !bhi_py_add_event(module) || !bhi_py_add_bound(module) || !bhi_py_add_launch(module) ||
-        !bhi_py_add_template(module) || !bhi_py_add_queue(module) || !bhi_py_add_log_type(module) ||
-        !bhi_py_add_tensor(module) || !bhi_py_add_judge(module)) {
-        Py_DECREF(module);
-        return NULL;
+    for (size_t i = 0; i < BHI_PY_COUNT(types); i++) {
+        PyType_Spec *spec = types[i].spec;
+        PyObject *type = PyType_FromSpec(spec);
+        if (!type || PyModule_AddObjectRef(module, strrchr(spec->name, '.') + 1, type) < 0) {
+            Py_DECREF(module);
+            return NULL;
+        }
+        *types[i].type = (PyTypeObject *)type; /* with a reference, for as long as we live */
     }
+    bhi_py_watch_forks();
     return module;
 }

@@ -26,8 +26,7 @@ static bool enter(struct judge *self) {
     if (self->judge && bhi_py_enter(&self->handle)) {
         return true;
     }
-    bhi_py_refuse(BH_CLOSED, "the judge was closed");
-    return false;
+    return bhi_py_refuse(BH_CLOSED, "the judge was closed");
 }
 
 /* Ends calls of other threads first. */
@@ -59,8 +58,7 @@ static bool take_seeds(PyObject *list, uint64_t **out, size_t *out_count) {
     *out = calloc((size_t)count + 1, sizeof **out);
     *out_count = (size_t)count;
     if (!*out) {
-        PyErr_NoMemory();
-        return false;
+        return PyErr_NoMemory();
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *seed = PyList_GetItem(list, i);
@@ -69,9 +67,8 @@ static bool take_seeds(PyObject *list, uint64_t **out, size_t *out_count) {
         Py_XDECREF(number);
         if (PyErr_Occurred()) {
             PyErr_Clear();
-            bhi_py_refuse(BH_INVALID_ARGUMENT, "judge: seed: %R is no integer from 0 to 2**64 - 1",
-                          seed);
-            return false;
+            return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                                 "judge: seed: %R is no integer from 0 to 2**64 - 1", seed);
         }
     }
     return true;
@@ -91,13 +88,7 @@ static PyObject *judge_seeds(PyObject *object, PyObject *unused) {
     if (!seeds) {
         return PyErr_NoMemory();
     }
-    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; tuple && i < count; i++) {
-        PyObject *seed = PyLong_FromUnsignedLongLong(seeds[i]);
-        if (!seed || PyTuple_SetItem(tuple, (Py_ssize_t)i, seed) < 0) {
-            Py_CLEAR(tuple);
-        }
-    }
+    PyObject *tuple = bhi_py_numbers(seeds, count);
     free(seeds);
     return tuple;
 }
@@ -157,54 +148,43 @@ struct call {
     bh_judge_candidate candidate; /* {0}: only prepare */
     bh_judgement judgement;
     char sizes[BH_JUDGE_SIZES][256]; /* of its timings */
-    bh_status status;
-    bh_detail detail;
 };
 
-static void run_call(struct bhi_py_task *task) {
+static bh_status run_call(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
     if (!call->candidate.path && !call->candidate.code) {
-        call->status = bh_judge_prepare(call->judge, &call->detail);
-        return;
+        return bh_judge_prepare(call->judge, &task->detail);
     }
     call->judgement.struct_size = sizeof call->judgement;
-    call->status = bh_judge_run(call->judge, &call->candidate, &call->judgement, &call->detail);
-    for (size_t i = 0; call->status == BH_OK && i < call->judgement.timing_count; i++) {
+    const bh_status status =
+        bh_judge_run(call->judge, &call->candidate, &call->judgement, &task->detail);
+    for (size_t i = 0; status == BH_OK && i < call->judgement.timing_count; i++) {
         (void)bh_judge_size(call->judge, call->judgement.timings[i].size_index, call->sizes[i],
                             sizeof call->sizes[i]);
     }
-}
-
-static void drop_call(struct bhi_py_task *task) {
-    free(task);
+    return status;
 }
 
 /* Runs it. NULL: an exception is set; otherwise the caller drops the call. */
 static struct call *make_call(struct judge *self, const bh_judge_candidate *candidate) {
-    struct call *call = calloc(1, sizeof *call);
-    if (!call) {
-        PyErr_NoMemory();
+    if (!enter(self)) {
         return NULL;
     }
-    call->task = (struct bhi_py_task){.run = run_call, .drop = drop_call};
+    struct call *call = bhi_py_task_new(sizeof *call, run_call, NULL);
+    if (!call) {
+        leave(self);
+        return NULL;
+    }
     call->judge = self->judge;
     call->candidate = *candidate;
-    if (!enter(self)) {
-        free(call);
-        return NULL;
-    }
-    bool good = bhi_py_task_run(&call->task);
-    if (!good) { /* it uses what the caller has */
+    const bool good = bhi_py_task_run(&call->task, true);
+    if (!good && !call->task.failed) { /* it uses what the caller has */
         Py_BEGIN_ALLOW_THREADS
         bh_judge_cancel(self->judge);
         bhi_py_task_join(&call->task);
         Py_END_ALLOW_THREADS
     }
     leave(self);
-    if (good && call->status != BH_OK) {
-        bhi_py_fail(call->status, &call->detail);
-        good = false;
-    }
     if (!good) {
         bhi_py_task_unref(&call->task);
     }
@@ -222,17 +202,6 @@ static PyObject *judge_prepare(PyObject *object, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *index_of(const bh_judgement *judgement) {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)judgement->rank);
-    for (uint32_t i = 0; tuple && i < judgement->rank; i++) {
-        PyObject *index = PyLong_FromUnsignedLongLong(judgement->index[i]);
-        if (!index || PyTuple_SetItem(tuple, (Py_ssize_t)i, index) < 0) {
-            Py_CLEAR(tuple);
-        }
-    }
-    return tuple;
-}
-
 static PyObject *tell_time(const bh_judgement *judgement, size_t index, const char *size) {
     const bh_judge_timing *timing = &judgement->timings[index];
     return Py_BuildValue("(NKddddddddd(OOOO))", bhi_py_text(size), (unsigned long long)timing->runs,
@@ -246,11 +215,7 @@ static PyObject *tell_time(const bh_judgement *judgement, size_t index, const ch
 static PyObject *times_of(const struct call *call) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < call->judgement.timing_count; i++) {
-        PyObject *one = tell_time(&call->judgement, i, call->sizes[i]);
-        if (!one || PyList_Append(list, one) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(one);
+        bhi_py_append(&list, tell_time(&call->judgement, i, call->sizes[i]));
     }
     return list;
 }
@@ -265,10 +230,10 @@ static PyObject *tell(const struct call *call) {
         judgement->deterministic ? Py_True : Py_False, judgement->located ? Py_True : Py_False,
         judgement->hidden ? Py_True : Py_False, (unsigned long long)judgement->runs,
         (unsigned long long)judgement->seed, bhi_py_text(judgement->size_text),
-        bhi_py_text(judgement->output), index_of(judgement), bhi_py_text(judgement->expected),
-        bhi_py_text(judgement->got), (unsigned long long)judgement->ulp,
-        (unsigned long long)judgement->wrong, (unsigned long long)judgement->elements,
-        times_of(call));
+        bhi_py_text(judgement->output), bhi_py_numbers(judgement->index, judgement->rank),
+        bhi_py_text(judgement->expected), bhi_py_text(judgement->got),
+        (unsigned long long)judgement->ulp, (unsigned long long)judgement->wrong,
+        (unsigned long long)judgement->elements, times_of(call));
 }
 
 /* (name, path or None, code or None, language) -> what tell() makes. Texts are bytes. */
@@ -367,13 +332,9 @@ static PyType_Slot slots[] = {
     {Py_tp_new, PyType_GenericNew}, {Py_tp_init, judge_init},   {Py_tp_dealloc, judge_dealloc},
     {Py_tp_methods, methods},       {Py_tp_getset, attributes}, {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_judge_spec = {
     .name = "bulkhead._native.Judge",
     .basicsize = sizeof(struct judge),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = slots,
 };
-
-bool bhi_py_add_judge(PyObject *module) {
-    return bhi_py_add_type(module, &spec);
-}

@@ -43,11 +43,9 @@ struct creation {
     uint32_t specialization_count;
     char *log;
     bh_kernel *kernel;
-    bh_status status;
-    bh_detail detail;
 };
 
-static void run_creation(struct bhi_py_task *task) {
+static bh_status run_creation(struct bhi_py_task *task) {
     struct creation *creation = (struct creation *)task;
     bh_source *source = &creation->source;
     bh_kernel_options options = {.struct_size = sizeof options};
@@ -57,14 +55,13 @@ static void run_creation(struct bhi_py_task *task) {
     options.specializations = creation->specializations;
     options.specialization_count = creation->specialization_count;
     if (!creation->compiles) {
-        creation->status = bh_kernel_create_spirv(creation->context, source->text, source->length,
-                                                  &options, &creation->kernel, &creation->detail);
-        return;
+        return bh_kernel_create_spirv(creation->context, source->text, source->length, &options,
+                                      &creation->kernel, &task->detail);
     }
     source->log = creation->log;
     source->log_size = LOG_SIZE;
-    creation->status = bh_kernel_create_source(creation->context, source, &options,
-                                               &creation->kernel, &creation->detail);
+    return bh_kernel_create_source(creation->context, source, &options, &creation->kernel,
+                                   &task->detail);
 }
 
 static void drop_creation(struct bhi_py_task *task) {
@@ -73,7 +70,6 @@ static void drop_creation(struct bhi_py_task *task) {
     bh_kernel_release(creation->kernel);
     free(creation->specializations);
     free(creation->log);
-    free(creation);
 }
 
 PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel) {
@@ -90,13 +86,11 @@ PyObject *bhi_py_kernel_new(struct bhi_py_context *context, bh_kernel *kernel) {
 bool bhi_py_specializations(PyObject *list, bh_specialization **out, uint32_t *out_count) {
     const Py_ssize_t count = PyList_Size(list);
     if (count > MAX_SPECIALIZATIONS) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "constants: more than %d", MAX_SPECIALIZATIONS);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "constants: more than %d", MAX_SPECIALIZATIONS);
     }
     bh_specialization *found = calloc(count ? (size_t)count : 1, sizeof *found);
     if (!found) {
-        PyErr_NoMemory();
-        return false;
+        return PyErr_NoMemory();
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         unsigned id, size;
@@ -113,7 +107,7 @@ bool bhi_py_specializations(PyObject *list, bh_specialization **out, uint32_t *o
 }
 
 /* (context, source, compiles, trusted, specializations) -> Kernel */
-static PyObject *kernel_create(PyObject *module, PyObject *args) {
+PyObject *bhi_py_kernel_create(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     PyObject *source, *specializations, *result = NULL;
     int compiles, trusted;
@@ -123,38 +117,26 @@ static PyObject *kernel_create(PyObject *module, PyObject *args) {
         !bhi_py_context_check(context)) {
         return NULL;
     }
-    struct creation *creation = calloc(1, sizeof *creation);
+    struct creation *creation = bhi_py_task_new(sizeof *creation, run_creation, drop_creation);
     if (!creation) {
-        return PyErr_NoMemory();
+        return NULL;
     }
-    creation->task = (struct bhi_py_task){.run = run_creation, .drop = drop_creation};
     creation->context = context->context;
     creation->compiles = compiles;
     creation->trusted = trusted;
     creation->log = calloc(1, LOG_SIZE);
-    if (!creation->log || !bhi_py_source_init(&creation->source, "kernel", source) ||
-        !bhi_py_specializations(specializations, &creation->specializations,
-                                &creation->specialization_count)) {
-        drop_creation(&creation->task);
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    }
-    if (!compiles) { /* this does not block */
-        run_creation(&creation->task);
-        atomic_store(&creation->task.refs, 1);
-    }
-    if (!compiles || bhi_py_task_run(&creation->task)) {
-        if (creation->status == BH_COMPILE_FAILED && creation->log[0]) {
-            PyObject *log = bhi_py_text(creation->log);
-            bhi_py_fail(creation->status, &creation->detail);
-            bhi_py_add_log(log);
-            Py_XDECREF(log);
-        } else if (creation->status != BH_OK) {
-            bhi_py_fail(creation->status, &creation->detail);
-        } else {
-            bh_kernel *kernel = creation->kernel;
-            creation->kernel = NULL;
-            result = bhi_py_kernel_new(context, kernel);
-        }
+    if (!creation->log) {
+        PyErr_NoMemory();
+    } else if (bhi_py_source_init(&creation->source, "kernel", source) &&
+               bhi_py_specializations(specializations, &creation->specializations,
+                                      &creation->specialization_count) &&
+               bhi_py_task_run(&creation->task, compiles)) {
+        bh_kernel *kernel = creation->kernel;
+        creation->kernel = NULL;
+        result = bhi_py_kernel_new(context, kernel);
+    } else if (creation->task.failed && creation->task.status == BH_COMPILE_FAILED &&
+               creation->log[0]) {
+        bhi_py_add_log(bhi_py_text(creation->log));
     }
     bhi_py_task_unref(&creation->task);
     return result;
@@ -263,19 +245,9 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, attributes},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_kernel_spec = {
     .name = "bulkhead._native.Kernel",
     .basicsize = sizeof(struct bhi_py_kernel),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-
-static PyMethodDef functions[] = {
-    {"kernel_create", kernel_create, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_kernel(PyObject *module) {
-    bhi_py.kernel = bhi_py_add_type(module, &spec);
-    return bhi_py.kernel && PyModule_AddFunctions(module, functions) == 0;
-}

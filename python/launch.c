@@ -14,9 +14,9 @@ static bool take_arguments(struct bhi_py_dispatch *dispatch, const char *what,
                            PyObject *const *args, Py_ssize_t count, PyObject *names) {
     dispatch->kernel = NULL;
     if (count != 1) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s() takes one positional argument, the kernel; give others by name", what);
-        return false;
+        return PyErr_Format(PyExc_TypeError,
+                            "%s() takes one positional argument, the kernel; give others by name",
+                            what);
     }
     bool good = bhi_py_dispatch_init(dispatch, args[0]);
     const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
@@ -143,17 +143,12 @@ static PyType_Slot slots[] = {
      "them is refused, nothing is submitted, and others may have changed."},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_launch_spec = {
     .name = "bulkhead.Launch",
     .basicsize = sizeof(struct launch),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-
-bool bhi_py_add_launch(PyObject *module) {
-    bhi_py.launch = bhi_py_add_type(module, &spec);
-    return bhi_py.launch;
-}
 
 /* -- several commands ---------------------------------------------------------------------------
  */
@@ -171,8 +166,7 @@ static bool add_use(struct list *list, struct bhi_py_use use) {
         const size_t room = list->use_room ? 2 * list->use_room : 16;
         struct bhi_py_use *uses = realloc(list->uses, room * sizeof *uses);
         if (!uses) {
-            PyErr_NoMemory();
-            return false;
+            return PyErr_NoMemory();
         }
         list->uses = uses;
         list->use_room = room;
@@ -187,8 +181,8 @@ static bool add_buffer(struct list *list, struct bhi_py_stream *stream, PyObject
                        const char *name, bool writes, bh_buffer **out, uint64_t *out_offset,
                        uint64_t *out_bytes) {
     if (!PyObject_TypeCheck(object, bhi_py.buffer)) {
-        bhi_py_refuse_type("submit: %s: a Buffer, not %R", name, (PyObject *)Py_TYPE(object));
-        return false;
+        return bhi_py_refuse_type("submit: %s: a Buffer, not %R", name,
+                                  (PyObject *)Py_TYPE(object));
     }
     struct bhi_py_storage *storage = bhi_py_buffer_use(object, "submit");
     if (!storage) {
@@ -227,10 +221,9 @@ static bool add_tuple(struct list *list, struct bhi_py_stream *stream, PyObject 
             return false;
         }
         if (command->fill.size % 4) {
-            bhi_py_refuse(BH_INVALID_ARGUMENT,
-                          "fill: the buffer has %llu bytes, which is no multiple of 4",
-                          (unsigned long long)command->fill.size);
-            return false;
+            return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                                 "fill: the buffer has %llu bytes, which is no multiple of 4",
+                                 (unsigned long long)command->fill.size);
         }
         list->command_count -= command->fill.size == 0; /* there is nothing to do */
         return true;
@@ -242,10 +235,9 @@ static bool add_tuple(struct list *list, struct bhi_py_stream *stream, PyObject 
         return false;
     }
     if (bytes != room) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT,
-                      "copy: the source has %llu bytes, and the destination %llu",
-                      (unsigned long long)bytes, (unsigned long long)room);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                             "copy: the source has %llu bytes, and the destination %llu",
+                             (unsigned long long)bytes, (unsigned long long)room);
     }
     command->copy.size = bytes;
     list->command_count -= bytes == 0; /* there is nothing to do */
@@ -256,14 +248,13 @@ static bool add_launch(struct list *list, struct bhi_py_stream *stream, struct l
     struct bhi_py_kernel *kernel = launch->dispatch.kernel;
     const struct bhi_py_manner *manner = &launch->dispatch.manner;
     if (manner->wait_count || manner->deadline_ns || manner->alone || manner->timed) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT,
-                      "submit: a Launch was prepared with after, deadline, alone or timed: these "
-                      "are of the whole submission, so give them to submit()");
-        return false;
+        return bhi_py_refuse(
+            BH_INVALID_ARGUMENT,
+            "submit: a Launch was prepared with after, deadline, alone or timed: these "
+            "are of the whole submission, so give them to submit()");
     }
     if (kernel->context != stream->context) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "submit: the kernel belongs to another context");
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "submit: the kernel belongs to another context");
     }
     if (!bhi_py_kernel_enter(kernel)) {
         return false;
@@ -288,21 +279,13 @@ PyObject *bhi_py_stream_submit(PyObject *object, PyObject *args, PyObject *kwarg
     struct bhi_py_stream *stream = (struct bhi_py_stream *)object;
     struct bhi_py_manner manner = {0};
     struct list list = {0};
-    PyObject *items, *event = NULL, *name, *value;
-    Py_ssize_t position = 0;
+    PyObject *items, *event = NULL;
     if (!PyArg_ParseTuple(args, "O!:submit", &PyList_Type, &items) ||
         !bhi_py_context_check(stream->context)) {
         return NULL;
     }
     const Py_ssize_t count = PyList_Size(items);
-    bool good = true;
-    while (good && kwargs && PyDict_Next(kwargs, &position, &name, &value)) {
-        const int set = bhi_py_manner_set(&manner, name, value, "submit");
-        good = set > 0;
-        if (set == 0) {
-            PyErr_Format(PyExc_TypeError, "submit() has no argument %R", name);
-        }
-    }
+    bool good = bhi_py_manner_set_all(&manner, kwargs, "submit");
     list.commands = calloc(count ? (size_t)count : 1, sizeof *list.commands);
     list.kernels = calloc(count ? (size_t)count : 1, sizeof(struct bhi_py_kernel *));
     if (good && (!list.commands || !list.kernels)) {

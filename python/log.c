@@ -85,13 +85,6 @@ struct bhi_py_log *bhi_py_log_of(PyObject *object) {
     return log;
 }
 
-static bool append(PyObject *list, int level, const char *text) {
-    PyObject *tuple = Py_BuildValue("(iN)", level, bhi_py_text(text));
-    const bool good = tuple && PyList_Append(list, tuple) == 0;
-    Py_XDECREF(tuple);
-    return good;
-}
-
 /* Waits for lines, and takes them out: [(bh_log_level, text), …]; None: there will be no more. */
 static PyObject *log_take(PyObject *object, PyObject *unused) {
     struct bhi_py_log *log = ((struct log *)object)->log;
@@ -114,18 +107,14 @@ static PyObject *log_take(PyObject *object, PyObject *unused) {
         Py_RETURN_NONE;
     }
     PyObject *list = PyList_New(0);
-    bool good = list;
-    for (const struct line *line = first; line && good; line = line->next) {
-        good = append(list, line->level, line->text);
+    for (const struct line *line = first; line && list; line = line->next) {
+        bhi_py_append(&list, Py_BuildValue("(iN)", line->level, bhi_py_text(line->text)));
     }
     free_lines(first);
-    if (good && dropped) {
+    if (list && dropped) {
         char text[80];
         snprintf(text, sizeof text, "%zu later lines are lost: the log was not read", dropped);
-        good = append(list, BH_LOG_WARNING, text);
-    }
-    if (!good) {
-        Py_CLEAR(list);
+        bhi_py_append(&list, Py_BuildValue("(is)", BH_LOG_WARNING, text));
     }
     return list;
 }
@@ -179,14 +168,9 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_log_spec = {
     .name = "bulkhead._native.Log",
     .basicsize = sizeof(struct log),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = slots,
 };
-
-bool bhi_py_add_log_type(PyObject *module) {
-    bhi_py.log = bhi_py_add_type(module, &spec);
-    return bhi_py.log;
-}

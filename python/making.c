@@ -14,23 +14,20 @@ static bool take_shape(PyObject *shape, bh_dtype dtype, uint64_t out[BH_MAX_RANK
     uint64_t bytes = bhi_py_dtypes[dtype].size;
     bool empty = false, large = false;
     if (rank > BH_MAX_RANK) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "shape: more than %d dimensions", BH_MAX_RANK);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "shape: more than %d dimensions", BH_MAX_RANK);
     }
     for (Py_ssize_t i = 0; i < rank; i++) {
         out[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
         if (PyErr_Occurred()) {
             PyErr_Clear();
-            bhi_py_refuse(BH_INVALID_ARGUMENT, "shape: %R", shape);
-            return false;
+            return bhi_py_refuse(BH_INVALID_ARGUMENT, "shape: %R", shape);
         }
         empty |= out[i] == 0;
         large |= out[i] && __builtin_mul_overflow(bytes, out[i], &bytes);
     }
     if (large || bytes > INT64_MAX) {
-        bhi_py_refuse(BH_TOO_LARGE, "shape: %R of %s is larger than any memory", shape,
-                      bhi_py_dtypes[dtype].name);
-        return false;
+        return bhi_py_refuse(BH_TOO_LARGE, "shape: %R of %s is larger than any memory", shape,
+                             bhi_py_dtypes[dtype].name);
     }
     *out_rank = (uint32_t)rank;
     *out_bytes = empty ? 0 : bytes;
@@ -50,60 +47,79 @@ static PyObject *wrap(struct bhi_py_context *context, bh_buffer *buffer, PyObjec
     return result;
 }
 
-/* The bh_stream of a Stream or None, entered. */
-static bool enter_stream(PyObject *stream, bh_stream **out) {
-    *out = NULL;
+enum { FEW_TENSORS = 1024 };
+/* A call that makes a buffer or, with |tensors|, lists those of a file. */
+struct making {
+    struct bhi_py_task task;
+    bh_context *context;
+    uint64_t size;
+    bh_buffer_options options; /* its stream is referenced */
+    bh_buffer *buffer;
+    bh_file_source source;
+    char *texts[3]; /* owned; |source| has them */
+    bh_file_tensor *tensors;
+    size_t room, count;
+};
+
+static bh_status run_making(struct bhi_py_task *task) {
+    struct making *making = (struct making *)task;
+    if (making->tensors) {
+        making->tensors->struct_size = sizeof *making->tensors;
+        return bh_file_tensors(making->context, &making->source, making->tensors, making->room,
+                               &making->count, &task->detail);
+    }
+    return bh_buffer_create(making->context, making->size, &making->options, &making->buffer,
+                            &task->detail);
+}
+
+static void drop_making(struct bhi_py_task *task) {
+    struct making *making = (struct making *)task;
+    for (size_t i = 0; i < BHI_PY_COUNT(making->texts); i++) {
+        free(making->texts[i]);
+    }
+    bh_buffer_release(making->buffer);
+    bh_stream_release(making->options.stream);
+    free(making->tensors);
+}
+
+/* |stream| is a Stream, or None. */
+static struct making *new_making(struct bhi_py_context *context, PyObject *stream) {
+    struct making *making = bhi_py_task_new(sizeof *making, run_making, drop_making);
+    if (!making) {
+        return NULL;
+    }
+    making->context = context->context;
+    making->options.struct_size = sizeof making->options;
     if (stream == Py_None) {
-        return true;
+        return making;
     }
     if (!PyObject_TypeCheck(stream, bhi_py.stream)) {
         bhi_py_refuse_type("stream: a Stream, not %R", (PyObject *)Py_TYPE(stream));
-        return false;
+    } else if (bhi_py_stream_enter((struct bhi_py_stream *)stream)) {
+        making->options.stream = ((struct bhi_py_stream *)stream)->stream;
+        bh_stream_retain(making->options.stream);
+        bhi_py_stream_leave((struct bhi_py_stream *)stream);
+        return making;
     }
-    if (!bhi_py_stream_enter((struct bhi_py_stream *)stream)) {
-        return false;
-    }
-    *out = ((struct bhi_py_stream *)stream)->stream;
-    return true;
+    bhi_py_task_unref(&making->task);
+    return NULL;
 }
 
-static void leave_stream(PyObject *stream) {
-    if (stream != Py_None) {
-        bhi_py_stream_leave((struct bhi_py_stream *)stream);
-    }
+/* Takes over the buffer. */
+static PyObject *wrap_made(struct bhi_py_context *context, struct making *making, PyObject *stream,
+                           bh_dtype dtype, uint32_t rank, const uint64_t *shape) {
+    bh_buffer *buffer = making->buffer;
+    making->buffer = NULL;
+    return wrap(context, buffer, stream, dtype, rank, shape);
 }
 
 /* -- new memory ---------------------------------------------------------------------------------
  */
 
-struct creation {
-    struct bhi_py_task task;
-    bh_context *context;
-    uint64_t bytes;
-    bh_buffer_options options;
-    bh_stream *stream; /* referenced */
-    bh_buffer *buffer;
-    bh_status status;
-    bh_detail detail;
-};
-
-static void run_creation(struct bhi_py_task *task) {
-    struct creation *creation = (struct creation *)task;
-    creation->status = bh_buffer_create(creation->context, creation->bytes, &creation->options,
-                                        &creation->buffer, &creation->detail);
-}
-
-static void drop_creation(struct bhi_py_task *task) {
-    struct creation *creation = (struct creation *)task;
-    bh_buffer_release(creation->buffer);
-    bh_stream_release(creation->stream);
-    free(creation);
-}
-
 /* (context, dtype, shape, stream, memory, uninitialized) -> Buffer */
-static PyObject *buffer_create(PyObject *module, PyObject *args) {
+PyObject *bhi_py_buffer_create(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
-    PyObject *shape, *stream;
+    PyObject *shape, *stream, *result = NULL;
     int dtype, memory, uninitialized;
     uint64_t sizes[BH_MAX_RANK], bytes;
     uint32_t rank;
@@ -114,46 +130,23 @@ static PyObject *buffer_create(PyObject *module, PyObject *args) {
         !take_shape(shape, (bh_dtype)dtype, sizes, &rank, &bytes)) {
         return NULL;
     }
-    struct creation *creation = calloc(1, sizeof *creation);
-    if (!creation) {
-        return PyErr_NoMemory();
-    }
-    creation->task = (struct bhi_py_task){.run = run_creation, .drop = drop_creation};
-    if (!enter_stream(stream, &creation->stream)) {
-        free(creation);
+    struct making *making = new_making(context, stream);
+    if (!making) {
         return NULL;
     }
-    bh_stream_retain(creation->stream);
-    leave_stream(stream);
-    creation->context = context->context;
-    creation->bytes = bytes;
-    creation->options = (bh_buffer_options){.struct_size = sizeof(bh_buffer_options)};
-    creation->options.stream = creation->stream;
-    creation->options.memory = (uint64_t)memory;
-    creation->options.flags = uninitialized ? BH_BUFFER_UNINITIALIZED : 0;
-    bool done = true;
-    if (memory == BH_MEMORY_HOST) { /* takes time, and does not wait */
-        atomic_store(&creation->task.refs, 1);
-        Py_BEGIN_ALLOW_THREADS
-        run_creation(&creation->task);
-        Py_END_ALLOW_THREADS
-    } else {
-        done = bhi_py_task_run(&creation->task);
+    making->size = bytes;
+    making->options.memory = (uint64_t)memory;
+    making->options.flags = uninitialized ? BH_BUFFER_UNINITIALIZED : 0;
+    /* Host memory takes time, and does not wait. */
+    if (bhi_py_task_run(&making->task, memory != BH_MEMORY_HOST)) {
+        result = wrap_made(context, making, stream, (bh_dtype)dtype, rank, sizes);
     }
-    PyObject *result = NULL;
-    if (done && creation->status != BH_OK) {
-        bhi_py_fail(creation->status, &creation->detail);
-    } else if (done) {
-        bh_buffer *buffer = creation->buffer;
-        creation->buffer = NULL;
-        result = wrap(context, buffer, stream, (bh_dtype)dtype, rank, sizes);
-    }
-    bhi_py_task_unref(&creation->task);
+    bhi_py_task_unref(&making->task);
     return result;
 }
 
 /* (context, dtype, shape, fd) -> Buffer */
-static PyObject *buffer_wrap(PyObject *module, PyObject *args) {
+PyObject *bhi_py_buffer_wrap(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     PyObject *shape;
     int dtype, fd;
@@ -180,76 +173,30 @@ static PyObject *buffer_wrap(PyObject *module, PyObject *args) {
 /* -- files --------------------------------------------------------------------------------------
  */
 
-enum { FEW_TENSORS = 1024 };
-/* Owns its texts, of which |source| has the addresses. */
-struct opening {
-    struct bhi_py_task task;
-    bh_context *context;
-    bh_file_source source;
-    uint64_t size;
-    bh_buffer_options options; /* its stream is referenced */
-    char *texts[3];
-    bh_buffer *buffer;
-    bh_file_tensor *tensors; /* of a listing; NULL */
-    size_t room, count;
-    bh_status status;
-    bh_detail detail;
-};
-
-static void run_opening(struct bhi_py_task *task) {
-    struct opening *opening = (struct opening *)task;
-    if (opening->tensors) {
-        opening->tensors->struct_size = sizeof *opening->tensors;
-        opening->status = bh_file_tensors(opening->context, &opening->source, opening->tensors,
-                                          opening->room, &opening->count, &opening->detail);
-    } else {
-        opening->status = bh_buffer_create(opening->context, opening->size, &opening->options,
-                                           &opening->buffer, &opening->detail);
-    }
-}
-
-static void drop_opening(struct bhi_py_task *task) {
-    struct opening *opening = (struct opening *)task;
-    for (size_t i = 0; i < BHI_PY_COUNT(opening->texts); i++) {
-        free(opening->texts[i]);
-    }
-    bh_buffer_release(opening->buffer);
-    bh_stream_release(opening->options.stream);
-    free(opening->tensors);
-    free(opening);
-}
-
-static struct opening *new_opening(struct bhi_py_context *context, PyObject *values,
-                                   PyObject *stream) {
+static struct making *new_opening(struct bhi_py_context *context, PyObject *values,
+                                  PyObject *stream) {
     static const struct bhi_py_field fields[] = {
-        {"path", offsetof(struct opening, source.path), BHI_PY_TEXT},
-        {"tensor", offsetof(struct opening, source.tensor), BHI_PY_TEXT},
-        {"tenant", offsetof(struct opening, source.tenant), BHI_PY_TEXT},
-        {"format", offsetof(struct opening, source.format), BHI_PY_INT},
-        {"offset", offsetof(struct opening, source.offset), BHI_PY_U64},
-        {"size", offsetof(struct opening, size), BHI_PY_U64},
-        {"header_timeout", offsetof(struct opening, source.header_timeout_ns), BHI_PY_U64},
-        {"deadline", offsetof(struct opening, source.deadline_ns), BHI_PY_U64},
-        {"memory", offsetof(struct opening, options.memory), BHI_PY_U64},
+        {"path", offsetof(struct making, source.path), BHI_PY_TEXT},
+        {"tensor", offsetof(struct making, source.tensor), BHI_PY_TEXT},
+        {"tenant", offsetof(struct making, source.tenant), BHI_PY_TEXT},
+        {"format", offsetof(struct making, source.format), BHI_PY_INT},
+        {"offset", offsetof(struct making, source.offset), BHI_PY_U64},
+        {"size", offsetof(struct making, size), BHI_PY_U64},
+        {"header_timeout", offsetof(struct making, source.header_timeout_ns), BHI_PY_U64},
+        {"deadline", offsetof(struct making, source.deadline_ns), BHI_PY_U64},
+        {"memory", offsetof(struct making, options.memory), BHI_PY_U64},
     };
-    struct opening *opening = calloc(1, sizeof *opening);
+    struct making *opening = new_making(context, stream);
     if (!opening) {
-        PyErr_NoMemory();
         return NULL;
     }
     bh_file_source *source = &opening->source;
-    opening->task = (struct bhi_py_task){.run = run_opening, .drop = drop_opening};
-    opening->context = context->context;
     source->struct_size = sizeof *source;
-    opening->options.struct_size = sizeof opening->options;
     opening->options.file = source;
-    if (!bhi_py_set_fields(opening, fields, BHI_PY_COUNT(fields), values, "load") ||
-        !enter_stream(stream, &opening->options.stream)) {
-        free(opening);
+    if (!bhi_py_set_fields(opening, fields, BHI_PY_COUNT(fields), values, "load")) {
+        bhi_py_task_unref(&opening->task);
         return NULL;
     }
-    bh_stream_retain(opening->options.stream);
-    leave_stream(stream);
     const char **texts[] = {&source->path, &source->tensor, &source->tenant};
     for (size_t i = 0; i < BHI_PY_COUNT(texts); i++) {
         if (*texts[i]) {
@@ -260,37 +207,34 @@ static struct opening *new_opening(struct bhi_py_context *context, PyObject *val
 }
 
 /* (context, options, stream) -> (Buffer, Event of the load) */
-static PyObject *buffer_load(PyObject *module, PyObject *args) {
+PyObject *bhi_py_buffer_load(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     PyObject *values, *stream, *result = NULL;
+    bh_detail detail;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O!O:buffer_load", bhi_py.context, &context, &PyDict_Type,
                           &values, &stream) ||
         !bhi_py_context_check(context)) {
         return NULL;
     }
-    struct opening *opening = new_opening(context, values, stream);
+    struct making *opening = new_opening(context, values, stream);
     if (!opening) {
         return NULL;
     }
-    if (bhi_py_task_run(&opening->task)) {
+    if (bhi_py_task_run(&opening->task, true)) {
         bh_array_info info = {.struct_size = sizeof info};
         bh_event *event = NULL;
-        bh_buffer *buffer = opening->buffer;
-        if (opening->status == BH_OK) {
-            opening->status = bh_buffer_array(buffer, &info, &opening->detail);
+        bh_status status = bh_buffer_array(opening->buffer, &info, &detail);
+        if (status == BH_OK) {
+            status = bh_buffer_load_event(opening->buffer, &event, &detail);
         }
-        if (opening->status == BH_OK) {
-            opening->status = bh_buffer_load_event(buffer, &event, &opening->detail);
-        }
-        if (opening->status != BH_OK) {
-            bhi_py_fail(opening->status, &opening->detail);
+        if (status != BH_OK) {
+            bhi_py_fail(status, &detail);
         } else {
-            const uint64_t size = bh_buffer_size(buffer);
-            opening->buffer = NULL;
+            const uint64_t size = bh_buffer_size(opening->buffer);
             const bool raw = info.dtype == BH_DTYPE_NONE;
-            result = wrap(context, buffer, stream, info.dtype, raw ? 1 : info.rank,
-                          raw ? &size : info.shape);
+            result = wrap_made(context, opening, stream, info.dtype, raw ? 1 : info.rank,
+                               raw ? &size : info.shape);
             if (result) {
                 struct bhi_py_storage *storage = ((struct bhi_py_buffer *)result)->storage;
                 pthread_mutex_lock(&context->views_lock);
@@ -305,7 +249,7 @@ static PyObject *buffer_load(PyObject *module, PyObject *args) {
 }
 
 /* (Buffer) -> (bytes loaded, bytes in all) */
-static PyObject *buffer_progress(PyObject *module, PyObject *args) {
+PyObject *bhi_py_buffer_progress(PyObject *module, PyObject *args) {
     PyObject *object;
     uint64_t loaded, total;
     bh_detail detail;
@@ -325,46 +269,31 @@ static PyObject *buffer_progress(PyObject *module, PyObject *args) {
 }
 
 static PyObject *tensor_to_tuple(const bh_file_tensor *tensor) {
-    PyObject *shape = PyTuple_New((Py_ssize_t)tensor->rank);
-    for (uint32_t i = 0; shape && i < tensor->rank; i++) {
-        PyObject *size = PyLong_FromUnsignedLongLong(tensor->shape[i]);
-        if (!size || PyTuple_SetItem(shape, (Py_ssize_t)i, size) < 0) {
-            Py_CLEAR(shape);
-        }
-    }
-    return shape ? Py_BuildValue("(NiNKKN)", bhi_py_text(tensor->name), (int)tensor->dtype, shape,
-                                 (unsigned long long)tensor->offset,
-                                 (unsigned long long)tensor->bytes, bhi_py_text(tensor->type))
-                 : NULL;
+    return Py_BuildValue("(NiNKKN)", bhi_py_text(tensor->name), (int)tensor->dtype,
+                         bhi_py_numbers(tensor->shape, tensor->rank),
+                         (unsigned long long)tensor->offset, (unsigned long long)tensor->bytes,
+                         bhi_py_text(tensor->type));
 }
 
 /* Lists the first |room| tensors. NULL: an exception is set. */
-static struct opening *list_tensors(struct bhi_py_context *context, PyObject *values, size_t room) {
-    struct opening *opening = new_opening(context, values, Py_None);
+static struct making *list_tensors(struct bhi_py_context *context, PyObject *values, size_t room) {
+    struct making *opening = new_opening(context, values, Py_None);
     if (!opening) {
         return NULL;
     }
     opening->room = room;
     opening->tensors = calloc(room, sizeof *opening->tensors);
     if (!opening->tensors) {
-        drop_opening(&opening->task);
         PyErr_NoMemory();
-        return NULL;
+    } else if (bhi_py_task_run(&opening->task, true)) {
+        return opening;
     }
-    bool done = bhi_py_task_run(&opening->task);
-    if (done && opening->status != BH_OK) {
-        bhi_py_fail(opening->status, &opening->detail);
-        done = false;
-    }
-    if (!done) {
-        bhi_py_task_unref(&opening->task);
-        return NULL;
-    }
-    return opening;
+    bhi_py_task_unref(&opening->task);
+    return NULL;
 }
 
 /* (context, options) -> [(name, dtype, shape, offset, bytes, type), …] */
-static PyObject *file_tensors(PyObject *module, PyObject *args) {
+PyObject *bhi_py_file_tensors(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     PyObject *values, *list = NULL;
     (void)module;
@@ -373,7 +302,7 @@ static PyObject *file_tensors(PyObject *module, PyObject *args) {
         !bhi_py_context_check(context)) {
         return NULL;
     }
-    struct opening *opening = list_tensors(context, values, FEW_TENSORS);
+    struct making *opening = list_tensors(context, values, FEW_TENSORS);
     while (opening && opening->count > opening->room) {
         const size_t all = opening->count;
         bhi_py_task_unref(&opening->task);
@@ -384,11 +313,7 @@ static PyObject *file_tensors(PyObject *module, PyObject *args) {
     }
     list = PyList_New(0);
     for (size_t i = 0; list && i < opening->count; i++) {
-        PyObject *tuple = tensor_to_tuple(&opening->tensors[i]);
-        if (!tuple || PyList_Append(list, tuple) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(tuple);
+        bhi_py_append(&list, tensor_to_tuple(&opening->tensors[i]));
     }
     bhi_py_task_unref(&opening->task);
     return list;
@@ -399,7 +324,7 @@ static PyObject *file_tensors(PyObject *module, PyObject *args) {
 
 /* Copies what |source| shows, in C order, into the whole Buffer, whose old content does not count.
  * (Buffer, source) */
-static PyObject *buffer_assign(PyObject *module, PyObject *args) {
+PyObject *bhi_py_buffer_assign(PyObject *module, PyObject *args) {
     PyObject *object, *source, *result = NULL;
     Py_buffer view;
     (void)module;
@@ -425,8 +350,7 @@ static PyObject *buffer_assign(PyObject *module, PyObject *args) {
     } else if ((uint64_t)view.len != buffer->bytes) {
         bhi_py_refuse(BH_INVALID_ARGUMENT, "write: %zd bytes for a buffer of %llu", view.len,
                       (unsigned long long)buffer->bytes);
-    } else if (bhi_py_view_begin(storage, whole ? BH_MAP_DISCARD : BH_MAP_READ_WRITE,
-                                 BHI_PY_FOREVER)) {
+    } else if (bhi_py_view_begin(storage, whole ? BH_MAP_DISCARD : BH_MAP_READ_WRITE, BH_FOREVER)) {
         char *at = (char *)storage->pointer + buffer->offset;
         int copied = 0;
         if (PyBuffer_IsContiguous(&view, 'C')) {
@@ -451,7 +375,7 @@ static PyObject *buffer_assign(PyObject *module, PyObject *args) {
 
 /* What a buffer shows that exports memory: (dtype, format's complaint or None, shape, address,
  * whether it is contiguous, bytes). Of no type that the library has: dtype is -1. */
-static PyObject *examine(PyObject *module, PyObject *object) {
+PyObject *bhi_py_examine(PyObject *module, PyObject *object) {
     Py_buffer view;
     bh_dtype dtype;
     const char *why;
@@ -460,26 +384,19 @@ static PyObject *examine(PyObject *module, PyObject *object) {
         return NULL;
     }
     const bool known = bhi_py_dtype_of_format(view.format, view.itemsize, &dtype, &why);
-    PyObject *shape = PyTuple_New(view.ndim);
-    for (int i = 0; shape && i < view.ndim; i++) {
-        PyObject *size = PyLong_FromSsize_t(view.shape ? view.shape[i] : view.len);
-        if (!size || PyTuple_SetItem(shape, i, size) < 0) {
-            Py_CLEAR(shape);
-        }
-    }
-    PyObject *result =
-        shape ? Py_BuildValue("(issNKNn)", known ? (int)dtype : -1, known ? "" : why,
-                              view.format ? view.format : "B", shape,
-                              (unsigned long long)(uintptr_t)view.buf,
-                              PyBool_FromLong(PyBuffer_IsContiguous(&view, 'C')), view.len)
-              : NULL;
+    const Py_ssize_t *shape = view.shape ? view.shape : &view.len;
+    PyObject *result = Py_BuildValue(
+        "(issNKNn)", known ? (int)dtype : -1, known ? "" : why, view.format ? view.format : "B",
+        bhi_py_numbers((const uint64_t *)shape, view.shape ? view.ndim : view.ndim > 0),
+        (unsigned long long)(uintptr_t)view.buf, PyBool_FromLong(PyBuffer_IsContiguous(&view, 'C')),
+        view.len);
     PyBuffer_Release(&view);
     return result;
 }
 
 /* A Buffer of memory that a view of this context shows; None: it is other memory, or begins where a
  * device cannot bind it. (context, dtype, shape, address, bytes) */
-static PyObject *buffer_at(PyObject *module, PyObject *args) {
+PyObject *bhi_py_buffer_at(PyObject *module, PyObject *args) {
     enum { ALIGNMENT = 256 }; /* the largest that Vulkan allows a device to require */
     struct bhi_py_context *context;
     PyObject *shape, *result = NULL;
@@ -503,20 +420,4 @@ static PyObject *buffer_at(PyObject *module, PyObject *args) {
                                 : bhi_py_buffer_new(storage, (bh_dtype)dtype, rank, sizes, offset);
     bhi_py_storage_unref(storage);
     return result;
-}
-
-static PyMethodDef functions[] = {
-    {"buffer_at", buffer_at, METH_VARARGS, NULL},
-    {"buffer_create", buffer_create, METH_VARARGS, NULL},
-    {"buffer_wrap", buffer_wrap, METH_VARARGS, NULL},
-    {"buffer_load", buffer_load, METH_VARARGS, NULL},
-    {"buffer_progress", buffer_progress, METH_VARARGS, NULL},
-    {"buffer_assign", buffer_assign, METH_VARARGS, NULL},
-    {"file_tensors", file_tensors, METH_VARARGS, NULL},
-    {"examine", examine, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_making(PyObject *module) {
-    return PyModule_AddFunctions(module, functions) == 0;
 }

@@ -19,7 +19,7 @@ static void module_dealloc(PyObject *object) {
 }
 
 /* (context, source) -> Module */
-static PyObject *module_compile(PyObject *extension, PyObject *args) {
+PyObject *bhi_py_module_compile(PyObject *extension, PyObject *args) {
     struct bhi_py_context *context;
     bh_source source;
     PyObject *tuple;
@@ -79,11 +79,9 @@ static PyObject *module_kernel(PyObject *object, PyObject *args) {
     if (status == BH_OK) {
         return bhi_py_kernel_new(self->context, kernel);
     }
-    PyObject *log = status == BH_COMPILE_FAILED ? bhi_py_source_log(self->module) : NULL;
     bhi_py_fail(status, &detail);
-    if (log) {
-        bhi_py_add_log(log);
-        Py_DECREF(log);
+    if (status == BH_COMPILE_FAILED) {
+        bhi_py_add_log(bhi_py_source_log(self->module));
     }
     return NULL;
 }
@@ -125,19 +123,9 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, attributes},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_module_spec = {
     .name = "bulkhead._native.Module",
     .basicsize = sizeof(struct module),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-
-static PyMethodDef functions[] = {
-    {"module_compile", module_compile, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_module(PyObject *extension) {
-    bhi_py.module = bhi_py_add_type(extension, &spec);
-    return bhi_py.module && PyModule_AddFunctions(extension, functions) == 0;
-}

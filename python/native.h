@@ -30,7 +30,7 @@
 /* What the Python side has installed, and the types of this module. All are set once. */
 struct bhi_py_module {
     PyTypeObject *context, *stream, *buffer, *kernel, *module, *event; /* the types here */
-    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log;
+    PyTypeObject *bound, *launch, *mapping, *template_, *queue, *tensor, *log, *judge;
     PyTypeObject *new_stream, *new_buffer, *new_kernel, *new_module,
         *new_event;            /* the Python classes */
     PyObject *make_error;      /* (status, message, errno, cause, signal, why) -> exception */
@@ -43,36 +43,33 @@ struct bhi_py_module {
 };
 extern struct bhi_py_module bhi_py;
 
-/* Adds a type to the module, and returns it; NULL: an exception is set. */
-PyTypeObject *bhi_py_add_type(PyObject *module, PyType_Spec *spec);
-/* Each adds its types. Returns false with an exception set. */
-bool bhi_py_add_context(PyObject *module);
-bool bhi_py_add_stream(PyObject *module);
-bool bhi_py_add_buffer(PyObject *module);
-bool bhi_py_add_kernel(PyObject *module);
-bool bhi_py_add_module(PyObject *module);
-bool bhi_py_add_event(PyObject *module);
-bool bhi_py_add_bound(PyObject *module);
-bool bhi_py_add_launch(PyObject *module);
-bool bhi_py_add_template(PyObject *module);
-bool bhi_py_add_queue(PyObject *module);
-bool bhi_py_add_log_type(PyObject *module);
-bool bhi_py_add_tensor(PyObject *module);
-bool bhi_py_add_making(PyObject *module);
-bool bhi_py_add_judge(PyObject *module);
+extern PyType_Spec bhi_py_context_spec, bhi_py_stream_spec, bhi_py_buffer_spec, bhi_py_mapping_spec,
+    bhi_py_kernel_spec, bhi_py_module_spec, bhi_py_event_spec, bhi_py_bound_spec,
+    bhi_py_launch_spec, bhi_py_template_spec, bhi_py_queue_spec, bhi_py_log_spec,
+    bhi_py_tensor_spec, bhi_py_judge_spec;
+/* Functions of the module. */
+typedef PyObject *bhi_py_function(PyObject *module, PyObject *args);
+bhi_py_function bhi_py_stream_create, bhi_py_kernel_create, bhi_py_module_compile,
+    bhi_py_template_create, bhi_py_tensor_take, bhi_py_make_bound, bhi_py_buffer_at,
+    bhi_py_buffer_create, bhi_py_buffer_wrap, bhi_py_buffer_load, bhi_py_buffer_progress,
+    bhi_py_buffer_assign, bhi_py_file_tensors, bhi_py_examine;
 
 /* Makes an object of |type|, a class that the Python side has installed or a type of this module;
  * all fields are 0. */
 void *bhi_py_new(PyTypeObject *type);
 /* Frees the memory of an object, and drops its reference to its type. For tp_dealloc. */
 void bhi_py_free(PyObject *self);
+/* Appends |item|, which it takes over. If there is none, or no room for it, clears *list. */
+void bhi_py_append(PyObject **list, PyObject *item);
+/* Returns a tuple; NULL: an exception is set. */
+PyObject *bhi_py_numbers(const uint64_t *numbers, size_t count);
 /* A function pointer with keywords as PyMethodDef wants it. */
 #define BHI_PY_METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
 /* -- errors -------------------------------------------------------------------------------------
  */
 
-/* Each sets an exception, and returns NULL. Formats are those of PyUnicode_FromFormat. */
+/* Each sets an exception, and returns NULL, which is false, too. Formats are those of PyUnicode_FromFormat. */
 PyObject *bhi_py_fail(bh_status status, const bh_detail *detail);
 /* For the code of a verdict whose event is not at hand. */
 PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail);
@@ -81,7 +78,7 @@ PyObject *bhi_py_refuse_type(const char *format, ...);
 PyObject *bhi_py_refuse_view(const char *format, ...);
 /* A text of the library, which may have been cut within a character. */
 PyObject *bhi_py_text(const char *bytes);
-/* Gives the exception that is set, of a compile, the compiler's log. */
+/* Gives the exception that is set, of a compile, the compiler's log, which it takes over. */
 void bhi_py_add_log(PyObject *log);
 /* For an event that is POISONED. |event| is a Python object. */
 PyObject *bhi_py_fail_event(PyObject *event);
@@ -104,8 +101,6 @@ bool bhi_py_closed(struct bhi_py_handle *handle);
 /* -- waiting ------------------------------------------------------------------------------------
  */
 
-#define BHI_PY_FOREVER UINT64_MAX
-
 /* Converts a timeout: None, seconds, or a text such as "500ms". For "O&" of PyArg_Parse…. */
 int bhi_py_to_timeout(PyObject *value, void *out_ns);
 /* The same of the argument |name|. Returns false with an exception set. */
@@ -121,15 +116,22 @@ bool bhi_py_await(bhi_py_wait wait, void *argument, uint64_t timeout_ns, bh_stat
 
 /* A call of the library that blocks and takes no timeout. It owns all that it uses. */
 struct bhi_py_task {
-    void (*run)(struct bhi_py_task *task);  /* called without the interpreter's lock */
-    void (*drop)(struct bhi_py_task *task); /* frees it, without that lock */
+    bh_status (*run)(struct bhi_py_task *task); /* called without the interpreter's lock */
+    void (*drop)(
+        struct bhi_py_task *task); /* frees what it has, without that lock; NULL: nothing */
+    bh_status status;
+    bh_detail detail;
+    bool failed; /* the exception that is set is of |status| */
     atomic_int refs;
     atomic_uint done; /* futex word */
 };
-/* Runs the task: in another thread if this one handles signals. If a signal handler raised an
- * exception, returns false, and the task ends by itself. The caller drops its reference by
- * bhi_py_task_unref in any case. */
-bool bhi_py_task_run(struct bhi_py_task *task);
+/* Makes a struct of |size| bytes that begins with a task; the rest is 0. NULL: an exception is set. */
+void *bhi_py_task_new(size_t size, bh_status (*run)(struct bhi_py_task *task),
+                      void (*drop)(struct bhi_py_task *task));
+/* Runs the task: in another thread if it |blocks| and this one handles signals. Returns false with
+ * an exception set if it failed, or if a signal handler raised one; then it ends by itself. The
+ * caller drops its reference by bhi_py_task_unref in any case. */
+bool bhi_py_task_run(struct bhi_py_task *task, bool blocks);
 void bhi_py_task_unref(struct bhi_py_task *task);
 /* Waits until the task has run, whatever signals come. Without the interpreter's lock. */
 void bhi_py_task_join(struct bhi_py_task *task);
@@ -151,6 +153,8 @@ struct bhi_py_context {
 bool bhi_py_context_check(struct bhi_py_context *context);
 /* What Context._stats returns. */
 PyObject *bhi_py_stats(bh_context *context);
+/* Counts the forks from now on. */
+void bhi_py_watch_forks(void);
 /* Returns whether this process is a forked child of the one that made the context. */
 bool bhi_py_context_forked(const struct bhi_py_context *context);
 
@@ -209,6 +213,8 @@ struct bhi_py_dtype {
 };
 enum { BHI_PY_DTYPES = BH_DTYPE_F8_E8M0 + 1 };
 extern const struct bhi_py_dtype bhi_py_dtypes[BHI_PY_DTYPES];
+/* Finds the type that DLPack describes by a code and bits; BH_DTYPE_NONE: there is none. */
+bh_dtype bhi_py_dtype_of_dlpack(uint32_t code, uint32_t bits);
 /* Finds the type of a format of the buffer protocol. NULL means bytes. Returns false, with a text
  * that says why, if there is none. */
 bool bhi_py_dtype_of_format(const char *format, Py_ssize_t itemsize, bh_dtype *out_dtype,
@@ -261,15 +267,8 @@ PyObject *bhi_py_buffer_new(struct bhi_py_storage *storage, bh_dtype dtype, uint
  * exception set. */
 bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uint64_t timeout_ns);
 void bhi_py_view_end(struct bhi_py_storage *storage, bool writable);
-/* The exception for content that is poisoned, or another failure of |status|. */
-PyObject *bhi_py_fail_content(struct bhi_py_storage *storage, bh_status status,
-                              const bh_detail *detail);
 /* views_lock is held: |event| is the newest writer. */
 void bhi_py_storage_written(struct bhi_py_storage *storage, bh_event *event);
-/* Fills in |view| for an object that shows |buffer|. */
-int bhi_py_buffer_fill_view(struct bhi_py_buffer *buffer, PyObject *exporter,
-                            struct bhi_py_storage *storage, Py_buffer *view, int flags,
-                            bool writable);
 PyObject *bhi_py_buffer_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 
 /* -- events -------------------------------------------------------------------------------------
@@ -383,6 +382,8 @@ struct bhi_py_manner {
  * exception set. */
 int bhi_py_manner_set(struct bhi_py_manner *manner, PyObject *name, PyObject *value,
                       const char *what);
+/* Sets those of |values|, a dict or NULL. Returns false with an exception set. */
+bool bhi_py_manner_set_all(struct bhi_py_manner *manner, PyObject *values, const char *what);
 void bhi_py_manner_apply(const struct bhi_py_manner *manner, bh_submit_info *info);
 void bhi_py_manner_fini(struct bhi_py_manner *manner);
 

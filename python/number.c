@@ -6,9 +6,8 @@
 
 static bool refuse_number(PyObject *value, bh_dtype dtype, PyObject *name, const char *what) {
     PyErr_Clear();
-    bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %U: %R does not fit %s", what, name, value,
-                  bhi_py_dtypes[dtype].short_);
-    return false;
+    return bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %U: %R does not fit %s", what, name, value,
+                         bhi_py_dtypes[dtype].short_);
 }
 
 static bool store_float(PyObject *value, bh_dtype dtype, uint8_t *at, PyObject *name,
@@ -19,9 +18,8 @@ static bool store_float(PyObject *value, bh_dtype dtype, uint8_t *at, PyObject *
             return refuse_number(value, dtype, name, what);
         }
         PyErr_Clear();
-        bhi_py_refuse_type("%s: %U: a number (%s), not %R", what, name, bhi_py_dtypes[dtype].short_,
-                           (PyObject *)Py_TYPE(value));
-        return false;
+        return bhi_py_refuse_type("%s: %U: a number (%s), not %R", what, name,
+                                  bhi_py_dtypes[dtype].short_, (PyObject *)Py_TYPE(value));
     }
     if (dtype == BH_DTYPE_F64) {
         memcpy(at, &number, sizeof number);
@@ -55,9 +53,8 @@ static bool store_integer(PyObject *value, bh_dtype dtype, uint8_t *at, PyObject
     PyObject *number = PyNumber_Index(value);
     if (!number) {
         PyErr_Clear();
-        bhi_py_refuse_type("%s: %U: an integer (%s), not %R", what, name,
-                           bhi_py_dtypes[dtype].short_, value);
-        return false;
+        return bhi_py_refuse_type("%s: %U: an integer (%s), not %R", what, name,
+                                  bhi_py_dtypes[dtype].short_, value);
     }
     uint64_t bits;
     bool fits;

@@ -51,8 +51,7 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
     PyObject *number = PyNumber_Index(value);
     if (!number) {
         PyErr_Clear();
-        bhi_py_refuse_type("%s: %s: an integer, not %R", what, field->name, value);
-        return false;
+        return bhi_py_refuse_type("%s: %s: an integer, not %R", what, field->name, value);
     }
     const bool wide = field->type == BHI_PY_U64 || field->type == BHI_PY_LIMIT;
     const uint64_t most = wide ? UINT64_MAX : field->type == BHI_PY_U32 ? UINT32_MAX : INT32_MAX;
@@ -60,9 +59,8 @@ static bool set_field(void *options, const struct bhi_py_field *field, PyObject 
     Py_DECREF(number);
     if (PyErr_Occurred() || bits > most) {
         PyErr_Clear();
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %s: %R is not from 0 to %llu", what, field->name,
-                      value, (unsigned long long)most);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: %s: %R is not from 0 to %llu", what,
+                             field->name, value, (unsigned long long)most);
     }
     if (wide) {
         const uint64_t all = field->type == BHI_PY_LIMIT && !bits ? BH_OFF : bits;

@@ -9,39 +9,26 @@ struct inspection {
     bh_kernel *kernel; /* referenced */
     bh_inspect_options options;
     bh_inspection result;
-    bh_status status;
-    bh_detail detail;
 };
 
-static void run_inspection(struct bhi_py_task *task) {
+static bh_status run_inspection(struct bhi_py_task *task) {
     struct inspection *inspection = (struct inspection *)task;
     inspection->result.struct_size = sizeof inspection->result;
-    inspection->status = bh_kernel_inspect(inspection->kernel, &inspection->options,
-                                           &inspection->result, &inspection->detail);
+    return bh_kernel_inspect(inspection->kernel, &inspection->options, &inspection->result,
+                             &task->detail);
 }
 
 static void drop_inspection(struct bhi_py_task *task) {
-    struct inspection *inspection = (struct inspection *)task;
-    bh_kernel_release(inspection->kernel);
-    free(inspection);
-}
-
-/* Appends |item|, which it takes over. */
-static bool append(PyObject *list, PyObject *item) {
-    const bool done = item && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return done;
+    bh_kernel_release(((struct inspection *)task)->kernel);
 }
 
 static PyObject *list_bindings(const bh_inspection *result) {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < result->binding_count; i++) {
         const bh_inspected_binding *one = &result->bindings[i];
-        if (!append(list, Py_BuildValue("(NNIIIii)", bhi_py_text(one->name), bhi_py_text(one->type),
-                                        one->set, one->binding, one->count, (int)one->access,
-                                        (int)one->kind))) {
-            Py_CLEAR(list);
-        }
+        bhi_py_append(&list, Py_BuildValue("(NNIIIii)", bhi_py_text(one->name),
+                                           bhi_py_text(one->type), one->set, one->binding,
+                                           one->count, (int)one->access, (int)one->kind));
     }
     return list;
 }
@@ -50,10 +37,9 @@ static PyObject *list_members(const bh_inspection *result) {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < result->member_count; i++) {
         const bh_inspected_member *one = &result->members[i];
-        if (!append(list, Py_BuildValue("(NNIII)", bhi_py_text(one->name), bhi_py_text(one->type),
-                                        one->offset, one->stride, one->step))) {
-            Py_CLEAR(list);
-        }
+        bhi_py_append(&list,
+                      Py_BuildValue("(NNIII)", bhi_py_text(one->name), bhi_py_text(one->type),
+                                    one->offset, one->stride, one->step));
     }
     return list;
 }
@@ -62,10 +48,8 @@ static PyObject *list_constants(const bh_inspection *result) {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < result->constant_count; i++) {
         const bh_inspected_constant *one = &result->constants[i];
-        if (!append(list, Py_BuildValue("(NIiK)", bhi_py_text(one->name), one->constant_id,
-                                        (int)one->dtype, (unsigned long long)one->bits))) {
-            Py_CLEAR(list);
-        }
+        bhi_py_append(&list, Py_BuildValue("(NIiK)", bhi_py_text(one->name), one->constant_id,
+                                           (int)one->dtype, (unsigned long long)one->bits));
     }
     return list;
 }
@@ -73,9 +57,7 @@ static PyObject *list_constants(const bh_inspection *result) {
 static PyObject *list_texts(const char (*texts)[64], uint32_t count) {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < count; i++) {
-        if (!append(list, bhi_py_text(texts[i]))) {
-            Py_CLEAR(list);
-        }
+        bhi_py_append(&list, bhi_py_text(texts[i]));
     }
     return list;
 }
@@ -88,32 +70,28 @@ PyObject *bhi_py_kernel_inspect(PyObject *object, PyObject *unused) {
     if (!bhi_py_context_check(self->context) || !bhi_py_kernel_enter(self)) {
         return NULL;
     }
-    struct inspection *inspection = calloc(1, sizeof *inspection);
+    struct inspection *inspection =
+        bhi_py_task_new(sizeof *inspection, run_inspection, drop_inspection);
     if (inspection) {
-        inspection->task = (struct bhi_py_task){.run = run_inspection, .drop = drop_inspection};
         inspection->kernel = self->kernel;
         bh_kernel_retain(self->kernel);
         inspection->options = (bh_inspect_options){.struct_size = sizeof(bh_inspect_options)};
     }
     bhi_py_kernel_leave(self);
     if (!inspection) {
-        return PyErr_NoMemory();
+        return NULL;
     }
     PyObject *answer = NULL;
-    if (bhi_py_task_run(&inspection->task)) {
+    if (bhi_py_task_run(&inspection->task, true)) {
         const bh_inspection *result = &inspection->result;
-        if (inspection->status != BH_OK) {
-            bhi_py_fail(inspection->status, &inspection->detail);
-        } else {
-            answer = Py_BuildValue(
-                "((III)IKNNNNN)", result->local_size[0], result->local_size[1],
-                result->local_size[2], result->push_size, (unsigned long long)result->shared_bytes,
-                list_bindings(result), list_members(result), list_constants(result),
-                list_texts(result->capabilities, result->capability_count),
-                list_texts(result->entries, result->entry_count < BHI_PY_COUNT(result->entries)
-                                                ? result->entry_count
-                                                : (uint32_t)BHI_PY_COUNT(result->entries)));
-        }
+        answer = Py_BuildValue(
+            "((III)IKNNNNN)", result->local_size[0], result->local_size[1], result->local_size[2],
+            result->push_size, (unsigned long long)result->shared_bytes, list_bindings(result),
+            list_members(result), list_constants(result),
+            list_texts(result->capabilities, result->capability_count),
+            list_texts(result->entries, result->entry_count < BHI_PY_COUNT(result->entries)
+                                            ? result->entry_count
+                                            : (uint32_t)BHI_PY_COUNT(result->entries)));
     }
     bhi_py_task_unref(&inspection->task);
     return answer;

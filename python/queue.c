@@ -49,7 +49,7 @@ static bool take_all(bh_queue *queue, PyObject *list) {
 /* (timeout) -> the numbers of what has ended, when there are some; [] after the timeout */
 static PyObject *queue_take(PyObject *object, PyObject *args) {
     bh_queue *queue = ((struct queue *)object)->queue;
-    uint64_t timeout_ns = BHI_PY_FOREVER;
+    uint64_t timeout_ns = BH_FOREVER;
     bh_status status;
     if (!PyArg_ParseTuple(args, "|O&:take", bhi_py_to_timeout, &timeout_ns)) {
         return NULL;
@@ -58,9 +58,9 @@ static PyObject *queue_take(PyObject *object, PyObject *args) {
     PyObject *list = PyList_New(0);
     while (list) {
         const uint64_t gone_ns = bhi_py_now_ns() - began_ns;
-        const uint64_t left_ns = timeout_ns == BHI_PY_FOREVER ? timeout_ns
-                                 : gone_ns < timeout_ns       ? timeout_ns - gone_ns
-                                                              : 0;
+        const uint64_t left_ns = timeout_ns == BH_FOREVER ? timeout_ns
+                                 : gone_ns < timeout_ns   ? timeout_ns - gone_ns
+                                                          : 0;
         if (!take_all(queue, list) ||
             (!PyList_Size(list) && left_ns &&
              !bhi_py_await(wait_for_queue, queue, left_ns, &status, NULL))) {
@@ -110,14 +110,9 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_queue_spec = {
     .name = "bulkhead._native.Queue",
     .basicsize = sizeof(struct queue),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = slots,
 };
-
-bool bhi_py_add_queue(PyObject *module) {
-    bhi_py.queue = bhi_py_add_type(module, &spec);
-    return bhi_py.queue;
-}

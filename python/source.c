@@ -23,8 +23,7 @@ static bool copy_text(PyObject *value, const char *what, const char *name, const
     const size_t length = out_size ? (size_t)size : strlen(bytes);
     char *copy = malloc(length + 1);
     if (!copy) {
-        PyErr_NoMemory();
-        return false;
+        return PyErr_NoMemory();
     }
     memcpy(copy, bytes, length);
     copy[length] = 0;
@@ -35,55 +34,38 @@ static bool copy_text(PyObject *value, const char *what, const char *name, const
     return true;
 }
 
+/* Copies (name, text); what it has copied is set, also after a failure. */
+static bool copy_pair(PyObject *pair, const char *what, const char *argument, const char **out_name,
+                      const char **out_text, size_t *out_size) {
+    PyObject *name, *text;
+    return PyArg_ParseTuple(pair, "OO", &name, &text) &&
+           copy_text(name, what, argument, out_name, NULL) &&
+           copy_text(text, what, argument, out_text, out_size);
+}
+
 static bool copy_defines(bh_source *source, const char *what, PyObject *list) {
     const Py_ssize_t count = PyList_Size(list);
-    bh_source_define *defines = calloc(count ? (size_t)count : 1, sizeof *defines);
-    source->defines = defines;
-    if (!defines) {
-        PyErr_NoMemory();
-        return false;
+    bh_source_define *one = calloc(count ? (size_t)count : 1, sizeof *one);
+    source->defines = one;
+    bool good = one || PyErr_NoMemory();
+    for (Py_ssize_t i = 0; good && i < count; i++, one++) {
+        source->define_count++;
+        good = copy_pair(PyList_GetItem(list, i), what, "defines", &one->name, &one->value, NULL);
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *name, *value;
-        const char *name_copy, *value_copy = NULL;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &value) ||
-            !copy_text(name, what, "defines", &name_copy, NULL)) {
-            return false;
-        }
-        defines[source->define_count].name = name_copy;
-        const bool copied = copy_text(value, what, "defines", &value_copy, NULL);
-        defines[source->define_count++].value = value_copy;
-        if (!copied) {
-            return false;
-        }
-    }
-    return true;
+    return good;
 }
 
 static bool copy_includes(bh_source *source, const char *what, PyObject *list) {
     const Py_ssize_t count = PyList_Size(list);
-    bh_source_include *includes = calloc(count ? (size_t)count : 1, sizeof *includes);
-    source->includes = includes;
-    if (!includes) {
-        PyErr_NoMemory();
-        return false;
+    bh_source_include *one = calloc(count ? (size_t)count : 1, sizeof *one);
+    source->includes = one;
+    bool good = one || PyErr_NoMemory();
+    for (Py_ssize_t i = 0; good && i < count; i++, one++) {
+        source->include_count++;
+        good = copy_pair(PyList_GetItem(list, i), what, "include", &one->name, &one->text,
+                         &one->length);
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *name, *text;
-        const char *name_copy, *text_copy = NULL;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OO", &name, &text) ||
-            !copy_text(name, what, "include", &name_copy, NULL)) {
-            return false;
-        }
-        bh_source_include *include = &includes[source->include_count++];
-        include->name = name_copy;
-        const bool copied = copy_text(text, what, "include", &text_copy, &include->length);
-        include->text = text_copy;
-        if (!copied) {
-            return false;
-        }
-    }
-    return true;
+    return good;
 }
 
 bool bhi_py_source_init(bh_source *source, const char *what, PyObject *tuple) {

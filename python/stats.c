@@ -5,32 +5,19 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* A tuple, or NULL with an exception set. */
-static PyObject *numbers(const uint64_t *from, size_t count) {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; tuple && i < count; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(from[i]);
-        if (!number || PyTuple_SetItem(tuple, (Py_ssize_t)i, number) < 0) {
-            Py_CLEAR(tuple);
-        }
-    }
-    return tuple;
-}
-
 static PyObject *histogram(const bh_histogram *from) {
     return Py_BuildValue("{sdsN}", "sum", (double)from->sum_ns / 1e9, "counts",
-                         numbers(from->counts, BH_BUCKETS));
+                         bhi_py_numbers(from->counts, BH_BUCKETS));
 }
 
 static PyObject *work(const bh_work_stats *from) {
-    return Py_BuildValue(
-        "{sisIsNsNsKsKsKsNsKsKsKsNsN}", "scope", (int)from->scope, "number", from->number, "tenant",
-        bhi_py_text(from->tenant), "stream", bhi_py_text(from->stream), "queued", from->queued,
-        "in_flight", from->in_flight, "device_bytes", from->device_bytes, "ended",
-        numbers(from->ended, BH_STATUSES), "dependents", from->dependents, "deaths", from->deaths,
-        "restarts", from->restarts, "wait", histogram(&from->wait), "run", histogram(&from->run));
+    return Py_BuildValue("{sisIsNsNsKsKsKsNsKsKsKsNsN}", "scope", (int)from->scope, "number",
+                         from->number, "tenant", bhi_py_text(from->tenant), "stream",
+                         bhi_py_text(from->stream), "queued", from->queued, "in_flight",
+                         from->in_flight, "device_bytes", from->device_bytes, "ended",
+                         bhi_py_numbers(from->ended, BH_STATUSES), "dependents", from->dependents,
+                         "deaths", from->deaths, "restarts", from->restarts, "wait",
+                         histogram(&from->wait), "run", histogram(&from->run));
 }
 
 #define FIELD(name) {#name, offsetof(bh_stats, name)}
@@ -69,7 +56,7 @@ static const struct {
 /* (numbers by name, of processes one for each kind and state, deaths by status) */
 static PyObject *whole(const bh_stats *stats) {
     PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict && i < COUNT(fields); i++) {
+    for (size_t i = 0; dict && i < BHI_PY_COUNT(fields); i++) {
         const uint64_t *number = (const uint64_t *)((const char *)stats + fields[i].offset);
         PyObject *value = PyLong_FromUnsignedLongLong(*number);
         if (!value || PyDict_SetItemString(dict, fields[i].name, value) < 0) {
@@ -77,9 +64,10 @@ static PyObject *whole(const bh_stats *stats) {
         }
         Py_XDECREF(value);
     }
-    return Py_BuildValue("(NNN)", dict,
-                         numbers(&stats->processes[0][0], BH_PROCESS_KINDS * BH_PROCESS_STATES),
-                         numbers(stats->deaths, BH_STATUSES));
+    return Py_BuildValue(
+        "(NNN)", dict,
+        bhi_py_numbers(&stats->processes[0][0], BH_PROCESS_KINDS * BH_PROCESS_STATES),
+        bhi_py_numbers(stats->deaths, BH_STATUSES));
 }
 
 PyObject *bhi_py_stats(bh_context *context) {
@@ -101,11 +89,7 @@ PyObject *bhi_py_stats(bh_context *context) {
     }
     PyObject *list = status == BH_OK ? PyList_New(0) : bhi_py_fail(status, &detail);
     for (size_t i = 0; list && i < count; i++) {
-        PyObject *row = work(&rows[i]);
-        if (!row || PyList_Append(list, row) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(row);
+        bhi_py_append(&list, work(&rows[i]));
     }
     free(rows);
     return list ? Py_BuildValue("(NN)", whole(&stats), list) : NULL;

@@ -47,9 +47,10 @@ void bhi_py_storage_written(struct bhi_py_storage *storage, bh_event *event) {
     bh_event_release(before);
 }
 
-/* The buffer's newest writer says more than the message of a failed map. */
-PyObject *bhi_py_fail_content(struct bhi_py_storage *storage, bh_status status,
-                              const bh_detail *detail) {
+/* Sets the exception for content that is poisoned, or another failure of |status|. The buffer's
+ * newest writer says more than the message of a failed map. */
+static void fail_content(struct bhi_py_storage *storage, bh_status status,
+                         const bh_detail *detail) {
     struct bhi_py_context *context = storage->context;
     bh_event *writer = NULL;
     if (!bhi_py_context_forked(context)) {
@@ -61,15 +62,13 @@ PyObject *bhi_py_fail_content(struct bhi_py_storage *storage, bh_status status,
         }
         pthread_mutex_unlock(&context->views_lock);
     }
-    if (!writer) {
-        return bhi_py_fail_poison(status, detail);
-    }
-    PyObject *event = bhi_py_event_new(context, writer);
+    PyObject *event = writer ? bhi_py_event_new(context, writer) : NULL;
     if (event) {
         bhi_py_fail_event(event);
         Py_DECREF(event);
+    } else if (!writer) {
+        bhi_py_fail_poison(status, detail);
     }
-    return NULL;
 }
 
 /* -- views --------------------------------------------------------------------------------------
@@ -139,7 +138,7 @@ bool bhi_py_view_begin(struct bhi_py_storage *storage, bh_map_intent intent, uin
     if (!awaited || status != BH_OK) {
         bhi_py_view_end(storage, writable);
         if (awaited) {
-            bhi_py_fail_content(storage, status, &detail);
+            fail_content(storage, status, &detail);
         }
         return false;
     }

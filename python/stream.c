@@ -37,7 +37,7 @@ static const struct bhi_py_field fields[] = {
 };
 
 /* (context, options) -> Stream */
-static PyObject *stream_create(PyObject *module, PyObject *args) {
+PyObject *bhi_py_stream_create(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     PyObject *values;
     (void)module;
@@ -84,7 +84,7 @@ static PyObject *wait_for(PyObject *object, PyObject *args, PyObject *kwargs, bh
                           const char *format) {
     struct bhi_py_stream *self = (struct bhi_py_stream *)object;
     static char *names[] = {"timeout", NULL};
-    uint64_t timeout_ns = BHI_PY_FOREVER;
+    uint64_t timeout_ns = BH_FOREVER;
     bh_status status;
     bh_detail detail;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, bhi_py_to_timeout, &timeout_ns) ||
@@ -233,19 +233,9 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, attributes},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_stream_spec = {
     .name = "bulkhead._native.Stream",
     .basicsize = sizeof(struct bhi_py_stream),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-
-static PyMethodDef functions[] = {
-    {"stream_create", stream_create, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_stream(PyObject *module) {
-    bhi_py.stream = bhi_py_add_type(module, &spec);
-    return bhi_py.stream && PyModule_AddFunctions(module, functions) == 0;
-}

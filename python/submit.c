@@ -179,6 +179,18 @@ int bhi_py_manner_set(struct bhi_py_manner *manner, PyObject *name, PyObject *va
     return 0;
 }
 
+bool bhi_py_manner_set_all(struct bhi_py_manner *manner, PyObject *values, const char *what) {
+    PyObject *name, *value;
+    Py_ssize_t position = 0;
+    while (values && PyDict_Next(values, &position, &name, &value)) {
+        const int set = bhi_py_manner_set(manner, name, value, what);
+        if (set <= 0) {
+            return set == 0 && PyErr_Format(PyExc_TypeError, "%s() has no argument %R", what, name);
+        }
+    }
+    return true;
+}
+
 void bhi_py_manner_apply(const struct bhi_py_manner *manner, bh_submit_info *info) {
     info->waits = manner->waits;
     info->wait_count = manner->wait_count;

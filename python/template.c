@@ -25,14 +25,12 @@ struct call {
     uint32_t alignment;
     bh_buffer *buffers[BH_MAX_PARAMETERS]; /* referenced */
     uint32_t buffer_count;
-    bh_status status;
-    bh_detail detail;
 };
 
-static void run_call(struct bhi_py_task *task) {
+static bh_status run_call(struct bhi_py_task *task) {
     struct call *call = (struct call *)task;
-    call->status = bhi_pieces_cut(&call->pieces, call->template_, call->arguments, call->count,
-                                  call->buffer_count, call->piece, call->alignment, &call->detail);
+    return bhi_pieces_cut(&call->pieces, call->template_, call->arguments, call->count,
+                          call->buffer_count, call->piece, call->alignment, &task->detail);
 }
 
 /* Without the interpreter's lock: what needs that is dropped before. */
@@ -47,14 +45,13 @@ static void drop_call(struct bhi_py_task *task) {
     }
     bh_template_release(call->template_);
     free(call->descriptions);
-    free(call);
 }
 
-static void drop_uses(struct call *call) {
+static void leave_call(struct call *call) {
     for (uint32_t i = 0; i < call->use_count; i++) {
         bhi_py_storage_unref(call->uses[i].storage);
     }
-    call->use_count = 0;
+    bhi_py_task_unref(&call->task);
 }
 
 /* The library's description of the array that a Buffer is. It belongs to the call: other Buffers
@@ -84,8 +81,7 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
     }
     argument->name = strdup(name);
     if (!argument->name) {
-        PyErr_NoMemory();
-        return false;
+        return PyErr_NoMemory();
     }
     call->count++;
     if (what == Py_None) {
@@ -97,8 +93,7 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
         if (code <= BH_DTYPE_NONE || code >= BHI_PY_DTYPES) {
             PyErr_Clear();
             Py_XDECREF(text);
-            bhi_py_refuse_type("eval: %s: %R is no type", name, what);
-            return false;
+            return bhi_py_refuse_type("eval: %s: %R is no type", name, what);
         }
         argument->dtype = (bh_dtype)code;
         const bool stored = text && bhi_py_number_store(value, argument->dtype,
@@ -107,9 +102,8 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
         return stored;
     }
     if (!PyObject_TypeCheck(what, bhi_py.buffer)) {
-        bhi_py_refuse_type("eval: %s: a Buffer or a number, not %R", name,
-                           (PyObject *)Py_TYPE(what));
-        return false;
+        return bhi_py_refuse_type("eval: %s: a Buffer or a number, not %R", name,
+                                  (PyObject *)Py_TYPE(what));
     }
     struct bhi_py_storage *storage = bhi_py_buffer_use(what, "eval");
     if (!storage) {
@@ -122,8 +116,8 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
     bh_buffer_retain(storage->buffer);
     argument->buffer = storage->buffer;
     if (storage->context->context != context) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: %s: the buffer belongs to another context", name);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "eval: %s: the buffer belongs to another context",
+                             name);
     }
     describe((struct bhi_py_buffer *)what, &call->descriptions[call->use_count - 1]);
     argument->description = &call->descriptions[call->use_count - 1];
@@ -131,12 +125,10 @@ static bool add_argument(struct call *call, bh_context *context, PyObject *tuple
 }
 
 static struct call *new_call(struct template *self, PyObject *list) {
-    struct call *call = calloc(1, sizeof *call);
+    struct call *call = bhi_py_task_new(sizeof *call, run_call, drop_call);
     if (!call) {
-        PyErr_NoMemory();
         return NULL;
     }
-    call->task = (struct bhi_py_task){.run = run_call, .drop = drop_call};
     call->template_ = self->template_;
     bh_template_retain(call->template_);
     const Py_ssize_t count = PyList_Size(list);
@@ -152,8 +144,7 @@ static struct call *new_call(struct template *self, PyObject *list) {
         good = add_argument(call, self->context, PyList_GetItem(list, i));
     }
     if (!good) {
-        drop_uses(call);
-        drop_call(&call->task);
+        leave_call(call);
         return NULL;
     }
     return call;
@@ -175,27 +166,12 @@ static PyObject *template_output(PyObject *object, PyObject *args) {
     }
     const bh_status status = bh_template_output(self->template_, call->arguments, call->count, name,
                                                 &description, &detail);
-    drop_uses(call);
-    drop_call(&call->task);
+    leave_call(call);
     if (status != BH_OK) {
         return bhi_py_fail(status, &detail);
     }
-    bh_dtype dtype = BH_DTYPE_NONE;
-    for (int i = BH_DTYPE_F16; i < BHI_PY_DTYPES; i++) {
-        if (bhi_py_dtypes[i].dlpack_code == description.kind &&
-            bhi_py_dtypes[i].dlpack_bits == description.bits) {
-            dtype = (bh_dtype)i;
-            break;
-        }
-    }
-    PyObject *shape = PyTuple_New((Py_ssize_t)description.rank);
-    for (uint32_t i = 0; shape && i < description.rank; i++) {
-        PyObject *size = PyLong_FromUnsignedLongLong(description.shape[i]);
-        if (!size || PyTuple_SetItem(shape, (Py_ssize_t)i, size) < 0) {
-            Py_CLEAR(shape);
-        }
-    }
-    return shape ? Py_BuildValue("(iN)", (int)dtype, shape) : NULL;
+    const bh_dtype dtype = bhi_py_dtype_of_dlpack(description.kind, description.bits);
+    return Py_BuildValue("(iN)", (int)dtype, bhi_py_numbers(description.shape, description.rank));
 }
 
 static PyObject *name_use(void *user, size_t index) {
@@ -221,8 +197,7 @@ static PyObject *template_launch(PyObject *object, PyObject *args) {
     struct template *self = (struct template *)object;
     struct bhi_py_stream *stream;
     struct bhi_py_manner manner = {0};
-    PyObject *list, *options, *event = NULL, *name, *value;
-    Py_ssize_t position = 0;
+    PyObject *list, *options, *event = NULL;
     unsigned long long piece;
     unsigned alignment;
     if (!PyArg_ParseTuple(args, "O!O!O!KI:launch", bhi_py.stream, &stream, &PyList_Type, &list,
@@ -230,47 +205,32 @@ static PyObject *template_launch(PyObject *object, PyObject *args) {
         !bhi_py_context_check(stream->context)) {
         return NULL;
     }
-    while (PyDict_Next(options, &position, &name, &value)) {
-        const int set = bhi_py_manner_set(&manner, name, value, "eval");
-        if (set <= 0) {
-            if (set == 0) {
-                PyErr_Format(PyExc_TypeError, "eval() has no option %R", name);
-            }
-            bhi_py_manner_fini(&manner);
-            return NULL;
-        }
-    }
-    struct call *call = new_call(self, list);
+    struct call *call =
+        bhi_py_manner_set_all(&manner, options, "eval") ? new_call(self, list) : NULL;
     if (!call) {
         bhi_py_manner_fini(&manner);
         return NULL;
     }
     call->piece = piece;
     call->alignment = alignment;
-    if (bhi_py_task_run(&call->task)) {
-        if (call->status != BH_OK) {
-            bhi_py_fail(call->status, &call->detail);
-        } else {
-            bh_submit_info info = {.struct_size = sizeof info,
-                                   .commands = call->pieces.commands,
-                                   .command_count = call->pieces.count};
-            bhi_py_manner_apply(&manner, &info);
-            if (call->pieces.count > 1) {
-                info.deadline_ns =
-                    deadline_of(call, info.deadline_ns ? info.deadline_ns : stream->deadline_ns);
-            }
-            event =
-                bhi_py_submit(stream, &info, call->uses, call->use_count, "eval", name_use, call);
+    if (bhi_py_task_run(&call->task, true)) {
+        bh_submit_info info = {.struct_size = sizeof info,
+                               .commands = call->pieces.commands,
+                               .command_count = call->pieces.count};
+        bhi_py_manner_apply(&manner, &info);
+        if (call->pieces.count > 1) {
+            info.deadline_ns =
+                deadline_of(call, info.deadline_ns ? info.deadline_ns : stream->deadline_ns);
         }
+        event = bhi_py_submit(stream, &info, call->uses, call->use_count, "eval", name_use, call);
     }
-    drop_uses(call);
-    bhi_py_task_unref(&call->task);
+    leave_call(call);
     bhi_py_manner_fini(&manner);
     return event;
 }
 
 /* (context, name, expression, [(name, role), …]) -> Template */
-static PyObject *template_create(PyObject *module, PyObject *args) {
+PyObject *bhi_py_template_create(PyObject *module, PyObject *args) {
     struct bhi_py_context *context;
     const char *name, *expression;
     PyObject *list;
@@ -331,19 +291,9 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_template_spec = {
     .name = "bulkhead._native.Template",
     .basicsize = sizeof(struct template),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-
-static PyMethodDef functions[] = {
-    {"template_create", template_create, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_template(PyObject *module) {
-    bhi_py.template_ = bhi_py_add_type(module, &spec);
-    return bhi_py.template_ && PyModule_AddFunctions(module, functions) == 0;
-}

@@ -147,43 +147,30 @@ struct tensor {
     Py_ssize_t numbers[2 * PyBUF_MAX_NDIM]; /* shape and strides in bytes */
 };
 
-static bool find_dtype(struct data_type type, bh_dtype *out) {
-    for (int i = BH_DTYPE_F16; i < BHI_PY_DTYPES; i++) {
-        if (bhi_py_dtypes[i].dlpack_code == type.code &&
-            bhi_py_dtypes[i].dlpack_bits == type.bits && type.lanes == 1) {
-            *out = (bh_dtype)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Checks what another package says of its tensor. */
 static bool take_tensor(struct tensor *self, const struct dl_tensor *tensor) {
     if (tensor->device.type != DEVICE_CPU && tensor->device.type != DEVICE_CUDA_HOST) {
-        bhi_py_refuse_view("from_dlpack: the tensor is on a device (DLPack's type %d); bring it to "
-                           "the processor's memory first",
-                           (int)tensor->device.type);
-        return false;
+        return bhi_py_refuse_view(
+            "from_dlpack: the tensor is on a device (DLPack's type %d); bring it to "
+            "the processor's memory first",
+            (int)tensor->device.type);
     }
     if (tensor->rank < 0 || tensor->rank > PyBUF_MAX_NDIM) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "from_dlpack: the tensor has %d dimensions",
-                      (int)tensor->rank);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "from_dlpack: the tensor has %d dimensions",
+                             (int)tensor->rank);
     }
     if ((tensor->rank && !tensor->shape) || tensor->offset > INTPTR_MAX) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT,
-                      "from_dlpack: the tensor has no shape, or begins %llu "
-                      "bytes from its memory",
-                      (unsigned long long)tensor->offset);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                             "from_dlpack: the tensor has no shape, or begins %llu "
+                             "bytes from its memory",
+                             (unsigned long long)tensor->offset);
     }
-    if (!find_dtype(tensor->type, &self->dtype)) {
-        bhi_py_refuse_type(
+    self->dtype = bhi_py_dtype_of_dlpack(tensor->type.code, tensor->type.bits);
+    if (self->dtype == BH_DTYPE_NONE || tensor->type.lanes != 1) {
+        return bhi_py_refuse_type(
             "from_dlpack: the library has no type with DLPack's code %d, %d bits and "
             "%d lanes",
             tensor->type.code, tensor->type.bits, tensor->type.lanes);
-        return false;
     }
     const Py_ssize_t size = bhi_py_dtypes[self->dtype].size;
     Py_ssize_t dense = size;
@@ -193,15 +180,14 @@ static bool take_tensor(struct tensor *self, const struct dl_tensor *tensor) {
         int64_t stride;
         if (length < 0 || __builtin_mul_overflow(tensor->strides ? tensor->strides[i - 1] : 0,
                                                  (int64_t)size, &stride)) {
-            bhi_py_refuse(BH_INVALID_ARGUMENT, "from_dlpack: the tensor's shape or strides are "
-                                               "out of range");
-            return false;
+            return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                                 "from_dlpack: the tensor's shape or strides are "
+                                 "out of range");
         }
         self->numbers[i - 1] = length;
         self->numbers[self->rank + i - 1] = tensor->strides ? stride : dense;
         if (__builtin_mul_overflow(dense, length, &dense)) {
-            bhi_py_refuse(BH_TOO_LARGE, "from_dlpack: the tensor is larger than any memory");
-            return false;
+            return bhi_py_refuse(BH_TOO_LARGE, "from_dlpack: the tensor is larger than any memory");
         }
     }
     self->bytes = dense;
@@ -210,7 +196,7 @@ static bool take_tensor(struct tensor *self, const struct dl_tensor *tensor) {
 }
 
 /* (capsule) -> Tensor */
-static PyObject *tensor_take(PyObject *module, PyObject *capsule) {
+PyObject *bhi_py_tensor_take(PyObject *module, PyObject *capsule) {
     (void)module;
     const bool is_versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
     if (!is_versioned && !PyCapsule_IsValid(capsule, "dltensor")) {
@@ -296,18 +282,9 @@ static PyType_Slot slots[] = {
     {Py_bf_getbuffer, tensor_getbuffer},
     {0, NULL},
 };
-static PyType_Spec spec = {
+PyType_Spec bhi_py_tensor_spec = {
     .name = "bulkhead._native.Tensor",
     .basicsize = sizeof(struct tensor),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
-static PyMethodDef functions[] = {
-    {"tensor_take", tensor_take, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-bool bhi_py_add_tensor(PyObject *module) {
-    bhi_py.tensor = bhi_py_add_type(module, &spec);
-    return bhi_py.tensor && PyModule_AddFunctions(module, functions) == 0;
-}

@@ -23,7 +23,7 @@ uint64_t bhi_py_now_ns(void) {
 }
 
 bool bhi_py_to_duration(PyObject *value, const char *name, uint64_t *out_ns) {
-    *out_ns = BHI_PY_FOREVER;
+    *out_ns = BH_FOREVER;
     if (value == Py_None) {
         return true;
     }
@@ -41,13 +41,11 @@ bool bhi_py_to_duration(PyObject *value, const char *name, uint64_t *out_ns) {
     Py_DECREF(number);
     if (PyErr_Occurred()) { /* of an integer over all floats */
         PyErr_Clear();
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: the number is too large; 'none' means no limit",
-                      name);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT,
+                             "%s: the number is too large; 'none' means no limit", name);
     }
     if (isnan(seconds)) {
-        bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: it is not a number", name);
-        return false;
+        return bhi_py_refuse(BH_INVALID_ARGUMENT, "%s: it is not a number", name);
     }
     if (seconds < 1e9) {
         *out_ns = seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
@@ -80,7 +78,7 @@ bool bhi_py_await(bhi_py_wait wait, void *argument, uint64_t timeout_ns, bh_stat
         if (*out_status != BH_TIMEOUT || piece_ns == left_ns) {
             return true;
         }
-        if (timeout_ns != BHI_PY_FOREVER) {
+        if (timeout_ns != BH_FOREVER) {
             const uint64_t gone_ns = bhi_py_now_ns() - began_ns;
             left_ns = gone_ns < timeout_ns ? timeout_ns - gone_ns : 0;
         }
@@ -90,20 +88,35 @@ bool bhi_py_await(bhi_py_wait wait, void *argument, uint64_t timeout_ns, bh_stat
 /* -- tasks --------------------------------------------------------------------------------------
  */
 
+void *bhi_py_task_new(size_t size, bh_status (*run)(struct bhi_py_task *task),
+                      void (*drop)(struct bhi_py_task *task)) {
+    struct bhi_py_task *task = calloc(1, size);
+    if (!task) {
+        return PyErr_NoMemory();
+    }
+    task->run = run;
+    task->drop = drop;
+    task->refs = 1;
+    return task;
+}
+
 void bhi_py_task_unref(struct bhi_py_task *task) {
     if (atomic_fetch_sub(&task->refs, 1) == 1) {
-        task->drop(task);
+        if (task->drop) {
+            task->drop(task);
+        }
+        free(task);
     }
 }
 
 static void finish(struct bhi_py_task *task) {
-    task->run(task);
+    task->status = task->run(task);
     atomic_store(&task->done, 1);
     syscall(SYS_futex, &task->done, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     bhi_py_task_unref(task);
 }
 
-static void *run(void *argument) {
+static void *run_thread(void *argument) {
     finish(argument);
     return NULL;
 }
@@ -126,11 +139,11 @@ void bhi_py_task_join(struct bhi_py_task *task) {
     }
 }
 
-bool bhi_py_task_run(struct bhi_py_task *task) {
+bool bhi_py_task_run(struct bhi_py_task *task, bool blocks) {
     bool started = false;
-    atomic_store(&task->refs, 2); /* the caller's, and that of who runs it */
-    atomic_store(&task->done, 0);
-    if (handles_signals()) {
+    bh_status waited;
+    atomic_fetch_add(&task->refs, 1); /* that of who runs it */
+    if (blocks && handles_signals()) {
         sigset_t all, old;
         pthread_t thread;
         pthread_attr_t detached;
@@ -138,7 +151,7 @@ bool bhi_py_task_run(struct bhi_py_task *task) {
         pthread_attr_init(&detached);
         pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
         pthread_sigmask(SIG_SETMASK, &all, &old);
-        started = pthread_create(&thread, &detached, run, task) == 0;
+        started = pthread_create(&thread, &detached, run_thread, task) == 0;
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         pthread_attr_destroy(&detached);
     }
@@ -146,8 +159,9 @@ bool bhi_py_task_run(struct bhi_py_task *task) {
         Py_BEGIN_ALLOW_THREADS
         finish(task);
         Py_END_ALLOW_THREADS
-        return true;
+    } else if (!bhi_py_await(wait_for_task, task, BH_FOREVER, &waited, NULL)) {
+        return false;
     }
-    bh_status status;
-    return bhi_py_await(wait_for_task, task, BHI_PY_FOREVER, &status, NULL);
+    task->failed = task->status != BH_OK;
+    return !task->failed || bhi_py_fail(task->status, &task->detail);
 }
