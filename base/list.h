@@ -55,5 +55,14 @@ static inline void bhi_list_splice(struct bhi_list *to, struct bhi_list *from) {
 #define BHI_LIST_EACH_SAFE(node, list)                                                             \
     for (struct bhi_list *node = (list)->next, *node##_next = node->next; node != (list);          \
          node = node##_next, node##_next = node->next)
+/* The same for the structs of |type| whose |member| is in the list. */
+#define BHI_LIST_FOR(type, item, list, member)                                                     \
+    for (type *item = BHI_CONTAINER((list)->next, type, member); &item->member != (list);          \
+         item = BHI_CONTAINER(item->member.next, type, member))
+#define BHI_LIST_FOR_SAFE(type, item, list, member)                                                \
+    for (type *item = BHI_CONTAINER((list)->next, type, member), *item##_next;                     \
+         &item->member != (list) &&                                                                \
+         (item##_next = BHI_CONTAINER(item->member.next, type, member), true);                     \
+         item = item##_next)
 
 #endif

@@ -169,8 +169,7 @@ void bhi_stream_starved(struct bhi_core_stream *stream, const bh_detail *why) {
 
 /* Fails every submission of the list that was submitted after |failure|. */
 static void fail_later(struct bhi_list *list, const struct bh_event *failure) {
-    BHI_LIST_EACH(node, list) {
-        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(struct bhi_submission, submission, list, link) {
         if (submission->event->id > failure->id) {
             bhi_submission_fail_strict(submission, failure);
         }

@@ -350,8 +350,7 @@ static void tell_dependents(struct bhi_submission *submission) {
     struct bh_event *event = submission->event;
     bool ended = submission->state == BHI_ENDED;
     bool poisoned = submission->doomed || event->verdict.status != BH_OK;
-    BHI_LIST_EACH_SAFE(node, &event->dependents) {
-        struct bhi_edge *edge = BHI_CONTAINER(node, struct bhi_edge, link);
+    BHI_LIST_FOR_SAFE(struct bhi_edge, edge, &event->dependents, link) {
         struct bhi_submission *consumer = edge->consumer;
         if (ended) {
             bhi_list_remove(&edge->link);

@@ -454,8 +454,7 @@ static struct bhi_submission *running_of(const struct bhi_core_worker *worker,
         *out_reached = snapshot->started;
     }
     struct bhi_submission *running = head_of(worker);
-    BHI_LIST_EACH(node, &worker->inflight) {
-        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(struct bhi_submission, submission, &worker->inflight, link) {
         if (submission != running && submission->seq > snapshot->started) {
             break; /* all that has started is done, but not recorded: the last one counts */
         }
@@ -565,8 +564,7 @@ static void kill_for(struct bhi_core_worker *worker, const struct bhi_submission
 
 void bhi_core_worker_mend_text(struct bhi_core_worker *worker,
                                const struct bhi_progress_snapshot *last) {
-    BHI_LIST_EACH(node, &worker->inflight) {
-        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(const struct bhi_submission, s, &worker->inflight, link) {
         if (s->event->id != worker->life.kill_event || worker->life.violated || s->end_requested) {
             continue;
         }

@@ -12,8 +12,7 @@ static struct bhi_submission *oldest(const struct bhi_core_worker *worker) {
 
 static const struct bhi_submission *submission_of(const struct bhi_core_worker *worker,
                                                   uint64_t seq) {
-    BHI_LIST_EACH(node, &worker->inflight) {
-        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(const struct bhi_submission, s, &worker->inflight, link) {
         if (s->seq == seq) {
             return s;
         }
@@ -24,8 +23,7 @@ static const struct bhi_submission *submission_of(const struct bhi_core_worker *
 /* Returns |started|, or more: a submission that the worker was asked to stop had begun, whatever
  * the worker claims now. */
 static uint64_t begun(const struct bhi_core_worker *worker, uint64_t started) {
-    BHI_LIST_EACH(node, &worker->inflight) {
-        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(const struct bhi_submission, s, &worker->inflight, link) {
         if (s->end_requested && s->seq > started) {
             started = s->seq;
         }
@@ -85,8 +83,7 @@ static uint64_t culprit_of(const struct bhi_core_worker *worker, uint64_t starte
     uint64_t first = oldest(worker)->seq;
     if (worker->life.kill_event) {
         const struct bhi_submission *target = NULL;
-        BHI_LIST_EACH(node, &worker->inflight) {
-            const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+        BHI_LIST_FOR(const struct bhi_submission, s, &worker->inflight, link) {
             if (s->event->id == worker->life.kill_event) {
                 target = s;
             }
@@ -126,8 +123,7 @@ bool bhi_outcome_is_crash(const struct bhi_outcome *outcome) {
 /* Counts the death, whoever's doing it was, against the submission that was running, if it may run
  * again: nothing else would end one that no worker survives (E9). Returns false if it may not. */
 static bool count_death(const struct bhi_core_worker *worker, uint64_t culprit, uint64_t started) {
-    BHI_LIST_EACH(node, &worker->inflight) {
-        struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(struct bhi_submission, s, &worker->inflight, link) {
         if (s->seq == culprit && culprit <= started && s->repeat != BHI_REPEAT_NEVER) {
             s->deaths += worker->life.kill == BHI_KILL_DEADLINE ? DEADLINE_COSTS : 1;
             return true;
@@ -229,8 +225,7 @@ static void judge(struct bhi_core_worker *worker, struct bhi_submission *submiss
 static void judge_started(struct bhi_core_worker *worker, const struct bhi_death *death,
                           uint64_t culprit, uint64_t started) {
     uint64_t origin = 0, tick = ++worker->core->ticks;
-    BHI_LIST_EACH(node, &worker->inflight) {
-        struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(struct bhi_submission, submission, &worker->inflight, link) {
         if (submission->seq == culprit && culprit <= started) {
             origin = submission->event->library ? 0 : submission->event->id;
             judge(worker, submission, death, culprit, origin, tick);

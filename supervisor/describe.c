@@ -267,16 +267,14 @@ static void describe_all(struct out *out, bh_context *context) {
     say(out, "\n");
     BHI_LIST_EACH(node, &context->streams)
     describe_stream(out, BHI_CONTAINER(node, struct bh_stream, link), now_ns);
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         if (worker->core.stream) {
             continue;
         }
         describe_worker(out, worker, now_ns);
         say(out, "\n");
     }
-    BHI_LIST_EACH(node, &context->zygotes) {
-        const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR(const struct bhi_zygote, zygote, &context->zygotes, link) {
         say(out, "zygote \"%s\": %s%s%s\n", zygote->driver[0] ? zygote->driver : zygote->requested,
             zygote_state_name(zygote->state), zygote->failure.status != BH_OK ? "; " : "",
             zygote->failure.status != BH_OK ? zygote->failure.message : "");

@@ -414,10 +414,8 @@ static int32_t find_sentinel(bh_context *context, const bh_device_info *device,
     int32_t pid = 0;
     bhi_context_lock(context);
     *out_given_up = context->closed;
-    BHI_LIST_EACH(node, &context->zygotes) {
-        const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
-        BHI_LIST_EACH(inner, &zygote->sentinels) {
-            const struct bhi_sentinel *s = BHI_CONTAINER(inner, struct bhi_sentinel, link);
+    BHI_LIST_FOR(const struct bhi_zygote, zygote, &context->zygotes, link) {
+        BHI_LIST_FOR(const struct bhi_sentinel, s, &zygote->sentinels, link) {
             char name[48];
             snprintf(name, sizeof name, "%s:%u", zygote->driver, s->device_index);
             if (strcmp(name, device->selector) == 0) {

@@ -44,20 +44,17 @@ static void count_processes(const bh_context *context, bh_stats *out) {
     static const bh_process_state states[] = {[BHI_ZYGOTE_STARTING] = BH_PROCESS_STARTING,
                                               [BHI_ZYGOTE_READY] = BH_PROCESS_READY,
                                               [BHI_ZYGOTE_LOST] = BH_PROCESS_ENDING};
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         out->processes[kind_of(worker)][state_of(&worker->core.life)]++;
     }
-    BHI_LIST_EACH(node, &context->zygotes) {
-        const struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR(const struct bhi_zygote, zygote, &context->zygotes, link) {
         out->processes[BH_PROCESS_ZYGOTE][states[zygote->state]]++;
     }
 }
 
 static void count_streams(const bh_context *context, bh_stats *out) {
     struct bhi_stats loaders = context->counts.loaders;
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         const uint64_t pending = stream->core.queued + stream->core.in_flight;
         if (stream->kind == BHI_WORKER_LOADER) {
             out->loads += pending;
@@ -158,8 +155,7 @@ static void add_stream(struct rows *rows, struct sum *sum, const struct bh_strea
 }
 
 static void add_tenants(struct rows *rows, struct sum *all, const struct bhi_list *tenants) {
-    BHI_LIST_EACH(node, tenants) {
-        const struct bhi_tenant *tenant = BHI_CONTAINER(node, struct bhi_tenant, link);
+    BHI_LIST_FOR(const struct bhi_tenant, tenant, tenants, link) {
         const size_t index = rows->count++;
         struct sum sum = {.row = {.scope = BH_WORK_TENANT}, .stats = tenant->gone};
         memcpy(sum.row.tenant, tenant->name, sizeof sum.row.tenant);

@@ -16,8 +16,7 @@
 
 /* Lock held. Returns the zygote that serves |driver|, with a reference. */
 static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
-    BHI_LIST_EACH(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR(struct bhi_zygote, zygote, &context->zygotes, link) {
         if (zygote->state == BHI_ZYGOTE_READY &&
             (strcmp(zygote->requested, driver) == 0 || strcmp(zygote->driver, driver) == 0)) {
             bhi_zygote_retain(zygote);

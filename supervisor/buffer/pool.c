@@ -385,8 +385,7 @@ void bhi_pool_worker_died(struct bhi_worker *worker) {
     /* A worker that SIGKILL did not end may still finish a write. Only a loader is buried in that
      * state, and loaders never get memory of the pool (bhi_buffer_make). */
     BHI_CHECK(!worker->core.life.given_up || bhi_list_empty(&worker->pool.exposures));
-    BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
-        struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
+    BHI_LIST_FOR_SAFE(struct bhi_exposure, exposure, &worker->pool.exposures, of_worker) {
         struct bhi_block *block = exposure->block;
         drop_exposure(exposure);
         if (is_free(block)) {

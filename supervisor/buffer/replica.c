@@ -20,8 +20,7 @@ static void drop_all(bh_context *context, const struct bh_buffer *of,
                      const struct bh_stream *stream) {
     for (bool found = true; found;) {
         found = false;
-        BHI_LIST_EACH(node, &context->replicas) {
-            struct bhi_replica *replica = BHI_CONTAINER(node, struct bhi_replica, link);
+        BHI_LIST_FOR(struct bhi_replica, replica, &context->replicas, link) {
             if ((!of || replica->of == of) && (!stream || replica->stream == stream)) {
                 drop(replica);
                 found = true;
@@ -57,8 +56,7 @@ struct bh_buffer *bhi_replica_find(const struct bh_stream *stream, struct bh_buf
     if (is_poisoned(of)) {
         return of; /* a submission that reads it is poisoned, so it reaches no worker */
     }
-    BHI_LIST_EACH(node, &stream->context->replicas) {
-        const struct bhi_replica *replica = BHI_CONTAINER(node, struct bhi_replica, link);
+    BHI_LIST_FOR(const struct bhi_replica, replica, &stream->context->replicas, link) {
         if (replica->of == of && suits(replica, stream)) {
             /* If the copy failed, another may succeed: |of| itself is not poisoned. */
             return is_poisoned(replica->copy) ? NULL : replica->copy;
@@ -74,8 +72,7 @@ void bhi_replica_keep(struct bh_stream *stream, struct bh_buffer *of, uint64_t v
         of->device->version != version) {
         return;
     }
-    BHI_LIST_EACH(node, &stream->context->replicas) {
-        struct bhi_replica *older = BHI_CONTAINER(node, struct bhi_replica, link);
+    BHI_LIST_FOR(struct bhi_replica, older, &stream->context->replicas, link) {
         if (older->of == of && strcmp(older->stream->tenant, stream->tenant) == 0 &&
             (suits(older, stream) || !older->copy->device)) {
             drop(older);

@@ -23,8 +23,7 @@ struct entry {
 };
 
 static struct entry *find(const struct bh_template *t, const struct bhi_variant *variant) {
-    BHI_LIST_EACH(node, &t->variants) {
-        struct entry *entry = BHI_CONTAINER(node, struct entry, link);
+    BHI_LIST_FOR(struct entry, entry, &t->variants, link) {
         if (!memcmp(&entry->variant, variant, sizeof *variant)) {
             return entry;
         }

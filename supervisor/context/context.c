@@ -85,8 +85,7 @@ void bhi_context_settle_unlock(bh_context *context) {
         bhi_poller_wake(&context->poller);
         atomic_fetch_sub_explicit(&context->waking, 1, memory_order_release);
     }
-    BHI_LIST_EACH_SAFE(node, &doomed) {
-        struct bhi_doomed *item = BHI_CONTAINER(node, struct bhi_doomed, link);
+    BHI_LIST_FOR_SAFE(struct bhi_doomed, item, &doomed, link) {
         item->free(item);
     }
 }
@@ -174,8 +173,7 @@ void bhi_context_log_said(bh_context *context) {
     bhi_list_splice(&lines, &context->lines);
     context->line_count = 0;
     bhi_context_unlock(context);
-    BHI_LIST_EACH(node, &lines) {
-        const struct bhi_line *line = BHI_CONTAINER(node, struct bhi_line, link);
+    BHI_LIST_FOR(const struct bhi_line, line, &lines, link) {
         bhi_context_log(context, line->level, "%s", line->text);
     }
     drop_lines(&lines);

@@ -448,8 +448,7 @@ void bhi_worker_harvest(struct bhi_worker *worker) {
 
 bool bhi_worker_pretends(const struct bhi_worker *worker,
                          const struct bhi_progress_snapshot *snapshot) {
-    BHI_LIST_EACH(node, &worker->core.inflight) {
-        const struct bhi_submission *submission = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(const struct bhi_submission, submission, &worker->core.inflight, link) {
         if (submission->seq == snapshot->compiles) {
             return !snapshot->compile_ended && proven(worker, submission);
         }

@@ -161,8 +161,7 @@ static size_t take(struct bh_queue *queue, bh_completion *out, size_t capacity) 
         (void)!eventfd_read(queue->fd, &value);
     }
     pthread_mutex_unlock(&queue->lock);
-    BHI_LIST_EACH_SAFE(link, &taken) {
-        struct entry *entry = BHI_CONTAINER(link, struct entry, link);
+    BHI_LIST_FOR_SAFE(struct entry, entry, &taken, link) {
         *out++ = (bh_completion){.event = entry->event,
                                  .user_data = entry->user_data,
                                  .status = entry->event->verdict.status};

@@ -110,8 +110,7 @@ static void make_room(struct bhi_death_records *death_records, const char *tenan
         return;
     }
     const bool own = count_of(death_records, tenant) >= BHI_DEATH_RECORDS / SHARE;
-    BHI_LIST_EACH(node, &death_records->ages) {
-        struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
+    BHI_LIST_FOR(struct bhi_death_record, record, &death_records->ages, age) {
         if (own && strcmp(record->tenant, tenant) != 0) {
             continue;
         }
@@ -261,8 +260,7 @@ const struct bhi_death_record *bhi_death_records_held(struct bhi_death_records *
 
 void bhi_death_records_forget(struct bhi_death_records *death_records, const char *tenant,
                               const uint8_t hash[32]) {
-    BHI_LIST_EACH_SAFE(node, &death_records->ages) {
-        struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
+    BHI_LIST_FOR_SAFE(struct bhi_death_record, record, &death_records->ages, age) {
         if (strcmp(record->tenant, tenant) == 0 &&
             (!hash || memcmp(record->hash, hash, sizeof record->hash) == 0)) {
             drop(death_records, record);
@@ -274,8 +272,7 @@ size_t bhi_death_records_list(struct bhi_death_records *death_records, bh_quaran
                               size_t capacity, uint64_t now_ns) {
     size_t count = 0;
     expire(death_records, now_ns);
-    BHI_LIST_EACH(node, &death_records->ages) {
-        const struct bhi_death_record *record = BHI_CONTAINER(node, struct bhi_death_record, age);
+    BHI_LIST_FOR(const struct bhi_death_record, record, &death_records->ages, age) {
         if (!is_held(death_records, record) || count++ >= capacity) {
             continue;
         }

@@ -133,8 +133,7 @@ void bhi_usage_ended_spare(struct bhi_usage *usage, uint64_t id, bool guilty) {
 }
 
 void bhi_usages_forget(struct bhi_usages *usages, uint64_t id) {
-    BHI_LIST_EACH(node, &usages->all) {
-        struct bhi_usage *usage = BHI_CONTAINER(node, struct bhi_usage, link);
+    BHI_LIST_FOR(struct bhi_usage, usage, &usages->all, link) {
         struct bhi_used_kernel *kernel = bhi_usage_kernel(usage, id);
         if (kernel) {
             remove_kernel(usage, kernel);
@@ -143,8 +142,7 @@ void bhi_usages_forget(struct bhi_usages *usages, uint64_t id) {
 }
 
 void bhi_usages_refuse(struct bhi_usages *usages, const char *tenant, const uint8_t hash[32]) {
-    BHI_LIST_EACH(node, &usages->all) {
-        struct bhi_usage *usage = BHI_CONTAINER(node, struct bhi_usage, link);
+    BHI_LIST_FOR(struct bhi_usage, usage, &usages->all, link) {
         for (uint32_t i = 0; i < usage->count && strcmp(usage->tenant, tenant) == 0; i++) {
             struct bhi_used_kernel *kernel = &usage->kernels[i];
             if (memcmp(kernel->hash, hash, sizeof kernel->hash) == 0) {

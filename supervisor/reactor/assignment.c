@@ -29,8 +29,7 @@ static bool serves(const struct bhi_zygote *zygote, const char *driver) {
 
 /* Lock held. */
 static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
-    BHI_LIST_EACH(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR(struct bhi_zygote, zygote, &context->zygotes, link) {
         if (zygote->state != BHI_ZYGOTE_LOST && serves(zygote, driver)) {
             return zygote;
         }
@@ -41,8 +40,7 @@ static struct bhi_zygote *find_zygote(bh_context *context, const char *driver) {
 /* Lock held. Returns a zygote, a ready one if possible. Work that needs no driver can use any. */
 static struct bhi_zygote *find_any_zygote(bh_context *context) {
     struct bhi_zygote *starting = NULL;
-    BHI_LIST_EACH(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR(struct bhi_zygote, zygote, &context->zygotes, link) {
         if (zygote->state == BHI_ZYGOTE_READY) {
             return zygote;
         }
@@ -64,8 +62,7 @@ static bool wants(const struct bh_stream *stream) {
 static void no_zygote(bh_context *context, const char *driver, const bh_detail *why,
                       bool hopeless) {
     bhi_streams_hold(context);
-    BHI_LIST_EACH(node, &context->streams) {
-        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
         char wanted[BHI_DRIVER_NAME];
         uint32_t index;
         bhi_selector_parse(stream->device, wanted, &index);
@@ -137,8 +134,7 @@ static struct job job_like(bh_context *context, const struct bh_stream *stream) 
 
 /* Lock held. Finds the next job for a stream. On the way, binds the workers that can be bound. */
 static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint64_t *look_again) {
-    BHI_LIST_EACH(node, &context->streams) {
-        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
         if (!wants(stream)) {
             continue;
         }
@@ -187,12 +183,10 @@ static bool wants_successor(const struct bh_stream *stream) {
  * it that want a successor. */
 static bool lacks_successor(bh_context *context, const struct bh_stream *stream) {
     uint32_t wanted = 0;
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, other, &context->streams, link) {
         wanted += wants_successor(other) && bhi_spare_serves_both(other, stream);
     }
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         if (wanted && bhi_spare_is_free(worker) && bhi_spare_is_like(worker, stream) &&
             !worker->lessons.adopted) {
             wanted--;
@@ -204,8 +198,7 @@ static bool lacks_successor(bh_context *context, const struct bh_stream *stream)
 /* Lock held. Chooses a stream whose next worker is started while its used-up worker still works.
  * The number of spares does not limit such workers. */
 static bool next_successor(bh_context *context, struct job *job) {
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         if (!wants_successor(stream) || !lacks_successor(context, stream)) {
             continue;
         }

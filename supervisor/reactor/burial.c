@@ -262,8 +262,7 @@ static void charge_tenant(struct bh_stream *stream, uint64_t took_ns) {
         return;
     }
     bhi_streams_hold(context);
-    BHI_LIST_EACH(node, &stream->owner->streams) {
-        struct bh_stream *other = BHI_CONTAINER(node, struct bh_stream, of_owner);
+    BHI_LIST_FOR(struct bh_stream, other, &stream->owner->streams, of_owner) {
         if (other->core.state == BHI_STREAM_WANTING && !other->core.worker) {
             bhi_stream_unavailable(&other->core, trouble, true);
             other->core.heals_at_ns = until_ns;
@@ -488,8 +487,7 @@ static void leave(struct bhi_worker *worker) {
 bool bhi_leave_turn(bh_context *context) {
     bool any = false;
     bhi_context_lock(context);
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         struct bh_stream *stream = worker->core.stream ? bhi_stream_of(worker->core.stream) : NULL;
         if (!stream) {
             continue;
@@ -550,8 +548,7 @@ uint64_t bhi_burial_turn(bh_context *context) {
         uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
         struct bhi_worker *dead = NULL;
         bhi_context_lock(context);
-        BHI_LIST_EACH(node, &context->workers) {
-            struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
             if (is_over(worker, now_ns, &look_again)) {
                 dead = worker;
                 break;
@@ -576,8 +573,7 @@ static bool has_workers(bh_context *context, const struct bhi_zygote *zygote) {
 
 void bhi_burial_zygotes(bh_context *context) {
     /* Only this thread changes the list. */
-    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR_SAFE(struct bhi_zygote, zygote, &context->zygotes, link) {
         /* The warden reaps its zygote, then ends. */
         bool over = zygote->warden_pidfd < 0 || (is_gone(zygote) && zygote->warden_gone);
         if (zygote->state != BHI_ZYGOTE_LOST || !over || has_workers(context, zygote)) {
@@ -599,8 +595,7 @@ void bhi_burial_give_up(bh_context *context) {
     while (!bhi_list_empty(&context->workers)) {
         bury_worker(BHI_CONTAINER(context->workers.next, struct bhi_worker, link));
     }
-    BHI_LIST_EACH(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR(struct bhi_zygote, zygote, &context->zygotes, link) {
         zygote->held_by_loader = zygote->warden_gone = true;
     }
     bhi_burial_zygotes(context);

@@ -142,8 +142,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
     if (reactor->look_ns) {
         look_again = reactor->look_ns;
     }
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         const uint64_t due = bhi_watch_look(worker, looks, now_ns);
         if (due < look_again) {
             look_again = due;
@@ -157,8 +156,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
 static uint64_t look_at_channels(bh_context *context) {
     uint64_t look_again = BH_FOREVER;
     /* Only this thread changes the list. */
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (worker->messages_left) {
             bhi_control_receive(worker);
         }
@@ -174,8 +172,7 @@ static uint64_t look_at_channels(bh_context *context) {
 static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint64_t now_ns) {
     bool stuck = false;
     bhi_context_lock(context);
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         const bool overdue =
             worker->zygote == zygote && bhi_life_is_overdue(&worker->core.life, now_ns);
         if (overdue && zygote->deaf_since_ns) {
@@ -190,8 +187,7 @@ static bool is_stuck(bh_context *context, const struct bhi_zygote *zygote, uint6
 
 static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
     uint64_t look_again = BH_FOREVER;
-    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR_SAFE(struct bhi_zygote, zygote, &context->zygotes, link) {
         if (zygote->sweep_at_ns <= now_ns) {
             /* A group stays as long as it has a process that cannot be ended. It is tried less and
              * less often. */
@@ -248,8 +244,7 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
 
 /* Lock held. Kills all workers but those of |kind|. */
 static void kill_workers(bh_context *context, enum bhi_worker_kind but) {
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (worker->kind != but) {
             bhi_core_worker_kill(&worker->core, BHI_KILL_RETIRED, 0, "the context was destroyed");
         }
@@ -267,8 +262,7 @@ static void begin_closing(bh_context *context) {
     bhi_context_lock(context);
     kill_workers(context, BHI_WORKER_SENTINEL);
     bhi_streams_hold(context);
-    BHI_LIST_EACH(node, &context->streams) {
-        struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
         bhi_stream_end_queued(&stream->core, BH_CONTEXT_CLOSED,
                               "the context was destroyed before it started");
         bhi_stream_changed(stream); /* wakes threads that wait for a worker: there will be none */

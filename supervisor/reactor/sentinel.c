@@ -86,8 +86,7 @@ void bhi_sentinel_hung_up(struct bhi_worker *worker) {
 
 /* Lock held. Returns NULL if there is none yet. */
 static struct bhi_sentinel *find(const struct bhi_worker *worker) {
-    BHI_LIST_EACH(node, &worker->zygote->sentinels) {
-        struct bhi_sentinel *sentinel = BHI_CONTAINER(node, struct bhi_sentinel, link);
+    BHI_LIST_FOR(struct bhi_sentinel, sentinel, &worker->zygote->sentinels, link) {
         if (sentinel->device_index == worker->device_index) {
             return sentinel;
         }
@@ -161,8 +160,7 @@ static bool ask(struct bhi_sentinel *sentinel, struct bhi_worker *worker) {
 
 /* Lock held. */
 static struct bhi_worker *find_worker(const struct bhi_worker *sentinel, uint64_t id) {
-    BHI_LIST_EACH(node, &sentinel->context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &sentinel->context->workers, link) {
         if (worker->id == id && worker->zygote == sentinel->zygote &&
             worker->device_index == sentinel->device_index && worker->kind == BHI_WORKER_DEVICE) {
             return worker;
@@ -225,8 +223,7 @@ const char *bhi_sentinel_words_set(struct bhi_worker *sentinel,
 static struct bhi_worker *culprit_of(const struct bhi_worker *process) {
     struct bhi_worker *culprit = NULL;
     uint64_t oldest = UINT64_MAX;
-    BHI_LIST_EACH(node, &process->context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &process->context->workers, link) {
         const struct bhi_words *words = &worker->words;
         const uint64_t import = words->state == BHI_WORDS_ASKED ? words->import_seq : UINT64_MAX;
         const uint64_t set = words->set_seq && !words->set_ns ? words->set_seq : UINT64_MAX;
@@ -259,8 +256,7 @@ static void process_gone(struct bhi_worker *process) {
                         "imported again",
                         process->zygote->driver, process->device_index, culprit->core.pid);
     }
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (worker->zygote == process->zygote && worker->device_index == process->device_index &&
             has_words(worker)) {
             worker->words.state = BHI_WORDS_KEPT;
@@ -349,8 +345,7 @@ uint64_t bhi_sentinel_turn(struct bh_context *context) {
         uint64_t now_ns = bhi_now_ns(), look_again = BH_FOREVER;
         struct bhi_worker *first = NULL;
         bhi_context_lock(context);
-        BHI_LIST_EACH(node, &context->workers) {
-            struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+        BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
             if (!has_words(worker)) {
                 continue;
             }
@@ -380,8 +375,7 @@ uint64_t bhi_sentinel_turn(struct bh_context *context) {
 }
 
 bool bhi_sentinel_is_busy(struct bh_context *context) {
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         if (has_words(worker) && worker->words.set_requested && !worker->words.set_ns &&
             process_of(worker)) {
             return true;

@@ -108,8 +108,7 @@ struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream
     struct bhi_worker *best = NULL;
     uint64_t best_worth = 0;
     int best_rank = -1;
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (!may_serve(worker, stream) || worker->lessons.kernel) {
             continue;
         }
@@ -126,8 +125,7 @@ struct bhi_worker *bhi_spares_choose(bh_context *context, const struct bh_stream
 
 uint64_t bhi_spares_patience(const bh_context *context, const struct bh_stream *stream) {
     uint64_t until_ns = 0;
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         const uint64_t due_ns = worker->lessons.since_ns + PATIENCE_NS;
         if (worker->lessons.kernel && due_ns > until_ns && may_serve(worker, stream)) {
             until_ns = due_ns;
@@ -169,8 +167,7 @@ struct counts {
 /* |like|: of its kind. */
 static struct counts count_free(const bh_context *context, const struct bh_stream *like) {
     struct counts counts = {0};
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         if (!bhi_spare_is_free(worker) || worker->kind != BHI_WORKER_DEVICE) {
             continue;
         }
@@ -184,8 +181,7 @@ static struct counts count_free(const bh_context *context, const struct bh_strea
 
 /* Gives up a spare of a kind that no stream uses any more, to make place for one that is wanted. */
 static void give_up_unused(bh_context *context, const struct kinds *kinds) {
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         bool used = worker->kind != BHI_WORKER_DEVICE || !bhi_spare_is_free(worker) ||
                     !bhi_worker_served(worker);
         for (uint32_t i = 0; i < kinds->count; i++) {
@@ -242,8 +238,7 @@ void bhi_spares_worker_gone(struct bhi_worker *worker, uint64_t now_ns) {
  * other kernels. Tenants count that have streams there, or have had. */
 static bool is_shared(const bh_context *context, const struct bhi_worker *worker) {
     const char *tenant = NULL;
-    BHI_LIST_EACH(node, &context->usages->all) {
-        const struct bhi_usage *usage = BHI_CONTAINER(node, struct bhi_usage, link);
+    BHI_LIST_FOR(const struct bhi_usage, usage, &context->usages->all, link) {
         if (strcmp(usage->device, worker->device) != 0) {
             continue;
         }
@@ -252,8 +247,7 @@ static bool is_shared(const bh_context *context, const struct bhi_worker *worker
         }
         tenant = usage->tenant;
     }
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         if (!bhi_spare_is_like(worker, stream)) {
             continue;
         }
@@ -269,8 +263,7 @@ static bool is_shared(const bh_context *context, const struct bhi_worker *worker
 /* Returns true if the tenant has a stream that may take a spare like |worker| with its kernels. */
 static bool has_stream(const bh_context *context, const struct bhi_worker *worker,
                        const char *tenant) {
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         if (bhi_spare_is_like(worker, stream) && stream->core.apart == BHI_APART_NOT &&
             strcmp(stream->tenant, tenant) == 0) {
             return true;
@@ -283,8 +276,7 @@ static bool has_stream(const bh_context *context, const struct bhi_worker *worke
 static uint32_t count_of(const bh_context *context, const struct bhi_worker *worker,
                          const char *tenant) {
     uint32_t count = 0;
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *other = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, other, &context->workers, link) {
         count += bhi_spare_is_free(other) && are_alike(other, worker) &&
                  (tenant ? is_tenants(other, tenant) : !other->lessons.adopted);
     }
@@ -297,8 +289,7 @@ static struct bhi_usage *choose_tenant(bh_context *context, const struct bhi_wor
                                        uint64_t now_ns) {
     struct bhi_usage *best = NULL;
     uint32_t fewest = 0;
-    BHI_LIST_EACH(node, &context->usages->all) {
-        struct bhi_usage *usage = BHI_CONTAINER(node, struct bhi_usage, link);
+    BHI_LIST_FOR(struct bhi_usage, usage, &context->usages->all, link) {
         if (strcmp(usage->device, worker->device) != 0 ||
             !bhi_lesson_find(context, worker, usage, now_ns) ||
             !has_stream(context, worker, usage->tenant)) {
@@ -347,8 +338,7 @@ static uint64_t teach(bh_context *context, struct bhi_worker *worker, uint64_t n
 static bool is_in_the_way(bh_context *context, const struct bhi_worker *worker, uint64_t now_ns) {
     const uint32_t untold = count_of(context, worker, NULL);
     uint32_t all = untold;
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *other = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, other, &context->workers, link) {
         all += bhi_spare_is_free(other) && are_alike(other, worker) && other->lessons.adopted;
     }
     if (all < context->settings.spares || untold > 1) {
@@ -366,8 +356,7 @@ static bool is_in_the_way(bh_context *context, const struct bhi_worker *worker, 
 static uint64_t exchange(bh_context *context, uint64_t now_ns) {
     struct bhi_worker *victim = NULL;
     uint64_t least = 0;
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (!bhi_spare_is_free(worker) || !worker->lessons.adopted || !is_at_rest(worker) ||
             !is_in_the_way(context, worker, now_ns)) {
             continue;
@@ -399,8 +388,7 @@ uint64_t bhi_spares_turn(bh_context *context, uint64_t now_ns) {
         return look_again;
     }
     context->spares_due = false;
-    BHI_LIST_EACH(node, &context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
         if (worker->kind == BHI_WORKER_DEVICE && bhi_spare_is_free(worker) && is_at_rest(worker)) {
             const uint64_t due_ns = teach(context, worker, now_ns);
             look_again = due_ns < look_again ? due_ns : look_again;

@@ -28,8 +28,7 @@ static const char *name_of(int error) {
 }
 
 static struct bhi_worker *find_worker(struct bhi_zygote *zygote, uint64_t id) {
-    BHI_LIST_EACH(node, &zygote->context->workers) {
-        struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(struct bhi_worker, worker, &zygote->context->workers, link) {
         if (worker->id == id && worker->zygote == zygote) {
             return worker;
         }

@@ -27,8 +27,7 @@ struct place {
 };
 
 static struct place *find(bh_context *context, uint32_t index) {
-    BHI_LIST_EACH(node, &context->places) {
-        struct place *place = BHI_CONTAINER(node, struct place, link);
+    BHI_LIST_FOR(struct place, place, &context->places, link) {
         if (place->index == index) {
             return place;
         }
@@ -50,8 +49,7 @@ static bool is_on(const struct bh_stream *stream, const struct place *place) {
 }
 
 static struct place *place_of(const struct bh_stream *stream) {
-    BHI_LIST_EACH(node, &stream->context->places) {
-        struct place *place = BHI_CONTAINER(node, struct place, link);
+    BHI_LIST_FOR(struct place, place, &stream->context->places, link) {
         if (is_on(stream, place)) {
             return place;
         }
@@ -106,8 +104,7 @@ struct load {
 static struct load load_at(bh_context *context, const struct place *place,
                            const struct bh_stream *without) {
     struct load load = {0};
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         if (stream != without && is_on(stream, place)) {
             load.ns += load_of(stream);
             load.memory += stream->device_memory;
@@ -132,8 +129,7 @@ static struct place *least_loaded(bh_context *context, const struct bh_stream *s
     struct place *best = NULL;
     struct load best_load = {0};
     const uint64_t now_ns = bhi_now_ns();
-    BHI_LIST_EACH(node, &context->places) {
-        struct place *place = BHI_CONTAINER(node, struct place, link);
+    BHI_LIST_FOR(struct place, place, &context->places, link) {
         if (place->left_out_until_ns > now_ns && !with_left_out) {
             continue;
         }
@@ -147,8 +143,7 @@ static struct place *least_loaded(bh_context *context, const struct bh_stream *s
 }
 
 static bool another_will_tell(bh_context *context, const struct bh_stream *asking) {
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_stream *stream = BHI_CONTAINER(node, struct bh_stream, link);
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
         if (stream != asking && is_on(stream, NULL) &&
             stream->core.state != BHI_STREAM_UNAVAILABLE && !bhi_stream_rests(stream)) {
             return true;

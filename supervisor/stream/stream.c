@@ -43,8 +43,7 @@ static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, cons
     bool spare = false;
     bhi_context_lock(context);
     const bool first = bhi_list_empty(&context->zygotes);
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         spare = spare || (worker->kind == kind && !worker->core.stream);
     }
     bhi_context_unlock(context);

@@ -89,8 +89,7 @@ void bhi_tenant_leave(bh_context *context, struct bhi_tenant *tenant, struct bhi
         return;
     }
     const uint64_t now_ns = bhi_now_ns();
-    BHI_LIST_EACH_SAFE(node, &all->idle) {
-        struct bhi_tenant *oldest = BHI_CONTAINER(node, struct bhi_tenant, link);
+    BHI_LIST_FOR_SAFE(struct bhi_tenant, oldest, &all->idle, link) {
         if (all->idle_count > BHI_TENANTS && !is_charged(oldest, now_ns)) {
             forget(context, oldest);
         }

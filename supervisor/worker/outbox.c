@@ -65,8 +65,7 @@ void bhi_worker_forget_file(struct bhi_worker *worker, uint64_t id) {
 }
 
 struct bhi_reflection *bhi_worker_reflection(struct bhi_worker *worker, uint64_t kernel) {
-    BHI_LIST_EACH(node, &worker->reflections) {
-        struct bhi_reflection *reflection = BHI_CONTAINER(node, struct bhi_reflection, link);
+    BHI_LIST_FOR(struct bhi_reflection, reflection, &worker->reflections, link) {
         if (reflection->kernel == kernel) {
             return reflection;
         }

@@ -20,8 +20,7 @@ const struct bhi_msg_device *bhi_worker_chosen_device(const struct bhi_worker *w
 }
 
 static void drop_outbox(struct bhi_worker *worker) {
-    BHI_LIST_EACH_SAFE(node, &worker->outbox) {
-        struct bhi_outgoing *outgoing = BHI_CONTAINER(node, struct bhi_outgoing, link);
+    BHI_LIST_FOR_SAFE(struct bhi_outgoing, outgoing, &worker->outbox, link) {
         bhi_list_remove(&outgoing->link);
         bhi_fd_close(&outgoing->fd);
         free(outgoing);
