@@ -39,6 +39,15 @@ struct bhi_why {
     bhi_fail_why(detail, call, &(struct bhi_why){.reason = __VA_ARGS__})
 bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why *why);
 
+/* Returns from the function that has this line, with the status of a call that has failed. */
+#define BHI_TRY(call)                                                                              \
+    do {                                                                                           \
+        const bh_status bhi_tried = (call);                                                        \
+        if (bhi_tried != BH_OK) {                                                                  \
+            return bhi_tried;                                                                      \
+        }                                                                                          \
+    } while (0)
+
 /* A text of a reason, made as printf does: BHI_FAIL(…, .text = BHI_SAY("is %d", n)). It lives until
  * the end of the block. */
 #define BHI_SAY(...) bhi_say((char[BHI_REASON_TEXT]){0}, __VA_ARGS__)

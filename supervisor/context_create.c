@@ -120,15 +120,10 @@ static bh_status check_options(const bh_context_options *options, bh_detail *det
 
 /* Looks for what a context needs of the system and of this process. */
 static bh_status check_host(bh_detail *detail) {
-    bh_status status;
-    if ((status = check_kernel(detail)) != BH_OK ||
-        (status = bhi_room_check_files("bh_context_create", BHI_LANE_CAPACITY + bhi_page_round(1),
-                                       detail)) != BH_OK ||
-        (status = bhi_room_check_process("bh_context_create", detail)) != BH_OK ||
-        (status = bhi_room_check("bh_context_create", "a context with one stream", BHI_ROOM_FIRST,
-                                 detail)) != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_kernel(detail));
+    BHI_TRY(bhi_room_check_files(CREATE, BHI_LANE_CAPACITY + bhi_page_round(1), detail));
+    BHI_TRY(bhi_room_check_process(CREATE, detail));
+    BHI_TRY(bhi_room_check(CREATE, "a context with one stream", BHI_ROOM_FIRST, detail));
     if (sodium_init() < 0) {
         return BHI_FAIL(detail, "bh_context_create", BH_REASON_SYSTEM_STEP,
                         "find a source of random numbers (libsodium)");
@@ -209,18 +204,16 @@ BH_API bh_status bh_context_create(const bh_context_options *given, bh_context *
     }
     *out_context = NULL;
     bh_context_options options;
-    bh_status status = bhi_layout_take(BHI_OURS(bh_context_options), &options, given,
-                                       "bh_context_create", "options", detail);
+    BHI_TRY(
+        bhi_layout_take(BHI_OURS(bh_context_options), &options, given, CREATE, "options", detail));
     fill_in(&options);
-    if (status != BH_OK || (status = check_options(&options, detail)) != BH_OK ||
-        (status = check_host(detail)) != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_options(&options, detail));
+    BHI_TRY(check_host(detail));
     bh_context *context = make_context(&options);
     if (!context) {
         return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
     }
-    status = start(context, &options, detail);
+    const bh_status status = start(context, &options, detail);
     if (status != BH_OK) {
         bhi_context_unref(context);
         return status;
@@ -266,19 +259,14 @@ BH_API bh_status bh_context_destroy(bh_context *context) {
 }
 
 BH_API bh_status bh_context_reset(bh_context *context, bh_detail *detail) {
-    bh_status status = bhi_context_check(context, "bh_context_reset", detail);
-    if (status == BH_OK) {
-        bhi_pending_forget(context);
-        bhi_loaders_forget(context);
-    }
-    return status;
+    BHI_TRY(bhi_context_check(context, "bh_context_reset", detail));
+    bhi_pending_forget(context);
+    bhi_loaders_forget(context);
+    return BH_OK;
 }
 
 BH_API bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail *detail) {
-    bh_status status = bhi_context_check(context, "bh_context_trim", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, "bh_context_trim", detail));
     if (bytes == 0) {
         bhi_compilations_drop(context);
     }

@@ -106,17 +106,10 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
     }
     *out_count = 0;
     size_t size;
-    bh_status status = bhi_context_check(context, "bh_devices", detail);
-    if (status == BH_OK) {
-        status = bhi_callback_check("bh_devices", detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_layout_stride(BHI_OURS(bh_device_info), out_devices, capacity, "bh_devices",
-                                   "out_devices", &size, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, "bh_devices", detail));
+    BHI_TRY(bhi_callback_check("bh_devices", detail));
+    BHI_TRY(bhi_layout_stride(BHI_OURS(bh_device_info), out_devices, capacity, "bh_devices",
+                              "out_devices", &size, detail));
     bh_detail last = {.status = BH_NO_DEVICE};
     bh_detail absent = {0}; /* of the last driver that is not there */
     char names[360] = "";
@@ -125,12 +118,9 @@ BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, si
         options.device = drivers[i];
         options.name = "devices";
         bh_stream *stream;
-        status = bh_stream_create(context, &options, &stream, detail);
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(bh_stream_create(context, &options, &stream, detail));
         bh_detail why = {0};
-        status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+        const bh_status status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
         bhi_context_lock(context);
         collect(stream, drivers[i], out_devices, size, capacity, out_count);
         bhi_context_unlock(context);

@@ -504,12 +504,9 @@ static bh_status report_worker(struct report *report, bh_context *context, bool 
     bh_stream_options options = {.struct_size = sizeof options};
     options.name = "doctor";
     bh_stream *stream;
-    bh_status status = bh_stream_create(context, &options, &stream, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bh_stream_create(context, &options, &stream, detail));
     bh_detail why = {0};
-    status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
+    bh_status status = bh_stream_wait_ready(stream, TIMEOUT_NS, &why);
     if (status != BH_OK && bhi_room_is_short(&why)) {
         bh_stream_release(stream);
         return give(detail, &why);
@@ -574,33 +571,21 @@ BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t cap
     }
     *out_count = 0;
     struct report report = {.checks = out_checks, .capacity = capacity};
-    bh_status status = bhi_context_check(context, "bh_doctor", detail);
-    if (status == BH_OK) {
-        status = bhi_callback_check("bh_doctor", detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_layout_stride(BHI_OURS(bh_check), out_checks, capacity, "bh_doctor",
-                                   "out_checks", &report.size, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, "bh_doctor", detail));
+    BHI_TRY(bhi_callback_check("bh_doctor", detail));
+    BHI_TRY(bhi_layout_stride(BHI_OURS(bh_check), out_checks, capacity, "bh_doctor", "out_checks",
+                              &report.size, detail));
     /* A probe that finds no free descriptor would report that the machine lacks a guarantee. */
-    status = bhi_room_check("bh_doctor", "looking at a worker", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
-                            detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_room_check("bh_doctor", "looking at a worker", BHI_ROOM_ZYGOTE + BHI_ROOM_WORKER,
+                           detail));
     check_futex(&report);
     check_memfd(&report);
     check_lane(&report);
     check_pidfd(&report);
     check_limits(&report);
     bool started = false, remedied = false;
-    if ((status = report_worker(&report, context, &started, &remedied, detail)) != BH_OK ||
-        (status = report_devices(&report, context, started, remedied, detail)) != BH_OK) {
-        return status;
-    }
+    BHI_TRY(report_worker(&report, context, &started, &remedied, detail));
+    BHI_TRY(report_devices(&report, context, started, remedied, detail));
     *out_count = report.count;
     return BH_OK;
 }

@@ -186,14 +186,9 @@ BH_API bh_status bh_context_stats(bh_context *context, bh_stats *out_stats, bh_w
                                     : "out_count");
     }
     struct rows rows = {.at = out_work, .capacity = capacity};
-    bh_status status = bhi_layout_check(BHI_OURS(bh_stats), out_stats, CALL, "out_stats", detail);
-    if (status == BH_OK) {
-        status = bhi_layout_stride(BHI_OURS(bh_work_stats), out_work, capacity, CALL, "out_work",
-                                   &rows.size, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_check(BHI_OURS(bh_stats), out_stats, CALL, "out_stats", detail));
+    BHI_TRY(bhi_layout_stride(BHI_OURS(bh_work_stats), out_work, capacity, CALL, "out_work",
+                              &rows.size, detail));
     /* All of the array is written to here, so that no page of it has to be made under the lock. */
     bh_stats stats = {.struct_size = sizeof stats};
     const bh_work_stats nothing = {.struct_size = sizeof nothing};
@@ -201,7 +196,7 @@ BH_API bh_status bh_context_stats(bh_context *context, bh_stats *out_stats, bh_w
     for (size_t i = 0; i < capacity; i++) {
         bhi_layout_put(out_work, i, rows.size, &nothing, sizeof nothing);
     }
-    status = bhi_context_check(context, CALL, detail);
+    bh_status status = bhi_context_check(context, CALL, detail);
     if (status == BH_OK) {
         bhi_context_lock(context);
         bhi_stats_of_context(context, &stats);

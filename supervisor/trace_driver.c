@@ -34,10 +34,8 @@ static bh_status start_zygote(bh_context *context, const char *device, const cha
     options.device = device;
     options.name = "trace";
     bh_stream *stream;
-    bh_status status = bh_stream_create(context, &options, &stream, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    bh_status status;
+    BHI_TRY(bh_stream_create(context, &options, &stream, detail));
     const uint64_t end_ns = bhi_deadline_ns(START_NS);
     do { /* waits in short steps: the zygote counts, and a worker may never be ready */
         status = bh_stream_wait_ready(stream, LOOK_NS, detail);
@@ -95,31 +93,22 @@ BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_tra
                                      : "out_calls");
     }
     size_t size;
-    bh_status status =
-        bhi_layout_check(BHI_OURS(bh_trace), out_trace, "bh_trace_driver", "out_trace", detail);
-    if (status == BH_OK) {
-        status = bhi_layout_stride(BHI_OURS(bh_traced_call), out_calls, capacity, "bh_trace_driver",
-                                   "out_calls", &size, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(
+        bhi_layout_check(BHI_OURS(bh_trace), out_trace, "bh_trace_driver", "out_trace", detail));
+    BHI_TRY(bhi_layout_stride(BHI_OURS(bh_traced_call), out_calls, capacity, "bh_trace_driver",
+                              "out_calls", &size, detail));
     bh_trace trace = {.struct_size = sizeof trace};
     bhi_layout_give(out_trace, &trace, sizeof trace);
     *out_count = 0;
-    status = bhi_context_check(context, "bh_trace_driver", detail);
-    if (status == BH_OK) {
-        status = bhi_callback_check("bh_trace_driver", detail);
-    }
+    BHI_TRY(bhi_context_check(context, "bh_trace_driver", detail));
+    BHI_TRY(bhi_callback_check("bh_trace_driver", detail));
     char driver[BHI_DRIVER_NAME];
     uint32_t index = 0;
-    if (status == BH_OK && !bhi_selector_parse(device ? device : "", driver, &index)) {
+    if (!bhi_selector_parse(device ? device : "", driver, &index)) {
         return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_NO_SELECTOR, device);
     }
     struct bhi_zygote *zygote = NULL;
-    if (status == BH_OK) {
-        status = start_zygote(context, device, driver, &zygote, detail);
-    }
+    bh_status status = start_zygote(context, device, driver, &zygote, detail);
     if (status == BH_OK) {
         status = await(zygote, index, detail);
     }

@@ -220,11 +220,8 @@ BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_de
     if (bhi_context_forked(buffer->context)) {
         return bhi_context_refuse("bh_buffer_description", detail);
     }
-    bh_status status = bhi_layout_check(BHI_OURS(bh_description), out_description,
-                                        "bh_buffer_description", "out_description", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_check(BHI_OURS(bh_description), out_description, "bh_buffer_description",
+                             "out_description", detail));
     bh_description description;
     bhi_context_lock(buffer->context);
     if (buffer->description) {

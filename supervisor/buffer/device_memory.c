@@ -26,10 +26,7 @@ bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, c
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.memory",
                         .text = "BH_MEMORY_DEVICE needs a stream, which names device and tenant");
     }
-    bh_status status = bhi_stream_await_device(stream, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_stream_await_device(stream, call, detail));
     bhi_context_lock(stream->context);
     const struct bhi_stream_device device = stream->runs_on;
     bhi_context_unlock(stream->context);

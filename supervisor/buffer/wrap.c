@@ -100,10 +100,7 @@ static bh_status check_size(int fd, uint64_t *size, bh_detail *detail) {
  * library can map it. */
 static bh_status prepare(int fd, uint64_t *size, bh_detail *detail) {
     int seals = 0;
-    bh_status status = check_descriptor(fd, &seals, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_descriptor(fd, &seals, detail));
     /* The seals come first, because without them the size could change after the check. */
     if ((seals & SEALS) != SEALS) {
         int error = bhi_memfd_seal(fd, SEALS & ~seals);
@@ -115,10 +112,7 @@ static bh_status prepare(int fd, uint64_t *size, bh_detail *detail) {
                             .sys_errno = -error);
         }
     }
-    status = check_size(fd, size, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_size(fd, size, detail));
     int error = -bhi_memfd_protect(fd);
     if (error) {
         return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL,
@@ -148,10 +142,8 @@ static bh_status prepare(int fd, uint64_t *size, bh_detail *detail) {
 
 bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_buffer **out_buffer,
                           bh_detail *detail) {
-    bh_status status = prepare(fd, &size, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    bh_status status;
+    BHI_TRY(prepare(fd, &size, detail));
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) {
         return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "fcntl", .sys_errno = errno);

@@ -204,13 +204,11 @@ static bh_status start(bh_context *context, struct bhi_compilation *compilation,
                        const struct bhi_compile_source *source, const char *call,
                        bh_detail *detail) {
     struct bh_buffer *request;
-    bh_status status = bhi_buffer_make(context, source->bytes, call, &request, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_buffer_make(context, source->bytes, call, &request, detail));
     memcpy(request->pointer, source->request, source->bytes);
-    status = bhi_buffer_make(context, sizeof(struct bhi_compile_answer) + BHI_COMPILE_MAX_CODE,
-                             call, &compilation->answer, detail);
+    bh_status status =
+        bhi_buffer_make(context, sizeof(struct bhi_compile_answer) + BHI_COMPILE_MAX_CODE, call,
+                        &compilation->answer, detail);
     if (status == BH_OK) {
         const struct bhi_cmd_compile command = {
             .header = {.type = BHI_CMD_COMPILE, .size = sizeof command},
@@ -340,10 +338,7 @@ static bh_status take(struct bhi_compilation *compilation, const char *call, bh_
     copy_log(log, sizeof head->log + 1, head->log,
              head->log_bytes < sizeof head->log ? head->log_bytes : sizeof head->log);
     if (verdict->status == BH_OK) {
-        bh_status status = take_code(compilation, head, call, &code, detail);
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(take_code(compilation, head, call, &code, detail));
         compilation->code_bytes = head->code_bytes;
     }
     compilation->refused = verdict->status != BH_OK;

@@ -66,12 +66,9 @@ bh_status bhi_compiler_start(bh_context *context, const struct bhi_compiler_requ
 bh_status bhi_compiler_ask(bh_context *context, const struct bhi_compiler_request *request,
                            bh_detail *detail) {
     struct bh_event *event;
-    bh_status status = bhi_compiler_start(context, request, &event, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_compiler_start(context, request, &event, detail));
     /* This wait is bounded, because the worker's start and the submission have deadlines. */
-    status = bhi_event_await(event, BH_FOREVER);
+    bh_status status = bhi_event_await(event, BH_FOREVER);
     if (status == BH_OK && event->verdict.status != BH_OK) {
         status = bhi_compiler_report(event, request, detail);
     }

@@ -23,11 +23,7 @@
 /* |given| may be NULL: the defaults. */
 static bh_status take_options(const bh_inspect_options *given, bh_inspect_options *options,
                               bh_detail *detail) {
-    bh_status status =
-        bhi_layout_take(BHI_OURS(bh_inspect_options), options, given, CALL, "options", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_inspect_options), options, given, CALL, "options", detail));
     options->deadline_ns = options->deadline_ns ? options->deadline_ns : DEADLINE_NS;
     if (options->text && !options->guarded) {
         return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "options.text",
@@ -51,11 +47,8 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
     memcpy(request.entry, body->entry, sizeof request.entry);
     _Static_assert(sizeof request.entry == sizeof body->entry, "one entry point's name");
     uint64_t constants = body->specialization_count * sizeof(struct bhi_inspection_constant);
-    bh_status status = bhi_buffer_make(
-        kernel->context, sizeof request + constants + body->code_size, CALL, out, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_buffer_make(kernel->context, sizeof request + constants + body->code_size, CALL,
+                            out, detail));
     uint8_t *at = (*out)->pointer;
     memcpy(at, &request, sizeof request);
     at += sizeof request;
@@ -129,11 +122,8 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
                          struct bh_buffer *request, uint64_t room, uint64_t *out_room,
                          bh_inspection *out, bh_detail *detail) {
     struct bh_buffer *answer;
-    bh_status status = bhi_buffer_make(kernel->context, sizeof(struct bhi_inspection) + room, CALL,
-                                       &answer, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_buffer_make(kernel->context, sizeof(struct bhi_inspection) + room, CALL, &answer,
+                            detail));
     const struct bhi_cmd_reflect command = {
         .header = {.type = BHI_CMD_REFLECT, .size = sizeof command},
         .source = request->id,
@@ -150,7 +140,7 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
                      .deadline_ns = options->deadline_ns,
                      .failure_uncounted = true},
     };
-    status = bhi_compiler_ask(kernel->context, &asked, detail);
+    bh_status status = bhi_compiler_ask(kernel->context, &asked, detail);
     if (status == BH_OK) {
         status = take_answer(kernel, answer, options, out_room, out, detail);
     }
@@ -161,12 +151,9 @@ static bh_status inspect(struct bh_kernel *kernel, const bh_inspect_options *opt
 static bh_status run(struct bh_kernel *kernel, const bh_inspect_options *options,
                      bh_inspection *out, bh_detail *detail) {
     struct bh_buffer *request;
-    bh_status status = make_request(kernel, options->guarded, &request, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(make_request(kernel, options->guarded, &request, detail));
     uint64_t room = options->text ? FIRST_TEXT : 0, more = 0;
-    status = inspect(kernel, options, request, room, &more, out, detail);
+    bh_status status = inspect(kernel, options, request, room, &more, out, detail);
     if (status == BH_OK && more) {
         room = more;
         more = 0;
@@ -199,25 +186,16 @@ BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *
         return BHI_FAIL(detail, CALL, BHI_DEAD(kernel, "out_inspection"));
     }
     bh_inspect_options options;
-    bh_status status = bhi_context_check(kernel->context, CALL, detail);
-    if (status == BH_OK) {
-        status = take_options(given, &options, detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_inspection), out_inspection, CALL, "out_inspection",
-                                  detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_callback_check(CALL, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(kernel->context, CALL, detail));
+    BHI_TRY(take_options(given, &options, detail));
+    BHI_TRY(
+        bhi_layout_check(BHI_OURS(bh_inspection), out_inspection, CALL, "out_inspection", detail));
+    BHI_TRY(bhi_callback_check(CALL, detail));
     BHI_AUTO_FREE bh_inspection *ours = calloc(1, sizeof *ours);
     if (!ours) {
         return BHI_FAIL(detail, CALL, BH_REASON_MEMORY);
     }
-    status = inspect_kernel(kernel, &options, ours, detail);
+    bh_status status = inspect_kernel(kernel, &options, ours, detail);
     if (status == BH_OK) {
         bhi_layout_give(out_inspection, ours, sizeof *ours);
     }

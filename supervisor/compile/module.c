@@ -49,12 +49,9 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_source *given,
         return BHI_FAIL(detail, call, BH_REASON_NULL, "out_module");
     }
     *out_module = NULL;
-    bh_status status = bhi_context_check(context, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, call, detail));
     struct bhi_compile_source source;
-    status = bhi_compile_source_take(&source, given, NULL, call, detail);
+    bh_status status = bhi_compile_source_take(&source, given, NULL, call, detail);
     if (status == BH_OK && source.given.log) {
         status = BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "source.log",
                           .text = "is not NULL: bh_module_log gives the log");
@@ -71,8 +68,8 @@ static bh_status take(bh_module *module, const char *call, bh_detail *detail) {
     if (!BHI_LIVE(module)) {
         return BHI_FAIL(detail, call, BH_REASON_RELEASED, "module");
     }
-    const bh_status status = bhi_context_check(module->context, call, detail);
-    return status == BH_OK ? bhi_compilation_take(module->compilation, call, detail) : status;
+    BHI_TRY(bhi_context_check(module->context, call, detail));
+    return bhi_compilation_take(module->compilation, call, detail);
 }
 
 BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *given,
@@ -83,18 +80,14 @@ BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *gi
     }
     *out_kernel = NULL;
     bh_kernel_options options;
-    bh_status status = take(module, call, detail);
-    if (status == BH_OK) {
-        status = bhi_kernel_take_options(given, call, &options, detail);
+    BHI_TRY(take(module, call, detail));
+    BHI_TRY(bhi_kernel_take_options(given, call, &options, detail));
+    if (options.entry && strcmp(options.entry, "main") != 0) {
+        return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.entry",
+                        .text = BHI_SAY("is '%.64s'; a compiled module's is main", options.entry));
     }
-    if (status == BH_OK && options.entry && strcmp(options.entry, "main") != 0) {
-        status =
-            BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "options.entry",
-                     .text = BHI_SAY("is '%.64s'; a compiled module's is main", options.entry));
-    }
-    return status == BH_OK ? bhi_compilation_kernel(module->context, module->compilation, &options,
-                                                    out_kernel, detail)
-                           : status;
+    return bhi_compilation_kernel(module->context, module->compilation, &options, out_kernel,
+                                  detail);
 }
 
 BH_API size_t bh_module_log(bh_module *module, char *text, size_t size) {
@@ -126,12 +119,9 @@ static bh_status create_kernel(bh_context *context, const struct bhi_compile_sou
                                const bh_kernel_options *options, const char *call,
                                bh_kernel **out_kernel, bh_detail *detail) {
     struct bhi_compilation *compilation;
-    bh_status status = bhi_compilation_obtain(context, source, call, NULL, &compilation, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_compilation_obtain(context, source, call, NULL, &compilation, detail));
     /* This wait is bounded, because the worker's start and the submission have deadlines. */
-    status = bhi_event_await(compilation->event, BH_FOREVER);
+    bh_status status = bhi_event_await(compilation->event, BH_FOREVER);
     if (status == BH_OK) {
         status = bhi_compilation_take(compilation, call, detail);
         (void)bhi_compilation_log(compilation, source->given.log,
@@ -153,18 +143,11 @@ BH_API bh_status bh_kernel_create_source(bh_context *context, const bh_source *g
     }
     *out_kernel = NULL;
     bh_kernel_options options;
-    bh_status status = bhi_context_check(context, call, detail);
-    if (status == BH_OK) {
-        status = bhi_kernel_take_options(given_options, call, &options, detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_callback_check(call, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, call, detail));
+    BHI_TRY(bhi_kernel_take_options(given_options, call, &options, detail));
+    BHI_TRY(bhi_callback_check(call, detail));
     struct bhi_compile_source source;
-    status = bhi_compile_source_take(&source, given, options.entry, call, detail);
+    bh_status status = bhi_compile_source_take(&source, given, options.entry, call, detail);
     if (status == BH_OK && source.given.log) {
         source.given.log[0] = '\0';
     }

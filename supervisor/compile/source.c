@@ -102,10 +102,7 @@ static bh_status take_given(const bh_source *given, bh_source *source, const cha
     if (!given) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, "source");
     }
-    bh_status status = bhi_layout_take(BHI_OURS(bh_source), source, given, call, "source", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_source), source, given, call, "source", detail));
     if (!source->text) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, "source.text");
     }
@@ -131,8 +128,8 @@ static bh_status take_given(const bh_source *given, bh_source *source, const cha
         return REFUSE("source.memory_limit", "is %llu, less than 64 MiB",
                       (unsigned long long)source->memory_limit);
     }
-    status = check_defines(source, call, detail);
-    return status == BH_OK ? check_includes(source, call, detail) : status;
+    BHI_TRY(check_defines(source, call, detail));
+    return check_includes(source, call, detail);
 }
 
 /* Makes each name one clean line: lines of the compiler's log begin with the name of a file, and a
@@ -243,19 +240,15 @@ static void hash_source(struct bhi_compile_source *source) {
 bh_status bhi_compile_source_take(struct bhi_compile_source *source, const bh_source *given,
                                   const char *entry, const char *call, bh_detail *detail) {
     *source = (struct bhi_compile_source){0};
-    bh_status status = take_given(given, &source->given, call, detail);
-    if (status != BH_OK || (status = take_entry(&source->given, entry, call, detail)) != BH_OK) {
-        return status;
-    }
+    BHI_TRY(take_given(given, &source->given, call, detail));
+    BHI_TRY(take_entry(&source->given, entry, call, detail));
     source->names = clean_names(&source->given);
     if (!source->names) {
         return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
-    status = make_request(source, call, detail);
-    if (status == BH_OK) {
-        hash_source(source);
-    }
-    return status;
+    BHI_TRY(make_request(source, call, detail));
+    hash_source(source);
+    return BH_OK;
 }
 
 void bhi_compile_source_fini(struct bhi_compile_source *source) {

@@ -114,24 +114,19 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
         return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_template");
     }
     *out_template = NULL;
-    bh_status status = bhi_context_check(context, CREATE, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, CREATE, detail));
     if (!given) {
         return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "options");
     }
     static const uint32_t local_size[3] = {64, 1, 1};
     bh_template_options all;
     const bh_template_options *options = &all;
-    status = bhi_layout_take(BHI_OURS(bh_template_options), &all, given, CREATE, "options", detail);
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_template_options), &all, given, CREATE, "options", detail));
     for (int i = 0; i < 3; i++) {
         all.local_size[i] = all.local_size[i] ? all.local_size[i] : local_size[i];
     }
     all.variants = all.variants ? all.variants : VARIANTS;
-    if (status != BH_OK || (status = check_options(options, detail)) != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_options(options, detail));
     struct bh_template *t = bhi_freelist_take(&freelist);
     if (!t) {
         return BHI_FAIL(detail, CREATE, BH_REASON_MEMORY);
@@ -144,7 +139,7 @@ BH_API bh_status bh_template_create(bh_context *context, const bh_template_optio
                               .capacity = options->variants};
     const char *name = options->name ? options->name : "template";
     bhi_text_line(t->name, sizeof t->name, name, strlen(name));
-    status = take_form(&t->form, options, t->name, detail);
+    bh_status status = take_form(&t->form, options, t->name, detail);
     if (status != BH_OK) {
         bhi_form_fini(&t->form);
         bhi_freelist_give(&freelist, t);
@@ -199,12 +194,9 @@ BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *a
     if (!name || !out_description) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, name ? "out_description" : "name");
     }
-    bh_status status = bhi_layout_check(BHI_OURS(bh_description), out_description, call,
-                                        "out_description", detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    status = hold(template_, call, detail);
+    BHI_TRY(bhi_layout_check(BHI_OURS(bh_description), out_description, call, "out_description",
+                             detail));
+    bh_status status = hold(template_, call, detail);
     if (status == BH_OK) {
         bh_description description;
         bhi_description_init(&description);
@@ -231,11 +223,9 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
     if (!out_length || (size && !text)) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, out_length ? "text" : "out_length");
     }
-    bh_status status = hold(template_, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
-    status = bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
+    BHI_TRY(hold(template_, call, detail));
+    bh_status status =
+        bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
     if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
     }

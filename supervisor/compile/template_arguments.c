@@ -343,16 +343,11 @@ bh_status bhi_template_command(const struct bh_template *t, const struct bhi_bou
                                bh_detail *detail) {
     const struct bhi_form *form = &t->form;
     uint32_t count = 0;
-    bh_status status = set_groups(t, bound, groups, call, out_call, detail);
-    if (status == BH_OK && !form->grid) {
-        status = check_overlap(form, bound, call, detail);
+    BHI_TRY(set_groups(t, bound, groups, call, out_call, detail));
+    if (!form->grid) {
+        BHI_TRY(check_overlap(form, bound, call, detail));
     }
-    if (status == BH_OK) {
-        status = put_push(form, bound, call, out_call, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(put_push(form, bound, call, out_call, detail));
     for (uint32_t i = 0; i < form->count; i++) {
         if (!is_array(&form->parameters[i])) {
             continue;

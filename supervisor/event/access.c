@@ -59,10 +59,8 @@ BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t
     const enum bhi_host_access access = intent == BH_MAP_READ      ? BHI_HOST_READ
                                         : intent == BH_MAP_DISCARD ? BHI_HOST_DISCARD
                                                                    : BHI_HOST_WRITE;
-    bh_status status =
-        bhi_buffer_acquire(buffer, access, bhi_deadline_ns(timeout_ns), "bh_buffer_map", detail);
-    if (status == BH_OK) {
-        *out_pointer = buffer->pointer;
-    }
-    return status;
+    BHI_TRY(
+        bhi_buffer_acquire(buffer, access, bhi_deadline_ns(timeout_ns), "bh_buffer_map", detail));
+    *out_pointer = buffer->pointer;
+    return BH_OK;
 }

@@ -176,10 +176,7 @@ BH_API bh_status bh_event_wait(bh_event *event, uint64_t timeout_ns) {
         if (bhi_context_forked(event->context)) {
             return BH_FORKED;
         }
-        bh_status status = bhi_event_await(event, bhi_deadline_ns(timeout_ns));
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(bhi_event_await(event, bhi_deadline_ns(timeout_ns)));
     }
     return event->verdict.status;
 }

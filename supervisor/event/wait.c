@@ -1,4 +1,5 @@
 /* Waits for several events at once. Only these events wake the waiting thread, and only once. */
+#include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/pump.h"
@@ -150,11 +151,9 @@ BH_API bh_status bh_event_wait_any(bh_event *const *events, size_t count, uint64
     if (forked(events, count)) {
         return BH_FORKED;
     }
-    bh_status status = await(events, count, false, bhi_deadline_ns(timeout_ns));
-    if (status == BH_OK) {
-        *out_index = first(events, count, false);
-    }
-    return status;
+    BHI_TRY(await(events, count, false, bhi_deadline_ns(timeout_ns)));
+    *out_index = first(events, count, false);
+    return BH_OK;
 }
 
 /* Used if there is no memory for observers. Waits for the events one after the other, the last in

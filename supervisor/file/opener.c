@@ -425,10 +425,7 @@ static bh_status exchange(bh_context *context, const struct request *request, ui
     *out_error = 0;
     for (int attempt = 0; attempt < 2; attempt++) {
         AUTO_OPENER *opener = NULL;
-        bh_status status = get(context, call, &opener, detail);
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(get(context, call, &opener, detail));
         int socket = -1;
         int error = ask(opener, request, &socket);
         enum heard heard = error ? LOST : hear(context, opener, socket, deadline_ns, out_message);

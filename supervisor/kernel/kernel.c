@@ -35,11 +35,7 @@ bool bhi_kernel_is_module(const void *code, uint64_t bytes) {
 
 bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,
                                   bh_kernel_options *options, bh_detail *detail) {
-    bh_status status =
-        bhi_layout_take(BHI_OURS(bh_kernel_options), options, given, call, "options", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_kernel_options), options, given, call, "options", detail));
     if (options->entry && strlen(options->entry) >= sizeof((struct bhi_kernel_body *)0)->entry) {
         return BHI_FAIL(detail, call, BH_REASON_TOO_LONG, "options.entry", .limit = 255);
     }
@@ -135,21 +131,11 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
         return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_kernel");
     }
     *out_kernel = NULL;
-    bh_status status = bhi_context_check(context, CREATE, detail);
-    if (status == BH_OK) {
-        status = check_code(code, code_size, detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_kernel_take_options(given, CREATE, &options, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, CREATE, detail));
+    BHI_TRY(check_code(code, code_size, detail));
+    BHI_TRY(bhi_kernel_take_options(given, CREATE, &options, detail));
     struct bhi_kernel_body *body = NULL;
-    status = bhi_kernel_body_intern(context, code, code_size, &options, &body, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_kernel_body_intern(context, code, code_size, &options, &body, detail));
     struct bh_kernel *kernel = bhi_freelist_take(&freelist);
     if (!kernel) {
         bhi_context_lock(context);

@@ -263,14 +263,9 @@ BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_ent
     }
     *out_count = 0;
     size_t size;
-    bh_status status = bhi_context_check(context, "bh_quarantine_list", detail);
-    if (status == BH_OK) {
-        status = bhi_layout_stride(BHI_OURS(bh_quarantined), out_entries, capacity,
-                                   "bh_quarantine_list", "out_entries", &size, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, "bh_quarantine_list", detail));
+    BHI_TRY(bhi_layout_stride(BHI_OURS(bh_quarantined), out_entries, capacity, "bh_quarantine_list",
+                              "out_entries", &size, detail));
     if (capacity > BHI_DEATH_RECORDS) {
         capacity = BHI_DEATH_RECORDS;
     }
@@ -289,10 +284,7 @@ BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_ent
 
 BH_API bh_status bh_quarantine_release(bh_context *context, const char *tenant,
                                        const uint8_t kernel_hash[32], bh_detail *detail) {
-    bh_status status = bhi_context_check(context, "bh_quarantine_release", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, "bh_quarantine_release", detail));
     bhi_context_lock(context);
     bhi_death_records_forget(context->death_records, tenant ? tenant : "", kernel_hash);
     bhi_context_unlock(context);

@@ -30,11 +30,8 @@ _Static_assert(BHI_FILE_DIMENSIONS == BH_MAX_RANK, "loader and caller agree");
 static bh_status inspect(struct bhi_file *file, const bh_file_source *source, uint64_t deadline_ns,
                          struct bhi_file_answer *out, bh_detail *detail) {
     struct bh_buffer *answer;
-    bh_status status =
-        bhi_file_inspect(file, source->header_timeout_ns, deadline_ns, 0, CALL, &answer, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(
+        bhi_file_inspect(file, source->header_timeout_ns, deadline_ns, 0, CALL, &answer, detail));
     bhi_copy_once(out, answer->pointer, sizeof *out); /* the loader can still write there */
     bh_buffer_release(answer);
     if (out->refused) {
@@ -68,10 +65,7 @@ static bh_status take_range(const struct bhi_file *file, const bh_file_source *s
 
 static bh_status take_source(const bh_file_source *given, uint64_t size, bh_file_source *source,
                              bh_detail *detail) {
-    bh_status status = bhi_file_source_take(given, source, CALL, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_file_source_take(given, source, CALL, detail));
     if (source->format != BH_FILE_RAW && size) {
         return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "size",
                         .text = "is for BH_FILE_RAW: a header says how large its array is");
@@ -143,14 +137,12 @@ static bh_status load(bh_context *context, const bh_file_source *source, uint64_
                       bh_detail *detail) {
     uint64_t deadline_ns = bhi_deadline_ns(source->header_timeout_ns);
     struct bhi_file *file;
-    bh_status status = bhi_file_open(context, source, deadline_ns, CALL, &file, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_file_open(context, source, deadline_ns, CALL, &file, detail));
     struct bhi_file_answer what = {0};
     struct bh_buffer *buffer = NULL;
-    status = source->format == BH_FILE_RAW ? take_range(file, source, size, &what, detail)
-                                           : inspect(file, source, deadline_ns, &what, detail);
+    bh_status status = source->format == BH_FILE_RAW
+                           ? take_range(file, source, size, &what, detail)
+                           : inspect(file, source, deadline_ns, &what, detail);
     if (status == BH_OK) {
         status = on_device ? bhi_buffer_make_device(on_device, what.bytes, CALL, &buffer, detail)
                            : bhi_buffer_make(context, what.bytes, CALL, &buffer, detail);
@@ -171,11 +163,7 @@ static bh_status load(bh_context *context, const bh_file_source *source, uint64_
 
 static bh_status take_options(const bh_context *context, const bh_buffer_options *given,
                               bh_buffer_options *options, bh_detail *detail) {
-    bh_status status =
-        bhi_layout_take(BHI_OURS(bh_buffer_options), options, given, CALL, "options", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_buffer_options), options, given, CALL, "options", detail));
     const struct bh_stream *stream = options->stream;
     if (options->flags & ~(uint32_t)BH_BUFFER_UNINITIALIZED) {
         return BHI_FAIL(detail, CALL, BH_REASON_UNKNOWN_BIT, "options.flags",
@@ -204,21 +192,15 @@ BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size,
     bh_buffer_options options = {0};
     bh_file_source source;
     bool on_device = false;
-    bh_status status = bhi_context_check(context, CALL, detail);
-    if (status == BH_OK && given) {
-        status = take_options(context, given, &options, detail);
+    BHI_TRY(bhi_context_check(context, CALL, detail));
+    if (given) {
+        BHI_TRY(take_options(context, given, &options, detail));
     }
-    if (status == BH_OK && options.file &&
-        (status = take_source(options.file, size, &source, detail)) == BH_OK) {
-        status = take_tenant(options.stream, &source, detail);
+    if (options.file) {
+        BHI_TRY(take_source(options.file, size, &source, detail));
+        BHI_TRY(take_tenant(options.stream, &source, detail));
     }
-    if (status == BH_OK) {
-        status =
-            bhi_device_memory_resolve(options.stream, options.memory, CALL, &on_device, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_device_memory_resolve(options.stream, options.memory, CALL, &on_device, detail));
     if (options.file) {
         return load(context, &source, size, on_device ? options.stream : NULL, out_buffer, detail);
     }

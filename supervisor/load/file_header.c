@@ -26,10 +26,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
                           bh_detail *detail) {
     struct bh_stream *stream;
     const bool header = part == BHI_FILE_HEADER;
-    bh_status status = bhi_loaders_pick(file->context, file->tenant, header, call, &stream, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_loaders_pick(file->context, file->tenant, header, call, &stream, detail));
     const struct bhi_internal_submission internal = {
         .call = call,
         .command = command,
@@ -42,7 +39,7 @@ bh_status bhi_file_submit(struct bhi_file *file, struct bh_buffer *buffer, const
         .hidden = part != BHI_FILE_WHOLE,
         .failure_uncounted = header,
     };
-    status = bhi_internal_submit(stream, &internal, out_event, detail);
+    bh_status status = bhi_internal_submit(stream, &internal, out_event, detail);
     bhi_stream_unref(stream);
     return status;
 }
@@ -128,16 +125,10 @@ bh_status bhi_file_refused(const struct bhi_file *file, uint32_t refused, int32_
 bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t deadline_ns,
                            uint64_t room, const char *call, struct bh_buffer **out_answer,
                            bh_detail *detail) {
-    bh_status status = bhi_callback_check(call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_callback_check(call, detail));
     struct bh_buffer *answer;
     const uint64_t bytes = room ? bhi_file_list_bytes(room) : sizeof(struct bhi_file_answer);
-    status = bhi_buffer_make(file->context, bytes, call, &answer, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_buffer_make(file->context, bytes, call, &answer, detail));
     const struct bhi_cmd_inspect command = {
         .header = {.type = BHI_CMD_INSPECT, .size = sizeof command},
         .file = file->info.file,
@@ -145,8 +136,8 @@ bh_status bhi_file_inspect(struct bhi_file *file, uint64_t timeout_ns, uint64_t 
         .room = room,
     };
     struct bh_event *event = NULL;
-    status = bhi_file_submit(file, answer, &command, sizeof command, NULL, timeout_ns,
-                             BHI_FILE_HEADER, call, &event, detail);
+    bh_status status = bhi_file_submit(file, answer, &command, sizeof command, NULL, timeout_ns,
+                                       BHI_FILE_HEADER, call, &event, detail);
     if (status == BH_OK) {
         status = await_inspection(event, file, deadline_ns, call, detail);
         bhi_event_unref(event);
@@ -166,11 +157,7 @@ bh_status bhi_file_source_take(const bh_file_source *given, bh_file_source *sour
     if (!given) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, "file");
     }
-    bh_status status =
-        bhi_layout_take(BHI_OURS(bh_file_source), source, given, call, "file", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_file_source), source, given, call, "file", detail));
     if (!source->path && source->fd < 0) {
         return BHI_FAIL(detail, call, BH_REASON_ARGUMENT, "file.path",
                         .text = "is NULL, and file.fd is not a descriptor");

@@ -88,10 +88,7 @@ static bh_status take_list(const struct bhi_file *file, const struct bh_buffer *
 
 static bh_status take_source(const bh_file_source *given, bh_file_source *source,
                              bh_detail *detail) {
-    bh_status status = bhi_file_source_take(given, source, CALL, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_file_source_take(given, source, CALL, detail));
     if (source->format == BH_FILE_RAW) {
         return BHI_FAIL(detail, CALL, BH_REASON_ARGUMENT, "file.format",
                         .text = "is BH_FILE_RAW, which has no header");
@@ -107,15 +104,10 @@ static bh_status check(bh_context *context, struct room *room, const size_t *out
     if (!out_count || (room->capacity && !room->tensors)) {
         return BHI_FAIL(detail, CALL, BH_REASON_NULL, out_count ? "out_tensors" : "out_count");
     }
-    bh_status status = bhi_context_check(context, CALL, detail);
-    if (status == BH_OK) {
-        status = bhi_callback_check(CALL, detail);
-    }
-    if (status == BH_OK) {
-        status = bhi_layout_stride(BHI_OURS(bh_file_tensor), room->tensors, room->capacity, CALL,
-                                   "out_tensors", &room->size, detail);
-    }
-    return status;
+    BHI_TRY(bhi_context_check(context, CALL, detail));
+    BHI_TRY(bhi_callback_check(CALL, detail));
+    return bhi_layout_stride(BHI_OURS(bh_file_tensor), room->tensors, room->capacity, CALL,
+                             "out_tensors", &room->size, detail);
 }
 
 BH_API bh_status bh_file_tensors(bh_context *context, const bh_file_source *given,
@@ -126,24 +118,16 @@ BH_API bh_status bh_file_tensors(bh_context *context, const bh_file_source *give
     if (out_count) {
         *out_count = 0;
     }
-    bh_status status = check(context, &room, out_count, detail);
-    if (status == BH_OK) {
-        status = take_source(given, &source, detail);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check(context, &room, out_count, detail));
+    BHI_TRY(take_source(given, &source, detail));
     const uint64_t deadline_ns = bhi_deadline_ns(source.header_timeout_ns);
     struct bhi_file *file;
-    status = bhi_file_open(context, &source, deadline_ns, CALL, &file, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_file_open(context, &source, deadline_ns, CALL, &file, detail));
     struct bh_buffer *answer;
     const uint64_t rows = capacity < 1                  ? 1
                           : capacity < BHI_FILE_TENSORS ? capacity
                                                         : BHI_FILE_TENSORS;
-    status =
+    bh_status status =
         bhi_file_inspect(file, source.header_timeout_ns, deadline_ns, rows, CALL, &answer, detail);
     if (status == BH_OK) {
         status = take_list(file, answer, &room, out_count, detail);

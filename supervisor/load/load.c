@@ -35,10 +35,7 @@ static bh_status check_loaded(const bh_buffer *buffer, const char *call, bh_deta
 BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total,
                                          bh_detail *detail) {
     static const char call[] = "bh_buffer_load_progress";
-    bh_status status = check_loaded(buffer, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_loaded(buffer, call, detail));
     if (!out_done || !out_total) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, out_done ? "out_total" : "out_done");
     }
@@ -73,15 +70,11 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
 BH_API bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info,
                                  bh_detail *detail) {
     static const char call[] = "bh_buffer_array";
-    bh_status status = check_loaded(buffer, call, detail);
-    if (status == BH_OK && !out_info) {
-        status = BHI_FAIL(detail, call, BH_REASON_NULL, "out_info");
+    BHI_TRY(check_loaded(buffer, call, detail));
+    if (!out_info) {
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_info");
     }
-    if (status == BH_OK) {
-        status = bhi_layout_check(BHI_OURS(bh_array_info), out_info, call, "out_info", detail);
-    }
-    if (status == BH_OK) {
-        bhi_layout_give(out_info, &buffer->load->array, sizeof buffer->load->array);
-    }
-    return status;
+    BHI_TRY(bhi_layout_check(BHI_OURS(bh_array_info), out_info, call, "out_info", detail));
+    bhi_layout_give(out_info, &buffer->load->array, sizeof buffer->load->array);
+    return BH_OK;
 }

@@ -1,4 +1,5 @@
 #include "supervisor/load/loaders.h"
+#include "base/detail.h"
 #include "core/worker.h"
 #include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
@@ -119,10 +120,7 @@ bh_status bhi_loaders_pick(bh_context *context, const char *tenant, bool header,
     struct bh_stream *stream = find(context, tenant, header);
     if (!stream) {
         bhi_context_unlock(context);
-        const bh_status status = make(context, tenant, call, &made, detail);
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(make(context, tenant, call, &made, detail));
         bhi_context_lock(context);
         if (keep(context, header, made)) {
             stream = made;

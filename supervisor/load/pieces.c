@@ -37,12 +37,8 @@ static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh
     const bool last = rest <= load->piece_bytes;
     command.bytes = last ? rest : load->piece_bytes;
     struct bh_event *read = NULL;
-    bh_status status =
-        bhi_file_submit(work->file, staging, &command, sizeof command, work->read,
-                        work->deadline_ns, BHI_FILE_PIECE, work->call, &read, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_file_submit(work->file, staging, &command, sizeof command, work->read,
+                            work->deadline_ns, BHI_FILE_PIECE, work->call, &read, detail));
     bhi_event_unref(work->read);
     work->read = read;
     const struct bhi_internal_copy copy = {
@@ -55,7 +51,7 @@ static bh_status submit(struct work *work, struct bhi_load *load, uint32_t i, bh
         .reads_target = i > 0,
         .visible = last, /* it is the load's event */
     };
-    status =
+    bh_status status =
         bhi_internal_submit_copy(work->buffer->device->stream, &copy, &load->pieces[i], detail);
     load->piece_count += status == BH_OK;
     return status;

@@ -7,10 +7,7 @@ BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
     if (!BHI_LIVE(stream)) {
         return BHI_FAIL(detail, "bh_stream_reset", BH_REASON_RELEASED, "stream");
     }
-    bh_status status = bhi_context_check(stream->context, "bh_stream_reset", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(stream->context, "bh_stream_reset", detail));
     bh_context *context = stream->context;
     bhi_context_lock(context);
     (void)bhi_stream_reset(&stream->core);

@@ -57,10 +57,7 @@ static bh_status check_room(bh_context *context, enum bhi_worker_kind kind, cons
 bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
                           enum bhi_worker_kind kind, struct bh_stream **out_stream,
                           const char *call, bh_detail *detail) {
-    bh_status status = check_room(context, kind, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_room(context, kind, call, detail));
     struct bh_stream *stream = bhi_freelist_take(&freelist);
     if (!stream) {
         return BHI_FAIL(detail, call, BH_REASON_MEMORY);
@@ -120,17 +117,11 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
         return BHI_FAIL(detail, "bh_stream_create", BH_REASON_NULL, "out_stream");
     }
     *out_stream = NULL;
-    bh_status status = bhi_context_check(context, "bh_stream_create", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_context_check(context, "bh_stream_create", detail));
     bh_stream_options all;
     const bh_stream_options *options = &all;
-    status = bhi_layout_take(BHI_OURS(bh_stream_options), &all, given, "bh_stream_create",
-                             "options", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_take(BHI_OURS(bh_stream_options), &all, given, "bh_stream_create", "options",
+                            detail));
     if (options->device && strlen(options->device) >= sizeof((struct bh_stream *)0)->device) {
         return BHI_FAIL(detail, "bh_stream_create", BH_REASON_TOO_LONG, "options.device",
                         .limit = 47);
@@ -167,8 +158,8 @@ BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *
         return BHI_FAIL(detail, "bh_stream_create", BH_REASON_UNKNOWN_VALUE, "options.isolation",
                         .value = (uint64_t)options->isolation, .text = "bh_isolation");
     }
-    status = bhi_stream_make(context, options, BHI_WORKER_DEVICE, out_stream, "bh_stream_create",
-                             detail);
+    bh_status status = bhi_stream_make(context, options, BHI_WORKER_DEVICE, out_stream,
+                                       "bh_stream_create", detail);
     if (status == BH_OK) {
         atomic_init(&(*out_stream)->handle.count, 1);
     }
@@ -253,10 +244,7 @@ bh_status bhi_stream_await_device(struct bh_stream *stream, const char *call, bh
         if (known) {
             return BH_OK;
         }
-        bh_status status = await_ready(stream, deadline_ns, call, detail);
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(await_ready(stream, deadline_ns, call, detail));
         if (bhi_now_ns() > deadline_ns) {
             return BHI_FAIL(detail, call, BH_REASON_UNREACHABLE, stream->core.name,
                             .subject = BH_SUBJECT_STREAM, .status = BH_TIMEOUT,

@@ -216,15 +216,9 @@ static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel
                       buffer_place(encoder, binding), BHI_MAX_BINDINGS);
     }
     bh_access access;
-    bh_status status = find_access(encoder, kernel, binding, &access);
-    if (status != BH_OK) {
-        return status;
-    }
-    status =
-        check_memory(encoder, &buffer, access & BH_ACCESS_WRITE, buffer_place(encoder, binding));
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(find_access(encoder, kernel, binding, &access));
+    BHI_TRY(
+        check_memory(encoder, &buffer, access & BH_ACCESS_WRITE, buffer_place(encoder, binding)));
     if (binding->offset > buffer->size) {
         return REFUSE(encoder, buffer_place(encoder, binding),
                       "%s: offset %llu is outside the buffer of %llu bytes",
@@ -340,11 +334,8 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *co
     struct bhi_cmd_binding *bindings = (struct bhi_cmd_binding *)(void *)(at + sizeof *dispatch);
     struct bh_buffer *buffers[BHI_MAX_BINDINGS];
     for (uint32_t i = 0; i < command->binding_count; i++) {
-        bh_status status = add_binding(encoder, command->kernel, &command->bindings[i],
-                                       &bindings[i], &buffers[i], context);
-        if (status != BH_OK) {
-            return status;
-        }
+        BHI_TRY(add_binding(encoder, command->kernel, &command->bindings[i], &bindings[i],
+                            &buffers[i], context));
         for (uint32_t j = 0; j < i; j++) {
             if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding &&
                 bindings[j].element == bindings[i].element) {
@@ -374,10 +365,7 @@ static bh_status check_range(struct bhi_encoder *encoder, struct bh_buffer **ino
     if (buffer->context != context) {
         return REFUSE(encoder, what, "%s belongs to another context", what);
     }
-    bh_status status = check_memory(encoder, inout, writes, what);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_memory(encoder, inout, writes, what));
     if (*size == BH_WHOLE_SIZE && offset < buffer->size) {
         *size = buffer->size - offset;
     }
@@ -400,14 +388,8 @@ static bh_status add_copy(struct bhi_encoder *encoder, const bh_copy *command,
                           bh_context *context) {
     uint64_t size = command->size;
     struct bh_buffer *src = command->src, *dst = command->dst;
-    bh_status status =
-        check_range(encoder, &src, command->src_offset, &size, false, "src", context);
-    if (status == BH_OK) {
-        status = check_range(encoder, &dst, command->dst_offset, &size, true, "dst", context);
-    }
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_range(encoder, &src, command->src_offset, &size, false, "src", context));
+    BHI_TRY(check_range(encoder, &dst, command->dst_offset, &size, true, "dst", context));
     if (command->src == command->dst && command->src_offset < command->dst_offset + size &&
         command->dst_offset < command->src_offset + size) {
         return REFUSE(encoder, "dst", "src and dst overlap in one buffer");
@@ -435,10 +417,7 @@ static bh_status add_fill(struct bhi_encoder *encoder, const bh_fill *command,
                           bh_context *context) {
     uint64_t size = command->size;
     struct bh_buffer *dst = command->dst;
-    bh_status status = check_range(encoder, &dst, command->offset, &size, true, "dst", context);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_range(encoder, &dst, command->offset, &size, true, "dst", context));
     if (command->offset % 4 || size % 4) {
         return REFUSE(encoder, "offset",
                       "a fill's offset %llu and size %llu must be multiples of 4",

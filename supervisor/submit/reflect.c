@@ -48,16 +48,13 @@ static bool knows(bh_stream *stream, const bh_kernel *kernel, bool *out_lost) {
 static bh_status reflect_once(bh_kernel *kernel, bh_stream *stream, uint64_t deadline_ns,
                               bh_kernel_info *out_info, bh_detail *detail) {
     bh_event *event = NULL;
-    bh_status status = bhi_submit_prepare("bh_kernel_reflect", kernel, stream, &event, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_submit_prepare("bh_kernel_reflect", kernel, stream, &event, detail));
     if (bhi_event_await(event, deadline_ns) != BH_OK) {
         bh_event_release(event);
         return BHI_FAIL(detail, "bh_kernel_reflect", BH_REASON_LATE, "the kernel",
                         .subject = BH_SUBJECT_KERNEL);
     }
-    status = event->verdict.status;
+    bh_status status = event->verdict.status;
     if (status != BH_OK) {
         BHI_FAIL(detail, "", event->verdict.reason, .status = status,
                  .said = event->verdict.message);
@@ -124,16 +121,12 @@ BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_
     if (bhi_callback_check(call, detail) != BH_OK) {
         return BH_IN_CALLBACK;
     }
-    bh_status status =
-        bhi_layout_check(BHI_OURS(bh_kernel_info), out_info, call, "out_info", detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(bhi_layout_check(BHI_OURS(bh_kernel_info), out_info, call, "out_info", detail));
     bh_kernel_info *ours = calloc(1, sizeof *ours);
     if (!ours) {
         return BHI_FAIL(detail, call, BH_REASON_MEMORY);
     }
-    status = reflect(kernel, stream, timeout_ns, ours, detail);
+    bh_status status = reflect(kernel, stream, timeout_ns, ours, detail);
     if (status == BH_OK) {
         bhi_layout_give(out_info, ours, sizeof *ours);
     }

@@ -1,4 +1,5 @@
 #include "supervisor/submit/replicate.h"
+#include "base/detail.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/device_memory.h"
 #include "supervisor/buffer/replica.h"
@@ -75,14 +76,14 @@ static bh_status fill(struct bh_stream *stream, struct bh_buffer *of, struct bh_
         return of->size ? bhi_internal_submit_copy(of->device->stream, &whole, NULL, detail)
                         : BH_OK;
     }
-    bh_status status = copy_through_host(stream, of, copy, BHI_PIECE_BYTES, call, detail);
-    if (status == BH_OK && version_of(of) != *out_version && of->size > BHI_PIECE_BYTES) {
+    BHI_TRY(copy_through_host(stream, of, copy, BHI_PIECE_BYTES, call, detail));
+    if (version_of(of) != *out_version && of->size > BHI_PIECE_BYTES) {
         /* A write was queued between two pieces, so the copy has parts of two versions. In a single
          * copy nothing can come between. */
         *out_version = version_of(of);
-        status = copy_through_host(stream, of, copy, of->size, call, detail);
+        return copy_through_host(stream, of, copy, of->size, call, detail);
     }
-    return status;
+    return BH_OK;
 }
 
 /* Takes an existing replica of |made|->of that |stream| reads: the buffer can move there, too. */

@@ -215,10 +215,7 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
     if (out_event) {
         *out_event = NULL;
     }
-    bh_status status = check_stream("bh_launch", stream, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_stream("bh_launch", stream, detail));
     if (!groups) {
         return BHI_FAIL(detail, "bh_launch", BH_REASON_NULL, "groups");
     }
@@ -239,10 +236,7 @@ bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *str
     if (!BHI_LIVE(kernel)) {
         return BHI_FAIL(detail, call, BH_REASON_RELEASED, "kernel");
     }
-    bh_status status = check_stream(call, stream, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(check_stream(call, stream, detail));
     if (kernel->context != stream->context) {
         return BHI_FAIL(detail, call, BH_REASON_OTHER_CONTEXT, "kernel");
     }

@@ -28,13 +28,9 @@ static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, st
     const uint64_t rest = t->size - begin;
     piece->begin = begin;
     piece->bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
-    bh_status status = BH_OK;
     if (!piece->staging) {
-        status = bhi_buffer_make_staging(home, piece->bytes, t->writes, t->call, &piece->staging,
-                                         detail);
-    }
-    if (status != BH_OK) {
-        return status;
+        BHI_TRY(bhi_buffer_make_staging(home, piece->bytes, t->writes, t->call, &piece->staging,
+                                        detail));
     }
     struct bhi_internal_copy copy = {.call = t->call, .bytes = piece->bytes};
     if (t->writes) {
@@ -175,19 +171,16 @@ BH_API bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_by
                                 uint64_t timeout_ns, bh_detail *detail) {
     static const char call[] = "bh_buffer_read";
     const uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    bh_status status = check_range(buffer, offset, out_bytes, size, call, detail);
-    if (status == BH_OK) {
-        status = bhi_buffer_acquire(buffer, BHI_HOST_READ, deadline_ns, call, detail);
-    }
-    if (status != BH_OK || !size) {
-        return status;
-    }
-    if (buffer->device) {
+    BHI_TRY(check_range(buffer, offset, out_bytes, size, call, detail));
+    BHI_TRY(bhi_buffer_acquire(buffer, BHI_HOST_READ, deadline_ns, call, detail));
+    if (size && buffer->device) {
         const struct bhi_transfer transfer = {
             .call = call, .buffer = buffer, .offset = offset, .size = size, .bytes = out_bytes};
         return bhi_transfer(&transfer, deadline_ns, detail);
     }
-    memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
+    if (size) {
+        memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
+    }
     return BH_OK;
 }
 
@@ -195,14 +188,15 @@ static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const v
                               uint64_t size, uint64_t deadline_ns, const char *call,
                               bh_detail *detail) {
     const bool whole = size == buffer->size;
-    bh_status status = bhi_buffer_acquire(buffer, whole ? BHI_HOST_REPLACE : BHI_HOST_WRITE,
-                                          deadline_ns, call, detail);
-    if (status == BH_OK && size) {
-        struct bh_buffer *place = bhi_buffer_take_place(buffer);
-        status = await_turn(place->device->stream, deadline_ns, call, detail);
-        bhi_buffer_unref(place);
+    BHI_TRY(bhi_buffer_acquire(buffer, whole ? BHI_HOST_REPLACE : BHI_HOST_WRITE, deadline_ns, call,
+                               detail));
+    if (!size) {
+        return BH_OK;
     }
-    if (status != BH_OK || !size) {
+    struct bh_buffer *place = bhi_buffer_take_place(buffer);
+    const bh_status status = await_turn(place->device->stream, deadline_ns, call, detail);
+    bhi_buffer_unref(place);
+    if (status != BH_OK) {
         return status;
     }
     const struct bhi_transfer transfer = {
@@ -220,17 +214,14 @@ BH_API bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void 
                                  uint64_t size, uint64_t timeout_ns, bh_detail *detail) {
     static const char call[] = "bh_buffer_write";
     const uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    bh_status status = check_range(buffer, offset, bytes, size, call, detail);
-    if (status == BH_OK && buffer->device) {
+    BHI_TRY(check_range(buffer, offset, bytes, size, call, detail));
+    if (buffer->device) {
         return write_device(buffer, offset, bytes, size, deadline_ns, call, detail);
     }
-    if (status == BH_OK) {
-        status =
-            bhi_buffer_acquire(buffer, size == buffer->size ? BHI_HOST_DISCARD : BHI_HOST_WRITE,
-                               deadline_ns, call, detail);
-    }
-    if (status == BH_OK && size) {
+    BHI_TRY(bhi_buffer_acquire(buffer, size == buffer->size ? BHI_HOST_DISCARD : BHI_HOST_WRITE,
+                               deadline_ns, call, detail));
+    if (size) {
         memcpy((char *)buffer->pointer + offset, bytes, size);
     }
-    return status;
+    return BH_OK;
 }
