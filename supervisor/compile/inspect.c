@@ -12,7 +12,6 @@
 #include "supervisor/context/pump.h"
 #include "supervisor/kernel/kernel.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,12 +60,8 @@ static bh_status make_request(const struct bh_kernel *kernel, bool guarded, stru
         memcpy(at, &one, sizeof one);
         at += sizeof one;
     }
-    int error = bhi_kernel_body_copy(body, at, body->code_size);
-    if (!error) {
-        return BH_OK;
-    }
-    bh_buffer_release(*out);
-    return BHI_FAIL(detail, CALL, BH_REASON_SYSTEM_CALL, "reading the module", .sys_errno = error);
+    memcpy(at, body->code, body->code_size);
+    return BH_OK;
 }
 
 /* -- the answer ------------------------------------------------------------------------------- */

@@ -17,107 +17,89 @@ void bhi_pending_forget(bh_context *context) {
     bhi_event_unref(failure);
 }
 
-/* Returns the oldest pending event, referenced; NULL if all events up to |last| have ended. */
-static struct bh_event *oldest(bh_context *context, uint64_t last) {
-    if (bhi_list_empty(&context->pending)) {
-        return NULL;
+/* Returns the oldest pending event of |stream|, or (NULL) of all, referenced; NULL if all events up to
+ * |last| have ended. */
+static struct bh_event *oldest(bh_context *context, const bh_stream *stream, uint64_t last) {
+    struct bh_event *event = NULL;
+    if (stream) {
+        const struct bhi_submission *submission = bhi_stream_oldest(&stream->core);
+        event = submission ? submission->event : NULL;
+    } else if (!bhi_list_empty(&context->pending)) {
+        event = BHI_CONTAINER(context->pending.next, struct bh_event, pending_link);
     }
-    struct bh_event *event = BHI_CONTAINER(context->pending.next, struct bh_event, pending_link);
-    if (event->id > last) {
+    if (!event || event->id > last) {
         return NULL;
     }
     bhi_event_ref(event);
     return event;
 }
 
+/* The failure may be that of a newer event, which is doomed and has not ended yet. */
+static const struct bh_event *failure_of(const bh_stream *stream) {
+    const struct bh_event *failure = stream->core.failure;
+    return failure && bhi_event_state(failure) == BH_EVENT_POISONED ? failure : NULL;
+}
+
 static const struct bh_event *earliest_failure(const bh_context *context, uint64_t last) {
     const struct bh_event *earliest = context->inherited_failure;
-    BHI_LIST_EACH(node, &context->streams) {
-        const struct bh_event *failure = BHI_CONTAINER(node, struct bh_stream, link)->core.failure;
-        /* The failure may be that of a newer event, which is doomed and has not ended yet. */
-        if (failure && bhi_event_state(failure) == BH_EVENT_POISONED &&
-            (!earliest || failure->id < earliest->id)) {
+    BHI_LIST_FOR(const struct bh_stream, stream, &context->streams, link) {
+        const struct bh_event *failure = failure_of(stream);
+        if (failure && (!earliest || failure->id < earliest->id)) {
             earliest = failure;
         }
     }
     return earliest && earliest->id <= last ? earliest : NULL;
 }
 
-static bh_status wait_for_pending(bh_context *context, uint64_t deadline_ns, bh_detail *detail) {
+/* Waits for what was submitted to |stream|, or (NULL) to all, and reports the earliest failure. */
+static bh_status synchronize(bh_context *context, const bh_stream *stream, uint64_t timeout_ns,
+                             const char *call, bh_detail *detail) {
+    const uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
     bhi_context_lock(context);
-    uint64_t last = context->next_id; /* event ids are given in the order of submission */
-    for (struct bh_event *event; (event = oldest(context, last));) {
+    const uint64_t last = context->next_id; /* event ids are given in the order of submission */
+    for (struct bh_event *event; (event = oldest(context, stream, last));) {
         bhi_context_unlock(context);
-        bh_status status = bhi_event_await(event, deadline_ns);
-        uint64_t id = event->id;
+        const bh_status status = bhi_event_await(event, deadline_ns);
+        const uint64_t id = event->id;
         bhi_event_unref(event);
         if (status != BH_OK) {
-            return BHI_FAIL(detail, "bh_context_synchronize", BH_REASON_PENDING, .status = status,
-                            .text = "event", .value = id);
+            return BHI_FAIL(detail, call, BH_REASON_PENDING, .status = status, .text = "event",
+                            .value = id);
         }
         bhi_context_lock(context);
     }
-    bh_status status = BH_OK;
-    const struct bh_event *failure = earliest_failure(context, last);
-    if (failure) {
-        status = bhi_event_report(failure, detail, "bh_context_synchronize", "event");
-    }
+    const struct bh_event *failure = stream ? failure_of(stream) : earliest_failure(context, last);
+    const bh_status status = failure ? bhi_event_report(failure, detail, call, "event") : BH_OK;
     bhi_context_unlock(context);
     return status;
 }
 
 BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                         bh_detail *detail) {
+    static const char call[] = "bh_context_synchronize";
     if (!context) {
-        return BHI_FAIL(detail, "bh_context_synchronize", BH_REASON_NULL, "context");
+        return BHI_FAIL(detail, call, BH_REASON_NULL, "context");
     }
     if (!bhi_handle_live(&context->handle)) {
-        return BHI_FAIL(detail, "bh_context_synchronize", BH_REASON_DESTROYED);
+        return BHI_FAIL(detail, call, BH_REASON_DESTROYED);
     }
     if (bhi_context_forked(context)) {
-        return bhi_context_refuse("bh_context_synchronize", detail);
+        return bhi_context_refuse(call, detail);
     }
     /* Another thread may destroy the context meanwhile. */
     bhi_context_retain(context);
-    bh_status status = wait_for_pending(context, bhi_deadline_ns(timeout_ns), detail);
+    const bh_status status = synchronize(context, NULL, timeout_ns, call, detail);
     bhi_context_unref(context);
     return status;
 }
 
 BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
+    static const char call[] = "bh_stream_synchronize";
     if (!BHI_LIVE(stream)) {
-        return BHI_FAIL(detail, "bh_stream_synchronize", BH_REASON_RELEASED, "stream");
+        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "stream");
     }
-    bh_context *context = stream->context;
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse("bh_stream_synchronize", detail);
+    if (bhi_context_forked(stream->context)) {
+        return bhi_context_refuse(call, detail);
     }
-    uint64_t deadline_ns = bhi_deadline_ns(timeout_ns);
-    bhi_context_lock(context);
-    uint64_t last = context->next_id; /* event ids are given in the order of submission */
-    for (;;) {
-        const struct bhi_submission *oldest = bhi_stream_oldest(&stream->core);
-        struct bh_event *pending = oldest ? oldest->event : NULL;
-        if (!pending || pending->id > last) {
-            break;
-        }
-        bhi_event_ref(pending);
-        bhi_context_unlock(context);
-        bh_status status = bhi_event_await(pending, deadline_ns);
-        const uint64_t id = pending->id;
-        bhi_event_unref(pending);
-        if (status != BH_OK) {
-            return BHI_FAIL(detail, "bh_stream_synchronize", BH_REASON_PENDING, .status = status,
-                            .value = id, .text = "event");
-        }
-        bhi_context_lock(context);
-    }
-    bh_status status = BH_OK;
-    const struct bh_event *failure = stream->core.failure;
-    /* The failure may be that of a newer event, which is doomed and has not ended yet. */
-    if (failure && bhi_event_state(failure) == BH_EVENT_POISONED) {
-        status = bhi_event_report(failure, detail, "bh_stream_synchronize", "event");
-    }
-    bhi_context_unlock(context);
-    return status;
+    return synchronize(stream->context, stream, timeout_ns, call, detail);
 }

@@ -13,18 +13,20 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Code up to this size is kept without a descriptor, and copied into a new memfd for each worker.
  * The limit is low because the copy is made under the lock: it takes 40 us or more. */
 #define SMALL_CODE (128u << 10)
-#define PIECE      4096u
 
 static void free_body(struct bhi_kernel_body *body) {
     if (body->fd >= 0) {
+        munmap(body->code, body->code_size);
         close(body->fd);
+    } else {
+        free(body->code);
     }
-    free(body->code);
     free(body->specializations);
     free(body);
 }
@@ -107,46 +109,33 @@ static int code_memfd(const void *code, size_t size) {
 }
 
 int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body) {
-    if (body->code) {
+    if (body->fd < 0) {
         return code_memfd(body->code, body->code_size);
     }
     int fd = fcntl(body->fd, F_DUPFD_CLOEXEC, 0);
     return fd < 0 ? -errno : fd;
 }
 
-int bhi_kernel_body_copy(const struct bhi_kernel_body *body, void *out, uint64_t size) {
-    if (body->code) {
-        memcpy(out, body->code, size);
-        return 0;
-    }
-    for (uint64_t done = 0; done < size;) {
-        ssize_t n = pread(body->fd, (uint8_t *)out + done, size - done, (off_t)done);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n < 0 ? errno : EIO;
-        }
-        done += (uint64_t)n;
-    }
-    return 0;
-}
-
 /* Copies the code into the body. Returns 0 or -errno. */
 static int keep_code(struct bhi_kernel_body *body, const void *code) {
-    if (body->code_size > SMALL_CODE) {
-        int fd = code_memfd(code, body->code_size);
-        if (fd < 0) {
-            return fd;
+    if (body->code_size <= SMALL_CODE) {
+        body->code = malloc(body->code_size);
+        if (!body->code) {
+            return -ENOMEM;
         }
-        body->fd = fd;
+        memcpy(body->code, code, body->code_size);
         return 0;
     }
-    body->code = malloc(body->code_size);
-    if (!body->code) {
-        return -ENOMEM;
+    BHI_AUTO_FD fd = code_memfd(code, body->code_size);
+    if (fd < 0) {
+        return fd;
     }
-    memcpy(body->code, code, body->code_size);
+    void *mapping = mmap(NULL, body->code_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping == MAP_FAILED) {
+        return -errno;
+    }
+    body->code = mapping;
+    body->fd = bhi_fd_steal(&fd);
     return 0;
 }
 
@@ -163,22 +152,6 @@ static uint64_t key_of(const uint8_t hash[32]) {
     return key;
 }
 
-static bool same_code(const struct bhi_kernel_body *body, const void *code) {
-    if (body->code) {
-        return memcmp(body->code, code, body->code_size) == 0;
-    }
-    uint8_t piece[PIECE];
-    for (uint64_t at = 0; at < body->code_size;) {
-        uint64_t left = body->code_size - at;
-        ssize_t n = pread(body->fd, piece, left < PIECE ? left : PIECE, (off_t)at);
-        if (n <= 0 || memcmp(piece, (const char *)code + at, (size_t)n) != 0) {
-            return false;
-        }
-        at += (uint64_t)n;
-    }
-    return true;
-}
-
 /* Compares all fields and the code: equal hashes do not prove that two kernels are equal. */
 static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_body *other,
                  const void *code) {
@@ -193,7 +166,7 @@ static bool same(const struct bhi_kernel_body *body, const struct bhi_kernel_bod
             return false;
         }
     }
-    return same_code(body, code);
+    return memcmp(body->code, code, body->code_size) == 0;
 }
 
 /* Returns the body that equals |wanted|, with a reference, or NULL. Lock held, but released while

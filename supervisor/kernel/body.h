@@ -23,9 +23,8 @@ struct bhi_kernel_body {
     char entry[256];
     bool trusted;
     uint64_t code_size;
-    /* One of the two has the code. Small code takes no descriptor: there may be many thousand
-     * kernels. */
-    void *code;
+    /* Small code takes no descriptor: there may be many thousand kernels. */
+    void *code;                         /* owned, or the mapping of |fd| */
     int fd;                             /* a memfd, sealed also against writing; -1 */
     bh_specialization *specializations; /* by constant_id */
     uint32_t specialization_count;
@@ -63,7 +62,5 @@ void bhi_kernel_body_forget(struct bhi_kernel_body *body);
 /* Returns a descriptor of the code for one worker, with all seals, which the caller closes; or
  * -errno. */
 int bhi_kernel_body_descriptor(const struct bhi_kernel_body *body);
-/* Copies the first |size| bytes of the code. Returns 0 or an errno. */
-int bhi_kernel_body_copy(const struct bhi_kernel_body *body, void *out, uint64_t size);
 
 #endif

@@ -178,12 +178,10 @@ BH_API bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size
     }
     const struct bhi_kernel_body *body = kernel->body;
     *out_size = body->code_size;
-    const int error =
-        size ? bhi_kernel_body_copy(body, code, size < body->code_size ? size : body->code_size)
-             : 0;
-    return error ? BHI_FAIL(detail, call, BH_REASON_SYSTEM_CALL, "reading the module",
-                            .sys_errno = error)
-                 : BH_OK;
+    if (size) {
+        memcpy(code, body->code, size < body->code_size ? size : body->code_size);
+    }
+    return BH_OK;
 }
 
 BH_API const char *bh_kernel_name(const bh_kernel *kernel) {
