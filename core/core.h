@@ -5,8 +5,7 @@
  * (supervisor/submit/core_ops.c). The model checker drives it with fake workers and compares it
  * with an oracle (tests/model).
  *
- *   event.h        an event: state, verdict, dependents
- *   observer.h     who is notified of an event's end
+ *   event.h        an event: state, verdict, dependents; who is notified of its end
  *   submission.h   a submission and its edges; how poison flows (E1-E8)
  *   content.h      whether a buffer's content is CLEAN, PENDING or POISONED (B5)
  *   stream.h       a stream's queue, strict mode, cancel, reset
@@ -109,5 +108,8 @@ struct bhi_core {
 };
 
 void bhi_core_init(struct bhi_core *core, const struct bhi_core_ops *ops);
+/* The pump: moves submissions that a change has made ready from queues into lanes. Call it after all
+ * other functions, before the lock is dropped. */
+void bhi_core_pump(struct bhi_core *core);
 
 #endif

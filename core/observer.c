@@ -1,4 +1,3 @@
-#include "core/observer.h"
 #include "core/event.h"
 #include "core/submission.h"
 

@@ -1,4 +1,4 @@
-#include "core/pump.h"
+#include "core/core.h"
 #include "core/stream.h"
 #include "core/worker.h"
 

@@ -11,9 +11,8 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
-#include "supervisor/event/pending.h"
+#include "supervisor/event/event.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/kernel/body.h"
 #include "supervisor/kernel/death_records.h"
@@ -23,7 +22,7 @@
 #include "supervisor/reactor/reactor.h"
 #include "supervisor/stream/placement.h"
 #include "supervisor/stream/tenant.h"
-#include "supervisor/submit/core_ops.h"
+#include "supervisor/submit/submit.h"
 #include "supervisor/worker/launch.h"
 
 #include <errno.h>

@@ -3,12 +3,13 @@
 #include "base/detail.h"
 #include "base/fd.h"
 #include "base/memfd.h"
-#include "supervisor/buffer/memory.h"
+#include "base/memory.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/buffer/retention.h"
+#include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
+#include "supervisor/worker/cgroup.h"
 #include "supervisor/worker/outbox.h"
 #include "supervisor/worker/worker_proc.h"
 
@@ -20,6 +21,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LARGE (32ull << 20) /* so much memory is looked for before it is reserved */
 
 static struct bhi_freelist freelist = BHI_FREELIST_INIT(struct bh_buffer);
 
@@ -83,6 +86,10 @@ struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, v
         begin(buffer, context);
     }
     return buffer;
+}
+
+bool bhi_memory_available(uint64_t bytes) {
+    return bytes < LARGE || (bytes <= bhi_memory_unused() && bytes <= bhi_cgroup_headroom());
 }
 
 static bool lacks(int error) {
@@ -395,6 +402,27 @@ void bhi_buffer_unref(struct bh_buffer *buffer) {
     bhi_context_lock(context);
     bhi_buffer_unref_locked(buffer);
     bhi_context_pump_unlock(context);
+}
+
+struct bh_buffer *bhi_buffer_take_place(struct bh_buffer *buffer) {
+    bhi_context_lock(buffer->context);
+    struct bh_buffer *place = bhi_buffer_place(buffer);
+    bhi_buffer_ref(place);
+    bhi_context_unlock(buffer->context);
+    return place;
+}
+
+void bhi_buffer_move(struct bh_buffer *buffer, struct bh_buffer *place) {
+    struct bh_buffer *before = bhi_buffer_place(buffer);
+    bhi_buffer_ref(place);
+    /* |place| may itself be a replica of |before|: the reference above keeps it. */
+    buffer->context->drop_replicas(buffer->context, before, NULL);
+    buffer->place = place;
+    place->owner = buffer;
+    if (before != buffer) {
+        before->owner = NULL;
+        bhi_buffer_unref_locked(before);
+    } /* else the caller still has a reference to it: without that, its memory is given back */
 }
 
 BH_API void bh_buffer_retain(bh_buffer *buffer) {

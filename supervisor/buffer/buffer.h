@@ -20,7 +20,7 @@ struct bhi_load {
     bh_array_info array;
 };
 
-/* The memory of a buffer in device memory (device_memory.h).
+/* The memory of a buffer in device memory.
  *
  *   UNMADE ──▶ MAKING ──▶ MADE          STALE ──▶ CLEARING ──▶ MADE
  *      ▲         │                        ▲          │ │
@@ -35,7 +35,7 @@ enum bhi_device_state {
     BHI_DEVICE_STALE,    /* it has what another buffer left behind (pool.h) */
     BHI_DEVICE_CLEARING, /* a worker was asked to clear it, and has not answered */
     BHI_DEVICE_MADE,     /* there is a descriptor, and the content is the buffer's */
-    BHI_DEVICE_LEFT, /* the content has moved (move.h), and the memory was given back; from any */
+    BHI_DEVICE_LEFT,     /* the content has moved, and the memory was given back; from any */
 };
 
 struct bhi_block;
@@ -77,7 +77,7 @@ struct bh_buffer {
     struct bhi_block *block;
     bool pooled;
     struct bhi_device_memory *device; /* owned; NULL: host memory */
-    struct bh_buffer *place;          /* lock; referenced; NULL: it has not moved (move.h) */
+    struct bh_buffer *place;          /* lock; referenced; NULL: it has not moved */
     struct bh_buffer *owner;          /* lock; whose place it is; NULL: nobody's */
     uint64_t id;
     uint64_t size;
@@ -134,6 +134,10 @@ struct bh_buffer *bhi_buffer_unmade(struct bhi_device_memory *memory, uint64_t s
 /* Makes a buffer of |fd| and its mapping at |pointer|, which it takes over, with one reference, the
  * caller's. NULL: out of memory, and nothing is taken over. */
 struct bh_buffer *bhi_buffer_adopt(bh_context *context, int fd, uint64_t size, void *pointer);
+/* Returns true if the machine, and the memory cgroups of this process, have |bytes| left. A
+ * reservation of more would not fail, but the OOM killer would kill a process. Always true if
+ * |bytes| is small. */
+bool bhi_memory_available(uint64_t bytes);
 /* An array of nothing, with lanes 1. */
 void bhi_description_init(bh_description *description);
 /* Takes over and checks the caller's description of the buffer's bytes, for |call|. */
@@ -147,9 +151,35 @@ bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_
 void bhi_buffer_unref_locked(struct bh_buffer *buffer); /* lock held */
 /* The same; no lock. */
 void bhi_buffer_unref(struct bh_buffer *buffer);
-/* Where the content of |buffer| is (move.h). Lock held. */
+
+/* -- device memory (D1 to D7). Such a buffer remembers the stream that it was made for, which stands
+ * for device and tenant, and the bytes that the limits count for it. If the driver runs on the
+ * processor, it is host memory, from the pool, but the host gets no pointer to it. --------------- */
+
+/* *out_device: |memory| (bh_memory) means device memory on |stream|. Blocks until the device is
+ * known. No lock. */
+bh_status bhi_device_memory_resolve(struct bh_stream *stream, uint64_t memory, const char *call,
+                                    bool *out_device, bh_detail *detail);
+/* As bhi_buffer_create, in memory of the stream's device, which is zero. Returns
+ * BH_OUT_OF_DEVICE_MEMORY if a limit is exceeded (D6). No lock. */
+bh_status bhi_buffer_make_device(struct bh_stream *stream, uint64_t size, const char *call,
+                                 struct bh_buffer **out_buffer, bh_detail *detail);
+
+/* -- moves: a buffer in device memory that a stream on another device writes goes to that device
+ * (D4). From then on its content is that of another buffer, its *place*, which nobody else names: a
+ * replica (replica.h) that may be written. Submissions that were queued before keep the memory that
+ * they were queued for. That is given back when the last of them has ended. Who names the buffer
+ * means its place. It is looked up under the lock that the use is queued under. ------------------- */
+
+/* Where the content of |buffer| is. Lock held. */
 static inline struct bh_buffer *bhi_buffer_place(struct bh_buffer *buffer) {
     return buffer->place ? buffer->place : buffer;
 }
+/* The same, with a reference. No lock. */
+struct bh_buffer *bhi_buffer_take_place(struct bh_buffer *buffer);
+/* |place| has what |buffer| contains, or will when the submissions that are queued for it have
+ * ended: the content is there from now on. The caller has references to both. The memory that the
+ * content leaves is given back with the last reference but the owner's. Lock held. */
+void bhi_buffer_move(struct bh_buffer *buffer, struct bh_buffer *place);
 
 #endif

@@ -1,10 +1,9 @@
-#include "supervisor/buffer/device_memory.h"
 #include "base/detail.h"
 #include "base/memfd.h"
 #include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/stream/stream.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "base/detail.h"
 #include "base/memfd.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

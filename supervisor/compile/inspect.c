@@ -9,7 +9,6 @@
 #include "supervisor/compile/inspection_take.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/kernel/kernel.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "base/detail.h"
 #include "base/text.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/compile/template_complaint.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"

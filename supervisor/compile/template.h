@@ -27,6 +27,9 @@ struct bh_template {
 
 /* -- template_variants.c ----------------------------------------------------------------------- */
 
+/* Reports a template's complaint, BH_INVALID_ARGUMENT or BH_NO_MEMORY, as |call|'s failure. */
+bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *call,
+                            bh_detail *detail);
 /* Returns the kernel of a variant, with a reference for the caller. Blocks if it must be compiled.
  */
 bh_status bhi_template_kernel(struct bh_template *t, const struct bhi_variant *variant,

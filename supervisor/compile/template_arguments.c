@@ -2,7 +2,6 @@
 #include "base/detail.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/template.h"
-#include "supervisor/compile/template_complaint.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * threads compile or fetch them. */
 #include "base/detail.h"
 #include "supervisor/compile/template.h"
-#include "supervisor/compile/template_complaint.h"
 #include "supervisor/context/context.h"
 
 #include <errno.h>
@@ -21,6 +20,12 @@ struct entry {
     bh_status status;
     bh_detail detail;
 };
+
+bh_status bhi_template_fail(const struct bhi_complaint *complaint, const char *call,
+                            bh_detail *detail) {
+    return BHI_FAIL(detail, call, complaint->memory ? BH_REASON_MEMORY : BH_REASON_TEMPLATE,
+                    .text = complaint->text);
+}
 
 static struct entry *find(const struct bh_template *t, const struct bhi_variant *variant) {
     BHI_LIST_FOR(struct entry, entry, &t->variants, link) {

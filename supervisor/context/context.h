@@ -146,9 +146,11 @@ bh_status bhi_context_refuse(const char *call, bh_detail *detail); /* BH_FORKED,
 void bhi_context_lock(bh_context *context);
 /* Only if the holder has changed nothing that concerns the core, the reactor or another thread. */
 void bhi_context_unlock(bh_context *context);
-/* Unlocks, then wakes the reactor and frees what was doomed, if the holder has asked for it. After
- * a change that concerns the core call bhi_context_pump_unlock (pump.h) instead. */
+/* Unlocks, then wakes the reactor and frees what was doomed, if the holder has asked for it. */
 void bhi_context_settle_unlock(bh_context *context);
+/* The same after a change of the core: first runs bhi_core_pump, which introduces kernels and buffers
+ * to workers, fills their lanes and ends what cannot run (pump.c). */
+void bhi_context_pump_unlock(bh_context *context);
 void bhi_context_doom(bh_context *context, struct bhi_doomed *doomed); /* lock held */
 /* A caller drops a reference to an object of |context|; nothing happens if it has none, or in the
  * child of a fork. Returns true if it was the caller's last one: drop the library's reference that

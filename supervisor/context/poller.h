@@ -3,7 +3,7 @@
 #ifndef BHI_SUPERVISOR_CONTEXT_POLLER_H
 #define BHI_SUPERVISOR_CONTEXT_POLLER_H
 
-#include "supervisor/context/messaging.h"
+#include <bulkhead/bulkhead.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +22,12 @@ enum bhi_source_kind {
 struct bhi_control_source {
     enum bhi_source_kind kind;
     void *object;
+};
+
+/* The context's libzmq, started once, with its threads, if enough descriptors for them are free. */
+struct bhi_messaging {
+    void *zmq;     /* NULL: not started */
+    void *starter; /* the first socket, which has started the threads; not used */
 };
 
 struct bhi_poller {

@@ -1,5 +1,5 @@
-#include "supervisor/context/pump.h"
-#include "core/pump.h"
+#include "core/core.h"
+#include "supervisor/context/context.h"
 
 void bhi_context_pump_unlock(bh_context *context) {
     bhi_core_pump(&context->core);

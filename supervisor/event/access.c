@@ -1,8 +1,7 @@
-#include "supervisor/event/access.h"
 #include "base/detail.h"
 #include "base/futex.h"
-#include "supervisor/buffer/move.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/event.h"
 
 bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access access,

@@ -7,7 +7,6 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/event/harvest.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-#include "supervisor/event/pending.h"
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/context.h"

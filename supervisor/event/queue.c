@@ -5,7 +5,6 @@
 #include "base/futex.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 
 #include <stdlib.h>

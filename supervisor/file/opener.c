@@ -7,13 +7,13 @@
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
 #include "supervisor/context/room.h"
-#include "supervisor/file/rights.h"
 #include "supervisor/worker/launch.h"
 #include "supervisor/worker/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,10 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TAKEN_NS (3000ull * 1000000) /* an opener that takes no request for so long is replaced */
@@ -33,13 +36,64 @@
  * processor, so this is enough if it gets a thousandth of one. */
 #define TURNS 30
 
+#define RIGHTS_BYTES 32
+
 struct bhi_opener {
     _Atomic uint32_t refs;
     int socket, pidfd;
-    uint8_t rights[BHI_RIGHTS_BYTES];
+    uint8_t rights[RIGHTS_BYTES];
     bool killed;                      /* kill_it has been called, and has waited */
     _Atomic uint64_t silent_since_ns; /* since then a thread waits; 0: a request was taken */
 };
+
+/* -- rights: a thread's to files, and its root. An opener must have those of the thread that asks. -- */
+
+#define MOST_GROUPS 1024
+
+/* Returns a digest of the calling thread's users, groups and capabilities, and of its root, which
+ * differs after a chroot and in another mount namespace. */
+static void read_rights(uint8_t out[RIGHTS_BYTES]) {
+    struct {
+        uid_t users[3];
+        gid_t groups[3];
+        int group_count;
+        struct __user_cap_data_struct capabilities[2];
+        uint32_t device[2];
+        uint64_t root, mount;
+    } all;
+    memset(&all, 0, sizeof all); /* padding, too, because all bytes are hashed */
+    (void)getresuid(&all.users[0], &all.users[1], &all.users[2]);
+    (void)getresgid(&all.groups[0], &all.groups[1], &all.groups[2]);
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    (void)syscall(SYS_capget, &header, all.capabilities);
+    /* AT_STATX_DONT_SYNC: the root may be on a network file system whose server does not answer. */
+    struct statx root;
+    if (statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO | STATX_MNT_ID,
+              &root) == 0) {
+        all.device[0] = root.stx_dev_major;
+        all.device[1] = root.stx_dev_minor;
+        all.root = root.stx_ino;
+        all.mount = root.stx_mnt_id;
+    }
+    gid_t groups[MOST_GROUPS];
+    all.group_count = getgroups(MOST_GROUPS, groups); /* -1: more; then no group is hashed */
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, RIGHTS_BYTES);
+    crypto_generichash_update(&state, (const uint8_t *)&all, sizeof all);
+    if (all.group_count > 0) {
+        crypto_generichash_update(&state, (const uint8_t *)groups,
+                                  (size_t)all.group_count * sizeof *groups);
+    }
+    crypto_generichash_final(&state, out, RIGHTS_BYTES);
+}
+
+/* Returns the user and group with which the thread accesses files. A process that it starts has the
+ * effective user instead. */
+static void rights_of_files(uint32_t *out_user, uint32_t *out_group) {
+    /* -1 is not a valid id: the call changes nothing and returns the present one. */
+    *out_user = (uint32_t)setfsuid((uid_t)-1);
+    *out_group = (uint32_t)setfsgid((gid_t)-1);
+}
 
 /* -- its life --------------------------------------------------------------------------------- */
 
@@ -113,7 +167,7 @@ static int start(bh_context *context, struct bhi_opener **out_opener, bool *out_
     }
     atomic_init(&opener->refs, 1);
     opener->socket = opener->pidfd = -1;
-    bhi_rights_read(opener->rights);
+    read_rights(opener->rights);
     int pair[2];
     int error = bhi_fdpass_pair(pair);
     if (error) {
@@ -155,8 +209,8 @@ static bh_status fail_mute(bh_context *context, const char *call, const char *wh
  * when no thread waits for it any more. */
 static bh_status get(bh_context *context, const char *call, struct bhi_opener **out_opener,
                      bh_detail *detail) {
-    uint8_t rights[BHI_RIGHTS_BYTES];
-    bhi_rights_read(rights);
+    uint8_t rights[RIGHTS_BYTES];
+    read_rights(rights);
     AUTO_OPENER *old = NULL; /* released after the lock */
     bh_status status = BH_OK;
     pthread_mutex_lock(&context->opener_lock);
@@ -268,7 +322,7 @@ static int compose(const bh_file_source *source, struct request *request) {
     const char *tenant = source->tenant ? source->tenant : "";
     crypto_generichash((unsigned char *)&what->tenant, sizeof what->tenant,
                        (const unsigned char *)tenant, strlen(tenant), NULL, 0);
-    bhi_rights_of_files(&what->user, &what->group);
+    rights_of_files(&what->user, &what->group);
     int own = source->path ? own_descriptor(source->path) : -1;
     if (!source->path || own >= 0) {
         request->from = source->path ? own : source->fd;
@@ -477,7 +531,7 @@ bh_status bhi_opener_cache(bh_context *context, const struct bhi_cache_call *wha
     struct request request = {.message.type = BHI_MSG_CACHE_FILE, .from = what->area};
     struct bhi_msg_cache_file *file = &request.message.cache_file;
     *out = (struct bhi_msg_cache_done){0};
-    bhi_rights_of_files(&file->user, &file->group);
+    rights_of_files(&file->user, &file->group);
     file->store = what->store;
     file->room = what->room;
     memcpy(file->identity, what->identity, sizeof file->identity);

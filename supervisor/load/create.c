@@ -9,13 +9,12 @@
 #include "ipc/commands.h"
 #include "ipc/file_answer.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/device_memory.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/file.h"
 #include "supervisor/load/file_header.h"
-#include "supervisor/load/pieces.h"
+#include "supervisor/load/load.h"
 #include "supervisor/stream/stream.h"
 
 #include <stdlib.h>

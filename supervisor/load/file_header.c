@@ -7,7 +7,6 @@
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 #include "supervisor/load/loaders.h"
 #include "supervisor/stream/stream.h"

@@ -1,7 +1,7 @@
 #include "supervisor/load/loaders.h"
 #include "base/detail.h"
 #include "core/worker.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/stream/stream.h"
 
 #include <stdio.h>

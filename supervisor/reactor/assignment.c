@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/context/room.h"
 #include "supervisor/reactor/spares.h"
 #include "supervisor/reactor/spawn.h"

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "ipc/fdpass.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/control.h"
 #include "supervisor/reactor/lessons.h"

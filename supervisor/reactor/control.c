@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "ipc/fdpass.h"
 #include "ipc/layers.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/lessons.h"
 #include "supervisor/reactor/sentinel.h"

@@ -5,7 +5,6 @@
 #include "base/memfd.h"
 #include "ipc/cache_area.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/file/opener.h"
 #include "supervisor/kernel/cache_queue.h"
 #include "supervisor/stream/stream.h"

@@ -3,7 +3,7 @@
 #include "base/detail.h"
 #include "base/futex.h"
 #include "ipc/fdpass.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/burial.h"

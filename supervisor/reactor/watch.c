@@ -1,6 +1,6 @@
 #include "supervisor/reactor/watch.h"
 #include "base/fd.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/reactor/lessons.h"
 #include "supervisor/stream/stream.h"

@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "ipc/fdpass.h"
 #include "ipc/refusal.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/reactor/control.h"
 
 #include <errno.h>

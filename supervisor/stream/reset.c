@@ -1,5 +1,5 @@
 #include "base/detail.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
 

@@ -5,7 +5,6 @@
 #include "supervisor/context/context.h"
 #include "supervisor/context/freelist.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/context/room.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/worker/selector.h"

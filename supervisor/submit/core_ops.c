@@ -1,4 +1,3 @@
-#include "supervisor/submit/core_ops.h"
 #include "base/format.h"
 #include "base/futex.h"
 #include "ipc/commands.h"
@@ -13,6 +12,7 @@
 #include "supervisor/stream/stream.h"
 #include "supervisor/stream/tenant.h"
 #include "supervisor/submit/introduce.h"
+#include "supervisor/submit/submit.h"
 #include "supervisor/worker/proc_status.h"
 #include "supervisor/worker/worker_proc.h"
 

@@ -5,7 +5,6 @@
 #include "base/detail.h"
 #include "ipc/commands.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/buffer/move.h"
 #include "supervisor/buffer/replica.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/payload.h"

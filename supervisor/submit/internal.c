@@ -1,7 +1,7 @@
 #include "supervisor/submit/internal.h"
 #include "base/detail.h"
 #include "ipc/commands.h"
-#include "supervisor/buffer/move.h"
+#include "supervisor/buffer/buffer.h"
 #include "supervisor/context/payload.h"
 #include "supervisor/file/file.h"
 #include "supervisor/stream/stream.h"

@@ -3,7 +3,6 @@
 #include "base/futex.h"
 #include "supervisor/context/context.h"
 #include "supervisor/context/layout.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/event/event.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/stream/stream.h"

@@ -3,7 +3,7 @@
 #ifndef BHT_CORE_STAGE_H
 #define BHT_CORE_STAGE_H
 
-#include "core/pump.h"
+#include "core/core.h"
 #include "core/submission.h"
 #include "core/worker.h"
 #include "harness.h"

@@ -3,7 +3,6 @@
  * (--wrap). Its stream goes on with another worker; the burial comes when it is gone. */
 #include "scene.h"
 #include "supervisor/context/context.h"
-#include "supervisor/context/pump.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 

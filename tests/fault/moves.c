@@ -8,7 +8,7 @@
 #include "plan.h"
 #include "redirect.h"
 #include "scene.h"
-#include "supervisor/buffer/move.h"
+#include "supervisor/buffer/buffer.h"
 #include "supervisor/stream/stream.h"
 #include "supervisor/worker/worker_proc.h"
 

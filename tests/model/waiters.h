@@ -3,7 +3,7 @@
 #ifndef MODEL_WAITERS_H
 #define MODEL_WAITERS_H
 
-#include "core/observer.h"
+#include "core/event.h"
 #include <stdint.h>
 
 #define WAITERS 64

@@ -1,7 +1,7 @@
 #include "world.h"
 #include "trust.h"
 
-#include "core/pump.h"
+#include "core/core.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "base/memfd.h"
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/worker/outbox.h"
 

@@ -1,7 +1,7 @@
 /* Device memory on streams that run on another device (D4): this machine has one. */
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/reactor/assignment.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What comes over a worker's control channel, and of which worker it is taken to be. */
 #include "ipc/channel.h"
 #include "puppet.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/reactor/control.h"

@@ -6,7 +6,7 @@
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* A worker whose end keeps its device from everybody for seconds: the stream pauses as long, and so
  * do the other streams of its tenant. */
 #include "puppet.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/stream/tenant.h"
 

@@ -5,7 +5,7 @@
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/burial.h"
 #include "supervisor/reactor/sentinel.h"

@@ -20,7 +20,7 @@
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "ipc/commands.h"
 #include "ipc/fdpass.h"
 #include "supervisor/buffer/buffer.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 
 #include <stdio.h>

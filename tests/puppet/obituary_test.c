@@ -3,7 +3,7 @@
 #include "core/submission.h"
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "spares_scene.h"
 
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/kernel/usage.h"
 #include "supervisor/reactor/assignment.h"

@@ -1,6 +1,6 @@
 /* What spares are told, and whom they serve. */
 #include "spares_scene.h"
-#include "supervisor/context/pump.h"
+#include "supervisor/context/context.h"
 #include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/kernel.h"
 #include "supervisor/kernel/usage.h"

@@ -1,7 +1,7 @@
 /* A file into device memory: a loader reads a piece into host memory while the worker of the
  * buffer's stream copies the one before it. */
-#ifndef BHI_SUPERVISOR_LOAD_PIECES_H
-#define BHI_SUPERVISOR_LOAD_PIECES_H
+#ifndef BHI_SUPERVISOR_LOAD_LOAD_H
+#define BHI_SUPERVISOR_LOAD_LOAD_H
 
 #include <bulkhead/bulkhead.h>
 
