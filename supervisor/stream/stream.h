@@ -65,8 +65,7 @@ struct bhi_worker *bhi_stream_worker(const struct bh_stream *stream);
 bool bhi_stream_shares_memory(const struct bh_stream *stream);
 /* |worker|, which will serve the stream, has reported its device. Lock held. */
 void bhi_stream_learn_device(struct bh_stream *stream, const struct bhi_worker *worker);
-/* REPLICA: it may read a copy. MOVED: it may use the memory once the buffer has moved to its device
- * (buffer/move.h). */
+/* REPLICA: it may read a copy. MOVED: it may use the memory once the buffer has moved there. */
 enum bhi_may_use { BHI_USE_NO, BHI_USE_REPLICA, BHI_USE_MOVED, BHI_USE_IT };
 /* Returns how a submission of |stream| may use device memory that was made for |home| (D4). Unless
  * it may use it as it is, |why| says what forbids it. It may while a device is not known. Lock

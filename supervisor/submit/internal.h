@@ -43,7 +43,7 @@ struct bhi_internal_copy {
     bool visible;           /* a caller sees its event: it is like any other of the stream */
     struct bh_event *after; /* waited for, whose poison flows; NULL: none */
     struct bh_buffer *content; /* whose content it is; NULL: that of |src| */
-    struct bh_buffer *named;   /* |dst| is to be its place (buffer/move.h); NULL: any buffer */
+    struct bh_buffer *named;   /* |dst| is to be its place; NULL: any buffer */
 };
 
 /* *out_event is referenced. BH_UNAVAILABLE, and nothing is queued: |named| has moved. */

@@ -12,7 +12,7 @@
 
 struct bhi_transfer {
     const char *call;         /* for the detail */
-    struct bh_buffer *buffer; /* what is written follows it where it moves (buffer/move.h) */
+    struct bh_buffer *buffer; /* what is written follows it where it moves */
     uint64_t offset;
     uint64_t size;  /* not 0 */
     uint8_t *bytes; /* of the host */

@@ -1,4 +1,4 @@
-/* Moves (supervisor/buffer/move.h): a buffer in device memory that is written on another device
+/* Moves (supervisor/buffer/buffer.h): a buffer in device memory that is written on another device
  * (D4). The driver has two devices, and computes with lavapipe on both (tests/system/fake_pair.c).
  * Each test runs twice: as it is, with host memory underneath (D7), and where the devices pose as
  * GPUs, whose memory workers make and import. Under ThreadSanitizer it runs the second way alone.

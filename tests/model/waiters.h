@@ -1,5 +1,5 @@
 /* Those who wait for the end of an event without following its worker, several of the same one,
- * too: the core's own list of them (core/observer.h), as the supervisor uses it. */
+ * too: the core's own list of them (core/event.h), as the supervisor uses it. */
 #ifndef MODEL_WAITERS_H
 #define MODEL_WAITERS_H
 
