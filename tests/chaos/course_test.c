@@ -1,119 +1,76 @@
 /* The checker: the course of a run as a whole: recovery, leaks, and when nothing can be said. */
 #include "chaos/check/power.h"
-#include "harness.h"
-#include "judge.h"
+#include "tale.h"
 
 #include <string.h>
+
+static void expect(enum bhi_chaos_verdict verdict) {
+    check();
+    BHT_EQ(result.verdict, verdict);
+}
 
 /* -- recovery -----------------------------------------------------------------------------------
  */
 
 static void late_recovery(void) {
-    struct scene s;
-    killed_by_signal(&s);
-    s.tale.now_ms = 5100; /* what judge() adds comes 100 ms later */
-    found(&s.tale, BHI_ANOMALY_RECOVERY, 0,
-          "stream 0 had no READY result within 5000 ms of fault 1");
-    killed_by_signal(&s);
-    s.tale.now_ms = 4800;
-    valid(&s.tale);
-    killed_by_signal(&s);
-    s.tale.now_ms = 5100;
-    tale_stall(&s.tale, 1000);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "the machine stood still");
-
+    /* What judge() adds comes 100 ms later. */
+    found(BHI_ANOMALY_RECOVERY, 0, "stream 0 had no READY result within 5000 ms of fault 1",
+          KILLED "at 5100");
+    valid(KILLED "at 4800");
+    found(BHI_ANOMALY_UNKNOWN, 0, "the machine stood still", KILLED "at 5100; stall 1000");
     /* What had begun before the fault is no recovery. */
-    killed_by_signal(&s);
-    uint64_t op = tale_op(&s.tale, 0, 0, 0);
-    tale_ready(&s.tale, op, 1000, 14);
-    tale_ended(&s.tale, op)->end.submitted_ns = 14 * TALE_MS;
-    s.tale.now_ms = 5100;
-    found(&s.tale, BHI_ANOMALY_RECOVERY, 0, "stream 0");
-
+    tell(KILLED "x on 0; x ready 1000 14");
+    ended('x')->end.submitted_ns = 14 * TALE_MS;
+    found(BHI_ANOMALY_RECOVERY, 0, "stream 0", "at 5100");
     /* Nor what the worker still finished. */
-    killed_by_signal(&s);
-    op = tale_op(&s.tale, 0, 0, 0);
-    tale_ready(&s.tale, op, 1000, 17);
-    s.tale.now_ms = 5100;
-    found(&s.tale, BHI_ANOMALY_RECOVERY, 0, "stream 0");
+    found(BHI_ANOMALY_RECOVERY, 0, "stream 0", KILLED "x on 0; x ready 1000 17; at 5100");
 }
 
 /* Hit again before it was up: the bound runs from the last blow. */
 static void hit_again(void) {
-    struct scene s;
-    killed_by_signal(&s);
-    for (int i = 0; i < 3; i++) {
-        s.tale.now_ms += 4000;
-        tale_fault(&s.tale, BHI_FAULT_KILL, 0, 1010 + i);
-    }
-    s.tale.now_ms += 4000;
-    valid(&s.tale);
+    valid(KILLED "after 4000; fault kill 0 1010; after 4000; fault kill 0 1011;"
+                 "after 4000; fault kill 0 1012; after 4000");
     BHT_EQ(result.recovery_count, 4);
     BHT_EQ(result.recovery_max_ns, 16104 * TALE_MS);
     /* A bound beyond the end of time. */
-    killed_by_signal(&s);
-    s.tale.history.header.recovery_ns = UINT64_MAX;
-    s.tale.now_ms += 4000;
-    tale_fault(&s.tale, BHI_FAULT_KILL, 0, 1010);
-    tale_sample(&s.tale, 20, 50);
-    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
+    tell(KILLED "after 4000; fault kill 0 1010; sample 20 50");
+    tale.history.header.recovery_ns = UINT64_MAX;
+    check();
     BHT_EQ(result.by_anomaly[BHI_ANOMALY_UNKNOWN], 1);
     BHT_STR_HAS(all_findings(), "fault 2");
-    tale_end(&s.tale);
+    end_tale();
 }
 
 static void no_recovery(void) {
-    struct tale t;
-    struct scene s;
-    killed_by_signal(&s);
-    /* Until the end nothing is READY there. */
-    t = s.tale;
-    for (int i = 0; i < 10; i++) {
-        t.now_ms += 1000;
-        (void)tale_op(&t, 0, 0, 0);
-        tale_inherits(&t, t.ops, s.killed);
-        tale_submit(&t, t.ops)->submit.wait = s.killed;
+    tell(KILLED);
+    for (int i = 0; i < 10; i++) { /* until the end nothing is READY there */
+        tell("after 1000; x on 0 waits k; x inherits k");
     }
-    tale_sample(&t, 20, 50);
-    BHT_TRUE(bhi_chaos_check(&t.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    tell("sample 20 50");
+    expect(BHI_CHAOS_INVALID);
     BHT_EQ(result.by_anomaly[BHI_ANOMALY_RECOVERY], 1);
     BHT_STR_HAS(all_findings(), "none at all");
-    tale_end(&t);
-    /* It was not given the time. */
-    killed_by_signal(&s);
-    tale_sample(&s.tale, 20, 50);
-    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    end_tale();
+    tell(KILLED "sample 20 50"); /* it was not given the time */
+    expect(BHI_CHAOS_UNKNOWN);
     BHT_STR_HAS(all_findings(), "the run ended before it was due");
-    s.tale.now_ms += 1000;
-    uint64_t op = tale_op(&s.tale, 0, 0, 0);
-    tale_last(&s.tale)->submit.wait = s.killed;
-    tale_inherits(&s.tale, op, s.killed);
-    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    tell("after 1000; x on 0 waits k; x inherits k");
+    expect(BHI_CHAOS_UNKNOWN);
     BHT_STR_HAS(all_findings(), "the run ended before it was due");
-    tale_end(&s.tale);
+    end_tale();
 }
 
 /* From outside nobody knows whose worker it is: the pid tells. */
 static void hit_from_outside(void) {
-    for (int other = 0; other < 2; other++) {
-        struct scene s;
-        killed_by_signal(&s);
-        s.tale.now_ms = 20;
-        tale_fault(&s.tale, BHI_FAULT_KILL, 0,
-                   other ? 1001 : 1099); /* the other stream's, a spare */
-        tale_last(&s.tale)->fault.outside = true;
-        for (int i = 0; i < 12; i++) { /* stream 0 goes on */
-            s.tale.now_ms += 500;
-            uint64_t op = tale_op(&s.tale, 0, 0, 0);
-            tale_ready(&s.tale, op, 1100, s.tale.now_ms);
+    for (int other = 0; other < 2; other++) { /* a spare, the other stream's */
+        tell(KILLED "at 20; fault kill 0 %d outside", other ? 1001 : 1099);
+        for (int i = 1; i <= 12; i++) { /* stream 0 goes on */
+            tell("after 500; x on 0; x ready 1100 %d", 20 + 500 * i);
         }
         if (other) {
-            found(&s.tale, BHI_ANOMALY_RECOVERY, 0, "stream 1 had no READY result");
+            found(BHI_ANOMALY_RECOVERY, 0, "stream 1 had no READY result", NULL);
         } else {
-            valid(&s.tale);
+            valid(NULL);
         }
     }
 }
@@ -121,76 +78,60 @@ static void hit_from_outside(void) {
 /* -- leaks --------------------------------------------------------------------------------------
  */
 
-static void samples(struct tale *t, double descriptors, double mib) {
-    struct scene s;
-    killed_by_signal(&s);
-    *t = s.tale;
+static void samples(double descriptors, double mib) {
+    tell(KILLED);
     for (int i = 0; i < 40; i++) {
-        t->now_ms += 50;
-        tale_sample(t, (uint32_t)(20 + (i % 3) + descriptors * i),
-                    (uint64_t)(50 + (i % 4) + mib * i));
+        tell("after 50; sample %d %d", (int)(20 + (i % 3) + descriptors * i),
+             (int)(50 + (i % 4) + mib * i));
     }
-    tale_works(t, 1100);
-    BHT_TRUE(bhi_chaos_check(&t->history, &result));
+    tell("works 1100");
 }
 
 static void leaks(void) {
-    struct tale t;
-    samples(&t, 0, 0);
-    BHT_EQ(result.verdict, BHI_CHAOS_VALID);
-    tale_end(&t);
-    samples(&t, 1.5, 0);
-    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    samples(0, 0);
+    expect(BHI_CHAOS_VALID);
+    end_tale();
+    samples(1.5, 0);
+    expect(BHI_CHAOS_INVALID);
     BHT_STR_HAS(all_findings(), "descriptors at first");
-    tale_end(&t);
-    samples(&t, 0, 100);
-    BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
+    end_tale();
+    samples(0, 100);
+    expect(BHI_CHAOS_INVALID);
     BHT_EQ(result.by_anomaly[BHI_ANOMALY_LEAK], 1);
     BHT_STR_HAS(all_findings(), "memory grew");
-    /* One odd sample, and what is taken while something runs, say nothing. */
-    for (size_t i = 0, n = 0; i < t.history.count; i++) {
-        struct bhi_record *r = &t.history.records[i];
-        if (r->kind != BHI_RECORD_SAMPLE) {
-            continue;
-        }
-        r->sample.rss_bytes = (n % 5 ? 50ull : 5000ull) << 20;
-        r->sample.idle = n++ % 5 || n % 2;
-        r->sample.descriptors = r->sample.idle ? 20 : 500;
-    }
-    BHT_TRUE(bhi_chaos_check(&t.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_VALID);
-    /* Processes and files. */
-    for (int what = 0; what < 2; what++) {
-        uint32_t n = 0;
-        for (size_t i = 0; i < t.history.count; i++) {
-            struct bhi_record *r = &t.history.records[i];
-            if (r->kind != BHI_RECORD_SAMPLE) {
-                continue;
-            }
-            r->sample.processes = what ? 4 : 4 + n;
-            r->sample.files = what ? 3 + n : 3;
-            n++;
-        }
-        BHT_TRUE(bhi_chaos_check(&t.history, &result));
-        BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
-        BHT_EQ(result.by_anomaly[BHI_ANOMALY_LEAK], 1);
-        BHT_STR_HAS(all_findings(), what ? "files at first" : "processes at first");
-    }
-    tale_end(&t);
+    end_tale();
 }
 
-/* Samples of a run without a leak, which |change| makes others of: |i| of 40. */
-static void sampled(void (*change)(struct bhi_record *record, int i), bool valid_still) {
-    struct tale t;
-    samples(&t, 0, 0);
-    for (size_t i = 0, n = 0; i < t.history.count; i++) {
-        if (t.history.records[i].kind == BHI_RECORD_SAMPLE && n++) {
-            change(&t.history.records[i], (int)n - 2);
+/* Samples of a run without a leak, which |change| makes others of: |i| of 40. Then |words| are said of
+ * a leak; NULL: there is none. */
+static void sampled(void (*change)(struct bhi_record *record, int i), const char *words) {
+    int n = -1; /* there is one before them */
+    samples(0, 0);
+    for (size_t i = 0; i < tale.history.count; i++) {
+        struct bhi_record *record = &tale.history.records[i];
+        if (record->kind == BHI_RECORD_SAMPLE && n++ >= 0) {
+            change(record, n - 1);
         }
     }
-    BHT_TRUE(bhi_chaos_check(&t.history, &result));
-    BHT_EQ(result.verdict, valid_still ? BHI_CHAOS_VALID : BHI_CHAOS_INVALID);
-    tale_end(&t);
+    expect(words ? BHI_CHAOS_INVALID : BHI_CHAOS_VALID);
+    BHT_EQ(result.by_anomaly[BHI_ANOMALY_LEAK], !!words);
+    BHT_STR_HAS(all_findings(), words ? words : "");
+    end_tale();
+}
+
+/* One odd sample, and what is taken while something runs, say nothing. */
+static void odd_ones(struct bhi_record *record, int i) {
+    record->sample.rss_bytes = (i % 5 ? 50ull : 5000ull) << 20;
+    record->sample.idle = i % 5 || i % 2;
+    record->sample.descriptors = record->sample.idle ? 20 : 500;
+}
+
+static void more_processes(struct bhi_record *record, int i) {
+    record->sample.processes = 4 + (uint32_t)i;
+}
+
+static void more_files(struct bhi_record *record, int i) {
+    record->sample.files = 3 + (uint32_t)i;
 }
 
 static void a_cache_that_fills(struct bhi_record *record, int i) {
@@ -222,67 +163,52 @@ static void a_little_at_once(struct bhi_record *record, int i) {
 }
 
 static void no_leaks(void) {
-    sampled(a_little_at_once, true);
-    sampled(a_cache_that_fills, true);
-    sampled(a_step, true);
-    sampled(busy_at_last, true);
-    sampled(a_leak_and_an_odd_one, false);
-    sampled(a_leak_of_descriptors_and_an_odd_one, false);
+    sampled(odd_ones, NULL);
+    sampled(more_processes, "processes at first");
+    sampled(more_files, "files at first");
+    sampled(a_little_at_once, NULL);
+    sampled(a_cache_that_fills, NULL);
+    sampled(a_step, NULL);
+    sampled(busy_at_last, NULL);
+    sampled(a_leak_and_an_odd_one, "memory grew");
+    sampled(a_leak_of_descriptors_and_an_odd_one, "descriptors at first");
 }
 
 /* -- unknown ------------------------------------------------------------------------------------
  */
 
+/* |story| after a worker was killed, of which nothing can be said: |words|. */
+static void unknown(char name, const char *words, const char *story) {
+    found(BHI_ANOMALY_UNKNOWN, name, words, KILLED "%s", story);
+}
+
 static void nothing_can_be_said(void) {
-    struct scene s;
-    killed_by_signal(&s);
-    s.tale.history.complete = false;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "the run was cut short");
+    unknown(0, "the run was cut short", "incomplete");
     BHT_TRUE(result.cut_short);
-    killed_by_signal(&s);
-    s.tale.history.overflow = true;
-    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
-    tale_last(&s.tale)->result.digest[0] ^= 1; /* not even then: what was noted is no run */
-    BHT_TRUE(bhi_chaos_check(&s.tale.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
-    tale_end(&s.tale);
-    /* What explains it may not have been noted. */
-    killed_by_signal(&s);
-    s.tale.history.complete = false;
-    for (size_t i = 0; i < s.tale.history.count; i++) {
-        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT) {
-            s.tale.history.records[i].fault.pids[0] = 7;
-        }
-    }
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "the run was cut short");
-    /* With what is wrong whatever is missing. */
-    killed_by_signal(&s);
-    s.tale.history.complete = false;
-    tale_last(&s.tale)->result.digest[0] ^= 1;
-    judge(&s.tale);
+    tell(KILLED);
+    tale.history.overflow = true;
+    expect(BHI_CHAOS_UNKNOWN);
+    tell("i wrong"); /* not even then: what was noted is no run */
+    expect(BHI_CHAOS_UNKNOWN);
+    end_tale();
+    tell(KILLED "incomplete"); /* what explains it may not have been noted */
+    first_fault()->fault.pids[0] = 7;
+    found(BHI_ANOMALY_UNKNOWN, 0, "the run was cut short", NULL);
+    tell(KILLED "incomplete; i wrong"); /* with what is wrong whatever is missing */
+    judge();
     BHT_EQ(result.verdict, BHI_CHAOS_INVALID);
     /* Nor was it held against anything where it could not be read. */
-    struct tale t;
-    full(&t, 200);
-    uint64_t unread = tale_op(&t, 1, 0, 0);
-    t.now_ms = 210;
-    tale_ready(&t, unread, 1001, 205);
-    tale_last(&t)->result.status = BH_NO_MEMORY;
-    found(&t, BHI_ANOMALY_UNKNOWN, unread, "was not read back");
-    tale_begin(&t);
-    found(&t, BHI_ANOMALY_UNKNOWN, 0, "no fault was injected");
+    found(BHI_ANOMALY_UNKNOWN, 'x', "was not read back",
+          FULL "x on 1; at 210; x ready 1001 205; x read NO_MEMORY");
+    found(BHI_ANOMALY_UNKNOWN, 0, "no fault was injected", NULL);
     BHT_TRUE(!result.cut_short);
     BHT_EQ(result.findings[0].record, BHI_FINDING_NO_RECORD);
-    tale_begin(&t);
-    tale_fault(&t, BHI_FAULT_KILL, 0, 0);
-    tale_last(&t)->fault.missed = true;
-    found(&t, BHI_ANOMALY_UNKNOWN, 0, "no fault was injected");
+    found(BHI_ANOMALY_UNKNOWN, 0, "no fault was injected", "fault kill 0 0 missed");
     BHT_EQ(result.missed, 1);
-    bhi_history_init(&t.history);
-    t.history.complete = true;
-    BHT_TRUE(bhi_chaos_check(&t.history, &result));
-    BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
+    tale.begun = true; /* with nothing in it */
+    bhi_history_init(&tale.history);
+    tale.history.complete = true;
+    expect(BHI_CHAOS_UNKNOWN);
     BHT_STR_HAS(all_findings(), "no operation was READY");
     BHT_STR_HAS(all_findings(), "was sampled at rest less than twice");
 }
@@ -290,23 +216,18 @@ static void nothing_can_be_said(void) {
 /* -- how long recovery takes --------------------------------------------------------------------
  */
 
-/* |count| faults, the n-th recovered from in n seconds or so: p50 and p99 by nearest rank. */
-static void recovered(unsigned count, unsigned half, unsigned most_of_them) {
-    struct tale t;
-    tale_begin(&t);
-    for (unsigned i = 1; i <= count; i++) {
-        tale_fault(&t, BHI_FAULT_KILL, 0, (int32_t)(1000 + i - 1));
-        t.now_ms += i;
-        const uint64_t op = tale_op(&t, 0, 0, 0);
-        tale_ready(&t, op, (int32_t)(1000 + i), t.now_ms);
-        t.now_ms += 10;
+/* |count| faults, the n-th recovered from in n ms or so: p50 and p99 by nearest rank. */
+static void recovered(int count, int half, int most_of_them) {
+    for (int i = 1; i <= count; i++) {
+        tell("fault kill 0 %d; after %d; x on 0", 1000 + i - 1, i);
+        tell("x ready %d %d; after 10", 1000 + i, (int)tale.now_ms);
     }
-    BHT_TRUE(bhi_chaos_check(&t.history, &result));
+    check();
     BHT_EQ(result.recovery_count, count);
     BHT_EQ(result.recovery_p50_ns / TALE_MS, half);
     BHT_EQ(result.recovery_p99_ns / TALE_MS, most_of_them);
     BHT_EQ(result.recovery_max_ns / TALE_MS, count);
-    tale_end(&t);
+    end_tale();
 }
 
 static void percentiles(void) {
@@ -320,138 +241,72 @@ static void percentiles(void) {
 
 /* A missed fault explains nothing. */
 static void a_missed_fault(void) {
-    struct scene s;
-    killed_by_signal(&s);
-    for (size_t i = 0; i < s.tale.history.count; i++) {
-        if (s.tale.history.records[i].kind == BHI_RECORD_FAULT) {
-            s.tale.history.records[i].fault.missed = true;
-        }
-    }
-    tale_fault(&s.tale, BHI_FAULT_KILL, 1, 1001);
-    found(&s.tale, BHI_ANOMALY_COLLATERAL, s.killed, "no fault explains it");
+    tell(KILLED "fault kill 1 1001");
+    first_fault()->fault.missed = true;
+    found(BHI_ANOMALY_COLLATERAL, 'k', "no fault explains it", NULL);
 }
 
 static void a_history_that_contradicts_itself(void) {
-    struct scene s;
-    killed_by_signal(&s); /* READY, and not read back */
-    tale_last(&s.tale)->kind = BHI_RECORD_STALL;
-    tale_last(&s.tale)->stall.lasted_ns = 0;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, s.innocent, "not read back");
-    killed_by_signal(&s);
-    tale_submit(&s.tale, s.innocent)->op = s.killed;
-    judge(&s.tale);
+    unknown('i', "not read back", "i unread"); /* READY, and not read back */
+    tell(KILLED);
+    submitted('i')->op = tale.named['k'];
+    judge();
     BHT_EQ(result.verdict, BHI_CHAOS_UNKNOWN);
     BHT_STR_HAS(all_findings(), "was submitted twice");
     BHT_STR_HAS(all_findings(), "was never submitted");
-    killed_by_signal(&s);
-    tale_submit(&s.tale, s.innocent)->submit.event = tale_event(1);
-    judge(&s.tale);
+    tell(KILLED);
+    submitted('i')->submit.event = event_of(1);
+    judge();
     BHT_STR_HAS(all_findings(), "have one event");
-    killed_by_signal(&s);
-    uint64_t op = tale_op(&s.tale, 1, 0, 0);
-    tale_last(&s.tale)->submit.wait = op;
-    tale_ready(&s.tale, op, 1001, 17);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "was not submitted before it");
-    killed_by_signal(&s); /* its memory is another's by then */
-    op = tale_op(&s.tale, 1, 0, 0);
-    tale_last(&s.tale)->submit.reuses = 1;
-    tale_ready(&s.tale, op, 1001, 17);
-    op = tale_op(&s.tale, 1, 1, 0);
-    tale_ready(&s.tale, op, 1001, 17);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "was to overwrite");
-    killed_by_signal(&s);
-    op = tale_op(&s.tale, 1, 0, 0);
-    tale_last(&s.tale)->submit.bait = true;
-    tale_ready(&s.tale, op, 1001, 17);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "the history has no such fault");
-    killed_by_signal(&s);
-    tale_healed(&s.tale, 7);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "healed, and never injected");
-    killed_by_signal(&s);
-    tale_fault(&s.tale, BHI_FAULT_KILL, 0, 1000);
-    tale_last(&s.tale)->fault.number = 1;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "injected twice");
-    killed_by_signal(&s);
-    tale_fault(&s.tale, BHI_FAULT_HANG, 0, 0);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "names an operation that was not submitted as a fault");
-    killed_by_signal(&s); /* one bait, two faults */
-    op = tale_bait(&s.tale, BHI_FAULT_HANG, 1);
-    s.tale.now_ms = 117;
-    tale_poisoned(&s.tale, op, BH_DEADLINE, 0, 1001, 17);
-    tale_fault(&s.tale, BHI_FAULT_OOM, 1, 0);
-    tale_last(&s.tale)->op = op;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "two faults name operation");
-    killed_by_signal(&s); /* the END before the OP */
-    op = tale_op(&s.tale, 1, 0, 0);
-    size_t at = s.tale.history.count - 1;
-    tale_ready(&s.tale, op, 1001, 17);
-    const struct bhi_record submit = s.tale.history.records[at];
-    s.tale.history.records[at] = s.tale.history.records[at + 1];
-    s.tale.history.records[at + 1] = submit;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "ended before it was submitted");
-    killed_by_signal(&s); /* the times alone */
-    op = tale_op(&s.tale, 1, 0, 0);
-    tale_ready(&s.tale, op, 1001, 17);
-    tale_submit(&s.tale, op)->at_ns = tale_ended(&s.tale, op)->at_ns + 1;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "ended before it was submitted");
-    killed_by_signal(&s);
-    tale_result(&s.tale, s.innocent);
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, s.innocent, "was read back twice");
-    killed_by_signal(&s); /* more than there is to read */
-    op = tale_op(&s.tale, 1, s.innocent, 0);
-    tale_ready(&s.tale, op, 1001, 17);
-    tale_submit(&s.tale, op)->submit.work.words++;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, op, "reads more of");
+    tell(KILLED "x on 1");
+    submitted('x')->submit.wait = tale.named['x'];
+    found(BHI_ANOMALY_UNKNOWN, 'x', "was not submitted before it", "x ready 1001 17");
+    unknown('x', "was to overwrite", /* its memory is another's by then */
+            "a on 1 reuses 1; a ready 1001 17; x on 1 needs 1; x ready 1001 17");
+    unknown('x', "the history has no such fault", "x on 1 bait; x ready 1001 17");
+    unknown(0, "healed, and never injected", "healed 7");
+    unknown(0, "injected twice", "fault kill 0 1000 number 1");
+    unknown(0, "names an operation that was not submitted as a fault", "fault hang 0 0");
+    tell(KILLED "x baits hang 1; at 117; x poisoned DEADLINE 0 1001 17; fault oom 1 0");
+    last()->op = tale.named['x']; /* one bait, two faults */
+    found(BHI_ANOMALY_UNKNOWN, 'x', "two faults name operation", NULL);
+    tell(KILLED "x on 1; x ready 1001 17"); /* the END before the OP */
+    const struct bhi_record submit = *submitted('x');
+    *submitted('x') = *ended('x');
+    last()[-1] = submit;
+    found(BHI_ANOMALY_UNKNOWN, 'x', "ended before it was submitted", NULL);
+    tell(KILLED "x on 1; x ready 1001 17"); /* the times alone */
+    submitted('x')->at_ns = ended('x')->at_ns + 1;
+    found(BHI_ANOMALY_UNKNOWN, 'x', "ended before it was submitted", NULL);
+    unknown('i', "was read back twice", "i result");
+    tell(KILLED "x on 1 needs i; x ready 1001 17"); /* more than there is to read */
+    submitted('x')->submit.work.words++;
+    found(BHI_ANOMALY_UNKNOWN, 'x', "reads more of", NULL);
 }
 
 static void a_fault_that_cannot_be(void) {
-    static const enum bhi_fault_kind aimed[] = {BHI_FAULT_KILL,    BHI_FAULT_SEGV,  BHI_FAULT_STOP,
-                                                BHI_FAULT_GARBAGE, BHI_FAULT_CLOSE, BHI_FAULT_SLOW};
-    struct scene s;
-    for (size_t i = 0; i < sizeof aimed / sizeof aimed[0]; i++) {
-        killed_by_signal(&s);
-        tale_fault(&s.tale, aimed[i], 1, 0);
-        tale_works(&s.tale, 1010);
-        found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "counts as a hit, but names no worker");
-        killed_by_signal(&s);
-        tale_fault(&s.tale, aimed[i], 1, 0);
-        tale_last(&s.tale)->fault.missed = true;
-        valid(&s.tale);
+    static const char *const aimed[] = {"kill", "segv", "stop", "garbage", "close", "slow"};
+    for (size_t i = 0; i < BHT_COUNT(aimed); i++) {
+        found(BHI_ANOMALY_UNKNOWN, 0, "counts as a hit, but names no worker",
+              KILLED "fault %s 1 0; works 1010", aimed[i]);
+        valid(KILLED "fault %s 1 0 missed", aimed[i]);
     }
-    killed_by_signal(&s); /* a zygote without workers */
-    tale_fault(&s.tale, BHI_FAULT_ZYGOTE, 1, 0);
-    tale_works(&s.tale, 1010);
-    valid(&s.tale);
-    killed_by_signal(&s);
-    s.tale.history.header.fault_set = 1u << BHI_FAULT_STOP;
-    found(&s.tale, BHI_ANOMALY_UNKNOWN, 0, "is of kind kill, which line 1 does not list");
-    for (uint64_t beyond = 0; beyond < 2; beyond++) { /* the last, or one that there is not */
-        killed_by_signal(&s);
-        tale_fault(&s.tale, BHI_FAULT_KILL, 1, 0);
-        tale_last(&s.tale)->fault.missed = true;
-        struct bhi_record *fault = tale_last(&s.tale);
-        fault->fault.after_op = beyond ? 1000 : s.tale.ops;
-        if (beyond) {
-            found(&s.tale, BHI_ANOMALY_UNKNOWN, 0,
-                  "came after operation 1000, but the last operation is");
-        } else {
-            valid(&s.tale);
-        }
-    }
+    valid(KILLED "fault zygote 1 0; works 1010"); /* a zygote without workers */
+    tell(KILLED);
+    tale.history.header.fault_set = 1u << BHI_FAULT_STOP;
+    found(BHI_ANOMALY_UNKNOWN, 0, "is of kind kill, which line 1 does not list", NULL);
+    valid(KILLED "fault kill 1 0 missed"); /* after the last; after one that there is not */
+    unknown(0, "came after operation 1000, but the last operation is",
+            "fault kill 1 0 missed after 1000");
 }
 
 /* One kind of finding does not hide the others. */
 static void many_findings(void) {
-    struct scene s;
-    killed_by_signal(&s);
+    tell(KILLED);
     for (int i = 0; i < 100; i++) {
-        uint64_t op = tale_op(&s.tale, 1, 0, 0);
-        tale_poisoned(&s.tale, op, BH_CANCELLED, 0, 0, 0);
-        op = tale_op(&s.tale, 1, 0, 0);
-        tale_ready(&s.tale, op, 1001, 17);
-        tale_last(&s.tale)->result.digest[3] ^= 1;
+        tell("x on 1; x poisoned CANCELLED; x on 1; x ready 1001 17; x wrong");
     }
-    judge(&s.tale);
+    judge();
     BHT_EQ(result.by_anomaly[BHI_ANOMALY_COLLATERAL], 100);
     BHT_EQ(result.by_anomaly[BHI_ANOMALY_FALSE_SUCCESS], 100);
     BHT_LE(result.finding_count, BHI_FINDINGS);
@@ -459,9 +314,18 @@ static void many_findings(void) {
     BHT_STR_HAS(all_findings(), "collateral");
 }
 
+static uint64_t judge_for(double find_rate, uint64_t more) {
+    tell(KILLED);
+    tale.history.header.find_rate = find_rate;
+    for (uint64_t i = 0; i < more; i++) {
+        tell("x on 1; x ready 1001 17");
+    }
+    judge();
+    return result.compared;
+}
+
 /* 299 good ones of 100 are seen with 95 %: 0.99^299 is 0.0495. */
 static void too_few(void) {
-    struct scene s;
     BHT_EQ(bhi_power_needed(0.01), 299);
     BHT_EQ(bhi_power_needed(0.001), 2995);
     BHT_EQ(bhi_power_needed(1), 1);
@@ -472,21 +336,12 @@ static void too_few(void) {
         BHT_WITHIN(bhi_power_needed(bhi_power_rate(count)), count, count + 1);
         BHT_WITHIN(bhi_power_needed(bhi_power_rate(count) * 0.999), count, 2 * count + 1);
     }
+    const uint64_t has = judge_for(0, 0); /* what the scene has, and what judge() adds */
     /* One in 100 was asked for: one result too few, exactly enough, one more. */
     for (uint64_t count = 298; count <= 300; count++) {
-        killed_by_signal(&s);
-        s.tale.history.header.find_rate = 0.01;
-        judge(&s.tale); /* what the scene has, and what judge() adds */
-        const uint64_t has = result.compared;
-        killed_by_signal(&s);
-        s.tale.history.header.find_rate = 0.01;
-        for (uint64_t i = has; i < count; i++) {
-            tale_ready(&s.tale, tale_op(&s.tale, 1, 0, 0), 1001, 17);
-        }
-        judge(&s.tale);
-        BHT_EQ(result.compared, count);
-        BHT_EQ(result.compared, result.ready);
         const bool enough = count >= 299;
+        BHT_EQ(judge_for(0.01, count - has), count);
+        BHT_EQ(result.compared, result.ready);
         BHT_EQ(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
         BHT_EQ(result.by_anomaly[BHI_ANOMALY_UNKNOWN], !enough);
         BHT_EQ(!!strstr(all_findings(), "too few operations"), !enough);
@@ -494,14 +349,10 @@ static void too_few(void) {
     /* As many results as a rate needs are enough for it, and one less are too few, whichever it is.
      */
     for (int enough = 0; enough < 2; enough++) {
-        killed_by_signal(&s);
-        judge(&s.tale);
-        const uint64_t compared = result.compared, needed = compared + !enough;
-        killed_by_signal(&s);
-        s.tale.history.header.find_rate = (bhi_power_rate(needed) + bhi_power_rate(needed - 1)) / 2;
-        BHT_EQ(bhi_power_needed(s.tale.history.header.find_rate), needed);
-        judge(&s.tale);
-        BHT_EQ(result.compared, compared);
+        const uint64_t needed = has + !enough;
+        const double rate = (bhi_power_rate(needed) + bhi_power_rate(needed - 1)) / 2;
+        BHT_EQ(bhi_power_needed(rate), needed);
+        BHT_EQ(judge_for(rate, 0), has);
         BHT_EQ(result.verdict, enough ? BHI_CHAOS_VALID : BHI_CHAOS_UNKNOWN);
     }
 }
