@@ -1,5 +1,4 @@
 /* Workers that have died: what that means for each submission that they had, and for their streams. */
-#include "losses.h"
 #include "trust.h"
 
 #include <signal.h>
@@ -12,9 +11,8 @@ static bool was_killed_by_others(const struct worker *worker) {
            !worker->zygote_lost;
 }
 
-/* Compiling runs no part of a kernel. */
 static bool is_compiling(const struct worker *worker, uint64_t seq) {
-    return !worker->caught && worker->compiles == seq && worker->runs < seq;
+    return !worker->caught && worker_compiles(worker, seq);
 }
 
 /* What a death comes to for each that was in the lane, from what physically happened. */
@@ -143,20 +141,14 @@ static void cause_of_death(struct world *world, struct worker *worker, char text
 }
 
 static void count_death(const struct world *world, const struct worker *worker, bool lost) {
-    if (worker->zygote_lost) {
-        tally(TALLY_ZYGOTE_LOST);
-    }
+    tally_if(worker->zygote_lost, TALLY_ZYGOTE_LOST);
     if (!worker->ready) {
         tally(TALLY_DIED_STARTING);
     } else if (!lost && worker->stream != NOBODY) {
         tally(TALLY_DIED_IDLE);
     }
-    if (worker->completed < worker->computed) {
-        tally(TALLY_DONE_UNRECORDED);
-    }
-    if (worker->current && worker->phase == PHASE_HALF) {
-        tally(TALLY_HALF_WRITTEN);
-    }
+    tally_if(worker->completed < worker->computed, TALLY_DONE_UNRECORDED);
+    tally_if(worker->current && worker->phase == PHASE_HALF, TALLY_HALF_WRITTEN);
     if (worker->core.life.kill_event &&
         world->lives[world->work_of_id[worker->core.life.kill_event]].ended) {
         tally(TALLY_OUTLIVED_KILL);
@@ -169,9 +161,8 @@ static void confirm(struct world *world, struct worker *worker) {
     const struct bhi_life_around around = {.zygote_lost = worker->zygote_lost,
                                            .zygote_gone = worker->zygote_lost};
     const bool alive = bhi_life_is_alive(life), killed = life->kill != BHI_KILL_NONE;
-    if (alive == killed) {
-        world_fail(world, "E11", "worker %d is in state %d", worker->core.pid, (int)life->state);
-    }
+    FAIL_IF(world, alive == killed, "E11", "worker %d is in state %d", worker->core.pid,
+            (int)life->state);
     if (life->born) {
         bhi_life_exit(life, 0, world->now_ns);
     }
@@ -192,9 +183,7 @@ bool burial_bury(struct world *world, struct worker *worker) {
     if (!worker || !worker->dead) {
         return false;
     }
-    if (supervise_harvest(world, worker)) {
-        tally(TALLY_RECORDED_BEFORE_DEATH);
-    }
+    tally_if(supervise_harvest(world, worker), TALLY_RECORDED_BEFORE_DEATH);
     world_settle(world);
     if (world->failed) {
         return true;
@@ -225,9 +214,7 @@ bool burial_bury(struct world *world, struct worker *worker) {
     bool lost = judge(world, worker, world->closed);
     const bool planned = core_worker->life.kill == BHI_KILL_RETIRED && index != NOBODY;
     bool productive = lost || death.excused || planned || worker->productive;
-    if (planned) {
-        tally(TALLY_REPLACED);
-    }
+    tally_if(planned, TALLY_REPLACED);
     count_death(world, worker, lost);
     for (struct worker **at = &world->workers; *at; at = &(*at)->next) {
         if (*at == worker) {
@@ -240,21 +227,19 @@ bool burial_bury(struct world *world, struct worker *worker) {
         losses_begin(world, index,
                      (death.others_would_fail ? NO_DEVICE : 0) | (productive ? 0 : UNAVAILABLE));
     }
-    if (bhi_core_worker_died(core_worker, &death) != lost) {
-        world_fail(world, "E13", "worker %d: blame is %sput on one of its submissions",
-                   core_worker->pid, lost ? "not " : "");
-    }
-    if (core_worker->life.state != BHI_BURIED) {
-        world_fail(world, "E12", "worker %d is not buried", core_worker->pid);
-    }
+    FAIL_IF(world, bhi_core_worker_died(core_worker, &death) != lost, "E13",
+            "worker %d: blame is %sput on one of its submissions", core_worker->pid,
+            lost ? "not " : "");
+    FAIL_IF(world, core_worker->life.state != BHI_BURIED, "E12", "worker %d is not buried",
+            core_worker->pid);
     if (index != NOBODY && !world->failed) {
         uint64_t cost_ns =
             world->program->streams[index].window_ms * MS / world->program->streams[index].budget;
         bool lived = worker->ready && world->now_ns - worker->ready_ns >= cost_ns;
-        if (!lost && !death.excused && !planned &&
-            world->streams[index]->core.trouble.status == BH_OK) {
-            world_fail(world, "budget", "stream %d does not say why it has no worker", index);
-        }
+        FAIL_IF(world,
+                !lost && !death.excused && !planned &&
+                    world->streams[index]->core.trouble.status == BH_OK,
+                "budget", "stream %d does not say why it has no worker", index);
         losses_check_backoff(world, index, lived || worker->productive, productive);
         if (!death.others_would_fail) {
             losses_check_budget(world, index, productive, !worker->ready);
@@ -263,17 +248,14 @@ bool burial_bury(struct world *world, struct worker *worker) {
     }
     for (int work = 0; work < world->submitted; work++) {
         struct life *life = &world->lives[work];
-        if (life->worker == worker) {
-            world_fail(world, "E9", "#%d stays with a dead worker", work);
-        }
+        FAIL_IF(world, life->worker == worker, "E9", "#%d stays with a dead worker", work);
         if (life->watched == worker) {
             life->watched = NULL;
         }
     }
     for (int i = 0; i < STREAMS; i++) {
-        if (world->streams[i] && world->streams[i]->core.dying == core_worker) {
-            world_fail(world, "E16", "stream %d waits for a worker that is buried", i);
-        }
+        FAIL_IF(world, world->streams[i] && world->streams[i]->core.dying == core_worker, "E16",
+                "stream %d waits for a worker that is buried", i);
     }
     if (world->failed) {
         return true;
@@ -314,10 +296,8 @@ bool burial_leave(struct world *world, struct worker *worker) {
     }
     const int index = worker->stream;
     const bool may = bhi_core_worker_may_leave(&worker->core);
-    if (may != may_leave(world, worker)) {
-        world_fail(world, "E13", "worker %d may %sleave its stream", worker->core.pid,
-                   may ? "" : "not ");
-    }
+    FAIL_IF(world, may != may_leave(world, worker), "E13", "worker %d may %sleave its stream",
+            worker->core.pid, may ? "" : "not ");
     if (!may || world->failed) {
         return world->failed;
     }

@@ -78,32 +78,24 @@ static int publish(struct bhi_core_worker *core_worker, struct bhi_submission *s
         tally(TALLY_LANE_FULL);
         return BHI_LANE_FULL;
     }
-    if (seq != worker->published + 1 || seq > world->program->work_count) {
-        world_fail(world, "order", "#%d is published as number %llu after %llu", work,
-                   (unsigned long long)seq, (unsigned long long)worker->published);
-    }
-    if (life->ended || world->oracle.works[work].doomed) {
-        world_fail(world, "E9", "#%d goes into a lane although it %s", work,
-                   life->ended ? "has ended" : "is doomed");
-    }
-    if (!oracle_may_release(world, work, &obstacle)) {
-        world_fail(world, "E15", "#%d goes into a lane although #%d on another stream is not READY",
-                   work, obstacle);
-    }
+    FAIL_IF(world, seq != worker->published + 1 || seq > world->program->work_count, "order",
+            "#%d is published as number %llu after %llu", work, (unsigned long long)seq,
+            (unsigned long long)worker->published);
+    FAIL_IF(world, life->ended || world->oracle.works[work].doomed, "E9",
+            "#%d goes into a lane although it %s", work, life->ended ? "has ended" : "is doomed");
+    FAIL_IF(world, !oracle_may_release(world, work, &obstacle), "E15",
+            "#%d goes into a lane although #%d on another stream is not READY", work, obstacle);
     for (int other = 0; other < work; other++) {
-        if (world->program->works[other].stream == stream && world->lives[other].submitted &&
-            !world->lives[other].ended && world->lives[other].worker != worker) {
-            world_fail(world, "order", "#%d goes into the lane before #%d", work, other);
-        }
+        FAIL_IF(world,
+                world->program->works[other].stream == stream && world->lives[other].submitted &&
+                    !world->lives[other].ended && world->lives[other].worker != worker,
+                "order", "#%d goes into the lane before #%d", work, other);
     }
     struct due refusal;
-    if (trust_refuses(world, work, &refusal)) {
-        world_fail(world, "K5", "#%d goes into a lane although its kernel is refused", work);
-    }
-    if (!trust_suits(world, worker, work)) {
-        world_fail(world, "T3", "#%d goes to worker %d, which has been given others", work,
-                   core_worker->pid);
-    }
+    FAIL_IF(world, trust_refuses(world, work, &refusal), "K5",
+            "#%d goes into a lane although its kernel is refused", work);
+    FAIL_IF(world, !trust_suits(world, worker, work), "T3",
+            "#%d goes to worker %d, which has been given others", work, core_worker->pid);
     if (world->failed) {
         return BHI_LANE_FULL;
     }
@@ -124,9 +116,8 @@ static bool withdraw(struct bhi_core_worker *core_worker, uint64_t seq) {
     struct worker *worker = worker_of(core_worker);
     struct record *record = &worker->records[seq];
     const struct opinion *opinion = &world->oracle.works[record->work];
-    if (!opinion->doomed && !opinion->end_requested) {
-        world_fail(world, "E5", "#%d is withdrawn for no reason", record->work);
-    }
+    FAIL_IF(world, !opinion->doomed && !opinion->end_requested, "E5",
+            "#%d is withdrawn for no reason", record->work);
     record->withdrawn = true;
     record->certain = seq > worker->started;
     /* If it was its turn, as far as the supervisor can see, it is the next one's turn now. */
@@ -144,10 +135,8 @@ static bool withdraw(struct bhi_core_worker *core_worker, uint64_t seq) {
 
 static void withdrawn(struct bhi_core_worker *core_worker, uint64_t seq) {
     struct record *record = &worker_of(core_worker)->records[seq];
-    if (!record->withdrawn || record->cleared) {
-        world_fail(world_of(core_worker->core), "E12", "#%d is no longer withdrawn, and was not",
-                   record->work);
-    }
+    FAIL_IF(world_of(core_worker->core), !record->withdrawn || record->cleared, "E12",
+            "#%d is no longer withdrawn, and was not", record->work);
     record->cleared = true;
 }
 
@@ -164,11 +153,10 @@ static bool its_turn(const struct worker *worker, uint64_t seq) {
 /* All that is in the lane is withdrawn, and it does not take it. */
 static void check_idle(struct world *world, const struct worker *worker) {
     const struct record *next = &worker->records[worker->completed + 1];
-    if (worker->completed == worker->published || !next->certain ||
-        world->now_ns - next->published_ns < SKIP_MS * MS) {
-        world_fail(world, "E16", "worker %d is killed, but does take what was withdrawn",
-                   worker->core.pid);
-    }
+    FAIL_IF(world,
+            worker->completed == worker->published || !next->certain ||
+                world->now_ns - next->published_ns < SKIP_MS * MS,
+            "E16", "worker %d is killed, but does take what was withdrawn", worker->core.pid);
 }
 
 /* Number |seq| is to be ended: is it its turn, and is |limit_ms| over? */
@@ -189,21 +177,15 @@ static void check_late(struct world *world, const struct worker *worker, int wor
     if (worker->records[life->seq].compiled_ns > turn) {
         turn = worker->records[life->seq].compiled_ns;
     }
-    if (limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS) {
-        world_fail(world, "E16", "worker %d is to end #%d, whose deadline is not over",
-                   worker->core.pid, work);
-    }
+    FAIL_IF(world, limit_ms == NO_DEADLINE || world->now_ns - turn < limit_ms * MS, "E16",
+            "worker %d is to end #%d, whose deadline is not over", worker->core.pid, work);
 }
 
 static void check_cancelled(struct world *world, const struct worker *worker, int work) {
-    if (!world->oracle.works[work].end_requested || world->lives[work].worker != worker ||
-        !its_turn(worker, world->lives[work].seq)) {
-        world_fail(world, "E16", "worker %d is to cancel #%d", worker->core.pid, work);
-    }
-}
-
-static bool is_compiling(const struct worker *worker, uint64_t seq) {
-    return worker->compiles == seq && worker->runs < seq;
+    FAIL_IF(world,
+            !world->oracle.works[work].end_requested || world->lives[work].worker != worker ||
+                !its_turn(worker, world->lives[work].seq),
+            "E16", "worker %d is to cancel #%d", worker->core.pid, work);
 }
 
 static void abort_running(struct bhi_core_worker *core_worker, uint64_t seq) {
@@ -211,7 +193,7 @@ static void abort_running(struct bhi_core_worker *core_worker, uint64_t seq) {
     struct worker *worker = worker_of(core_worker);
     int work = worker->records[seq].work;
     const struct work *of = &world->program->works[work];
-    if (!of->guarded || !core_worker->can_abort || is_compiling(worker, seq) ||
+    if (!of->guarded || !core_worker->can_abort || worker_compiles(worker, seq) ||
         worker->records[seq].stop_requested || seq > worker->started ||
         seq <= core_worker->harvested) {
         world_fail(world, "E16", "worker %d is told to end #%d, and cannot", core_worker->pid,
@@ -231,18 +213,12 @@ static void check_told(struct world *world, const struct worker *worker, int wor
     const struct record *record = &worker->records[seq];
     uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
     bool tellable = world->program->works[work].guarded && worker->core.can_abort && grace_ns &&
-                    !is_compiling(worker, seq) && seq <= worker_started(worker);
-    if (record->stop_requested && world->now_ns - record->told_ns < grace_ns) {
-        world_fail(world, "E16", "worker %d is killed, and has time to end #%d", worker->core.pid,
-                   work);
-    }
-    if (!record->stop_requested && tellable) {
-        world_fail(world, "E16", "worker %d is killed, and could have ended #%d", worker->core.pid,
-                   work);
-    }
-    if (record->stop_requested) {
-        tally(TALLY_KILLED_DEAF);
-    }
+                    !worker_compiles(worker, seq) && seq <= worker_started(worker);
+    FAIL_IF(world, record->stop_requested && world->now_ns - record->told_ns < grace_ns, "E16",
+            "worker %d is killed, and has time to end #%d", worker->core.pid, work);
+    FAIL_IF(world, !record->stop_requested && tellable, "E16",
+            "worker %d is killed, and could have ended #%d", worker->core.pid, work);
+    tally_if(record->stop_requested, TALLY_KILLED_DEAF);
 }
 
 /* Processes of the model do not answer, but nobody stops them. */
@@ -263,9 +239,8 @@ static void check_compiled_long(struct world *world, const struct worker *worker
     const bool used = !worker_is_starved(worker) && worker->saw_of == world->lives[work].seq &&
                       world->now_ns - worker->saw_ns >= compile_ms * MS;
     check_late(world, worker, work, used ? compile_ms : 4 * compile_ms);
-    if (!is_compiling(worker, world->lives[work].seq)) {
-        world_fail(world, "E16", "worker %d is killed, and does not compile", worker->core.pid);
-    }
+    FAIL_IF(world, !worker_compiles(worker, world->lives[work].seq), "E16",
+            "worker %d is killed, and does not compile", worker->core.pid);
     tally(used ? TALLY_KILLED_COMPILE : TALLY_KILLED_STARVED);
 }
 
@@ -304,22 +279,16 @@ static void kill_worker(struct bhi_core_worker *core_worker) {
         break;
     case BHI_KILL_PROTOCOL:
         tally(TALLY_KILLED_LIE);
-        if (!worker->violated) {
-            world_fail(world, "E16",
-                       "worker %d is killed for a protocol violation that it did not commit",
-                       core_worker->pid);
-        }
+        FAIL_IF(world, !worker->violated, "E16",
+                "worker %d is killed for a protocol violation that it did not commit",
+                core_worker->pid);
         break;
     case BHI_KILL_RETIRED:
-        if (worker->stream != NOBODY && !trust_replaceable(world, worker)) {
-            world_fail(world, "E16", "worker %d is retired while its stream lives",
-                       core_worker->pid);
-        }
+        FAIL_IF(world, worker->stream != NOBODY && !trust_replaceable(world, worker), "E16",
+                "worker %d is retired while its stream lives", core_worker->pid);
         break;
     case BHI_KILL_LEFT:
-        if (!worker->dead) {
-            world_fail(world, "E16", "worker %d is left, and lives", core_worker->pid);
-        }
+        FAIL_IF(world, !worker->dead, "E16", "worker %d is left, and lives", core_worker->pid);
         break;
     default:
         world_fail(world, "E16", "worker %d is killed for no reason", core_worker->pid);
@@ -367,15 +336,15 @@ static void ended(struct bh_event *event) {
                     ? world->work_of_id[event->verdict.origin]
                     : NOBODY,
                 event->verdict.hops);
-    if (worker && !worker->dead && life->seq > worker->completed &&
-        !worker->records[life->seq].certain) {
-        world_fail(world, "B2", "#%d ends while its worker may still touch its buffers", work);
-    }
+    FAIL_IF(world,
+            worker && !worker->dead && life->seq > worker->completed &&
+                !worker->records[life->seq].certain,
+            "B2", "#%d ends while its worker may still touch its buffers", work);
     bh_event_state state = bhi_event_state(event);
-    if (state == BH_EVENT_PENDING ||
-        (state == BH_EVENT_READY) != (event->verdict.status == BH_OK)) {
-        world_fail(world, "E3", "#%d: state %d with status %d", work, state, event->verdict.status);
-    }
+    FAIL_IF(world,
+            state == BH_EVENT_PENDING ||
+                (state == BH_EVENT_READY) != (event->verdict.status == BH_OK),
+            "E3", "#%d: state %d with status %d", work, state, event->verdict.status);
     life->ended = true;
     life->verdict = event->verdict;
     oracle_ended(world, work, &event->verdict);
@@ -386,9 +355,8 @@ static void ended(struct bh_event *event) {
 static void free_event(struct bh_event *event) {
     struct world *world = world_of(event->core);
     int work = work_of_event(event);
-    if (!world->lives[work].ended && world->lives[work].submitted) {
-        world_fail(world, "E1", "the event of #%d is freed before it has ended", work);
-    }
+    FAIL_IF(world, !world->lives[work].ended && world->lives[work].submitted, "E1",
+            "the event of #%d is freed before it has ended", work);
     world->live_events--;
     free(BHI_CONTAINER(event, struct model_event, core));
 }
@@ -404,12 +372,8 @@ static void free_submission(struct bhi_submission *submission) {
     struct world *world = world_of(submission->stream->core);
     int work = work_of_submission(submission);
     struct life *life = &world->lives[work];
-    if (life->core != submission) {
-        world_fail(world, "B2", "#%d is freed twice", work);
-    }
-    if (life->submitted && !life->ended) {
-        world_fail(world, "B2", "#%d is freed before it has ended", work);
-    }
+    FAIL_IF(world, life->core != submission, "B2", "#%d is freed twice", work);
+    FAIL_IF(world, life->submitted && !life->ended, "B2", "#%d is freed before it has ended", work);
     life->core = NULL;
     life->buffers = 0;
     world->live_submissions--;
@@ -432,9 +396,7 @@ void world_unref_stream(struct bhi_core_stream *core) {
     int index = stream->index;
     struct worker *worker = world->serving[index];
     world_trace(world, "  stream %d is gone", index);
-    if (!world->finished) {
-        tally(TALLY_STREAM_GONE);
-    }
+    tally_if(!world->finished, TALLY_STREAM_GONE);
     bhi_stream_fini(core);
     world->streams[index] = NULL;
     free(stream);
@@ -470,12 +432,9 @@ static bool refuse(const struct bhi_submission *submission, struct bhi_outcome *
     if (!trust_refuses(world, work, &due)) {
         return false;
     }
-    if (life->worker || world->oracle.works[work].doomed || (life->queued && early)) {
-        world_fail(world, "K5", "#%d is refused when it is not its turn", work);
-    }
-    if (life->queued) {
-        tally(TALLY_REFUSED_LATE);
-    }
+    FAIL_IF(world, life->worker || world->oracle.works[work].doomed || (life->queued && early),
+            "K5", "#%d is refused when it is not its turn", work);
+    tally_if(life->queued, TALLY_REFUSED_LATE);
     oracle_expect(world, work, &due);
     *out = (struct bhi_outcome)BHI_OUTCOME_INIT;
     out->status = due.status;

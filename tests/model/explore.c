@@ -1,5 +1,3 @@
-#include "explore.h"
-#include "shrink.h"
 #include "world.h"
 
 #include <string.h>
@@ -19,53 +17,51 @@ struct small {
     } events[4];
 };
 
+#define PLAIN "stream plain deadline 10 budget 9 window 50\n"
+
 static const struct small SMALL[] = {
     {"producer and consumer on two streams, one death",
-     "buffers 2\nlane 2\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 2\nlane 2\n" PLAIN PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 reads 0 overwrites 1\n",
      {{OP_DIE, 1, 1}}},
     {"three in one lane, two of them merged, one death",
-     "buffers 1\nlane 3\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 3\nbatch 2\n" PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n"
      "submission 2 stream 0 reads 0\n",
      {{OP_DIE, 1, 1}}},
     {"one waits for a bad one and a good one",
-     "buffers 2\nlane 1\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 2\nlane 1\n" PLAIN PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 overwrites 1\n"
      "submission 2 stream 1 waits 0 waits 1\n",
      {{OP_FAIL, 1, 0}}},
     {"three in one lane, merged, a cancel",
-     "buffers 1\nlane 3\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 3\nbatch 2\n" PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n"
      "submission 2 stream 0 overwrites 0\n",
      {{OP_CANCEL, 1, 0}, {OP_LOOK, 1, 0}}},
     {"two in one lane, merged, two cancels, two looks",
-     "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 2\nbatch 2\n" PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n",
      {{OP_CANCEL, 2, 0}, {OP_LOOK, 2, 0}}},
     {"a strict stream fails, another needs it, reset",
      "buffers 1\nlane 2\n"
-     "stream strict deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "stream strict deadline 10 budget 9 window 50\n" PLAIN
      "submission 0 stream 0\nsubmission 1 stream 0\nsubmission 2 stream 1 waits 1\n",
      {{OP_FAIL, 1, 0}, {OP_RESET, 1, 0}}},
     {"write after read across streams, a cancel and a death",
-     "buffers 1\nlane 2\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 2\n" PLAIN PLAIN
      "submission 0 stream 0 reads 0\nsubmission 1 stream 1 overwrites 0\n",
      {{OP_CANCEL, 1, 0}, {OP_DIE, 1, 1}}},
     {"two in one lane, a lie and a death",
-     "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 2\nbatch 2\n" PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n",
      {{OP_LIE, 1, 1}, {OP_DIE, 1, 1}}},
     {"two merged, a hang, the clock and looks",
-     "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
-     "submission 0 stream 0 deadline 20 overwrites 0\n"
+     "buffers 1\nlane 2\nbatch 2\n" PLAIN "submission 0 stream 0 deadline 20 overwrites 0\n"
      "submission 1 stream 0 deadline 10 updates 0\n",
      {{OP_HANG, 1, 0}, {OP_TIME, 2, 10}, {OP_LOOK, 2, 0}}},
     {"two merged without deadlines, a cancel and a hang",
-     "buffers 1\nlane 2\nbatch 2\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 2\nbatch 2\n" PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n",
      {{OP_CANCEL, 1, 0}, {OP_HANG, 1, 0}, {OP_LOOK, 1, 0}}},
     {"two merged, guarded, a hang that is told to end, the clock and looks",
@@ -81,30 +77,25 @@ static const struct small SMALL[] = {
      "submission 1 stream 0 updates 0\n",
      {{OP_HANG, 1, 0}, {OP_DIE, 1, 1}, {OP_TIME, 2, 11}, {OP_LOOK, 2, 0}}},
     {"two lost with their zygote, a third needs both",
-     "buffers 1\nlane 2\nbatch 2\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 2\nbatch 2\n" PLAIN PLAIN
      "submission 0 stream 0\nsubmission 1 stream 0\nsubmission 2 stream 1 waits 0 waits 1\n",
      {{OP_ZYGOTE, 1, 0}}},
     {"overwritten by the host in between, one failure",
-     "buffers 1\nlane 1\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 1\n" PLAIN PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 reads 0\n",
      {{OP_FAIL, 1, 1}, {OP_DISCARD, 1, 0}, {OP_MAP, 1, 0}}},
     {"two in a lane of one, another stream needs both, all of a stream is cancelled",
-     "buffers 1\nlane 1\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 1\n" PLAIN PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 0 updates 0\n"
      "submission 2 stream 1 waits 0 waits 1\n",
      {{OP_CANCEL_ALL, 1, 0}}},
     {"a kernel is refused and let go, two streams need each other",
-     "buffers 1\nlane 1\n"
-     "stream plain deadline 10 budget 9 window 50\nstream plain deadline 10 budget 9 window 50\n"
+     "buffers 1\nlane 1\n" PLAIN PLAIN
      "submission 0 stream 0 overwrites 0\nsubmission 1 stream 1 updates 0\n"
      "submission 2 stream 0 waits 1\n",
      {{OP_HOLD, 1, 1}, {OP_HOLD, 2, 0}}},
     {"three wait for one, one of them gives up, a death",
-     "buffers 1\nlane 2\nstream plain deadline 10 budget 9 window 50\n"
-     "submission 0 stream 0 overwrites 0\n",
+     "buffers 1\nlane 2\n" PLAIN "submission 0 stream 0 overwrites 0\n",
      {{OP_WAIT, 3, 0}, {OP_LEAVE, 1, 1}, {OP_DIE, 1, 1}}},
 };
 

@@ -17,10 +17,8 @@ static bool use_buffers(struct world *world, struct bhi_submission *submission, 
                                 access == OVERWRITE, &first)) {
             return false;
         }
-        if (first != !(life->buffers >> b & 1)) {
-            world_fail(world, "B2", "#%d: buffer %u is %sused for the first time", number, b,
-                       first ? "not " : "");
-        }
+        FAIL_IF(world, first != !(life->buffers >> b & 1), "B2",
+                "#%d: buffer %u is %sused for the first time", number, b, first ? "not " : "");
         if (first) {
             world->buffers[b].refs++;
         }
@@ -63,13 +61,9 @@ bool host_submit(struct world *world, int number) {
         abort(); /* out of memory */
     }
     if (work->abandoned) {
-        struct bh_event *event = life->event;
         life->event = NULL;
-        (void)event;
         bhi_submission_abandon(life->core);
-        if (life->core) {
-            world_fail(world, "B2", "#%d is abandoned and not freed", number);
-        }
+        FAIL_IF(world, life->core, "B2", "#%d is abandoned and not freed", number);
         return true;
     }
     bhi_event_ref(life->event);
@@ -88,10 +82,8 @@ bool host_submit(struct world *world, int number) {
     life->queued = true;
     stream = world->streams[work->stream];
     bool unavailable = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (unavailable != (world->oracle.gives_up[work->stream] != 0)) {
-        world_fail(world, "budget", "stream %d %s", work->stream,
-                   unavailable ? "does not heal" : "heals too early");
-    }
+    FAIL_IF(world, unavailable != (world->oracle.gives_up[work->stream] != 0), "budget",
+            "stream %d %s", work->stream, unavailable ? "does not heal" : "heals too early");
     return true;
 }
 
@@ -105,9 +97,8 @@ static void before_cancel(struct world *world, int work) {
 
 static void after_cancel(struct world *world, int work) {
     const struct life *life = &world->lives[work];
-    if (life->worker && !life->ended && !life->worker->end_watched) {
-        world_fail(world, "E9", "nobody is to notice the end of #%d, which is cancelled", work);
-    }
+    FAIL_IF(world, life->worker && !life->ended && !life->worker->end_watched, "E9",
+            "nobody is to notice the end of #%d, which is cancelled", work);
 }
 
 bool host_cancel(struct world *world, int work) {
@@ -159,11 +150,11 @@ bool host_cancel_all(struct world *world, int s) {
             continue;
         }
         tally(TALLY_CANCELLED_ALL);
-        if (!life->ended || life->verdict.status != BH_CANCELLED ||
-            life->verdict.origin != life->id || life->verdict.executed != BH_EXECUTED_NO) {
-            world_fail(world, "E5", "#%d is cancelled with its stream, and %s", work,
-                       life->ended ? "ends of something else" : "has not ended");
-        }
+        FAIL_IF(world,
+                !life->ended || life->verdict.status != BH_CANCELLED ||
+                    life->verdict.origin != life->id || life->verdict.executed != BH_EXECUTED_NO,
+                "E5", "#%d is cancelled with its stream, and %s", work,
+                life->ended ? "ends of something else" : "has not ended");
     }
     return true;
 }
@@ -188,13 +179,11 @@ static bool access_buffer(struct world *world, int b, bool writes, struct bh_eve
     }
     struct bh_event *found = bhi_content_obstacle(content, writes);
     int pending = found ? work_of_event(found) : NOBODY;
-    if ((pending == NOBODY) != (obstacle == NOBODY) ||
-        (pending != NOBODY && !(relevant >> pending & 1 && !world->lives[pending].ended))) {
-        world_fail(world, "B5", "the host has to wait for #%d, not #%d", pending, obstacle);
-    }
-    if (found) {
-        tally(TALLY_MAP_PENDING);
-    }
+    FAIL_IF(world,
+            (pending == NOBODY) != (obstacle == NOBODY) ||
+                (pending != NOBODY && !(relevant >> pending & 1 && !world->lives[pending].ended)),
+            "B5", "the host has to wait for #%d, not #%d", pending, obstacle);
+    tally_if(found, TALLY_MAP_PENDING);
     if (found || world->failed) {
         return false;
     }
@@ -220,10 +209,9 @@ bool host_map(struct world *world, int b) {
     }
     bool known;
     uint64_t expected = oracle_value(world, b, &known);
-    if (!known || expected != world->buffers[b].value) {
-        world_fail(world, "B5", "the host reads buffer %d, which is CLEAN, and finds %s", b,
-                   known ? "something else" : "what nobody can know");
-    }
+    FAIL_IF(world, !known || expected != world->buffers[b].value, "B5",
+            "the host reads buffer %d, which is CLEAN, and finds %s", b,
+            known ? "something else" : "what nobody can know");
     return true;
 }
 
@@ -233,17 +221,14 @@ bool host_write(struct world *world, int b, bool whole) {
         return false;
     }
     uint64_t value = model_mix(0x40057 + ++world->host_writes);
-    if (poison) {
-        tally(TALLY_CLEANED);
-    }
+    tally_if(poison, TALLY_CLEANED);
     if (whole) {
         bhi_content_clean(&world->buffers[b].content);
     }
     world->buffers[b].value = whole ? value : model_mix(world->buffers[b].value ^ value);
     oracle_host_wrote(world, b, value, whole);
-    if (whole && bhi_content_poison(&world->buffers[b].content)) {
-        world_fail(world, "B5", "buffer %d is overwritten and still poisoned", b);
-    }
+    FAIL_IF(world, whole && bhi_content_poison(&world->buffers[b].content), "B5",
+            "buffer %d is overwritten and still poisoned", b);
     return true;
 }
 
@@ -253,18 +238,15 @@ bool host_reset(struct world *world, int s) {
         return false;
     }
     bool was = stream->core.state == BHI_STREAM_UNAVAILABLE;
-    if (world->oracle.failure[s] != NOBODY) {
-        tally(TALLY_RESET);
-    }
+    tally_if(world->oracle.failure[s] != NOBODY, TALLY_RESET);
     oracle_reset(world, s);
     oracle_healed(world, s);
     stream->losses = stream->row = 0;
-    if (bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE) {
-        world_fail(world, "budget", "stream %d is reset and still UNAVAILABLE", s);
-    }
-    if (stream->core.restart.not_before_ns) {
-        world_fail(world, "budget", "stream %d is reset and still pauses", s);
-    }
+    FAIL_IF(world,
+            bhi_stream_reset(&stream->core) != was || stream->core.state == BHI_STREAM_UNAVAILABLE,
+            "budget", "stream %d is reset and still UNAVAILABLE", s);
+    FAIL_IF(world, stream->core.restart.not_before_ns, "budget",
+            "stream %d is reset and still pauses", s);
     return true;
 }
 

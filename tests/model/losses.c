@@ -1,4 +1,4 @@
-#include "losses.h"
+#include "world.h"
 
 void losses_check_backoff(struct world *world, int index, bool good, bool productive) {
     struct world_stream *stream = world->streams[index];
@@ -17,11 +17,10 @@ void losses_check_backoff(struct world *world, int index, bool good, bool produc
         stream->losses++;
     }
     uint64_t until_ns = stream->core.restart.not_before_ns;
-    if (until_ns != (pause_ns ? world->now_ns + pause_ns : 0)) {
-        world_fail(world, "budget", "stream %d pauses for %llu ns, not %llu", index,
-                   (unsigned long long)(until_ns ? until_ns - world->now_ns : 0),
-                   (unsigned long long)pause_ns);
-    }
+    FAIL_IF(world, until_ns != (pause_ns ? world->now_ns + pause_ns : 0), "budget",
+            "stream %d pauses for %llu ns, not %llu", index,
+            (unsigned long long)(until_ns ? until_ns - world->now_ns : 0),
+            (unsigned long long)pause_ns);
 }
 
 /* Another start has failed, and no worker was ready since the last: nothing comes back meanwhile, and
@@ -53,9 +52,7 @@ void losses_check_budget(struct world *world, int index, bool productive, bool s
     uint64_t now_ns = world->now_ns, cost_ns = window_ns / budget;
     bool gave_up = stream->core.state == BHI_STREAM_UNAVAILABLE;
     if (productive) {
-        if (gave_up) {
-            world_fail(world, "budget", "stream %d gives up after a death that is free", index);
-        }
+        FAIL_IF(world, gave_up, "budget", "stream %d gives up after a death that is free", index);
         return;
     }
     if (starting) {
@@ -64,15 +61,12 @@ void losses_check_budget(struct world *world, int index, bool productive, bool s
     const bool in_row = starting && stream->row > 1;
     uint32_t recent = oracle_deaths_since(world, index, now_ns - window_ns);
     uint32_t at_once = oracle_deaths_since(world, index, now_ns - cost_ns);
-    if (gave_up && recent < budget &&
-        (!in_row || most_cost(world, index, window_ns, cost_ns) <= window_ns)) {
-        world_fail(world, "budget", "stream %d gives up after %u deaths of %u", index, recent,
-                   budget);
-    }
-    if (!gave_up && (at_once >= budget || (in_row && stream->row_cost_ns > window_ns))) {
-        world_fail(world, "budget", "stream %d goes on after %u deaths of %u", index, at_once,
-                   budget);
-    }
+    FAIL_IF(world,
+            gave_up && recent < budget &&
+                (!in_row || most_cost(world, index, window_ns, cost_ns) <= window_ns),
+            "budget", "stream %d gives up after %u deaths of %u", index, recent, budget);
+    FAIL_IF(world, !gave_up && (at_once >= budget || (in_row && stream->row_cost_ns > window_ns)),
+            "budget", "stream %d goes on after %u deaths of %u", index, at_once, budget);
     oracle_lost_worker(world, index, now_ns);
 }
 
@@ -91,10 +85,10 @@ void losses_end(struct world *world, int index) {
         stream->heals = stream->core.trouble.status == BH_UNAVAILABLE;
         stream->gave_up_ns = world->now_ns;
         for (int work = 0; work < world->submitted; work++) {
-            if (world->lives[work].submitted && !world->lives[work].ended &&
-                world->program->works[work].stream == index) {
-                world_fail(world, "E9", "#%d waits for a stream that is UNAVAILABLE", work);
-            }
+            FAIL_IF(world,
+                    world->lives[work].submitted && !world->lives[work].ended &&
+                        world->program->works[work].stream == index,
+                    "E9", "#%d waits for a stream that is UNAVAILABLE", work);
         }
     }
     world_unref_stream(&stream->core);

@@ -9,9 +9,7 @@
  *
  * BULKHEAD_TEST_NIGHTLY=1: more of them, then every schedule there is. Exit status: 0 all is well,
  * 1 a history fails, 2 usage. */
-#include "explore.h"
 #include "program.h"
-#include "shrink.h"
 #include "tally.h"
 
 #include <stdlib.h>

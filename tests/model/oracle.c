@@ -1,5 +1,4 @@
 #include "oracle.h"
-#include "verdicts.h"
 #include "world.h"
 
 #include <stddef.h>
@@ -18,10 +17,6 @@ void oracle_init(struct world *world) {
 
 static int stream_of(const struct world *world, int work) {
     return world->program->works[work].stream;
-}
-
-static bool pending(const struct world *world, int work) {
-    return world->lives[work].submitted && !world->lives[work].ended;
 }
 
 /* -- who needs whom ------------------------------------------------------------------------------
@@ -74,6 +69,7 @@ uint64_t oracle_writers(const struct world *world, int buffer, uint64_t *out_use
 }
 
 static bool find_cause(const struct world *world, int work, struct opinion *out);
+static void poison(struct opinion *opinion, const struct opinion *cause);
 static void spread(struct world *world, int first);
 
 void oracle_submit(struct world *world, int number) {
@@ -97,7 +93,7 @@ void oracle_submit(struct world *world, int number) {
             opinion->data |= deciding;
         }
         for (int other = 0; other < number; other++) {
-            if (users >> other & 1 && pending(world, other) &&
+            if (users >> other & 1 && world_is_pending(world, other) &&
                 (opinion->written >> b & 1 || oracle->works[other].written >> b & 1)) {
                 opinion->order |= BIT(other);
             }
@@ -108,13 +104,7 @@ void oracle_submit(struct world *world, int number) {
     struct opinion cause;
     bool doomed = find_cause(world, number, &cause);
     if (doomed) {
-        opinion->tick = cause.tick;
-        opinion->hops = cause.hops + 1;
-        opinion->origin = cause.origin;
-        opinion->statuses = cause.statuses;
-        opinion->cause = cause.cause;
-        opinion->either = cause.either;
-        opinion->doomed = true;
+        poison(opinion, &cause);
     }
     oracle->sweep_due[work->stream] = ++oracle->sweeps;
     spread(world, doomed ? number : NOBODY);
@@ -198,14 +188,11 @@ static void replay(struct world *world, uint64_t values[BUFFERS], uint64_t *out_
             } else if (whole) {
                 known |= BIT(b);
             }
-            if (check && known >> b & 1 && world->lives[work].out[b] != values[b]) {
-                world_fail(world, "E13",
-                           "#%d is READY but has not left in buffer %d what it should", work, b);
-            }
+            FAIL_IF(world, check && known >> b & 1 && world->lives[work].out[b] != values[b], "E13",
+                    "#%d is READY but has not left in buffer %d what it should", work, b);
         }
-        if (!inputs_known && check) {
-            world_fail(world, "B5", "#%d is READY but has read what was not CLEAN", work);
-        }
+        FAIL_IF(world, !inputs_known && check, "B5", "#%d is READY but has read what was not CLEAN",
+                work);
     }
     *out_known = known;
 }
@@ -262,8 +249,7 @@ struct wave {
     int count;
 };
 
-static void doom(struct world *world, int work, const struct opinion *cause, struct wave *wave) {
-    struct opinion *opinion = &world->oracle.works[work];
+static void poison(struct opinion *opinion, const struct opinion *cause) {
     opinion->tick = cause->tick;
     opinion->hops = cause->hops + 1;
     opinion->origin = cause->origin;
@@ -271,6 +257,10 @@ static void doom(struct world *world, int work, const struct opinion *cause, str
     opinion->cause = cause->cause;
     opinion->either = cause->either;
     opinion->doomed = true;
+}
+
+static void doom(struct world *world, int work, const struct opinion *cause, struct wave *wave) {
+    poison(&world->oracle.works[work], cause);
     wave->works[wave->count++] = work;
 }
 
@@ -296,7 +286,8 @@ static bool sweep(struct world *world, struct wave *wave) {
     struct opinion cause = oracle->works[failure];
     cause.statuses = oracle_status_bit(BH_STREAM_FAILED);
     for (int work = failure + 1; work < world->submitted; work++) {
-        if (pending(world, work) && stream_of(world, work) == next && !oracle->works[work].doomed) {
+        if (world_is_pending(world, work) && stream_of(world, work) == next &&
+            !oracle->works[work].doomed) {
             doom(world, work, &cause, wave);
         }
     }
@@ -317,7 +308,7 @@ static void spread(struct world *world, int first) {
             int from = wave.works[next];
             note_failure(world, from);
             for (int work = from + 1; work < world->submitted; work++) {
-                if (pending(world, work) && !oracle->works[work].doomed &&
+                if (world_is_pending(world, work) && !oracle->works[work].doomed &&
                     oracle->works[work].data >> from & 1) {
                     doom(world, work, &oracle->works[from], &wave);
                 }
@@ -362,10 +353,8 @@ void oracle_ended(struct world *world, int work, const bh_verdict *verdict) {
         const bool shared = due->origin != NOBODY && !due->refused;
         opinion->fault_tick = shared ? oracle->works[due->origin].fault_tick : ++oracle->ticks;
     }
-    if (verdict->event != world->lives[work].id) {
-        world_fail(world, "E1", "#%d has the verdict of event %llu", work,
-                   (unsigned long long)verdict->event);
-    }
+    FAIL_IF(world, verdict->event != world->lives[work].id, "E1",
+            "#%d has the verdict of event %llu", work, (unsigned long long)verdict->event);
     verdict_check_frame(world, work, verdict);
     if (opinion->doomed) { /* its stream has been told, and all that need it */
         verdict_check_doomed(world, work, verdict);
@@ -383,9 +372,7 @@ static void check_left(struct world *world, int work) {
     const struct opinion *opinion = &world->oracle.works[work];
     const struct life *life = &world->lives[work];
     const struct worker *worker = life->worker;
-    if (opinion->due.anyhow) {
-        world_fail(world, "E9", "#%d must have ended", work);
-    }
+    FAIL_IF(world, opinion->due.anyhow, "E9", "#%d must have ended", work);
     if (!opinion->doomed && !opinion->end_requested) {
         return;
     }
@@ -401,7 +388,7 @@ static void check_left(struct world *world, int work) {
 void oracle_settled(struct world *world) {
     struct oracle *oracle = &world->oracle;
     for (int work = 0; work < world->submitted; work++) {
-        if (!pending(world, work)) {
+        if (!world_is_pending(world, work)) {
             continue;
         }
         check_left(world, work);
@@ -458,12 +445,11 @@ void oracle_final(struct world *world) {
             }
         }
         int stream = stream_of(world, work);
-        if (good && life->verdict.status != BH_OK && !world->program->streams[stream].strict) {
-            world_fail(world, "E11", "#%d was recorded, and is not READY", work);
-        }
-        if (!good && life->verdict.status == BH_OK) {
-            world_fail(world, "E11", "#%d is READY without a record, or on poison", work);
-        }
+        FAIL_IF(world,
+                good && life->verdict.status != BH_OK && !world->program->streams[stream].strict,
+                "E11", "#%d was recorded, and is not READY", work);
+        FAIL_IF(world, !good && life->verdict.status == BH_OK, "E11",
+                "#%d is READY without a record, or on poison", work);
     }
     uint64_t values[BUFFERS], known;
     replay(world, values, &known, true);
@@ -475,8 +461,7 @@ void oracle_final(struct world *world) {
                 clean = false;
             }
         }
-        if (clean && known >> b & 1 && world->buffers[b].value != values[b]) {
-            world_fail(world, "B5", "buffer %d is CLEAN and does not hold what it should", b);
-        }
+        FAIL_IF(world, clean && known >> b & 1 && world->buffers[b].value != values[b], "B5",
+                "buffer %d is CLEAN and does not hold what it should", b);
     }
 }

@@ -99,4 +99,12 @@ uint32_t oracle_deaths_since(const struct world *world, int stream, uint64_t sin
 /* Everything once more, from what is known at the end. */
 void oracle_final(struct world *world);
 
+/* verdicts.c: compares the verdict of a submission that has ended with what the oracle says of it.
+ * What every verdict must say: stream, times, whether the submission ran. */
+void verdict_check_frame(struct world *world, int work, const bh_verdict *verdict);
+/* That of a submission which was doomed before it ended. */
+void verdict_check_doomed(struct world *world, int work, const bh_verdict *verdict);
+/* That of any other: how it ended by itself. Tells the oracle that it is READY, or its cause. */
+void verdict_check_own(struct world *world, int work, const bh_verdict *verdict);
+
 #endif

@@ -278,16 +278,16 @@ static bool parse_work(struct program *program, char *words) {
             work->stream = (uint8_t)value;
         } else if (strcmp(word, "deadline") == 0) {
             work->deadline_ms = value;
-        } else if (strcmp(word, "compiles") == 0) {
-            work->compiles = value != 0; /* and uses nothing */
-        } else if (strcmp(word, "cold") == 0) {
-            work->cold = value != 0;
-        } else if (strcmp(word, "guarded") == 0) {
-            work->guarded = value != 0;
-        } else if (strcmp(word, "abandoned") == 0) {
-            work->abandoned = value != 0;
         } else {
-            return false;
+            bool *flag = strcmp(word, "compiles") == 0    ? &work->compiles /* and uses nothing */
+                         : strcmp(word, "cold") == 0      ? &work->cold
+                         : strcmp(word, "guarded") == 0   ? &work->guarded
+                         : strcmp(word, "abandoned") == 0 ? &work->abandoned
+                                                          : NULL;
+            if (!flag) {
+                return false;
+            }
+            *flag = value != 0;
         }
     }
     return !work->compiles || !work->use_count;

@@ -5,6 +5,7 @@
 #define MODEL_PROGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -104,5 +105,25 @@ void program_print(const struct program *program, FILE *file);
 bool program_parse(struct program *program, FILE *file);
 const char *program_op_name(enum op op);
 uint32_t program_op_targets(enum op op); /* how many there can be */
+
+/* shrink.c: one history, played to its end; and a smaller one that fails in the same way. */
+struct world;
+/* Plays what |drive| does with the world, and goes on to the end. The rest as below. */
+bool model_drive(const struct program *program, void (*drive)(struct world *world, void *state),
+                 void *state, FILE *trace, char *failure, size_t size);
+/* True: nothing is wrong. Otherwise |failure| says what, also where the core aborts, crashes or
+ * does not come back. */
+bool model_play(const struct program *program, FILE *trace, char *failure, size_t size);
+/* Makes |program|, which fails, as small as can be found in bounded time: it breaks the same rule.
+ */
+void model_shrink(struct program *program);
+
+/* explore.c: every schedule of a few small programs. */
+uint32_t explore_count(void);
+const char *explore_name(uint32_t index);
+/* Plays the schedules of program |index|, |limit| at most (*out_complete: there are no more), until
+ * one fails: |failure| is not empty then, and |program| is that history. Returns how many. */
+uint64_t explore_all(uint32_t index, uint64_t limit, struct program *program, char *failure,
+                     size_t size, bool *out_complete);
 
 #endif

@@ -1,4 +1,3 @@
-#include "shrink.h"
 #include "world.h"
 
 #include <setjmp.h>

@@ -1,5 +1,4 @@
 /* The supervisor's duties, as the reactor and the threads that wait have them. */
-#include "losses.h"
 #include "trust.h"
 
 #include <stdlib.h>
@@ -36,9 +35,8 @@ static bool take_result(struct world *world, struct worker *worker) {
     bool skipped = outcome.status == BH_CANCELLED, aborted = outcome.status == BH_DEADLINE;
     bool lie = (skipped && !record->withdrawn) || (aborted && !record->stop_requested) ||
                outcome.device_ns > most_ns;
-    if (skipped && !lie && !opinion->end_requested && !opinion->doomed) {
-        world_fail(world, "E5", "#%d was withdrawn for no reason", record->work);
-    }
+    FAIL_IF(world, skipped && !lie && !opinion->end_requested && !opinion->doomed, "E5",
+            "#%d was withdrawn for no reason", record->work);
     if (aborted && !lie) {
         struct due due = {.status = record->stopped_for_deadline ? BH_DEADLINE : BH_CANCELLED,
                           .executed = BH_EXECUTED_UNKNOWN,
@@ -72,19 +70,16 @@ static bool take_result(struct world *world, struct worker *worker) {
     }
     bool taken = bhi_core_worker_result(&worker->core, &outcome);
     worker->caught |= lie;
-    if (taken == lie) {
-        world_fail(world, "E12", "the result of #%d is %s", record->work,
-                   lie ? "a lie, and taken" : "not taken");
-    }
+    FAIL_IF(world, taken == lie, "E12", "the result of #%d is %s", record->work,
+            lie ? "a lie, and taken" : "not taken");
     return taken;
 }
 
 bool supervise_harvest(struct world *world, struct worker *worker) {
     struct bhi_core_worker *core_worker = &worker->core;
-    if (core_worker->life.violated != worker->caught) {
-        world_fail(world, "E12", "the protocol violation of worker %d is %s", core_worker->pid,
-                   worker->caught ? "forgotten" : "made up");
-    }
+    FAIL_IF(world, core_worker->life.violated != worker->caught, "E12",
+            "the protocol violation of worker %d is %s", core_worker->pid,
+            worker->caught ? "forgotten" : "made up");
     if (core_worker->life.violated || core_worker->harvested == core_worker->published) {
         return false;
     }
@@ -106,22 +101,19 @@ bool supervise_harvest(struct world *world, struct worker *worker) {
         uint64_t before = core_worker->harvested;
         if (bhi_core_worker_skip(core_worker)) {
             worker->skipped_ns = world->now_ns;
-            if (!record->certain) {
-                world_fail(world, "E12", "the result of #%d is passed over", record->work);
-            }
+            FAIL_IF(world, !record->certain, "E12", "the result of #%d is passed over",
+                    record->work);
         } else if (record->certain) {
             world_fail(world, "E1", "#%d has ended and its result is asked for", record->work);
         } else if (!take_result(world, worker)) {
             break;
         }
-        if (record->withdrawn != record->cleared) {
-            world_fail(world, "E12", "number %llu of worker %d stays withdrawn",
-                       (unsigned long long)before + 1, core_worker->pid);
-        }
-        if (core_worker->harvested != before + 1) {
-            world_fail(world, "order", "after number %llu comes %llu", (unsigned long long)before,
-                       (unsigned long long)core_worker->harvested);
-        }
+        FAIL_IF(world, record->withdrawn != record->cleared, "E12",
+                "number %llu of worker %d stays withdrawn", (unsigned long long)before + 1,
+                core_worker->pid);
+        FAIL_IF(world, core_worker->harvested != before + 1, "order",
+                "after number %llu comes %llu", (unsigned long long)before,
+                (unsigned long long)core_worker->harvested);
     }
     bhi_core_worker_settle(core_worker);
     worker->end_watched = core_worker->queue_waits;
@@ -142,10 +134,10 @@ static void check_unheard(struct world *world, const struct worker *worker) {
         const struct record *record = &worker->records[seq];
         uint64_t grace_ns = world->program->streams[worker->stream].grace_ms * MS;
         bool runs = worker->current == seq || worker_turn(worker) == seq;
-        if (record->stop_requested && runs && world->now_ns - record->told_ns >= grace_ns &&
-            !world->lives[record->work].ended) {
-            world_fail(world, "E9", "#%d was told to end, and nothing comes of it", record->work);
-        }
+        FAIL_IF(world,
+                record->stop_requested && runs && world->now_ns - record->told_ns >= grace_ns &&
+                    !world->lives[record->work].ended,
+                "E9", "#%d was told to end, and nothing comes of it", record->work);
     }
 }
 
@@ -230,20 +222,18 @@ bool supervise_assign(struct world *world, uint32_t index, uint32_t arg) {
         return false;
     }
     bh_detail why = {.status = BH_UNAVAILABLE, .message = "no worker to be had"};
-    if (arg % 64 == 1) {
-        why.status = BH_NO_DEVICE;
-        world_trace(world, "  stream %u: no device", index);
-        losses_begin(world, (int)index, NO_DEVICE);
-        bhi_stream_unavailable(&stream->core, &why, false);
-        losses_end(world, (int)index);
-        return true;
-    }
-    if (arg % 8 == 2) {
-        world_trace(world, "  stream %u: no worker to be had", index);
-        losses_begin(world, (int)index, UNAVAILABLE);
-        bhi_stream_lost_worker(&stream->core, false, &why);
-        losses_check_backoff(world, (int)index, false, false);
-        losses_check_budget(world, (int)index, false, true);
+    const bool no_device = arg % 64 == 1;
+    if (no_device || arg % 8 == 2) {
+        world_trace(world, "  stream %u: no %s", index, no_device ? "device" : "worker to be had");
+        losses_begin(world, (int)index, no_device ? NO_DEVICE : UNAVAILABLE);
+        if (no_device) {
+            why.status = BH_NO_DEVICE;
+            bhi_stream_unavailable(&stream->core, &why, false);
+        } else {
+            bhi_stream_lost_worker(&stream->core, false, &why);
+            losses_check_backoff(world, (int)index, false, false);
+            losses_check_budget(world, (int)index, false, true);
+        }
         losses_end(world, (int)index);
         return true;
     }
@@ -280,9 +270,8 @@ bool supervise_ready(struct world *world, uint32_t index) {
     world_trace(world, "  worker %d is ready", worker->core.pid);
     world->streams[index]->row = 0;
     bhi_stream_served(&world->streams[index]->core);
-    if (world->streams[index]->core.trouble.status != BH_OK) {
-        world_fail(world, "budget", "stream %u is served and still in trouble", index);
-    }
+    FAIL_IF(world, world->streams[index]->core.trouble.status != BH_OK, "budget",
+            "stream %u is served and still in trouble", index);
     return true;
 }
 

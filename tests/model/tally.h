@@ -3,6 +3,7 @@
 #ifndef MODEL_TALLY_H
 #define MODEL_TALLY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MODEL_TALLIES(X)                                                                           \
@@ -69,6 +70,10 @@ extern uint64_t model_tallies[TALLY_COUNT];
 
 static inline void tally(enum tally what) {
     model_tallies[what]++;
+}
+
+static inline void tally_if(bool happened, enum tally what) {
+    model_tallies[what] += happened;
 }
 
 #endif

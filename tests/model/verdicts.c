@@ -1,4 +1,4 @@
-#include "verdicts.h"
+#include "world.h"
 
 #include <string.h>
 
@@ -13,27 +13,26 @@ static void check_cause(struct world *world, int work, const bh_verdict *verdict
     if (world->oracle.works[work].either) {
         return;
     }
-    if (verdict->blame != cause->blame) {
-        world_fail(world, "T2", "#%d: blame %d, not %d", work, verdict->blame, cause->blame);
-    }
+    FAIL_IF(world, verdict->blame != cause->blame, "T2", "#%d: blame %d, not %d", work,
+            verdict->blame, cause->blame);
     char kernel[8];
     snprintf(kernel, sizeof kernel, "k%d", cause->kernel);
-    if (strcmp(verdict->kernel_name, kernel) != 0 || verdict->sys_errno != cause->sys_errno) {
-        world_fail(world, "E14", "#%d: kernel %s, errno %d, not %s, %d", work, verdict->kernel_name,
-                   verdict->sys_errno, kernel, cause->sys_errno);
-    }
-    if (verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
-        verdict->vk_result != cause->vk_result || verdict->worker_pid != cause->worker_pid ||
-        verdict->command_index != cause->command_index || verdict->limit != cause->limit) {
-        world_fail(world, "E14",
-                   "#%d: signal %d, exit code %d, VkResult %d, worker %d, command %d, limit %llu, "
-                   "not %d, %d, %d, %d, %d, %llu",
-                   work, verdict->signal, verdict->exit_code, verdict->vk_result,
-                   verdict->worker_pid, (int)verdict->command_index,
-                   (unsigned long long)verdict->limit, cause->signal, cause->exit_code,
-                   cause->vk_result, cause->worker_pid, (int)cause->command_index,
-                   (unsigned long long)cause->limit);
-    }
+    FAIL_IF(world,
+            strcmp(verdict->kernel_name, kernel) != 0 || verdict->sys_errno != cause->sys_errno,
+            "E14", "#%d: kernel %s, errno %d, not %s, %d", work, verdict->kernel_name,
+            verdict->sys_errno, kernel, cause->sys_errno);
+    FAIL_IF(world,
+            verdict->signal != cause->signal || verdict->exit_code != cause->exit_code ||
+                verdict->vk_result != cause->vk_result ||
+                verdict->worker_pid != cause->worker_pid ||
+                verdict->command_index != cause->command_index || verdict->limit != cause->limit,
+            "E14",
+            "#%d: signal %d, exit code %d, VkResult %d, worker %d, command %d, limit %llu, "
+            "not %d, %d, %d, %d, %d, %llu",
+            work, verdict->signal, verdict->exit_code, verdict->vk_result, verdict->worker_pid,
+            (int)verdict->command_index, (unsigned long long)verdict->limit, cause->signal,
+            cause->exit_code, cause->vk_result, cause->worker_pid, (int)cause->command_index,
+            (unsigned long long)cause->limit);
 }
 
 void verdict_check_doomed(struct world *world, int work, const bh_verdict *verdict) {
@@ -58,9 +57,8 @@ void verdict_check_doomed(struct world *world, int work, const bh_verdict *verdi
     }
     check_cause(world, work, verdict);
     bh_executed executed = due->set ? due->executed : BH_EXECUTED_NO;
-    if (verdict->executed != executed) {
-        world_fail(world, "E13", "#%d: executed %d, not %d", work, verdict->executed, executed);
-    }
+    FAIL_IF(world, verdict->executed != executed, "E13", "#%d: executed %d, not %d", work,
+            verdict->executed, executed);
 
     uint64_t others = 0;
     int partials = 0;
@@ -75,20 +73,13 @@ void verdict_check_doomed(struct world *world, int work, const bh_verdict *verdi
     }
     others &= ~BIT(opinion->origin);
     uint32_t count = (uint32_t)__builtin_popcountll(others);
-    if (count) {
-        tally(TALLY_OTHER_CAUSES);
-    }
-    if (opinion->statuses & oracle_status_bit(BH_STREAM_FAILED)) {
-        tally(TALLY_POISONED_STRICT);
-    }
-    if (due->set && due->executed != BH_EXECUTED_NO) {
-        tally(TALLY_POISONED_RUNNING);
-    }
+    tally_if(count, TALLY_OTHER_CAUSES);
+    tally_if(opinion->statuses & oracle_status_bit(BH_STREAM_FAILED), TALLY_POISONED_STRICT);
+    tally_if(due->set && due->executed != BH_EXECUTED_NO, TALLY_POISONED_RUNNING);
     tally(opinion->hops > 1 ? TALLY_POISONED_FAR : TALLY_POISONED_DIRECT);
     /* Of the poisoned writers of one buffer only so many are remembered. */
-    if (partials < 8 && verdict->other_causes != count) {
-        world_fail(world, "E7", "#%d: %u other causes, not %u", work, verdict->other_causes, count);
-    }
+    FAIL_IF(world, partials < 8 && verdict->other_causes != count, "E7",
+            "#%d: %u other causes, not %u", work, verdict->other_causes, count);
 }
 
 void verdict_check_frame(struct world *world, int work, const bh_verdict *verdict) {
@@ -96,35 +87,29 @@ void verdict_check_frame(struct world *world, int work, const bh_verdict *verdic
     char name[8];
     snprintf(name, sizeof name, "s%d", world->program->works[work].stream);
     bool started = verdict->started_ns != 0;
-    if (verdict->submitted_ns != life->submitted_ns || verdict->ended_ns < verdict->submitted_ns ||
-        verdict->ended_ns > world->now_ns ||
-        (started &&
-         (verdict->started_ns < life->published_ns || verdict->started_ns > verdict->ended_ns))) {
-        world_fail(world, "E14", "#%d: submitted %llu, started %llu, ended %llu, now %llu", work,
-                   (unsigned long long)verdict->submitted_ns,
-                   (unsigned long long)verdict->started_ns, (unsigned long long)verdict->ended_ns,
-                   (unsigned long long)world->now_ns);
-    }
-    if (verdict->device_ns > (started ? verdict->ended_ns - verdict->started_ns : 0)) {
-        world_fail(world, "E14", "#%d: %llu on the device, which is more than it took", work,
-                   (unsigned long long)verdict->device_ns);
-    }
-    if (verdict->status == BH_DEADLINE && !verdict->hops &&
-        verdict->ended_ns - verdict->started_ns < verdict->limit) {
-        world_fail(world, "E14",
-                   "#%d: its deadline of %llu passed, and it began %llu before its end", work,
-                   (unsigned long long)verdict->limit,
-                   (unsigned long long)(verdict->ended_ns - verdict->started_ns));
-    }
-    if (verdict->executed != BH_EXECUTED_NO && !started) {
-        world_fail(world, "E14", "#%d has executed and never started", work);
-    }
-    if (strcmp(verdict->stream_name, name) != 0) {
-        world_fail(world, "E14", "#%d is of stream %s, it says", work, verdict->stream_name);
-    }
-    if (verdict->status != BH_OK && !verdict->message[0]) {
-        world_fail(world, "E14", "#%d is POISONED and has no message", work);
-    }
+    FAIL_IF(world,
+            verdict->submitted_ns != life->submitted_ns ||
+                verdict->ended_ns < verdict->submitted_ns || verdict->ended_ns > world->now_ns ||
+                (started && (verdict->started_ns < life->published_ns ||
+                             verdict->started_ns > verdict->ended_ns)),
+            "E14", "#%d: submitted %llu, started %llu, ended %llu, now %llu", work,
+            (unsigned long long)verdict->submitted_ns, (unsigned long long)verdict->started_ns,
+            (unsigned long long)verdict->ended_ns, (unsigned long long)world->now_ns);
+    FAIL_IF(world, verdict->device_ns > (started ? verdict->ended_ns - verdict->started_ns : 0),
+            "E14", "#%d: %llu on the device, which is more than it took", work,
+            (unsigned long long)verdict->device_ns);
+    FAIL_IF(world,
+            verdict->status == BH_DEADLINE && !verdict->hops &&
+                verdict->ended_ns - verdict->started_ns < verdict->limit,
+            "E14", "#%d: its deadline of %llu passed, and it began %llu before its end", work,
+            (unsigned long long)verdict->limit,
+            (unsigned long long)(verdict->ended_ns - verdict->started_ns));
+    FAIL_IF(world, verdict->executed != BH_EXECUTED_NO && !started, "E14",
+            "#%d has executed and never started", work);
+    FAIL_IF(world, strcmp(verdict->stream_name, name) != 0, "E14", "#%d is of stream %s, it says",
+            work, verdict->stream_name);
+    FAIL_IF(world, verdict->status != BH_OK && !verdict->message[0], "E14",
+            "#%d is POISONED and has no message", work);
 }
 
 void verdict_check_own(struct world *world, int work, const bh_verdict *verdict) {
@@ -136,10 +121,8 @@ void verdict_check_own(struct world *world, int work, const bh_verdict *verdict)
                    due->status);
         return;
     }
-    if (verdict->executed != due->executed) {
-        world_fail(world, "E13", "#%d: executed %d, not %d", work, verdict->executed,
-                   due->executed);
-    }
+    FAIL_IF(world, verdict->executed != due->executed, "E13", "#%d: executed %d, not %d", work,
+            verdict->executed, due->executed);
     if (due->status == BH_OK) {
         opinion->ready = true;
         tally(TALLY_READY);
@@ -152,13 +135,10 @@ void verdict_check_own(struct world *world, int work, const bh_verdict *verdict)
     opinion->tick = opinion->fault_tick;
     opinion->hops = 0;
     opinion->statuses = oracle_status_bit(due->status);
-    if (verdict->origin != world->lives[opinion->origin].id || verdict->hops) {
-        world_fail(world, "E7", "#%d: origin is event %llu, %u hops away, not #%d", work,
-                   (unsigned long long)verdict->origin, verdict->hops, opinion->origin);
-    }
-    if (verdict->other_causes) {
-        world_fail(world, "E7", "#%d: other causes, but there is none", work);
-    }
+    FAIL_IF(world, verdict->origin != world->lives[opinion->origin].id || verdict->hops, "E7",
+            "#%d: origin is event %llu, %u hops away, not #%d", work,
+            (unsigned long long)verdict->origin, verdict->hops, opinion->origin);
+    FAIL_IF(world, verdict->other_causes, "E7", "#%d: other causes, but there is none", work);
     opinion->cause = due->cause;
     opinion->cause.kernel = work;
     check_cause(world, work, verdict);

@@ -25,21 +25,16 @@ static void told(struct bhi_observer *observer) {
     struct waiter *waiter = BHI_CONTAINER(observer, struct waiter, observer);
     struct world *world = waiter->world;
     world_trace(world, "  waiter %d is told that #%d has ended", number_of(waiter), waiter->work);
-    if (waiter->notified) {
-        world_fail(world, "E1", "waiter %d is told twice", number_of(waiter));
-    }
-    if (waiter->left) {
-        world_fail(world, "E10", "waiter %d is told, and has given up", number_of(waiter));
-    }
+    FAIL_IF(world, waiter->notified, "E1", "waiter %d is told twice", number_of(waiter));
+    FAIL_IF(world, waiter->left, "E10", "waiter %d is told, and has given up", number_of(waiter));
     for (const struct waiter *other = world->waiters; other != waiter; other++) {
         if (other->work != waiter->work || other->left) {
             continue;
         }
         tally(TALLY_WAITED_TOGETHER);
-        if (!other->notified) {
-            world_fail(world, "order", "waiter %d is told before waiter %d, who came first",
-                       number_of(waiter), number_of(other));
-        }
+        FAIL_IF(world, !other->notified, "order",
+                "waiter %d is told before waiter %d, who came first", number_of(waiter),
+                number_of(other));
     }
     see(waiter);
 }
@@ -52,10 +47,8 @@ bool waiters_join(struct world *world, int work) {
     struct waiter *waiter = &world->waiters[world->waiter_count++];
     *waiter = (struct waiter){.observer.ended = told, .world = world, .work = work};
     world_trace(world, "  waiter %d waits for #%d", number_of(waiter), work);
-    if (bhi_observer_join(&waiter->observer, life->event) == life->ended) {
-        world_fail(world, "E3", "waiter %d of #%d is kept, or sent away, wrongly",
-                   number_of(waiter), work);
-    }
+    FAIL_IF(world, bhi_observer_join(&waiter->observer, life->event) == life->ended, "E3",
+            "waiter %d of #%d is kept, or sent away, wrongly", number_of(waiter), work);
     if (life->ended) {
         see(waiter);
     }
@@ -74,9 +67,7 @@ bool waiters_leave(struct world *world, int work, uint32_t arg) {
         return false;
     }
     struct waiter *waiter = those[arg % count];
-    if (!waiter->notified) {
-        tally(TALLY_GAVE_UP);
-    }
+    tally_if(!waiter->notified, TALLY_GAVE_UP);
     waiter->left = true;
     bhi_observer_withdraw(&waiter->observer);
     return true;
@@ -86,9 +77,8 @@ void waiters_tell(struct world *world, int work) {
     bhi_observers_tell(world->lives[work].event);
     for (uint32_t i = 0; i < world->waiter_count; i++) {
         const struct waiter *waiter = &world->waiters[i];
-        if (waiter->work == work && !waiter->notified && !waiter->left) {
-            world_fail(world, "E9", "#%d has ended, and waiter %u is not told", work, i);
-        }
+        FAIL_IF(world, waiter->work == work && !waiter->notified && !waiter->left, "E9",
+                "#%d has ended, and waiter %u is not told", work, i);
     }
 }
 
@@ -96,9 +86,9 @@ void waiters_check(struct world *world) {
     for (uint32_t i = 0; i < world->waiter_count; i++) {
         const struct waiter *waiter = &world->waiters[i];
         const struct worker *worker = world->lives[waiter->work].worker;
-        if (!waiter->notified && !waiter->left && worker && !worker->dead && !worker->end_watched) {
-            world_fail(world, "E9", "nobody is to notice the end of #%d, which waiter %u waits for",
-                       waiter->work, i);
-        }
+        FAIL_IF(
+            world,
+            !waiter->notified && !waiter->left && worker && !worker->dead && !worker->end_watched,
+            "E9", "nobody is to notice the end of #%d, which waiter %u waits for", waiter->work, i);
     }
 }

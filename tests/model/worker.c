@@ -44,16 +44,10 @@ static void begin(struct world *world, struct worker *worker) {
     if (work->compiles) {
         return;
     }
-    if (life->ended) {
-        world_fail(world, "B2", "#%d begins to run although it has ended", record->work);
-    }
-    if (life->runs++) {
-        world_fail(world, "E13", "#%d runs for the second time", record->work);
-    }
-    if (world->last_begun[work->stream] > record->work) {
-        world_fail(world, "order", "#%d begins after #%d of its stream", record->work,
-                   world->last_begun[work->stream]);
-    }
+    FAIL_IF(world, life->ended, "B2", "#%d begins to run although it has ended", record->work);
+    FAIL_IF(world, life->runs++, "E13", "#%d runs for the second time", record->work);
+    FAIL_IF(world, world->last_begun[work->stream] > record->work, "order",
+            "#%d begins after #%d of its stream", record->work, world->last_begun[work->stream]);
     world->last_begun[work->stream] = record->work;
     life->begun = true;
     worker->seen = read_inputs(world, record->work);
@@ -87,11 +81,17 @@ static void computed(struct world *world, struct worker *worker) {
     }
 }
 
+static void set_result(const struct world *world, struct record *record, bh_status status,
+                       uint64_t started_ns) {
+    record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
+    record->result.status = status;
+    record->result.started_ns = started_ns;
+    record->result.ended_ns = world->now_ns;
+}
+
 /* It was told to end it, and what has been written stays as it is. */
 static void end_early(struct world *world, struct record *record) {
-    record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
-    record->result.status = BH_DEADLINE;
-    record->result.started_ns = record->result.ended_ns = world->now_ns;
+    set_result(world, record, BH_DEADLINE, world->now_ns);
 }
 
 static void complete(struct world *world, struct worker *worker) {
@@ -125,11 +125,8 @@ static void complete(struct world *world, struct worker *worker) {
         }
         life->done = true;
     }
-    record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
-    record->result.status = BH_OK;
+    set_result(world, record, BH_OK, worker->begun_ns);
     record->result.executed = BH_EXECUTED_YES;
-    record->result.started_ns = worker->begun_ns;
-    record->result.ended_ns = world->now_ns;
     computed(world, worker);
 }
 
@@ -137,12 +134,8 @@ static void skip(struct world *world, struct worker *worker) {
     struct record *record = &worker->records[worker->current];
     world_trace(world, "  worker %d skips #%d", worker->core.pid, record->work);
     record->skipped = true;
-    if (record->withdrawn && !record->certain) {
-        tally(TALLY_SKIPPED_LATE);
-    }
-    record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
-    record->result.status = BH_CANCELLED;
-    record->result.started_ns = record->result.ended_ns = world->now_ns;
+    tally_if(record->withdrawn && !record->certain, TALLY_SKIPPED_LATE);
+    set_result(world, record, BH_CANCELLED, world->now_ns);
     computed(world, worker);
 }
 
@@ -170,9 +163,7 @@ static bool take(struct world *world, struct worker *worker, uint32_t arg) {
     worker->batch_last = worker->taken = worker->taken + count;
     worker->phase = PHASE_BEFORE;
     worker->merged = count > 1;
-    if (worker->merged) {
-        tally(TALLY_MERGED);
-    }
+    tally_if(worker->merged, TALLY_MERGED);
     world_trace(world, "  worker %d takes %llu%s", worker->core.pid, (unsigned long long)count,
                 worker->merged ? ", merged" : "");
     return true;
@@ -267,15 +258,13 @@ bool worker_fail(struct world *world, struct worker *worker, uint32_t arg) {
     if (begun) {
         scribble(world, worker);
     }
-    record->result = (struct bhi_outcome)BHI_OUTCOME_INIT;
-    record->result.status = begun ? FAILED[arg % 2] : REFUSED[arg % 2];
+    set_result(world, record, begun ? FAILED[arg % 2] : REFUSED[arg % 2],
+               begun ? worker->begun_ns : world->now_ns);
     record->result.executed = begun ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     record->result.command_index = arg / 2 % 4;
     record->result.sys_errno = arg / 16 % 3;
     record->result.vk_result = begun ? -(int32_t)(arg / 8 % 5) : 0;
     record->result.message = "it failed";
-    record->result.started_ns = begun ? worker->begun_ns : world->now_ns;
-    record->result.ended_ns = world->now_ns;
     world_trace(world, "  worker %d fails #%d", worker->core.pid, record->work);
     computed(world, worker);
     return true;

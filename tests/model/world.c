@@ -79,9 +79,8 @@ static void check_changes(struct world *world) {
         if (!stream) {
             continue;
         }
-        if (stream->core.state != stream->seen && !stream->change_reported) {
-            world_fail(world, "E9", "nobody is told that stream %d has changed", s);
-        }
+        FAIL_IF(world, stream->core.state != stream->seen && !stream->change_reported, "E9",
+                "nobody is told that stream %d has changed", s);
         stream->seen = stream->core.state;
         stream->change_reported = false;
     }
@@ -100,12 +99,10 @@ static void check_counts(struct world *world, int s) {
     for (size_t i = 0; i < BH_STATUSES; i++) {
         ended += stream->stats.ended[i];
     }
-    if (stream->queued != there[0] || stream->in_flight != there[1] || ended != there[2]) {
-        world_fail(world, "E9",
-                   "stream %d counts %d queued, %d in flight, %d ended: not %d, %d, %d", s,
-                   (int)stream->queued, (int)stream->in_flight, (int)ended, (int)there[0],
-                   (int)there[1], (int)there[2]);
-    }
+    FAIL_IF(world, stream->queued != there[0] || stream->in_flight != there[1] || ended != there[2],
+            "E9", "stream %d counts %d queued, %d in flight, %d ended: not %d, %d, %d", s,
+            (int)stream->queued, (int)stream->in_flight, (int)ended, (int)there[0], (int)there[1],
+            (int)there[2]);
 }
 
 static void check_streams(struct world *world) {
@@ -116,10 +113,9 @@ static void check_streams(struct world *world) {
         }
         check_counts(world, s);
         int failure = stream->core.failure ? work_of_event(stream->core.failure) : NOBODY;
-        if (failure != world->oracle.failure[s]) {
-            world_fail(world, "E4", "the earliest failure of stream %d is #%d, not #%d", s, failure,
-                       world->oracle.failure[s]);
-        }
+        FAIL_IF(world, failure != world->oracle.failure[s], "E4",
+                "the earliest failure of stream %d is #%d, not #%d", s, failure,
+                world->oracle.failure[s]);
         int oldest = NOBODY;
         for (int work = world->submitted - 1; work >= 0; work--) {
             if (world_is_pending(world, work) && world->program->works[work].stream == s) {
@@ -127,10 +123,9 @@ static void check_streams(struct world *world) {
             }
         }
         const struct bhi_submission *found = bhi_stream_oldest(&stream->core);
-        if ((found ? work_of_submission(found) : NOBODY) != oldest) {
-            world_fail(world, "order", "the oldest of stream %d is #%d, not #%d", s,
-                       found ? work_of_submission(found) : NOBODY, oldest);
-        }
+        FAIL_IF(world, (found ? work_of_submission(found) : NOBODY) != oldest, "order",
+                "the oldest of stream %d is #%d, not #%d", s,
+                found ? work_of_submission(found) : NOBODY, oldest);
         const struct worker *worker = world->serving[s];
         if (!worker || !worker->ready || worker->core.life.kill != BHI_KILL_NONE ||
             worker->published - worker->core.harvested >= world->program->lane) {
@@ -144,10 +139,9 @@ static void check_streams(struct world *world) {
                 continue;
             }
             tally(TALLY_HELD_BACK);
-            if (oracle_may_release(world, work, &obstacle) && trust_suits(world, worker, work)) {
-                world_fail(world, "E16", "#%d is held back, although nothing stands in its way",
-                           work);
-            }
+            FAIL_IF(world,
+                    oracle_may_release(world, work, &obstacle) && trust_suits(world, worker, work),
+                    "E16", "#%d is held back, although nothing stands in its way", work);
             break;
         }
     }
@@ -160,15 +154,13 @@ static void check_buffers(struct world *world) {
         for (int b = 0; life->buffers && b < BUFFERS; b++) {
             refs[b] += life->buffers >> b & 1;
         }
-        if (life->ended && life->core) {
-            world_fail(world, "B2", "#%d has ended and holds its buffers", work);
-        }
+        FAIL_IF(world, life->ended && life->core, "B2", "#%d has ended and holds its buffers",
+                work);
     }
     for (int b = 0; b < BUFFERS; b++) {
-        if (refs[b] != world->buffers[b].refs) {
-            world_fail(world, "B2", "buffer %d has %u references of submissions, not %u", b,
-                       world->buffers[b].refs, refs[b]);
-        }
+        FAIL_IF(world, refs[b] != world->buffers[b].refs, "B2",
+                "buffer %d has %u references of submissions, not %u", b, world->buffers[b].refs,
+                refs[b]);
     }
 }
 
@@ -178,13 +170,12 @@ static void check_verdict(struct world *world, int work) {
         return;
     }
     bh_event_state state = bhi_event_state(life->event);
-    if ((state == BH_EVENT_PENDING) == life->ended) {
-        world_fail(world, "E2", "#%d: state %d", work, state);
-    }
-    if (life->ended && (memcmp(&life->verdict, &life->event->verdict, sizeof life->verdict) != 0 ||
-                        (state == BH_EVENT_READY) != (life->verdict.status == BH_OK))) {
-        world_fail(world, "E1", "the verdict of #%d has changed", work);
-    }
+    FAIL_IF(world, (state == BH_EVENT_PENDING) == life->ended, "E2", "#%d: state %d", work, state);
+    FAIL_IF(world,
+            life->ended &&
+                (memcmp(&life->verdict, &life->event->verdict, sizeof life->verdict) != 0 ||
+                 (state == BH_EVENT_READY) != (life->verdict.status == BH_OK)),
+            "E1", "the verdict of #%d has changed", work);
 }
 
 void world_settle(struct world *world) {
@@ -217,22 +208,13 @@ static bool lose_zygote(struct world *world) {
     return any;
 }
 
-static int oldest_pending(const struct world *world) {
-    for (int work = 0; work < world->submitted; work++) {
-        if (world_is_pending(world, work)) {
-            return work;
-        }
+/* The oldest, or the newest. */
+static int find_pending(const struct world *world, bool newest) {
+    int found = NOBODY;
+    for (int work = 0; work < world->submitted && (newest || found == NOBODY); work++) {
+        found = world_is_pending(world, work) ? work : found;
     }
-    return NOBODY;
-}
-
-static int newest_pending(const struct world *world) {
-    for (int work = world->submitted - 1; work >= 0; work--) {
-        if (world_is_pending(world, work)) {
-            return work;
-        }
-    }
-    return NOBODY;
+    return found;
 }
 
 /* -- one step ------------------------------------------------------------------------------------
@@ -265,9 +247,7 @@ static bool play(struct world *world, const struct step *step) {
     case OP_RELEASE:
         return host_release(world, target);
     case OP_CLOSE:
-        if (oldest_pending(world) != NOBODY) {
-            tally(TALLY_CLOSED);
-        }
+        tally_if(find_pending(world, false) != NOBODY, TALLY_CLOSED);
         return supervise_close(world);
     case OP_WORK:
         return worker_work(world, worker, step->arg);
@@ -327,7 +307,7 @@ bool world_step(struct world *world, const struct step *step) {
  * event, and follows the worker that it was told of, nobody else. */
 static bool turn(struct world *world) {
     bool any = false;
-    int awaited = world->program->seed % 2 ? oldest_pending(world) : newest_pending(world);
+    int awaited = find_pending(world, world->program->seed % 2 == 0);
     for (int s = 0; s < STREAMS && !world->failed; s++) {
         any |= world->streams[s] && supervise_assign(world, (uint32_t)s, 3);
     }
@@ -392,7 +372,7 @@ static bool wake_one(struct world *world) {
         if (!seq && worker->core.queue_waits) {
             return false; /* what it does not skip stands in the way of others */
         }
-        bool compiling = seq && worker->compiles == seq && worker->runs < seq;
+        bool compiling = seq && worker_compiles(worker, seq);
         uint32_t limit_ms = compiling ? world->program->streams[worker->stream].compile_ms
                             : seq     ? world->program->works[work].deadline_ms
                                       : NO_DEADLINE;
@@ -409,7 +389,7 @@ static bool wake_one(struct world *world) {
 void world_finish(struct world *world) {
     world_trace(world, "(and so on, until nothing is left to be done)");
     int idle = 0;
-    for (int i = 0; i < 10000 && !world->failed && oldest_pending(world) != NOBODY; i++) {
+    for (int i = 0; i < 10000 && !world->failed && find_pending(world, false) != NOBODY; i++) {
         world->now_ns += 1000;
         if (turn(world)) {
             idle = 0;
@@ -431,9 +411,8 @@ void world_finish(struct world *world) {
     }
     world_settle(world);
     for (int i = 0; i < 100 && world->workers && !world->failed; i++) {
-        if (world->workers->stream != NOBODY) {
-            world_fail(world, "E9", "worker %d outlives its stream", world->workers->core.pid);
-        }
+        FAIL_IF(world, world->workers->stream != NOBODY, "E9", "worker %d outlives its stream",
+                world->workers->core.pid);
         worker_die(world, world->workers, 1);
         burial_bury(world, world->workers);
     }
@@ -445,12 +424,8 @@ void world_finish(struct world *world) {
         bhi_content_fini(&world->buffers[b].content);
     }
     for (int s = 0; s < STREAMS; s++) {
-        if (world->streams[s]) {
-            world_fail(world, "E9", "stream %d is never let go", s);
-        }
+        FAIL_IF(world, world->streams[s], "E9", "stream %d is never let go", s);
     }
-    if (world->live_events || world->live_submissions) {
-        world_fail(world, "B2", "%u events and %u submissions are left", world->live_events,
-                   world->live_submissions);
-    }
+    FAIL_IF(world, world->live_events || world->live_submissions, "B2",
+            "%u events and %u submissions are left", world->live_events, world->live_submissions);
 }

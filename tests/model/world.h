@@ -147,6 +147,12 @@ void world_finish(struct world *world);
 /* The first failure is kept. |rule|: what is broken. */
 void world_fail(struct world *world, const char *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#define FAIL_IF(world, condition, ...)                                                             \
+    do {                                                                                           \
+        if (condition) {                                                                           \
+            world_fail(world, __VA_ARGS__);                                                        \
+        }                                                                                          \
+    } while (0)
 void world_trace(struct world *world, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* After each call into the core: pumps, and checks what must hold between steps. */
@@ -177,6 +183,10 @@ bool worker_die(struct world *world, struct worker *worker, uint32_t arg);
 /* The supervisor has it told to end |seq|. */
 void worker_told(struct world *world, struct worker *worker, uint64_t seq);
 uint64_t worker_started(const struct worker *worker);
+/* Does it compile |seq|? That runs no part of a kernel. */
+static inline bool worker_compiles(const struct worker *worker, uint64_t seq) {
+    return worker->compiles == seq && worker->runs < seq;
+}
 /* Where it is, as far as the supervisor can see. */
 struct bhi_progress_snapshot worker_snapshot(const struct worker *worker);
 /* Which one it works on, as far as anybody can see; 0: none. */
@@ -199,6 +209,18 @@ bool burial_bury(struct world *world, struct worker *worker);
 bool burial_leave(struct world *world, struct worker *worker);
 /* The one that stream |index| has left; NULL: none. */
 struct worker *burial_left(const struct world *world, int index);
+
+/* losses.c: a stream loses its worker, or cannot get one: whether the core keeps to the restart
+ * budget. The first two stand around a call that may make a stream UNAVAILABLE. */
+#define UNAVAILABLE oracle_status_bit(BH_UNAVAILABLE)
+#define NO_DEVICE   oracle_status_bit(BH_NO_DEVICE)
+void losses_begin(struct world *world, int index, uint64_t statuses);
+void losses_end(struct world *world, int index);
+/* The first worker that is lost for nothing is replaced at once, the next ones with a pause that
+ * doubles, from 10 ms to 1 s; a good one in between ends that. */
+void losses_check_backoff(struct world *world, int index, bool good, bool productive);
+/* May the stream give up? Must it (case 50)? |starting|: the worker had not been ready. */
+void losses_check_budget(struct world *world, int index, bool productive, bool starting);
 
 /* core_ops.c */
 extern const struct bhi_core_ops world_core_ops;
