@@ -15,51 +15,48 @@
 
 #define SOON_MS (5000 * (int)bht_slowness())
 
-struct fixture {
+static struct {
     void *context;
     char folder[64], path[96];
     struct bhi_channel host, worker;
     int listener; /* the worker's end; -1: taken */
-    int before;
-};
-
-static struct fixture fixture;
+} f = {.host.fd = -1, .worker.fd = -1};
 
 static void set_up(void) {
-    struct fixture *f = &fixture;
-    *f = (struct fixture){.host.fd = -1, .worker.fd = -1};
-    f->before = count_fds();
-    snprintf(f->folder, sizeof f->folder, "/tmp/bulkhead-channel-XXXXXX");
-    if (!mkdtemp(f->folder)) {
-        BHT_FAIL("cannot be made");
-    }
-    snprintf(f->path, sizeof f->path, "%.63s/w", f->folder);
-    f->context = zmq_ctx_new();
-    if (bhi_channel_open(&f->host, f->context, f->path, &f->listener)) {
-        BHT_FAIL("cannot be made");
-    }
+    snprintf(f.folder, sizeof f.folder, "/tmp/bulkhead-channel-XXXXXX");
+    BHT_TRUE(mkdtemp(f.folder));
+    snprintf(f.path, sizeof f.path, "%.63s/w", f.folder);
+    f.context = zmq_ctx_new();
+    BHT_EQ(bhi_channel_open(&f.host, f.context, f.path, &f.listener), 0);
 }
 
 static void tear_down(void) {
-    struct fixture *f = &fixture;
-    bhi_channel_close(&f->worker);
-    bhi_channel_close(&f->host);
-    zmq_ctx_term(f->context);
-    if (f->listener >= 0) {
-        close(f->listener);
+    bhi_channel_close(&f.worker);
+    bhi_channel_close(&f.host);
+    zmq_ctx_term(f.context);
+    if (f.listener >= 0) {
+        close(f.listener);
     }
-    BHT_EQ(rmdir(f->folder), 0);
-    BHT_EQ(count_fds(), f->before);
+    BHT_EQ(rmdir(f.folder), 0);
 }
 
-static int receive(struct bhi_channel *channel, enum bhi_direction direction, int timeout_ms,
-                   struct bhi_message *out) {
+static struct bhi_message out; /* what was received last */
+
+static int receive(struct bhi_channel *channel, enum bhi_direction direction, int timeout_ms) {
     char why[160];
-    int rc = bhi_channel_recv(channel, direction, BHI_WS_ANY, timeout_ms, out, why, sizeof why);
+    int rc = bhi_channel_recv(channel, direction, BHI_WS_ANY, timeout_ms, &out, why, sizeof why);
     if (rc == -EBADMSG || rc == -EPROTO) {
         BHT_GT(strlen(why), 0);
     }
     return rc;
+}
+
+static int from_worker(int timeout_ms) {
+    return receive(&f.host, BHI_W2S, timeout_ms);
+}
+
+static int from_host(int timeout_ms) {
+    return receive(&f.worker, BHI_S2W, timeout_ms);
 }
 
 static struct bhi_message hello(uint64_t worker) {
@@ -73,75 +70,72 @@ static struct bhi_message log_line(char fill) {
     return m;
 }
 
-static void connect_worker(struct fixture *f) {
-    struct bhi_message m = hello(7), out;
-    BHT_EQ(bhi_channel_accept(&f->worker, f->listener), 0);
-    f->listener = -1;
-    BHT_EQ(bhi_channel_send(&f->worker, &m), 0);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+static void connect_worker(void) {
+    struct bhi_message m = hello(7);
+    BHT_EQ(bhi_channel_accept(&f.worker, f.listener), 0);
+    f.listener = -1;
+    BHT_EQ(bhi_channel_send(&f.worker, &m), 0);
+    BHT_EQ(from_worker(SOON_MS), 0);
     BHT_EQ(out.type, BHI_MSG_HELLO);
     BHT_EQ(out.hello.worker, 7);
 }
 
 TEST(test_both_ways) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = {.type = BHI_MSG_BUFFER_DETACH, .buffer_detach = {.buffer = 5}}, out;
-    BHT_EQ(receive(&f->host, BHI_W2S, 0, &out), -EAGAIN);
-    connect_worker(f);
-    BHT_EQ(receive(&f->worker, BHI_S2W, 0, &out), -EAGAIN);
+    struct bhi_message m = {.type = BHI_MSG_BUFFER_DETACH, .buffer_detach = {.buffer = 5}};
+    BHT_EQ(from_worker(0), -EAGAIN);
+    connect_worker();
+    BHT_EQ(from_host(0), -EAGAIN);
     for (uint64_t i = 1; i <= 40; i++) {
         m.buffer_detach.buffer = i;
-        BHT_EQ(bhi_channel_send(&f->host, &m), 0);
+        BHT_EQ(bhi_channel_send(&f.host, &m), 0);
     }
     for (uint64_t i = 1; i <= 40; i++) {
-        BHT_EQ(receive(&f->worker, BHI_S2W, SOON_MS, &out), 0);
+        BHT_EQ(from_host(SOON_MS), 0);
         BHT_EQ(out.type, BHI_MSG_BUFFER_DETACH);
         BHT_EQ(out.buffer_detach.buffer, i);
     }
     /* A time limit is kept, and not by returning at once. */
     uint64_t start = bhi_now_ns();
-    BHT_EQ(receive(&f->worker, BHI_S2W, 20, &out), -EAGAIN);
+    BHT_EQ(from_host(20), -EAGAIN);
     BHT_GE(bhi_now_ns() - start, 19000000);
     /* The wrong way, and a bad field, which does not harm the next message. */
     m.buffer_detach.buffer = 1;
-    BHT_EQ(bhi_channel_send(&f->worker, &m), 0);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), -EPROTO);
+    BHT_EQ(bhi_channel_send(&f.worker, &m), 0);
+    BHT_EQ(from_worker(SOON_MS), -EPROTO);
     m = hello(8);
-    BHT_EQ(bhi_channel_send(&f->worker, &m), 0);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+    BHT_EQ(bhi_channel_send(&f.worker, &m), 0);
+    BHT_EQ(from_worker(SOON_MS), 0);
     /* What we would send is checked. */
     m.hello.worker = 0;
-    BHT_EQ(bhi_channel_send(&f->worker, &m), -EINVAL);
+    BHT_EQ(bhi_channel_send(&f.worker, &m), -EINVAL);
 }
 
 TEST(test_states) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = hello(7), out;
+    struct bhi_message m = hello(7);
     char why[160];
-    connect_worker(f);
-    BHT_EQ(bhi_channel_send(&f->worker, &m), 0);
-    BHT_EQ(bhi_channel_recv(&f->host, BHI_W2S, BHI_WS_RUNNING, SOON_MS, &out, why, sizeof why),
+    connect_worker();
+    BHT_EQ(bhi_channel_send(&f.worker, &m), 0);
+    BHT_EQ(bhi_channel_recv(&f.host, BHI_W2S, BHI_WS_RUNNING, SOON_MS, &out, why, sizeof why),
            -EPROTO);
     BHT_STR_HAS(why, "hello");
 }
 
 /* The reactor waits for the descriptor, then receives until -EAGAIN: nothing is left behind. */
 TEST(test_edge_triggered) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = log_line('x'), out;
-    connect_worker(f);
-    while (receive(&f->host, BHI_W2S, 0, &out) == 0)
+    struct bhi_message m = log_line('x');
+    connect_worker();
+    while (from_worker(0) == 0)
         ;
     unsigned sent = 0, got = 0;
     while (got < 500) {
         while (sent < 500 && sent - got < 20) {
-            BHT_EQ(bhi_channel_send(&f->worker, &m), 0);
+            BHT_EQ(bhi_channel_send(&f.worker, &m), 0);
             sent++;
         }
-        struct pollfd p = {f->host.fd, POLLIN, 0};
+        struct pollfd p = {f.host.fd, POLLIN, 0};
         BHT_EQ(poll(&p, 1, SOON_MS), 1);
         int rc;
-        while ((rc = receive(&f->host, BHI_W2S, 0, &out)) == 0) {
+        while ((rc = from_worker(0)) == 0) {
             got++;
         }
         BHT_EQ(rc, -EAGAIN);
@@ -149,61 +143,57 @@ TEST(test_edge_triggered) {
 }
 
 TEST(test_peer_never_reads) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = {.type = BHI_MSG_KERNEL_DESTROY, .kernel_destroy = {1}}, out;
-    connect_worker(f);
+    struct bhi_message m = {.type = BHI_MSG_KERNEL_DESTROY, .kernel_destroy = {1}};
+    connect_worker();
     int rc, sent = 0;
-    while ((rc = bhi_channel_send(&f->host, &m)) == 0) {
+    while ((rc = bhi_channel_send(&f.host, &m)) == 0) {
         BHT_LT(++sent, 100000);
     }
     BHT_EQ(rc, -EAGAIN);
     /* Once it reads, all that was taken arrives, and there is room again. */
     for (int i = 0; i < sent; i++) {
-        BHT_EQ(receive(&f->worker, BHI_S2W, SOON_MS, &out), 0);
+        BHT_EQ(from_host(SOON_MS), 0);
         BHT_EQ(out.type, BHI_MSG_KERNEL_DESTROY);
     }
     uint64_t deadline = bhi_deadline_ns((uint64_t)SOON_MS * 1000000);
-    while ((rc = bhi_channel_send(&f->host, &m)) == -EAGAIN && bhi_now_ns() < deadline) {
-        receive(&f->host, BHI_W2S, 1, &out);
+    while ((rc = bhi_channel_send(&f.host, &m)) == -EAGAIN && bhi_now_ns() < deadline) {
+        from_worker(1);
     }
     BHT_EQ(rc, 0);
 }
 
 TEST(test_peer_goes) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = hello(9), out;
-    connect_worker(f);
-    BHT_EQ(bhi_channel_send(&f->worker, &m), 0);
+    struct bhi_message m = hello(9);
+    connect_worker();
+    BHT_EQ(bhi_channel_send(&f.worker, &m), 0);
     /* The host goes first: the worker is told, also where it waits for ever. */
-    bhi_channel_close(&f->host);
-    BHT_EQ(receive(&f->worker, BHI_S2W, -1, &out), -EPIPE);
-    BHT_EQ(bhi_channel_send(&f->worker, &m), -EPIPE);
+    bhi_channel_close(&f.host);
+    BHT_EQ(from_host(-1), -EPIPE);
+    BHT_EQ(bhi_channel_send(&f.worker, &m), -EPIPE);
 }
 
 TEST(test_worker_goes) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = {.type = BHI_MSG_KERNEL_DESTROY, .kernel_destroy = {1}}, out;
-    connect_worker(f);
-    bhi_channel_close(&f->worker);
+    struct bhi_message m = {.type = BHI_MSG_KERNEL_DESTROY, .kernel_destroy = {1}};
+    connect_worker();
+    bhi_channel_close(&f.worker);
     int rc;
     uint64_t deadline = bhi_deadline_ns((uint64_t)SOON_MS * 1000000);
     do {
-        BHT_EQ(receive(&f->host, BHI_W2S, 1, &out), -EAGAIN);
-    } while ((rc = bhi_channel_send(&f->host, &m)) != -EPIPE && bhi_now_ns() < deadline);
+        BHT_EQ(from_worker(1), -EAGAIN);
+    } while ((rc = bhi_channel_send(&f.host, &m)) != -EPIPE && bhi_now_ns() < deadline);
     BHT_EQ(rc, -EPIPE);
 }
 
 TEST(test_refusals) {
-    struct fixture *f = &fixture;
     struct bhi_channel c;
     char path[256];
     int listener = 0;
     memset(path, 'p', sizeof path);
     path[0] = '/';
     path[sizeof path - 1] = '\0';
-    BHT_EQ(bhi_channel_open(&c, f->context, path, &listener), -ENAMETOOLONG);
-    BHT_EQ(bhi_channel_open(&c, f->context, "/nonexistent/w", &listener), -ENOENT);
-    BHT_EQ(bhi_channel_open(&c, f->context, "relative", &listener), -EINVAL);
+    BHT_EQ(bhi_channel_open(&c, f.context, path, &listener), -ENAMETOOLONG);
+    BHT_EQ(bhi_channel_open(&c, f.context, "/nonexistent/w", &listener), -ENOENT);
+    BHT_EQ(bhi_channel_open(&c, f.context, "relative", &listener), -EINVAL);
     BHT_EQ(listener, -1);
     /* What does not listen; what is no socket. */
     BHT_EQ(bhi_channel_accept(&c, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), -EINVAL);
@@ -215,14 +205,13 @@ TEST(test_refusals) {
 
 /* A host's umask may mask the right to connect to its own sockets; root has all rights. */
 TEST(test_a_umask_that_masks_the_owner) {
-    struct fixture *f = &fixture;
     struct bhi_channel c;
     char path[80];
     int listener;
-    BHT_TRUE(geteuid() != 0 || (chown(f->folder, 65533, 65533) == 0 && seteuid(65533) == 0));
+    BHT_TRUE(geteuid() != 0 || (chown(f.folder, 65533, 65533) == 0 && seteuid(65533) == 0));
     umask(0777);
-    snprintf(path, sizeof path, "%.63s/masked", f->folder);
-    BHT_EQ(bhi_channel_open(&c, f->context, path, &listener), 0);
+    snprintf(path, sizeof path, "%.63s/masked", f.folder);
+    BHT_EQ(bhi_channel_open(&c, f.context, path, &listener), 0);
     bhi_channel_close(&c);
     close(listener);
     BHT_EQ(seteuid(getuid()), 0);
@@ -230,23 +219,22 @@ TEST(test_a_umask_that_masks_the_owner) {
 
 /* There is nothing left in the folder that anybody else could connect to. */
 TEST(test_no_way_in) {
-    struct fixture *f = &fixture;
     struct stat info;
-    BHT_EQ(stat(f->path, &info), -1);
-    connect_worker(f);
+    BHT_EQ(stat(f.path, &info), -1);
+    connect_worker();
 }
 
 /* -- a peer that is not libzmq ------------------------------------------------------------- */
 
 /* The connection that waits for the worker. */
-static int accept_raw(struct fixture *f) {
-    int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+static int accept_raw(void) {
+    int fd = accept4(f.listener, NULL, NULL, SOCK_CLOEXEC);
     BHT_GE(fd, 0);
     return fd;
 }
 
-static int encode(const struct bhi_message *m, uint8_t *out) {
-    int length = bhi_wire_encode(m, out, BHI_WIRE_MAX);
+static int encode(const struct bhi_message *m, uint8_t *bytes) {
+    int length = bhi_wire_encode(m, bytes, BHI_WIRE_MAX);
     BHT_GT(length, 0);
     return length;
 }
@@ -256,16 +244,15 @@ static void send_all(int fd, const void *bytes, size_t length) {
 }
 
 TEST(test_byte_by_byte_and_all_at_once) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = hello(3), out;
+    struct bhi_message m = hello(3);
     uint8_t bytes[BHI_WIRE_MAX * 4];
     int length = encode(&m, bytes);
-    int fd = accept_raw(f);
+    int fd = accept_raw();
     for (int i = 0; i < length; i++) {
-        BHT_EQ(receive(&f->host, BHI_W2S, i % 7 ? 0 : 2, &out), -EAGAIN);
+        BHT_EQ(from_worker(i % 7 ? 0 : 2), -EAGAIN);
         send_all(fd, bytes + i, 1);
     }
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+    BHT_EQ(from_worker(SOON_MS), 0);
     BHT_EQ(out.hello.worker, 3);
     size_t total = 0, count = 0;
     m = log_line('y');
@@ -277,71 +264,68 @@ TEST(test_byte_by_byte_and_all_at_once) {
     send_all(fd, bytes, 1000);
     send_all(fd, bytes + 1000, total - 1000);
     for (size_t i = 0; i < count; i++) {
-        BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+        BHT_EQ(from_worker(SOON_MS), 0);
         BHT_MEM_EQ(out.log.text, m.log.text, sizeof m.log.text);
     }
-    BHT_EQ(receive(&f->host, BHI_W2S, 0, &out), -EAGAIN);
+    BHT_EQ(from_worker(0), -EAGAIN);
     close(fd);
 }
 
 TEST(test_garbage) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = hello(3), out;
+    struct bhi_message m = hello(3);
     uint8_t bytes[BHI_WIRE_MAX];
-    int fd = accept_raw(f);
+    int fd = accept_raw();
     send_all(fd, "GET / HTTP/1.1\r\n", 16);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
+    BHT_EQ(from_worker(SOON_MS), -EBADMSG);
     /* There is no finding back into a stream that was lost. */
     send_all(fd, bytes, (size_t)encode(&m, bytes));
-    BHT_EQ(receive(&f->host, BHI_W2S, 50, &out), -EBADMSG);
-    BHT_EQ(receive(&f->host, BHI_W2S, 0, &out), -EBADMSG);
+    BHT_EQ(from_worker(50), -EBADMSG);
+    BHT_EQ(from_worker(0), -EBADMSG);
     close(fd);
 }
 
 TEST(test_length_lies) {
     static const uint32_t lengths[] = {BHI_WIRE_MAX - BHI_WIRE_HEADER + 1, 0x7fffffff, 0xffffffff,
                                        0xfffffff4};
-    struct fixture *f = &fixture;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct bhi_channel host;
-        struct bhi_message m = hello(3), out;
+        struct bhi_message m = hello(3);
         uint8_t bytes[BHI_WIRE_MAX];
         char path[96];
         int listener;
-        snprintf(path, sizeof path, "%.63s/l", f->folder);
-        BHT_EQ(bhi_channel_open(&host, f->context, path, &listener), 0);
+        snprintf(path, sizeof path, "%.63s/l", f.folder);
+        BHT_EQ(bhi_channel_open(&host, f.context, path, &listener), 0);
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         BHT_GE(fd, 0);
         close(listener);
         encode(&m, bytes);
         memcpy(bytes + 8, &lengths[i], 4);
         send_all(fd, bytes, BHI_WIRE_HEADER);
-        BHT_EQ(receive(&host, BHI_W2S, SOON_MS, &out), -EBADMSG);
+        BHT_EQ(receive(&host, BHI_W2S, SOON_MS), -EBADMSG);
         close(fd);
         bhi_channel_close(&host);
     }
     /* A length that is too short for the message: refused, and the stream goes on behind it. */
-    struct bhi_message m = hello(3), out;
+    struct bhi_message m = hello(3);
     uint8_t bytes[2 * BHI_WIRE_MAX];
     int length = encode(&m, bytes);
     bytes[8] -= 4;
     int second = encode(&m, bytes + length - 4);
-    int fd = accept_raw(f);
+    int fd = accept_raw();
     send_all(fd, bytes, (size_t)(length - 4 + second));
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+    BHT_EQ(from_worker(SOON_MS), -EBADMSG);
+    BHT_EQ(from_worker(SOON_MS), 0);
     close(fd);
 }
 
 /* The last words of a worker that dies are read after its death. */
 TEST(test_last_words) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = hello(3), out;
+    struct bhi_message m = hello(3);
     uint8_t bytes[BHI_WIRE_MAX];
     int length = encode(&m, bytes);
-    int fd = accept_raw(f);
+    int fd = accept_raw();
     send_all(fd, bytes, (size_t)length);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+    BHT_EQ(from_worker(SOON_MS), 0);
     m = log_line('z');
     length = encode(&m, bytes);
     for (int i = 0; i < 30; i++) {
@@ -349,34 +333,25 @@ TEST(test_last_words) {
     }
     close(fd);
     for (int i = 0; i < 30; i++) {
-        BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), 0);
+        BHT_EQ(from_worker(SOON_MS), 0);
         BHT_EQ(out.type, BHI_MSG_LOG);
     }
-    BHT_EQ(receive(&f->host, BHI_W2S, 50, &out), -EAGAIN);
-}
-
-static long resident_kib(void) {
-    long size, resident;
-    FILE *file = fopen("/proc/self/statm", "re");
-    BHT_NE(file, NULL);
-    BHT_EQ(fscanf(file, "%ld %ld", &size, &resident), 2);
-    fclose(file);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+    BHT_EQ(from_worker(50), -EAGAIN);
 }
 
 /* A peer that writes as fast as it can, to a supervisor that is busy elsewhere: after some hundred
  * kilobytes it has to wait, and nothing grows here. */
-static void flood(struct fixture *f, const void *unit, size_t length) {
+static void flood(const void *unit, size_t length) {
     static uint8_t bytes[1 << 16];
     size_t filled = 0;
     while (filled + length <= sizeof bytes) {
         memcpy(bytes + filled, unit, length);
         filled += length;
     }
-    int fd = accept_raw(f);
+    int fd = accept_raw();
     struct timeval patience = {.tv_usec = 300000};
     BHT_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
-    long before = resident_kib();
+    const uint64_t before = bht_resident_bytes(getpid());
     size_t total = 0;
     for (ssize_t n = 1; n > 0 && total < 64u << 20;) {
         n = send(fd, bytes, filled, MSG_NOSIGNAL);
@@ -389,7 +364,7 @@ static void flood(struct fixture *f, const void *unit, size_t length) {
     }
     BHT_LT(total, 4u << 20);
 #ifndef BHI_SANITIZED
-    BHT_LT(resident_kib() - before, 8 * 1024);
+    BHT_LT(bht_resident_bytes(getpid()), before + (8 << 20));
 #else
     (void)before;
 #endif
@@ -397,13 +372,12 @@ static void flood(struct fixture *f, const void *unit, size_t length) {
 }
 
 TEST(test_flood_of_messages) {
-    struct fixture *f = &fixture;
-    struct bhi_message m = log_line('f'), out;
+    struct bhi_message m = log_line('f');
     uint8_t bytes[BHI_WIRE_MAX];
-    flood(f, bytes, (size_t)encode(&m, bytes));
+    flood(bytes, (size_t)encode(&m, bytes));
     /* What did arrive is still good. */
     int rc, got = 0;
-    while ((rc = receive(&f->host, BHI_W2S, 200, &out)) == 0) {
+    while ((rc = from_worker(200)) == 0) {
         got++;
     }
     BHT_EQ(rc, -EAGAIN);
@@ -413,20 +387,18 @@ TEST(test_flood_of_messages) {
 /* The frames of ZeroMQ's own protocol that say "more to come": with a PAIR socket these were held
  * without any limit. */
 TEST(test_flood_of_parts) {
-    struct fixture *f = &fixture;
-    struct bhi_message out;
     static const uint8_t greeting[64] = {[0] = 0xff, [9] = 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
     uint8_t bytes[128];
     memset(bytes, 1, sizeof bytes); /* flags 1: more; length 1; one byte; … */
-    int fd = accept_raw(f);
+    int fd = accept_raw();
     send_all(fd, greeting, sizeof greeting);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
+    BHT_EQ(from_worker(SOON_MS), -EBADMSG);
     close(fd);
-    bhi_channel_close(&f->host);
-    close(f->listener);
-    BHT_EQ(bhi_channel_open(&f->host, f->context, f->path, &f->listener), 0);
-    flood(f, bytes, sizeof bytes);
-    BHT_EQ(receive(&f->host, BHI_W2S, SOON_MS, &out), -EBADMSG);
+    bhi_channel_close(&f.host);
+    close(f.listener);
+    BHT_EQ(bhi_channel_open(&f.host, f.context, f.path, &f.listener), 0);
+    flood(bytes, sizeof bytes);
+    BHT_EQ(from_worker(SOON_MS), -EBADMSG);
 }
 
 int __real_zmq_close(void *socket);
@@ -448,11 +420,10 @@ int __wrap_zmq_close(void *socket) {
  * does not, and nobody may wait long for what it never does. What a try that failed gives back, at
  * once or later, is no room for the next. */
 TEST(test_open_without_descriptors) {
-    struct fixture *f = &fixture;
     struct rlimit limit, small;
     char path[112];
     int error = -EMFILE, refused = 0;
-    snprintf(path, sizeof path, "%.63s/x", f->folder);
+    snprintf(path, sizeof path, "%.63s/x", f.folder);
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     thorough = true;
     for (rlim_t room = 0; error == -EMFILE && room < 16; room++) {
@@ -463,7 +434,7 @@ TEST(test_open_without_descriptors) {
         small = limit;
         small.rlim_cur = (rlim_t)lowest + room;
         BHT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
-        error = bhi_channel_open(&channel, f->context, path, &listener);
+        error = bhi_channel_open(&channel, f.context, path, &listener);
         BHT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
         refused += error != 0;
         if (!error) {
@@ -503,13 +474,12 @@ int __wrap_zmq_connect(void *from, const char *endpoint) {
 }
 
 TEST(test_a_late_connection_is_nobodys) {
-    struct fixture *f = &fixture;
-    bhi_channel_close(&f->host);
-    close(f->listener);
+    bhi_channel_close(&f.host);
+    close(f.listener);
     connecting.late = true;
-    BHT_EQ(bhi_channel_open(&f->host, f->context, f->path, &f->listener), 0);
+    BHT_EQ(bhi_channel_open(&f.host, f.context, f.path, &f.listener), 0);
     BHT_TRUE(!connecting.late); /* it has been tried twice */
-    connect_worker(f);
+    connect_worker();
     close(connecting.stray);
 }
 

@@ -2,7 +2,7 @@
 #include "base/folder.h"
 #include "base/links.h"
 #include "base/runtime_parent.h"
-#include "harness.h"
+#include "support.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,20 +23,13 @@ static void enter(void) {
 }
 
 static void leave(void) {
-    const char *argv[] = {"rm", "-rf", place, NULL};
     BHT_EQ(chdir("/"), 0);
-    BHT_EQ(bht_run(argv, NULL, 0), 0);
+    remove_all(place);
 }
 
 static bool is_there(const char *path) {
     struct stat info;
     return lstat(path, &info) == 0;
-}
-
-static void put_file(const char *path) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    close(fd);
 }
 
 static int make(const char *name) {
@@ -51,8 +44,8 @@ static int make(const char *name) {
 TEST(files_go_and_not_what_links_lead_to) {
     int folder = make("ours");
     close(make("outside"));
-    put_file("outside/precious");
-    put_file("ours/file");
+    put(place, "outside/precious", "");
+    put(place, "ours/file", "");
     BHT_EQ(symlink("../outside", "ours/link"), 0);
     BHT_EQ(symlink("../outside/precious", "ours/other"), 0);
     BHT_EQ(bhi_folder_remove(folder, "ours"), 0);
@@ -70,7 +63,7 @@ TEST(a_folder_inside_stays) {
 
 TEST(what_has_its_name_now_stays) {
     int folder = make("ours");
-    put_file("ours/file");
+    put(place, "ours/file", "");
     BHT_EQ(rename("ours", "moved"), 0);
     close(make("ours"));
     BHT_EQ(bhi_folder_remove(folder, "ours"), -ESTALE);
@@ -104,7 +97,7 @@ TEST(it_is_made_once) {
     }
     BHT_EQ(stat("new", &info), 0);
     BHT_EQ(info.st_mode & 07777, 0700);
-    put_file("file");
+    put(place, "file", "");
     BHT_EQ(bhi_links_make_folder("file", geteuid(), link, sizeof link), -ENOTDIR);
     BHT_EQ(bhi_links_make_folder("none/new", geteuid(), link, sizeof link), -ENOENT);
     BHT_EQ(bhi_links_make_folder("", geteuid(), link, sizeof link), -ENOENT);

@@ -9,25 +9,19 @@
 #define PAGE     ((uint64_t)sysconf(_SC_PAGESIZE))
 #define CAPACITY ((uint32_t)PAGE)
 
-struct fixture {
+static struct {
     struct bhi_lane lane;
     struct bhi_lane_view view;
-};
-
-static struct fixture fixture;
+} f;
 
 static void set_up(void) {
-    struct fixture *f = &fixture;
-    if (bhi_lane_create(&f->lane, CAPACITY, 16) ||
-        bhi_lane_view_map(&f->view, f->lane.fd, PAGE + CAPACITY)) {
-        BHT_FAIL("cannot be made");
-    }
+    BHT_EQ(bhi_lane_create(&f.lane, CAPACITY, 16), 0);
+    BHT_EQ(bhi_lane_view_map(&f.view, f.lane.fd, PAGE + CAPACITY), 0);
 }
 
 static void tear_down(void) {
-    struct fixture *f = &fixture;
-    bht_lane_view_unmap(&f->view);
-    bhi_lane_destroy(&f->lane);
+    bht_lane_view_unmap(&f.view);
+    bhi_lane_destroy(&f.lane);
 }
 
 /* A record of |size| bytes whose payload is |fill|. */
@@ -40,35 +34,33 @@ static const struct bhi_lane_record *make_record(uint64_t seq, uint64_t size, ui
 }
 
 TEST(test_worker_cannot_write) {
-    struct fixture *f = &fixture;
     uint64_t bytes = PAGE + CAPACITY;
-    BHT_EQ(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->lane.fd, 0), MAP_FAILED);
+    BHT_EQ(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f.lane.fd, 0), MAP_FAILED);
     BHT_EQ(errno, EPERM);
-    BHT_EQ(mprotect((void *)(uintptr_t)f->view.header, PAGE, PROT_READ | PROT_WRITE), -1);
+    BHT_EQ(mprotect((void *)(uintptr_t)f.view.header, PAGE, PROT_READ | PROT_WRITE), -1);
     BHT_EQ(errno, EACCES);
-    BHT_EQ(mprotect((void *)(uintptr_t)f->view.ring, PAGE, PROT_READ | PROT_WRITE), -1);
-    BHT_EQ(pwrite(f->lane.fd, "x", 1, 0), -1);
+    BHT_EQ(mprotect((void *)(uintptr_t)f.view.ring, PAGE, PROT_READ | PROT_WRITE), -1);
+    BHT_EQ(pwrite(f.lane.fd, "x", 1, 0), -1);
     BHT_EQ(errno, EPERM);
-    BHT_EQ(ftruncate(f->lane.fd, 0), -1);
-    BHT_EQ(fallocate(f->lane.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
-    BHT_EQ(madvise((void *)(uintptr_t)f->view.ring, PAGE, MADV_REMOVE), -1);
+    BHT_EQ(ftruncate(f.lane.fd, 0), -1);
+    BHT_EQ(fallocate(f.lane.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+    BHT_EQ(madvise((void *)(uintptr_t)f.view.ring, PAGE, MADV_REMOVE), -1);
     /* A private copy changes nothing for anybody else. */
-    uint8_t *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, f->lane.fd, 0);
+    uint8_t *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, f.lane.fd, 0);
     BHT_NE(copy, MAP_FAILED);
     memset(copy, 0, bytes);
-    BHT_EQ(f->view.header->magic, BHI_LANE_MAGIC);
+    BHT_EQ(f.view.header->magic, BHI_LANE_MAGIC);
     munmap(copy, bytes);
 }
 
 TEST(test_ring_is_mirrored) {
-    struct fixture *f = &fixture;
     for (uint64_t i = 0; i < CAPACITY; i += 509) {
-        f->lane.ring[i] = (uint8_t)i;
-        BHT_EQ(f->lane.ring[i + CAPACITY], (uint8_t)i);
-        BHT_EQ(f->view.ring[i], (uint8_t)i);
-        BHT_EQ(f->view.ring[i + CAPACITY], (uint8_t)i);
-        f->lane.ring[i + CAPACITY] = (uint8_t)~i;
-        BHT_EQ(f->view.ring[i], (uint8_t)~i);
+        f.lane.ring[i] = (uint8_t)i;
+        BHT_EQ(f.lane.ring[i + CAPACITY], (uint8_t)i);
+        BHT_EQ(f.view.ring[i], (uint8_t)i);
+        BHT_EQ(f.view.ring[i + CAPACITY], (uint8_t)i);
+        f.lane.ring[i + CAPACITY] = (uint8_t)~i;
+        BHT_EQ(f.view.ring[i], (uint8_t)~i);
     }
 }
 
@@ -77,61 +69,58 @@ static void touch(void *word) {
 }
 
 TEST(test_not_in_children) {
-    struct fixture *f = &fixture;
-    BHT_TRUE(dies(touch, f->lane.header));
-    BHT_TRUE(dies(touch, f->lane.ring));
-    BHT_TRUE(dies(touch, f->lane.ring + CAPACITY));
+    BHT_TRUE(dies(touch, f.lane.header));
+    BHT_TRUE(dies(touch, f.lane.ring));
+    BHT_TRUE(dies(touch, f.lane.ring + CAPACITY));
 }
 
 #define FIRST sizeof(struct bhi_lane_record)
 
-TEST(test_publish_and_peek) {
-    struct fixture *f = &fixture;
+static void expect_none(uint64_t offset, int expected) {
     int error = 1;
-    uint32_t doorbell = atomic_load(&f->view.header->doorbell);
-    BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
-    BHT_EQ(error, 0);
-    bhi_lane_publish(&f->lane, make_record(1, FIRST, 0));
-    bhi_lane_publish(&f->lane, make_record(2, 400, 0x5a));
-    BHT_EQ(atomic_load(&f->view.header->doorbell), doorbell + 2);
-    const struct bhi_lane_record *first = bhi_lane_peek(&f->view, 0, &error);
+    BHT_EQ(bhi_lane_peek(&f.view, offset, &error), NULL);
+    BHT_EQ(error, expected);
+}
+
+TEST(test_publish_and_peek) {
+    int error = 1;
+    uint32_t doorbell = atomic_load(&f.view.header->doorbell);
+    expect_none(0, 0);
+    bhi_lane_publish(&f.lane, make_record(1, FIRST, 0));
+    bhi_lane_publish(&f.lane, make_record(2, 400, 0x5a));
+    BHT_EQ(atomic_load(&f.view.header->doorbell), doorbell + 2);
+    const struct bhi_lane_record *first = bhi_lane_peek(&f.view, 0, &error);
     BHT_NE(first, NULL);
     BHT_EQ(first->seq, 1);
-    const struct bhi_lane_record *second = bhi_lane_peek(&f->view, FIRST, &error);
+    const struct bhi_lane_record *second = bhi_lane_peek(&f.view, FIRST, &error);
     BHT_NE(second, NULL);
     BHT_EQ(second->seq, 2);
     BHT_MEM_EQ(second, make_record(2, 400, 0x5a), 400);
-    BHT_EQ(bhi_lane_peek(&f->view, FIRST + 400, &error), NULL);
-    BHT_EQ(error, 0);
+    expect_none(FIRST + 400, 0);
     /* Beyond what is published, or not where a record can be. */
-    BHT_EQ(bhi_lane_peek(&f->view, FIRST + 408, &error), NULL);
-    BHT_EQ(error, -EPROTO);
-    BHT_EQ(bhi_lane_peek(&f->view, UINT64_MAX - 7, &error), NULL);
-    BHT_EQ(error, -EPROTO);
-    BHT_EQ(bhi_lane_peek(&f->view, 4, &error), NULL);
-    BHT_EQ(error, -EPROTO);
+    expect_none(FIRST + 408, -EPROTO);
+    expect_none(UINT64_MAX - 7, -EPROTO);
+    expect_none(4, -EPROTO);
 }
 
 TEST(test_control_rings) {
-    struct fixture *f = &fixture;
-    uint32_t doorbell = atomic_load(&f->view.header->doorbell);
-    bhi_lane_control(&f->lane, UINT32_MAX);
-    BHT_EQ(atomic_load(&f->view.header->control_sent), UINT32_MAX);
-    BHT_EQ(atomic_load(&f->view.header->doorbell), doorbell + 1);
+    uint32_t doorbell = atomic_load(&f.view.header->doorbell);
+    bhi_lane_control(&f.lane, UINT32_MAX);
+    BHT_EQ(atomic_load(&f.view.header->control_sent), UINT32_MAX);
+    BHT_EQ(atomic_load(&f.view.header->doorbell), doorbell + 1);
 }
 
 /* Records of every size, round the ring many times: each comes out whole, wherever it lies. */
 TEST(test_wrap_around) {
-    struct fixture *f = &fixture;
     uint64_t size = sizeof(struct bhi_lane_record);
     for (uint64_t seq = 1; seq <= 2000; seq++) {
         int error;
-        bhi_lane_publish(&f->lane, make_record(seq, size, (uint8_t)seq));
-        BHT_EQ(bhi_lane_space(&f->lane, f->view.tail), CAPACITY - size);
-        const struct bhi_lane_record *got = bhi_lane_peek(&f->view, 0, &error);
+        bhi_lane_publish(&f.lane, make_record(seq, size, (uint8_t)seq));
+        BHT_EQ(bhi_lane_space(&f.lane, f.view.tail), CAPACITY - size);
+        const struct bhi_lane_record *got = bhi_lane_peek(&f.view, 0, &error);
         BHT_NE(got, NULL);
         BHT_MEM_EQ(got, make_record(seq, size, (uint8_t)seq), size);
-        f->view.tail += size;
+        f.view.tail += size;
         size = size + 8 <= CAPACITY / 2 ? size + 8 : sizeof(struct bhi_lane_record);
     }
 }
@@ -139,53 +128,45 @@ TEST(test_wrap_around) {
 /* A lane that has carried 2^64 bytes, nearly: positions do not wrap in any lifetime, but the
  * arithmetic must hold to the end. */
 TEST(test_space_and_lying_tail) {
-    struct fixture *f = &fixture;
     static const uint64_t heads[] = {0, 8, 4096, 1 << 20, UINT64_MAX - 7};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        uint64_t head = f->lane.head = heads[i];
-        BHT_EQ(bhi_lane_space(&f->lane, head), CAPACITY);
-        BHT_EQ(bhi_lane_space(&f->lane, head + 1), -1);
-        BHT_EQ(bhi_lane_space(&f->lane, UINT64_MAX), -1);
+        uint64_t head = f.lane.head = heads[i];
+        BHT_EQ(bhi_lane_space(&f.lane, head), CAPACITY);
+        BHT_EQ(bhi_lane_space(&f.lane, head + 1), -1);
+        BHT_EQ(bhi_lane_space(&f.lane, UINT64_MAX), -1);
         if (head >= CAPACITY) {
-            BHT_EQ(bhi_lane_space(&f->lane, head - CAPACITY), 0);
+            BHT_EQ(bhi_lane_space(&f.lane, head - CAPACITY), 0);
         }
         if (head > CAPACITY) {
-            BHT_EQ(bhi_lane_space(&f->lane, head - CAPACITY - 1), -1);
-            BHT_EQ(bhi_lane_space(&f->lane, 0), -1);
+            BHT_EQ(bhi_lane_space(&f.lane, head - CAPACITY - 1), -1);
+            BHT_EQ(bhi_lane_space(&f.lane, 0), -1);
         }
     }
-    f->lane.head = 0;
+    f.lane.head = 0;
 }
 
 /* The supervisor is trusted, but a bug in it must not send the worker out of the ring. */
 TEST(test_peek_refuses_bad_records) {
-    struct fixture *f = &fixture;
     static const uint64_t sizes[] = {0, 8, 16, 23, 25, 28, 2056, 4096, 1ull << 32, UINT64_MAX - 7};
-    bhi_lane_publish(&f->lane, make_record(1, 48, 0));
-    struct bhi_lane_record *record = (void *)f->lane.ring;
+    bhi_lane_publish(&f.lane, make_record(1, 48, 0));
+    struct bhi_lane_record *record = (void *)f.lane.ring;
     int error;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         record->size = sizes[i];
-        error = 0;
-        BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
-        BHT_EQ(error, -EPROTO);
+        expect_none(0, -EPROTO);
     }
     record->size = 56; /* more than is published */
-    BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
-    BHT_EQ(error, -EPROTO);
+    expect_none(0, -EPROTO);
     record->size = 48;
-    BHT_NE(bhi_lane_peek(&f->view, 0, &error), NULL);
+    BHT_NE(bhi_lane_peek(&f.view, 0, &error), NULL);
     /* A head that is behind the tail, or too far ahead. */
-    f->view.tail = 56;
-    BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
-    BHT_EQ(error, -EPROTO);
-    f->view.tail = 0;
-    atomic_store(&f->lane.header->head, (uint64_t)CAPACITY + 8);
-    BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
-    BHT_EQ(error, -EPROTO);
-    atomic_store(&f->lane.header->head, 16); /* less than a record's header */
-    BHT_EQ(bhi_lane_peek(&f->view, 0, &error), NULL);
-    BHT_EQ(error, -EPROTO);
+    f.view.tail = 56;
+    expect_none(0, -EPROTO);
+    f.view.tail = 0;
+    atomic_store(&f.lane.header->head, (uint64_t)CAPACITY + 8);
+    expect_none(0, -EPROTO);
+    atomic_store(&f.lane.header->head, 16); /* less than a record's header */
+    expect_none(0, -EPROTO);
 }
 
 static void publish_bad(void *argument) {
@@ -235,7 +216,6 @@ static int memfd_with_header(uint64_t bytes, int seals, uint32_t capacity) {
 }
 
 TEST(test_view_refuses) {
-    struct fixture *f = &fixture;
     const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE;
     uint64_t bytes = PAGE + CAPACITY;
     struct bhi_lane_view view;
@@ -262,7 +242,7 @@ TEST(test_view_refuses) {
     close(blank);
     static const uint64_t sizes[] = {0, 4096, 4097, 3 * 4096 + 4096, 2 * 4096 + 4096, UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        BHT_EQ(bhi_lane_view_map(&view, f->lane.fd, sizes[i]), -EINVAL);
+        BHT_EQ(bhi_lane_view_map(&view, f.lane.fd, sizes[i]), -EINVAL);
     }
     BHT_EQ(bhi_lane_view_map(&view, -1, bytes), -EBADF);
     bht_lane_view_unmap(&view);

@@ -1,13 +1,8 @@
 #include "base/detail.h"
 #include "base/limits.h"
-#include "harness.h"
+#include "support.h"
 #include <errno.h>
-#include <ftw.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 /* Each test has a process of its own, so a limit stays in it. */
 static void set_limit(__rlimit_resource_t resource, uint64_t bytes) {
@@ -61,24 +56,6 @@ TEST(test_address_space) {
     BHT_STR_EQ(bhi_limit_named(EFBIG, text), "");
 }
 
-static void put(const char *folder, const char *name, const char *content) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        (void)mkdir(path, 0700);
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "we");
-    BHT_TRUE(file && fputs(content, file) >= 0 && fclose(file) == 0);
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status, (void)kind, (void)place;
-    return remove(path);
-}
-
 /* What is listed, and what has no limit is not. */
 TEST(test_all_of_them) {
     static const struct rlimit seconds = {3, 7};
@@ -115,6 +92,6 @@ TEST(test_processes) {
         snprintf(cgroup, sizeof cgroup, "%s/cgroup", folder);
         BHT_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
         BHT_STR_HAS(bhi_limit_processes_from(cgroup, folder, text), rows[i].words);
-        BHT_EQ(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0); /* needs no process */
+        remove_all(folder);
     }
 }

@@ -14,25 +14,28 @@
 
 #define RESULTS 16u
 
-struct fixture {
+static struct {
     struct bhi_progress_view view; /* the supervisor's */
     struct bhi_progress worker;
-};
-
-static struct fixture fixture;
+} f;
 
 static void set_up(void) {
-    struct fixture *f = &fixture;
-    if (bhi_progress_create(&f->view, RESULTS) ||
-        bhi_progress_map(&f->worker, f->view.fd, f->view.bytes)) {
-        BHT_FAIL("cannot be made");
-    }
+    BHT_EQ(bhi_progress_create(&f.view, RESULTS), 0);
+    BHT_EQ(bhi_progress_map(&f.worker, f.view.fd, f.view.bytes), 0);
 }
 
 static void tear_down(void) {
-    struct fixture *f = &fixture;
-    bhi_progress_unmap(&f->worker);
-    bhi_progress_destroy(&f->view);
+    bhi_progress_unmap(&f.worker);
+    bhi_progress_destroy(&f.view);
+}
+
+/* The result that was read last. */
+static struct bhi_result got;
+static struct bhi_told told;
+static char text[BHI_ERROR_TEXT];
+
+static int read_result(uint64_t seq) {
+    return bhi_progress_read(&f.view, seq, &got, &told, text);
 }
 
 static void write_word(void *word) {
@@ -40,32 +43,30 @@ static void write_word(void *word) {
 }
 
 TEST(test_mappings) {
-    struct fixture *f = &fixture;
-    BHT_EQ(bhi_memfd_verify(f->view.fd, f->view.bytes, 0), 0);
-    BHT_EQ(f->view.mask, RESULTS - 1);
-    BHT_EQ(f->worker.mask, RESULTS - 1);
+    BHT_EQ(bhi_memfd_verify(f.view.fd, f.view.bytes, 0), 0);
+    BHT_EQ(f.view.mask, RESULTS - 1);
+    BHT_EQ(f.worker.mask, RESULTS - 1);
     /* Not in children of the host, and not writable in the host. */
-    BHT_TRUE(dies(write_word, (void *)(uintptr_t)f->view.header));
+    BHT_TRUE(dies(write_word, (void *)(uintptr_t)f.view.header));
     struct bhi_progress again;
-    BHT_EQ(bhi_progress_map(&again, f->view.fd, f->view.bytes), 0);
+    BHT_EQ(bhi_progress_map(&again, f.view.fd, f.view.bytes), 0);
     BHT_TRUE(!dies(write_word, again.header));
     bhi_progress_unmap(&again);
-    f->worker.markers->started = 7;
-    f->worker.results[RESULTS - 1].seq = 15;
-    f->worker.errors[BHI_ERROR_SLOTS - 1].seq = 63;
-    BHT_EQ(f->view.markers->started, 7);
-    BHT_EQ(f->view.results[RESULTS - 1].seq, 15);
-    BHT_EQ(f->view.errors[BHI_ERROR_SLOTS - 1].seq, 63);
+    f.worker.markers->started = 7;
+    f.worker.results[RESULTS - 1].seq = 15;
+    f.worker.errors[BHI_ERROR_SLOTS - 1].seq = 63;
+    BHT_EQ(f.view.markers->started, 7);
+    BHT_EQ(f.view.results[RESULTS - 1].seq, 15);
+    BHT_EQ(f.view.errors[BHI_ERROR_SLOTS - 1].seq, 63);
     /* The markers have a page of their own: the device writes to it. */
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    BHT_EQ((const uint8_t *)f->view.markers - (const uint8_t *)f->view.header, page);
-    BHT_GE((const uint8_t *)f->view.results, (const uint8_t *)f->view.markers + page);
-    BHT_LE((const uint8_t *)(f->view.errors + BHI_ERROR_SLOTS),
-           (const uint8_t *)f->view.header + f->view.bytes);
+    BHT_EQ((const uint8_t *)f.view.markers - (const uint8_t *)f.view.header, page);
+    BHT_GE((const uint8_t *)f.view.results, (const uint8_t *)f.view.markers + page);
+    BHT_LE((const uint8_t *)(f.view.errors + BHI_ERROR_SLOTS),
+           (const uint8_t *)f.view.header + f.view.bytes);
 }
 
 TEST(test_map_refuses) {
-    struct fixture *f = &fixture;
     struct bhi_progress p;
     struct bhi_progress_view view;
     int before = count_fds();
@@ -75,20 +76,20 @@ TEST(test_map_refuses) {
     BHT_EQ(bhi_progress_create(&view, 1u << 21), -EINVAL);
     bhi_progress_destroy(&view);
     bhi_progress_destroy(NULL);
-    BHT_EQ(bhi_progress_map(&p, f->view.fd, 0), -EINVAL);
-    BHT_EQ(bhi_progress_map(&p, f->view.fd, f->view.bytes + 4096), -EINVAL);
-    BHT_EQ(bhi_progress_map(&p, f->view.fd, bhi_progress_bytes(4096)), -EINVAL);
-    BHT_EQ(bhi_progress_map(&p, -1, f->view.bytes), -EBADF);
-    int fd = bhi_memfd_create("progress", f->view.bytes, 1);
-    BHT_EQ(bhi_progress_map(&p, fd, f->view.bytes), -EPERM);
+    BHT_EQ(bhi_progress_map(&p, f.view.fd, 0), -EINVAL);
+    BHT_EQ(bhi_progress_map(&p, f.view.fd, f.view.bytes + 4096), -EINVAL);
+    BHT_EQ(bhi_progress_map(&p, f.view.fd, bhi_progress_bytes(4096)), -EINVAL);
+    BHT_EQ(bhi_progress_map(&p, -1, f.view.bytes), -EBADF);
+    int fd = bhi_memfd_create("progress", f.view.bytes, 1);
+    BHT_EQ(bhi_progress_map(&p, fd, f.view.bytes), -EPERM);
     BHT_EQ(bhi_memfd_seal(fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
-    BHT_EQ(bhi_progress_map(&p, fd, f->view.bytes), -EPROTO);
+    BHT_EQ(bhi_progress_map(&p, fd, f.view.bytes), -EPROTO);
     close(fd);
     /* A count that does not go with the size, or is none. */
     static const uint32_t counts[] = {0, 3, 2 * RESULTS * 64, UINT32_MAX};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        f->worker.header->results = counts[i];
-        BHT_EQ(bhi_progress_map(&p, f->view.fd, f->view.bytes), -EPROTO);
+        f.worker.header->results = counts[i];
+        BHT_EQ(bhi_progress_map(&p, f.view.fd, f.view.bytes), -EPROTO);
     }
     bhi_progress_unmap(&p);
     bhi_progress_unmap(NULL);
@@ -121,34 +122,31 @@ static struct bhi_result good(uint64_t seq) {
 }
 
 TEST(test_publish_and_poll) {
-    struct fixture *f = &fixture;
     uint64_t completed = 9, tail = 9;
-    BHT_EQ(bhi_progress_poll(&f->view, 0, 0, &completed, &tail), 0);
+    BHT_EQ(bhi_progress_poll(&f.view, 0, 0, &completed, &tail), 0);
     BHT_EQ(completed, 0);
     BHT_EQ(tail, 0);
     for (uint64_t seq = 1; seq <= 3 * RESULTS; seq++) {
-        struct bhi_result r = good(seq), got;
-        char text[BHI_ERROR_TEXT];
-        struct bhi_told told;
-        bhi_progress_result(&f->worker, &r, NULL);
-        bhi_progress_publish(&f->worker, seq, seq * 24);
-        BHT_EQ(f->view.header->completed_word, (uint32_t)seq);
-        BHT_EQ(bhi_progress_poll(&f->view, seq, seq * 24, &completed, &tail), 0);
+        struct bhi_result r = good(seq);
+        bhi_progress_result(&f.worker, &r, NULL);
+        bhi_progress_publish(&f.worker, seq, seq * 24);
+        BHT_EQ(f.view.header->completed_word, (uint32_t)seq);
+        BHT_EQ(bhi_progress_poll(&f.view, seq, seq * 24, &completed, &tail), 0);
         BHT_EQ(completed, seq);
         BHT_EQ(tail, seq * 24);
-        BHT_EQ(bhi_progress_read(&f->view, seq, &got, &told, text), 0);
+        BHT_EQ(read_result(seq), 0);
         BHT_MEM_EQ(&got, &r, sizeof r);
         BHT_STR_EQ(text, "");
     }
-    bhi_progress_publish(&f->worker, (1ull << 32) + 5, 5000);
-    BHT_EQ(f->view.header->completed_word, 5);
+    bhi_progress_publish(&f.worker, (1ull << 32) + 5, 5000);
+    BHT_EQ(f.view.header->completed_word, 5);
 }
 
 /* Publishes |seq| in a child, one instruction after the other, and returns how many there were. The
  * supervisor looks after each: it must never find a completion without the tail that belongs to it.
  */
-static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
-    const struct bhi_progress_header *h = f->view.header;
+static unsigned publish_step_by_step(uint64_t seq) {
+    const struct bhi_progress_header *h = f.view.header;
     pid_t pid = fork();
     BHT_GE(pid, 0);
     if (pid == 0) {
@@ -156,7 +154,7 @@ static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
             _exit(1);
         }
         raise(SIGSTOP);
-        bhi_progress_publish(&f->worker, seq, seq * 24);
+        bhi_progress_publish(&f.worker, seq, seq * 24);
         kill(getpid(), SIGKILL);
     }
     int status;
@@ -177,18 +175,16 @@ static unsigned publish_step_by_step(struct fixture *f, uint64_t seq) {
 }
 
 TEST(test_published_in_order) {
-    struct fixture *f = &fixture;
     for (uint64_t seq = 1; seq <= 2; seq++) {
-        BHT_GT(publish_step_by_step(f, seq), 3);
+        BHT_GT(publish_step_by_step(seq), 3);
     }
 }
 
 TEST(test_poll_refuses_lies) {
-    struct fixture *f = &fixture;
     uint64_t completed, tail;
-    struct bhi_progress_header *h = f->worker.header;
-    bhi_progress_publish(&f->worker, 5, 500);
-    BHT_EQ(bhi_progress_poll(&f->view, 10, 1000, &completed, &tail), 0);
+    struct bhi_progress_header *h = f.worker.header;
+    bhi_progress_publish(&f.worker, 5, 500);
+    BHT_EQ(bhi_progress_poll(&f.view, 10, 1000, &completed, &tail), 0);
     static const struct {
         uint64_t completed, tail;
         int expected;
@@ -207,76 +203,68 @@ TEST(test_poll_refuses_lies) {
         {10, 999, -EPROTO},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        uint64_t seen = f->view.seen_completed, seen_tail = f->view.seen_tail;
+        uint64_t seen = f.view.seen_completed, seen_tail = f.view.seen_tail;
         completed = tail = 77;
         atomic_store(&h->completed_seq, cases[i].completed);
         atomic_store(&h->tail, cases[i].tail);
-        BHT_EQ(bhi_progress_poll(&f->view, 10, 1000, &completed, &tail), cases[i].expected);
+        BHT_EQ(bhi_progress_poll(&f.view, 10, 1000, &completed, &tail), cases[i].expected);
         if (cases[i].expected) { /* nothing of a lie is taken over */
             BHT_EQ(completed, 77);
             BHT_EQ(tail, 77);
-            BHT_EQ(f->view.seen_completed, seen);
-            BHT_EQ(f->view.seen_tail, seen_tail);
+            BHT_EQ(f.view.seen_completed, seen);
+            BHT_EQ(f.view.seen_tail, seen_tail);
         }
     }
 }
 
 #define SAY(words) (&(struct bhi_why){.text = (words)})
 
-static void expect_read(struct fixture *f, struct bhi_result r, int expected) {
-    struct bhi_result got;
-    char text[BHI_ERROR_TEXT];
-    struct bhi_told told;
-    f->worker.results[3] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), expected);
+static void expect_read(struct bhi_result r, int expected) {
+    f.worker.results[3] = r;
+    BHT_EQ(read_result(3), expected);
 }
 
 TEST(test_read_refuses_lies) {
-    struct fixture *f = &fixture;
+    static const uint64_t seqs[] = {4, 3 + RESULTS /* a later user of the same entry */, 0};
+    static const uint32_t executed[] = {3, UINT32_MAX};
     struct bhi_result r = good(3);
-    expect_read(f, r, 0);
-    r.seq = 4;
-    expect_read(f, r, -EPROTO);
-    r.seq = 3 + RESULTS; /* a later user of the same entry */
-    expect_read(f, r, -EPROTO);
-    r.seq = 0;
-    expect_read(f, r, -EPROTO);
-    r = good(3);
-    r.executed = 3;
-    expect_read(f, r, -EPROTO);
-    r.executed = UINT32_MAX;
-    expect_read(f, r, -EPROTO);
+    expect_read(r, 0);
+    for (size_t i = 0; i < BHT_COUNT(seqs); i++) {
+        expect_read(good(seqs[i]), -EPROTO);
+    }
+    for (size_t i = 0; i < BHT_COUNT(executed); i++) {
+        r.executed = executed[i];
+        expect_read(r, -EPROTO);
+    }
     for (uint32_t status = 1; status < 300; status++) {
         r = good(3);
         r.status = status;
         r.executed = 1;
-        expect_read(f, r, bhi_status_from_worker(status) ? 0 : -EPROTO);
+        expect_read(r, bhi_status_from_worker(status) ? 0 : -EPROTO);
         r.bad_memory = 7; /* only a call of Vulkan's tells that memory cannot be imported */
-        expect_read(f, r, status == BH_VULKAN ? 0 : -EPROTO);
+        expect_read(r, status == BH_VULKAN ? 0 : -EPROTO);
     }
     r = good(3);
     r.bad_memory = 7;
-    expect_read(f, r, -EPROTO);
+    expect_read(r, -EPROTO);
     r.status = UINT32_MAX;
-    expect_read(f, r, -EPROTO);
+    expect_read(r, -EPROTO);
 }
 
 /* Each word of a slot that a worker may have filled with anything is checked, and each text made fit
  * to be shown. */
 TEST(test_reads_a_reason) {
-    struct fixture *f = &fixture;
-    struct bhi_result r = good(3), got;
-    struct bhi_told told, *theirs = &f->worker.errors[3].told;
-    char text[BHI_ERROR_TEXT];
+    struct bhi_result r = good(3);
+    struct bhi_told *theirs = &f.worker.errors[3].told;
     r.status = BH_LIMIT_EXCEEDED;
     r.executed = 0;
-    bhi_progress_result(&f->worker, &r,
+    bhi_progress_result(&f.worker, &r,
                         &(struct bhi_why){.reason = BH_REASON_WORKGROUPS,
                                           .name = "x\x1b",
                                           .value = 7,
                                           .limit = 5,
                                           .text = "so the device says"});
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
+    BHT_EQ(read_result(3), 0);
     BHT_STR_EQ(text, "7 workgroups in x?, the device allows 5 (so the device says)");
     BHT_EQ(told.reason, BH_REASON_WORKGROUPS);
     BHT_EQ(told.subject, BH_SUBJECT_DEVICE);
@@ -284,84 +272,75 @@ TEST(test_reads_a_reason) {
     BHT_TRUE(told.value == 7 && told.limit == 5);
     memset(theirs->name, 0x07, sizeof theirs->name);
     memset(theirs->advice, 0x07, sizeof theirs->advice);
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
+    BHT_EQ(read_result(3), 0);
     BHT_EQ(strlen(told.name), sizeof told.name - 1);
     BHT_EQ(strspn(told.advice, "?"), sizeof told.advice - 1);
     for (uint32_t subject = 0; subject < 300; subject++) {
         theirs->subject = subject;
-        expect_read(f, r, subject <= BH_SUBJECT_PROCESS ? 0 : -EPROTO);
+        expect_read(r, subject <= BH_SUBJECT_PROCESS ? 0 : -EPROTO);
     }
     theirs->subject = 0;
     for (uint32_t reason = 0; reason < 300; reason++) {
         theirs->reason = reason;
-        expect_read(f, r, bhi_reason_from_worker(reason, BH_LIMIT_EXCEEDED) ? 0 : -EPROTO);
+        expect_read(r, bhi_reason_from_worker(reason, BH_LIMIT_EXCEEDED) ? 0 : -EPROTO);
     }
     theirs->reason = 0;
     theirs->sys_errno = -1;
-    expect_read(f, r, -EPROTO);
+    expect_read(r, -EPROTO);
     theirs->sys_errno = 4096;
-    expect_read(f, r, -EPROTO);
+    expect_read(r, -EPROTO);
     *theirs = (struct bhi_told){.reason = UINT32_MAX};
-    expect_read(f, good(3), 0); /* one that is READY has no reason */
+    expect_read(good(3), 0); /* one that is READY has no reason */
     *theirs = (struct bhi_told){0};
 }
 
 TEST(test_read_clamps_times) {
-    struct fixture *f = &fixture;
-    struct bhi_result r = good(3), got;
-    char text[BHI_ERROR_TEXT];
-    struct bhi_told told;
+    struct bhi_result r = good(3);
     r.started_ns = UINT64_MAX;
     r.ended_ns = UINT64_MAX;
-    f->worker.results[3] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
+    f.worker.results[3] = r;
+    BHT_EQ(read_result(3), 0);
     BHT_LE(got.ended_ns, bhi_now_ns());
     BHT_LE(got.started_ns, got.ended_ns);
     r.ended_ns = 5; /* ended before it started */
-    f->worker.results[3] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 3, &got, &told, text), 0);
+    f.worker.results[3] = r;
+    BHT_EQ(read_result(3), 0);
     BHT_EQ(got.started_ns, 5);
     BHT_EQ(got.ended_ns, 5);
 }
 
 TEST(test_fault_text) {
-    struct fixture *f = &fixture;
-    char text[BHI_ERROR_TEXT];
-    struct bhi_told told;
-    struct bhi_result r = good(70), got;
+    struct bhi_result r = good(70);
     r.status = BH_INVALID_KERNEL;
-    bhi_progress_result(&f->worker, &r, SAY("line 3: \x1b[2Jbad"));
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
+    bhi_progress_result(&f.worker, &r, SAY("line 3: \x1b[2Jbad"));
+    BHT_EQ(read_result(70), 0);
     BHT_STR_EQ(text, "line 3: ?[2Jbad");
     /* What a worker writes past us into the slot is made fit to be shown, and ended. */
-    struct bhi_error_slot *slot = &f->worker.errors[70 % BHI_ERROR_SLOTS];
+    struct bhi_error_slot *slot = &f.worker.errors[70 % BHI_ERROR_SLOTS];
     memset(slot->told.text, 0x07, sizeof slot->told.text);
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
+    BHT_EQ(read_result(70), 0);
     BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
-    for (size_t i = 0; i < BHI_ERROR_TEXT - 1; i++) {
-        BHT_EQ(text[i], '?');
-    }
+    BHT_EQ(strspn(text, "?"), BHI_ERROR_TEXT - 1);
     /* Another submission's text is not this one's, and success has none. */
     slot->seq = 70 - BHI_ERROR_SLOTS;
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
+    BHT_EQ(read_result(70), 0);
     BHT_STR_EQ(text, "");
     slot->seq = 70;
     r.status = BH_OK;
-    f->worker.results[70 % RESULTS] = r;
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
+    f.worker.results[70 % RESULTS] = r;
+    BHT_EQ(read_result(70), 0);
     BHT_STR_EQ(text, "");
     /* A text that is too long is cut. */
     char big[2 * BHI_ERROR_TEXT];
     memset(big, 'b', sizeof big);
     big[sizeof big - 1] = '\0';
     r.status = BH_VULKAN;
-    bhi_progress_result(&f->worker, &r, SAY(big));
-    BHT_EQ(bhi_progress_read(&f->view, 70, &got, &told, text), 0);
+    bhi_progress_result(&f.worker, &r, SAY(big));
+    BHT_EQ(read_result(70), 0);
     BHT_EQ(strlen(text), BHI_ERROR_TEXT - 1);
 }
 
 TEST(test_started) {
-    struct fixture *f = &fixture;
     static const struct {
         uint64_t completed, published, handed;
         uint32_t marker;
@@ -381,18 +360,17 @@ TEST(test_started) {
         {(1ull << 32) - 2, (1ull << 32) + 4, (1ull << 32) + 3, UINT32_MAX, (1ull << 32) - 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        atomic_store(&f->worker.header->started_seq, cases[i].handed);
-        atomic_store(&f->worker.markers->started, cases[i].marker);
-        BHT_EQ(bhi_progress_started(&f->view, cases[i].completed, cases[i].published),
+        atomic_store(&f.worker.header->started_seq, cases[i].handed);
+        atomic_store(&f.worker.markers->started, cases[i].marker);
+        BHT_EQ(bhi_progress_started(&f.view, cases[i].completed, cases[i].published),
                cases[i].expected);
     }
 }
 
 TEST(test_steps) {
-    struct fixture *f = &fixture;
     for (uint32_t i = 0; i < BHI_STEP_COUNT; i++) {
-        bhi_progress_step(&f->worker, (enum bhi_step)i);
-        BHT_EQ(f->view.header->step, i);
+        bhi_progress_step(&f.worker, (enum bhi_step)i);
+        BHT_EQ(f.view.header->step, i);
         for (uint32_t j = 0; j < i; j++) {
             BHT_NE(strcmp(bhi_step_name(i), bhi_step_name(j)), 0);
         }
@@ -400,12 +378,12 @@ TEST(test_steps) {
     }
     BHT_STR_EQ(bhi_step_name(BHI_STEP_COUNT), "unknown");
     BHT_STR_EQ(bhi_step_name(UINT32_MAX), "unknown");
-    bhi_progress_step_failed(&f->worker, &(struct bhi_why){.status = BH_UNSUPPORTED,
-                                                           .sys_errno = ENOSYS,
-                                                           .text = "landlock:\x07 no"});
-    BHT_EQ(f->view.header->step_status, BH_UNSUPPORTED);
-    BHT_EQ(f->view.header->step_told.sys_errno, ENOSYS);
-    BHT_STR_EQ(f->view.header->step_told.text, "landlock:? no");
+    bhi_progress_step_failed(&f.worker, &(struct bhi_why){.status = BH_UNSUPPORTED,
+                                                          .sys_errno = ENOSYS,
+                                                          .text = "landlock:\x07 no"});
+    BHT_EQ(f.view.header->step_status, BH_UNSUPPORTED);
+    BHT_EQ(f.view.header->step_told.sys_errno, ENOSYS);
+    BHT_STR_EQ(f.view.header->step_told.text, "landlock:? no");
 }
 
 struct overwriter {
@@ -430,26 +408,22 @@ static void *overwrite(void *argument) {
         for (size_t w = 0; w < sizeof truth / 8; w++) {
             __atomic_store_n(&words[w], from[i % 2][w], __ATOMIC_RELAXED);
         }
-        uint64_t *text = (uint64_t *)l->worker->errors[3].told.text;
-        __atomic_store_n(&text[i % 64], i % 3 ? 0x4141414141414141ull : 0x0707070707070707ull,
+        uint64_t *wrong = (uint64_t *)l->worker->errors[3].told.text;
+        __atomic_store_n(&wrong[i % 64], i % 3 ? 0x4141414141414141ull : 0x0707070707070707ull,
                          __ATOMIC_RELAXED);
     }
     return NULL;
 }
 
 TEST(test_copied_once) {
-    struct fixture *f = &fixture;
-    struct overwriter l = {&f->worker, false};
+    struct overwriter l = {&f.worker, false};
     pthread_t thread;
-    f->worker.errors[3].seq = 3;
+    f.worker.errors[3].seq = 3;
     BHT_EQ(pthread_create(&thread, NULL, overwrite, &l), 0);
     unsigned accepted = 0, refused = 0;
     uint64_t end = bhi_deadline_ns(10000000000ull * bht_slowness());
     while ((accepted < 2000 || refused < 2000) && bhi_now_ns() < end) {
-        struct bhi_result got;
-        char text[BHI_ERROR_TEXT];
-        struct bhi_told told;
-        if (bhi_progress_read(&f->view, 3, &got, &told, text)) {
+        if (read_result(3)) {
             refused++;
             continue;
         }
