@@ -54,7 +54,9 @@ static void leave(bh_judge *judge) {
 /* A turn, in which a call uses the court, and numbers have a point, whatever the program's locale
  * has. */
 struct turn {
-    unsigned slots; /* that it takes of the judge's */
+    unsigned slots;  /* that it takes of the judge's */
+    uint64_t number; /* of the turns that have begun */
+    bool beside;     /* another one had not ended */
     locale_t before;
 };
 
@@ -67,17 +69,22 @@ static struct turn begin_turn(bh_judge *judge, bool alone) {
         pthread_cond_wait(&judge->changed, &judge->lock);
     }
     judge->waiting -= alone;
+    const bool beside = judge->taken > 0;
+    const uint64_t number = ++judge->turns;
     judge->taken += slots;
     pthread_mutex_unlock(&judge->lock);
-    return (struct turn){slots, uselocale(judge->c)};
+    return (struct turn){slots, number, beside, uselocale(judge->c)};
 }
 
-static void end_turn(bh_judge *judge, struct turn turn) {
+/* Returns whether there was another turn beside it. */
+static bool end_turn(bh_judge *judge, struct turn turn) {
     (void)uselocale(turn.before);
     pthread_mutex_lock(&judge->lock);
     judge->taken -= turn.slots;
+    const bool beside = turn.beside || judge->turns != turn.number;
     pthread_cond_broadcast(&judge->changed);
     pthread_mutex_unlock(&judge->lock);
+    return beside;
 }
 
 /* After a cancel each step fails in some way of its own. */
@@ -410,8 +417,11 @@ static bool check_candidate(bh_judge *judge, struct bhi_candidate *candidate,
                             struct bhi_judge_outcome *outcome) {
     struct turn turn = begin_turn(judge, false);
     bool known = bhi_candidate_try(&judge->court, candidate, outcome);
-    end_turn(judge, turn);
-    if (known && !candidate->judged) {
+    const bool beside = end_turn(judge, turn);
+    /* The device's time and memory, and the processors, are everybody's. */
+    const bool shared =
+        outcome->status == BH_DEADLINE || outcome->status == BH_OUT_OF_DEVICE_MEMORY;
+    if (known && (!candidate->judged || (beside && shared))) {
         turn = begin_turn(judge, true);
         known = bhi_candidate_judge(&judge->court, candidate, outcome);
         end_turn(judge, turn);

@@ -20,6 +20,7 @@ struct bh_judge {
     pthread_cond_t changed; /* |users| or |taken| is less */
     unsigned users;         /* calls that run */
     unsigned taken;         /* slots, of |options.parallel|, of calls that have their turn */
+    uint64_t turns;         /* that have begun */
     unsigned waiting;       /* calls that wait for all of them */
     bool ready;             /* the reference has run */
     bool cancelled;         /* for good */

@@ -1,215 +1,126 @@
 /* Going on with a batch: what changes when, and which lines may. */
-#include "journal_fixture.h"
+#include "few_jobs.h"
 
 #include <string.h>
 
-static enum bhi_queue_result add_line(struct bhi_queue *queue, const char *text,
-                                      struct bhi_complaint *complaint) {
-    struct bhi_job_spec spec;
-    if (!bhi_job_parse(text, strlen(text), &spec, complaint)) {
-        BHT_FAIL("%s", complaint->text);
-    }
-    spec.line = 7;
-    const enum bhi_queue_result result = bhi_queue_add(queue, &spec, 1, complaint);
-    bhi_job_spec_free(&spec);
-    return result;
-}
-
 static void test_refused_resume_changes_nothing(void) {
-    struct place place;
-    struct bhi_queue *queue;
-    struct bhi_complaint complaint;
-    make_place(&place);
-    queue = fresh(&place);
-    add(queue, "a b:a c d");
-    run_one(queue, "a", BHI_JOB_QUARANTINED, BH_DEADLINE);
-    run_one(queue, "c", BHI_JOB_CANCELLED, BH_CANCELLED);
-    bhi_queue_started(queue, take(queue, "d"), 0);
-    bhi_queue_close(queue);
+    fresh("a b:a c d");
+    run_one("a", BHI_JOB_QUARANTINED, BH_DEADLINE);
+    run_one("c", BHI_JOB_CANCELLED, BH_CANCELLED);
+    start("d");
+    close_queue();
     const char *const before = "a quarantined 1 -; b failed 0 a; c cancelled 0 -; d running 0 -; ";
     const char *const sql = "SELECT id, state, guilty, origin FROM jobs";
     for (int i = 0; i < 3; i++) {
-        BHT_EQ(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
-        take(queue, NULL); /* nothing has been accepted yet */
+        BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
+        take(NULL); /* nothing has been accepted yet */
         if (i == 1) {
-            BHT_EQ(add_line(queue, "{\"id\": \"d\", \"kernel\": \"other\", \"groups\": [1]}",
-                            &complaint),
+            BHT_EQ(add_line("{\"id\": \"d\", \"kernel\": \"other\", \"groups\": [1]}"),
                    BHI_QUEUE_BAD_INPUT);
         }
         if (i == 2) {
-            BHT_EQ(try_add(queue, "e:nobody", &complaint), BHI_QUEUE_BAD_INPUT);
+            expect_refused("e:nobody", "nobody");
         }
-        take(queue, NULL);
-        bhi_queue_close(queue);
-        expect_sql(&place, sql, before);
+        take(NULL);
+        expect_kept(sql, before);
     }
-    queue = again(&place); /* which was not asked to try failures again */
-    take(queue, "c");
-    take(queue, "d");
-    take(queue, NULL);
-    bhi_queue_close(queue);
-    expect_sql(&place, sql, "a quarantined 1 -; b failed 0 a; c waiting 0 -; d waiting 0 -; ");
-    remove_place(&place);
+    again(); /* which was not asked to try failures again */
+    take("c");
+    take("d");
+    take(NULL);
+    expect_kept(sql, "a quarantined 1 -; b failed 0 a; c waiting 0 -; d waiting 0 -; ");
 }
 
-static void expect_refused(struct bhi_queue *queue, const char *line, const char *words) {
-    struct bhi_complaint complaint;
-    BHT_EQ(add_line(queue, line, &complaint), BHI_QUEUE_BAD_INPUT);
-    if (!strstr(complaint.text, words)) {
-        BHT_FAIL("%s", complaint.text);
-    }
+static void expect_line_refused(const char *line, const char *words) {
+    BHT_EQ(add_line(line), BHI_QUEUE_BAD_INPUT);
+    BHT_STR_HAS(complaint.text, words);
 }
 
 static void test_a_failed_line_is_mended(void) {
-    struct place place;
-    struct bhi_queue *queue;
-    struct bhi_complaint complaint;
     static const char mended[] = "{\"id\": \"b\", \"kernel\": \"k2\", \"groups\": [2], "
                                  "\"priority\": 9, \"retries\": 5, \"out\": {\"0\": \"y:u32[1]\"}}";
-    static const char bends[] = "{\"id\": \"b\", \"kernel\": \"k\", \"groups\": [1], "
-                                "\"depends_on\": [\"a\"]}";
     static const char done[] = "{\"id\": \"c\", \"kernel\": \"k2\", \"groups\": [1]}";
-    static const char writes[] = "{\"id\": \"w\", \"kernel\": \"k\", \"groups\": [1], "
-                                 "\"out\": {\"0\": \"y:u32[1]\"}}";
-    make_place(&place);
-    queue = fresh(&place);
-    add(queue, "a b c");
-    run_one(queue, "a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
-    run_one(queue, "b", BHI_JOB_FAILED, BH_COMPILE_FAILED);
-    run_one(queue, "c", BHI_JOB_DONE, BH_OK);
-    bhi_queue_close(queue);
-
-    BHT_EQ(try_open(&place, true, false, &queue, &complaint), BHI_QUEUE_OK);
-    expect_refused(queue, mended, "--retry-failed");
-    bhi_queue_close(queue);
-
-    BHT_EQ(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
-    expect_refused(queue, bends, "\"depends_on\" cannot change");
-    expect_refused(queue, done, "run it again as this line says (--redo ");
-    expect_sql(&place, "SELECT id, line, priority, state FROM job JOIN progress ON job = number",
+    fresh("a b c");
+    run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    run_one("b", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    run("c");
+    BHT_EQ(try_open(true, false), BHI_QUEUE_OK);
+    expect_line_refused(mended, "--retry-failed");
+    BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
+    expect_refused("b:a", "\"depends_on\" cannot change");
+    expect_line_refused(done, "run it again as this line says (--redo ");
+    expect_sql("SELECT id, line, priority, state FROM job JOIN progress ON job = number",
                "a 1 0 4; b 2 0 4; c 3 0 3; ");
-    if (add_line(queue, mended, &complaint) != BHI_QUEUE_OK) {
-        BHT_FAIL("%s", complaint.text);
-    }
-    expect_sql(&place,
-               "SELECT id, line, job.priority, retries, state, tried FROM job JOIN progress ON "
+    BHT_EQ(add_line(mended), BHI_QUEUE_OK);
+    expect_sql("SELECT id, line, job.priority, retries, state, tried FROM job JOIN progress ON "
                "job = number",
                "a 1 0 2 1 1; b 7 9 5 1 1; c 3 0 2 3 1; ");
-    expect_refused(queue, writes, "writes y, which \"b\" (line 7) writes, too");
-    struct bhi_job *job = take(queue, "b"); /* it goes first now */
+    expect_refused("w>y", "writes y, which \"b\" (line 7) writes, too");
+    struct bhi_job *job = take("b"); /* it goes first now */
     BHT_EQ(job->retries, 5);
     BHT_EQ(job->attempts, 1);
     BHT_STR_HAS(job->text, "k2");
     /* It has begun: no line changes any more. */
-    expect_refused(queue, "{\"id\": \"a\", \"kernel\": \"k2\", \"groups\": [1]}",
-                   "run it again as this line says (--redo ");
-    bhi_queue_close(queue);
+    expect_line_refused("{\"id\": \"a\", \"kernel\": \"k2\", \"groups\": [1]}",
+                        "run it again as this line says (--redo ");
 
-    queue = again(&place);
-    BHT_EQ(add_line(queue, mended, &complaint), BHI_QUEUE_OK);
-    job = take(queue, "b");
+    again();
+    BHT_EQ(add_line(mended), BHI_QUEUE_OK);
+    job = take("b");
     BHT_STR_HAS(job->text, "k2");
-    bhi_queue_close(queue);
-    remove_place(&place);
 }
 
 static void test_a_mended_line_meets_others(void) {
-    struct place place;
-    struct bhi_queue *queue;
-    struct bhi_complaint complaint;
-    static const char base[] = "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], "
-                               "\"out\": {\"0\": \"%s:u32[1]\"}}";
-    char line[256];
-    make_place(&place);
-    queue = fresh(&place);
-    snprintf(line, sizeof line, base, "a", "x");
-    BHT_EQ(add_line(queue, line, &complaint), BHI_QUEUE_OK);
-    snprintf(line, sizeof line, base, "b", "y");
-    BHT_EQ(add_line(queue, line, &complaint), BHI_QUEUE_OK);
-    run_one(queue, "a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
-    bhi_queue_close(queue);
-    BHT_EQ(try_open(&place, true, true, &queue, &complaint), BHI_QUEUE_OK);
-    snprintf(line, sizeof line, base, "a", "y");
-    expect_refused(queue, line, "writes y");
-    snprintf(line, sizeof line, base, "a", "z");
-    BHT_EQ(add_line(queue, line, &complaint), BHI_QUEUE_OK);
-    snprintf(line, sizeof line, base, "c", "x"); /* is free now */
-    BHT_EQ(add_line(queue, line, &complaint), BHI_QUEUE_OK);
-    bhi_queue_close(queue);
-    remove_place(&place);
+    fresh("a>x b>y");
+    run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
+    expect_refused("a>y", "writes y");
+    add("a>z");
+    add("c>x"); /* is free now */
 }
 
 /* An id is one job's, whether that is new, loaded, or gets another line. */
 static void test_an_id_is_given_once(void) {
-    struct place place;
-    struct bhi_queue *queue;
-    struct bhi_complaint complaint;
-    make_place(&place);
-    queue = fresh(&place);
-    add(queue, "a b:a");
-    run_one(queue, "a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
-    bhi_queue_close(queue);
-    static const char *const lines[] = {"b:a a c a", "b:a a c b:a", "c a c"};
-    static const char *const words[] = {
-        "jobs.jsonl:4: the id \"a\" is given twice, first in line 2",
-        "jobs.jsonl:4: the id \"b\" is given twice, first in line 1",
-        "jobs.jsonl:3: the id \"c\" is given twice, first in line 1"};
+    fresh("a b:a");
+    run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
+    close_queue();
     for (int failed = 0; failed < 2; failed++) {
-        BHT_EQ(try_open(&place, true, failed, &queue, &complaint), BHI_QUEUE_OK);
-        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-            BHT_EQ(try_add(queue, lines[i], &complaint), BHI_QUEUE_BAD_INPUT);
-            BHT_STR_EQ(complaint.text, words[i]);
-        }
-        add(queue, "a b:a"); /* once a call is fine, in each */
-        add(queue, "b:a a");
-        bhi_queue_close(queue);
+        BHT_EQ(try_open(true, failed), BHI_QUEUE_OK);
+        expect_refused("b:a a c a", "jobs.jsonl:4: the id \"a\" is given twice, first in line 2");
+        expect_refused("b:a a c b:a", "jobs.jsonl:4: the id \"b\" is given twice, first in line 1");
+        expect_refused("c a c", "jobs.jsonl:3: the id \"c\" is given twice, first in line 1");
+        add("a b:a"); /* once a call is fine, in each */
+        add("b:a a");
+        close_queue();
     }
-    expect_sql(&place, "SELECT id FROM job", "a; b; ");
-    remove_place(&place);
+    expect_sql("SELECT id FROM job", "a; b; ");
 }
 
 /* One that found too little memory is given to a worker again: that is one attempt. */
 static void test_begun_twice_is_one_attempt(void) {
-    struct place place;
-    make_place(&place);
-    struct bhi_queue *queue = fresh(&place);
-    add(queue, "a");
-    struct bhi_job *job = take(queue, "a");
-    bhi_queue_started(queue, job, 0);
+    fresh("a");
+    struct bhi_job *job = start("a");
     bhi_queue_started(queue, job, 1);
-    end(queue, job, BHI_JOB_DONE, BH_OK);
-    bhi_queue_close(queue);
-    expect_sql(&place, "SELECT attempt, started, attempts FROM attempt JOIN progress USING (job)",
-               "1 1 1; ");
-    remove_place(&place);
-}
-
-static void ignore(void *user, bool durable) {
-    (void)user;
-    BHT_TRUE(durable);
+    end(job, BHI_JOB_DONE, BH_OK);
+    expect_kept("SELECT attempt, started, attempts FROM attempt JOIN progress USING (job)",
+                "1 1 1; ");
 }
 
 /* Whatever keeps it from its place: it must never run again. */
 static void test_sealed_is_given_back_sealed(void) {
     static const char sql[] = "SELECT state, sealed, tried, attempts, (SELECT count(*) FROM "
                               "attempt WHERE ended_ns > 0) FROM progress";
-    struct place place;
-    make_place(&place);
-    struct bhi_queue *queue = fresh(&place);
-    add(queue, "a b:a");
-    struct bhi_job *job = take(queue, "a");
-    bhi_queue_started(queue, job, 3);
-    seal_job(queue, job, "", ignore, NULL);
-    bhi_queue_close(queue);
+    fresh("a b:a");
+    seal("a");
     for (int i = 0; i < 2; i++) {
-        queue = again(&place);
-        job = take(queue, "a");
+        again();
+        struct bhi_job *job = take("a");
         BHT_TRUE(job->sealed);
-        end(queue, job, BHI_JOB_WAITING, BH_NO_MEMORY);
-        job = take(queue, "a");
+        end(job, BHI_JOB_WAITING, BH_NO_MEMORY);
+        job = take("a");
         BHT_TRUE(job->sealed);
-        end(queue, job, BHI_JOB_CANCELLED, BH_CANCELLED);
-        job = take(queue, "a");
+        end(job, BHI_JOB_CANCELLED, BH_CANCELLED);
+        job = take("a");
         BHT_TRUE(job->sealed);
         BHT_EQ(job->attempts, 1);
         if (i == 1) {
@@ -217,11 +128,9 @@ static void test_sealed_is_given_back_sealed(void) {
                 .next = BHI_JOB_DONE, .started_ns = 7, .ended_ns = 7};
             bhi_queue_ended(queue, job, &placed, 0);
         }
-        bhi_queue_close(queue);
-        expect_sql(&place, sql, i ? "3 0 1 1 1; 1 0 0 0 1; " : "2 1 1 1 1; 0 0 0 0 1; ");
+        expect_kept(sql, i ? "3 0 1 1 1; 1 0 0 0 1; " : "2 1 1 1 1; 0 0 0 0 1; ");
     }
-    expect_sql(&place, "SELECT started, stream, status FROM attempt", "1 3 0; ");
-    remove_place(&place);
+    expect_sql("SELECT started, stream, status FROM attempt", "1 1 0; ");
 }
 
 static bool expect_times(void *user, const struct bhi_job_record *record) {
@@ -245,45 +154,31 @@ static void test_sealed_keeps_its_times(void) {
          .verdict = {.status = BH_INVALID_ARGUMENT, .message = "removed"}}};
     static const char *const rows[] = {"4 6 6 0 2 77 k ; ", "4 6 6 3 2 77 k removed; "};
     for (int i = 0; i < 4; i++) {
-        struct place place;
-        make_place(&place);
-        struct bhi_queue *queue = fresh(&place);
-        add(queue, "a");
-        struct bhi_job *job = take(queue, "a");
-        bhi_queue_started(queue, job, 1);
-        seal_job(queue, job, "", ignore, NULL);
-        bhi_queue_close(queue);
-        expect_sql(&place, sql, "4 6 0 0 2 77 k ; ");
+        renew_place();
+        fresh("a");
+        seal("a");
+        expect_kept(sql, "4 6 0 0 2 77 k ; ");
         if (i >= 2) { /* a version that recorded no end with the seal */
-            alter(&place, "UPDATE attempt SET ended_ns = 0");
+            alter("UPDATE attempt SET ended_ns = 0");
         }
-        queue = again(&place);
-        bhi_queue_ended(queue, take(queue, "a"), &ends[i % 2], 0);
+        again();
+        bhi_queue_ended(queue, take("a"), &ends[i % 2], 0);
         BHT_TRUE(bhi_queue_flush(queue));
         if (i < 2) {
             BHT_TRUE(bhi_queue_each_job(queue, expect_times, NULL));
         }
-        bhi_queue_close(queue);
+        close_queue();
         if (i < 2) {
-            expect_sql(&place, sql, rows[i]);
+            expect_sql(sql, rows[i]);
         } else {
-            expect_sql(&place, "SELECT ended_ns FROM attempt UNION SELECT ended_ns FROM progress",
-                       "70; ");
+            expect_sql("SELECT ended_ns FROM attempt UNION SELECT ended_ns FROM progress", "70; ");
         }
-        remove_place(&place);
     }
 }
 
-static enum bhi_queue_result open_redo(const struct place *place, const char *const *ids,
-                                       size_t count, bool dry, struct bhi_queue **out_queue,
-                                       struct bhi_complaint *complaint) {
-    const struct bhi_queue_options options = {.folder = place->folder,
-                                              .jobs_path = "jobs.jsonl",
-                                              .resume = true,
-                                              .redo = ids,
-                                              .redo_count = count,
-                                              .dry_run = dry};
-    return bhi_queue_open(&options, out_queue, complaint);
+static enum bhi_queue_result open_redo(const char *const *ids, size_t count, bool dry) {
+    return open_with((struct bhi_queue_options){
+        .resume = true, .redo = ids, .redo_count = count, .dry_run = dry});
 }
 
 /* a is done, b is sealed, c waits for it; d is quarantined, and e fell with it; f is done. */
@@ -294,79 +189,61 @@ static void test_redo_begins_anew_with_what_depends_on_it(void) {
     static const char before[] = "a done 0  0 - 1; b running 1  0 - 0; c submitted 0  0 - 0; "
                                  "d quarantined 0  1 - 1; e failed 0  0 d 1; f done 0  0 - 1; ";
     static const char *const unknown[] = {"f", "nobody"}, *const ids[] = {"a", "d"};
-    struct place place;
-    struct bhi_queue *queue;
-    struct bhi_complaint complaint;
-    make_place(&place);
-    queue = fresh(&place);
-    add(queue, "a b:a c:b d e:d f");
-    run_one(queue, "a", BHI_JOB_DONE, BH_OK);
-    struct bhi_job *job = take(queue, "b");
-    bhi_queue_started(queue, job, 1);
-    seal_job(queue, job, "", ignore, NULL);
-    run_one(queue, "d", BHI_JOB_QUARANTINED, BH_DEADLINE);
-    run_one(queue, "f", BHI_JOB_DONE, BH_OK);
-    bhi_queue_close(queue);
-    expect_sql(&place, sql, before);
+    fresh("a b:a c:b d e:d f");
+    run("a");
+    seal("b");
+    run_one("d", BHI_JOB_QUARANTINED, BH_DEADLINE);
+    run("f");
+    expect_kept(sql, before);
 
-    BHT_EQ(open_redo(&place, unknown, 2, false, &queue, &complaint), BHI_QUEUE_BAD_INPUT);
+    BHT_EQ(open_redo(unknown, 2, false), BHI_QUEUE_BAD_INPUT);
     BHT_STR_HAS(complaint.text, "has no job \"nobody\"");
-    expect_sql(&place, sql, before);
+    expect_sql(sql, before);
 
     /* What only looks sees it, and changes nothing. */
-    BHT_EQ(open_redo(&place, ids, 1, true, &queue, &complaint), BHI_QUEUE_OK);
+    BHT_EQ(open_redo(ids, 1, true), BHI_QUEUE_OK);
     BHT_TRUE(bhi_queue_runs_anew(queue, "b"));
     BHT_TRUE(!bhi_queue_runs_anew(queue, "d"));
     BHT_EQ(bhi_queue_add(queue, NULL, 0, &complaint), BHI_QUEUE_OK);
     for (const char *id = "a"; *id != 'd'; id = *id == 'a' ? "b" : *id == 'b' ? "c" : "d") {
-        job = take(queue, id);
+        struct bhi_job *job = take(id);
         BHT_TRUE(!job->sealed);
-        end(queue, job, BHI_JOB_DONE, BH_OK);
+        end(job, BHI_JOB_DONE, BH_OK);
     }
-    take(queue, NULL);
-    bhi_queue_close(queue);
-    expect_sql(&place, sql, before);
+    take(NULL);
+    expect_kept(sql, before);
 
     /* Patterns, and all. */
     static const char *const all[] = {"all"}, *const some[] = {"[b-c]", "x", "?"};
-    BHT_EQ(open_redo(&place, some, 2, true, &queue, &complaint), BHI_QUEUE_BAD_INPUT);
+    BHT_EQ(open_redo(some, 2, true), BHI_QUEUE_BAD_INPUT);
     BHT_STR_HAS(complaint.text, "has no job \"x\"");
-    BHT_EQ(open_redo(&place, some, 1, true, &queue, &complaint), BHI_QUEUE_OK);
+    BHT_EQ(open_redo(some, 1, true), BHI_QUEUE_OK);
     BHT_TRUE(bhi_queue_runs_anew(queue, "b") && bhi_queue_runs_anew(queue, "c"));
     BHT_TRUE(!bhi_queue_runs_anew(queue, "a") && !bhi_queue_runs_anew(queue, "f"));
-    bhi_queue_close(queue);
+    close_queue();
     for (int i = 0; i < 2; i++) {
-        BHT_EQ(open_redo(&place, i ? all : &some[2], 1, true, &queue, &complaint), BHI_QUEUE_OK);
+        BHT_EQ(open_redo(i ? all : &some[2], 1, true), BHI_QUEUE_OK);
         for (const char *id = "abcdef"; *id; id++) {
             BHT_TRUE(bhi_queue_runs_anew(queue, (char[]){*id, 0}));
         }
-        bhi_queue_close(queue);
+        close_queue();
     }
-    expect_sql(&place, sql, before);
+    expect_sql(sql, before);
 
-    BHT_EQ(open_redo(&place, ids, 2, false, &queue, &complaint), BHI_QUEUE_OK);
-    BHT_EQ(add_line(queue, "{\"id\": \"a\", \"kernel\": \"new\", \"groups\": 1}", &complaint),
-           BHI_QUEUE_OK);
+    BHT_EQ(open_redo(ids, 2, false), BHI_QUEUE_OK);
+    BHT_EQ(add_line("{\"id\": \"a\", \"kernel\": \"new\", \"groups\": 1}"), BHI_QUEUE_OK);
     expect_sql(
-        &place, sql,
-        "a waiting 0  0 - 0; b submitted 0  0 - 0; c submitted 0  0 - 0; d waiting 0  0 - 0; "
-        "e submitted 0  0 - 0; f done 0  0 - 1; ");
-    bhi_queue_close(queue); /* killed: it stays so */
-    queue = again(&place);
-    job = take(queue, "a");
+        sql, "a waiting 0  0 - 0; b submitted 0  0 - 0; c submitted 0  0 - 0; d waiting 0  0 - 0; "
+             "e submitted 0  0 - 0; f done 0  0 - 1; ");
+    again(); /* as after a kill: it stays so */
+    struct bhi_job *job = start("a");
     BHT_TRUE(job->interrupted && strstr(job->text, "new"));
     BHT_EQ(job->attempts, 1);
-    bhi_queue_started(queue, job, 1);
-    end(queue, job, BHI_JOB_DONE, BH_OK);
-    run_one(queue, "b", BHI_JOB_DONE, BH_OK);
-    run_one(queue, "c", BHI_JOB_DONE, BH_OK);
-    run_one(queue, "d", BHI_JOB_DONE, BH_OK);
-    run_one(queue, "e", BHI_JOB_DONE, BH_OK);
-    take(queue, NULL);
-    bhi_queue_close(queue);
-    expect_sql(&place, "SELECT id, state, attempts FROM jobs",
-               "a done 2; b done 2; c done 1; d done 2; e done 1; f done 1; ");
-    remove_place(&place);
+    end(job, BHI_JOB_DONE, BH_OK);
+    run("b c d e");
+    take(NULL);
+    expect_kept("SELECT id, state, attempts FROM jobs",
+                "a done 2; b done 2; c done 1; d done 2; e done 1; f done 1; ");
 }
 
 #define HASH_BUT_ONE "123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -375,77 +252,47 @@ static void test_redo_begins_anew_with_what_depends_on_it(void) {
 static void test_what_outputs_are_recognised_by(void) {
     static const char line[] = "{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1], "
                                "\"inout\": {\"1\": \"x\"}, \"out\": {\"0\": \"y:u8[1]\"}}";
-    static const char *const bad[] = {"",
-                                      "1@2",
-                                      "1@2 3",
-                                      "1@2 3@",
-                                      "1@2 3@4 5@6",
-                                      "1@2 ",
-                                      "1@23",
-                                      "1@2 3@4 ",
-                                      "1@2 3@4x",
-                                      "1@2  3@4",
-                                      "@2 3",
-                                      "x",
-                                      "-1@2 3@4",
-                                      "1@2,3@4",
-                                      " 1@2 3@4",
-                                      "1",
-                                      "@",
-                                      "1@2 +3@0x4",
-                                      "1 2 3 4",
-                                      "1@18446744073709551616 3@4",
-                                      "1@2# 3@4",
-                                      "1@2#00 3@4",
-                                      "1@2 3@4#",
-                                      "1@2#" HASH "0 3@4",
-                                      "1@2#" HASH "3@4",
-                                      "1@2#G" HASH_BUT_ONE " 3@4",
-                                      "1@2#A" HASH_BUT_ONE " 3@4",
-                                      "1@2##" HASH " 3@4"};
+    static const char *const bad[] = {
+        "",         "1@2",        "1@2 3",      "1@2 3@",   "1@2 3@4 5@6",
+        "1@2 ",     "1@23",       "1@2 3@4 ",   "1@2 3@4x", "1@2  3@4",
+        "@2 3",     "x",          "-1@2 3@4",   "1@2,3@4",  " 1@2 3@4",
+        "1",        "@",          "1@2 +3@0x4", "1 2 3 4",  "1@18446744073709551616 3@4",
+        "1@2# 3@4", "1@2#00 3@4", "1@2 3@4#"};
+    static const char *const hashed[] = {"1@2#" HASH "0 3@4", "1@2#" HASH "3@4",
+                                         "1@2#G" HASH_BUT_ONE " 3@4", "1@2#A" HASH_BUT_ONE " 3@4",
+                                         "1@2##" HASH " 3@4"};
     static const char good[] = "0@18446744073709551615#" HASH " 3@4";
-    struct place place;
-    struct bhi_queue *queue;
-    struct bhi_complaint complaint;
     char sql[256];
-    make_place(&place);
-    queue = fresh(&place);
-    BHT_EQ(add_line(queue, line, &complaint), BHI_QUEUE_OK);
-    struct bhi_job *job = take(queue, "a");
+    fresh("");
+    BHT_EQ(add_line(line), BHI_QUEUE_OK);
+    struct bhi_job *job = take("a");
     BHT_EQ(job->outputs, NULL);
     bhi_queue_started(queue, job, 0);
-    seal_job(queue, job, good, ignore, NULL);
-    bhi_queue_close(queue);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        snprintf(sql, sizeof sql, "UPDATE progress SET outputs = '%s'", bad[i]);
-        alter(&place, sql);
-        expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is damaged");
+    seal_job(job, good, expect_durable, NULL);
+    close_queue();
+    for (size_t i = 0; i < BHT_COUNT(bad) + BHT_COUNT(hashed); i++) {
+        snprintf(sql, sizeof sql, "UPDATE progress SET outputs = '%s'",
+                 i < BHT_COUNT(bad) ? bad[i] : hashed[i - BHT_COUNT(bad)]);
+        alter(sql);
+        expect_no_open(true, BHI_QUEUE_ENVIRON, "is damaged");
     }
     snprintf(sql, sizeof sql, "UPDATE progress SET outputs = '%s'", good);
-    alter(&place, sql);
-    queue = again(&place);
-    job = take(queue, "a");
+    alter(sql);
+    again();
+    job = take("a");
     BHT_STR_EQ(job->outputs, good);
-    end(queue, job, BHI_JOB_DONE, BH_OK);
-    bhi_queue_close(queue);
-    expect_sql(&place, "SELECT state, sealed, outputs FROM progress",
-               "3 0 0@18446744073709551615#" HASH " 3@4; ");
-    remove_place(&place);
+    end(job, BHI_JOB_DONE, BH_OK);
+    expect_kept("SELECT state, sealed, outputs FROM progress",
+                "3 0 0@18446744073709551615#" HASH " 3@4; ");
 }
 
 /* One that ran out of memory after it had begun, and is refused before it begins again. */
 static void test_the_first_beginning_is_kept(void) {
     const struct bhi_attempt refused = {.next = BHI_JOB_FAILED, .started_ns = 7, .ended_ns = 7};
-    struct place place;
-    make_place(&place);
-    struct bhi_queue *queue = fresh(&place);
-    add(queue, "a");
-    struct bhi_job *job = take(queue, "a");
-    bhi_queue_started(queue, job, 0);
+    fresh("a");
+    struct bhi_job *job = start("a");
     bhi_queue_ended(queue, job, &refused, 0);
-    bhi_queue_close(queue);
-    expect_sql(&place, "SELECT started, started_ns > 7, ended_ns FROM attempt", "1 1 7; ");
-    remove_place(&place);
+    expect_kept("SELECT started, started_ns > 7, ended_ns FROM attempt", "1 1 7; ");
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
 /* Several shards' folders, made up: what is read of them while they grow, and what is odd. */
-#include "journal_fixture.h"
+#include "few_jobs.h"
 
 #include <time.h>
 
@@ -13,70 +13,75 @@
     "{\"job\":" job ",\"id\":\"" id "\",\"line\":3,\"kernel\":\"k.spv\",\"state\":" state "}\n"
 #define END "{\"end\":1700000009000000000}\n"
 
-static void path_in(const struct place *place, const char *shard, const char *name,
-                    char path[160]) {
-    snprintf(path, 160, "%s/shards/%s/%s", place->folder, shard, name);
+static void path_in(const char *shard, const char *name, char path[160]) {
+    snprintf(path, 160, "%s/shards/%s/%s", place.folder, shard, name);
 }
 
-static void make_shard(const struct place *place, const char *shard) {
+/* If it is not there. */
+static void make_shard(const char *shard) {
     char path[160];
-    snprintf(path, sizeof path, "%s/shards", place->folder);
-    mkdir(place->folder, 0700);
+    mkdir(place.folder, 0700);
+    snprintf(path, sizeof path, "%s/shards", place.folder);
     mkdir(path, 0700);
-    path_in(place, shard, "", path);
-    BHT_EQ(mkdir(path, 0700), 0);
-    path_in(place, shard, "state", path);
-    BHT_EQ(mkdir(path, 0700), 0);
+    path_in(shard, "", path);
+    mkdir(path, 0700);
+    path_in(shard, "state", path);
+    mkdir(path, 0700);
 }
 
-static void append(const struct place *place, const char *shard, const void *bytes, size_t size) {
+static void append(const char *shard, const void *bytes, size_t size) {
     char path[160];
-    path_in(place, shard, "state/feed.jsonl", path);
+    make_shard(shard);
+    path_in(shard, "state/feed.jsonl", path);
     const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     BHT_GE(fd, 0);
     BHT_EQ(write(fd, bytes, size), size);
     close(fd);
 }
 
-static void say(const struct place *place, const char *shard, const char *text) {
-    append(place, shard, text, strlen(text));
+static void say(const char *shard, const char *text) {
+    append(shard, text, strlen(text));
 }
 
-static void open_all(const struct place *place, struct bhi_shards *shards) {
-    struct bhi_complaint complaint;
-    if (!bhi_shards_open(place->folder, shards, &complaint)) {
+static struct bhi_shards shards = BHI_SHARDS_CLOSED;
+
+static void close_all(void) {
+    bhi_shards_close(&shards);
+}
+
+static void read_on(void) {
+    BHT_TRUE(bhi_shards_read(&shards, &complaint));
+}
+
+/* And reads it. */
+static void open_all(void) {
+    if (!bhi_shards_open(place.folder, &shards, &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
+    read_on();
 }
 
-static void read_on(struct bhi_shards *shards) {
-    struct bhi_complaint complaint;
-    BHT_TRUE(bhi_shards_read(shards, &complaint));
-}
-
-/* "submitted/waiting/running/done/failed/quarantined/cancelled of total" */
-static void expect_counts(struct bhi_shards *shards, const char *expected) {
+static void expect_shards(const char *expected) {
     struct bhi_queue_counts counts;
-    char found[160] = "";
-    bhi_shards_counts(shards, &counts);
-    for (int i = 0; i < BHI_JOB_STATES; i++) {
-        sprintf(found + strlen(found), "%s%llu", i ? "/" : "", (unsigned long long)counts.of[i]);
-    }
-    sprintf(found + strlen(found), " of %llu", (unsigned long long)counts.total);
-    BHT_STR_EQ(found, expected);
+    bhi_shards_counts(&shards, &counts);
+    expect_counts_of(&counts, expected);
+}
+
+static void read_and_expect(const char *expected) {
+    read_on();
+    expect_shards(expected);
 }
 
 /* The table, which has the notes. */
-static char *table_of(struct bhi_shards *shards) {
+static char *table_of(void) {
     static char text[65536];
     const struct bhi_shards_report what = {.json = false};
-    struct bhi_complaint complaint;
     char path[] = "/tmp/bulkhead-table-XXXXXX";
     fflush(stdout);
     const int saved = dup(STDOUT_FILENO), fd = mkstemp(path);
     BHT_GE(fd, 0);
     BHT_EQ(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
-    const bool good = bhi_shards_report(shards, &what, &complaint);
+    const bool good = bhi_shards_report(&shards, &what, &complaint);
     fflush(stdout);
     BHT_EQ(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
     const ssize_t length = pread(fd, text, sizeof text - 1, 0);
@@ -91,38 +96,30 @@ static char *table_of(struct bhi_shards *shards) {
 }
 
 static void test_a_feed_that_grows(void) {
-    struct place place;
-    struct bhi_shards shards;
     char path[160];
     static const char jobs[] =
         "{\"id\": \"a\"}\n\n  # a comment\n \t\n{\"id\": \"b\"}\r\n{\"id\": \"c\"}";
-    make_place(&place);
-    make_shard(&place, "0000");
-    make_shard(&place, "0001");
-    path_in(&place, "0000", "jobs.jsonl", path);
+    make_shard("0000");
+    make_shard("0001");
+    path_in("0000", "jobs.jsonl", path);
     write_file(path, jobs, strlen(jobs));
-    open_all(&place, &shards);
-    read_on(&shards);
-    expect_counts(&shards, "3/0/0/0/0/0/0 of 3"); /* it has not begun */
+    open_all();
+    expect_shards("3/0/0/0/0/0/0 of 3"); /* it has not begun */
     BHT_EQ(shards.shards[0].state, BHI_SHARD_WAITS);
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") "{\"job\":1,\"state\":3");
-    read_on(&shards);
-    expect_counts(&shards, "0/2/0/0/0/0/0 of 2"); /* the last line is not complete */
+    say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") "{\"job\":1,\"state\":3");
+    read_and_expect("0/2/0/0/0/0/0 of 2"); /* the last line is not complete */
     BHT_EQ(shards.shards[0].damaged, 0);
     BHT_EQ(shards.shards[0].state, BHI_SHARD_RUNNING);
-    say(&place, "0000", ",\"at\":5}\n{\"job\":2,\"attempt\":1,\"started\":5,\"state\":2}\n");
-    say(&place, "0001", HEAD("n2") JOB("1", "c", "1"));
-    read_on(&shards);
-    expect_counts(&shards, "0/1/1/1/0/0/0 of 3");
-    say(&place, "0000", END);
-    read_on(&shards);
+    say("0000", ",\"at\":5}\n{\"job\":2,\"attempt\":1,\"started\":5,\"state\":2}\n");
+    say("0001", HEAD("n2") JOB("1", "c", "1"));
+    read_and_expect("0/1/1/1/0/0/0 of 3");
+    say("0000", END);
+    read_on();
     BHT_EQ(shards.shards[0].state, BHI_SHARD_ENDED);
     BHT_TRUE(!bhi_shards_ended(&shards));
-    say(&place, "0001", END);
-    read_on(&shards);
+    say("0001", END);
+    read_on();
     BHT_TRUE(bhi_shards_ended(&shards));
-    bhi_shards_close(&shards);
-    remove_place(&place);
 }
 
 #define DONE(job) "{\"job\":" job ",\"state\":3,\"at\":5}\n"
@@ -130,235 +127,179 @@ static void test_a_feed_that_grows(void) {
 /* What a submitter reads of a shard while it waits, and how soon it looks again. */
 static void test_following(void) {
     static const uint64_t ms = 1000000, most = 200 * ms;
-    struct place place;
-    struct bhi_shards shards;
     char path[160];
-    make_place(&place);
-    make_shard(&place, "0000");
-    open_all(&place, &shards);
+    make_shard("0000");
+    open_all();
     const struct bhi_shard *shard = shards.shards;
     BHT_EQ(bhi_shards_follow(&shards, 0, 1000 * ms, most), most); /* no feed */
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
-    say(&place, "0000", JOB("4", "d", "1"));
+    say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
+    say("0000", JOB("4", "d", "1"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 2000 * ms, most), most); /* no job has ended */
-    say(&place, "0000", DONE("1"));
+    say("0000", DONE("1"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 4000 * ms, most), most); /* six more seconds */
-    say(&place, "0000", DONE("2") DONE("3"));
+    say("0000", DONE("2") DONE("3"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 4100 * ms, most), 2100 / 3 / 4 * ms);
     BHT_EQ(shard->reader.offset, shard->reader.size);
     /* A last job that takes long is no reason to look often. */
     BHT_EQ(bhi_shards_follow(&shards, 0, 4100 * ms + 1520 * ms, most), 1520 / 8 * ms);
     BHT_EQ(bhi_shards_follow(&shards, 0, 4100 * ms + 1600 * ms, most), most);
-    say(&place, "0000", DONE("4"));
+    say("0000", DONE("4"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 6000 * ms, most), 20 * ms);
-    say(&place, "0000", END);
+    say("0000", END);
     BHT_EQ(bhi_shards_follow(&shards, 0, 6040 * ms, most), 20 * ms);
     BHT_EQ(bhi_shards_follow(&shards, 0, 6400 * ms, most), 45 * ms);
     BHT_EQ(bhi_shards_follow(&shards, 0, 16000 * ms, most), most);
     /* It is not counted before somebody asks. */
-    expect_counts(&shards, "0/0/0/0/0/0/0 of 0");
-    read_on(&shards);
-    expect_counts(&shards, "0/0/0/4/0/0/0 of 4");
+    expect_shards("0/0/0/0/0/0/0 of 0");
+    read_and_expect("0/0/0/4/0/0/0 of 4");
     /* A later task begins a new feed. */
-    path_in(&place, "0000", "state/feed.jsonl", path);
+    path_in("0000", "state/feed.jsonl", path);
     BHT_EQ(unlink(path), 0);
-    say(&place, "0000", HEAD("n2") JOB("1", "a", "1") JOB("2", "b", "1"));
+    say("0000", HEAD("n2") JOB("1", "a", "1") JOB("2", "b", "1"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 17000 * ms, most), most);
     BHT_EQ(unlink(path), 0);
-    say(&place, "0000", HEAD("n3") JOB("1", "a", "1"));
+    say("0000", HEAD("n3") JOB("1", "a", "1"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 18000 * ms, most), most);
-    say(&place, "0000", DONE("1"));
+    say("0000", DONE("1"));
     BHT_EQ(bhi_shards_follow(&shards, 0, 19000 * ms, most), 20 * ms);
-    read_on(&shards);
-    expect_counts(&shards, "0/0/0/1/0/0/0 of 1");
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    read_and_expect("0/0/0/1/0/0/0 of 1");
 }
 
 /* A stream takes jobs before their turn: of those that it has, one runs. */
 static void test_what_a_stream_has_taken(void) {
-    struct place place;
-    struct bhi_shards shards;
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
-    say(&place, "0000", JOB("4", "d", "1"));
-    say(&place, "0000", "{\"job\":1,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
-    say(&place, "0000", "{\"job\":2,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
-    say(&place, "0000", "{\"job\":3,\"attempt\":1,\"stream\":1,\"started\":5,\"state\":2}\n");
-    open_all(&place, &shards);
-    read_on(&shards);
-    expect_counts(&shards, "0/2/2/0/0/0/0 of 4");
-    say(&place, "0000", "{\"job\":1,\"state\":3,\"at\":5}\n");
-    read_on(&shards);
-    expect_counts(&shards, "0/1/2/1/0/0/0 of 4");
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
+    say("0000", JOB("4", "d", "1"));
+    say("0000", "{\"job\":1,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
+    say("0000", "{\"job\":2,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
+    say("0000", "{\"job\":3,\"attempt\":1,\"stream\":1,\"started\":5,\"state\":2}\n");
+    open_all();
+    expect_shards("0/2/2/0/0/0/0 of 4");
+    say("0000", "{\"job\":1,\"state\":3,\"at\":5}\n");
+    read_and_expect("0/1/2/1/0/0/0 of 4");
 }
 
-/* The next process writes the feed anew, in another file with the same name. */
 /* The report over attempts, one of which never began; a job that names a device; one that was
  * cancelled is listed also where none has failed. */
 static void test_what_a_report_counts(void) {
-    struct place place;
-    struct bhi_shards shards;
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
-    open_all(&place, &shards);
-    read_on(&shards);
-    BHT_STR_HAS(table_of(&shards), "0 attempts in 0 us on 1 shard");
-    say(&place, "0000",
+    say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
+    open_all();
+    BHT_STR_HAS(table_of(), "0 attempts in 0 us on 1 shard");
+    say("0000",
         "{\"job\":1,\"attempt\":1,\"started\":1700000001000000000,\"ended\":1700000002000000000,"
         "\"on\":\"gpu:0\",\"state\":3,\"attempts\":1}\n"
         "{\"job\":2,\"attempt\":1,\"given\":0,\"state\":1}\n"
         "{\"job\":3,\"attempt\":1,\"started\":1700000004000000000,\"state\":2}\n");
-    read_on(&shards);
-    BHT_STR_HAS(table_of(&shards), "2 attempts in 3.00 s on 1 shard");
-    BHT_TRUE(!strstr(table_of(&shards), "on each device"));
-    BHT_TRUE(!strstr(table_of(&shards), "MESSAGE"));
-    say(&place, "0000",
+    read_on();
+    BHT_STR_HAS(table_of(), "2 attempts in 3.00 s on 1 shard");
+    BHT_TRUE(!strstr(table_of(), "on each device"));
+    BHT_TRUE(!strstr(table_of(), "MESSAGE"));
+    say("0000",
         "{\"job\":4,\"id\":\"d\",\"line\":4,\"kernel\":\"k.spv\",\"device\":\"gpu:0\",\"state\":6}"
         "\n");
-    read_on(&shards);
-    BHT_STR_HAS(table_of(&shards), "attempts on each device: gpu:0 1\n");
-    BHT_STR_HAS(table_of(&shards), "MESSAGE");
-    BHT_STR_HAS(table_of(&shards), "cancelled");
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    read_on();
+    BHT_STR_HAS(table_of(), "attempts on each device: gpu:0 1\n");
+    BHT_STR_HAS(table_of(), "MESSAGE");
+    BHT_STR_HAS(table_of(), "cancelled");
 }
 
+/* The next process writes the feed anew, in another file with the same name. */
 static void test_a_feed_that_begins_anew(void) {
-    struct place place;
-    struct bhi_shards shards;
     char path[160];
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "2") JOB("2", "b", "3"));
-    open_all(&place, &shards);
-    read_on(&shards);
-    expect_counts(&shards, "0/0/1/1/0/0/0 of 2");
-    path_in(&place, "0000", "state/feed.jsonl", path);
+    say("0000", HEAD("n1") JOB("1", "a", "2") JOB("2", "b", "3"));
+    open_all();
+    expect_shards("0/0/1/1/0/0/0 of 2");
+    path_in("0000", "state/feed.jsonl", path);
     BHT_EQ(unlink(path), 0);
-    say(&place, "0000", HEAD("n2") JOB("1", "a", "1") JOB("2", "b", "3") JOB("3", "c", "1"));
-    read_on(&shards);
-    expect_counts(&shards, "0/2/0/1/0/0/0 of 3");
+    say("0000", HEAD("n2") JOB("1", "a", "1") JOB("2", "b", "3") JOB("3", "c", "1"));
+    read_and_expect("0/2/0/1/0/0/0 of 3");
     BHT_STR_EQ(shards.shards[0].host, "n2");
     BHT_EQ(unlink(path), 0); /* for a moment there is none: what is known stays */
-    read_on(&shards);
-    expect_counts(&shards, "0/2/0/1/0/0/0 of 3");
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    read_and_expect("0/2/0/1/0/0/0 of 3");
 }
 
 static void test_damage(void) {
     static char longest[3 * BHI_FEED_LINE];
-    struct place place;
-    struct bhi_shards shards;
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000", JOB("1", "early", "1")); /* 1: before the head */
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "1"));
-    say(&place, "0000", "{\"job\":9,\"state\":3}\n");                 /* 4: no such job */
-    say(&place, "0000", "{\"job\":1,\"state\":7}\n");                 /* 5: no such state */
-    say(&place, "0000", "{\"job\":1,\"state\":3,\"state\":3}\n");     /* 6: twice */
-    say(&place, "0000", "{\"job\":1,\"attempts\":-1,\"state\":3}\n"); /* 7: negative */
-    say(&place, "0000", "{\"job\":\"1\",\"state\":3}\n");             /* 8: a text */
-    say(&place, "0000", "[1]\nnonsense\n\n");                         /* 9, 10, 11 */
-    say(&place, "0000", "{\"job\":2,\"id\":\"\",\"state\":1}\n");     /* 12: no id */
-    say(&place, "0000", "{\"other\":2,\"id\":\"\"}\n");               /* 13: nor is that one */
-    say(&place, "0000",
-        "{\"feed\":1,\"batch\":\"a\",\"host\":\"n 1\",\"pid\":7,\"began\":1}\n"); /* 14 */
+    say("0000", JOB("1", "early", "1")); /* 1: before the head */
+    say("0000", HEAD("n1") JOB("1", "a", "1"));
+    say("0000", "{\"job\":9,\"state\":3}\n");                 /* 4: no such job */
+    say("0000", "{\"job\":1,\"state\":7}\n");                 /* 5: no such state */
+    say("0000", "{\"job\":1,\"state\":3,\"state\":3}\n");     /* 6: twice */
+    say("0000", "{\"job\":1,\"attempts\":-1,\"state\":3}\n"); /* 7: negative */
+    say("0000", "{\"job\":\"1\",\"state\":3}\n");             /* 8: a text */
+    say("0000", "[1]\nnonsense\n\n");                         /* 9, 10, 11 */
+    say("0000", "{\"job\":2,\"id\":\"\",\"state\":1}\n");     /* 12: no id */
+    say("0000", "{\"other\":2,\"id\":\"\"}\n");               /* 13: nor is that one */
+    say("0000", "{\"feed\":1,\"batch\":\"a\",\"host\":\"n 1\",\"pid\":7,\"began\":1}\n"); /* 14 */
     memset(longest, 'x', sizeof longest);
-    append(&place, "0000", longest, sizeof longest);
-    say(&place, "0000",
-        "\n{\"later\":[1,2]}\n" JOB("2", "b", "3")); /* 15; 16 is of a later version */
-    open_all(&place, &shards);
-    read_on(&shards);
-    expect_counts(&shards, "0/1/0/1/0/0/0 of 2");
+    append("0000", longest, sizeof longest);
+    say("0000", "\n{\"later\":[1,2]}\n" JOB("2", "b", "3")); /* 15; 16 is of a later version */
+    open_all();
+    expect_shards("0/1/0/1/0/0/0 of 2");
     BHT_EQ(shards.shards[0].damaged, 13);
     BHT_EQ(shards.shards[0].first_damaged, 1);
-    BHT_STR_HAS(table_of(&shards),
+    BHT_STR_HAS(table_of(),
                 "note: shard 0000: 13 lines of its feed are damaged, the first is line 1");
-    bhi_shards_close(&shards);
-    remove_place(&place);
 }
 
 /* What has not come over a network file system yet reads as NUL bytes. */
 static void test_holes(void) {
     static const char hole[40] = "";
-    struct place place;
-    struct bhi_shards shards;
-    struct bhi_complaint complaint;
     char path[160];
     bool more;
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "1"));
+    say("0000", HEAD("n1") JOB("1", "a", "1"));
     const size_t at = strlen(HEAD("n1") JOB("1", "a", "1"));
-    append(&place, "0000", hole, strlen("{\"job\":1,\"state\":3,\"at\":5}"));
-    say(&place, "0000", "\n" JOB("2", "b", "3"));
-    open_all(&place, &shards);
-    read_on(&shards);
-    expect_counts(&shards, "0/1/0/0/0/0/0 of 1");
-    path_in(&place, "0000", "state/feed.jsonl", path);
+    append("0000", hole, strlen("{\"job\":1,\"state\":3,\"at\":5}"));
+    say("0000", "\n" JOB("2", "b", "3"));
+    open_all();
+    expect_shards("0/1/0/0/0/0/0 of 1");
+    path_in("0000", "state/feed.jsonl", path);
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     BHT_EQ(pwrite(fd, "{\"job\":1,\"state\":3,\"at\":5}", 26, (off_t)at), 26);
     close(fd);
-    read_on(&shards);
-    expect_counts(&shards, "0/0/0/2/0/0/0 of 2");
+    read_and_expect("0/0/0/2/0/0/0 of 2");
     BHT_EQ(shards.shards[0].damaged, 0);
-    append(&place, "0000", hole, sizeof hole); /* this one stays */
-    say(&place, "0000", "\n" JOB("3", "c", "3"));
+    append("0000", hole, sizeof hole); /* this one stays */
+    say("0000", "\n" JOB("3", "c", "3"));
     for (int i = 0; i < 30; i++) {
         BHT_TRUE(bhi_shards_poll(&shards, &more, &complaint));
     }
-    expect_counts(&shards, "0/0/0/3/0/0/0 of 3");
+    expect_shards("0/0/0/3/0/0/0 of 3");
     BHT_EQ(shards.shards[0].damaged, 1);
-    bhi_shards_close(&shards);
-    remove_place(&place);
 }
 
 /* Nothing else than a file is read, and nothing is waited for. */
 static void test_what_is_no_feed(void) {
-    struct place place;
-    struct bhi_shards shards;
-    struct bhi_complaint complaint;
     char path[160], other[160];
-    make_place(&place);
     for (int i = 0; i < 4; i++) {
         char name[8];
         sprintf(name, "%04d", i);
-        make_shard(&place, name);
+        make_shard(name);
     }
-    path_in(&place, "0000", "state/feed.jsonl", path);
+    path_in("0000", "state/feed.jsonl", path);
     BHT_EQ(mkfifo(path, 0600), 0);
-    path_in(&place, "0001", "state/feed.jsonl", path);
+    path_in("0001", "state/feed.jsonl", path);
     BHT_EQ(mkdir(path, 0700), 0);
-    say(&place, "0003", HEAD("n1") JOB("1", "a", "1"));
-    path_in(&place, "0003", "state/feed.jsonl", other);
-    path_in(&place, "0002", "state/feed.jsonl", path);
+    say("0003", HEAD("n1") JOB("1", "a", "1"));
+    path_in("0003", "state/feed.jsonl", other);
+    path_in("0002", "state/feed.jsonl", path);
     BHT_EQ(symlink(other, path), 0);
-    path_in(&place, "0000", "jobs.jsonl", path);
+    path_in("0000", "jobs.jsonl", path);
     BHT_EQ(mkfifo(path, 0600), 0);
-    path_in(&place, "0001", "state/batch.db", path);
+    path_in("0001", "state/batch.db", path);
     write_file(path, "", 0);
     snprintf(path, sizeof path, "%s/shards/notes", place.folder); /* no number: no shard */
     BHT_EQ(mkdir(path, 0700), 0);
-    open_all(&place, &shards);
+    open_all();
     BHT_EQ(shards.count, 4);
-    read_on(&shards);
-    expect_counts(&shards, "0/1/0/0/0/0/0 of 1");
-    BHT_STR_HAS(table_of(&shards), "note: shard 0001 has a state, but no feed: ");
-    bhi_shards_close(&shards);
-    remove_place(&place);
-    make_place(&place);
+    expect_shards("0/1/0/0/0/0/0 of 1");
+    BHT_STR_HAS(table_of(), "note: shard 0001 has a state, but no feed: ");
+    close_all();
+    renew_place();
     BHT_TRUE(!bhi_shards_open(place.folder, &shards, &complaint));
     BHT_STR_HAS(complaint.text, "No such file");
     BHT_EQ(mkdir(place.folder, 0700), 0);
     BHT_TRUE(!bhi_shards_open(place.folder, &shards, &complaint));
     BHT_STR_HAS(complaint.text, "is no state folder of a batch");
-    remove_place(&place);
 }
 
 static bool count_twice(void *user, const char *id, const char *where) {
@@ -370,140 +311,98 @@ static bool count_twice(void *user, const char *id, const char *where) {
 }
 
 static void test_a_job_in_two_shards(void) {
-    struct place place;
-    struct bhi_shards shards;
     int count = 0;
-    make_place(&place);
-    make_shard(&place, "0000");
-    make_shard(&place, "0001");
-    make_shard(&place, "0002");
-    say(&place, "0000", HEAD("n1") JOB("1", "a", "3") JOB("2", "b", "3"));
-    say(&place, "0001", HEAD("n2") JOB("1", "c", "3"));
-    say(&place, "0002", HEAD("n2") JOB("1", "d", "3") JOB("2", "b", "1"));
-    open_all(&place, &shards);
-    read_on(&shards);
+    say("0000", HEAD("n1") JOB("1", "a", "3") JOB("2", "b", "3"));
+    say("0001", HEAD("n2") JOB("1", "c", "3"));
+    say("0002", HEAD("n2") JOB("1", "d", "3") JOB("2", "b", "1"));
+    open_all();
     BHT_TRUE(bhi_store_each_twice(shards.store, count_twice, &count));
     BHT_EQ(count, 1);
     BHT_STR_HAS(
-        table_of(&shards),
+        table_of(),
         "note: job b is in several shards: 0000 (done), 0002 (waiting); each may have run it");
-    bhi_shards_close(&shards);
-    remove_place(&place);
 }
 
-static void set_time(const struct place *place, const char *shard, const char *name, time_t time) {
+static void set_time(const char *shard, const char *name, time_t time) {
     const struct timespec times[2] = {{.tv_sec = time}, {.tv_sec = time}};
     char path[160];
-    path_in(place, shard, name, path);
+    path_in(shard, name, path);
     BHT_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
 /* The clock of n1 is right, that of n2 ahead, that of n3 behind. */
 static void test_clocks(void) {
     static const char *const names[] = {"0000", "0001", "0002"};
-    struct place place;
-    struct bhi_shards shards;
     char path[160];
-    make_place(&place);
     for (size_t i = 0; i < 3; i++) {
-        make_shard(&place, names[i]);
-        path_in(&place, names[i], "jobs.jsonl", path);
+        make_shard(names[i]);
+        path_in(names[i], "jobs.jsonl", path);
         write_file(path, "{}\n", 3);
-        set_time(&place, names[i], "jobs.jsonl", i == 2 ? 1700000075 : 1699999999);
+        set_time(names[i], "jobs.jsonl", i == 2 ? 1700000075 : 1699999999);
     }
-    say(&place, "0000", HEAD("n1") END);
-    say(&place, "0001", HEAD("n2") END);
-    say(&place, "0002", HEAD("n3") END);
-    set_time(&place, "0000", "state/feed.jsonl", 1700000009);
-    set_time(&place, "0001", "state/feed.jsonl", 1700000009 - 90);
-    set_time(&place, "0002", "state/feed.jsonl", 1700000009 + 75);
-    open_all(&place, &shards);
-    read_on(&shards);
+    say("0000", HEAD("n1") END);
+    say("0001", HEAD("n2") END);
+    say("0002", HEAD("n3") END);
+    set_time("0000", "state/feed.jsonl", 1700000009);
+    set_time("0001", "state/feed.jsonl", 1700000009 - 90);
+    set_time("0002", "state/feed.jsonl", 1700000009 + 75);
+    open_all();
     BHT_EQ(shards.shards[0].skew_ns, 0);
     BHT_EQ(shards.shards[1].skew_ns, 90000000000);
     BHT_EQ(shards.shards[2].skew_ns, -75000000000);
-    const char *table = table_of(&shards);
+    const char *table = table_of();
     BHT_STR_HAS(table,
                 "note: the clock of n2 differs from the file system's: it is 1 min 30 s ahead, ");
     BHT_STR_HAS(table,
                 "note: the clock of n3 differs from the file system's: it is 1 min 15 s behind, ");
     BHT_EQ(strstr(table, "the clock of n1"), NULL);
-    bhi_shards_close(&shards);
-    remove_place(&place);
 }
 
 static void test_a_later_version(void) {
-    struct place place;
-    struct bhi_shards shards;
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000",
-        "{\"feed\":2,\"batch\":\"a\",\"host\":\"n1\",\"pid\":7,\"began\":1,\"new\":{}}\n"
-        "{\"job\":1,\"id\":\"a\",\"state\":3,\"colour\":\"red\"}\n");
-    open_all(&place, &shards);
-    read_on(&shards);
-    expect_counts(&shards, "0/0/0/1/0/0/0 of 1");
-    BHT_STR_HAS(table_of(&shards), "note: a later version runs shard 0000");
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    say("0000", "{\"feed\":2,\"batch\":\"a\",\"host\":\"n1\",\"pid\":7,\"began\":1,\"new\":{}}\n"
+                "{\"job\":1,\"id\":\"a\",\"state\":3,\"colour\":\"red\"}\n");
+    open_all();
+    expect_shards("0/0/0/1/0/0/0 of 1");
+    BHT_STR_HAS(table_of(), "note: a later version runs shard 0000");
 }
 
 /* A shard's bytes do nothing to a terminal or a page. */
 static void test_hostile_texts(void) {
-    struct place place;
-    struct bhi_shards shards;
-    make_place(&place);
-    make_shard(&place, "0000");
-    say(&place, "0000",
-        HEAD("n1")
-            JOB("1", "a\\u001b[2J\\n<b>", "1") "{\"job\":1,\"attempt\":1,\"ended\":5,\"status\":"
-                                               "999,\"message\":\"\\u001b]0;x\\u0007\","
-                                               "\"state\":4,\"verdict\":1}\n");
-    open_all(&place, &shards);
-    read_on(&shards);
-    const char *table = table_of(&shards);
+    say("0000", HEAD("n1") JOB("1", "a\\u001b[2J\\n<b>",
+                               "1") "{\"job\":1,\"attempt\":1,\"ended\":5,\"status\":"
+                                    "999,\"message\":\"\\u001b]0;x\\u0007\","
+                                    "\"state\":4,\"verdict\":1}\n");
+    open_all();
+    const char *table = table_of();
     BHT_EQ(strchr(table, '\x1b'), NULL);
     BHT_STR_HAS(table, "a?[2J <b>");
-    bhi_shards_close(&shards);
-    remove_place(&place);
 }
 
 /* -- cancelling ---------------------------------------------------------------------------------
  */
 
 static void test_cancelling(void) {
-    struct place place;
-    struct bhi_shards shards;
-    struct bhi_complaint complaint;
-    struct stat status;
-    char path[160];
-    make_place(&place);
-    make_shard(&place, "0000");
-    open_all(&place, &shards);
+    char path[128];
+    make_shard("0000");
+    open_all();
     BHT_TRUE(bhi_shards_cancel(&shards, &complaint));
-    snprintf(path, sizeof path, "%s/cancel", place.folder);
-    BHT_EQ(stat(path, &status), 0);
+    BHT_GE(size_of("cancel"), 0);
     BHT_TRUE(bhi_shards_cancel(&shards, &complaint)); /* twice is once */
-    read_on(&shards);
+    read_on();
     BHT_TRUE(shards.cancelled);
-    BHT_STR_HAS(table_of(&shards), "note: it was cancelled by ");
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    BHT_STR_HAS(table_of(), "note: it was cancelled by ");
+    close_all();
+    renew_place();
     /* A single batch: only while a process has it. */
-    make_place(&place);
-    struct bhi_queue *queue = fresh(&place);
-    add(queue, "a");
-    open_all(&place, &shards);
+    fresh("a");
+    open_all();
     BHT_TRUE(bhi_shards_cancel(&shards, &complaint));
-    BHT_EQ(unlink(path), -1);
-    snprintf(path, sizeof path, "%s/cancel", place.folder);
+    path_of("cancel", path);
     BHT_EQ(unlink(path), 0);
-    bhi_queue_close(queue);
+    close_queue();
     BHT_TRUE(!bhi_shards_cancel(&shards, &complaint));
     BHT_STR_HAS(complaint.text, "no process has it: there is nothing to cancel");
-    BHT_EQ(stat(path, &status), -1);
-    bhi_shards_close(&shards);
-    remove_place(&place);
+    BHT_EQ(size_of("cancel"), -1);
 }
 
 /* -- the shared quarantine ----------------------------------------------------------------------
@@ -524,11 +423,9 @@ static void test_the_shared_quarantine(void) {
     const bh_verdict bad = {.status = BH_DEADLINE, .kernel_hash = {1, 2}, .kernel_name = "k"};
     const bh_verdict good = {.status = BH_DEADLINE, .kernel_hash = {1, 3}};
     const bh_verdict unknown = {.status = BH_DEADLINE};
-    struct place place;
     struct bhi_quarantine one, other;
-    struct bhi_complaint complaint;
-    char path[160], text[512];
-    make_place(&place);
+    static char text[MOST];
+    char path[192];
     BHT_TRUE(bhi_quarantine_open(place.folder, &one, &complaint));
     BHT_TRUE(bhi_quarantine_open(place.folder, &other, &complaint));
     BHT_TRUE(!bhi_quarantine_has(&other, &bad));
@@ -541,10 +438,7 @@ static void test_the_shared_quarantine(void) {
     BHT_TRUE(!bhi_quarantine_has(&other, &unknown));
     BHT_EQ(count_files(place.folder), 1); /* and no temporary one */
     snprintf(path, sizeof path, "%s/0102%060d", place.folder, 0);
-    FILE *file = fopen(path, "re");
-    BHT_NE(file, NULL);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
+    text[read_file(path, text)] = '\0';
     BHT_STR_HAS(text, "\"job\": \"job \\\"x\\\"\"");
     BHT_STR_HAS(text, "\"code\": \"DEADLINE\"");
     /* What others put there is no entry. */
@@ -561,7 +455,6 @@ static void test_the_shared_quarantine(void) {
     BHT_EQ(chmod(place.folder, 0700), 0);
     snprintf(path, sizeof path, "%s/missing/deep", place.folder);
     BHT_TRUE(!bhi_quarantine_open(path, &one, &complaint));
-    remove_place(&place);
 }
 
 int main(int argc, char **argv) {
@@ -581,6 +474,7 @@ int main(int argc, char **argv) {
         BHT_TEST(test_cancelling),
         BHT_TEST(test_the_shared_quarantine),
     };
+    bht_end_with(close_all);
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

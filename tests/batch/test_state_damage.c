@@ -1,28 +1,15 @@
 /* What is left of a state when a file of it is lost or damaged: no job is lost with the log, and a
  * database that has lost its jobs is not taken for a new one. */
-#include "journal_fixture.h"
-
-enum { MOST = 1 << 18 };
-
-static ssize_t read_all(const char *path, void *out) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t size = fd >= 0 ? read(fd, out, MOST) : -1;
-    BHT_LT(size, MOST);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return size;
-}
+#include "few_jobs.h"
 
 /* A process that ends without closing anything, as one that is killed, with "a" running. */
-static void leave_batch(const struct place *place) {
+static void leave_batch(void) {
     int status;
     const pid_t child = fork();
     BHT_GE(child, 0);
     if (child == 0) {
-        struct bhi_queue *queue = fresh(place);
-        add(queue, "a b:a c");
-        bhi_queue_started(queue, take(queue, "a"), 0);
+        fresh("a b:a c");
+        start("a");
         _exit(bhi_queue_flush(queue) ? 0 : 1);
     }
     BHT_EQ(waitpid(child, &status, 0), child);
@@ -36,7 +23,7 @@ enum damage { MISSING, EMPTY, CUT, FLIPPED, ZEROED, DAMAGES };
 
 static void damage_log(const char *path, enum damage damage, size_t at) {
     static unsigned char log[MOST];
-    const ssize_t size = read_all(path, log);
+    const ssize_t size = read_file(path, log);
     BHT_GT(size, (ssize_t)at);
     switch (damage) {
     case MISSING:
@@ -60,129 +47,112 @@ static void damage_log(const char *path, enum damage damage, size_t at) {
 static void test_a_damaged_log_takes_no_jobs(void) {
     static const size_t places[] = {0, 8, 24, 30, 40, 60, 4000};
     for (enum damage damage = MISSING; damage < DAMAGES; damage++) {
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-            struct place place;
-            struct bhi_queue_counts counts;
-            char path[112];
-            make_place(&place);
-            leave_batch(&place);
-            path_of(&place, "batch.db-wal", path);
+        for (size_t i = 0; i < BHT_COUNT(places); i++) {
+            char path[128];
+            renew_place();
+            leave_batch();
+            path_of("batch.db-wal", path);
             damage_log(path, damage, places[i]);
-            struct bhi_queue *queue = again(&place);
-            bhi_queue_counts(queue, &counts);
-            BHT_EQ(counts.total, 3);
-            run_one(queue, "a", BHI_JOB_DONE, BH_OK);
-            bhi_queue_close(queue);
-            expect_jobs(&place, "a done; b waiting; c waiting; ");
-            remove_place(&place);
+            again();
+            run("a");
+            expect_jobs("a done; b waiting; c waiting; ");
         }
     }
 }
 
 /* It blocks nobody, and the log is moved when it has ended. */
 static void test_who_reads_while_jobs_are_added(void) {
-    struct place place;
     sqlite3 *db;
     static char text[MOST];
-    char lock[112];
-    make_place(&place);
-    struct bhi_queue *queue = fresh(&place);
-    path_of(&place, "lock", lock);
+    char lock[128];
+    fresh("");
+    path_of("lock", lock);
     BHT_EQ(sqlite3_open(place.database, &db), SQLITE_OK);
     BHT_EQ(sqlite3_exec(db, "BEGIN; SELECT * FROM batch", NULL, NULL, NULL), SQLITE_OK);
-    add(queue, "a b:a");
-    run_one(queue, "a", BHI_JOB_DONE, BH_OK);
+    add("a b:a");
+    run("a");
     BHT_TRUE(bhi_queue_flush(queue));
-    BHT_GT(read_all(lock, text), 1);
+    BHT_GT(read_file(lock, text), 1);
     BHT_NE(memcmp(text, "used ", 5), 0);
     BHT_EQ(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    run_one(queue, "b", BHI_JOB_DONE, BH_OK);
+    run("b");
     BHT_TRUE(bhi_queue_flush(queue));
-    BHT_GT(read_all(lock, text), 5);
+    BHT_GT(read_file(lock, text), 5);
     BHT_MEM_EQ(text, "used ", 5);
-    bhi_queue_close(queue);
+    expect_jobs("a done; b done; ");
     sqlite3_close(db);
-    expect_jobs(&place, "a done; b done; ");
-    remove_place(&place);
 }
 
 /* -- the database -------------------------------------------------------------------------------
  */
 
-static void expect_lost(const struct place *place) {
+static void expect_lost(void) {
     static unsigned char before[MOST], now[MOST];
-    char log[112];
-    path_of(place, "batch.db-wal", log);
-    const ssize_t size = read_all(place->database, before), log_size = read_all(log, now);
+    char log[128];
+    path_of("batch.db-wal", log);
+    const ssize_t size = read_file(place.database, before), log_size = read_file(log, now);
     for (int resume = 0; resume < 2; resume++) {
-        expect_no_open(place, resume, BHI_QUEUE_ENVIRON,
+        expect_no_open(resume, BHI_QUEUE_ENVIRON,
                        "batch.db is damaged: the jobs that were in it are gone");
-        BHT_EQ(read_all(place->database, now), size);
+        BHT_EQ(read_file(place.database, now), size);
         BHT_TRUE(size < 0 || !memcmp(now, before, (size_t)size));
-        BHT_EQ(read_all(log, now), log_size);
+        BHT_EQ(read_file(log, now), log_size);
     }
 }
 
 static void test_a_database_without_its_jobs(void) {
     for (int killed = 0; killed < 2; killed++) {
-        struct place place;
         static unsigned char good[MOST], page[4096];
-        make_place(&place);
-        leave_batch(&place);
+        renew_place();
+        leave_batch();
         if (!killed) {
-            bhi_queue_close(again(&place)); /* without a log then */
+            again(); /* without a log then */
         }
-        const ssize_t size = read_all(place.database, good);
+        const ssize_t size = read_file(place.database, good);
         BHT_GT(size, (ssize_t)sizeof page);
         BHT_EQ(unlink(place.database), 0);
-        expect_lost(&place);
+        expect_lost();
         write_file(place.database, "", 0);
-        expect_lost(&place);
+        expect_lost();
         write_file(place.database, good, 50);
-        expect_lost(&place);
+        expect_lost();
         memcpy(page, good, 100); /* as SQLite makes it before the first table */
         memset(page + 40, 0, 4);
         write_file(place.database, page, sizeof page);
-        expect_lost(&place);
+        expect_lost();
         write_file(place.database, good, (size_t)size); /* a copy in its place */
         if (!killed) {
-            alter(&place, "DELETE FROM job; DELETE FROM progress; DELETE FROM dependency");
-            expect_lost(&place);
+            alter("DELETE FROM job; DELETE FROM progress; DELETE FROM dependency");
+            expect_lost();
             write_file(place.database, good, (size_t)size);
         }
-        bhi_queue_close(again(&place));
-        expect_jobs(&place, "a waiting; b submitted; c waiting; ");
-        remove_place(&place);
+        again();
+        expect_jobs("a waiting; b submitted; c waiting; ");
     }
 }
 
 /* Whose lock is gone, too: a log is not deleted, as SQLite would. */
 static void test_a_log_alone(void) {
-    struct place place;
-    char lock[112];
-    make_place(&place);
-    leave_batch(&place);
-    path_of(&place, "lock", lock);
+    char lock[128];
+    leave_batch();
+    path_of("lock", lock);
     BHT_EQ(unlink(place.database), 0);
     BHT_EQ(unlink(lock), 0);
-    expect_lost(&place);
-    remove_place(&place);
+    expect_lost();
 }
 
 /* What was made and never had a job is as good as new, whatever is missing of it. */
 static void test_a_state_that_was_not_used(void) {
-    struct place place;
-    make_place(&place);
-    bhi_queue_close(fresh(&place));
-    bhi_queue_close(again(&place)); /* and nothing was added */
+    fresh("");
+    again(); /* and nothing was added */
+    close_queue();
     BHT_EQ(truncate(place.database, 0), 0);
-    bhi_queue_close(again(&place));
+    again();
+    close_queue();
     BHT_EQ(unlink(place.database), 0);
-    struct bhi_queue *queue = again(&place);
-    add(queue, "a");
-    bhi_queue_close(queue);
-    bhi_queue_close(again(&place));
-    remove_place(&place);
+    again();
+    add("a");
+    again();
 }
 
 /* -- rows ---------------------------------------------------------------------------------------
@@ -200,73 +170,56 @@ static void test_other_types(void) {
         {"progress", "started_ns = ''"}, {"job", "line = 'x'"},
         {"job", "priority = 'high'"},    {"job", "retries = NULL"},
         {"job", "submitted_ns = 'x'"}};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        const char *const table = bad[i][0];
-        struct place place;
+    for (size_t i = 0; i < BHT_COUNT(bad); i++) {
+        const char *const table = bad[i][0], *const change = bad[i][1];
+        const bool good = !strcmp(change, "state = '1'"); /* converted, it is a number */
         char sql[512];
         sqlite3 *db;
-        make_place(&place);
-        struct bhi_queue *queue = fresh(&place);
-        add(queue, "a b:a");
-        bhi_queue_close(queue);
-        snprintf(sql, sizeof sql, "UPDATE %s SET %s", table, bad[i][1]);
+        renew_place();
+        fresh("a b:a");
+        close_queue();
+        snprintf(sql, sizeof sql, "UPDATE %s SET %s", table, change);
         BHT_EQ(sqlite3_open(place.database, &db), SQLITE_OK);
-        /* What it can convert is a number afterwards. */
-        if (!strstr(sql, "'1'")) {
-            BHT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_CONSTRAINT);
-        }
+        BHT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), good ? SQLITE_OK : SQLITE_CONSTRAINT);
         sqlite3_close(db);
         snprintf(sql, sizeof sql,
                  "DROP VIEW jobs; CREATE TABLE copy AS SELECT * FROM %s; DROP TABLE %s; "
                  "ALTER TABLE copy RENAME TO %s; "
                  "UPDATE %s SET %s WHERE rowid = 2",
-                 table, table, table, table, bad[i][1]);
-        alter(&place, sql);
-        struct bhi_complaint complaint;
-        const enum bhi_queue_result result = try_open(&place, true, false, &queue, &complaint);
-        if (strstr(sql, "'1'")) {
-            BHT_EQ(result, BHI_QUEUE_OK);
-            bhi_queue_close(queue);
-        } else {
-            if (result == BHI_QUEUE_OK) {
-                BHT_FAIL("accepted: %s", bad[i][1]);
-            }
-            BHT_EQ(result, BHI_QUEUE_ENVIRON);
-            BHT_STR_HAS(complaint.text, "batch.db is damaged");
+                 table, table, table, table, change);
+        alter(sql);
+        if (try_open(true, false) != (good ? BHI_QUEUE_OK : BHI_QUEUE_ENVIRON) ||
+            (!good && !strstr(complaint.text, "batch.db is damaged"))) {
+            BHT_FAIL("%s: %s", change, complaint.text);
         }
-        remove_place(&place);
     }
 }
 
 /* Of a row that goes meanwhile no record is lost without a word. */
 static void test_a_row_that_goes(void) {
     for (int i = 0; i < 2; i++) {
-        struct place place;
-        struct bhi_complaint complaint;
-        make_place(&place);
-        struct bhi_queue *queue = fresh(&place);
-        add(queue, "a b");
-        struct bhi_job *job = take(queue, "a");
+        renew_place();
+        fresh("a b");
+        struct bhi_job *job = take("a");
         if (i) {
             bhi_queue_started(queue, job, 0);
             BHT_TRUE(bhi_queue_flush(queue));
         }
-        alter(&place, "DELETE FROM progress WHERE job = 1");
+        alter_meanwhile("DELETE FROM progress WHERE job = 1");
         if (i) {
-            end(queue, job, BHI_JOB_DONE, BH_OK);
+            end(job, BHI_JOB_DONE, BH_OK);
         } else {
             bhi_queue_started(queue, job, 0);
         }
         BHT_TRUE(!bhi_queue_flush(queue));
         BHT_TRUE(bhi_queue_broken(queue, &complaint));
         BHT_STR_HAS(complaint.text, "batch.db is damaged");
-        take(queue, NULL);
-        BHT_TRUE(!bhi_queue_close(queue));
+        take(NULL);
+        BHT_TRUE(!close_queue());
         /* Nothing of the transaction stays. */
-        expect_sql(&place, "SELECT count(*), coalesce(sum(ended_ns), 0) FROM attempt",
+        expect_sql("SELECT count(*), coalesce(sum(ended_ns), 0) FROM attempt",
                    i ? "1 0; " : "0 0; ");
-        expect_no_open(&place, true, BHI_QUEUE_ENVIRON, "is damaged");
-        remove_place(&place);
+        expect_no_open(true, BHI_QUEUE_ENVIRON, "is damaged");
     }
 }
 

@@ -10,14 +10,10 @@
 #define MANY 8u
 
 static bh_buffer *buffer_for(struct stage *s, bh_stream *stream, float value) {
-    bh_buffer_options options = {.struct_size = sizeof options};
-    options.stream = stream;
+    const bh_buffer_options options = {.struct_size = sizeof options, .stream = stream};
     bh_buffer *buffer = NULL;
-    bh_detail detail;
-    if (bh_buffer_create(s->context, STAGE_FLOATS * sizeof(float), &options, &buffer, &detail) !=
-        BH_OK) {
-        BHT_FAIL("bh_buffer_create: %s", detail.message);
-    }
+    BHT_EQ(bh_buffer_create(s->context, STAGE_FLOATS * sizeof(float), &options, &buffer, NULL),
+           BH_OK);
     float *floats = (float *)(void *)fx_pointer(buffer);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         floats[i] = value;
@@ -75,8 +71,7 @@ static void release_others(struct others *o) {
 
 /* |stream|: a's lane holds it behind the gate; b's queue holds it, since it waits for the gate. */
 static void temporary(bool in_lane) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_stream *stream = in_lane ? s.a : s.b;
     bh_buffer *temporary = buffer_for(&s, stream, 3);
     bh_event *event = ev_square(&s, stream, temporary, s.y, &s.bad, in_lane ? 0 : 1);
@@ -87,9 +82,7 @@ static void temporary(bool in_lane) {
     ev_ready(event);
     expect_all(s.y, 9, "its input was issued again in flight");
     release_others(&others);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 static void case_21_a_temporary_in_a_lane_keeps_its_memory(void) {
@@ -101,8 +94,7 @@ static void case_21_a_temporary_in_a_queue_keeps_its_memory(void) {
 }
 
 static void case_22_a_dropped_output_keeps_its_memory(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *output = buffer_for(&s, s.a, 3);
     bh_event *event = ev_square(&s, s.a, s.x, output, NULL, 0);
     bh_buffer_release(output);
@@ -111,16 +103,13 @@ static void case_22_a_dropped_output_keeps_its_memory(void) {
     open_gate(&s);
     ev_ready(event);
     release_others(&others);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* -- 23: trimming ------------------------------------------------------------------------------ */
 
 static void case_23_trimming_spares_what_is_in_flight(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *idle = buffer_for(&s, s.b, 1), *in = buffer_for(&s, s.b, 3);
     bh_event *event = ev_square(&s, s.b, in, s.y, &s.bad, 1);
     bh_buffer_release(idle);
@@ -132,40 +121,26 @@ static void case_23_trimming_spares_what_is_in_flight(void) {
     ev_ready(event);
     expect_all(s.y, 9, "its input was trimmed in flight");
     BHT_EQ(stats.pool_evictions, 1); /* the one that nobody used */
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* -- 24: retained or refused ------------------------------------------------------------------- */
 
 static void case_24_a_bound_handle_is_retained(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_kernel *square = fx_kernel(s.context, "square");
-    bh_buffer *in = buffer_for(&s, s.b, 3);
-    const bh_binding bindings[] = {
-        bh_bind_read(0, in),
-        bh_bind_write(1, s.y),
-    };
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-    bh_event *event = ev_submit(s.b, &command, 1, &s.bad, 1);
+    const bh_binding bindings[] = {bh_bind_read(0, buffer_for(&s, s.b, 3)), bh_bind_write(1, s.y)};
+    bh_event *event = fx_command(s.b, fx_dispatch(square, bindings, 2), &s.bad, 1);
     bh_kernel_release(square);
     open_gate(&s);
     ev_ready(event);
     expect_all(s.y, 9, "wrong bytes");
-    bh_buffer_release(in);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
-static void refused(bh_stream *stream, const bh_command *command, const char *what) {
+static void refused(bh_stream *stream, bh_command command, const char *what) {
     const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = command, .command_count = 1};
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
     bh_event *event = NULL;
     bh_detail detail;
     BHT_EQ(bh_submit(stream, &info, &event, &detail), BH_INVALID_ARGUMENT);
@@ -175,48 +150,41 @@ static void refused(bh_stream *stream, const bh_command *command, const char *wh
 }
 
 static void case_24_a_handle_without_a_reference_is_refused(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *gone = buffer_for(&s, s.b, 3);
     bh_event *event = ev_square(&s, s.b, gone, s.y, &s.bad, 1);
     bh_buffer_release(gone); /* a submission has it still: that is no reference of the caller's */
-    const bh_binding bindings[] = {
-        bh_bind_read(0, gone),
-        bh_bind_write(1, s.z),
-    };
-    const bh_command dispatch = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s.square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
+    const bh_binding bindings[] = {bh_bind_read(0, gone), bh_bind_write(1, s.z)};
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = gone, .size = BH_WHOLE_SIZE}};
     const bh_command from = {.type = BH_COMMAND_COPY,
                              .copy = {.src = gone, .dst = s.z, .size = BH_WHOLE_SIZE}};
     const bh_command to = {.type = BH_COMMAND_COPY,
                            .copy = {.src = s.x, .dst = gone, .size = BH_WHOLE_SIZE}};
-    refused(s.b, &dispatch, "buffer");
-    refused(s.b, &fill, "dst");
-    refused(s.b, &from, "src");
-    refused(s.b, &to, "dst");
+    refused(s.b, fx_dispatch(s.square, bindings, 2), "buffer");
+    refused(s.b, fill, "dst");
+    refused(s.b, from, "src");
+    refused(s.b, to, "dst");
     open_gate(&s);
     fx_verdict(event);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
+}
+
+static void expect_none(struct stage *s) {
+    if (fx_stats(s->context).pool_blocks) {
+        BHT_FAIL("it was released before its submission had ended");
+    }
 }
 
 /* -- 25: when ---------------------------------------------------------------------------------- */
 
 static void case_25_temporaries_go_at_their_own_end(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, BH_FOREVER);
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
     bh_buffer *temporary = buffer_for(&s, s.a, 0);
     volatile uint32_t *word = fx_pointer(temporary);
     bh_event *first = fx_gate(s.a, s.hang, temporary);
     fx_await_gate(temporary);
     bh_buffer_release(temporary);
-    if (fx_stats(s.context).pool_blocks) {
-        BHT_FAIL("it was released before its submission had ended");
-    }
+    expect_none(&s);
     bh_event *second = fx_gate(s.a, s.hang, s.gate); /* the stream is not going to be idle */
     BHT_EQ(fx_stats(s.context).pool_blocks, 0);
     fx_open(word);
@@ -229,50 +197,35 @@ static void case_25_temporaries_go_at_their_own_end(void) {
     BHT_TRUE(fx_pointer(next) == word);
     fx_open(s.word);
     ev_ready(second);
-    bh_buffer_release(next);
-    bh_event_release(first);
-    bh_event_release(second);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* -- 26: what is not registered ---------------------------------------------------------------- */
 
 static void case_26_unregistered_names_kernel_and_slot(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *gone = buffer_for(&s, s.b, 3);
     bh_buffer_release(gone);
     bh_buffer *const wrong[] = {NULL, gone};
     for (size_t i = 0; i < BHT_COUNT(wrong); i++) {
-        const bh_binding bindings[] = {
-            bh_bind_read(0, s.x),
-            bh_bind_write(1, wrong[i]),
-        };
-        const bh_command command = {
-            .type = BH_COMMAND_DISPATCH,
-            .dispatch = {
-                .kernel = s.square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-        refused(s.b, &command, "command 0: set 0 binding 1 of kernel \"square\"");
+        const bh_binding bindings[] = {bh_bind_read(0, s.x), bh_bind_write(1, wrong[i])};
+        refused(s.b, fx_dispatch(s.square, bindings, 2),
+                "command 0: set 0 binding 1 of kernel \"square\"");
     }
     open_gate(&s);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* Nothing that was registered when it was submitted is unregistered when it runs. With retention
  * off it is, and the worker says which kernel, and which slot. */
 static void case_26_what_runs_is_registered(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *in = buffer_for(&s, s.b, 3);
     bh_event *event = ev_square(&s, s.b, in, s.y, &s.bad, 1);
     bh_buffer_release(in);
     open_gate(&s);
     ev_ready(event);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* -- 27: once ---------------------------------------------------------------------------------- */
@@ -291,15 +244,8 @@ static void expect_one_block(struct stage *s) {
     BHT_EQ(fx_stats(s->context).pool_blocks, 0);
 }
 
-static void expect_none(struct stage *s) {
-    if (fx_stats(s->context).pool_blocks) {
-        BHT_FAIL("it was released before its submission had ended");
-    }
-}
-
 static void case_27_a_killed_submission_releases_once(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, BH_FOREVER);
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
     bh_buffer *temporary = buffer_for(&s, s.a, 0);
     bh_event *event = fx_gate(s.a, s.hang, temporary);
     fx_await_gate(temporary);
@@ -308,14 +254,11 @@ static void case_27_a_killed_submission_releases_once(void) {
     fx_kill(s.pid, SIGKILL);
     ev_poisoned(event, BH_WORKER_SIGNAL, event, 0, BH_EXECUTED_UNKNOWN);
     expect_one_block(&s);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 static void case_27_a_failed_submission_releases_once(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *temporary = buffer_for(&s, s.a, 0);
     bh_event *event = ev_refused(&s, s.a, temporary); /* by its worker, behind the gate */
     bh_buffer_release(temporary);
@@ -323,14 +266,11 @@ static void case_27_a_failed_submission_releases_once(void) {
     open_gate(&s);
     ev_poisoned(event, BH_BINDING_MISMATCH, event, 0, BH_EXECUTED_NO);
     expect_one_block(&s);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 static void case_27_a_cancelled_or_poisoned_submission_releases_once(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *temporary = buffer_for(&s, s.b, 0);
     bh_event *event = ev_square(&s, s.b, temporary, s.y, &s.bad, 1);
     bh_buffer_release(temporary);
@@ -347,15 +287,12 @@ static void case_27_a_cancelled_or_poisoned_submission_releases_once(void) {
     fx_kill(s.pid, SIGKILL); /* it waits for the one that dies */
     ev_poisoned(event, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
     expect_one_block(&s);
-    bh_event_release(event);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* The third command is wrong, the first two had bound their buffers. */
 static void case_27_a_refused_submission_releases_once(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_buffer *temporary = buffer_for(&s, s.b, 0);
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = temporary, .size = BH_WHOLE_SIZE}};
@@ -369,7 +306,6 @@ static void case_27_a_refused_submission_releases_once(void) {
     expect_one_block(&s);
     open_gate(&s);
     ev_well(&s);
-    stage_close(&s);
 }
 
 int main(int argc, char **argv) {

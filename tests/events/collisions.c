@@ -5,8 +5,7 @@
 
 static void both_run(size_t bytes, bool one_hash) {
     bht_collide(bytes);
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *twice = fx_kernel(s.context, "twice");
     uint8_t one[32], other[32];
     bh_kernel_hash(twice, one);
@@ -14,12 +13,8 @@ static void both_run(size_t bytes, bool one_hash) {
     BHT_MEM_EQ(one, other, bytes);
     BHT_EQ(memcmp(one, other, sizeof one) == 0, one_hash);
     const bh_binding bindings[] = {bh_bind_read(0, s.x), bh_bind_write(1, s.z)};
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = twice, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
     bh_event *squared = ev_square(&s, s.a, s.x, s.y, NULL, 0);
-    bh_event *doubled = ev_submit(s.a, &command, 1, NULL, 0);
+    bh_event *doubled = fx_command(s.a, fx_dispatch(twice, bindings, 2), NULL, 0);
     ev_ready(squared);
     ev_ready(doubled);
     ev_squares(s.y, 1);
@@ -29,15 +24,10 @@ static void both_run(size_t bytes, bool one_hash) {
     }
     /* And what is the same is found among them. */
     const bh_stats before = fx_stats(s.context);
-    bh_kernel *again = fx_kernel(s.context, "twice");
+    fx_kernel(s.context, "twice");
     const bh_stats after = fx_stats(s.context);
     BHT_EQ(after.kernels, before.kernels);
     BHT_EQ(after.kernels_shared, before.kernels_shared + 1);
-    bh_event_release(squared);
-    bh_event_release(doubled);
-    bh_kernel_release(again);
-    bh_kernel_release(twice);
-    stage_close(&s);
 }
 
 static void case_31_two_sources_with_one_64_bit_hash(void) {
@@ -58,8 +48,7 @@ static void create_meanwhile(void *body) {
 
 /* Another thread makes the same one between our look and our entry: there is one in the end. */
 static void case_34_created_meanwhile(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     const bh_stats before = fx_stats(s.context);
     meanwhile = &s;
     bht_at_step("kernel_kept", 1, create_meanwhile);
@@ -69,10 +58,7 @@ static void case_34_created_meanwhile(void) {
     const bh_stats after = fx_stats(s.context);
     BHT_EQ(after.kernels, before.kernels + 1);
     BHT_EQ(after.kernels_shared, before.kernels_shared + 1);
-    bh_kernel_release(first);
-    bh_kernel_release(second);
     ev_well(&s);
-    stage_close(&s);
 }
 
 int main(int argc, char **argv) {

@@ -42,8 +42,7 @@ static void *wait_for_them(void *argument) {
 /* Fifty: one running, 24 in the lane, 15 in its stream's queue, 10 in another's. Each ends once,
  * and wakes all that wait for it: two or more of the sixteen begin with the same one. */
 static void case_43_fifty_events_and_sixteen_waiters(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, BH_FOREVER);
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
     enum { EARLIER = 5, INNOCENT = 10 };
     bh_event *earlier[EARLIER], *innocent[INNOCENT], *events[OUTSTANDING];
     bh_buffer *buffers[EARLIER + INNOCENT], *outs[3];
@@ -58,10 +57,8 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
     }
     WAIT_UNTIL(bh_event_query(earlier[EARLIER - 1]) == BH_EVENT_READY, 20000);
     stage_gate(&s);
-    bh_buffer *gate_b = fx_words(s.context, STAGE_FLOATS, 0);
-    uint32_t *word_b = fx_pointer(gate_b);
-    bh_event *held_by = fx_gate(s.b, s.hang, gate_b);
-    fx_await_gate(gate_b);
+    uint32_t *word_b;
+    bh_event *held_by = ev_gate(&s, s.b, &word_b);
     int count = 0;
     events[count++] = s.bad;
     while (count < 25) {
@@ -105,29 +102,16 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
         ev_ready(earlier[i]);
         BHT_EQ(fx_verdict(earlier[i]).worker_pid, s.pid);
         ev_squares(buffers[i], 1);
-        bh_event_release(earlier[i]);
     }
     for (int i = 0; i < INNOCENT; i++) {
         ev_ready(innocent[i]);
         ev_squares(buffers[EARLIER + i], 1);
-        bh_event_release(innocent[i]);
     }
     BHT_EQ(bh_event_query(held_by), BH_EVENT_PENDING);
     fx_open(word_b);
     ev_ready(held_by);
     ev_well(&s);
-    for (int i = 1; i < OUTSTANDING; i++) {
-        bh_event_release(events[i]);
-    }
-    for (int i = 0; i < EARLIER + INNOCENT; i++) {
-        bh_buffer_release(buffers[i]);
-    }
-    for (int i = 0; i < 3; i++) {
-        bh_buffer_release(outs[i]);
-    }
-    bh_event_release(held_by);
-    bh_buffer_release(gate_b);
-    stage_close(&s);
+    bh_context_destroy(s.context);
     bh_completion given[OUTSTANDING];
     bool is_given[OUTSTANDING] = {false};
     size_t ended = 0;
@@ -145,8 +129,7 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
 /* -- 44, 45: around the completion record ----------------------------------------------------- */
 
 static void case_44_death_between_data_and_record(void) {
-    struct stage s;
-    stage_open_with(&s, "1:before_record:1=kill", FX_SECONDS);
+    struct stage s = stage_open_with("1:before_record:1=kill", FX_SECONDS);
     const float *y = (const float *)(const void *)fx_pointer(s.y);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     bh_event *dependent = ev_square(&s, s.b, s.y, s.z, NULL, 0);
@@ -160,15 +143,11 @@ static void case_44_death_between_data_and_record(void) {
     ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
     ev_squares(s.x, 0);
     ev_well(&s);
-    bh_event_release(event);
-    bh_event_release(dependent);
-    stage_close(&s);
 }
 
 /* Nobody waits, and the worker dies before it has woken anybody: the obituary reads the record. */
 static void case_45_read_by_the_obituary(void) {
-    struct stage s;
-    stage_open_with(&s, "1:after_record:1=kill", FX_SECONDS);
+    struct stage s = stage_open_with("1:after_record:1=kill", FX_SECONDS);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     WAIT_UNTIL(bh_stream_worker_pid(s.a) != s.pid, 20000);
     BHT_EQ(bh_event_query(event), BH_EVENT_READY);
@@ -177,19 +156,15 @@ static void case_45_read_by_the_obituary(void) {
     ev_squares(s.y, 1);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK);
     ev_well(&s);
-    bh_event_release(event);
-    stage_close(&s);
 }
 
 /* A stopped zygote does not tell how its worker died: it is dead, and not yet buried. Who waits
  * then reads the record himself. */
 static void case_45_read_before_the_burial(void) {
-    struct stage s;
-    stage_open_with(&s, "1:after_record:1=kill", FX_SECONDS);
+    struct stage s = stage_open_with("1:after_record:1=kill", FX_SECONDS);
     pid_t zygote = fx_parent(s.pid);
     BHT_GT(zygote, 1);
-    fx_kill(zygote, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    fx_stop(zygote);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     WAIT_UNTIL(is_dead(s.pid), 20000);
     ev_ready(event);
@@ -197,14 +172,11 @@ static void case_45_read_before_the_burial(void) {
     fx_kill(zygote, SIGCONT);
     ev_well(&s);
     ev_ready(event);
-    bh_event_release(event);
-    stage_close(&s);
 }
 
 /* With dependents: those go on, on the other stream and on the same. */
 static void case_45_dependents_of_the_recorded_one_run(void) {
-    struct stage s;
-    stage_open_with(&s, "1:after_record:1=kill", FX_SECONDS);
+    struct stage s = stage_open_with("1:after_record:1=kill", FX_SECONDS);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     bh_event *other = ev_square(&s, s.b, s.y, s.z, NULL, 0);
     bh_event *same = ev_square(&s, s.a, s.z, s.w, NULL, 0);
@@ -214,10 +186,6 @@ static void case_45_dependents_of_the_recorded_one_run(void) {
     ev_squares(s.w, 3);
     BHT_NE(fx_verdict(same).worker_pid, s.pid);
     ev_well(&s);
-    bh_event_release(event);
-    bh_event_release(other);
-    bh_event_release(same);
-    stage_close(&s);
 }
 
 /* -- 46 to 48: after the death ---------------------------------------------------------------- */
@@ -225,8 +193,7 @@ static void case_45_dependents_of_the_recorded_one_run(void) {
 /* The dead worker's progress memory is still mapped here: it says now that its first submission
  * has completed. Neither the old event nor the new worker's first one may believe it. */
 static void case_46_late_completion_of_a_dead_generation(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     struct bhi_progress late = fx_progress();
     BHT_EQ(atomic_load(&late.header->started_seq), 1); /* it is the one of a's worker */
     stage_fail_unseen(&s);
@@ -255,10 +222,6 @@ static void case_46_late_completion_of_a_dead_generation(void) {
     BHT_NE(bh_stream_worker_pid(s.a), 0);
     ev_well(&s);
     bhi_progress_unmap(&late);
-    bh_event_release(next);
-    bh_event_release(behind);
-    bh_buffer_release(gate);
-    stage_close(&s);
 }
 
 /* The kernel's number of an eventfd; -1: |fd| of |pid| is none. */
@@ -312,8 +275,7 @@ static size_t watched_by(int epoll, int fd, bool *out_has) {
 /* Who kept the dead worker's doorbell rings it: the open file description is still there, and so
  * could be what watches it. */
 static void case_46_late_rings_of_a_dead_generation(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     pid_t pid = fx_ready(c);
     const int ours = doorbell_of(pid), bell = fcntl(ours, F_DUPFD_CLOEXEC, 512);
@@ -324,19 +286,15 @@ static void case_46_late_rings_of_a_dead_generation(void) {
         watched = watched_by(++epoll, ours, &has);
     }
     BHT_GT(watched, 0);
-    bh_buffer *gate = fx_words(s.context, STAGE_FLOATS, 0);
-    bh_event *lost = fx_gate(c, s.hang, gate);
-    fx_await_gate(gate);
+    bh_event *lost = ev_gate(&s, c, NULL);
     fx_kill(pid, SIGKILL);
     bh_verdict verdict = ev_poisoned(lost, BH_WORKER_SIGNAL, lost, 0, BH_EXECUTED_UNKNOWN);
     pid_t next_pid = fx_ready(c);
     BHT_NE(next_pid, pid);
     bool unused;
     WAIT_UNTIL(watched_by(epoll, -1, &unused) == watched, 20000); /* as many, not the old bell */
-    bh_buffer *next_gate = fx_words(s.context, STAGE_FLOATS, 0);
-    uint32_t *word = fx_pointer(next_gate);
-    bh_event *next = fx_gate(c, s.hang, next_gate);
-    fx_await_gate(next_gate);
+    uint32_t *word;
+    bh_event *next = ev_gate(&s, c, &word);
     for (int i = 0; i < 1000; i++) {
         BHT_EQ(eventfd_write(bell, 1), 0);
     }
@@ -349,19 +307,12 @@ static void case_46_late_rings_of_a_dead_generation(void) {
     ev_same_verdict(&verdict, &after);
     ev_well(&s);
     close(bell);
-    bh_event_release(lost);
-    bh_event_release(next);
-    bh_buffer_release(gate);
-    bh_buffer_release(next_gate);
-    bh_stream_release(c);
-    stage_close(&s);
 }
 
 /* It has said what the kernel binds, and is killed before it records that it compiled it: the next
  * worker compiles it, and says so again. */
 static void case_46_late_reflection_of_a_dead_generation(void) {
-    struct stage s;
-    stage_open_with(&s, "1:before_record:1=kill", FX_SECONDS);
+    struct stage s = stage_open_with("1:before_record:1=kill", FX_SECONDS);
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
     BHT_EQ(bh_kernel_reflect(s.square, s.a, FX_SECONDS, &info, &detail), BH_OK);
@@ -370,24 +321,17 @@ static void case_46_late_reflection_of_a_dead_generation(void) {
     BHT_EQ(bh_kernel_reflect(s.square, s.a, FX_SECONDS, &info, &detail), BH_OK);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK);
     ev_well(&s);
-    stage_close(&s);
 }
 
 static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     static const int signals[] = {SIGKILL, SIGSEGV, SIGABRT};
     enum { LIVES = BHT_COUNT(signals) };
     bh_event *events[LIVES];
     bh_verdict verdicts[LIVES] = {{.struct_size = sizeof verdicts[0]}};
-    bh_buffer *gates[LIVES];
     pid_t pids[LIVES];
     for (int i = 0; i < LIVES; i++) {
-        gates[i] = fx_words(s.context, STAGE_FLOATS, 0);
-        events[i] = i ? fx_gate(s.a, s.hang, gates[i]) : s.bad;
-        if (i) {
-            fx_await_gate(gates[i]);
-        }
+        events[i] = i ? ev_gate(&s, s.a, NULL) : s.bad;
         pids[i] = fx_ready(s.a);
         fx_kill(pids[i], signals[i]);
         verdicts[i] = ev_poisoned(events[i], BH_WORKER_SIGNAL, events[i], 0, BH_EXECUTED_UNKNOWN);
@@ -397,26 +341,17 @@ static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
         ev_ready(work);
         ev_squares(s.y, 1);
         BHT_NE(fx_verdict(work).worker_pid, pids[i]);
-        bh_event_release(work);
         for (int old = 0; old <= i; old++) {
             bh_verdict now = ev_agree(events[old], BH_WORKER_SIGNAL);
             ev_same_verdict(&verdicts[old], &now);
         }
     }
     ev_well(&s);
-    for (int i = 0; i < LIVES; i++) {
-        if (i) {
-            bh_event_release(events[i]);
-        }
-        bh_buffer_release(gates[i]);
-    }
-    stage_close(&s);
 }
 
 /* Waited for on a stream that has nothing to do with it, when its own stream is long gone. */
 static void case_48_an_event_carries_its_verdict_to_another_stream(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     bh_event *early = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
     stage_fail_unseen(&s);
@@ -435,11 +370,6 @@ static void case_48_an_event_carries_its_verdict_to_another_stream(void) {
     BHT_STR_HAS(verdict.message, "SIGKILL");
     fx_expect_healthy(s.context, s.b);
     fx_expect_healthy(s.context, c);
-    bh_event_release(early);
-    bh_event_release(late);
-    bh_event_release(next);
-    bh_stream_release(c);
-    stage_close(&s);
 }
 
 /* -- 49: in the middle of writing ------------------------------------------------------------- */
@@ -453,8 +383,7 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     enum { WARM = 20, COUNT = 8 };
     char faults[64];
     snprintf(faults, sizeof faults, "1:%s:%d=%s", point, WARM + nth, action);
-    struct stage s;
-    stage_open_with(&s, faults, deadline_ns);
+    struct stage s = stage_open_with(faults, deadline_ns);
     bh_buffer *outs[COUNT];
     bh_event *events[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -463,10 +392,8 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     for (int i = 0; i < WARM; i++) { /* so that it knows that these are short, and merges them */
         bh_event *warm = ev_square(&s, s.a, s.x, s.y, NULL, 0);
         fx_expect(warm, BH_OK);
-        bh_event_release(warm);
     }
-    fx_kill(s.pid, SIGSTOP); /* until all are in the lane */
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    fx_stop(s.pid); /* until all are in the lane */
     for (int i = 0; i < COUNT; i++) {
         events[i] = ev_square(&s, s.a, s.x, outs[i], NULL, 0);
     }
@@ -503,11 +430,6 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     }
     ev_squares(s.x, 0);
     ev_well(&s);
-    for (int i = 0; i < COUNT; i++) {
-        bh_event_release(events[i]);
-        bh_buffer_release(outs[i]);
-    }
-    stage_close(&s);
 }
 
 static void case_49_killed_in_mid_batch(void) {
@@ -545,11 +467,9 @@ static void record_in_part(struct bhi_progress *progress, int stores) {
 /* Half a record is there, and nothing that says that it is whole. */
 static void case_49_killed_in_mid_record(void) {
     for (int stores = 1; stores <= 4; stores++) {
-        struct stage s;
-        stage_open(&s);
+        struct stage s = stage_open();
         struct bhi_progress progress = fx_progress();
-        fx_kill(s.pid, SIGSTOP);
-        WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+        fx_stop(s.pid);
         record_in_part(&progress, stores);
         BHT_EQ(bh_event_wait(s.bad, FX_MS), BH_TIMEOUT);
         fx_kill(s.pid, SIGKILL);
@@ -559,18 +479,16 @@ static void case_49_killed_in_mid_record(void) {
         ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
         ev_well(&s);
         bhi_progress_unmap(&progress);
-        stage_close(&s);
+        bh_context_destroy(s.context);
     }
 }
 
 /* Published, and torn all the same: no honest worker does that. */
 static void case_49_a_torn_record_is_no_data(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     struct bhi_progress progress = fx_progress();
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    fx_stop(s.pid);
     struct bhi_result torn = {.seq = 1, .status = 0x00FF00FF, .executed = 0x7F};
     bhi_progress_result(&progress, &torn, &(struct bhi_why){.text = "\x1b[31m torn \xff"});
     bhi_progress_publish(&progress, 1, atomic_load(&progress.header->tail));
@@ -582,8 +500,6 @@ static void case_49_a_torn_record_is_no_data(void) {
     BHT_STR_HAS(verdict.message, "malformed");
     ev_well(&s);
     bhi_progress_unmap(&progress);
-    bh_event_release(behind);
-    stage_close(&s);
 }
 
 int main(int argc, char **argv) {

@@ -8,8 +8,7 @@
 
 /* Refused before anything runs: also the command before it has not. */
 static void case_11_refused_in_the_middle(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     const uint32_t *y = fx_pointer(s.y), *w = fx_pointer(s.w);
     const bh_binding one = bh_bind_write(1, s.z);
     const bh_command commands[] = {
@@ -33,15 +32,11 @@ static void case_11_refused_in_the_middle(void) {
     ev_content_poisoned(s.w, BH_BINDING_MISMATCH);
     BHT_EQ(bh_stream_worker_pid(s.a), s.pid); /* that costs no worker */
     ev_well(&s);
-    bh_event_release(event);
-    bh_event_release(dependent);
-    stage_close(&s);
 }
 
 /* Its worker dies of SIGSEGV while the second command runs: the third does not run. */
 static void case_11_a_crash_in_the_middle(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     const uint32_t *w = fx_pointer(s.w);
     volatile uint32_t *word = fx_pointer(s.z);
     const bh_binding data = bh_bind_read_write(0, s.z);
@@ -67,17 +62,13 @@ static void case_11_a_crash_in_the_middle(void) {
     ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
     ev_content_poisoned(s.w, BH_WORKER_SIGNAL);
     ev_well(&s);
-    bh_event_release(event);
-    bh_event_release(dependent);
-    stage_close(&s);
 }
 
 /* -- 12: what was complete stays -------------------------------------------------------------- */
 
 /* Eight in the lane at once, the fifth is refused: the others have nothing to do with it. */
 static void case_12_one_of_a_batch_is_refused(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     enum { COUNT = 8, BAD = 4 };
     bh_buffer *outs[COUNT];
     bh_event *events[COUNT];
@@ -98,19 +89,13 @@ static void case_12_one_of_a_batch_is_refused(void) {
             }
         }
     }
-    for (int i = 0; i < COUNT; i++) {
-        bh_event_release(events[i]);
-        bh_buffer_release(outs[i]);
-    }
     BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* The worker dies of a later one: what it had completed stays, what it had not begun runs again. */
 static void case_12_one_of_a_batch_kills_the_worker(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, BH_FOREVER);
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
     enum { COUNT = 8, BEFORE = 4 };
     bh_buffer *outs[COUNT];
     bh_event *events[COUNT];
@@ -129,19 +114,15 @@ static void case_12_one_of_a_batch_kills_the_worker(void) {
         ev_squares(outs[i], 1);
         bh_verdict verdict = fx_verdict(events[i]);
         BHT_EQ(verdict.worker_pid == s.pid, i < BEFORE);
-        bh_event_release(events[i]);
-        bh_buffer_release(outs[i]);
     }
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* -- 13 to 15: again and again ---------------------------------------------------------------- */
 
 static void case_13_every_look_at_a_bad_result_fails(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     fx_kill(s.pid, SIGKILL);
     BHT_EQ(bh_event_wait(s.bad, FX_SECONDS), BH_WORKER_SIGNAL);
     for (int i = 0; i < 3; i++) {
@@ -152,7 +133,6 @@ static void case_13_every_look_at_a_bad_result_fails(void) {
         bh_event *reader = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
         ev_poisoned(reader, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO);
         ev_content_poisoned(s.y, BH_WORKER_SIGNAL);
-        bh_event_release(reader);
     }
     /* Only writing all of it is: of the content, not of the event (B5). */
     uint32_t zero[STAGE_FLOATS] = {0};
@@ -160,13 +140,10 @@ static void case_13_every_look_at_a_bad_result_fails(void) {
     bh_event *reader = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
     ev_ready(reader);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
-    bh_event_release(reader);
-    stage_close(&s);
 }
 
 static void case_14_two_failures_on_one_stream_both_fail(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     fx_kill(s.pid, SIGKILL);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     pid_t next = fx_ready(s.a);
@@ -187,15 +164,11 @@ static void case_14_two_failures_on_one_stream_both_fail(void) {
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_WORKER_SIGNAL);
     BHT_STR_HAS(detail.message, "SIGKILL");
     ev_well(&s);
-    bh_event_release(second);
-    bh_buffer_release(gate);
-    stage_close(&s);
 }
 
 /* Two of the same cause in one worker: the second is not taken for the first one's echo. */
 static void case_14_two_refusals_on_one_stream_both_fail(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *one = ev_refused(&s, s.a, s.y), *two = ev_refused(&s, s.a, s.z);
     fx_open(s.word);
     ev_poisoned(one, BH_BINDING_MISMATCH, one, 0, BH_EXECUTED_NO);
@@ -204,14 +177,10 @@ static void case_14_two_refusals_on_one_stream_both_fail(void) {
     ev_content_poisoned(s.z, BH_BINDING_MISMATCH);
     ev_ready(s.bad);
     ev_well(&s);
-    bh_event_release(one);
-    bh_event_release(two);
-    stage_close(&s);
 }
 
 static void bad_then_dependent(bool same_stream) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_stream *stream = same_stream ? s.a : s.b;
     bh_event *before = ev_square(&s, stream, s.x, s.y, &s.bad, 1);
     fx_kill(s.pid, SIGKILL);
@@ -225,10 +194,6 @@ static void bad_then_dependent(bool same_stream) {
     ev_content_poisoned(s.z, BH_WORKER_SIGNAL);
     ev_content_poisoned(s.w, BH_WORKER_SIGNAL);
     ev_well(&s);
-    bh_event_release(before);
-    bh_event_release(after);
-    bh_event_release(reads);
-    stage_close(&s);
 }
 
 static void case_15_same_stream(void) {
@@ -244,8 +209,7 @@ static void case_15_other_stream(void) {
 /* On the same stream and on another, before and after the death: neither gets the error nor takes
  * it away. */
 static void case_16_unrelated_work_neither_gets_nor_takes_the_error(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *same = ev_square(&s, s.a, s.x, s.y, NULL, 0); /* behind the gate */
     bh_event *other = ev_square(&s, s.b, s.x, s.z, NULL, 0);
     stage_fail_unseen(&s);
@@ -262,18 +226,12 @@ static void case_16_unrelated_work_neither_gets_nor_takes_the_error(void) {
     ev_ready(same);
     ev_ready(other);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
-    bh_event_release(same);
-    bh_event_release(other);
-    bh_event_release(later);
-    stage_close(&s);
 }
 
 /* a's worker is stopped in the middle of its gate: it fails, but not yet. */
 static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
-    struct stage s;
-    stage_open(&s);
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    struct stage s = stage_open();
+    fx_stop(s.pid);
     bh_event *stuck = ev_square(&s, s.a, s.gate, s.y, NULL, 0);
     bh_event *healthy = ev_square(&s, s.b, s.x, s.z, NULL, 0);
     ev_ready(healthy);
@@ -287,9 +245,6 @@ static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     ev_ready(healthy);
     ev_well(&s);
-    bh_event_release(stuck);
-    bh_event_release(healthy);
-    stage_close(&s);
 }
 
 /* -- 18: many failures ------------------------------------------------------------------------ */
@@ -302,8 +257,7 @@ static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
 static void case_18_a_thousand_caught_failures(void) {
     enum { FAILURES = 1000, WARM_UP = 200, DEATH = 20 };
     const size_t processes = PROCESSES_A_CONTEXT + 2 * PROCESSES_A_WORKER;
-    struct stage s;
-    stage_open_with(&s, NULL, BH_FOREVER);
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
     size_t descriptors = 0;
     uint64_t resident = 0;
     for (int i = 1; i <= FAILURES; i++) {
@@ -334,17 +288,16 @@ static void case_18_a_thousand_caught_failures(void) {
     /* ZeroMQ closes its own a little later, then as now. */
     WAIT_UNTIL(bht_count_descriptors(getpid()) <= descriptors + 4, 20000);
     BHT_LT(bht_resident_bytes(getpid()), resident + GROWTH);
-    stage_close(&s);
+    bh_context_destroy(s.context);
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
 /* -- 19: who comes last ----------------------------------------------------------------------- */
 
 static void case_19_the_verdict_outlives_the_stream(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *bad = s.bad, *dependent = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
-    bh_event_retain(bad);
+    s.bad = NULL; /* the fixture's */
     fx_kill(s.pid, SIGSEGV);
     bh_verdict before = ev_poisoned(bad, BH_WORKER_SIGNAL, bad, 0, BH_EXECUTED_UNKNOWN);
     bh_verdict other = ev_poisoned(dependent, BH_WORKER_SIGNAL, bad, 1, BH_EXECUTED_NO);
@@ -362,8 +315,6 @@ static void case_19_the_verdict_outlives_the_stream(void) {
     BHT_STR_EQ(before.stream_name, "a");
     BHT_STR_EQ(before.kernel_name, "gate");
     BHT_STR_HAS(before.message, "SIGSEGV");
-    bh_event_release(bad);
-    bh_event_release(dependent);
 }
 
 /* -- 20: time limits -------------------------------------------------------------------------- */
@@ -378,8 +329,7 @@ static void case_19_the_verdict_outlives_the_stream(void) {
     } while (0)
 
 static void case_20_every_wait_takes_a_timeout(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_event *held = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
     const uint64_t limits[] = {0, 5 * FX_MS};
@@ -426,8 +376,6 @@ static void case_20_every_wait_takes_a_timeout(void) {
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_stream_synchronize(s.b, FX_SECONDS, NULL), BH_OK);
     ev_well(&s);
-    bh_event_release(held);
-    stage_close(&s);
 }
 
 /* The waits for a worker, where none ever comes. */

@@ -1,28 +1,5 @@
 #include "files.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
-/* -- files ------------------------------------------------------------------------------------ */
-
-void make_folder(struct folder *folder) {
-    snprintf(folder->path, sizeof folder->path, "/tmp/bulkhead-loads-XXXXXX");
-    BHT_TRUE(mkdtemp(folder->path));
-}
-
-const char *in(const struct folder *folder, const char *name) {
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder->path, name);
-    return path;
-}
-
-void remove_folder(const struct folder *folder) {
-    const char *argv[] = {"rm", "-rf", folder->path, NULL};
-    char out[256];
-    BHT_EQ(bht_run(argv, out, sizeof out), 0);
-}
-
 void write_floats(const char *path, uint32_t count) {
     float *floats = malloc(count * sizeof *floats);
     BHT_TRUE(floats);
@@ -33,17 +10,8 @@ void write_floats(const char *path, uint32_t count) {
     free(floats);
 }
 
-/* -- calls ------------------------------------------------------------------------------------ */
-
-bh_file_source source_of(const char *path, bh_file_format format) {
-    bh_file_source source = {.struct_size = sizeof source};
-    source.path = path;
-    source.format = format;
-    return source;
-}
-
 bh_buffer *from_raw(bh_context *context, const char *path) {
-    bh_file_source source = source_of(path, BH_FILE_RAW);
+    bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
     return fx_load(context, &source);
 }
 
@@ -54,12 +22,10 @@ bh_event *load_of(bh_buffer *buffer) {
 }
 
 bh_verdict expect_failed(bh_buffer *buffer, bh_status status, const char *words) {
-    bh_event *event = load_of(buffer);
-    bh_verdict verdict = ev_agree(event, status);
+    bh_verdict verdict = ev_agree(load_of(buffer), status);
     BHT_STR_HAS(verdict.message, words);
     BHT_EQ(verdict.hops, 0);
     ev_content_poisoned(buffer, status);
-    bh_event_release(event);
     return verdict;
 }
 

@@ -2,24 +2,15 @@
 #ifndef BHT_EVENTS_FILES_H
 #define BHT_EVENTS_FILES_H
 
+#include "../system/files.h"
 #include "stage.h"
-#include <bulkhead/file.h>
 
-struct folder {
-    char path[64];
-};
-
-void make_folder(struct folder *folder);
-void remove_folder(const struct folder *folder);
-/* The path of |name| in |folder|, until the next call. */
-const char *in(const struct folder *folder, const char *name);
 /* The floats 0, 1, 2, … as a file of raw bytes. */
 void write_floats(const char *path, uint32_t count);
 /* Bytes that differ from one read's length to the next. */
 void write_bytes(const char *path, size_t size);
 void expect_bytes(bh_buffer *buffer, size_t offset, size_t size);
 
-bh_file_source source_of(const char *path, bh_file_format format);
 bh_buffer *from_raw(bh_context *context, const char *path);
 bh_event *load_of(bh_buffer *buffer);
 /* Mapping and the load's event give the same verdict, whose message contains |words|. */

@@ -25,30 +25,18 @@ static bh_event *launch_variant(bh_stream *stream, bh_kernel *kernel, bh_buffer 
     const bh_binding binding = bh_bind_read_write(0, words);
     const uint32_t one[3] = {1, 1, 1};
     bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_launch(stream, kernel, one, &binding, 1, &at, sizeof at, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_launch: %s", detail.message);
-    }
+    BHT_EQ(bh_launch(stream, kernel, one, &binding, 1, &at, sizeof at, &event, NULL), BH_OK);
     return event;
 }
 
 static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in, bh_buffer *out) {
     bindings[0] = bh_bind_read(0, in);
     bindings[1] = bh_bind_write(1, out);
-    return (bh_command){
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = kernel, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-}
-
-static void finish(bh_event *event) {
-    ev_ready(event);
-    bh_event_release(event);
+    return fx_dispatch(kernel, bindings, 2);
 }
 
 static void case_28_one_name_for_two_types(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *half = named(s.context, "half", "square");
     bh_kernel *full = named(s.context, "square", "square");
     BHT_STR_EQ(bh_kernel_name(half), bh_kernel_name(full));
@@ -58,23 +46,16 @@ static void case_28_one_name_for_two_types(void) {
     bh_binding bindings[2][2];
     const bh_command batch[] = {unary(half, bindings[0], pairs, squares),
                                 unary(full, bindings[1], s.x, s.y)};
-    bh_event *event = ev_submit(s.a, batch, 2, NULL, 0);
-    finish(event);
+    ev_ready(ev_submit(s.a, batch, 2, NULL, 0));
     ev_squares(s.y, 1);
     const uint32_t *words = fx_pointer(squares);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         BHT_EQ(words[i], 0x48804400u); /* 4.0 and 9.0 */
     }
-    bh_buffer_release(pairs);
-    bh_buffer_release(squares);
-    bh_kernel_release(half);
-    bh_kernel_release(full);
-    stage_close(&s);
 }
 
 static void case_29_one_name_for_two_sources(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *twice = named(s.context, "twice", "square");
     uint8_t one[32], other[32];
     bh_kernel_hash(twice, one);
@@ -85,21 +66,17 @@ static void case_29_one_name_for_two_sources(void) {
     const bh_command batch[] = {
         unary(twice, bindings[0], s.x, s.z), unary(s.square, bindings[1], s.x, s.y),
         unary(twice, bindings[2], s.z, s.w), unary(s.square, bindings[3], s.y, s.z)};
-    bh_event *event = ev_submit(s.a, batch, 4, NULL, 0);
-    finish(event);
+    ev_ready(ev_submit(s.a, batch, 4, NULL, 0));
     ev_squares(s.y, 1);
     ev_squares(s.z, 2);
     const float *floats = (const float *)(const void *)fx_pointer(s.w);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         BHT_TRUE(floats[i] == 4.0f * (float)i);
     }
-    bh_kernel_release(twice);
-    stage_close(&s);
 }
 
 static void case_30_one_source_and_other_constants(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *plain = named(s.context, "variant", "variant");
     bh_kernel *seven = variant(s.context, 7, "variant"), *nine = variant(s.context, 9, "variant");
     bh_kernel_options options = {.struct_size = sizeof options};
@@ -115,18 +92,13 @@ static void case_30_one_source_and_other_constants(void) {
         events[i] = launch_variant(s.a, kernels[i], words, i);
     }
     for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
-        finish(events[i]);
+        ev_ready(events[i]);
     }
     const uint32_t *word = fx_pointer(words);
     for (uint32_t i = 0; i < BHT_COUNT(kernels); i++) {
         BHT_EQ(word[i], values[i]);
     }
     BHT_EQ(fx_stats(s.context).kernels_introduced, before + 4);
-    bh_buffer_release(words);
-    for (uint32_t i = 0; i < 4; i++) {
-        bh_kernel_release(kernels[i]);
-    }
-    stage_close(&s);
 }
 
 #define FEW       8u
@@ -155,19 +127,16 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
     BHT_EQ(fx_stats(context).kernels_evicted, 0);
     fx_open(word);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
-        finish(events[i]);
+        ev_ready(events[i]);
     }
-    finish(held);
+    ev_ready(held);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         BHT_EQ(fx_pointer(words)[i], 100 + i);
     }
     /* Now that nothing is, the next use makes room. */
-    finish(launch_variant(stream, kernels[IN_FLIGHT - 1], words, 0));
+    ev_ready(launch_variant(stream, kernels[IN_FLIGHT - 1], words, 0));
     BHT_EQ(fx_pointer(words)[0], 100 + IN_FLIGHT - 1);
     BHT_EQ(fx_stats(context).kernels_evicted, IN_FLIGHT + 1 - FEW);
-    for (uint32_t i = 0; i < IN_FLIGHT; i++) {
-        bh_kernel_release(kernels[i]);
-    }
 }
 
 #define BATCH 64u
@@ -192,7 +161,7 @@ static void case_32_many_variants(void) {
             events[i] = launch_variant(stream, kernels[first + i], words, i);
         }
         for (uint32_t i = 0; i < n; i++) {
-            finish(events[i]);
+            ev_ready(events[i]);
         }
         for (uint32_t i = 0; i < n; i++) {
             BHT_EQ(fx_pointer(words)[i], first + i);
@@ -214,7 +183,7 @@ static void case_32_many_variants(void) {
         BHT_LE(bht_resident_bytes(pid), resident + (64ull << 20) + (uint64_t)count * 2048);
     }
     /* The first one was forgotten long ago. */
-    finish(launch_variant(stream, kernels[0], words, 1));
+    ev_ready(launch_variant(stream, kernels[0], words, 1));
     BHT_EQ(fx_pointer(words)[1], 0);
     BHT_EQ(fx_stats(context).kernels_introduced, count + 1);
     BHT_EQ(bh_stream_worker_pid(stream), pid);
@@ -231,11 +200,11 @@ static void case_32_a_respawned_worker_is_told_again(void) {
     pid_t pid = fx_ready(stream);
     bh_kernel *kernel = variant(context, 5, "variant");
     bh_buffer *words = fx_words(context, 1, 0);
-    finish(launch_variant(stream, kernel, words, 0));
+    ev_ready(launch_variant(stream, kernel, words, 0));
     fx_kill(pid, SIGKILL);
     WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
     fx_pointer(words)[0] = 0;
-    finish(launch_variant(stream, kernel, words, 0));
+    ev_ready(launch_variant(stream, kernel, words, 0));
     BHT_EQ(fx_pointer(words)[0], 5);
     BHT_EQ(fx_stats(context).kernels_introduced, 2);
     BHT_EQ(fx_stats(context).kernels, 1);
@@ -244,8 +213,7 @@ static void case_32_a_respawned_worker_is_told_again(void) {
 /* The driver's compiler fails for the first kernel of a's worker: once, so that it would succeed if
  * it were asked again. */
 static void case_33_a_failed_compile_fails_its_own(void) {
-    struct stage s;
-    stage_open_with(&s, "1:pipeline:1=fail", FX_SECONDS);
+    struct stage s = stage_open_with("1:pipeline:1=fail", FX_SECONDS);
     bh_kernel *bad = named(s.context, "twice", "bad");
     bh_binding bindings[2];
     bh_command command = unary(bad, bindings, s.x, s.w);
@@ -260,12 +228,10 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     BHT_EQ(verdict.signal, 0);
     ev_content_poisoned(s.w, BH_COMPILE_FAILED);
     ev_poisoned(needs, BH_COMPILE_FAILED, failed, 1, BH_EXECUTED_NO);
-    bh_event_release(needs);
-    finish(good);
+    ev_ready(good);
     ev_squares(s.y, 1);
-    bh_event_release(failed);
     /* Another worker compiles it: the failure is not the kernel's for ever. */
-    finish(ev_submit(s.b, &command, 1, NULL, 0));
+    ev_ready(ev_submit(s.b, &command, 1, NULL, 0));
     BHT_EQ(((float *)(void *)fx_pointer(s.w))[3], 6);
     /* Its own worker does not remember it as a success, although it would be one now, and not under
      * another handle. Nothing has died. */
@@ -277,22 +243,17 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     BHT_STR_HAS(verdict.message, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
     BHT_EQ(verdict.worker_pid, s.pid);
     BHT_EQ(verdict.signal, 0);
-    finish(good);
-    bh_event_release(failed);
+    ev_ready(good);
     BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
     /* It had run another kernel before it said so again: it could have been a lie, so the next
      * worker is asked (T2). */
-    finish(ev_submit(s.a, &command, 1, NULL, 0));
+    ev_ready(ev_submit(s.a, &command, 1, NULL, 0));
     BHT_NE(bh_stream_worker_pid(s.a), s.pid);
-    bh_kernel_release(same);
-    bh_kernel_release(bad);
     ev_well(&s);
-    stage_close(&s);
 }
 
 static void case_33_a_refused_module_fails_its_own(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     /* The magic number, a version, and nothing that makes sense. */
     static const uint32_t garbage[] = {0x07230203, 0x00010000, 0, 8, 0, 0x12345678};
     bh_kernel_options options = {.struct_size = sizeof options};
@@ -306,8 +267,7 @@ static void case_33_a_refused_module_fails_its_own(void) {
         bh_event *good = ev_square(&s, s.a, s.x, s.y, NULL, 0);
         bh_verdict verdict = ev_poisoned(refused, BH_INVALID_KERNEL, refused, 0, BH_EXECUTED_NO);
         BHT_STR_EQ(verdict.kernel_name, "square");
-        finish(good);
-        bh_event_release(refused);
+        ev_ready(good);
         ev_squares(s.y, 1);
     }
     /* The second refusal came from a worker that had run square: it could have been a lie, and the
@@ -316,17 +276,13 @@ static void case_33_a_refused_module_fails_its_own(void) {
     /* Another worker finds out for itself, and says the same. */
     bh_event *elsewhere = ev_submit(s.b, &command, 1, NULL, 0);
     ev_poisoned(elsewhere, BH_INVALID_KERNEL, elsewhere, 0, BH_EXECUTED_NO);
-    bh_event_release(elsewhere);
     bh_kernel_release(bad);
     /* Made anew, it is no success either. */
     BHT_EQ(bh_kernel_create_spirv(s.context, garbage, sizeof garbage, &options, &bad, NULL), BH_OK);
     const bh_command again = unary(bad, bindings, s.x, s.w);
     bh_event *anew = ev_submit(s.b, &again, 1, NULL, 0);
     ev_poisoned(anew, BH_INVALID_KERNEL, anew, 0, BH_EXECUTED_NO);
-    bh_event_release(anew);
-    bh_kernel_release(bad);
     ev_well(&s);
-    stage_close(&s);
 }
 
 #define THREADS 16u
@@ -350,7 +306,6 @@ static void *use_first(void *argument) {
     bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_OK);
     BHT_STR_EQ(verdict.kernel_name, name);
-    bh_event_release(event);
     return NULL;
 }
 
@@ -379,11 +334,9 @@ static void case_34_one_compile_serves_all(void) {
     use_at_once(users, context, stream, words);
     for (uint32_t i = 0; i < THREADS; i++) {
         BHT_EQ(fx_pointer(words)[i], 77);
-        bh_kernel_release(users[i].kernel);
     }
     bh_kernel *second = variant(context, 78, "second");
-    bh_event *event = launch_variant(stream, second, words, 0);
-    fx_expect(event, BH_COMPILE_FAILED);
+    fx_expect(launch_variant(stream, second, words, 0), BH_COMPILE_FAILED);
 }
 
 static void case_34_first_use_by_many_threads(void) {
@@ -411,7 +364,7 @@ static void case_34_first_use_by_many_threads(void) {
     }
     BHT_EQ(fx_stats(context).kernels, 0);
     bh_kernel *again = variant(context, 77, "again");
-    finish(launch_variant(stream, again, words, 0));
+    ev_ready(launch_variant(stream, again, words, 0));
     BHT_EQ(fx_stats(context).kernels_introduced, 2);
 }
 
@@ -424,7 +377,7 @@ static void bytes_of_kernels_are_limited(void) {
     bh_kernel *one = variant(context, 1, "one"), *two = variant(context, 2, "two");
     bh_buffer *words = fx_words(context, 2, 0);
     for (uint32_t i = 0; i < 4; i++) {
-        finish(launch_variant(stream, i % 2 ? two : one, words, i % 2));
+        ev_ready(launch_variant(stream, i % 2 ? two : one, words, i % 2));
         BHT_EQ(fx_stats(context).kernels_introduced, i + 1);
         BHT_EQ(fx_stats(context).kernels_evicted, i);
     }

@@ -7,19 +7,6 @@
 
 #define FLOATS STAGE_FLOATS
 
-/* A .npy of |count| floats, written by hand: format 1.0. */
-static void write_npy(const char *path, const char *dict, const void *data, size_t bytes) {
-    char text[256];
-    int length = snprintf(text, sizeof text, "%s\n", dict);
-    char *file = calloc(1, 10 + (size_t)length + bytes);
-    memcpy(file, "\x93NUMPY\x01\x00", 8);
-    file[8] = (char)length;
-    memcpy(file + 10, text, (size_t)length);
-    memcpy(file + 10 + length, data, bytes);
-    fx_write_file(path, file, 10 + (size_t)length + bytes);
-    free(file);
-}
-
 static void expect_floats(bh_buffer *buffer, uint32_t count) {
     const float *floats = fx_mapped(buffer);
     BHT_EQ(bh_buffer_size(buffer), count * sizeof *floats);
@@ -32,12 +19,10 @@ static void expect_floats(bh_buffer *buffer, uint32_t count) {
 
 /* Nobody has asked for its event when the read fails: who asks then gets the failure (E6). */
 static void case_01_a_read_that_failed_before_its_event_was_asked_for(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), FLOATS);
-    stage_open_with(&s, "*:load_read:1=fail", FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    enter_folder();
+    write_floats("x", FLOATS);
+    struct stage s = stage_open_with("*:load_read:1=fail", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "x");
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_LOAD_FAILED);
     bh_event *load = load_of(x);
     BHT_EQ(bh_event_query(load), BH_EVENT_POISONED);
@@ -48,22 +33,15 @@ static void case_01_a_read_that_failed_before_its_event_was_asked_for(void) {
     bh_event *late = ev_square(&s, s.a, x, s.y, NULL, 0);
     BHT_EQ(bh_event_query(late), BH_EVENT_POISONED);
     ev_poisoned(late, BH_LOAD_FAILED, load, 1, BH_EXECUTED_NO);
-    bh_event_release(late);
-    bh_event_release(load);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
 }
 
 /* The load is stuck, then fails. What needs it waits on stream a; a healthy command, submitted
  * together with it on stream b, completes while the load is stuck (E16). */
 static void case_17_a_healthy_command_beside_a_failing_load(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), FLOATS);
-    stage_open_with(&s, "*:load:1=stop", FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    enter_folder();
+    write_floats("x", FLOATS);
+    struct stage s = stage_open_with("*:load:1=stop", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "x");
     bh_event *needs = ev_square(&s, s.a, x, s.y, NULL, 0);
     bh_event *on_b = ev_square(&s, s.b, s.x, s.z, NULL, 0);
     pid_t loader = fx_await_stopped();
@@ -78,22 +56,14 @@ static void case_17_a_healthy_command_beside_a_failing_load(void) {
     ev_ready(on_b);
     ev_squares(s.z, 1);
     ev_well(&s);
-    bh_event_release(load);
-    bh_event_release(on_b);
-    bh_event_release(needs);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
 }
 
 static void case_35_bound_before_it_is_there(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), FLOATS);
+    enter_folder();
+    write_floats("x", FLOATS);
     /* The loader is the third worker; it stops before it reads a byte. */
-    stage_open_with(&s, "*:load:1=stop", FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    struct stage s = stage_open_with("*:load:1=stop", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "x");
     bh_event *square = ev_square(&s, s.a, x, s.y, NULL, 0);
     pid_t loader = fx_await_stopped();
     BHT_EQ(bh_event_wait(square, 100 * FX_MS), BH_TIMEOUT);
@@ -102,52 +72,25 @@ static void case_35_bound_before_it_is_there(void) {
     ev_ready(square);
     ev_squares(s.y, 1);
     expect_floats(x, FLOATS);
-    bh_event_release(square);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
-}
-
-/* A .safetensors: |header| as it is, then |bytes| of data 0, 1, 2, …  */
-static void write_safetensors(const char *path, const char *header, size_t bytes) {
-    size_t length = strlen(header);
-    uint8_t *file = calloc(1, 8 + length + bytes);
-    BHT_TRUE(file);
-    for (int i = 0; i < 8; i++) {
-        file[i] = (uint8_t)((uint64_t)length >> 8 * i);
-    }
-    memcpy(file + 8, header, length);
-    for (size_t i = 0; i < bytes; i++) {
-        file[8 + length + i] = (uint8_t)i;
-    }
-    fx_write_file(path, file, 8 + length + bytes);
-    free(file);
 }
 
 static void case_36_zero_length(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    stage_open_with(&s, NULL, FX_SECONDS);
-    bh_file_source sources[3];
-    char paths[3][256];
-    fx_write_file(strcpy(paths[0], in(&folder, "raw")), "", 0);
-    sources[0] = source_of(paths[0], BH_FILE_RAW);
-    write_npy(strcpy(paths[1], in(&folder, "npy")),
-              "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }", "", 0);
-    sources[1] = source_of(paths[1], BH_FILE_NPY);
-    write_safetensors(strcpy(paths[2], in(&folder, "st")),
-                      "{\"a\":{\"dtype\":\"F32\",\"shape\":[3,0],\"data_offsets\":[0,0]},"
-                      "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
-                      4);
-    sources[2] = source_of(paths[2], BH_FILE_SAFETENSORS);
-    sources[2].tensor = "a";
+    enter_folder();
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
+    const char two[] = "{" TENSOR("a", "F32", "3,0", "0,0") "," TENSOR("b", "U8", "4", "0,4") "}";
+    fx_write_file("raw", "", 0);
+    /* Format 1.0, and a dictionary of 60 bytes. */
+    const char npy[] = "\x93NUMPY\1\0\x3c\0"
+                       "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }\n";
+    fx_write_file("npy", npy, sizeof npy - 1);
+    write_safetensors("st", sizeof two - 1, two, 4);
+    const bh_file_source sources[] = {source_of("raw", BH_FILE_RAW, NULL),
+                                      source_of("npy", BH_FILE_NPY, NULL),
+                                      source_of("st", BH_FILE_SAFETENSORS, "a")};
     for (size_t i = 0; i < BHT_COUNT(sources); i++) {
         bh_buffer *x = fx_load(s.context, &sources[i]);
         BHT_EQ(bh_buffer_size(x), 0);
-        bh_event *square = ev_square(&s, s.a, x, s.y, NULL, 0);
-        ev_ready(square);
-        bh_event_release(square);
+        ev_ready(ev_square(&s, s.a, x, s.y, NULL, 0));
         BHT_TRUE(fx_mapped(x));
         uint64_t done = 1, total = 1;
         BHT_EQ(bh_buffer_load_progress(x, &done, &total, NULL), BH_OK);
@@ -156,19 +99,14 @@ static void case_36_zero_length(void) {
         bh_array_info info = {.struct_size = sizeof info};
         BHT_EQ(bh_buffer_array(x, &info, NULL), BH_OK);
         BHT_EQ(info.rank, i ? 2 : 0);
-        bh_buffer_release(x);
     }
-    stage_close(&s);
-    remove_folder(&folder);
 }
 
 static void case_37_a_failed_load_launches_nothing(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "broken"), FLOATS);
-    stage_open_with(&s, "*:load_read:1=fail", FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "broken"));
+    enter_folder();
+    write_floats("broken", FLOATS);
+    struct stage s = stage_open_with("*:load_read:1=fail", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "broken");
     bh_event *first = ev_square(&s, s.a, x, s.y, NULL, 0);
     bh_event *second = ev_square(&s, s.b, s.y, s.z, NULL, 0);
     bh_event *other = ev_square(&s, s.b, s.x, s.w, NULL, 0);
@@ -176,11 +114,11 @@ static void case_37_a_failed_load_launches_nothing(void) {
     bh_verdict verdict = ev_poisoned(first, BH_LOAD_FAILED, load, 1, BH_EXECUTED_NO);
     BHT_EQ(verdict.started_ns, 0);
     BHT_EQ(verdict.sys_errno, EIO);
-    BHT_STR_HAS(verdict.message, "/broken: offset 0: Input/output error");
+    BHT_STR_HAS(verdict.message, "broken: offset 0: Input/output error");
     ev_poisoned(second, BH_LOAD_FAILED, load, 2, BH_EXECUTED_NO);
     ev_content_poisoned(s.y, BH_LOAD_FAILED);
     ev_ready(other);
-    verdict = expect_failed(x, BH_LOAD_FAILED, "/broken: offset 0: Input/output error");
+    verdict = expect_failed(x, BH_LOAD_FAILED, "broken: offset 0: Input/output error");
     BHT_EQ(verdict.sys_errno, EIO);
     BHT_STR_EQ(verdict.kernel_name, "");
     BHT_STR_EQ(verdict.stream_name, "loader-1");
@@ -202,49 +140,30 @@ static void case_37_a_failed_load_launches_nothing(void) {
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_LOAD_FAILED);
     BHT_EQ(bh_context_reset(s.context, NULL), BH_OK);
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_OK);
-    bh_event_release(clean);
-    bh_event_release(late);
-    bh_event_release(load);
-    bh_event_release(other);
-    bh_event_release(second);
-    bh_event_release(first);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
 }
 
 static void case_38_valid_ever_after(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), FLOATS);
-    stage_open_with(&s, NULL, FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    enter_folder();
+    write_floats("x", FLOATS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "x");
     bh_event *load = load_of(x);
     ev_ready(load);
     bh_verdict verdict = fx_verdict(load);
-    BHT_EQ(unlink(in(&folder, "x")), 0);
+    BHT_EQ(unlink("x"), 0);
     fx_kill(verdict.worker_pid, SIGKILL);
     for (int i = 0; i < 20; i++) {
-        bh_event *square = ev_square(&s, i % 2 ? s.a : s.b, x, s.y, NULL, 0);
-        ev_ready(square);
+        ev_ready(ev_square(&s, i % 2 ? s.a : s.b, x, s.y, NULL, 0));
         ev_squares(s.y, 1);
-        bh_event_release(square);
     }
     ev_ready(load);
-    bh_event_release(load);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
 }
 
 static void case_39_still_loading(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), FLOATS);
-    stage_open_with(&s, "*:load:1=stop", FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    enter_folder();
+    write_floats("x", FLOATS);
+    struct stage s = stage_open_with("*:load:1=stop", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "x");
     pid_t loader = fx_await_stopped();
     bh_event *waits = ev_square(&s, s.a, x, s.y, NULL, 0);
     /* Who does not need it is not held up (E16): not on another stream, and not another load. */
@@ -256,47 +175,33 @@ static void case_39_still_loading(void) {
     fx_kill(loader, SIGCONT);
     ev_ready(waits);
     ev_squares(s.y, 1);
-    bh_event_release(free);
-    bh_event_release(waits);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
 }
 
 static void case_39_one_slow_file_holds_up_no_other(void) {
-    struct folder folder;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), FLOATS);
+    enter_folder();
+    write_floats("x", FLOATS);
     bh_context *context = fx_context(NULL);
-    bh_buffer *first = from_raw(context, in(&folder, "x"));
+    bh_buffer *first = from_raw(context, "x");
     expect_floats(first, FLOATS);
     bh_event *load = load_of(first);
     pid_t loader = fx_verdict(load).worker_pid;
-    bh_event_release(load);
     fx_kill(loader, SIGSTOP); /* the next one gets the same, which is idle */
-    bh_buffer *slow = from_raw(context, in(&folder, "x"));
+    bh_buffer *slow = from_raw(context, "x");
     load = load_of(slow);
     BHT_EQ(bh_event_wait(load, 50 * FX_MS), BH_TIMEOUT);
-    bh_buffer *quick = from_raw(context, in(&folder, "x"));
+    bh_buffer *quick = from_raw(context, "x");
     expect_floats(quick, FLOATS);
     BHT_EQ(bh_event_query(load), BH_EVENT_PENDING);
     fx_kill(loader, SIGCONT);
     expect_floats(slow, FLOATS);
-    bh_event_release(load);
-    bh_buffer_release(quick);
-    bh_buffer_release(slow);
-    bh_buffer_release(first);
-    bh_context_destroy(context);
-    remove_folder(&folder);
 }
 
 static void case_40_short_reads_advance(void) {
-    struct folder folder;
-    make_folder(&folder);
+    enter_folder();
     const size_t size = 5000003;
-    write_bytes(in(&folder, "x"), size);
+    write_bytes("x", size);
     bh_context *context = fx_context("*:short_read:*=fail"); /* 1,000 bytes at a time */
-    bh_file_source source = source_of(in(&folder, "x"), BH_FILE_RAW);
+    bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
     bh_buffer *all = fx_load(context, &source);
     source.offset = 12345;
     const uint64_t bytes = 2345678;
@@ -305,10 +210,6 @@ static void case_40_short_reads_advance(void) {
     BHT_EQ(bh_buffer_create(context, bytes, &options, &part, NULL), BH_OK);
     expect_bytes(all, 0, size);
     expect_bytes(part, source.offset, bytes);
-    bh_buffer_release(part);
-    bh_buffer_release(all);
-    bh_context_destroy(context);
-    remove_folder(&folder);
 }
 
 int main(int argc, char **argv) {

@@ -22,23 +22,19 @@ static void expect_quiet(bh_buffer *buffer) {
 }
 
 static void case_41_quiet_after_a_failed_read(void) {
-    struct folder folder;
-    make_folder(&folder);
-    write_bytes(in(&folder, "x"), 4u << 20);
+    enter_folder();
+    write_bytes("x", 4u << 20);
     /* Whichever of its threads it is that fails, the others are in the middle of their parts. */
     for (int nth = 2; nth < 8; nth++) {
         char faults[80];
         snprintf(faults, sizeof faults, "*:load_write:*=pause,*:load_read:%d=fail", nth);
         bh_context *context = fx_context(faults);
-        bh_buffer *x = from_raw(context, in(&folder, "x"));
+        bh_buffer *x = from_raw(context, "x");
         bh_event *load = load_of(x);
         BHT_EQ(bh_event_wait(load, FX_SECONDS), BH_LOAD_FAILED);
         expect_quiet(x);
-        bh_event_release(load);
-        bh_buffer_release(x);
         bh_context_destroy(context);
     }
-    remove_folder(&folder);
 }
 
 /* The loader is confirmed dead when its verdict can be seen, in the middle of the file. */
@@ -57,90 +53,42 @@ static bh_verdict expect_dead(bh_buffer *x, bh_status status, const char *words)
 
 /* It stands in the middle of a write when it is cancelled. */
 static void case_41_quiet_after_a_cancel(void) {
-    struct folder folder;
-    make_folder(&folder);
-    write_bytes(in(&folder, "x"), 4u << 20);
+    enter_folder();
+    write_bytes("x", 4u << 20);
     bh_context *context = fx_context("1:load_write:3=stop");
-    bh_buffer *x = from_raw(context, in(&folder, "x"));
+    bh_buffer *x = from_raw(context, "x");
     bh_event *load = load_of(x);
     const pid_t loader = fx_await_stopped();
     BHT_EQ(bh_event_query(load), BH_EVENT_PENDING);
     BHT_EQ(bh_event_cancel(load), BH_OK);
-    const bh_verdict verdict = expect_dead(x, BH_CANCELLED, "/x: cancelled while it ran");
+    const bh_verdict verdict = expect_dead(x, BH_CANCELLED, "x: cancelled while it ran");
     BHT_EQ(verdict.worker_pid, loader);
     /* The next one gets another loader. */
-    bh_buffer *y = from_raw(context, in(&folder, "x"));
+    bh_buffer *y = from_raw(context, "x");
     expect_bytes(y, 0, 4u << 20);
     BHT_EQ(bh_event_wait(load, 0), BH_CANCELLED);
-    bh_buffer_release(y);
-    bh_event_release(load);
-    bh_buffer_release(x);
-    bh_context_destroy(context);
-    remove_folder(&folder);
 }
 
 static void case_41_quiet_after_a_death_in_mid_write(void) {
-    struct folder folder;
-    make_folder(&folder);
-    write_bytes(in(&folder, "x"), 4u << 20);
+    enter_folder();
+    write_bytes("x", 4u << 20);
     bh_context *context = fx_context("*:load_write:3=kill");
-    bh_buffer *x = from_raw(context, in(&folder, "x"));
-    expect_dead(x, BH_WORKER_SIGNAL, "/x: worker ");
-    bh_buffer_release(x);
-    bh_context_destroy(context);
-    remove_folder(&folder);
+    bh_buffer *x = from_raw(context, "x");
+    expect_dead(x, BH_WORKER_SIGNAL, "x: worker ");
 }
 
 static void case_41_quiet_after_the_loaders_death(void) {
-    struct folder folder;
-    struct stage s;
-    make_folder(&folder);
-    write_floats(in(&folder, "x"), STAGE_FLOATS);
-    stage_open_with(&s, "*:load:1=kill", FX_SECONDS);
-    bh_buffer *x = from_raw(s.context, in(&folder, "x"));
+    enter_folder();
+    write_floats("x", STAGE_FLOATS);
+    struct stage s = stage_open_with("*:load:1=kill", FX_SECONDS);
+    bh_buffer *x = from_raw(s.context, "x");
     bh_event *square = ev_square(&s, s.a, x, s.y, NULL, 0);
-    bh_verdict verdict = expect_failed(x, BH_WORKER_SIGNAL, "/x: worker ");
+    bh_verdict verdict = expect_failed(x, BH_WORKER_SIGNAL, "x: worker ");
     BHT_EQ(verdict.signal, SIGKILL);
     BHT_EQ(verdict.executed, BH_EXECUTED_UNKNOWN);
     expect_quiet(x);
     bh_event *load = load_of(x);
     ev_poisoned(square, BH_WORKER_SIGNAL, load, 1, BH_EXECUTED_NO);
-    bh_event_release(load);
-    bh_event_release(square);
-    bh_buffer_release(x);
-    stage_close(&s);
-    remove_folder(&folder);
-}
-
-/* Loads x while |act| changes it when the loader is at |point|. */
-static void change_at(const char *faults, void (*act)(const char *path), bool by_descriptor,
-                      bh_status status, const char *words) {
-    struct folder folder;
-    make_folder(&folder);
-    char path[256];
-    strcpy(path, in(&folder, "x"));
-    write_bytes(path, 4u << 20);
-    bh_context *context = fx_context(faults);
-    bh_file_source source = source_of(path, BH_FILE_RAW);
-    if (by_descriptor) {
-        source.path = NULL;
-        source.fd = open(path, O_RDONLY | O_CLOEXEC);
-    }
-    bh_buffer *x = fx_load(context, &source);
-    if (by_descriptor) {
-        close(source.fd);
-    }
-    pid_t loader = fx_await_stopped();
-    act(path);
-    fx_kill(loader, SIGCONT);
-    if (status == BH_OK) {
-        expect_bytes(x, 0, 4u << 20);
-    } else {
-        expect_failed(x, status, words);
-    }
-    bh_buffer_release(x);
-    bh_context_destroy(context);
-    remove_folder(&folder);
 }
 
 static void cut(const char *path) {
@@ -178,34 +126,47 @@ static void take_away(const char *path) {
     BHT_EQ(unlink(path), 0);
 }
 
-static void case_42_cut_before_it_is_read(void) {
-    change_at("*:load:1=stop", cut, false, BH_LOAD_FAILED,
-              "offset 100: its size has changed from 4194304 to 100 bytes");
-}
-
-static void case_42_cut_while_it_is_read(void) {
-    change_at("*:load_read:1=stop", cut, false, BH_LOAD_FAILED, "/x: offset ");
-}
-
-static void case_42_grown(void) {
-    change_at("*:loaded:1=stop", grow, false, BH_LOAD_FAILED, "its size has changed");
-}
-
-static void case_42_overwritten(void) {
-    change_at("*:loaded:1=stop", overwrite, false, BH_LOAD_FAILED, "it was written to");
-}
-
-static void case_42_overwritten_slyly(void) {
-    change_at("*:loaded:1=stop", overwrite_slyly, false, BH_LOAD_FAILED, "it was changed");
-}
-
-static void case_42_replaced(void) {
-    change_at("*:load:1=stop", replace, false, BH_LOAD_FAILED, "it was replaced or removed");
-}
-
-static void case_42_a_descriptor_needs_no_name(void) {
-    change_at("*:load:1=stop", take_away, true, BH_OK, NULL);
-    change_at("*:loaded:1=stop", overwrite, true, BH_LOAD_FAILED, "it was written to");
+/* x is changed while its loader is stopped. */
+static void case_42_changed_while_it_is_loaded(void) {
+    static const struct {
+        const char *faults;
+        void (*act)(const char *path);
+        const char *words; /* NULL: it is loaded all the same */
+        bool by_descriptor;
+    } changes[] = {
+        {"*:load:1=stop", cut, "offset 100: its size has changed from 4194304 to 100 bytes", false},
+        {"*:load_read:1=stop", cut, "x: offset ", false},
+        {"*:loaded:1=stop", grow, "its size has changed", false},
+        {"*:loaded:1=stop", overwrite, "it was written to", false},
+        {"*:loaded:1=stop", overwrite_slyly, "it was changed", false},
+        {"*:load:1=stop", replace, "it was replaced or removed", false},
+        /* A descriptor needs no name. */
+        {"*:load:1=stop", take_away, NULL, true},
+        {"*:loaded:1=stop", overwrite, "it was written to", true},
+    };
+    enter_folder();
+    for (size_t i = 0; i < BHT_COUNT(changes); i++) {
+        write_bytes("x", 4u << 20);
+        bh_context *context = fx_context(changes[i].faults);
+        bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
+        if (changes[i].by_descriptor) {
+            source.path = NULL;
+            source.fd = open("x", O_RDONLY | O_CLOEXEC);
+        }
+        bh_buffer *x = fx_load(context, &source);
+        if (changes[i].by_descriptor) {
+            close(source.fd);
+        }
+        pid_t loader = fx_await_stopped();
+        changes[i].act("x");
+        fx_kill(loader, SIGCONT);
+        if (changes[i].words) {
+            expect_failed(x, BH_LOAD_FAILED, changes[i].words);
+        } else {
+            expect_bytes(x, 0, 4u << 20);
+        }
+        bh_context_destroy(context);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -214,13 +175,7 @@ int main(int argc, char **argv) {
         BHT_TEST(case_41_quiet_after_a_cancel),
         BHT_TEST(case_41_quiet_after_a_death_in_mid_write),
         BHT_TEST(case_41_quiet_after_the_loaders_death),
-        BHT_TEST(case_42_cut_before_it_is_read),
-        BHT_TEST(case_42_cut_while_it_is_read),
-        BHT_TEST(case_42_grown),
-        BHT_TEST(case_42_overwritten),
-        BHT_TEST(case_42_overwritten_slyly),
-        BHT_TEST(case_42_replaced),
-        BHT_TEST(case_42_a_descriptor_needs_no_name),
+        BHT_TEST(case_42_changed_while_it_is_loaded),
     };
     return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

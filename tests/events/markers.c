@@ -6,15 +6,8 @@ static bh_event *mark(bh_stream *stream, bh_event *const *waits, uint32_t wait_c
     return ev_submit(stream, NULL, 0, waits, wait_count);
 }
 
-static void release(bh_event **events, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        bh_event_release(events[i]);
-    }
-}
-
 static void a_join_is_ready_when_all_are(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *good = ev_square(&s, s.b, s.x, s.y, NULL, 0);
     bh_event *waits[] = {s.bad, good};
     bh_event *of_good = mark(s.b, waits + 1, 1), *join = mark(s.b, waits, 2);
@@ -28,13 +21,10 @@ static void a_join_is_ready_when_all_are(void) {
     BHT_EQ(verdict.executed, BH_EXECUTED_YES);
     BHT_EQ(verdict.command_index, BH_NO_COMMAND);
     BHT_STR_EQ(verdict.kernel_name, "");
-    release((bh_event *[]){good, join, of_good}, 3);
-    stage_close(&s);
 }
 
 static void a_join_is_poisoned_by_one(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *good = ev_square(&s, s.b, s.x, s.y, NULL, 0);
     bh_event *waits[] = {good, s.bad};
     bh_event *join = mark(s.b, waits, 2);
@@ -44,14 +34,11 @@ static void a_join_is_poisoned_by_one(void) {
     ev_poisoned(after, BH_WORKER_SIGNAL, s.bad, 2, BH_EXECUTED_NO);
     ev_ready(good);
     ev_well(&s);
-    release((bh_event *[]){good, join, after}, 3);
-    stage_close(&s);
 }
 
 /* It ends when what is before it has ended, well or badly, and is not poisoned by that. */
 static void a_marker_waits_for_its_turn(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *marker = mark(s.a, NULL, 0), *beside = mark(s.b, NULL, 0);
     ev_ready(beside);
     BHT_EQ(bh_event_query(marker), BH_EVENT_PENDING);
@@ -60,13 +47,10 @@ static void a_marker_waits_for_its_turn(void) {
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_POISONED);
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     ev_well(&s);
-    release((bh_event *[]){marker, beside}, 2);
-    stage_close(&s);
 }
 
 static void a_marker_is_cancelled(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *marker = mark(s.a, NULL, 0), *after = mark(s.b, &marker, 1);
     BHT_EQ(bh_event_cancel(marker), BH_OK);
     ev_poisoned(marker, BH_CANCELLED, marker, 0, BH_EXECUTED_NO);
@@ -74,16 +58,13 @@ static void a_marker_is_cancelled(void) {
     fx_open(s.word);
     ev_ready(s.bad);
     ev_well(&s);
-    release((bh_event *[]){marker, after}, 2);
-    stage_close(&s);
 }
 
 /* Many at once are run together with what is between them. */
 static void markers_between_work(void) {
     enum { ROUNDS = 200 };
     static bh_event *events[2 * ROUNDS];
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     for (int i = 0; i < ROUNDS; i++) {
         events[2 * i] = ev_square(&s, s.a, i % 2 ? s.y : s.x, i % 2 ? s.x : s.y, NULL, 0);
         events[2 * i + 1] = mark(s.a, NULL, 0);
@@ -92,8 +73,6 @@ static void markers_between_work(void) {
     for (int i = 2 * ROUNDS; i > 0; i--) {
         BHT_EQ(bh_event_wait(events[i - 1], FX_SECONDS), BH_OK);
     }
-    release(events, 2 * ROUNDS);
-    stage_close(&s);
 }
 
 int main(int argc, char **argv) {

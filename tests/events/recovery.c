@@ -157,8 +157,6 @@ static void case_50_jobs_that_kill_their_workers_are_no_crash_loop(void) {
     fx_expect_healthy(l.context, l.healthy);
     for (int i = 0; i < JOBS; i++) {
         ev_poisoned(jobs[i], BH_WORKER_SIGNAL, jobs[i], 0, BH_EXECUTED_UNKNOWN);
-        bh_event_release(jobs[i]);
-        bh_buffer_release(gates[i]);
     }
 }
 
@@ -294,8 +292,7 @@ static void host_is_killed(bool keep_child) {
     BHT_EQ(pipe(held), 0);
     pid_t host = fork();
     if (host == 0) {
-        struct stage s;
-        stage_open_with(&s, "*:load_read:1=stop", BH_FOREVER);
+        struct stage s = stage_open_with("*:load_read:1=stop", BH_FOREVER);
         stage_gate(&s); /* a is in mid-job, b idle, and a loader in mid-read */
         bh_file_source source = {.struct_size = sizeof source};
         source.path = "/proc/self/exe";
@@ -360,11 +357,9 @@ static void case_51_the_host_is_killed_and_a_forked_child_lives(void) {
 /* -- 52: SIGSTOP ------------------------------------------------------------------------------ */
 
 static void case_52_stopped_in_mid_job(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, STAGE_DEADLINE_NS);
+    struct stage s = stage_open_with(NULL, STAGE_DEADLINE_NS);
     stage_gate(&s);
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    fx_stop(s.pid);
     fx_open(s.word); /* it could end, if it ran */
     bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     fx_expect_healthy(s.context, s.b);
@@ -377,36 +372,27 @@ static void case_52_stopped_in_mid_job(void) {
     ev_squares(s.y, 1);
     ev_well(&s);
     BHT_NE(bh_stream_worker_pid(s.a), s.pid);
-    bh_event_release(behind);
-    stage_close(&s);
 }
 
 /* While idle: nobody notices before there is work, and then the deadline does. */
 static void case_52_stopped_while_idle(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, STAGE_DEADLINE_NS);
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 20000);
+    struct stage s = stage_open_with(NULL, STAGE_DEADLINE_NS);
+    fx_stop(s.pid);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     BHT_EQ(ev_agree(event, BH_DEADLINE).origin, bh_event_id(event));
     ev_content_poisoned(s.y, BH_DEADLINE);
     ev_well(&s);
-    bh_event_release(event);
-    stage_close(&s);
 }
 
 /* -- 53: the zygote is killed ----------------------------------------------------------------- */
 
 static void case_53_the_zygote_is_killed(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_stream *idle = fx_stream(s.context, "idle", FX_SECONDS);
     pid_t idle_pid = fx_ready(idle), zygote = fx_parent(s.pid);
     BHT_GT(zygote, 1);
     BHT_EQ(fx_parent(idle_pid), zygote);
-    bh_buffer *gate_b = fx_words(s.context, STAGE_FLOATS, 0);
-    bh_event *on_b = fx_gate(s.b, s.hang, gate_b);
-    fx_await_gate(gate_b);
+    bh_event *on_b = ev_gate(&s, s.b, NULL);
     bh_event *dependent = ev_square(&s, s.a, s.gate, s.y, NULL, 0);
     bh_event *innocent = ev_square(&s, s.a, s.x, s.z, NULL, 0);
     fx_kill(zygote, SIGKILL);
@@ -423,21 +409,13 @@ static void case_53_the_zygote_is_killed(void) {
     BHT_NE(next, zygote);
     BHT_EQ(fx_parent(fx_ready(s.b)), next);
     BHT_EQ(fx_parent(fx_ready(idle)), next);
-    bh_event_release(on_b);
-    bh_event_release(dependent);
-    bh_event_release(innocent);
-    bh_buffer_release(gate_b);
-    bh_stream_release(idle);
-    stage_close(&s);
 }
 
 /* It dies with a worker asked of it that it has not begun: the next one is asked again. */
 static void case_53_the_zygote_is_killed_before_it_forks(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, BH_FOREVER);
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
     pid_t zygote = fx_parent(s.pid);
-    fx_kill(zygote, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
+    fx_stop(zygote);
     bh_stream *late = fx_stream(s.context, "late", FX_SECONDS);
     bh_event *waiting = ev_square(&s, late, s.x, s.y, NULL, 0);
     bh_event *idle = ev_square(&s, s.b, s.x, s.z, NULL, 0); /* its worker lives, and works */
@@ -452,10 +430,6 @@ static void case_53_the_zygote_is_killed_before_it_forks(void) {
     BHT_NE(fx_parent(fx_ready(s.a)), zygote);
     BHT_NE(fx_ready(s.a), s.pid);
     ev_well(&s);
-    bh_event_release(waiting);
-    bh_event_release(idle);
-    bh_stream_release(late);
-    stage_close(&s);
 }
 
 /* -- 54: what a compromised worker can do ----------------------------------------------------- */
@@ -464,8 +438,7 @@ static void case_53_the_zygote_is_killed_before_it_forks(void) {
  * host has not grown. It ends |status|, or |other| where it is a matter of luck. */
 static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status status,
                         bh_status other) {
-    struct stage s;
-    stage_open_with(&s, fault, deadline_ns);
+    struct stage s = stage_open_with(fault, deadline_ns);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     bh_event *dependent = ev_square(&s, s.b, s.y, s.z, NULL, 0);
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
@@ -489,10 +462,6 @@ static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status statu
     if (!BHT_ASAN && !BHT_TSAN) {
         BHT_LT(bht_resident_bytes(getpid()), resident + (32ull << 20));
     }
-    bh_event_release(event);
-    bh_event_release(dependent);
-    bh_stream_release(c);
-    stage_close(&s);
     return verdict;
 }
 

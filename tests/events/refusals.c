@@ -37,8 +37,7 @@ static void refuses(bh_stream *stream, const bh_submit_info *info, bh_status sta
 }
 
 static void foreign_objects_are_refused(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     struct foreigners f = foreigners_open();
     const bh_binding own[] = {bh_bind_read(0, s.x), bh_bind_write(1, s.y)};
     bh_binding mixed[] = {own[0], own[1]};
@@ -76,12 +75,10 @@ static void foreign_objects_are_refused(void) {
     ev_ready(s.bad);
     ev_well(&s);
     fx_expect_healthy(f.context, f.stream);
-    stage_close(&s);
 }
 
 static void holes_in_waits_and_empty_submissions_are_refused(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256}};
     bh_event *waits[] = {s.bad, NULL, s.bad};
     bh_submit_info info = {.struct_size = sizeof info,
@@ -110,15 +107,13 @@ static void holes_in_waits_and_empty_submissions_are_refused(void) {
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ_WRITE, 0, &mapped, NULL), BH_OK);
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* A submission's event does not exist before bh_submit has returned: it cannot be among its own
  * waits, nor among those of anything that it waits for. What looks like it, the same variable
  * twice, waits for the event that was there before. */
 static void an_event_cannot_wait_for_itself(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     const bh_command fills[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 1}},
         {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 2}},
@@ -140,23 +135,18 @@ static void an_event_cannot_wait_for_itself(void) {
     BHT_EQ(y[0], 3);
     BHT_EQ(y[STAGE_FLOATS - 1], 3);
     /* Where it is refused the variable is NULL: the caller keeps another pointer, or loses it. */
-    bh_event *last = event;
     info.commands = NULL;
     BHT_EQ(bh_submit(s.a, &info, &event, NULL), BH_INVALID_ARGUMENT);
     BHT_TRUE(!event);
-    bh_event_release(last);
     for (int i = 1; i < 3; i++) {
         ev_ready(old[i]);
-        bh_event_release(old[i]);
     }
     ev_well(&s);
-    stage_close(&s);
 }
 
 /* The same twice is one dependency; a hundred times too. */
 static void one_event_many_times_in_waits(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *waits[100];
     for (size_t i = 0; i < BHT_COUNT(waits); i++) {
         waits[i] = s.bad;
@@ -165,21 +155,18 @@ static void one_event_many_times_in_waits(void) {
     fx_kill(s.pid, SIGKILL);
     BHT_EQ(ev_poisoned(event, BH_WORKER_SIGNAL, s.bad, 1, BH_EXECUTED_NO).other_causes, 0);
     ev_well(&s);
-    bh_event_release(event);
-    stage_close(&s);
 }
 
 /* Events outlive their context, also those that had not ended. */
 static void events_of_a_closed_context(void) {
-    struct stage s;
-    stage_open(&s);
+    struct stage s = stage_open();
     bh_event *running = s.bad, *queued = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
     bh_event *done = ev_square(&s, s.b, s.x, s.z, NULL, 0);
     bh_event *in_lane = ev_square(&s, s.a, s.x, s.w, NULL, 0);
     bh_event *refused = ev_refused(&s, s.b, s.z);
     BHT_EQ(bh_event_cancel(queued), BH_OK);
     ev_poisoned(refused, BH_BINDING_MISMATCH, refused, 0, BH_EXECUTED_NO);
-    bh_event_retain(running);
+    s.bad = NULL; /* the fixture's */
     stage_close(&s);
     bh_event *all[] = {running, queued, done, in_lane, refused};
     const bh_status ends[] = {BH_CONTEXT_CLOSED, BH_CANCELLED, BH_OK, BH_CONTEXT_CLOSED,
@@ -194,14 +181,10 @@ static void events_of_a_closed_context(void) {
     size_t index = 9;
     BHT_EQ(bh_event_wait_any(all, BHT_COUNT(all), 0, &index), BH_OK);
     BHT_EQ(index, 0);
-    for (size_t i = 0; i < BHT_COUNT(all); i++) {
-        bh_event_release(all[i]);
-    }
 }
 
 static void the_stream_of_a_closed_context(void) {
-    struct stage s;
-    stage_open_with(&s, NULL, FX_SECONDS);
+    struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_event *done = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     ev_ready(done);
     bh_context_destroy(s.context);

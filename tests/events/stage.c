@@ -6,24 +6,25 @@ static bh_buffer *zeros(struct stage *s) {
     return fx_words(s->context, STAGE_FLOATS, 0);
 }
 
-void stage_open_with(struct stage *s, const char *faults, uint64_t deadline_ns) {
-    *s = (struct stage){.context = fx_context(faults)};
-    s->a = fx_stream(s->context, "a", deadline_ns);
-    s->pid = fx_ready(s->a); /* before b: it is worker 1 */
-    s->b = fx_stream(s->context, "b", FX_SECONDS);
-    fx_ready(s->b);
-    s->hang = fx_kernel(s->context, "gate");
-    s->square = fx_kernel(s->context, "square");
-    s->gate = zeros(s);
-    s->word = fx_pointer(s->gate);
-    s->x = zeros(s);
-    s->y = zeros(s);
-    s->z = zeros(s);
-    s->w = zeros(s);
-    float *x = (float *)(void *)fx_pointer(s->x);
+struct stage stage_open_with(const char *faults, uint64_t deadline_ns) {
+    struct stage s = {.context = fx_context(faults)};
+    s.a = fx_stream(s.context, "a", deadline_ns);
+    s.pid = fx_ready(s.a); /* before b: it is worker 1 */
+    s.b = fx_stream(s.context, "b", FX_SECONDS);
+    fx_ready(s.b);
+    s.hang = fx_kernel(s.context, "gate");
+    s.square = fx_kernel(s.context, "square");
+    s.gate = zeros(&s);
+    s.word = fx_pointer(s.gate);
+    s.x = zeros(&s);
+    s.y = zeros(&s);
+    s.z = zeros(&s);
+    s.w = zeros(&s);
+    float *x = (float *)(void *)fx_pointer(s.x);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {
         x[i] = (float)i;
     }
+    return s;
 }
 
 void stage_gate(struct stage *s) {
@@ -31,20 +32,20 @@ void stage_gate(struct stage *s) {
     fx_await_gate(s->gate);
 }
 
-void stage_open(struct stage *s) {
-    stage_open_with(s, NULL, BH_FOREVER);
-    stage_gate(s);
+struct stage stage_open(void) {
+    struct stage s = stage_open_with(NULL, BH_FOREVER);
+    stage_gate(&s);
+    return s;
 }
 
 void stage_close(struct stage *s) {
     bh_event_release(s->bad);
     bh_kernel_release(s->hang);
     bh_kernel_release(s->square);
-    bh_buffer_release(s->gate);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_buffer_release(s->z);
-    bh_buffer_release(s->w);
+    bh_buffer *const buffers[] = {s->gate, s->x, s->y, s->z, s->w};
+    for (size_t i = 0; i < BHT_COUNT(buffers); i++) {
+        bh_buffer_release(buffers[i]);
+    }
     bh_stream_release(s->a);
     bh_stream_release(s->b);
     bh_context_destroy(s->context);
@@ -55,6 +56,16 @@ void stage_fail_unseen(struct stage *s) {
     WAIT_UNTIL(bh_stream_worker_pid(s->a) != s->pid, 20000);
 }
 
+bh_event *ev_gate(struct stage *s, bh_stream *stream, uint32_t **out_word) {
+    bh_buffer *gate = zeros(s);
+    if (out_word) {
+        *out_word = fx_pointer(gate);
+    }
+    bh_event *event = fx_gate(stream, s->hang, gate);
+    fx_await_gate(gate);
+    return event;
+}
+
 bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                     bh_event *const *waits, uint32_t wait_count) {
     const bh_submit_info info = {.struct_size = sizeof info,
@@ -62,35 +73,19 @@ bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t coun
                                  .command_count = count,
                                  .waits = waits,
                                  .wait_count = wait_count};
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) { /* E8 */
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
+    return fx_submit(stream, &info);
 }
 
 bh_event *ev_square(struct stage *s, bh_stream *stream, bh_buffer *in, bh_buffer *out,
                     bh_event *const *waits, uint32_t wait_count) {
-    const bh_binding bindings[] = {
-        bh_bind_read(0, in),
-        bh_bind_write(1, out),
-    };
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-    return ev_submit(stream, &command, 1, waits, wait_count);
+    const bh_binding bindings[] = {bh_bind_read(0, in), bh_bind_write(1, out)};
+    return fx_command(stream, fx_dispatch(s->square, bindings, 2), waits, wait_count);
 }
 
 bh_event *ev_refused(struct stage *s, bh_stream *stream, bh_buffer *out) {
     /* The kernel wants 0.0 as well. */
     const bh_binding one = bh_bind_write(1, out);
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s->square, .groups = {1, 1, 1}, .bindings = &one, .binding_count = 1}};
-    return ev_submit(stream, &command, 1, NULL, 0);
+    return fx_command(stream, fx_dispatch(s->square, &one, 1), NULL, 0);
 }
 
 void ev_same_verdict(const bh_verdict *one, const bh_verdict *other) {
@@ -180,9 +175,8 @@ void ev_ready(bh_event *event) {
 }
 
 void ev_squares(bh_buffer *buffer, int times) {
-    void *mapped;
     float copy[STAGE_FLOATS];
-    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &mapped, NULL), BH_OK);
+    const void *mapped = fx_mapped(buffer);
     BHT_EQ(bh_buffer_read(buffer, 0, copy, sizeof copy, FX_SECONDS, NULL), BH_OK);
     BHT_MEM_EQ(mapped, copy, sizeof copy);
     for (uint32_t i = 0; i < STAGE_FLOATS; i++) {

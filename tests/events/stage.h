@@ -22,14 +22,17 @@ struct stage {
     bh_buffer *x, *y, *z, *w; /* x holds 0, 1, 2, …; the others zero */
 };
 
-void stage_open(struct stage *s);
+struct stage stage_open(void);
 /* Without a gate (bad is NULL) where |faults| name a step for a's worker. */
-void stage_open_with(struct stage *s, const char *faults, uint64_t deadline_ns);
+struct stage stage_open_with(const char *faults, uint64_t deadline_ns);
 void stage_gate(struct stage *s);
+/* For those whose subject it is: releases all that is in it. */
 void stage_close(struct stage *s);
 /* Kills a's worker, and waits until the library has found out. No event is looked at. */
 void stage_fail_unseen(struct stage *s);
 
+/* Another gate, which runs now; |out_word| (or NULL) gets the word that opens it. */
+bh_event *ev_gate(struct stage *s, bh_stream *stream, uint32_t **out_word);
 bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                     bh_event *const *waits, uint32_t wait_count);
 /* |out| = |in| squared, after |waits|. */

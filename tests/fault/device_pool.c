@@ -139,7 +139,7 @@ TEST(b2_what_is_in_flight_is_not_kept) {
     bh_buffer_release(buffer);
     BHT_EQ(fx_stats(s.context).device_pool_blocks, 0);
     BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
-    fx_open(held.words);
+    fx_open(held.word);
     fx_expect(held.event, BH_OK);
     device_expect_ready(write);
     device_expect_ready(read);

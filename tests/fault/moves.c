@@ -204,7 +204,7 @@ BOTH(in_stream_order) {
         words[i % 3] = i;
     }
     BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
-    fx_open(held.words);
+    fx_open(held.word);
     fx_expect(last, BH_OK);
     device_expect(p.buffer, words, 256);
     WAIT_UNTIL(in_use(p.a) + in_use(p.b) <= 4096, 20000); /* one of them has it */
@@ -258,7 +258,7 @@ BOTH(a_copy_runs_alone) {
         behind[i] = fill(p.a, other, i, 7);
     }
     bht_plan_arm("before_record", "kill", 2); /* the first is of the gate */
-    fx_open(held.words);
+    fx_open(held.word);
     fx_expect(held.event, BH_OK);
     for (uint32_t i = 0; i < 3; i++) {
         device_expect_ready(behind[i]);
@@ -406,7 +406,7 @@ BOTH(released_meanwhile) {
     bh_event *read = device_copy(p.b, p.buffer, host);
     bh_buffer_release(p.buffer);
     bh_stream_release(p.a);
-    fx_open(held.words);
+    fx_open(held.word);
     fx_expect(read, BH_OK);
     BHT_TRUE(memcmp(fx_mapped(host), words, 256) == 0);
     WAIT_UNTIL(in_use(p.b) == 0, 20000);

@@ -131,10 +131,11 @@ bh_stream_options fx_stream_options(void) {
     return options;
 }
 
-static bh_stream *make_stream(bh_context *context, const bh_stream_options *options) {
+bh_stream *fx_stream_with(bh_context *context, bh_stream_options options) {
     bh_stream *stream = NULL;
     bh_detail detail;
-    if (bh_stream_create(context, options, &stream, &detail) != BH_OK) {
+    options.struct_size = sizeof options;
+    if (bh_stream_create(context, &options, &stream, &detail) != BH_OK) {
         BHT_FAIL("bh_stream_create: %s", detail.message);
     }
     return stream;
@@ -144,14 +145,14 @@ bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns
     bh_stream_options options = fx_stream_options();
     options.name = name;
     options.deadline_ns = deadline_ns;
-    return make_stream(context, &options);
+    return fx_stream_with(context, options);
 }
 
 bh_stream *fx_stream_on(bh_context *context, const char *device) {
     bh_stream_options options = fx_stream_options();
     options.device = device;
     options.deadline_ns = FX_SECONDS;
-    return make_stream(context, &options);
+    return fx_stream_with(context, options);
 }
 
 pid_t fx_ready(bh_stream *stream) {
@@ -196,6 +197,12 @@ bool fx_nobody_left(void) {
     return bht_count_children(getpid()) == 0;
 }
 
+bool fx_describes(bh_context *context, const char *words) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    return strstr(text, words);
+}
+
 static bool is_settled(bh_context *context) {
     static char text[1 << 14];
     bh_context_describe(context, text, sizeof text);
@@ -206,16 +213,11 @@ void fx_settle(bh_context *context) {
     WAIT_UNTIL(is_settled(context), 20000);
 }
 
-static bool has_dying(bh_context *context) {
-    static char text[1 << 14];
-    bh_context_describe(context, text, sizeof text);
-    return strstr(text, ", dying; stream ");
-}
-
 void fx_replace_worker(bh_context *context, bh_stream *stream) {
     const pid_t pid = fx_ready(stream);
     fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid && !has_dying(context), 20000);
+    WAIT_UNTIL(bh_stream_worker_pid(stream) != pid && !fx_describes(context, ", dying; stream "),
+               20000);
     fx_ready(stream);
 }
 
@@ -278,13 +280,18 @@ bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel
     return kernel;
 }
 
-bh_buffer *fx_buffer(bh_context *context, uint64_t size) {
+bh_buffer *fx_buffer_with(bh_context *context, uint64_t size, bh_buffer_options options) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    if (bh_buffer_create(context, size, NULL, &buffer, &detail) != BH_OK) {
+    options.struct_size = sizeof options;
+    if (bh_buffer_create(context, size, &options, &buffer, &detail) != BH_OK) {
         BHT_FAIL("bh_buffer_create: %s", detail.message);
     }
     return buffer;
+}
+
+bh_buffer *fx_buffer(bh_context *context, uint64_t size) {
+    return fx_buffer_with(context, size, (bh_buffer_options){0});
 }
 
 uint32_t *fx_pointer(bh_buffer *buffer) {
@@ -305,6 +312,13 @@ bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value) {
     return buffer;
 }
 
+bh_command fx_dispatch(bh_kernel *kernel, const bh_binding *bindings, uint32_t count) {
+    return (bh_command){
+        .type = BH_COMMAND_DISPATCH,
+        .dispatch = {
+            .kernel = kernel, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = count}};
+}
+
 bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info) {
     bh_event *event = NULL;
     bh_detail detail;
@@ -312,6 +326,12 @@ bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info) {
         BHT_FAIL("bh_submit: %s", detail.message);
     }
     return event;
+}
+
+bh_event *fx_commands(bh_stream *stream, const bh_command *commands, uint32_t count) {
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = commands, .command_count = count};
+    return fx_submit(stream, &info);
 }
 
 bh_event *fx_command(bh_stream *stream, bh_command command, bh_event *const *waits,
@@ -331,13 +351,16 @@ bh_event *fx_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
     return fx_command(stream, command, NULL, 0);
 }
 
+bh_event *fx_copy(bh_stream *stream, bh_buffer *from, bh_buffer *to) {
+    const bh_command command = {.type = BH_COMMAND_COPY,
+                                .copy = {.src = from, .dst = to, .size = BH_WHOLE_SIZE}};
+    return fx_command(stream, command, NULL, 0);
+}
+
 bh_event *fx_launch(bh_stream *stream, bh_kernel *kernel, uint32_t groups,
                     const bh_binding *bindings, uint32_t count, uint64_t deadline_ns) {
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = kernel,
-                                             .groups = {groups, 1, 1},
-                                             .bindings = bindings,
-                                             .binding_count = count}};
+    bh_command command = fx_dispatch(kernel, bindings, count);
+    command.dispatch.groups[0] = groups;
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,
@@ -383,7 +406,13 @@ bh_verdict fx_verdict(bh_event *event) {
     return verdict;
 }
 
-void fx_expect(bh_event *event, bh_status status) {
+size_t fx_quarantined(bh_context *context) {
+    size_t count = 0;
+    BHT_EQ(bh_quarantine_list(context, NULL, 0, &count, NULL), BH_OK);
+    return count;
+}
+
+bh_verdict fx_expect(bh_event *event, bh_status status) {
     bh_verdict verdict = fx_verdict(event);
     if (verdict.status != status) {
         BHT_FAIL("event %llu is %s, must be %s: %s", (unsigned long long)verdict.event,
@@ -392,6 +421,7 @@ void fx_expect(bh_event *event, bh_status status) {
     /* E2, E3: the same answer again, and no way to see it as something else. */
     BHT_EQ(bh_event_wait(event, 0), status);
     BHT_EQ(bh_event_query(event), status == BH_OK ? BH_EVENT_READY : BH_EVENT_POISONED);
+    return verdict;
 }
 
 void fx_expect_healthy(bh_context *context, bh_stream *stream) {
@@ -404,10 +434,9 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream) {
     /* Streams whose work runs into its deadline have a short one. */
     bh_event *event = square_within(stream, square, x, y, FX_SECONDS);
     fx_expect(event, BH_OK);
-    void *out;
-    BHT_EQ(bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &out, NULL), BH_OK);
+    const float *out = fx_mapped(y);
     for (int i = 0; i < 1024; i++) {
-        BHT_TRUE(((float *)out)[i] == (float)i * (float)i);
+        BHT_TRUE(out[i] == (float)i * (float)i);
     }
     bh_event_release(event);
     bh_buffer_release(x);
@@ -419,6 +448,11 @@ void fx_kill(pid_t pid, int signal) {
     if (kill(pid, signal) != 0) {
         BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);
     }
+}
+
+void fx_stop(pid_t pid) {
+    fx_kill(pid, SIGSTOP);
+    WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
 }
 
 void fx_hide_cgroups(void) {
@@ -484,12 +518,13 @@ bh_status fx_wrap(bh_context *context, int fd, uint64_t size, bh_buffer **out_bu
 }
 
 bh_buffer *fx_load(bh_context *context, const bh_file_source *file) {
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    if (fx_from_file(context, file, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create: %s", detail.message);
-    }
-    return buffer;
+    return fx_buffer_with(context, 0, (bh_buffer_options){.file = file});
+}
+
+bh_event *fx_load_event(bh_buffer *buffer) {
+    bh_event *event = NULL;
+    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    return event;
 }
 
 const void *fx_mapped(bh_buffer *buffer) {
@@ -499,4 +534,9 @@ const void *fx_mapped(bh_buffer *buffer) {
         BHT_FAIL("bh_buffer_map: %s", detail.message);
     }
     return pointer;
+}
+
+bh_status fx_content(bh_buffer *buffer) {
+    void *pointer;
+    return bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL);
 }

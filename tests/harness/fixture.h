@@ -40,9 +40,14 @@ void fx_in_log_callback(void (*call)(void *user), void *user);
 bh_stream_options fx_stream_options(void);
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns);
 bh_stream *fx_stream_on(bh_context *context, const char *device);
+bh_stream *fx_stream_with(bh_context *context, bh_stream_options options);
 /* Prints the state of every context that fx_context made and that is still open: what a failed
  * assert and a test that has run out of time do by themselves. */
 void fx_describe(void);
+/* Is it in what bh_context_describe says? */
+bool fx_describes(bh_context *context, const char *words);
+/* Releases all that the test has made, as is done after it: between the rounds of a loop. */
+void fx_release_all(void);
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
 /* The same with another worker than |pid|, which may be dying now: between two looks at it, it is
@@ -68,15 +73,20 @@ bh_kernel *fx_kernel_trusted(bh_context *context, const char *name);
 bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *entry);
 bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel_options *options);
 bh_buffer *fx_buffer(bh_context *context, uint64_t size);
+bh_buffer *fx_buffer_with(bh_context *context, uint64_t size, bh_buffer_options options);
 bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
 /* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */
 uint32_t *fx_pointer(bh_buffer *buffer);
 
-/* A submission; of one command; of one that fills the whole buffer. */
+/* One workgroup of |kernel|. */
+bh_command fx_dispatch(bh_kernel *kernel, const bh_binding *bindings, uint32_t count);
+/* A submission; of several commands; of one; of one that fills the whole buffer, or copies it. */
 bh_event *fx_submit(bh_stream *stream, const bh_submit_info *info);
+bh_event *fx_commands(bh_stream *stream, const bh_command *commands, uint32_t count);
 bh_event *fx_command(bh_stream *stream, bh_command command, bh_event *const *waits,
                      uint32_t wait_count);
 bh_event *fx_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value);
+bh_event *fx_copy(bh_stream *stream, bh_buffer *from, bh_buffer *to);
 /* y = x * x over floats; returns the event. */
 bh_event *fx_square(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y);
 /* Any kernel, |groups| of it; a deadline of its own, 0: the stream's. */
@@ -90,15 +100,18 @@ bh_event *fx_gate(bh_stream *stream, bh_kernel *gate, bh_buffer *data);
 bh_event *fx_gate_within(bh_stream *stream, bh_kernel *gate, bh_buffer *data, uint64_t deadline_ns);
 /* Waits until it runs: it says so in word 1. The buffer needs two words. */
 void fx_await_gate(bh_buffer *data);
-/* A gate that runs on the stream now, on a buffer of its own. */
+/* Starts a gate with words of its own, and waits until it runs: what is behind it waits until
+ * fx_open(word), or for ever. */
 struct fx_held {
     bh_event *event;
-    bh_buffer *data;
-    volatile uint32_t *words; /* for fx_open() */
+    bh_buffer *data; /* 64 words */
+    volatile uint32_t *word;
 };
 struct fx_held fx_hold(bh_context *context, bh_stream *stream);
 /* Lets the gate go on whose words are mapped there. On a GPU the gate opener does it. */
 void fx_open(volatile uint32_t *words);
+/* Releases all that the test has made, as is done after it: between the rounds of a loop. */
+void fx_release_all(void);
 /* For owned.c: the context is destroyed, and with it all gates are forgotten. */
 void fx_forget_context(bh_context *context);
 void fx_forget_gates(void);
@@ -106,8 +119,10 @@ void fx_forget_gates(void);
 bool fx_on_gpu(void);
 bh_verdict fx_verdict(bh_event *event);
 bh_stats fx_stats(bh_context *context);
-/* Waits for the event and checks what became of it. */
-void fx_expect(bh_event *event, bh_status status);
+/* How many kernels are in quarantine. */
+size_t fx_quarantined(bh_context *context);
+/* Waits for the event and checks what became of it: its verdict. */
+bh_verdict fx_expect(bh_event *event, bh_status status);
 /* Runs square on the stream, with time enough whatever the stream's deadline, and checks every
  * element: the stream is in good health. */
 void fx_expect_healthy(bh_context *context, bh_stream *stream);
@@ -115,6 +130,8 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream);
  * Mesa 26 it crashes the worker. */
 bool fx_drops_outside(bh_context *context);
 void fx_kill(pid_t pid, int signal);
+/* Until SIGCONT; it has stopped when this returns. */
+void fx_stop(pid_t pid);
 /* From here on this process can make no memory cgroup, as an ordinary user: root takes them out of
  * its own snapshot, others have none to begin with. */
 void fx_hide_cgroups(void);
@@ -132,7 +149,10 @@ bh_status fx_from_file(bh_context *context, const bh_file_source *file, bh_buffe
                        bh_detail *detail);
 bh_status fx_wrap(bh_context *context, int fd, uint64_t size, bh_buffer **out_buffer,
                   bh_detail *detail);
-/* Waits until |buffer| may be read, and returns its bytes. */
+/* The event of its load. */
+bh_event *fx_load_event(bh_buffer *buffer);
+/* Waits until |buffer| may be read, and returns its bytes; or only whether it may. */
 const void *fx_mapped(bh_buffer *buffer);
+bh_status fx_content(bh_buffer *buffer);
 
 #endif

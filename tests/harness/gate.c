@@ -126,8 +126,8 @@ void fx_await_gate(bh_buffer *data) {
 
 struct fx_held fx_hold(bh_context *context, bh_stream *stream) {
     struct fx_held held = {.data = fx_words(context, 64, 0)};
-    held.words = fx_pointer(held.data);
-    held.event = fx_gate(stream, fx_kernel(context, "gate"), held.data);
+    held.word = fx_pointer(held.data);
+    held.event = fx_gate_within(stream, fx_kernel(context, "gate"), held.data, BH_FOREVER);
     fx_await_gate(held.data);
     return held;
 }

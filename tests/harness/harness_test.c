@@ -128,7 +128,7 @@ static const struct {
     {BHT_TEST(broken_fault_name), "this build knows no fault 1:stared:1=kill"},
 };
 
-static void fails_what_is_broken(void) {
+TEST_WITH(fails_what_is_broken, 60, 0) {
     for (size_t i = 0; i < BHT_COUNT(BROKEN); i++) {
         char output[16384], index[8];
         snprintf(index, sizeof index, "%zu", i);
@@ -141,7 +141,7 @@ static void fails_what_is_broken(void) {
     }
 }
 
-static void passes_what_is_sound(void) {
+TEST(passes_what_is_sound) {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     BHT_GE(fd, 0);
     BHT_EQ(bht_count_descriptors(getpid()), bht_count_self().descriptors);
@@ -149,11 +149,11 @@ static void passes_what_is_sound(void) {
     write_notes("plan=/x,?1:started:1=kill,2:started:1=kill", true, "");
 }
 
-static void dies_as_wanted(void) {
+DEATH_TEST(dies_as_wanted, SIGKILL) {
     kill(getpid(), SIGKILL);
 }
 
-static void sees_descendants(void) {
+TEST(sees_descendants) {
     int ready[2];
     BHT_EQ(pipe(ready), 0);
     pid_t child = fork();
@@ -187,15 +187,9 @@ static void sees_descendants(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST_WITH(fails_what_is_broken, 60, 0),
-        BHT_TEST(passes_what_is_sound),
-        BHT_DEATH_TEST(dies_as_wanted, SIGKILL),
-        BHT_TEST(sees_descendants),
-    };
     if (argc == 3 && strcmp(argv[1], "--broken") == 0) {
         size_t index = strtoul(argv[2], NULL, 10);
         return index < BHT_COUNT(BROKEN) ? bht_main(1, argv, &BROKEN[index].test, 1) : 2;
     }
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
+    return bht_main(argc, argv, NULL, 0);
 }

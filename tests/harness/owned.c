@@ -91,7 +91,7 @@ static void release(const struct owned *one) {
     }
 }
 
-static void release_all(void) {
+void fx_release_all(void) {
     lock_own();
     while (owned.count > 0) {
         const struct owned last = owned.list[owned.count - 1];
@@ -106,7 +106,7 @@ static void release_all(void) {
 }
 
 __attribute__((constructor)) static void release_after_each_test(void) {
-    bht_end_with(release_all);
+    bht_end_with(fx_release_all);
 }
 
 /* -- what is called in place of the library's functions ----------------------------------------- */

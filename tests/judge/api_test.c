@@ -199,13 +199,18 @@ static void other_bindings_are_named(void) {
     bh_judge_destroy(judge);
 }
 
-static void a_hang_ends_and_the_next_is_judged(void) {
-    char short_task[2048];
+/* One with a deadline of a second, for |endless|. */
+static const char *short_task(void) {
+    static char out[2048];
     const char *whole = task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535");
     char *deadline = strstr(text, "\"deadline\": ");
-    snprintf(short_task, sizeof short_task, "%.*s\"deadline\": \"%us\"}}", (int)(deadline - whole),
-             whole, bht_slowness());
-    bh_judge *judge = make(short_task);
+    snprintf(out, sizeof out, "%.*s\"deadline\": \"%us\"}}", (int)(deadline - whole), whole,
+             bht_slowness());
+    return out;
+}
+
+static void a_hang_ends_and_the_next_is_judged(void) {
+    bh_judge *judge = make(short_task());
     bh_judgement got = judge_code(judge, "endless", endless, 0);
     expect_fails(&got, BH_DEADLINE, "");
     BHT_EQ(got.blame, BH_BLAME_CERTAIN);
@@ -529,6 +534,36 @@ static void as_many_candidates_as_the_options_say_are_checked_at_once(void) {
     cancel_endless(2, 2);
 }
 
+static atomic_bool hang_ended;
+
+static void *judge_right_ones(void *judge) {
+    bh_judgement got;
+    while (!atomic_load(&hang_ended)) {
+        got = (bh_judgement){.struct_size = sizeof got};
+        BHT_EQ(run_right(judge, &got), BH_OK);
+    }
+    return NULL;
+}
+
+/* A neighbour may have had the processors: only what hangs alone is blamed for it. */
+static void a_hang_beside_another_candidate_is_tried_again_alone(void) {
+    bh_judge_options options = {.struct_size = sizeof options, .parallel = 2, .log = note};
+    options.task_text = short_task();
+    bh_judge *judge;
+    pthread_t neighbour;
+    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
+    atomic_store(&compiled, 0);
+    BHT_EQ(pthread_create(&neighbour, NULL, judge_right_ones, judge), 0);
+    struct call call = {.judge = judge, .code = endless};
+    run_call(&call);
+    atomic_store(&hang_ended, true);
+    BHT_EQ(pthread_join(neighbour, NULL), 0);
+    expect_fails(&call.judgement, BH_DEADLINE, "");
+    BHT_EQ(call.judgement.blame, BH_BLAME_CERTAIN);
+    BHT_EQ(atomic_load(&compiled), 2);
+    bh_judge_destroy(judge);
+}
+
 static void a_cancel_before_the_first_call_holds(void) {
     bh_judge *judge = make(task());
     bh_judgement got = {.struct_size = sizeof got};
@@ -588,6 +623,7 @@ int main(int argc, char **argv) {
         BHT_TEST(seeds_can_be_known),
         BHT_TEST(a_cancel_ends_calls_that_run_and_those_that_wait),
         BHT_TEST(as_many_candidates_as_the_options_say_are_checked_at_once),
+        BHT_TEST(a_hang_beside_another_candidate_is_tried_again_alone),
         BHT_TEST(a_cancel_before_the_first_call_holds),
         BHT_TEST(threads_take_turns),
         BHT_TEST(a_forked_child_is_refused),

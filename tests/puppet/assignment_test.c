@@ -1,94 +1,73 @@
 /* Which stream gets which worker, when, and what a worker that dies costs it; and which memory a
  * worker is given. */
-#include "base/memfd.h"
 #include "puppet.h"
 #include "supervisor/buffer/pool.h"
 #include "supervisor/context/context.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/worker/outbox.h"
 
-#include <sys/mman.h>
-#include <sys/wait.h>
-
 TEST(a_spare_is_taken) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
-    BHT_EQ(bhi_assignment_turn(p.context), BH_FOREVER);
-    BHT_TRUE(p.stream->core.worker == &worker->core);
-    BHT_EQ(p.stream->core.state, BHI_STREAM_SERVED);
-    puppet_close(&p);
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    BHT_EQ(bhi_assignment_turn(puppet.context), BH_FOREVER);
+    BHT_TRUE(puppet.stream->core.worker == &worker->core);
+    BHT_EQ(puppet.stream->core.state, BHI_STREAM_SERVED);
 }
 
 /* A spare that differs in anything that the stream was promised is not for it. */
 TEST(a_spare_of_another_kind_is_left) {
-    struct puppet p;
-    puppet_open(&p);
-    p.zygote->state = BHI_ZYGOTE_STARTING; /* nobody else can be had */
-    struct bhi_worker *roomy = puppet_worker(&p, BHI_RUNNING);
-    roomy->memory_limit = p.stream->memory_limit + 4096;
-    struct bhi_worker *narrow = puppet_worker(&p, BHI_RUNNING);
-    narrow->memory_limit = p.stream->memory_limit / 2 + 1;
-    struct bhi_worker *elsewhere = puppet_worker(&p, BHI_RUNNING);
+    puppet.zygote->state = BHI_ZYGOTE_STARTING; /* nobody else can be had */
+    struct bhi_worker *roomy = puppet_worker(BHI_RUNNING);
+    roomy->memory_limit = puppet.stream->memory_limit + 4096;
+    struct bhi_worker *narrow = puppet_worker(BHI_RUNNING);
+    narrow->memory_limit = puppet.stream->memory_limit / 2 + 1;
+    struct bhi_worker *elsewhere = puppet_worker(BHI_RUNNING);
     elsewhere->device[0] = 'x';
-    struct bhi_worker *loader = puppet_worker(&p, BHI_RUNNING);
+    struct bhi_worker *loader = puppet_worker(BHI_RUNNING);
     loader->kind = BHI_WORKER_LOADER;
-    struct bhi_worker *doomed = puppet_worker(&p, BHI_RUNNING);
-    bhi_context_lock(p.context);
+    struct bhi_worker *doomed = puppet_worker(BHI_RUNNING);
+    bhi_context_lock(puppet.context);
     bhi_core_worker_kill(&doomed->core, BHI_KILL_RETIRED, 0, "it is to go");
-    bhi_context_pump_unlock(p.context);
-    struct bhi_worker *dead = puppet_worker(&p, BHI_RUNNING);
+    bhi_context_pump_unlock(puppet.context);
+    struct bhi_worker *dead = puppet_worker(BHI_RUNNING);
     puppet_end_process(dead, CLD_EXITED, 0);
-    BHT_EQ(bhi_assignment_turn(p.context), BH_FOREVER);
-    BHT_TRUE(!p.stream->core.worker);
-    BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
-    roomy->memory_limit = p.stream->memory_limit;
-    (void)bhi_assignment_turn(p.context);
-    BHT_TRUE(p.stream->core.worker == &roomy->core);
-    puppet_close(&p);
+    BHT_EQ(bhi_assignment_turn(puppet.context), BH_FOREVER);
+    BHT_TRUE(!puppet.stream->core.worker);
+    BHT_EQ(puppet.stream->core.state, BHI_STREAM_WANTING);
+    roomy->memory_limit = puppet.stream->memory_limit;
+    (void)bhi_assignment_turn(puppet.context);
+    BHT_TRUE(puppet.stream->core.worker == &roomy->core);
 }
 
 /* The pause after a loss: a worker that is there is not bound before it is over, and the reactor is
  * told when that is. */
 TEST(a_pause_is_kept) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
     const uint64_t until_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000);
-    p.stream->core.restart.not_before_ns = until_ns;
-    BHT_TRUE(bhi_assignment_turn(p.context) == until_ns);
-    BHT_TRUE(!p.stream->core.worker);
-    p.stream->core.restart.not_before_ns = bhi_now_ns();
-    BHT_TRUE(bhi_assignment_turn(p.context) == BH_FOREVER);
-    BHT_TRUE(p.stream->core.worker == &worker->core);
-    puppet_close(&p);
+    puppet.stream->core.restart.not_before_ns = until_ns;
+    BHT_TRUE(bhi_assignment_turn(puppet.context) == until_ns);
+    BHT_TRUE(!puppet.stream->core.worker);
+    puppet.stream->core.restart.not_before_ns = bhi_now_ns();
+    BHT_TRUE(bhi_assignment_turn(puppet.context) == BH_FOREVER);
+    BHT_TRUE(puppet.stream->core.worker == &worker->core);
 }
 
 /* -- what a death costs ------------------------------------------------------------------------ */
 
 /* A worker that serves, with nothing in its lane, dies. True: its stream is charged for it. */
 static bool charged(enum bhi_life_state state, enum bhi_zygote_state zygote) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_worker(&p, state);
-    bhi_context_lock(p.context);
-    bhi_stream_bind(&p.stream->core, &worker->core);
-    bhi_worker_retain(worker);
-    if (state == BHI_RUNNING) {
-        bhi_stream_served(&p.stream->core);
-    }
-    bhi_context_pump_unlock(p.context);
-    p.zygote->state = zygote;
+    puppet_again();
+    struct bhi_worker *worker = puppet_worker(state);
+    puppet_bind(worker, puppet.stream);
+    puppet.zygote->state = zygote;
     if (zygote != BHI_ZYGOTE_LOST) { /* which would not tell */
         puppet_end_process(worker, CLD_KILLED, SIGKILL);
     }
-    const struct bhi_restart *restart = &p.stream->core.restart;
+    const struct bhi_restart *restart = &puppet.stream->core.restart;
     const uint64_t credit_ns = restart->credit_ns;
-    puppet_bury(worker, NULL);
-    BHT_EQ(p.stream->core.state, BHI_STREAM_WANTING);
+    puppet_bury(worker);
+    BHT_EQ(puppet.stream->core.state, BHI_STREAM_WANTING);
     const bool spent = restart->credit_ns < credit_ns;
     BHT_EQ(restart->losses, spent);
-    puppet_close(&p);
     return spent;
 }
 
@@ -103,43 +82,15 @@ TEST(the_death_of_a_zygote_is_nobodys_fault) {
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
-static struct bhi_block *make_block(struct puppet *p, uint32_t *out_class) {
-    const uint64_t bytes = bhi_pool_round(p->context->pool, 1, out_class);
-    const int fd = bhi_memfd_create("puppet", bytes, 0);
-    BHT_GE(fd, 0);
-    void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    BHT_TRUE(pointer != MAP_FAILED);
-    struct bhi_block *block = bhi_pool_adopt(p->context, *out_class, fd, pointer, bytes);
-    BHT_TRUE(block);
-    return block;
-}
-
-/* A block of host memory or of device memory, and what gets it again. */
-static struct bhi_block *make_either(struct puppet *p, bool on_device,
-                                     struct bhi_pool_need *out_need) {
-    *out_need = (struct bhi_pool_need){0};
-    if (!on_device) {
-        return make_block(p, &out_need->size_class);
-    }
-    struct bhi_block *block = bhi_pool_order(p->stream, 64);
-    BHT_TRUE(block);
-    block->fd = bhi_memfd_create("puppet", 4096, 0);
-    BHT_GE(block->fd, 0);
-    out_need->device_of = p->stream;
-    out_need->size = 64;
-    return block;
-}
-
 enum trust { TRUSTED, LIED, KILLED, STARTING };
 
 /* |worker| has had a block, which is free: is a buffer for its stream given it? */
 static bool given_again(enum trust trust, bool on_device) {
-    struct puppet p;
     struct bhi_pool_need need;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
-    bhi_context_lock(p.context);
-    struct bhi_block *block = make_either(&p, on_device, &need);
+    puppet_again();
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    bhi_context_lock(puppet.context);
+    struct bhi_block *block = puppet_block(on_device, &need);
     BHT_TRUE(bhi_pool_expose(block, worker, true));
     bhi_pool_give(block);
     worker->core.life.violated = trust == LIED;
@@ -154,8 +105,7 @@ static bool given_again(enum trust trust, bool on_device) {
     if (taken) {
         bhi_pool_give(taken);
     }
-    bhi_context_pump_unlock(p.context);
-    puppet_close(&p);
+    bhi_context_pump_unlock(puppet.context);
     return given;
 }
 
@@ -173,14 +123,12 @@ TEST(one_that_is_to_die_is_given_no_memory) {
  * GPU has less to spare. */
 TEST(memory_that_two_workers_have_goes_first) {
     for (int on_device = 0; on_device < 2; on_device++) {
-        struct puppet p;
         struct bhi_pool_need need;
-        puppet_open(&p);
-        struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING),
-                          *other = puppet_worker(&p, BHI_RUNNING);
-        bhi_context_lock(p.context);
-        struct bhi_block *older = make_either(&p, on_device, &need),
-                         *shared = make_either(&p, on_device, &need);
+        puppet_again();
+        struct bhi_worker *worker = puppet_worker(BHI_RUNNING), *other = puppet_worker(BHI_RUNNING);
+        bhi_context_lock(puppet.context);
+        struct bhi_block *older = puppet_block(on_device, &need),
+                         *shared = puppet_block(on_device, &need);
         const struct bhi_pool *pool = older->pool;
         bhi_pool_give(older);
         BHT_TRUE(bhi_pool_expose(shared, worker, true) && bhi_pool_expose(shared, other, true));
@@ -196,29 +144,23 @@ TEST(memory_that_two_workers_have_goes_first) {
         BHT_TRUE(bhi_pool_take(older->pool, &need, &own) == (on_device ? older : shared));
         BHT_EQ(own, !on_device);
         bhi_pool_give(on_device ? older : shared);
-        bhi_context_pump_unlock(p.context);
-        puppet_close(&p);
+        bhi_context_pump_unlock(puppet.context);
     }
 }
 
 /* What an upload goes through, no worker can write: else one that was taken over could change what
  * the next one uploads in its place (B5). */
 TEST(uploads_get_what_no_worker_can_write) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING),
-                      *next = puppet_worker(&p, BHI_RUNNING);
-    uint32_t size_class;
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING), *next = puppet_worker(BHI_RUNNING);
+    struct bhi_pool_need other;
     bool own;
-    bhi_context_lock(p.context);
-    struct bhi_block *read = make_block(&p, &size_class), *written = make_block(&p, &size_class);
-    struct bhi_pool *pool = p.context->pool;
-    const struct bhi_pool_need uploads = {.worker = worker,
-                                          .size_class = size_class,
-                                          .unwritten = true},
-                               other = {.worker = worker, .size_class = size_class},
-                               later = {
-                                   .worker = next, .size_class = size_class, .unwritten = true};
+    bhi_context_lock(puppet.context);
+    struct bhi_block *read = puppet_block(false, &other), *written = puppet_block(false, &other);
+    struct bhi_pool *pool = puppet.context->pool;
+    struct bhi_pool_need uploads = other, later = other;
+    other.worker = uploads.worker = worker;
+    later.worker = next;
+    uploads.unwritten = later.unwritten = true;
     BHT_TRUE(bhi_pool_expose(written, worker, false));
     BHT_TRUE(bhi_pool_expose(written, worker, true));
     BHT_TRUE(bhi_pool_expose(written, worker, false)); /* it may still have the other mapping */
@@ -243,6 +185,5 @@ TEST(uploads_get_what_no_worker_can_write) {
     }
     bhi_pool_give(read);
     bhi_pool_give(written);
-    bhi_context_pump_unlock(p.context);
-    puppet_close(&p);
+    bhi_context_pump_unlock(puppet.context);
 }

@@ -19,127 +19,88 @@ static void runs_on(bh_stream *stream, const char *name) {
     runs_on_one_that(true, stream, name);
 }
 
-struct scene {
-    struct puppet p;
-    bh_stream *other;
-    bh_buffer *buffer; /* in the memory of "one", where p.stream is */
-};
+static bh_stream *other;
+static bh_buffer *buffer; /* in the memory of "one", where puppet.stream is */
 
-static struct scene set_up(void) {
-    struct scene s = {0};
-    puppet_open(&s.p);
-    bh_stream_options options = {.struct_size = sizeof options};
-    options.name = "other";
-    BHT_EQ(bh_stream_create(s.p.context, &options, &s.other, NULL), BH_OK);
-    runs_on(s.p.stream, "one");
-    bh_buffer_options buffer = {.struct_size = sizeof buffer};
-    buffer.stream = s.p.stream;
-    buffer.memory = BH_MEMORY_DEVICE;
-    BHT_EQ(bh_buffer_create(s.p.context, 64, &buffer, &s.buffer, NULL), BH_OK);
-    return s;
+static void set_up(void) {
+    bh_buffer_options options = {.struct_size = sizeof options};
+    other = puppet_stream("other", NULL);
+    runs_on(puppet.stream, "one");
+    options.stream = puppet.stream;
+    options.memory = BH_MEMORY_DEVICE;
+    BHT_EQ(bh_buffer_create(puppet.context, 64, &options, &buffer, NULL), BH_OK);
 }
 
-static void tear_down(struct scene *s) {
-    bh_buffer_release(s->buffer);
-    bh_stream_release(s->other);
-    puppet_close(&s->p);
-}
-
-static bh_status fill(struct scene *s, bh_event **out_event, bh_detail *detail) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = s->buffer, .size = BH_WHOLE_SIZE}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    return bh_submit(s->other, &info, out_event, detail);
+__attribute__((constructor)) static void for_each_test(void) {
+    puppet_around(set_up, NULL);
 }
 
 /* Ends the copies of the library, which no worker will run; a cancel spares them. */
-static void end_copies(struct scene *s) {
-    BHT_EQ(bh_stream_cancel(s->p.stream), BH_OK);
-    BHT_EQ(bh_stream_cancel(s->other), BH_OK);
-    bhi_context_lock(s->p.context);
-    BHT_TRUE(!bhi_list_empty(&s->p.stream->core.queue));
-    bhi_stream_end_queued(&s->other->core, BH_CANCELLED, "");
-    bhi_stream_end_queued(&s->p.stream->core, BH_CANCELLED, "");
-    bhi_context_pump_unlock(s->p.context);
+static void end_copies(void) {
+    BHT_EQ(bh_stream_cancel(puppet.stream), BH_OK);
+    BHT_EQ(bh_stream_cancel(other), BH_OK);
+    bhi_context_lock(puppet.context);
+    BHT_TRUE(!bhi_list_empty(&puppet.stream->core.queue));
+    bhi_stream_end_queued(&other->core, BH_CANCELLED, "");
+    bhi_stream_end_queued(&puppet.stream->core, BH_CANCELLED, "");
+    bhi_context_pump_unlock(puppet.context);
 }
 
 TEST(refused_when_it_is_submitted) {
-    struct scene s = set_up();
     bh_detail detail;
-    runs_on_one_that(false, s.other, "two"); /* there is nowhere to move it to */
-    BHT_EQ(fill(&s, NULL, &detail), BH_INVALID_ARGUMENT);
+    runs_on_one_that(false, other, "two"); /* there is nowhere to move it to */
+    const bh_command fill = {.type = BH_COMMAND_FILL,
+                             .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
+    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
+    BHT_EQ(bh_submit(other, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "memory of device one");
     BHT_STR_HAS(detail.message, "stream other runs on two");
-    runs_on(s.other, "one");
-    bh_event *event = NULL;
-    BHT_EQ(fill(&s, &event, &detail), BH_OK);
-    BHT_EQ(bh_event_cancel(event), BH_OK);
-    bh_event_release(event);
-    tear_down(&s);
+    runs_on(other, "one");
+    BHT_EQ(bh_event_cancel(fx_fill(other, buffer, 0)), BH_OK);
 }
 
 /* The other stream had no worker then: nobody knew where it runs. */
 TEST(refused_when_its_turn_comes) {
-    struct scene s = set_up();
-    bh_event *event = NULL;
-    BHT_EQ(fill(&s, &event, NULL), BH_OK);
-    runs_on(s.other, "two");
-    puppet_worker(&s.p, BHI_RUNNING);
-    puppet_worker(&s.p, BHI_RUNNING);
-    BHT_EQ(bhi_assignment_turn(s.p.context), BH_FOREVER);
-    const bh_verdict verdict = puppet_verdict(event);
+    bh_event *event = fx_fill(other, buffer, 0);
+    runs_on(other, "two");
+    puppet_worker(BHI_RUNNING);
+    puppet_worker(BHI_RUNNING);
+    BHT_EQ(bhi_assignment_turn(puppet.context), BH_FOREVER);
+    const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_STR_HAS(verdict.message, "memory of device one");
     BHT_STR_HAS(verdict.message, "stream other runs on two");
-    bh_event_release(event);
-    tear_down(&s);
 }
 
 /* It reads a copy on its own device, which is charged to it, and made once. */
 TEST(read_through_a_copy) {
-    struct scene s = set_up();
-    runs_on(s.other, "two");
-    bh_buffer *host = NULL;
-    BHT_EQ(bh_buffer_create(s.p.context, 64, NULL, &host, NULL), BH_OK);
-    const bh_command command = {.type = BH_COMMAND_COPY,
-                                .copy = {.src = s.buffer, .dst = host, .size = BH_WHOLE_SIZE}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
+    runs_on(other, "two");
+    bh_buffer *host = fx_buffer(puppet.context, 64);
     uint64_t charged = 0;
     for (int i = 0; i < 2; i++) {
-        bh_event *event = NULL;
-        BHT_EQ(bh_submit(s.other, &info, &event, NULL), BH_OK);
-        BHT_EQ(bh_event_cancel(event), BH_OK);
-        bh_event_release(event);
-        bhi_context_lock(s.p.context);
-        BHT_TRUE(s.other->device_memory >= 64 && (!i || s.other->device_memory == charged));
-        charged = s.other->device_memory;
-        bhi_context_unlock(s.p.context);
+        BHT_EQ(bh_event_cancel(fx_copy(other, buffer, host)), BH_OK);
+        bhi_context_lock(puppet.context);
+        BHT_TRUE(other->device_memory >= 64 && (!i || other->device_memory == charged));
+        charged = other->device_memory;
+        bhi_context_unlock(puppet.context);
     }
-    end_copies(&s);
-    bh_buffer_release(host);
-    tear_down(&s);
+    end_copies();
 }
 
 /* It moves to the device where it is written, with the submission (tests/fault/moves.c). */
 TEST(moves_when_it_is_written) {
-    struct scene s = set_up();
-    runs_on(s.other, "two");
-    bh_event *event = NULL;
-    BHT_EQ(fill(&s, &event, NULL), BH_OK);
-    bhi_context_lock(s.p.context);
-    BHT_TRUE(s.buffer->place && s.buffer->place->device->stream == s.other);
-    BHT_TRUE(s.p.stream->device_memory >= 64); /* the copy still needs it */
-    BHT_EQ(s.other->device_memory, s.p.stream->device_memory);
-    bhi_context_unlock(s.p.context);
+    runs_on(other, "two");
+    bh_event *event = fx_fill(other, buffer, 0);
+    bhi_context_lock(puppet.context);
+    BHT_TRUE(buffer->place && buffer->place->device->stream == other);
+    BHT_TRUE(puppet.stream->device_memory >= 64); /* the copy still needs it */
+    BHT_EQ(other->device_memory, puppet.stream->device_memory);
+    bhi_context_unlock(puppet.context);
     BHT_EQ(bh_event_cancel(event), BH_OK);
-    end_copies(&s);
-    bhi_context_lock(s.p.context);
-    BHT_EQ(s.p.stream->device_memory, 0);
-    BHT_EQ(s.buffer->device->state, BHI_DEVICE_LEFT);
-    bhi_context_unlock(s.p.context);
-    bh_event_release(event);
-    tear_down(&s);
+    end_copies();
+    bhi_context_lock(puppet.context);
+    BHT_EQ(puppet.stream->device_memory, 0);
+    BHT_EQ(buffer->device->state, BHI_DEVICE_LEFT);
+    bhi_context_unlock(puppet.context);
 }

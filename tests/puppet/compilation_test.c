@@ -15,7 +15,6 @@
 #define MIB UINT64_C(0x100000)
 
 struct scene {
-    struct puppet p;
     bh_event *ended;
     struct bhi_compilation *compilation;
     struct bhi_compile_answer *answer; /* as the compiler sees it */
@@ -37,9 +36,9 @@ static struct bhi_compilation *make(struct scene *s, const char *tenant) {
 /* Its compile has ended, and nobody has taken the module of so many bytes. */
 static struct bhi_compile_answer *answer(struct scene *s, struct bhi_compilation *compilation,
                                          uint64_t bytes) {
-    BHT_EQ(
-        bh_buffer_create(s->p.context, sizeof *s->answer + bytes, NULL, &compilation->answer, NULL),
-        BH_OK);
+    BHT_EQ(bh_buffer_create(puppet.context, sizeof *s->answer + bytes, NULL, &compilation->answer,
+                            NULL),
+           BH_OK);
     struct bhi_compile_answer *answer = compilation->answer->pointer;
     static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
     memcpy(answer + 1, module, sizeof module);
@@ -48,21 +47,14 @@ static struct bhi_compile_answer *answer(struct scene *s, struct bhi_compilation
 }
 
 static void set_up(struct scene *s) {
-    puppet_open(&s->p);
-    struct bhi_worker *worker = puppet_serving(&s->p);
-    s->ended = puppet_submit(&s->p);
+    struct bhi_worker *worker = puppet_serving();
+    s->ended = puppet_submit();
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(s->ended), BH_EVENT_READY);
     s->compilation = make(s, "");
     s->answer = answer(s, s->compilation, 64);
     s->answer->log_bytes = sizeof LOG - 1;
     memcpy(s->answer->log, LOG, sizeof LOG);
-}
-
-static void tear_down(struct scene *s) {
-    bhi_compilation_unref(s->p.context, s->compilation);
-    bh_event_release(s->ended);
-    puppet_close(&s->p);
 }
 
 /* The answer is too long for this thread. */
@@ -105,12 +97,12 @@ TEST(a_log_is_read_while_another_thread_takes_the_answer) {
     char log[64];
     BHT_EQ(bhi_compilation_log(s->compilation, log, sizeof log), sizeof LOG - 1);
     BHT_STR_EQ(log, LOG);
-    tear_down(s);
+    bhi_compilation_unref(puppet.context, s->compilation);
 }
 
 /* In the table, as what was obtained and, with |bytes|, taken. */
 static struct bhi_compilation *keep(struct scene *s, const char *tenant, uint64_t bytes) {
-    struct bhi_compilations *table = s->p.context->compilations;
+    struct bhi_compilations *table = puppet.context->compilations;
     struct bhi_compilation *compilation = make(s, tenant);
     compilation->code_bytes = bytes;
     bhi_list_append(&table->ages, &compilation->age);
@@ -124,7 +116,7 @@ TEST(large_modules_push_out_none_of_another_tenant) {
     static struct scene scene;
     struct scene *s = &scene;
     set_up(s);
-    struct bhi_compilations *table = s->p.context->compilations;
+    struct bhi_compilations *table = puppet.context->compilations;
     struct bhi_compilation *quiet = keep(s, "quiet", MIB), *loud[5];
     for (size_t i = 0; i < BHT_COUNT(loud); i++) {
         loud[i] = keep(s, "loud", i < 3 ? 10 * MIB : 0);
@@ -141,10 +133,10 @@ TEST(large_modules_push_out_none_of_another_tenant) {
     BHT_EQ(table->count, 5);
     BHT_TRUE(bhi_list_empty(&loud[0]->age));
     BHT_TRUE(!bhi_list_empty(&quiet->age));
-    bhi_compilation_unref(s->p.context, quiet);
+    bhi_compilation_unref(puppet.context, quiet);
     for (size_t i = 0; i < BHT_COUNT(loud); i++) {
-        bhi_compilation_unref(s->p.context, loud[i]);
+        bhi_compilation_unref(puppet.context, loud[i]);
     }
-    bhi_compilations_drop(s->p.context);
-    tear_down(s);
+    bhi_compilations_drop(puppet.context);
+    bhi_compilation_unref(puppet.context, s->compilation);
 }

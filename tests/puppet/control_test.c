@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -28,50 +27,56 @@ static void keep(bh_log_level level, const char *line, void *user) {
     snprintf(heard.last, sizeof heard.last, "%s", line);
 }
 
-struct scene {
-    struct puppet p;
-    void *zmq;
-    char folder[64];
-};
-
 /* A worker and the far end of its channel. */
 struct peer {
-    struct bhi_worker *worker;
+    struct bhi_worker *worker; /* referenced */
     struct bhi_channel far;
 };
 
-static void set_up(struct scene *s) {
-    *s = (struct scene){.zmq = zmq_ctx_new(), .folder = "/tmp/bulkhead-control-XXXXXX"};
-    BHT_TRUE(s->zmq && mkdtemp(s->folder));
-    puppet_open(&s->p);
-    s->p.context->settings.log = keep;
+static struct {
+    void *zmq;
+    char folder[64];
+    struct peer peers[2];
+    int count;
+} scene;
+
+static void set_up(void) {
+    memset(&scene, 0, sizeof scene);
+    scene.zmq = zmq_ctx_new();
+    strcpy(scene.folder, "/tmp/bulkhead-control-XXXXXX");
+    BHT_TRUE(scene.zmq && mkdtemp(scene.folder));
+    puppet.context->settings.log = keep;
+}
+
+static void tear_down(void) {
+    for (int i = 0; i < scene.count; i++) {
+        bhi_channel_close(&scene.peers[i].far);
+        bhi_channel_close(&scene.peers[i].worker->channel);
+        bhi_worker_release(scene.peers[i].worker);
+    }
+    zmq_ctx_term(scene.zmq);
+    BHT_EQ(rmdir(scene.folder), 0);
+}
+
+__attribute__((constructor)) static void for_each_test(void) {
+    puppet_around(set_up, tear_down);
 }
 
 /* It serves the stream, knows the kernel, and has its channel. */
-static struct peer connect_peer(struct scene *s, int pid) {
-    struct peer peer = {.worker = puppet_serving(&s->p)};
+static struct peer *connect_peer(int pid) {
+    struct peer *peer = &scene.peers[scene.count++];
     char path[96];
     int listener = -1;
-    peer.worker->core.pid = pid;
-    snprintf(path, sizeof path, "%s/w", s->folder); /* each has the same name in turn */
-    BHT_EQ(bhi_channel_open(&peer.worker->channel, s->zmq, path, &listener), 0);
-    BHT_EQ(bhi_channel_accept(&peer.far, listener), 0);
-    bhi_context_lock(s->p.context);
-    BHT_TRUE(bhi_worker_kernels_add(&peer.worker->kernels, KERNEL, 1, 0));
-    bhi_context_unlock(s->p.context);
+    peer->worker = puppet_serving();
+    peer->worker->core.pid = pid;
+    bhi_worker_retain(peer->worker);
+    snprintf(path, sizeof path, "%s/w", scene.folder); /* each has the same name in turn */
+    BHT_EQ(bhi_channel_open(&peer->worker->channel, scene.zmq, path, &listener), 0);
+    BHT_EQ(bhi_channel_accept(&peer->far, listener), 0);
+    bhi_context_lock(puppet.context);
+    BHT_TRUE(bhi_worker_kernels_add(&peer->worker->kernels, KERNEL, 1, 0));
+    bhi_context_unlock(puppet.context);
     return peer;
-}
-
-static void disconnect(struct peer *peer) {
-    bhi_channel_close(&peer->far);
-    bhi_channel_close(&peer->worker->channel);
-    bhi_worker_release(peer->worker);
-}
-
-static void tear_down(struct scene *s) {
-    puppet_close(&s->p);
-    zmq_ctx_term(s->zmq);
-    BHT_EQ(rmdir(s->folder), 0);
 }
 
 static struct bhi_message line(const char *text) {
@@ -117,120 +122,95 @@ static uint32_t local_size_of(struct bhi_worker *worker) {
 /* The first worker is dead and buried, the second serves the stream and knows the same kernel. Then
  * the first one's last words come in, it writes a completion record, and looks at it are due. */
 TEST(case_46_late_words_of_a_dead_generation) {
-    struct scene s;
-    set_up(&s);
-    struct peer old = connect_peer(&s, 4242);
-    bhi_worker_retain(old.worker);
-    bh_event *lost = puppet_submit(&s.p);
-    send_it(&old, line("alive"));
-    WAIT_UNTIL(has_come(&old.worker->channel), 20000);
-    bhi_control_woken(old.worker);
+    struct peer *old = connect_peer(4242);
+    bh_event *lost = puppet_submit();
+    send_it(old, line("alive"));
+    WAIT_UNTIL(has_come(&old->worker->channel), 20000);
+    bhi_control_woken(old->worker);
     BHT_EQ(heard.lines, 1);
     BHT_STR_HAS(heard.last, "worker 4242: alive");
 
-    puppet_end_process(old.worker, CLD_KILLED, SIGKILL);
-    struct bhi_progress side = puppet_side(old.worker);
-    atomic_store(&side.header->started_seq, 1);
-    bhi_progress_unmap(&side);
-    puppet_bury(old.worker, NULL);
-    struct peer next = connect_peer(&s, 4343);
-    bhi_worker_retain(next.worker);
-    bh_event *waits = puppet_submit(&s.p);
-    puppet_complete(old.worker, 1);
-    send_it(&old, kernel_info(1000));
-    send_it(&old, line("late"));
-    WAIT_UNTIL(has_come(&old.worker->channel), 20000);
+    puppet_begins(old->worker, 1);
+    puppet_killed(old->worker, SIGKILL);
+    struct peer *next = connect_peer(4343);
+    bh_event *waits = puppet_submit();
+    puppet_complete(old->worker, 1);
+    send_it(old, kernel_info(1000));
+    send_it(old, line("late"));
+    WAIT_UNTIL(has_come(&old->worker->channel), 20000);
     for (int i = 0; i < 3; i++) {
-        bhi_control_woken(old.worker);
-        bhi_control_receive(next.worker);
-        bhi_context_lock(s.p.context);
-        bhi_worker_harvest(old.worker);
-        bhi_context_pump_unlock(s.p.context);
+        bhi_control_woken(old->worker);
+        bhi_control_receive(next->worker);
+        bhi_context_lock(puppet.context);
+        bhi_worker_harvest(old->worker);
+        bhi_context_pump_unlock(puppet.context);
     }
-    BHT_EQ(puppet_verdict(lost).status, BH_WORKER_SIGNAL);
+    fx_expect(lost, BH_WORKER_SIGNAL);
     BHT_EQ(bh_event_query(waits), BH_EVENT_PENDING);
     BHT_EQ(heard.lines, 1);
-    BHT_EQ(local_size_of(old.worker), 0);
-    BHT_EQ(local_size_of(next.worker), 0);
-    BHT_EQ(old.worker->core.life.kill, BHI_KILL_NONE);
-    BHT_TRUE(has_come(&old.worker->channel)); /* not even read */
+    BHT_EQ(local_size_of(old->worker), 0);
+    BHT_EQ(local_size_of(next->worker), 0);
+    BHT_EQ(old->worker->core.life.kill, BHI_KILL_NONE);
+    BHT_TRUE(has_come(&old->worker->channel)); /* not even read */
 
     /* The next one's words are its own. */
-    send_it(&next, kernel_info(64));
-    send_it(&next, line("mine"));
-    WAIT_UNTIL((bhi_control_receive(next.worker), heard.lines == 2), 20000);
+    send_it(next, kernel_info(64));
+    send_it(next, line("mine"));
+    WAIT_UNTIL((bhi_control_receive(next->worker), heard.lines == 2), 20000);
     BHT_STR_HAS(heard.last, "worker 4343: mine");
-    BHT_EQ(local_size_of(next.worker), 64);
-    BHT_EQ(local_size_of(old.worker), 0);
-    BHT_EQ(next.worker->core.life.kill, BHI_KILL_NONE);
-    BHT_TRUE(s.p.stream->core.worker == &next.worker->core);
-    puppet_complete(next.worker, 1);
+    BHT_EQ(local_size_of(next->worker), 64);
+    BHT_EQ(local_size_of(old->worker), 0);
+    BHT_EQ(next->worker->core.life.kill, BHI_KILL_NONE);
+    BHT_TRUE(puppet.stream->core.worker == &next->worker->core);
+    puppet_complete(next->worker, 1);
     BHT_EQ(bh_event_query(waits), BH_EVENT_READY);
-    bh_event_release(lost);
-    bh_event_release(waits);
-    disconnect(&old);
-    puppet_bury(next.worker, NULL);
-    disconnect(&next);
-    tear_down(&s);
 }
 
 /* Killed in mid-job for what it sent, and its verdict says so; nothing of what it sent before its
  * budget was used up is held against it. */
-static void expect_flood(struct scene *s, struct peer *peer, bh_event *event, uint32_t count) {
+static void expect_flood(struct peer *peer, bh_event *event, uint32_t count) {
     BHT_GT(count, bhi_conduct_limits.messages);
     BHT_TRUE(peer->worker->core.life.violated);
     BHT_EQ(peer->worker->core.life.kill, BHI_KILL_PROTOCOL);
     BHT_STR_EQ(peer->worker->core.life.kill_text, "it sent too many control messages");
-    puppet_end_process(peer->worker, CLD_KILLED, SIGKILL);
-    puppet_bury(peer->worker, NULL);
-    const bh_verdict verdict = puppet_verdict(event);
+    puppet_killed(peer->worker, SIGKILL);
+    const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_PROTOCOL);
     BHT_STR_HAS(verdict.message,
                 "worker 4242 broke the protocol: it sent too many control messages");
     BHT_EQ(heard.lines, 0);
-    bh_event_release(event);
-    disconnect(peer);
-    tear_down(s);
 }
 
 TEST(messages_without_end) {
-    struct scene s;
-    set_up(&s);
-    struct peer peer = connect_peer(&s, 4242);
-    bhi_worker_retain(peer.worker);
-    bh_event *done = puppet_submit(&s.p), *event = puppet_submit(&s.p);
-    puppet_complete(peer.worker, 1);
+    struct peer *peer = connect_peer(4242);
+    bh_event *done = puppet_submit(), *event = puppet_submit();
+    puppet_complete(peer->worker, 1);
     const struct bhi_message message = kernel_info(64);
     uint32_t sent = 0;
-    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.life.violated;) {
+    for (uint64_t end = bht_now_ns() + FX_SECONDS; !peer->worker->core.life.violated;) {
         BHT_LT(bht_now_ns(), end);
-        sent += bhi_channel_send(&peer.far, &message) == 0;
-        bhi_control_receive(peer.worker);
+        sent += bhi_channel_send(&peer->far, &message) == 0;
+        bhi_control_receive(peer->worker);
     }
     /* What it had completed before stays good (E11). */
-    BHT_EQ(puppet_verdict(done).status, BH_OK);
-    bh_event_release(done);
-    expect_flood(&s, &peer, event, sent);
+    fx_expect(done, BH_OK);
+    expect_flood(peer, event, sent);
 }
 
 /* The descriptor of its channel fires, and there is no message: it sends its bytes one by one. */
 TEST(wake_ups_without_a_message) {
-    struct scene s;
-    set_up(&s);
-    struct peer peer = connect_peer(&s, 4242);
-    bhi_worker_retain(peer.worker);
-    bh_event *event = puppet_submit(&s.p);
+    struct peer *peer = connect_peer(4242);
+    bh_event *event = puppet_submit();
     uint32_t woken = 0;
-    for (uint64_t end = bht_now_ns() + PUPPET_SECONDS; !peer.worker->core.life.violated; woken++) {
+    for (uint64_t end = bht_now_ns() + FX_SECONDS; !peer->worker->core.life.violated; woken++) {
         BHT_LT(bht_now_ns(), end);
-        bhi_control_woken(peer.worker);
+        bhi_control_woken(peer->worker);
     }
-    expect_flood(&s, &peer, event, woken);
+    expect_flood(peer, event, woken);
 }
 
 /* A call of bh_kernel_reflect, in a thread of its own. */
 struct asked {
-    struct scene *scene;
     bh_kernel *kernel;
     bh_status status;
     bh_kernel_info info;
@@ -239,8 +219,7 @@ struct asked {
 static void *ask(void *argument) {
     struct asked *asked = argument;
     asked->info.struct_size = sizeof asked->info;
-    asked->status = bh_kernel_reflect(asked->kernel, asked->scene->p.stream, PUPPET_SECONDS,
-                                      &asked->info, NULL);
+    asked->status = bh_kernel_reflect(asked->kernel, puppet.stream, FX_SECONDS, &asked->info, NULL);
     return NULL;
 }
 
@@ -255,38 +234,29 @@ static uint64_t published(struct bhi_worker *worker) {
  * kernel to the next worker; and waits for that one's word, which comes after its completion. */
 TEST(case_46_a_reflection_that_died_with_its_worker) {
     static const uint32_t module[] = {0x07230203, 0x00010000, 0, 1, 0};
-    struct scene s;
-    set_up(&s);
-    struct asked asked = {.scene = &s, .status = BH_PENDING};
-    BHT_EQ(bh_kernel_create_spirv(s.p.context, module, sizeof module, NULL, &asked.kernel, NULL),
+    struct asked asked = {.status = BH_PENDING};
+    BHT_EQ(bh_kernel_create_spirv(puppet.context, module, sizeof module, NULL, &asked.kernel, NULL),
            BH_OK);
-    struct peer old = connect_peer(&s, 4242);
-    bhi_worker_retain(old.worker);
+    struct peer *old = connect_peer(4242);
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, ask, &asked), 0);
-    WAIT_UNTIL(published(old.worker) == 1, 20000);
-    puppet_complete(old.worker, 1);
-    puppet_bury(old.worker, NULL);
+    WAIT_UNTIL(published(old->worker) == 1, 20000);
+    puppet_complete(old->worker, 1);
+    puppet_bury(old->worker);
 
-    struct peer next = connect_peer(&s, 4343);
-    bhi_worker_retain(next.worker);
-    WAIT_UNTIL(published(next.worker) == 1, 20000); /* it asks again */
-    puppet_complete(next.worker, 1);
-    bhi_context_lock(s.p.context);
-    bhi_worker_harvest(next.worker);
-    bhi_context_pump_unlock(s.p.context);
-    send_it(&next, info_of(asked.kernel->body->id, 48));
+    struct peer *next = connect_peer(4343);
+    WAIT_UNTIL(published(next->worker) == 1, 20000); /* it asks again */
+    puppet_complete(next->worker, 1);
+    bhi_context_lock(puppet.context);
+    bhi_worker_harvest(next->worker);
+    bhi_context_pump_unlock(puppet.context);
+    send_it(next, info_of(asked.kernel->body->id, 48));
     WAIT_UNTIL(
-        (bhi_control_receive(next.worker), local_size(next.worker, asked.kernel->body->id) == 48),
+        (bhi_control_receive(next->worker), local_size(next->worker, asked.kernel->body->id) == 48),
         20000);
     BHT_EQ(pthread_join(thread, NULL), 0);
     BHT_EQ(asked.status, BH_OK);
     BHT_EQ(asked.info.local_size[0], 48);
-    bh_kernel_release(asked.kernel);
-    disconnect(&old);
-    puppet_bury(next.worker, NULL);
-    disconnect(&next);
-    tear_down(&s);
 }
 
 /* The first of a driver's two devices. */
@@ -309,26 +279,21 @@ static struct bhi_message device_of(uint64_t heap, uint64_t total, uint64_t unus
 /* A worker says how much memory its device has, and how much of it is free. |why|: what is wrong
  * with that; NULL: nothing. */
 static void says_of_memory(struct bhi_message message, const char *why) {
-    struct scene s;
-    set_up(&s);
-    struct peer peer = connect_peer(&s, 4242);
-    bhi_worker_retain(peer.worker);
-    bhi_context_lock(s.p.context);
-    puppet_has_come_to(peer.worker, BHI_HELD);
-    bhi_context_unlock(s.p.context);
-    send_it(&peer, message);
-    WAIT_UNTIL((bhi_control_receive(peer.worker),
-                peer.worker->core.life.violated || peer.worker->device_count),
+    puppet_again();
+    struct peer *peer = connect_peer(4242);
+    bhi_context_lock(puppet.context);
+    puppet_has_come_to(peer->worker, BHI_HELD);
+    bhi_context_unlock(puppet.context);
+    send_it(peer, message);
+    WAIT_UNTIL((bhi_control_receive(peer->worker),
+                peer->worker->core.life.violated || peer->worker->device_count),
                20000);
-    BHT_EQ(peer.worker->core.life.violated, !!why);
-    BHT_EQ(peer.worker->device_count, why ? 0 : 1);
+    BHT_EQ(peer->worker->core.life.violated, !!why);
+    BHT_EQ(peer->worker->device_count, why ? 0 : 1);
     if (why) {
-        BHT_EQ(peer.worker->core.life.kill, BHI_KILL_PROTOCOL);
-        BHT_STR_EQ(peer.worker->core.life.kill_text, why);
+        BHT_EQ(peer->worker->core.life.kill, BHI_KILL_PROTOCOL);
+        BHT_STR_EQ(peer->worker->core.life.kill_text, why);
     }
-    puppet_bury(peer.worker, NULL);
-    disconnect(&peer);
-    tear_down(&s);
 }
 
 TEST(what_a_worker_says_of_device_memory) {
@@ -366,10 +331,8 @@ void __wrap_bhi_interrupts_keep_off(pid_t pid, const char *address) {
 
 /* A worker is ready on a device of |type|, of which the PCI address is |known|. */
 static void becomes_ready(uint32_t type, bool known, const char *address) {
-    struct scene s;
-    set_up(&s);
-    struct peer peer = connect_peer(&s, 4242);
-    bhi_worker_retain(peer.worker);
+    puppet_again();
+    struct peer *peer = connect_peer(4242);
     struct bhi_message message = device_of(4096, 4096, 0, false);
     message.device.count = message.device.chosen = 1;
     message.device.device_type = type;
@@ -378,20 +341,17 @@ static void becomes_ready(uint32_t type, bool known, const char *address) {
     message.device.pci_bus = 0x65;
     message.device.pci_device = 2;
     message.device.pci_function = 3;
-    peer.worker->devices = calloc(1, sizeof *peer.worker->devices); /* released with it */
-    BHT_TRUE(peer.worker->devices);
-    peer.worker->devices[0] = message.device;
-    peer.worker->device_count = peer.worker->device_capacity = 1;
-    puppet_has_come_to(peer.worker, BHI_HELD);
-    peer.worker->core.stream->state = BHI_STREAM_WANTING;
+    peer->worker->devices = calloc(1, sizeof *peer->worker->devices); /* released with it */
+    BHT_TRUE(peer->worker->devices);
+    peer->worker->devices[0] = message.device;
+    peer->worker->device_count = peer->worker->device_capacity = 1;
+    puppet_has_come_to(peer->worker, BHI_HELD);
+    peer->worker->core.stream->state = BHI_STREAM_WANTING;
     kept_off.pid = 0;
-    bhi_control_ready(peer.worker);
-    BHT_EQ(peer.worker->core.life.state, BHI_RUNNING);
+    bhi_control_ready(peer->worker);
+    BHT_EQ(peer->worker->core.life.state, BHI_RUNNING);
     BHT_EQ(kept_off.pid, address ? 4242 : 0);
     BHT_TRUE(!address || strcmp(kept_off.address, address) == 0);
-    puppet_bury(peer.worker, NULL);
-    disconnect(&peer);
-    tear_down(&s);
 }
 
 TEST(a_gpus_worker_keeps_off_interrupts) {

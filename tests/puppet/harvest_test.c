@@ -1,5 +1,4 @@
 /* Who takes in what a worker has completed, and whom that wakes. */
-#include "ipc/layers.h"
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/event/event.h"
@@ -12,34 +11,26 @@
 #include <unistd.h>
 
 TEST(asking_takes_in_what_is_there) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_serving(&p);
-    bh_event *event = puppet_submit(&p);
+    struct bhi_worker *worker = puppet_serving();
+    bh_event *event = puppet_submit();
     BHT_EQ(worker->core.published, 1);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     puppet_complete(worker, 1);
     BHT_EQ(worker->core.harvested, 0); /* nobody has looked */
     BHT_EQ(bh_event_query(event), BH_EVENT_READY);
     BHT_EQ(worker->core.harvested, 1);
-    bh_event_release(event);
-    puppet_close(&p);
 }
 
 /* What is queued waits for another stream's: asking for the former takes in the latter. Asking for
  * several at once does, too. */
 TEST(asking_takes_in_what_it_waits_for) {
     for (int several = 0; several < 2; several++) {
-        struct puppet p;
-        puppet_open(&p);
-        struct bhi_worker *worker = puppet_serving(&p);
-        bh_event *first = puppet_submit(&p);
-        bh_stream *other = NULL;
-        BHT_EQ(bh_stream_create(p.context, NULL, &other, NULL), BH_OK);
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *first = puppet_submit();
+        bh_stream *other = puppet_stream(NULL, NULL);
         const bh_submit_info info = {.struct_size = sizeof info, .waits = &first, .wait_count = 1};
-        bh_event *events[2] = {NULL, NULL};
-        BHT_EQ(bh_submit(other, &info, &events[0], NULL), BH_OK);
-        BHT_EQ(bh_submit(other, &info, &events[1], NULL), BH_OK);
+        bh_event *events[2] = {fx_submit(other, &info), fx_submit(other, &info)};
         puppet_complete(worker, 1);
         BHT_EQ(worker->core.harvested, 0);
         if (several) {
@@ -50,43 +41,31 @@ TEST(asking_takes_in_what_it_waits_for) {
         }
         BHT_EQ(worker->core.harvested, 1);
         BHT_EQ(bhi_event_state(first), BH_EVENT_READY);
-        bh_event_release(first);
-        bh_event_release(events[0]);
-        bh_event_release(events[1]);
-        bh_stream_release(other);
-        puppet_close(&p);
     }
 }
 
 /* A worker has room for so many results: what comes on top stays in the queue until one of them
  * has been taken in, though the lane would hold it. */
 TEST(no_more_in_flight_than_there_are_slots) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_serving(&p);
-    bh_event *first = puppet_submit(&p), *second = puppet_submit(&p), *last = NULL;
+    struct bhi_worker *worker = puppet_serving();
+    bh_event *first = puppet_submit(), *second = puppet_submit(), *last = NULL;
     for (uint32_t i = 2; i < BHI_PROGRESS_RESULTS + 2; i++) {
-        bh_event_release(last);
-        last = puppet_submit(&p);
+        last = puppet_submit();
     }
     BHT_EQ(worker->core.published, BHI_PROGRESS_RESULTS);
     BHT_GT(bhi_lane_space(&worker->lane, 0), 4096);
-    BHT_TRUE(!bhi_list_empty(&p.stream->core.queue));
+    BHT_TRUE(!bhi_list_empty(&puppet.stream->core.queue));
     puppet_complete(worker, 1);
     BHT_EQ(worker->core.published, BHI_PROGRESS_RESULTS);
     BHT_EQ(bh_event_query(first), BH_EVENT_READY);
     BHT_EQ(worker->core.published, BHI_PROGRESS_RESULTS + 1);
-    BHT_TRUE(!bhi_list_empty(&p.stream->core.queue));
+    BHT_TRUE(!bhi_list_empty(&puppet.stream->core.queue));
     puppet_complete(worker, BHI_PROGRESS_RESULTS);
     BHT_EQ(bh_event_query(second), BH_EVENT_READY);
     BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
-    BHT_TRUE(bhi_list_empty(&p.stream->core.queue));
+    BHT_TRUE(bhi_list_empty(&puppet.stream->core.queue));
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(last), BH_EVENT_READY);
-    bh_event_release(first);
-    bh_event_release(second);
-    bh_event_release(last);
-    puppet_close(&p);
 }
 
 /* T6: only a call of Vulkan's that has failed tells that memory cannot be imported. A worker that
@@ -95,28 +74,18 @@ TEST(no_more_in_flight_than_there_are_slots) {
 TEST(a_lost_device_is_no_bad_memory) {
     static const bh_status ends[] = {BH_DEVICE_LOST, BH_OUT_OF_DEVICE_MEMORY, BH_OK};
     for (size_t i = 0; i < BHT_COUNT(ends); i++) {
-        static struct memory_past past;
-        struct puppet p;
-        struct memory_worker w, *all[MEMORY_OTHERS] = {&w};
-        puppet_open(&p);
-        p.stream->runs_on = (struct bhi_stream_device){
-            .known = true, .is_discrete = true, .features = BHI_FEATURE_MEMORY_EXPORT};
-        past = (struct memory_past){0};
-        memory_worker_begin(&w, &p, p.stream, 0, all, &past);
-        bh_buffer_options options = {.struct_size = sizeof options};
-        options.stream = p.stream;
-        options.memory = BH_MEMORY_DEVICE;
-        bh_buffer *device = NULL, *host = NULL;
-        BHT_EQ(bh_buffer_create(p.context, MEMORY_BYTES, &options, &device, NULL), BH_OK);
-        BHT_EQ(bh_buffer_create(p.context, MEMORY_BYTES, NULL, &host, NULL), BH_OK);
+        puppet_again();
+        struct memory_worker *w = &memory.workers[A];
+        bh_buffer *device = NULL, *host = fx_buffer(puppet.context, MEMORY_BYTES);
+        BHT_EQ(memory_create(A, MEMORY_BYTES, &device), BH_OK);
         const struct bhi_internal_copy copy = {
             .call = "test", .src = device, .dst = host, .bytes = MEMORY_BYTES};
         bh_event *events[2] = {NULL, NULL};
         for (int k = 0; k < 2; k++) { /* the first is READY, so the memory is made */
-            BHT_EQ(bhi_internal_submit_copy(p.stream, &copy, &events[k], NULL), BH_OK);
+            BHT_EQ(bhi_internal_submit_copy(w->stream, &copy, &events[k], NULL), BH_OK);
             if (k == 0) {
-                (void)memory_worker_run(&w, MEMORY_LIVES);
-                memory_worker_harvest(&w);
+                (void)memory_worker_run(w, MEMORY_LIVES);
+                memory_worker_harvest(w);
                 BHT_EQ(bhi_event_state(events[0]), BH_EVENT_READY);
             }
         }
@@ -125,25 +94,20 @@ TEST(a_lost_device_is_no_bad_memory) {
                                        .command_index = BHI_NO_COMMAND,
                                        .executed = BH_EXECUTED_UNKNOWN,
                                        .bad_memory = device->id};
-        atomic_store(&w.progress.header->started_seq, 2);
-        bhi_progress_result(&w.progress, &lie, &(struct bhi_why){.text = "as the test says"});
-        bhi_progress_publish(&w.progress, 2, w.worker->lane.head);
-        memory_worker_harvest(&w);
-        BHT_TRUE(w.worker->core.life.violated);
+        puppet_begins(w->worker, 2);
+        bhi_progress_result(w->progress, &lie, &(struct bhi_why){.text = "as the test says"});
+        bhi_progress_publish(w->progress, 2, w->worker->lane.head);
+        memory_worker_harvest(w);
+        BHT_TRUE(w->worker->core.life.violated);
         BHT_TRUE(!device->device->bad);
-        memory_worker_die(&w);
-        memory_worker_bury(&w);
-        memory_worker_begin(&w, &p, p.stream, 0, all, &past);
-        BHT_TRUE(memory_worker_run(&w, MEMORY_LIVES).good);
-        memory_worker_harvest(&w);
+        memory_worker_die(w);
+        memory_worker_bury(w);
+        memory_worker_begin(A);
+        BHT_TRUE(memory_worker_run(w, MEMORY_LIVES).good);
+        memory_worker_harvest(w);
         BHT_EQ(bhi_event_state(events[1]), BH_EVENT_READY);
         bhi_event_unref(events[0]);
         bhi_event_unref(events[1]);
-        bh_buffer_release(device);
-        bh_buffer_release(host);
-        memory_worker_die(&w);
-        memory_worker_bury(&w);
-        puppet_close(&p);
     }
 }
 
@@ -202,50 +166,35 @@ static void join_waiters(struct waiter waiters[WAITERS], bh_status status) {
 
 /* It is in no lane yet: the event's own word is all that they have. */
 TEST(all_who_wait_for_one_that_is_queued_are_woken) {
-    struct puppet p;
-    puppet_open(&p);
-    bh_event *event = puppet_submit(&p);
+    bh_event *event = puppet_submit();
     struct waiter waiters[WAITERS];
     start_waiters(waiters, event);
     BHT_EQ(bh_event_cancel(event), BH_OK);
     join_waiters(waiters, BH_CANCELLED);
-    bh_event_release(event);
-    puppet_close(&p);
 }
 
 /* It is in a lane: they sleep on what its worker publishes as well, and one of them takes it in. */
 TEST(all_who_wait_for_one_that_runs_are_woken) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_serving(&p);
-    bh_event *event = puppet_submit(&p);
+    struct bhi_worker *worker = puppet_serving();
+    bh_event *event = puppet_submit();
     struct waiter waiters[WAITERS];
     start_waiters(waiters, event);
     BHT_EQ(atomic_load(&worker->lane.header->waiters), WAITERS);
     puppet_complete(worker, 1); /* and wakes nobody */
     BHT_EQ(bh_event_query(event), BH_EVENT_READY);
     join_waiters(waiters, BH_OK);
-    bh_event_release(event);
-    puppet_close(&p);
 }
 
 /* The worker wakes all who follow it, whichever of them is the first to look. */
 TEST(a_worker_wakes_all_who_follow_it) {
-    struct puppet p;
-    puppet_open(&p);
-    struct bhi_worker *worker = puppet_serving(&p);
-    bh_event *events[2] = {puppet_submit(&p), puppet_submit(&p)};
+    struct bhi_worker *worker = puppet_serving();
+    bh_event *events[2] = {puppet_submit(), puppet_submit()};
     struct waiter first[WAITERS];
     start_waiters(first, events[0]);
     puppet_complete(worker, 1);
-    struct bhi_progress side = puppet_side(worker);
-    bhi_progress_wake(&side);
-    bhi_progress_unmap(&side);
+    bhi_progress_wake(puppet_side(worker));
     join_waiters(first, BH_OK);
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_PENDING);
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_READY);
-    bh_event_release(events[0]);
-    bh_event_release(events[1]);
-    puppet_close(&p);
 }

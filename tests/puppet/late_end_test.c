@@ -8,136 +8,100 @@
 #include <bulkhead/stats.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 /* Kills a worker in mid-job and sets its abort words. The device lets it end |ms| later. */
-static void die_late(struct puppet *p, uint64_t ms) {
-    struct bhi_worker *worker = puppet_serving(p);
-    bh_event *event = puppet_submit(p); /* which takes the blame: else that is charged as well */
-    struct bhi_progress side = puppet_side(worker);
-    atomic_store(&side.header->started_seq, 1);
-    bhi_progress_unmap(&side);
+static void die_late(uint64_t ms) {
+    struct bhi_worker *worker = puppet_serving();
+    (void)puppet_submit(); /* which takes the blame: else that is charged as well */
+    puppet_begins(worker, 1);
     puppet_end_process(worker, CLD_KILLED, SIGKILL);
     bhi_life_exit(&worker->core.life, 0, bhi_now_ns());
     worker->words.set_ns = worker->core.life.exited_ns - ms * 1000000;
-    puppet_bury(worker, NULL);
-    bh_event_release(event);
+    puppet_bury(worker);
 }
 
 /* A late end costs the stream a pause of the same length; the fifth leaves it without a worker. */
 TEST(an_end_that_comes_late_is_charged) {
-    struct puppet p;
-    puppet_open(&p);
-    const struct bhi_core_stream *stream = &p.stream->core;
-    die_late(&p, 1900);
-    BHT_EQ(bhi_tenant_not_before(p.stream->owner), 0);
+    const struct bhi_core_stream *stream = &puppet.stream->core;
+    die_late(1900);
+    BHT_EQ(bhi_tenant_not_before(puppet.stream->owner), 0);
     for (int i = 0; i < 4; i++) {
         BHT_EQ(stream->state, BHI_STREAM_WANTING);
-        die_late(&p, 4000);
-        BHT_GE(bhi_tenant_not_before(p.stream->owner), bhi_now_ns());
+        die_late(4000);
+        BHT_GE(bhi_tenant_not_before(puppet.stream->owner), bhi_now_ns());
     }
     BHT_EQ(stream->state, BHI_STREAM_WANTING);
-    die_late(&p, 4000);
+    die_late(4000);
     BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
     BHT_STR_HAS(stream->trouble.message, "the last did so for 4000 ms");
-    puppet_close(&p);
-}
-
-static bh_stream *stream_of(struct puppet *p, const char *tenant) {
-    bh_stream_options options = {.struct_size = sizeof options};
-    options.tenant = tenant;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(p->context, &options, &stream, NULL), BH_OK);
-    return stream;
 }
 
 /* Submits a fill. Returns the verdict's status if it ends at once, and BH_OK if it is pending. */
-static bh_status submit_to(struct puppet *p, bh_stream *stream) {
-    bh_buffer *buffer = NULL;
-    BHT_EQ(bh_buffer_create(p->context, 4, NULL, &buffer, NULL), BH_OK);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+static bh_status submit_to(bh_stream *stream) {
+    bh_event *event = fx_fill(stream, puppet.buffer, 7);
     const bool ended = bh_event_query(event) != BH_EVENT_PENDING;
-    const bh_status status = ended ? puppet_verdict(event).status : BH_OK;
+    const bh_status status = ended ? fx_verdict(event).status : BH_OK;
     if (!ended) {
         BHT_EQ(bh_event_cancel(event), BH_OK);
     }
-    bh_event_release(event);
-    bh_buffer_release(buffer);
     return status;
 }
 
 /* No other stream of the tenant gets a worker, whether it is new, waiting or has one. */
 TEST(it_is_charged_to_the_tenant) {
-    struct puppet p;
-    puppet_open(&p);
-    bh_stream *same = stream_of(&p, NULL), *other = stream_of(&p, "other");
-    bh_stream *served = stream_of(&p, NULL);
-    die_late(&p, 4000);
+    bh_stream *same = puppet_stream(NULL, NULL), *other = puppet_stream(NULL, "other");
+    bh_stream *served = puppet_stream(NULL, NULL);
+    die_late(4000);
     /* The reactor begins nothing for it, although a worker is there. */
-    struct bhi_worker *spare = puppet_worker(&p, BHI_RUNNING);
-    BHT_GE(bhi_assignment_turn(p.context), bhi_now_ns());
-    BHT_TRUE(!same->core.worker && !p.stream->core.worker);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
+    BHT_GE(bhi_assignment_turn(puppet.context), bhi_now_ns());
+    BHT_TRUE(!same->core.worker && !puppet.stream->core.worker);
     BHT_TRUE(other->core.worker == &spare->core);
-    struct bhi_worker *worker = puppet_worker(&p, BHI_RUNNING);
-    bhi_context_lock(p.context);
-    bhi_stream_bind(&served->core, &worker->core);
-    bhi_worker_retain(worker);
-    bhi_stream_served(&served->core);
-    bhi_context_pump_unlock(p.context);
-    bh_stream *late = stream_of(&p, NULL);
-    BHT_EQ(submit_to(&p, served), BH_OK);
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    puppet_bind(worker, served);
+    bh_stream *late = puppet_stream(NULL, NULL);
+    BHT_EQ(submit_to(served), BH_OK);
     for (int i = 0; i < 4; i++) {
-        die_late(&p, 4000);
+        die_late(4000);
     }
-    BHT_EQ(p.stream->core.state, BHI_STREAM_UNAVAILABLE);
+    BHT_EQ(puppet.stream->core.state, BHI_STREAM_UNAVAILABLE);
     BHT_EQ(same->core.state, BHI_STREAM_UNAVAILABLE);
     BHT_EQ(late->core.state, BHI_STREAM_UNAVAILABLE);
     BHT_EQ(other->core.state, BHI_STREAM_SERVED);
-    BHT_EQ(submit_to(&p, same), BH_UNAVAILABLE);
-    BHT_EQ(submit_to(&p, served), BH_UNAVAILABLE);
-    BHT_EQ(submit_to(&p, other), BH_OK);
-    bh_stream *latest = stream_of(&p, NULL);
-    BHT_EQ(submit_to(&p, latest), BH_UNAVAILABLE);
+    BHT_EQ(submit_to(same), BH_UNAVAILABLE);
+    BHT_EQ(submit_to(served), BH_UNAVAILABLE);
+    BHT_EQ(submit_to(other), BH_OK);
+    bh_stream *latest = puppet_stream(NULL, NULL);
+    BHT_EQ(submit_to(latest), BH_UNAVAILABLE);
     BHT_EQ(bh_stream_reset(same, NULL), BH_OK); /* the host knows better */
     BHT_EQ(same->core.state, BHI_STREAM_WANTING);
-    BHT_EQ(submit_to(&p, served), BH_OK);
-    bh_stream_release(same);
-    bh_stream_release(other);
-    bh_stream_release(served);
-    bh_stream_release(late);
-    bh_stream_release(latest);
-    puppet_close(&p);
+    BHT_EQ(submit_to(served), BH_OK);
 }
 
 /* Of tenants without streams so many are remembered, and those that are charged. What the others have
  * done stays in the numbers of the context. */
 TEST(tenants_without_streams_are_bounded) {
     enum { MORE = 10, ALL = BHI_TENANTS + MORE };
-    struct puppet p;
-    puppet_open(&p);
     bh_stats stats = {.struct_size = sizeof stats};
     for (int i = 0; i < ALL; i++) {
         char name[32];
         snprintf(name, sizeof name, "%d", i);
-        bh_stream *stream = stream_of(&p, name);
+        bh_stream *stream = puppet_stream(NULL, name);
         if (i < 2) { /* two are charged; the host forgives one of them */
-            bhi_context_lock(p.context);
+            bhi_context_lock(puppet.context);
             bhi_tenant_lost_late(stream->owner, "s", 1);
-            bhi_context_unlock(p.context);
+            bhi_context_unlock(puppet.context);
         }
         if (i == 1) {
             BHT_EQ(bh_stream_reset(stream, NULL), BH_OK);
         }
-        BHT_EQ(submit_to(&p, stream), BH_OK); /* cancelled */
+        BHT_EQ(submit_to(stream), BH_OK); /* cancelled */
         bh_stream_release(stream);
     }
     size_t count;
     bh_work_stats *rows = calloc(ALL, sizeof *rows);
     rows->struct_size = sizeof *rows;
-    BHT_EQ(bh_context_stats(p.context, &stats, rows, ALL, &count, NULL), BH_OK);
+    BHT_EQ(bh_context_stats(puppet.context, &stats, rows, ALL, &count, NULL), BH_OK);
     BHT_EQ(stats.tenants, BHI_TENANTS + 1); /* and the puppet's */
     BHT_EQ(count, 1 + BHI_TENANTS + 2);
     BHT_EQ(rows[0].ended[BH_CANCELLED], ALL);
@@ -148,25 +112,20 @@ TEST(tenants_without_streams_are_bounded) {
     BHT_EQ(remembered, BHI_TENANTS);
     BHT_STR_EQ(rows[3].tenant, "0"); /* charged */
     BHT_STR_EQ(rows[4].tenant, "11");
-    bh_stream *again = stream_of(&p, "0");
+    bh_stream *again = puppet_stream(NULL, "0");
     BHT_TRUE(bhi_tenant_not_before(again->owner) > 0);
-    bh_stream_release(again);
     free(rows);
-    puppet_close(&p);
 }
 
 /* A sum with the window would wrap, and each tenant count as charged for ever. */
 TEST(an_endless_window_keeps_no_tenant) {
-    struct puppet p;
-    puppet_open(&p);
-    p.context->settings.restart_window_ns = BH_FOREVER;
+    puppet.context->settings.restart_window_ns = BH_FOREVER;
     bh_stats stats = {.struct_size = sizeof stats};
     for (unsigned i = 0; i <= BHI_TENANTS; i++) {
         char name[32];
         snprintf(name, sizeof name, "%u", i);
-        bh_stream_release(stream_of(&p, name));
+        bh_stream_release(puppet_stream(NULL, name));
     }
-    BHT_EQ(bh_context_stats(p.context, &stats, NULL, 0, NULL, NULL), BH_OK);
+    BHT_EQ(bh_context_stats(puppet.context, &stats, NULL, 0, NULL, NULL), BH_OK);
     BHT_EQ(stats.tenants, BHI_TENANTS + 1); /* and the puppet's */
-    puppet_close(&p);
 }

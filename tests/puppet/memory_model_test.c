@@ -24,15 +24,8 @@
 
 #include <stdio.h>
 
-enum { STREAMS = 4, BUFFERS = 4, OPS = 100, STEPS = 150, DEATHS = 10, INITIAL = -1, NOBODY = -1 };
+enum { BUFFERS = 4, OPS = 100, STEPS = 150, DEATHS = 10, INITIAL = -1, NOBODY = -1 };
 enum { HISTORIES = 400, NIGHTLY_HISTORIES = 20000 };
-
-/* Tenant and device of each stream. */
-static const struct {
-    const char *name, *tenant;
-    uint32_t tenant_number, device;
-} streams[STREAMS] = {
-    {"a", "red", 0, 1}, {"b", "red", 0, 1}, {"c", "blue", 1, 1}, {"d", "red", 0, 2}};
 
 enum kind { FILL, COPY, READ };
 
@@ -41,9 +34,9 @@ struct op {
     int stream, src, dst; /* buffers; NOBODY: none */
     int version;          /* of |src|: the operation that wrote it, or INITIAL */
     uint32_t value;       /* FILL */
-    bh_event *event;      /* referenced */
+    bh_event *event;
     uint64_t id;
-    bh_buffer *host;   /* READ: gets the bytes; referenced */
+    bh_buffer *host;   /* READ: gets the bytes */
     bool through_copy; /* it reads a replica, or its buffer moves */
     uint32_t trouble;  /* deaths and failures before it was submitted */
     bool begun, good, hurt, checked;
@@ -59,15 +52,10 @@ struct home {
 };
 
 struct world {
-    struct puppet puppet;
-    bh_stream *streams[STREAMS];
-    struct memory_worker workers[STREAMS];
-    struct memory_worker *all[MEMORY_OTHERS];
-    struct memory_past past;
     struct home homes[BUFFERS];
     struct op ops[OPS];
     uint32_t op_count, deaths, trouble;
-    uint64_t random, seed, hits;
+    uint64_t random, seed;
     bool tells;
 };
 
@@ -130,7 +118,7 @@ static void check_op(struct world *w, int number) {
     }
     const bool excused = op->hurt || !needs_good || (op->through_copy && w->trouble > op->trouble);
     if (state == BH_EVENT_POISONED && !excused) {
-        const bh_verdict verdict = puppet_verdict(op->event);
+        const bh_verdict verdict = fx_verdict(op->event);
         BROKEN(w, "D5", "#%d is POISONED (%s) by event %llu, and nothing has happened to it",
                number, bh_status_name(verdict.status), (unsigned long long)verdict.origin);
     }
@@ -149,44 +137,33 @@ static void check_all(struct world *w) {
 
 /* -- the host --------------------------------------------------------------------------------- */
 
-static void set_device(bh_stream *stream, uint32_t device) {
-    bhi_context_lock(stream->context);
-    stream->runs_on = (struct bhi_stream_device){
-        .known = true, .is_discrete = true, .features = BHI_FEATURE_MEMORY_EXPORT};
-    stream->runs_on.uuid[0] = (uint8_t)device;
-    snprintf(stream->runs_on.name, sizeof stream->runs_on.name, "device %u", device);
-    bhi_context_unlock(stream->context);
-}
-
 static void create(struct world *w, int b) {
     struct home *home = &w->homes[b];
-    bh_buffer_options options = {.struct_size = sizeof options};
-    *home = (struct home){.stream = (int)below(w, STREAMS), .version = INITIAL};
+    *home = (struct home){.stream = (int)below(w, MEMORY_STREAMS), .version = INITIAL};
     for (int i = 0; i < 6; i++) {
         home->replica[i / 3][i % 3] = INT32_MIN;
     }
-    options.stream = w->streams[home->stream];
-    options.memory = BH_MEMORY_DEVICE;
-    BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, &options, &home->buffer, NULL), BH_OK);
-    TELL(w, "create buffer %d for %s", b, streams[home->stream].name);
+    BHT_EQ(memory_create(home->stream, MEMORY_BYTES, &home->buffer), BH_OK);
+    TELL(w, "create buffer %d for %s", b, memory_owners[home->stream].name);
 }
 
 static bool is_tenants(const struct home *home, int s) {
-    return streams[home->stream].tenant_number == streams[s].tenant_number;
+    return memory_owners[home->stream].tenant_number == memory_owners[s].tenant_number;
 }
 
 static bool may_use(const struct home *home, int s) {
     return home->stream == s ||
-           (is_tenants(home, s) && streams[home->stream].device == streams[s].device);
+           (is_tenants(home, s) && memory_owners[home->stream].device == memory_owners[s].device);
 }
 
 /* One replica a version, tenant and device. |grown|: device memory was made for it; |unclear|: it
  * may have been made or not. */
 static void check_replica(struct world *w, struct op *op, int b, bool grown, bool unclear) {
     struct home *home = &w->homes[b];
-    int *have = &home->replica[streams[op->stream].tenant_number][streams[op->stream].device];
-    uint32_t *when =
-        &home->replica_trouble[streams[op->stream].tenant_number][streams[op->stream].device];
+    int *have =
+        &home->replica[memory_owners[op->stream].tenant_number][memory_owners[op->stream].device];
+    uint32_t *when = &home->replica_trouble[memory_owners[op->stream].tenant_number]
+                                           [memory_owners[op->stream].device];
     if (!unclear && grown && *have == home->version && *when == w->trouble) {
         BROKEN(w, "D4", "a second replica of #%d is made of buffer %d", home->version, b);
     }
@@ -206,8 +183,8 @@ static void check_replica(struct world *w, struct op *op, int b, bool grown, boo
 
 static bool has_replica(const struct world *w, const struct op *op, int b) {
     const struct home *home = &w->homes[b];
-    return home->replica[streams[op->stream].tenant_number][streams[op->stream].device] ==
-           home->version;
+    return home->replica[memory_owners[op->stream].tenant_number]
+                        [memory_owners[op->stream].device] == home->version;
 }
 
 static void submit(struct world *w, enum kind kind) {
@@ -216,7 +193,8 @@ static void submit(struct world *w, enum kind kind) {
     }
     const int number = (int)w->op_count;
     struct op *op = &w->ops[number];
-    *op = (struct op){.kind = kind, .stream = (int)below(w, STREAMS), .src = NOBODY, .dst = NOBODY};
+    *op = (struct op){
+        .kind = kind, .stream = (int)below(w, MEMORY_STREAMS), .src = NOBODY, .dst = NOBODY};
     op->value = (uint32_t)number + 1;
     op->trouble = w->trouble;
     bh_buffer *src = NULL, *dst;
@@ -228,8 +206,7 @@ static void submit(struct world *w, enum kind kind) {
         op->dst = (int)below(w, BUFFERS);
         dst = w->homes[op->dst].buffer;
     } else {
-        BHT_EQ(bh_buffer_create(w->puppet.context, MEMORY_BYTES, NULL, &op->host, NULL), BH_OK);
-        dst = op->host;
+        dst = op->host = fx_buffer(puppet.context, MEMORY_BYTES);
     }
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = dst, .size = BH_WHOLE_SIZE, .value = op->value}},
@@ -242,7 +219,7 @@ static void submit(struct world *w, enum kind kind) {
     const bool copied = op->src != NOBODY && !may_use(&w->homes[op->src], op->stream);
     const bool refused = op->dst != NOBODY && !is_tenants(&w->homes[op->dst], op->stream);
     const bool moved = !refused && op->dst != NOBODY && !may_use(&w->homes[op->dst], op->stream);
-    const uint64_t before = w->puppet.context->device_memory;
+    const uint64_t before = puppet.context->device_memory;
     op->version = op->src == NOBODY ? op->version : w->homes[op->src].version;
     op->through_copy = copied || moved;
     const bh_submit_info info = {.struct_size = sizeof info,
@@ -250,12 +227,12 @@ static void submit(struct world *w, enum kind kind) {
                                  .command_count = 1,
                                  .deadline_ns = BH_FOREVER};
     bh_detail detail = {0};
-    const bh_status status = bh_submit(w->streams[op->stream], &info, &op->event, &detail);
+    const bh_status status = bh_submit(memory.streams[op->stream], &info, &op->event, &detail);
     if (status != (refused ? BH_INVALID_ARGUMENT : BH_OK)) {
-        BROKEN(w, "D4", "a submission of %s is answered %s: %s", streams[op->stream].name,
+        BROKEN(w, "D4", "a submission of %s is answered %s: %s", memory_owners[op->stream].name,
                bh_status_name(status), detail.message);
     }
-    const bool grown = w->puppet.context->device_memory > before;
+    const bool grown = puppet.context->device_memory > before;
     /* None is made of what is poisoned. What a move has left may be as much as what was made. */
     if (copied) {
         const bool has_one = has_replica(w, op, op->src);
@@ -270,7 +247,7 @@ static void submit(struct world *w, enum kind kind) {
     }
     op->id = bh_event_id(op->event);
     w->op_count++;
-    TELL(w, "#%d on %s, event %llu%s: %s buffer %d to %d", number, streams[op->stream].name,
+    TELL(w, "#%d on %s, event %llu%s: %s buffer %d to %d", number, memory_owners[op->stream].name,
          (unsigned long long)op->id, moved ? ", which moves it" : "",
          kind == FILL   ? "fill"
          : kind == COPY ? "copy"
@@ -305,7 +282,7 @@ static struct op *op_of(struct world *w, uint64_t event) {
 }
 
 static void run(struct world *w, int s, enum memory_end end) {
-    struct memory_worker *worker = &w->workers[s];
+    struct memory_worker *worker = &memory.workers[s];
     if (!memory_worker_has_work(worker)) {
         return;
     }
@@ -314,7 +291,7 @@ static void run(struct world *w, int s, enum memory_end end) {
     worker->cannot_clear = denies || below(w, 20) == 0;
     const struct memory_done done = memory_worker_run(worker, end);
     struct op *op = op_of(w, done.event);
-    TELL(w, "%s runs event %llu, end %d%s", streams[s].name, (unsigned long long)done.event,
+    TELL(w, "%s runs event %llu, end %d%s", memory_owners[s].name, (unsigned long long)done.event,
          (int)end, done.good ? ", good" : "");
     w->trouble += end != MEMORY_LIVES || (!done.good && !done.skipped);
     w->deaths += end != MEMORY_LIVES;
@@ -326,26 +303,25 @@ static void run(struct world *w, int s, enum memory_end end) {
 
 /* A dying worker may be confirmed dead much later; until then it counts (D3). */
 static void bury(struct world *w, int s) {
-    struct memory_worker *worker = &w->workers[s];
+    struct memory_worker *worker = &memory.workers[s];
     if (worker->worker && worker->dead) {
-        TELL(w, "%s's worker is buried", streams[s].name);
+        TELL(w, "%s's worker is buried", memory_owners[s].name);
         memory_worker_bury(worker);
     }
 }
 
 static void start(struct world *w, int s) {
-    bhi_context_lock(w->puppet.context);
-    const bool wanted = w->streams[s]->core.state == BHI_STREAM_WANTING;
-    bhi_context_unlock(w->puppet.context);
-    if (!w->workers[s].worker && wanted) {
-        TELL(w, "%s gets a worker", streams[s].name);
-        memory_worker_begin(&w->workers[s], &w->puppet, w->streams[s], streams[s].tenant_number,
-                            w->all, &w->past);
+    bhi_context_lock(puppet.context);
+    const bool wanted = memory.streams[s]->core.state == BHI_STREAM_WANTING;
+    bhi_context_unlock(puppet.context);
+    if (!memory.workers[s].worker && wanted) {
+        TELL(w, "%s gets a worker", memory_owners[s].name);
+        memory_worker_begin(s);
     }
 }
 
 static void step(struct world *w) {
-    const int s = (int)below(w, STREAMS), b = (int)below(w, BUFFERS);
+    const int s = (int)below(w, MEMORY_STREAMS), b = (int)below(w, BUFFERS);
     switch (below(w, 16)) {
     case 0:
         if (!w->homes[b].buffer) {
@@ -384,13 +360,13 @@ static void step(struct world *w) {
         break;
     case 10:
         if (below(w, 8) == 0) { /* replicas go with it */
-            BHT_EQ(bh_context_trim(w->puppet.context, 0, NULL), BH_OK);
+            BHT_EQ(bh_context_trim(puppet.context, 0, NULL), BH_OK);
             w->trouble++;
         }
         break;
     case 11:
-        if (w->workers[s].worker && w->workers[s].dead == false) {
-            memory_worker_harvest(&w->workers[s]);
+        if (memory.workers[s].worker && memory.workers[s].dead == false) {
+            memory_worker_harvest(&memory.workers[s]);
         }
         break;
     default:
@@ -403,12 +379,12 @@ static void step(struct world *w) {
 /* Until nothing is left to be done. */
 static void settle(struct world *w) {
     for (int round = 0; round < 400; round++) {
-        for (int s = 0; s < STREAMS; s++) {
+        for (int s = 0; s < MEMORY_STREAMS; s++) {
             bury(w, s);
             start(w, s);
             run(w, s, MEMORY_LIVES);
-            if (w->workers[s].worker) {
-                memory_worker_harvest(&w->workers[s]);
+            if (memory.workers[s].worker) {
+                memory_worker_harvest(&memory.workers[s]);
             }
         }
         check_all(w);
@@ -416,7 +392,7 @@ static void settle(struct world *w) {
     for (uint32_t i = 0; i < w->op_count; i++) {
         if (!w->ops[i].checked) {
             static char text[4096];
-            (void)bh_context_describe(w->puppet.context, text, sizeof text);
+            (void)bh_context_describe(puppet.context, text, sizeof text);
             TELL(w, "%s", text);
             BROKEN(w, "E9", "#%u has never ended", i);
         }
@@ -435,53 +411,19 @@ static void look_at_all(struct world *w) {
     settle(w);
 }
 
-static void begin(struct world *w, uint64_t seed) {
-    *w = (struct world){.seed = seed, .random = seed, .tells = getenv("BULKHEAD_SEED")};
-    puppet_open(&w->puppet);
-    w->puppet.context->device_pool->limit = (1 + below(w, 8)) * bhi_page_round(1);
-    for (int s = 0; s < STREAMS; s++) {
-        bh_stream_options options = {.struct_size = sizeof options};
-        options.name = streams[s].name;
-        options.tenant = streams[s].tenant;
-        options.deadline_ns = BH_FOREVER;
-        BHT_EQ(bh_stream_create(w->puppet.context, &options, &w->streams[s], NULL), BH_OK);
-        set_device(w->streams[s], streams[s].device);
-        w->all[s] = &w->workers[s];
-        start(w, s);
-    }
-}
-
-static void end(struct world *w) {
-    for (uint32_t i = 0; i < w->op_count; i++) {
-        bh_event_release(w->ops[i].event);
-        bh_buffer_release(w->ops[i].host);
-    }
-    for (int b = 0; b < BUFFERS; b++) {
-        bh_buffer_release(w->homes[b].buffer);
-    }
-    for (int s = 0; s < STREAMS; s++) {
-        if (w->workers[s].worker) {
-            memory_worker_die(&w->workers[s]);
-            bury(w, s);
-        }
-        bh_stream_release(w->streams[s]);
-    }
-    BHT_EQ(w->puppet.context->device_memory, 0);
-    w->hits = w->puppet.context->device_pool->stats.hits;
-    puppet_close(&w->puppet);
-}
-
 /* Returns how many buffers got what another one had left behind. */
 static uint64_t play(uint64_t seed) {
     static struct world world;
-    begin(&world, seed);
+    struct world *w = &world;
+    puppet_again();
+    *w = (struct world){.seed = seed, .random = seed, .tells = getenv("BULKHEAD_SEED")};
+    puppet.context->device_pool->limit = (1 + below(w, 8)) * bhi_page_round(1);
     for (int i = 0; i < STEPS; i++) {
-        step(&world);
+        step(w);
     }
-    settle(&world);
-    look_at_all(&world);
-    end(&world);
-    return world.hits;
+    settle(w);
+    look_at_all(w);
+    return puppet.context->device_pool->stats.hits;
 }
 
 TEST(histories) {

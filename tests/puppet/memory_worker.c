@@ -4,6 +4,7 @@
 #include "ipc/attach.h"
 #include "ipc/commands.h"
 #include "ipc/fdpass.h"
+#include "ipc/layers.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
@@ -11,22 +12,58 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-void memory_worker_begin(struct memory_worker *w, const struct puppet *puppet, bh_stream *stream,
-                         uint32_t tenant, struct memory_worker *const *others,
-                         struct memory_past *past) {
-    struct puppet view = *puppet;
+const struct memory_owner memory_owners[MEMORY_STREAMS] = {
+    {"a", "red", 0, 1}, {"a2", "red", 0, 1}, {"b", "blue", 1, 1}, {"c", "red", 0, 2}};
+struct memory memory;
+
+void memory_worker_begin(int stream) {
+    struct memory_worker *w = &memory.workers[stream];
     int pair[2];
-    view.stream = stream;
-    *w = (struct memory_worker){.stream = stream, .tenant = tenant, .others = others, .past = past};
-    w->worker = puppet_serving(&view);
+    *w = (struct memory_worker){.stream = memory.streams[stream], .owner = &memory_owners[stream]};
+    w->worker = puppet_worker(BHI_RUNNING);
+    puppet_bind(w->worker, w->stream);
     bhi_worker_retain(w->worker);
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     w->worker->fdpass = pair[0];
     w->socket = pair[1];
     w->progress = puppet_side(w->worker);
+}
+
+static void begin_all(void) {
+    memory = (struct memory){0};
+    for (int i = 0; i < MEMORY_STREAMS; i++) {
+        const struct memory_owner *owner = &memory_owners[i];
+        bh_stream *stream = memory.streams[i] = puppet_stream(owner->name, owner->tenant);
+        bhi_context_lock(puppet.context);
+        stream->runs_on = (struct bhi_stream_device){
+            .known = true, .is_discrete = true, .features = BHI_FEATURE_MEMORY_EXPORT};
+        stream->runs_on.uuid[0] = (uint8_t)owner->device;
+        snprintf(stream->runs_on.name, sizeof stream->runs_on.name, "device %u", owner->device);
+        bhi_context_unlock(puppet.context);
+        memory_worker_begin(i);
+    }
+}
+
+static void end_all(void) {
+    for (int i = 0; i < MEMORY_STREAMS; i++) {
+        if (memory.workers[i].worker) {
+            memory_worker_die(&memory.workers[i]);
+            memory_worker_bury(&memory.workers[i]);
+        }
+    }
+}
+
+__attribute__((constructor)) static void for_each_test(void) {
+    puppet_around(begin_all, end_all);
+}
+
+bh_status memory_create(int stream, uint64_t size, bh_buffer **out) {
+    bh_buffer_options options = {.struct_size = sizeof options};
+    options.stream = memory.streams[stream];
+    options.memory = BH_MEMORY_DEVICE;
+    return bh_buffer_create(puppet.context, size, &options, out, NULL);
 }
 
 /* -- what it can reach ------------------------------------------------------------------------ */
@@ -48,19 +85,24 @@ static void drop(struct memory_worker *w, uint64_t buffer) {
     }
 }
 
+static bool is_same_tenants(const struct memory_worker *a, const struct memory_worker *b) {
+    return a->owner->tenant_number == b->owner->tenant_number;
+}
+
 /* Nobody of another tenant may reach what this one can write, nor write what this one reads but for
  * the host memory through which a replica passes: that is written by one tenant and read by one
  * other, and never the other way round. A worker counts until its death is confirmed. */
 static void check_exposure(const struct memory_worker *w, const struct memory_hold *hold) {
-    for (uint32_t i = 0; i < MEMORY_OTHERS; i++) {
-        const struct memory_worker *other = w->others[i];
-        if (!other || other == w || !other->worker || other->tenant == w->tenant) {
+    for (uint32_t i = 0; i < MEMORY_STREAMS; i++) {
+        const struct memory_worker *other = &memory.workers[i];
+        if (!other->worker || is_same_tenants(other, w)) {
             continue;
         }
         for (uint32_t k = 0; k < other->hold_count; k++) {
             if (other->holds[k].memory == hold->memory && hold->writes) {
                 BHT_FAIL("D4: tenant %u can write memory of buffer %llu, which tenant %u has",
-                         w->tenant, (unsigned long long)hold->buffer, other->tenant);
+                         w->owner->tenant_number, (unsigned long long)hold->buffer,
+                         other->owner->tenant_number);
             }
         }
     }
@@ -78,9 +120,9 @@ static struct memory_hold *hold(struct memory_worker *w, uint64_t buffer, int fd
     return hold;
 }
 
-static bool has_had(const struct memory_worker *w, ino_t memory) {
+static bool has_had(const struct memory_worker *w, ino_t made) {
     for (uint32_t i = 0; i < w->had_count; i++) {
-        if (w->had[i] == memory) {
+        if (w->had[i] == made) {
             return true;
         }
     }
@@ -88,26 +130,21 @@ static bool has_had(const struct memory_worker *w, ino_t memory) {
 }
 
 static void hold_device(struct memory_worker *w, uint64_t buffer, int fd) {
-    const ino_t memory = hold(w, buffer, fd, true)->memory;
-    if (!has_had(w, memory)) {
+    const ino_t made = hold(w, buffer, fd, true)->memory;
+    if (!has_had(w, made)) {
         BHT_LT(w->had_count, MEMORY_MADE);
-        w->had[w->had_count++] = memory;
+        w->had[w->had_count++] = made;
     }
 }
 
-static uint8_t device_of(const struct memory_worker *w) {
-    return w->stream->runs_on.uuid[0];
-}
-
 /* Device memory stays with its tenant and its device. */
-static void check_past(const struct memory_worker *w, uint64_t buffer, ino_t memory) {
-    for (uint32_t i = 0; i < w->past->count; i++) {
-        if (w->past->made[i].memory == memory &&
-            (w->past->made[i].tenant != w->tenant || w->past->made[i].device != device_of(w))) {
-            BHT_FAIL("B3: tenant %u on device %u is given memory of tenant %u on device %u, as "
-                     "buffer %llu",
-                     w->tenant, device_of(w), w->past->made[i].tenant, w->past->made[i].device,
-                     (unsigned long long)buffer);
+static void check_past(const struct memory_worker *w, uint64_t buffer, ino_t made) {
+    for (uint32_t i = 0; i < memory.made_count; i++) {
+        const struct memory_owner *owner = memory.made[i].owner;
+        if (memory.made[i].memory == made && (owner->tenant_number != w->owner->tenant_number ||
+                                              owner->device != w->owner->device)) {
+            BHT_FAIL("B3: stream %s is given memory of stream %s, as buffer %llu", w->owner->name,
+                     owner->name, (unsigned long long)buffer);
         }
     }
 }
@@ -130,11 +167,10 @@ static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *mess
         BHT_GE(fd, 0);
         BHT_EQ(ftruncate(fd, (off_t)bhi_page_round(message->size)), 0);
         hold_device(w, message->buffer, fd);
-        BHT_LT(w->past->count, MEMORY_MADE);
-        const uint32_t number = w->past->count++;
-        w->past->made[number].memory = find(w, message->buffer)->memory;
-        w->past->made[number].tenant = w->tenant;
-        w->past->made[number].device = device_of(w);
+        BHT_LT(memory.made_count, MEMORY_MADE);
+        const uint32_t number = memory.made_count++;
+        memory.made[number].memory = find(w, message->buffer)->memory;
+        memory.made[number].owner = w->owner;
     } else if (message->last) {
         BHT_LT(w->lack_count, MEMORY_HOLDS);
         w->lacks[w->lack_count++] = (struct memory_lack){message->buffer, UINT64_MAX};
@@ -148,16 +184,15 @@ static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *mess
 
 /* What another buffer has left behind becomes a buffer: nobody else may be able to write it but the
  * worker of the stream that the buffer is for. */
-static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t memory) {
+static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t made) {
     const bh_stream *home = NULL;
     BHI_LIST_EACH(node, &w->worker->makes) {
         const struct bhi_make *make = BHI_CONTAINER(node, struct bhi_make, link);
         home = make->buffer == buffer && make->memory ? make->memory->stream : home;
     }
-    for (uint32_t i = 0; home && i < MEMORY_OTHERS; i++) {
-        const struct memory_worker *other = w->others[i];
-        if (other && other != w && other->worker && other->stream != home &&
-            has_had(other, memory)) {
+    for (uint32_t i = 0; home && i < MEMORY_STREAMS; i++) {
+        const struct memory_worker *other = &memory.workers[i];
+        if (other != w && other->worker && other->stream != home && has_had(other, made)) {
             BHT_FAIL("D3: buffer %llu of stream %s gets memory that a living worker of stream %s "
                      "can write",
                      (unsigned long long)buffer, home->core.name, other->stream->core.name);
@@ -261,7 +296,7 @@ bool memory_worker_has_work(const struct memory_worker *w) {
 static struct memory_hold *need(struct memory_worker *w, uint64_t buffer, bool writes) {
     struct memory_hold *found = find(w, buffer);
     if (!found || (writes && !found->writes)) {
-        BHT_FAIL("a worker of tenant %u %s buffer %llu, which its record needs", w->tenant,
+        BHT_FAIL("a worker of stream %s %s buffer %llu, which its record needs", w->owner->name,
                  found ? "cannot write" : "has not got", (unsigned long long)buffer);
     }
     return found;
@@ -326,10 +361,10 @@ static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_sta
                                                   : unstarted     ? BH_EXECUTED_NO
                                                                   : BH_EXECUTED_UNKNOWN};
     const struct bhi_why why = {.text = "as the test says"};
-    bhi_progress_result(&w->progress, &result, status == BH_OK ? NULL : &why);
+    bhi_progress_result(w->progress, &result, status == BH_OK ? NULL : &why);
     w->tail += size;
     w->done = seq;
-    bhi_progress_publish(&w->progress, seq, w->tail);
+    bhi_progress_publish(w->progress, seq, w->tail);
 }
 
 static uint64_t event_of(const struct memory_worker *w, uint64_t seq) {
@@ -362,7 +397,7 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
         memory_worker_die(w);
         return done;
     }
-    atomic_store(&w->progress.header->started_seq, seq);
+    atomic_store(&w->progress->header->started_seq, seq);
     if (is_withdrawn(w, seq)) {
         publish(w, seq, size, BH_CANCELLED);
         done.skipped = done.ended = true;
@@ -398,8 +433,7 @@ void memory_worker_die(struct memory_worker *w) {
 }
 
 void memory_worker_harvest(struct memory_worker *w) {
-    bh_context *context = w->worker->context;
-    bhi_context_lock(context);
+    bhi_context_lock(puppet.context);
     bhi_worker_harvest(w->worker);
     /* Only the pump publishes more: the supervisor knows by now what there was no memory for. */
     for (uint32_t i = 0; i < w->lack_count; i++) {
@@ -407,16 +441,14 @@ void memory_worker_harvest(struct memory_worker *w) {
             w->lacks[i].last = w->worker->core.published;
         }
     }
-    bhi_context_pump_unlock(context);
+    bhi_context_pump_unlock(puppet.context);
 }
 
 void memory_worker_bury(struct memory_worker *w) {
-    puppet_end_process(w->worker, CLD_KILLED, SIGKILL);
-    puppet_bury(w->worker, NULL);
+    puppet_killed(w->worker, SIGKILL);
     while (w->hold_count) {
         drop(w, w->holds[0].buffer);
     }
-    bhi_progress_unmap(&w->progress);
     bhi_fd_close(&w->socket);
     bhi_worker_release(w->worker);
     w->worker = NULL;

@@ -1,15 +1,22 @@
-/* A worker as far as memory goes: it is given buffers, makes and imports device memory, and fills
- * and copies, on files that stand for memory. It dies where it is told to. What memory each living
- * worker can reach, and has ever reached, is checked as it is given it (B3, D3, D4). */
+/* Workers as far as memory goes: each is given buffers, makes and imports device memory, and
+ * fills and copies, on files that stand for memory. It dies where it is told to. What memory each
+ * living worker can reach, and has ever reached, is checked as it is given it (B3, D3, D4). Each test
+ * begins with one for each of four streams. */
 #ifndef BHT_MEMORY_WORKER_H
 #define BHT_MEMORY_WORKER_H
 
 #include "puppet.h"
 
-#define MEMORY_BYTES  64u /* of each buffer */
-#define MEMORY_HOLDS  128
-#define MEMORY_OTHERS 64
-#define MEMORY_MADE   1024
+#define MEMORY_BYTES 64u /* of each buffer */
+#define MEMORY_HOLDS 128
+#define MEMORY_MADE  1024
+
+/* The streams: A; one more of its tenant and device; another tenant's; one on another device. */
+enum { A, A2, B, C, MEMORY_STREAMS };
+extern const struct memory_owner {
+    const char *name, *tenant;
+    uint32_t tenant_number, device; /* the first byte of its UUID */
+} memory_owners[MEMORY_STREAMS];
 
 /* Where it dies in mid-record. */
 enum memory_end {
@@ -41,22 +48,12 @@ struct memory_lack {
     uint64_t last; /* record; UINT64_MAX: it is not taken in yet */
 };
 
-/* All device memory of a history, and whose it is for ever. */
-struct memory_past {
-    struct {
-        ino_t memory;
-        uint32_t tenant;
-        uint8_t device; /* the first byte of its UUID */
-    } made[MEMORY_MADE];
-    uint32_t count;
-};
-
 struct memory_worker {
     struct bhi_worker *worker; /* referenced; NULL: there is none */
     bh_stream *stream;
-    uint32_t tenant;
+    const struct memory_owner *owner;
     int socket; /* its end of fdpass */
-    struct bhi_progress progress;
+    struct bhi_progress *progress;
     uint64_t done, tail;
     uint32_t handled;
     bool dead;            /* and not buried */
@@ -69,10 +66,18 @@ struct memory_worker {
     uint32_t lack_count;
     ino_t had[MEMORY_MADE]; /* device memory that it can still write, whatever it was told since */
     uint32_t had_count;
-    struct memory_past *past;
-    /* All workers of the history, for what they can reach. */
-    struct memory_worker *const *others; /* MEMORY_OTHERS, some NULL */
 };
+
+extern struct memory {
+    bh_stream *streams[MEMORY_STREAMS];
+    struct memory_worker workers[MEMORY_STREAMS];
+    /* All device memory since the test began, and whose it is for ever. */
+    struct {
+        ino_t memory;
+        const struct memory_owner *owner;
+    } made[MEMORY_MADE];
+    uint32_t made_count;
+} memory;
 
 /* What became of a record. */
 struct memory_done {
@@ -84,10 +89,8 @@ struct memory_done {
     bool begun;     /* it was said to begin */
 };
 
-/* It serves |stream| from now on. */
-void memory_worker_begin(struct memory_worker *w, const struct puppet *puppet, bh_stream *stream,
-                         uint32_t tenant, struct memory_worker *const *others,
-                         struct memory_past *past);
+/* The stream has another one from now on. */
+void memory_worker_begin(int stream);
 /* Is there a record that it has not taken? */
 bool memory_worker_has_work(const struct memory_worker *w);
 /* It runs its next record, or dies in it. */
@@ -100,5 +103,8 @@ void memory_worker_die(struct memory_worker *w);
 void memory_worker_harvest(struct memory_worker *w);
 /* The supervisor confirms its death. */
 void memory_worker_bury(struct memory_worker *w);
+
+/* A buffer in the device memory of one of the streams. */
+bh_status memory_create(int stream, uint64_t size, bh_buffer **out);
 
 #endif

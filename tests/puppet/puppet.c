@@ -1,5 +1,5 @@
 #include "puppet.h"
-#include "supervisor/buffer/pool.h"
+#include "base/memfd.h"
 #include "supervisor/context/context.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/opener.h"
@@ -7,43 +7,78 @@
 #include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/reactor.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 
-void puppet_open(struct puppet *puppet) {
+struct puppet puppet;
+
+static void (*begin_test)(void), (*end_test)(void);
+
+/* What the worker that this is writes. */
+static struct side {
+    struct bhi_progress progress;
+    struct side *next;
+} *sides; /* of all since the puppet was made */
+
+struct body {
+    struct bhi_worker worker; /* freed as such */
+    struct side *side;
+};
+
+/* Not among what fx_release_all destroys. */
+bh_status __real_bh_context_create(const bh_context_options *options, bh_context **out,
+                                   bh_detail *detail);
+
+static void add_zygote(void) {
+    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
+    BHT_TRUE(zygote);
+    atomic_init(&zygote->refs, 1);
+    zygote->context = puppet.context;
+    bhi_list_init(&zygote->sentinels);
+    bhi_context_retain(puppet.context);
+    zygote->runtime_lock = zygote->cgroup.lock_fd = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->proc = -1;
+    zygote->state = BHI_ZYGOTE_READY;
+    bhi_list_append(&puppet.context->zygotes, &zygote->link);
+    puppet.zygote = zygote;
+}
+
+static void open_puppet(void) {
     bh_context_options options = {.struct_size = sizeof options};
     options.worker_path = "/proc/self/exe"; /* never run */
     options.spares = BH_OFF;
     options.quarantine_deaths = BH_OFF;
     bh_detail detail;
-    *puppet = (struct puppet){0};
-    if (bh_context_create(&options, &puppet->context, &detail) != BH_OK) {
+    puppet = (struct puppet){0};
+    if (__real_bh_context_create(&options, &puppet.context, &detail) != BH_OK) {
         BHT_FAIL("%s", detail.message);
     }
-    bhi_reactor_stop(puppet->context);
-    puppet->zygote = puppet_zygote(puppet->context, BHI_ZYGOTE_READY);
-    bh_stream_options stream = {.struct_size = sizeof stream};
-    stream.name = "one";
-    BHT_EQ(bh_stream_create(puppet->context, &stream, &puppet->stream, NULL), BH_OK);
-    BHT_EQ(bh_buffer_create(puppet->context, 4096, NULL, &puppet->buffer, NULL), BH_OK);
+    bhi_reactor_stop(puppet.context);
+    add_zygote();
+    puppet.stream = fx_stream(puppet.context, "one", BH_FOREVER);
+    puppet.buffer = fx_buffer(puppet.context, 4096);
+    if (begin_test) {
+        begin_test();
+    }
 }
 
 /* As bh_context_destroy does it, whose reactor still runs. */
-void puppet_close(struct puppet *puppet) {
-    bh_context *context = puppet->context;
-    bh_buffer_release(puppet->buffer);
-    bh_stream_release(puppet->stream);
+static void close_puppet(void) {
+    bh_context *context = puppet.context;
+    fx_release_all();
+    if (end_test) {
+        end_test();
+    }
     bhi_context_lock(context);
     context->closed = true;
     bhi_context_pump_unlock(context);
     BHI_LIST_EACH_SAFE(node, &context->workers)
-    puppet_bury(BHI_CONTAINER(node, struct bhi_worker, link), NULL);
+    puppet_bury(BHI_CONTAINER(node, struct bhi_worker, link));
     BHI_LIST_EACH_SAFE(node, &context->zygotes) {
         struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
         bhi_list_remove(&zygote->link);
         bhi_zygote_release(zygote);
     }
+    BHT_EQ(context->device_memory, 0);
     BHT_EQ(bhi_handle_drop(&context->handle), BHI_DROPPED_LAST);
     bhi_pipeline_cache_stop(context);
     bhi_loaders_stop(context);
@@ -54,37 +89,54 @@ void puppet_close(struct puppet *puppet) {
     bhi_pool_close(context->device_pool);
     bhi_context_pump_unlock(context);
     bhi_context_unref(context);
+    for (struct side *next; sides; sides = next) {
+        next = sides->next;
+        bhi_progress_unmap(&sides->progress);
+        free(sides);
+    }
 }
 
-struct bhi_zygote *puppet_zygote(bh_context *context, enum bhi_zygote_state state) {
-    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
-    BHT_TRUE(zygote);
-    atomic_init(&zygote->refs, 1);
-    zygote->context = context;
-    bhi_list_init(&zygote->sentinels);
-    bhi_context_retain(context);
-    zygote->runtime_lock = zygote->cgroup.lock_fd = -1;
-    zygote->socket = zygote->pidfd = zygote->warden_pidfd = zygote->proc = -1;
-    zygote->state = state;
-    bhi_list_append(&context->zygotes, &zygote->link);
-    return zygote;
+__attribute__((constructor)) static void one_for_each_test(void) {
+    bht_around(open_puppet, close_puppet);
 }
 
-struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_life_state state) {
-    struct bhi_worker *worker = calloc(1, sizeof *worker);
-    BHT_TRUE(worker);
+void puppet_around(void (*begin)(void), void (*end)(void)) {
+    begin_test = begin;
+    end_test = end;
+}
+
+void puppet_again(void) {
+    close_puppet();
+    open_puppet();
+}
+
+bh_stream *puppet_stream(const char *name, const char *tenant) {
+    bh_stream_options options = {.struct_size = sizeof options};
+    options.name = name;
+    options.tenant = tenant;
+    options.deadline_ns = BH_FOREVER;
+    bh_stream *stream = NULL;
+    BHT_EQ(bh_stream_create(puppet.context, &options, &stream, NULL), BH_OK);
+    return stream;
+}
+
+struct bhi_worker *puppet_worker(enum bhi_life_state state) {
+    struct body *body = calloc(1, sizeof *body);
+    struct side *side = calloc(1, sizeof *side);
+    BHT_TRUE(body && side);
+    struct bhi_worker *worker = &body->worker;
     atomic_init(&worker->refs, 1);
-    worker->context = puppet->context;
-    bhi_context_retain(puppet->context);
-    worker->zygote = puppet->zygote;
-    bhi_zygote_retain(puppet->zygote);
-    memcpy(worker->device, puppet->stream->device, sizeof worker->device);
-    worker->memory_limit = puppet->stream->memory_limit;
-    worker->kind = puppet->stream->kind;
+    worker->context = puppet.context;
+    bhi_context_retain(puppet.context);
+    worker->zygote = puppet.zygote;
+    bhi_zygote_retain(puppet.zygote);
+    memcpy(worker->device, puppet.stream->device, sizeof worker->device);
+    worker->memory_limit = puppet.stream->memory_limit;
+    worker->kind = puppet.stream->kind;
     worker->oom_kills = bhi_oom_kills();
     worker->fdpass = worker->doorbell = worker->pidfd = worker->channel.fd = -1;
     worker->cache.area = worker->words.fd = -1;
-    bhi_core_worker_init(&worker->core, &puppet->context->core);
+    bhi_core_worker_init(&worker->core, &puppet.context->core);
     puppet_has_come_to(worker, state);
     worker->core.pid = 4242;
     bhi_list_init(&worker->link);
@@ -95,10 +147,13 @@ struct bhi_worker *puppet_worker(struct puppet *puppet, enum bhi_life_state stat
     bhi_worker_kernels_init(&worker->kernels);
     BHT_EQ(bhi_lane_create(&worker->lane, BHI_LANE_CAPACITY, BHI_PROGRESS_RESULTS), 0);
     BHT_EQ(bhi_progress_create(&worker->progress, BHI_PROGRESS_RESULTS), 0);
-    bhi_context_lock(puppet->context);
-    worker->id = bhi_context_new_id(puppet->context);
-    bhi_list_append(&puppet->context->workers, &worker->link);
-    bhi_context_pump_unlock(puppet->context);
+    BHT_EQ(bhi_progress_map(&side->progress, worker->progress.fd, worker->progress.bytes), 0);
+    side->next = sides;
+    body->side = sides = side;
+    bhi_context_lock(puppet.context);
+    worker->id = bhi_context_new_id(puppet.context);
+    bhi_list_append(&puppet.context->workers, &worker->link);
+    bhi_context_pump_unlock(puppet.context);
     return worker;
 }
 
@@ -107,46 +162,65 @@ void puppet_has_come_to(struct bhi_worker *worker, enum bhi_life_state state) {
     worker->core.life.state = worker->core.life.came_to = state;
 }
 
+void puppet_bind(struct bhi_worker *worker, bh_stream *stream) {
+    bhi_context_lock(puppet.context);
+    bhi_stream_bind(&stream->core, &worker->core);
+    bhi_worker_retain(worker);
+    if (worker->core.life.state == BHI_RUNNING) {
+        bhi_stream_served(&stream->core);
+    }
+    bhi_context_pump_unlock(puppet.context);
+}
+
+struct bhi_worker *puppet_serving(void) {
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    puppet_bind(worker, puppet.stream);
+    return worker;
+}
+
 void puppet_dies(struct bhi_worker *worker) {
     struct bhi_life *life = &worker->core.life;
     (void)bhi_life_step(life, BHI_LIFE_HANG_UP, bhi_now_ns());
     (void)bhi_life_step(life, BHI_LIFE_SEEN, bhi_now_ns());
 }
 
-struct bhi_worker *puppet_serving(struct puppet *puppet) {
-    struct bhi_worker *worker = puppet_worker(puppet, BHI_RUNNING);
-    bhi_context_lock(puppet->context);
-    bhi_stream_bind(&puppet->stream->core, &worker->core);
-    bhi_worker_retain(worker);
-    bhi_stream_served(&puppet->stream->core);
-    bhi_context_pump_unlock(puppet->context);
-    return worker;
-}
-
-bh_event *puppet_submit(struct puppet *puppet) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = puppet->buffer, .size = BH_WHOLE_SIZE, .value = 7}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .deadline_ns = BH_FOREVER};
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_submit(puppet->stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("%s", detail.message);
+struct bhi_block *puppet_block(bool on_device, struct bhi_pool_need *out_need) {
+    *out_need = (struct bhi_pool_need){0};
+    struct bhi_block *block;
+    if (on_device) {
+        out_need->device_of = puppet.stream;
+        out_need->size = 64;
+        block = bhi_pool_order(puppet.stream, 64);
+        BHT_TRUE(block);
+        block->fd = bhi_memfd_create("puppet", 4096, 0);
+        BHT_GE(block->fd, 0);
+    } else {
+        const uint64_t bytes = bhi_pool_round(puppet.context->pool, 1, &out_need->size_class);
+        const int fd = bhi_memfd_create("puppet", bytes, 0);
+        BHT_GE(fd, 0);
+        void *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        BHT_TRUE(pointer != MAP_FAILED);
+        block = bhi_pool_adopt(puppet.context, out_need->size_class, fd, pointer, bytes);
+        BHT_TRUE(block);
     }
-    return event;
+    return block;
 }
 
-struct bhi_progress puppet_side(const struct bhi_worker *worker) {
-    struct bhi_progress side;
-    BHT_EQ(bhi_progress_map(&side, worker->progress.fd, worker->progress.bytes), 0);
-    return side;
+bh_event *puppet_submit(void) {
+    return fx_fill(puppet.stream, puppet.buffer, 7);
+}
+
+struct bhi_progress *puppet_side(struct bhi_worker *worker) {
+    return &BHI_CONTAINER(worker, struct body, worker)->side->progress;
+}
+
+void puppet_begins(struct bhi_worker *worker, uint64_t seq) {
+    atomic_store(&puppet_side(worker)->header->started_seq, seq);
 }
 
 void puppet_complete(struct bhi_worker *worker, uint64_t count) {
-    struct bhi_progress side = puppet_side(worker);
-    const uint64_t done = atomic_load(&side.header->completed_seq);
+    struct bhi_progress *side = puppet_side(worker);
+    const uint64_t done = atomic_load(&side->header->completed_seq);
     BHT_LE(done + count, worker->core.published);
     const uint64_t record = worker->lane.head / worker->core.published; /* all are alike */
     for (uint64_t seq = done + 1; seq <= done + count; seq++) {
@@ -157,30 +231,28 @@ void puppet_complete(struct bhi_worker *worker, uint64_t count) {
                                           .status = BH_OK,
                                           .command_index = BHI_NO_COMMAND,
                                           .executed = BH_EXECUTED_YES};
-        atomic_store(&side.header->started_seq, seq);
-        bhi_progress_result(&side, &result, NULL);
-        bhi_progress_publish(&side, seq, seq * record);
+        puppet_begins(worker, seq);
+        bhi_progress_result(side, &result, NULL);
+        bhi_progress_publish(side, seq, seq * record);
     }
-    bhi_progress_unmap(&side);
-}
-
-void puppet_bury(struct bhi_worker *worker, struct bhi_obituary *obituary) {
-    bh_context *context = worker->context;
-    struct bhi_obituary unread;
-    bhi_context_lock(context);
-    bhi_worker_died(worker, obituary ? obituary : &unread);
-    bhi_context_pump_unlock(context);
-    bhi_worker_release(worker);
-}
-
-bh_verdict puppet_verdict(bh_event *event) {
-    bh_verdict verdict = {.struct_size = sizeof verdict};
-    BHT_EQ(bh_event_verdict(event, &verdict), BH_OK);
-    return verdict;
 }
 
 void puppet_end_process(struct bhi_worker *worker, int code_kind, int status) {
     if (code_kind) {
         bhi_life_status(&worker->core.life, code_kind, status, bhi_now_ns());
     }
+}
+
+void puppet_bury(struct bhi_worker *worker) {
+    bh_context *context = worker->context;
+    puppet.obituary = (struct bhi_obituary){0};
+    bhi_context_lock(context);
+    bhi_worker_died(worker, &puppet.obituary);
+    bhi_context_pump_unlock(context);
+    bhi_worker_release(worker);
+}
+
+void puppet_killed(struct bhi_worker *worker, int signal) {
+    puppet_end_process(worker, CLD_KILLED, signal);
+    puppet_bury(worker);
 }

@@ -7,30 +7,26 @@
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/lessons.h"
 
-#include <sys/wait.h>
-
 static const struct bhi_death_record *record_of(int kernel, const char *tenant) {
-    return bhi_death_records_held(spares.p.context->death_records, tenant,
+    return bhi_death_records_held(puppet.context->death_records, tenant,
                                   spares.kernels[kernel]->body->hash, bhi_now_ns());
 }
 
 static bool on_trial(int kernel) {
-    return bhi_death_records_on_trial(spares.p.context->death_records, "",
+    return bhi_death_records_on_trial(puppet.context->death_records, "",
                                       spares.kernels[kernel]->body->hash, bhi_now_ns());
 }
 
 static struct bhi_used_kernel *used(int kernel) {
-    struct bhi_usage *usage = bhi_usage_find(spares.p.context->usages, "", "");
+    struct bhi_usage *usage = bhi_usage_find(puppet.context->usages, "", "");
     BHT_TRUE(usage);
     usage->quiet_until_ns = 0; /* as if a while had passed */
     return bhi_usage_kernel(usage, spares_id_of(kernel));
 }
 
-static struct bhi_obituary obituary; /* of the last one */
-
 /* A spare dies while it compiles kernel 0, |before| which it has compiled kernel 1 or not. */
 static void die(int code_kind, int status, bool before) {
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     if (before) {
         spares_use("", 1, 9);
@@ -43,12 +39,11 @@ static void die(int code_kind, int status, bool before) {
     }
     BHT_EQ(spare->lessons.kernel, spares_id_of(0));
     puppet_end_process(spare, code_kind, status);
-    puppet_bury(spare, &obituary);
+    puppet_bury(spare);
 }
 
 /* K5. As for a launch that it was compiled for. */
 TEST(a_crash_is_charged) {
-    spares_open();
     die(CLD_DUMPED, SIGSEGV, false);
     const struct bhi_death_record *record = record_of(0, "");
     BHT_TRUE(record);
@@ -58,108 +53,91 @@ TEST(a_crash_is_charged) {
     BHT_STR_HAS(record->message, "a spare worker died while compiling it");
     BHT_TRUE(!record_of(0, "bob"));
     BHT_TRUE(used(0)->barred);
-    BHT_STR_HAS(obituary.line, "a spare: worker 4242 died while it compiled kernel \"a\" before");
+    BHT_STR_HAS(puppet.obituary.line,
+                "a spare: worker 4242 died while it compiled kernel \"a\" before");
     /* No other spare is told. */
-    struct bhi_worker *next = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *next = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 9);
     spares_turn_due();
     BHT_EQ(next->lessons.kernel, 0);
     /* A launch says why it is refused. */
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = spares.kernels[0], .groups = {1, 1, 1}}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(spares.p.stream, &info, &event, NULL), BH_OK);
-    const bh_verdict verdict = puppet_verdict(event);
+    const bh_verdict verdict = fx_verdict(spares_launch(puppet.stream, 0, false));
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
     BHT_STR_HAS(verdict.message, "did not survive it in a spare worker");
-    bh_event_release(event);
-    spares_close();
 }
 
 /* T2. What it had compiled before may be to blame. */
 TEST(a_crash_after_another_kernel_is_suspected) {
-    spares_open();
     die(CLD_DUMPED, SIGSEGV, true);
     BHT_TRUE(!record_of(0, "") && !record_of(1, ""));
     BHT_TRUE(on_trial(0) && !on_trial(1));
     BHT_TRUE(used(0)->barred && !used(1)->barred);
-    spares_close();
 }
 
 /* T2. It was killed for its deadline, which a busy machine may have caused; nobody is blamed if its
  * process had been stopped. */
 TEST(a_late_compile_is_suspected) {
     for (int stopped = 0; stopped < 2; stopped++) {
-        spares_open();
-        struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+        puppet_again();
+        struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
         spares_use("", 0, 5);
         spares_turn_due();
         BHT_EQ(spare->lessons.kernel, spares_id_of(0));
-        bhi_context_lock(spares.p.context);
+        bhi_context_lock(puppet.context);
         spare->core.pid = 0; /* the processor time is unknown, and stays what it is */
         spare->core.compile.used_ns = 5;
         spare->lessons.until_ns = spare->lessons.since_ns + 5; /* its stream's compile deadline */
         BHT_EQ(bhi_lesson_check_deadline(spare, spare->lessons.until_ns), BH_FOREVER);
         spare->core.life.kill_stopped = stopped;
-        bhi_context_pump_unlock(spares.p.context);
-        puppet_end_process(spare, CLD_KILLED, SIGKILL);
-        puppet_bury(spare, &obituary);
-        BHT_STR_HAS(obituary.line, "before it is needed did not end within ");
+        bhi_context_pump_unlock(puppet.context);
+        puppet_killed(spare, SIGKILL);
+        BHT_STR_HAS(puppet.obituary.line, "before it is needed did not end within ");
         BHT_TRUE(!record_of(0, ""));
         BHT_EQ(on_trial(0), !stopped);
         BHT_EQ(used(0)->barred, !stopped);
-        spares_close();
     }
 }
 
 /* A kill from outside proves nothing. The kernel has to be used anew. There is no third time. */
 TEST(a_kill_is_nobodys_fault) {
-    spares_open();
     die(CLD_KILLED, SIGKILL, false);
     BHT_TRUE(!record_of(0, "") && !on_trial(0));
     BHT_EQ(used(0)->uses, 0);
-    struct bhi_worker *next = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *next = puppet_worker(BHI_RUNNING);
     spares_turn_due();
     BHT_EQ(next->lessons.kernel, 0);
-    puppet_bury(next, NULL);
+    puppet_bury(next);
     die(CLD_KILLED, SIGKILL, false);
     BHT_TRUE(!record_of(0, "") && used(0)->barred);
-    spares_close();
 }
 
 /* A spare that ends with its zygote, or because it is not needed, says nothing of its lesson. */
 TEST(an_end_with_its_zygote_costs_nothing) {
-    spares_open();
-    spares.p.zygote->state = BHI_ZYGOTE_STARTING;
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    puppet.zygote->state = BHI_ZYGOTE_STARTING;
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
     BHT_EQ(spare->lessons.kernel, spares_id_of(0));
-    spares.p.zygote->state = BHI_ZYGOTE_LOST;
-    puppet_bury(spare, NULL);
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    puppet_bury(spare);
     BHT_EQ(used(0)->uses, 5);
     BHT_TRUE(!used(0)->deaths);
-    spares_close();
 }
 
 /* After such a death no spare is told anything for a while: new spares stay alive meanwhile. */
 TEST(a_death_makes_a_pause) {
-    spares_open();
     spares_use("", 1, 2);
     die(CLD_DUMPED, SIGSEGV, false);
-    struct bhi_worker *next = puppet_worker(&spares.p, BHI_RUNNING);
-    struct bhi_usage *usage = bhi_usage_find(spares.p.context->usages, "", "");
+    struct bhi_worker *next = puppet_worker(BHI_RUNNING);
+    struct bhi_usage *usage = bhi_usage_find(puppet.context->usages, "", "");
     BHT_TRUE(usage->quiet_until_ns);
     usage->quiet_until_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000); /* this one is not over */
-    bhi_context_lock(spares.p.context);
-    spares.p.context->spares_due = true;
-    bhi_context_unlock(spares.p.context);
-    BHT_EQ(bhi_assignment_turn(spares.p.context), usage->quiet_until_ns);
+    bhi_context_lock(puppet.context);
+    puppet.context->spares_due = true;
+    bhi_context_unlock(puppet.context);
+    BHT_EQ(bhi_assignment_turn(puppet.context), usage->quiet_until_ns);
     BHT_TRUE(!next->lessons.kernel && !next->lessons.adopted);
     usage->quiet_until_ns = 0;
     spares_turn();
     BHT_EQ(next->lessons.kernel, spares_id_of(1));
-    spares_close();
 }

@@ -8,26 +8,22 @@
 
 struct spares_scene spares;
 
-struct bhi_worker *spares_open(void) {
-    puppet_open(&spares.p);
-    spares.p.context->settings.spare_kernels = 16;
-    spares.p.zygote->state = BHI_ZYGOTE_STARTING;
+static void set_up(void) {
+    puppet.context->settings.spare_kernels = 16;
+    puppet.zygote->state = BHI_ZYGOTE_STARTING;
     for (uint32_t i = 0; i < KERNELS; i++) {
         const uint32_t code[] = {0x07230203, i, 0, 0, 0};
         const bh_kernel_options options = {.struct_size = sizeof options,
                                            .name = (char[]){(char)('a' + i), 0}};
-        BHT_EQ(bh_kernel_create_spirv(spares.p.context, code, sizeof code, &options,
+        BHT_EQ(bh_kernel_create_spirv(puppet.context, code, sizeof code, &options,
                                       &spares.kernels[i], NULL),
                BH_OK);
     }
-    return puppet_serving(&spares.p);
+    spares.serving = puppet_serving();
 }
 
-void spares_close(void) {
-    for (int i = 0; i < KERNELS; i++) {
-        bh_kernel_release(spares.kernels[i]);
-    }
-    puppet_close(&spares.p);
+__attribute__((constructor)) static void for_each_test(void) {
+    puppet_around(set_up, NULL);
 }
 
 uint64_t spares_id_of(int kernel) {
@@ -35,34 +31,41 @@ uint64_t spares_id_of(int kernel) {
 }
 
 void spares_use(const char *tenant, int kernel, int times) {
-    bhi_context_lock(spares.p.context);
+    bhi_context_lock(puppet.context);
     for (int i = 0; i < times; i++) {
         struct bhi_used_kernel used = {.body = spares.kernels[kernel]->body,
                                        .id = spares_id_of(kernel),
                                        .compile_ns = 3600 * UINT64_C(1000000000)};
         memcpy(used.hash, spares.kernels[kernel]->body->hash, sizeof used.hash);
         memcpy(used.name, spares.kernels[kernel]->name, sizeof used.name);
-        spares.p.context->spares_due |=
-            bhi_usage_note(spares.p.context->usages, spares.p.stream->device, tenant, &used);
+        puppet.context->spares_due |=
+            bhi_usage_note(puppet.context->usages, puppet.stream->device, tenant, &used);
     }
-    bhi_context_unlock(spares.p.context);
+    bhi_context_unlock(puppet.context);
+}
+
+bh_event *spares_launch(bh_stream *stream, int kernel, bool alone) {
+    const bh_command command = fx_dispatch(spares.kernels[kernel], NULL, 0);
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = alone};
+    return fx_submit(stream, &info);
 }
 
 void spares_turn(void) {
-    (void)bhi_assignment_turn(spares.p.context);
+    (void)bhi_assignment_turn(puppet.context);
 }
 
 void spares_turn_due(void) {
-    bhi_context_lock(spares.p.context);
-    spares.p.context->spares_due = true;
-    bhi_context_unlock(spares.p.context);
+    bhi_context_lock(puppet.context);
+    puppet.context->spares_due = true;
+    bhi_context_unlock(puppet.context);
     spares_turn();
 }
 
 const char *spares_answer(struct bhi_worker *worker, uint64_t kernel, uint32_t status) {
     const struct bhi_msg_learned learned = {.kernel = kernel, .status = status};
-    bhi_context_lock(spares.p.context);
+    bhi_context_lock(puppet.context);
     const char *wrong = bhi_lesson_learned(worker, &learned);
-    bhi_context_pump_unlock(spares.p.context);
+    bhi_context_pump_unlock(puppet.context);
     return wrong;
 }

@@ -6,17 +6,17 @@
 
 #define KERNELS 8
 
+/* Each test begins with no worker that can be started, and the puppet's stream served. */
 extern struct spares_scene {
-    struct puppet p;
     bh_kernel *kernels[KERNELS];
+    struct bhi_worker *serving;
 } spares;
 
-/* No worker can be started. The puppet's stream is served, by the worker that is returned. */
-struct bhi_worker *spares_open(void);
-void spares_close(void);
 uint64_t spares_id_of(int kernel);
 /* |tenant| launches a kernel so many times. */
 void spares_use(const char *tenant, int kernel, int times);
+/* Does launch it. |alone|: as bh_submit_info says. */
+bh_event *spares_launch(bh_stream *stream, int kernel, bool alone);
 void spares_turn(void);
 void spares_turn_due(void);
 /* The spare says how its lesson ended. Returns what is wrong with the answer, or NULL. */

@@ -9,27 +9,20 @@
 #include "supervisor/reactor/spares.h"
 #include "supervisor/worker/outbox.h"
 
-#include <sys/wait.h>
-
 /* A stream that wants a worker. */
 static bh_stream *add_stream(const char *tenant, bh_isolation isolation) {
     bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *stream = NULL;
     options.tenant = tenant;
     options.isolation = isolation;
-    BHT_EQ(bh_stream_create(spares.p.context, &options, &stream, NULL), BH_OK);
+    BHT_EQ(bh_stream_create(puppet.context, &options, &stream, NULL), BH_OK);
     return stream;
 }
 
 /* One that is served already. */
 static bh_stream *add_served(const char *tenant, bh_isolation isolation) {
     bh_stream *stream = add_stream(tenant, isolation);
-    struct bhi_worker *worker = puppet_worker(&spares.p, BHI_RUNNING);
-    bhi_context_lock(spares.p.context);
-    bhi_stream_bind(&stream->core, &worker->core);
-    bhi_worker_retain(worker);
-    bhi_stream_served(&stream->core);
-    bhi_context_pump_unlock(spares.p.context);
+    puppet_bind(puppet_worker(BHI_RUNNING), stream);
     return stream;
 }
 
@@ -55,17 +48,16 @@ static bool knows(const struct bhi_worker *worker, int kernel) {
 }
 
 static struct bhi_worker *choose(const bh_stream *stream) {
-    bhi_context_lock(spares.p.context);
-    struct bhi_worker *worker = bhi_spares_choose(spares.p.context, stream);
-    bhi_context_unlock(spares.p.context);
+    bhi_context_lock(puppet.context);
+    struct bhi_worker *worker = bhi_spares_choose(puppet.context, stream);
+    bhi_context_unlock(puppet.context);
     return worker;
 }
 
 /* -- lessons ---------------------------------------------------------------------------------- */
 
 TEST(the_most_used_comes_first) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 1); /* once is not enough */
     spares_use("", 1, 3);
     spares_use("", 2, 5);
@@ -85,13 +77,11 @@ TEST(the_most_used_comes_first) {
     BHT_EQ(spare->lessons.kernel, 0);
     BHT_EQ(bhi_lessons_known(spare), 2);
     BHT_EQ(count_messages(spare, BHI_MSG_LEARN), 2);
-    BHT_EQ(spares.p.context->kernels->told, 2);
-    spares_close();
+    BHT_EQ(puppet.context->kernels->told, 2);
 }
 
 TEST(a_lie_is_seen) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     BHT_TRUE(spares_answer(spare, spares_id_of(0), BH_OK)); /* it was told nothing */
     spares_use("", 0, 2);
     spares_turn();
@@ -99,13 +89,11 @@ TEST(a_lie_is_seen) {
     BHT_EQ(spare->lessons.kernel, spares_id_of(0));
     BHT_TRUE(!spares_answer(spare, spares_id_of(0), BH_OK));
     BHT_TRUE(spares_answer(spare, spares_id_of(0), BH_OK)); /* once */
-    spares_close();
 }
 
 /* What it could not compile is not there, and it is not tried again. */
 TEST(what_fails_is_forgotten) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
     BHT_TRUE(!spares_answer(spare, spares_id_of(0), BH_OUT_OF_DEVICE_MEMORY));
@@ -114,17 +102,15 @@ TEST(what_fails_is_forgotten) {
     spares_use("", 0, 5);
     spares_turn_due();
     BHT_EQ(spare->lessons.kernel, 0);
-    struct bhi_worker *another = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *another = puppet_worker(BHI_RUNNING);
     spares_turn_due();
     BHT_EQ(another->lessons.kernel, 0);
-    spares_close();
 }
 
 /* As many as a spare may know; then only what is used twice as much takes another's place. */
 TEST(places_are_limited) {
-    spares_open();
-    spares.p.context->settings.spare_kernels = 2;
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    puppet.context->settings.spare_kernels = 2;
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 4);
     spares_use("", 1, 5);
     spares_use("", 2, 3);
@@ -137,37 +123,31 @@ TEST(places_are_limited) {
     learn_all(spare);
     BHT_TRUE(!knows(spare, 0) && knows(spare, 1) && knows(spare, 2));
     BHT_EQ(bhi_lessons_known(spare), 2);
-    spares_close();
 }
 
 TEST(bytes_are_limited) {
-    spares_open();
-    spares.p.context->settings.kernel_limit_bytes = 3 * 20;
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    puppet.context->settings.kernel_limit_bytes = 3 * 20;
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     for (int i = 0; i < KERNELS; i++) {
         spares_use("", i, 2);
     }
     learn_all(spare);
     BHT_EQ(bhi_lessons_known(spare), 3);
-    spares_close();
 }
 
 TEST(none_is_told_if_none_may_be) {
-    spares_open();
-    spares.p.context->settings.spare_kernels = 0;
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    puppet.context->settings.spare_kernels = 0;
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn_due();
     BHT_TRUE(!spare->lessons.adopted);
-    spares_close();
 }
 
 /* K5. A kernel that is refused, on trial or gone is not told. */
 TEST(refused_kernels_are_not_told) {
-    spares_open();
-    struct bhi_death_records *records = spares.p.context->death_records;
+    struct bhi_death_records *records = puppet.context->death_records;
     records->most_deaths = 1;
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     for (int i = 0; i < 4; i++) {
         spares_use("", i, 5);
     }
@@ -177,45 +157,38 @@ TEST(refused_kernels_are_not_told) {
     memcpy(verdict.kernel_hash, spares.kernels[1]->body->hash, 32);
     bhi_death_records_try(records, "", &verdict, bhi_now_ns());
     bh_kernel_release(spares.kernels[2]);
-    spares.kernels[2] = NULL;
     learn_all(spare);
     BHT_TRUE(!knows(spare, 0) && !knows(spare, 1) && knows(spare, 3));
     BHT_EQ(bhi_lessons_known(spare), 1);
     /* What was refused to one tenant is told to another's. */
-    bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
-    struct bhi_worker *untold = puppet_worker(&spares.p, BHI_RUNNING);
-    (void)puppet_worker(&spares.p, BHI_RUNNING);
+    (void)add_served("bob", BH_ISOLATION_STREAM);
+    struct bhi_worker *untold = puppet_worker(BHI_RUNNING);
+    (void)puppet_worker(BHI_RUNNING);
     spares_use("bob", 0, 5);
     learn_all(untold);
     BHT_TRUE(knows(untold, 0));
-    bh_stream_release(other);
-    spares_close();
 }
 
 TEST(a_kernel_that_is_destroyed_is_forgotten) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
     const uint64_t id = spares_id_of(0);
     bh_kernel_release(spares.kernels[0]); /* while the spare compiles it */
-    spares.kernels[0] = NULL;
     BHT_EQ(count_messages(spare, BHI_MSG_KERNEL_DESTROY), 1);
     BHT_TRUE(!spares_answer(spare, id, BH_OK));
     BHT_EQ(bhi_lessons_known(spare), 0);
-    BHT_TRUE(!bhi_usage_kernel(bhi_usage_find(spares.p.context->usages, "", ""), id));
+    BHT_TRUE(!bhi_usage_kernel(bhi_usage_find(puppet.context->usages, "", ""), id));
     spares_turn();
     BHT_EQ(spare->lessons.kernel, 0);
-    spares_close();
 }
 
 TEST(a_lesson_has_a_deadline) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
     const uint64_t until_ns = spare->lessons.until_ns;
-    bhi_context_lock(spares.p.context);
+    bhi_context_lock(puppet.context);
     spare->core.pid = 0; /* the processor time is unknown, and stays what it is */
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns - 1), until_ns);
     BHT_EQ(spare->core.life.kill, BHI_KILL_NONE);
@@ -223,18 +196,16 @@ TEST(a_lesson_has_a_deadline) {
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns), BH_FOREVER);
     BHT_EQ(spare->core.life.kill, BHI_KILL_COMPILE);
     BHT_TRUE(!spare->core.life.kill_stopped);
-    bhi_context_pump_unlock(spares.p.context);
-    spares_close();
+    bhi_context_pump_unlock(puppet.context);
 }
 
 TEST(a_lesson_on_a_busy_machine_has_four_deadlines) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
     const uint64_t since_ns = spare->lessons.since_ns, until_ns = spare->lessons.until_ns;
     const uint64_t limit_ns = until_ns - since_ns;
-    bhi_context_lock(spares.p.context);
+    bhi_context_lock(puppet.context);
     spare->core.pid = 0;
     spare->core.compile.used_ns = limit_ns / 2;
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns), until_ns + limit_ns - limit_ns / 2);
@@ -242,27 +213,25 @@ TEST(a_lesson_on_a_busy_machine_has_four_deadlines) {
     BHT_EQ(spare->core.life.kill, BHI_KILL_NONE);
     BHT_EQ(bhi_lesson_check_deadline(spare, since_ns + 4 * limit_ns), BH_FOREVER);
     BHT_EQ(spare->core.life.kill, BHI_KILL_COMPILE);
-    bhi_context_pump_unlock(spares.p.context);
-    spares_close();
+    bhi_context_pump_unlock(puppet.context);
 }
 
 /* -- who gets which ---------------------------------------------------------------------------- */
 
 TEST(the_one_that_knows_most_is_taken) {
-    spares_open();
     spares_use("", 0, 5);
     spares_use("", 1, 2);
-    struct bhi_worker *little = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *little = puppet_worker(BHI_RUNNING);
     learn_all(little);
-    bhi_context_lock(spares.p.context);
+    bhi_context_lock(puppet.context);
     bhi_worker_forget_kernel(little, spares_id_of(1));
-    bhi_context_pump_unlock(spares.p.context);
+    bhi_context_pump_unlock(puppet.context);
     puppet_has_come_to(little, BHI_HELD); /* it is told nothing meanwhile */
-    struct bhi_worker *much = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *much = puppet_worker(BHI_RUNNING);
     learn_all(much);
     BHT_TRUE(knows(much, 0) && knows(much, 1) && knows(little, 0));
     puppet_has_come_to(little, BHI_RUNNING);
-    struct bhi_worker *untold = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *untold = puppet_worker(BHI_RUNNING);
     bh_stream *stream = add_stream("", BH_ISOLATION_STREAM);
     BHT_TRUE(choose(stream) == much);
     /* One that compiles is not taken, and one that starts comes last. */
@@ -277,34 +246,25 @@ TEST(the_one_that_knows_most_is_taken) {
     /* What waits in the queue counts more than what the tenant uses. */
     puppet_has_come_to(untold, BHI_RUNNING);
     much->lessons.kernel = little->lessons.kernel = 0;
-    bhi_context_lock(spares.p.context);
+    bhi_context_lock(puppet.context);
     bhi_worker_forget_kernel(much, spares_id_of(0));
-    bhi_context_pump_unlock(spares.p.context);
+    bhi_context_pump_unlock(puppet.context);
     BHT_TRUE(choose(stream) == little);
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = spares.kernels[1], .groups = {1, 1, 1}}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    spares_launch(stream, 1, false);
     BHT_TRUE(choose(stream) == much);
-    bh_event_release(event);
-    bh_stream_release(stream);
-    spares_close();
 }
 
 /* T1. What a tenant's kernels may have taken over meets no other tenant. */
 TEST(a_spare_that_was_told_serves_one_tenant) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
     BHT_TRUE(spare->lessons.adopted);
     bh_stream *other = add_stream("bob", BH_ISOLATION_STREAM);
     bh_stream *own = add_stream("", BH_ISOLATION_STREAM);
     BHT_TRUE(!choose(other) && !choose(own));
-    BHT_EQ(bhi_spares_patience(spares.p.context, other), 0);
-    BHT_TRUE(bhi_spares_patience(spares.p.context, own) > 0);
+    BHT_EQ(bhi_spares_patience(puppet.context, other), 0);
+    BHT_TRUE(bhi_spares_patience(puppet.context, own) > 0);
     BHT_TRUE(!spares_answer(spare, spares_id_of(0), BH_OK));
     BHT_TRUE(!choose(other));
     BHT_TRUE(choose(own) == spare);
@@ -312,16 +272,12 @@ TEST(a_spare_that_was_told_serves_one_tenant) {
     spares_use("bob", 1, 9);
     spares_turn_due();
     BHT_TRUE(!knows(spare, 1));
-    bh_stream_release(other);
-    bh_stream_release(own);
-    spares_close();
 }
 
 /* T2, T3. What it has compiled is its past: a stream that keeps kernels apart has another one, and
  * so has a launch that must be alone. */
 TEST(what_it_knows_is_its_past) {
-    spares_open();
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_use("", 1, 4);
     learn_all(spare);
@@ -330,85 +286,66 @@ TEST(what_it_knows_is_its_past) {
     bh_stream *own = add_stream("", BH_ISOLATION_STREAM);
     BHT_TRUE(!choose(apart));
     BHT_TRUE(choose(own) == spare);
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = spares.kernels[0], .groups = {1, 1, 1}}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1, .alone = true};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(own, &info, &event, NULL), BH_OK);
+    spares_launch(own, 0, true);
     BHT_TRUE(!choose(own));
-    struct bhi_worker *untold = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *untold = puppet_worker(BHI_RUNNING);
     BHT_TRUE(choose(own) == untold);
     BHT_TRUE(choose(apart) == untold);
-    bh_event_release(event);
-    bh_stream_release(apart);
-    bh_stream_release(own);
-    spares_close();
 }
 
 /* A stream does not take a spare that learns. It waits for it, but not for long. */
 TEST(a_lesson_is_waited_for) {
-    struct bhi_worker *serving = spares_open();
-    puppet_end_process(serving, CLD_KILLED, SIGKILL);
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    puppet_end_process(spares.serving, CLD_KILLED, SIGKILL);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn();
-    puppet_bury(serving, NULL);
-    struct bhi_worker *starting = puppet_worker(&spares.p, BHI_HELD);
+    puppet_bury(spares.serving);
+    struct bhi_worker *starting = puppet_worker(BHI_HELD);
     spare->lessons.since_ns = bhi_now_ns() + 3600 * UINT64_C(1000000000); /* it has just begun */
-    BHT_TRUE(bhi_assignment_turn(spares.p.context) >= spare->lessons.since_ns);
-    BHT_TRUE(!spares.p.stream->core.worker);
+    BHT_TRUE(bhi_assignment_turn(puppet.context) >= spare->lessons.since_ns);
+    BHT_TRUE(!puppet.stream->core.worker);
     BHT_TRUE(!spares_answer(spare, spares_id_of(0), BH_OK));
     spares_turn();
-    BHT_TRUE(spares.p.stream->core.worker == &spare->core);
+    BHT_TRUE(puppet.stream->core.worker == &spare->core);
     /* What it knows is not introduced again, and it is no spare any more. */
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = spares.kernels[0], .groups = {1, 1, 1}}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(spares.p.stream, &info, &event, NULL), BH_OK);
+    bh_event *event = spares_launch(puppet.stream, 0, false);
     BHT_EQ(spare->core.published, 1);
     BHT_EQ(count_messages(spare, BHI_MSG_KERNEL_CREATE), 1);
-    BHT_EQ(spares.p.context->kernels->introduced, 0);
+    BHT_EQ(puppet.context->kernels->introduced, 0);
     spares_use("", 1, 5);
     spares_turn_due();
     BHT_EQ(spare->lessons.kernel, 0);
     puppet_complete(spare, 1);
-    BHT_EQ(bh_event_wait(event, PUPPET_SECONDS), BH_OK);
-    bh_event_release(event);
+    fx_expect(event, BH_OK);
     /* The patience is over. */
     puppet_has_come_to(starting, BHI_RUNNING);
     spares_turn_due();
     BHT_TRUE(starting->lessons.kernel);
-    struct bhi_worker *next = puppet_worker(&spares.p, BHI_HELD);
-    puppet_end_process(spare, CLD_KILLED, SIGKILL);
-    puppet_bury(spare, NULL);
+    struct bhi_worker *next = puppet_worker(BHI_HELD);
+    puppet_killed(spare, SIGKILL);
     starting->lessons.since_ns = 0;
     spares_turn();
-    BHT_TRUE(spares.p.stream->core.worker == &next->core);
-    spares_close();
+    BHT_TRUE(puppet.stream->core.worker == &next->core);
 }
 
 /* -- how spares are shared --------------------------------------------------------------------- */
 
 /* One stays for whoever comes, as soon as there are several tenants or kernels are kept apart. */
 TEST(one_stays_untold) {
-    spares_open();
-    bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
-    struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
+    (void)add_served("bob", BH_ISOLATION_STREAM);
+    struct bhi_worker *one = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_use("bob", 1, 9);
     spares_turn_due();
     BHT_TRUE(!one->lessons.adopted);
-    struct bhi_worker *two = puppet_worker(&spares.p, BHI_HELD); /* soon */
+    struct bhi_worker *two = puppet_worker(BHI_HELD); /* soon */
     learn_all(one);
     BHT_TRUE(one->lessons.adopted);
     BHT_STR_HAS(one->lessons.tenant, "bob"); /* it uses its kernels most */
     puppet_has_come_to(two, BHI_RUNNING);
     spares_turn_due();
     BHT_TRUE(!two->lessons.adopted);
-    struct bhi_worker *three = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *three = puppet_worker(BHI_RUNNING);
     spares_turn_due();
     learn_all(two);
     learn_all(three);
@@ -417,30 +354,25 @@ TEST(one_stays_untold) {
     const struct bhi_worker *told = two->lessons.adopted ? two : three;
     BHT_EQ(told->lessons.tenant[0], '\0');
     BHT_TRUE(knows(told, 0) && !knows(told, 1));
-    bh_stream_release(other);
-    spares_close();
 }
 
 TEST(kernels_that_are_kept_apart_need_an_untold_one) {
-    spares_open();
     bh_stream *apart = add_served("", BH_ISOLATION_SUBMISSION);
-    struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *one = puppet_worker(BHI_RUNNING);
     spares_use("", 0, 5);
     spares_turn_due();
     BHT_TRUE(!one->lessons.adopted);
     bh_stream_release(apart);
     spares_turn_due();
     BHT_TRUE(one->lessons.adopted);
-    spares_close();
 }
 
 /* All spares know one tenant's kernels, and a second tenant comes: one of them makes place, and
  * not more than one a second. */
 TEST(a_second_tenant_gets_room) {
-    spares_open();
-    struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
-    struct bhi_worker *two = puppet_worker(&spares.p, BHI_RUNNING);
-    spares.p.context->settings.spares = 2;
+    struct bhi_worker *one = puppet_worker(BHI_RUNNING);
+    struct bhi_worker *two = puppet_worker(BHI_RUNNING);
+    puppet.context->settings.spares = 2;
     spares_use("", 0, 5);
     spares_turn();
     learn_all(one);
@@ -448,23 +380,20 @@ TEST(a_second_tenant_gets_room) {
     BHT_TRUE(one->lessons.adopted && two->lessons.adopted);
     spares_turn_due();
     BHT_TRUE(bhi_spare_is_free(one) && bhi_spare_is_free(two));
-    bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
+    (void)add_served("bob", BH_ISOLATION_STREAM);
     spares_turn();
     BHT_EQ(bhi_spare_is_free(one) + bhi_spare_is_free(two), 1);
     spares_turn_due();
     BHT_EQ(bhi_spare_is_free(one) + bhi_spare_is_free(two), 1);
     const struct bhi_worker *gone = bhi_spare_is_free(one) ? two : one;
     BHT_EQ(gone->core.life.kill, BHI_KILL_RETIRED);
-    bh_stream_release(other);
-    spares_close();
 }
 
 TEST(a_spare_of_a_tenant_that_has_gone_makes_place) {
-    spares_open();
     bh_stream *other = add_served("bob", BH_ISOLATION_STREAM);
-    struct bhi_worker *one = puppet_worker(&spares.p, BHI_RUNNING);
-    struct bhi_worker *two = puppet_worker(&spares.p, BHI_RUNNING);
-    spares.p.context->settings.spares = 2;
+    struct bhi_worker *one = puppet_worker(BHI_RUNNING);
+    struct bhi_worker *two = puppet_worker(BHI_RUNNING);
+    puppet.context->settings.spares = 2;
     spares_use("bob", 1, 9);
     learn_all(one);
     learn_all(two);
@@ -476,33 +405,31 @@ TEST(a_spare_of_a_tenant_that_has_gone_makes_place) {
     bh_stream_release(other);
     spares_turn_due();
     BHT_EQ(bobs->core.life.kill, BHI_KILL_RETIRED);
-    spares_close();
 }
 
 static const bh_stream *wanted(void) {
-    bhi_context_lock(spares.p.context);
-    const struct bh_stream *stream = bhi_spares_wanted(spares.p.context);
-    bhi_context_pump_unlock(spares.p.context);
+    bhi_context_lock(puppet.context);
+    const struct bh_stream *stream = bhi_spares_wanted(puppet.context);
+    bhi_context_pump_unlock(puppet.context);
     return stream;
 }
 
 /* So many for each device and memory limit, not in all. */
 TEST(each_device_and_memory_limit_has_spares) {
-    spares_open();
     BHT_TRUE(!wanted());
-    spares.p.context->settings.spares = 1;
-    BHT_TRUE(wanted() == spares.p.stream);
-    struct bhi_worker *spare = puppet_worker(&spares.p, BHI_RUNNING);
+    puppet.context->settings.spares = 1;
+    BHT_TRUE(wanted() == puppet.stream);
+    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
     BHT_TRUE(!wanted());
     bh_stream *narrow = add_stream("", BH_ISOLATION_STREAM);
     narrow->memory_limit /= 2;
     BHT_TRUE(!wanted()); /* it needs its own worker first */
-    struct bhi_worker *worker = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
     worker->memory_limit = narrow->memory_limit;
     spares_turn();
     BHT_TRUE(narrow->core.worker == &worker->core);
     BHT_TRUE(wanted() == narrow);
-    struct bhi_worker *second = puppet_worker(&spares.p, BHI_RUNNING);
+    struct bhi_worker *second = puppet_worker(BHI_RUNNING);
     second->memory_limit = narrow->memory_limit;
     BHT_TRUE(!wanted());
     /* What no stream uses any more makes place when another is wanted, and not before. */
@@ -510,8 +437,7 @@ TEST(each_device_and_memory_limit_has_spares) {
     spares_turn();
     BHT_TRUE(!wanted());
     BHT_TRUE(bhi_spare_is_free(second));
-    puppet_bury(spare, NULL);
-    BHT_TRUE(wanted() == spares.p.stream);
+    puppet_bury(spare);
+    BHT_TRUE(wanted() == puppet.stream);
     BHT_EQ(second->core.life.kill, BHI_KILL_RETIRED);
-    spares_close();
 }

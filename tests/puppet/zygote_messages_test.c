@@ -6,24 +6,21 @@
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* A start was given up, because there was no descriptor for the pidfd. Then there is one: the process
  * is killed, and the zygote lets go of its device. The worker may be buried by then, or be about to. */
 static void a_birth_that_was_given_up(bool buried) {
-    struct puppet p;
     int pair[2], fds[BHI_FDPASS_MAX], status = 0;
-    puppet_open(&p);
     BHT_EQ(bhi_fdpass_pair(pair), 0);
-    p.zygote->socket = pair[0];
-    struct bhi_worker *worker = puppet_worker(&p, BHI_SPAWNING);
+    puppet.zygote->socket = pair[0];
+    struct bhi_worker *worker = puppet_worker(BHI_SPAWNING);
     const uint64_t id = worker->id;
-    bhi_context_lock(p.context);
+    bhi_context_lock(puppet.context);
     bhi_zygote_give_up(worker);
-    bhi_context_unlock(p.context);
+    bhi_context_unlock(puppet.context);
     if (buried) {
-        puppet_bury(worker, NULL);
+        puppet_bury(worker);
     }
     const pid_t pid = fork();
     if (pid == 0) {
@@ -35,7 +32,7 @@ static void a_birth_that_was_given_up(bool buried) {
     const struct bhi_message born = {.type = BHI_MSG_SPAWNED, .spawned = {.worker = id, .held = 1}};
     BHT_EQ(bhi_fdpass_send_message(pair[1], &born, &pidfd, 1), 0);
     close(pidfd);
-    BHT_TRUE(bhi_zygote_receive(p.zygote));
+    BHT_TRUE(bhi_zygote_receive(puppet.zygote));
     BHT_EQ(waitpid(pid, &status, 0), pid);
     BHT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     struct bhi_message answer;
@@ -44,7 +41,6 @@ static void a_birth_that_was_given_up(bool buried) {
     BHT_EQ(answer.release.worker, id);
     BHT_TRUE(buried || worker->pidfd < 0);
     close(pair[1]);
-    puppet_close(&p);
 }
 
 TEST(one_that_is_born_after_its_burial) {

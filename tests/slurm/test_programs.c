@@ -1,11 +1,6 @@
 /* Slurm's programs: what they print, what they may be given, and a probe that does not answer, with
  * programs that stand in for them. */
-#include "support.h"
-
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "few_jobs.h"
 
 #include "batch/slurm/array.h"
 #include "batch/slurm/parse.h"
@@ -281,7 +276,7 @@ static void test_sbatch_options(void) {
         {"-p", "--sbatch-option=--partition=VALUE"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        struct bhi_complaint complaint = {.text = ""};
+        complaint.text[0] = '\0';
         const bool good = bhi_slurm_check_option(cases[i].option, &complaint);
         if (good != !cases[i].why || (!good && !strstr(complaint.text, cases[i].why))) {
             BHT_FAIL("%s: %d %s", cases[i].option, good, complaint.text);
@@ -304,37 +299,18 @@ static void test_options_between(void) {
 /* -- a probe ------------------------------------------------------------------------------------
  */
 
-/* Writes a program into |folder|. */
-static void write_program(const char *folder, const char *name, const char *text) {
-    char path[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    BHT_NE(file, NULL);
-    fprintf(file, "#!/bin/sh\ncd \"${0%%/*}\"\n%s\n", text);
-    BHT_EQ(fclose(file), 0);
-    BHT_EQ(chmod(path, 0700), 0);
+/* Writes a program into the place. */
+static void write_program(const char *name, const char *text) {
+    char whole[512];
+    snprintf(whole, sizeof whole, "#!/bin/sh\ncd \"${0%%/*}\"\n%s\n", text);
+    put_file(name, whole, 0700);
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
-    (void)status, (void)type, (void)place;
-    return remove(path);
-}
-
-static size_t size_of(const char *folder, const char *name) {
-    char path[200];
+static off_t size_beside(const char *name) {
+    char path[192];
     struct stat status;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return stat(path, &status) == 0 ? (size_t)status.st_size : 0;
-}
-
-/* Writes probe.json into |folder|. */
-static void write_record(const char *folder, const char *text) {
-    char path[200];
-    snprintf(path, sizeof path, "%s/" BHI_PROBE_FILE, folder);
-    FILE *file = fopen(path, "w");
-    BHT_NE(file, NULL);
-    BHT_EQ(fputs(text, file) >= 0, true);
-    BHT_EQ(fclose(file), 0);
+    snprintf(path, sizeof path, "%s/%s", place.root, name);
+    return stat(path, &status) == 0 ? status.st_size : 0;
 }
 
 #define ID    "00112233445566778899aabbccddeeff"
@@ -361,12 +337,11 @@ static void test_a_record(void) {
         RECORD("1", ID, NONCE, ASKS, "1", "-1"),
         RECORD("1", ID, NONCE, ASKS, "1", "1") "x",
     };
-    char folder[] = "/tmp/bulkhead-record-XXXXXX", comment[BHI_PROBE_COMMENT];
+    const char *const folder = place.root;
+    char comment[BHI_PROBE_COMMENT];
     const struct bhi_probe_record record = {
         .id = ID, .nonce = NONCE, .asks = ASKS, .job = UINT32_MAX, .submitted_ns = INT64_MAX};
     struct bhi_probe_record loaded;
-    struct bhi_complaint complaint;
-    BHT_NE(mkdtemp(folder), NULL);
     BHT_TRUE(!bhi_probe_record_load(&loaded, folder));
     BHT_TRUE(bhi_probe_record_save(&record, folder, &complaint));
     BHT_TRUE(bhi_probe_record_load(&loaded, folder));
@@ -376,51 +351,48 @@ static void test_a_record(void) {
     bhi_probe_record_comment(&loaded, comment);
     BHT_STR_EQ(comment, "bulkhead:" ID ":probe:" NONCE);
     for (size_t i = 0; i < BHT_COUNT(refused); i++) {
-        write_record(folder, refused[i]);
+        put_file(BHI_PROBE_FILE, refused[i], 0600);
         if (bhi_probe_record_load(&loaded, folder) || *loaded.id || loaded.job) {
             BHT_FAIL("it is taken: %s", refused[i]);
         }
     }
     bhi_probe_record_remove(folder);
-    BHT_EQ(rmdir(folder), 0);
+    BHT_EQ(size_beside(BHI_PROBE_FILE), 0);
 }
 
 /* It may run for so long, and no longer; the time in which it waits does not count. */
 static void test_a_probe_that_runs_on(void) {
     enum { WAITS = 24 }; /* looks, an eighth of the time apart: longer than it may run */
-    char folder[] = "/tmp/bulkhead-probe-XXXXXX", program[] = "/bin/true", here[] = "/";
+    char program[] = "/bin/true", here[] = "/", with[4096];
     char *const none[] = {NULL};
     struct bhi_slurm_array array;
-    struct bhi_complaint complaint = {.text = ""};
-    BHT_NE(mkdtemp(folder), NULL);
-    write_program(folder, "sbatch",
+    write_program("sbatch",
                   "for word; do case $word in --comment=*) echo \"${word#*=}\" > comment; esac; "
                   "done\necho 18");
-    write_program(folder, "squeue",
+    write_program("squeue",
                   "printf x >> looks\nif [ $(wc -c < looks) -le 24 ]; then state=PENDING; else "
                   "state=RUNNING; fi\necho \"18|N/A|$state|n1|$(cat comment)|None\"");
-    write_program(folder, "scancel", "printf x >> cancelled");
+    write_program("scancel", "printf x >> cancelled");
     BHT_TRUE(bhi_array_init(&array, &complaint));
     array.program = program;
     array.cwd = here;
     array.sbatch_options = (char **)none;
-    const char *path = getenv("PATH");
-    char *with = NULL;
-    BHT_GT(asprintf(&with, "%s:%s", folder, path), 0);
+    snprintf(with, sizeof with, "%s:%s", place.root, getenv("PATH"));
     BHT_EQ(setenv("PATH", with, 1), 0);
-    free(with);
     const struct bhi_slurm_client client = {.lock = -1, .patience_ns = 60000000000};
-    struct bhi_probe probe = {
-        .state = folder, .array = &array, .client = &client, .poll_ns = 1, .runs_ns = 1000000000};
+    struct bhi_probe probe = {.state = place.root,
+                              .array = &array,
+                              .client = &client,
+                              .poll_ns = 1,
+                              .runs_ns = 1000000000};
     BHT_EQ(bhi_probe_run(&probe, &complaint), BHI_PROBE_REFUSED);
     BHT_STR_HAS(complaint.text, "the probe has run on n1 for 1 s and has not answered");
     BHT_STR_HAS(complaint.text, "--no-probe submits without one");
-    BHT_GT(size_of(folder, "looks"), WAITS + 1); /* it was seen running twice */
-    BHT_EQ(size_of(folder, "cancelled"), 1);
-    BHT_EQ(size_of(folder, BHI_PROBE_FILE), 0);
+    BHT_GT(size_beside("looks"), WAITS + 1); /* it was seen running twice */
+    BHT_EQ(size_beside("cancelled"), 1);
+    BHT_EQ(size_beside(BHI_PROBE_FILE), 0);
     BHT_TRUE(!probe.may_come);
     BHT_EQ(BHI_PROBE_RUNS_NS, 600 * UINT64_C(1000000000)); /* docs/slurm.md: ten minutes */
-    BHT_EQ(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 int main(int argc, char **argv) {

@@ -1,12 +1,8 @@
 /* When a submitter looks at the files of its shards, and for the answer of its probe. Its clock is
  * one of the test: a pause only moves it. */
-#include "support.h"
+#include "few_jobs.h"
 
-#include <ftw.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "batch/slurm/array.h"
@@ -16,7 +12,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { TICK_MS = 200, NEAR_MS = 20, MOST = 40, FEEDS = 16 };
+enum { TICK_MS = 200, NEAR_MS = 20, MOST_SHARDS = 40, FEEDS = 16 };
 
 static uint64_t now_ns = 1000 * MS;
 static uint32_t pauses;
@@ -44,67 +40,52 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *time,
 }
 
 /* A batch whose array an earlier submitter has submitted, as job 7. */
-struct batch {
-    char folder[40];
+static struct batch {
     struct bhi_slurm_array array;
-    uint32_t shards, calls[MOST], all; /* of follow() */
-    uint64_t at_ns;                    /* of the last call */
-    uint32_t at_once, most_at_once;    /* calls at one time */
-    uint64_t near_from, ends_at;       /* calls of all shards */
-    uint64_t near_ns, ended_ns;        /* when that was */
-    uint64_t reading_ns;               /* how long a call takes */
+    uint32_t shards, calls[MOST_SHARDS], all; /* of follow() */
+    uint64_t at_ns;                           /* of the last call */
+    uint32_t at_once, most_at_once;           /* calls at one time */
+    uint64_t near_from, ends_at;              /* calls of all shards */
+    uint64_t near_ns, ended_ns;               /* when that was */
+    uint64_t reading_ns;                      /* how long a call takes */
     bool all_near;
-};
+} batch;
 
-static void write_text(const char *path, const char *text, mode_t mode) {
-    FILE *file = fopen(path, "w");
-    BHT_NE(file, NULL);
-    BHT_GE(fputs(text, file), 0);
-    BHT_EQ(fclose(file), 0);
-    BHT_EQ(chmod(path, mode), 0);
+static void end_shard(uint32_t shard) {
+    char name[32], text[100];
+    snprintf(name, sizeof name, "shards/%04u/ended", shard);
+    snprintf(text, sizeof text, "%s 0 7 0 n1\n", batch.array.id);
+    put_file(name, text, 0600);
 }
 
-static void end_shard(const struct batch *batch, uint32_t shard) {
-    char path[100], text[100];
-    snprintf(path, sizeof path, "%s/shards/%04u/ended", batch->folder, shard);
-    snprintf(text, sizeof text, "%s 0 7 0 n1\n", batch->array.id);
-    write_text(path, text, 0600);
+static void free_batch(void) {
+    batch.array.sbatch_options = NULL;
+    batch.array.program = batch.array.cwd = NULL;
+    bhi_array_free(&batch.array);
 }
 
-static void make_batch(struct batch *batch, uint32_t shards) {
-    struct bhi_complaint complaint;
+static void make_batch(uint32_t shards) {
     static char *none[] = {NULL};
-    uint32_t numbers[MOST];
+    uint32_t numbers[MOST_SHARDS];
     char path[100];
-    *batch = (struct batch){.folder = "/tmp/bulkhead-watch-XXXXXX", .shards = shards};
-    BHT_NE(mkdtemp(batch->folder), NULL);
-    snprintf(path, sizeof path, "%s/shards", batch->folder);
+    free_batch();
+    batch = (struct batch){.shards = shards};
+    renew_place();
+    snprintf(path, sizeof path, "%s/shards", place.root);
     BHT_EQ(mkdir(path, 0700), 0);
     for (uint32_t i = 0; i < shards; i++) {
-        snprintf(path, sizeof path, "%s/shards/%04u", batch->folder, i);
+        snprintf(path, sizeof path, "%s/shards/%04u", place.root, i);
         BHT_EQ(mkdir(path, 0700), 0);
         numbers[i] = i;
     }
-    BHT_TRUE(bhi_array_init(&batch->array, &complaint));
-    batch->array.shards = shards;
-    batch->array.sbatch_options = none;
-    BHT_NE(bhi_array_add_round(&batch->array, numbers, shards, "first"), NULL);
-    batch->array.rounds[0].job = 7;
+    BHT_TRUE(bhi_array_init(&batch.array, &complaint));
+    batch.array.shards = shards;
+    batch.array.sbatch_options = none;
+    BHT_NE(bhi_array_add_round(&batch.array, numbers, shards, "first"), NULL);
+    batch.array.rounds[0].job = 7;
     /* Slurm's queue is empty; it is looked at once in the time of a test. */
-    snprintf(path, sizeof path, "%s/squeue", batch->folder);
-    write_text(path, "#!/bin/sh\nexit 0\n", 0700);
-    BHT_EQ(setenv("PATH", batch->folder, 1), 0);
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk) {
-    (void)status, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void remove_batch(struct batch *batch) {
-    batch->array.sbatch_options = NULL;
-    bhi_array_free(&batch->array);
-    BHT_EQ(nftw(batch->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    put_file("squeue", "#!/bin/sh\nexit 0\n", 0700);
+    BHT_EQ(setenv("PATH", place.root, 1), 0);
 }
 
 static void on_tell(void *user, const char *line) {
@@ -117,40 +98,40 @@ static void on_progress(void *user, const struct bhi_watch_progress *progress) {
 }
 
 static uint64_t on_follow(void *user, uint32_t shard, uint64_t most_ns) {
-    struct batch *batch = user;
+    (void)user;
     BHT_EQ(most_ns, TICK_MS * MS);
-    BHT_LT(shard, batch->shards);
-    batch->calls[shard]++;
-    batch->all++;
-    batch->at_once = batch->at_ns == now_ns ? batch->at_once + 1 : 1;
-    batch->at_ns = now_ns;
-    if (batch->at_once > batch->most_at_once) {
-        batch->most_at_once = batch->at_once;
+    BHT_LT(shard, batch.shards);
+    batch.calls[shard]++;
+    batch.all++;
+    batch.at_once = batch.at_ns == now_ns ? batch.at_once + 1 : 1;
+    batch.at_ns = now_ns;
+    if (batch.at_once > batch.most_at_once) {
+        batch.most_at_once = batch.at_once;
     }
-    if (batch->all == batch->near_from) {
-        batch->near_ns = now_ns;
+    if (batch.all == batch.near_from) {
+        batch.near_ns = now_ns;
     }
-    if (batch->all == batch->ends_at) {
-        batch->ended_ns = now_ns;
-        for (uint32_t i = 0; i < batch->shards; i++) {
-            end_shard(batch, i);
+    if (batch.all == batch.ends_at) {
+        batch.ended_ns = now_ns;
+        for (uint32_t i = 0; i < batch.shards; i++) {
+            end_shard(i);
         }
     }
-    const bool near = batch->near_from && batch->all >= batch->near_from;
-    now_ns += batch->reading_ns;
-    return near && (batch->all_near || shard == 0) ? NEAR_MS * MS : most_ns;
+    const bool near = batch.near_from && batch.all >= batch.near_from;
+    now_ns += batch.reading_ns;
+    return near && (batch.all_near || shard == 0) ? NEAR_MS * MS : most_ns;
 }
 
-static void watch(struct batch *batch, bool follows) {
-    struct bhi_complaint complaint;
-    struct bhi_watch watch = {.state = batch->folder,
-                              .array = &batch->array,
-                              .client = {.patience_ns = 1000 * MS, .lock = -1},
-                              .poll_ns = 1000000 * MS,
-                              .tell = on_tell,
-                              .progress = on_progress,
-                              .follow = follows ? on_follow : NULL,
-                              .user = batch};
+static void watch(bool follows) {
+    struct bhi_watch watch = {
+        .state = place.root,
+        .array = &batch.array,
+        .client = {.patience_ns = 1000 * MS, .lock = -1},
+        .poll_ns = 1000000 * MS,
+        .tell = on_tell,
+        .progress = on_progress,
+        .follow = follows ? on_follow : NULL,
+    };
     BHT_EQ(bhi_watch_run(&watch, true, &complaint), BHI_WATCH_DONE);
     BHT_TRUE(bhi_watch_is_over(&watch));
     bhi_watch_fini(&watch);
@@ -158,83 +139,73 @@ static void watch(struct batch *batch, bool follows) {
 
 /* A shard that is nearly through is looked at every 20 ms, others each tick. */
 static void test_the_end_is_near(void) {
-    struct batch batch;
-    make_batch(&batch, 2);
+    make_batch(2);
     batch.near_from = 5;
     batch.ends_at = 60;
-    watch(&batch, true);
+    watch(true);
     const uint64_t took_ms = (batch.ended_ns - batch.near_ns) / MS;
     BHT_WITHIN(took_ms, (60 - 5) * NEAR_MS * 8 / 10, (60 - 5) * NEAR_MS);
     BHT_LE(batch.calls[1], 3 + 1 + took_ms / TICK_MS);
     BHT_LE(now_ns - batch.ended_ns, TICK_MS * MS);
-    remove_batch(&batch);
 }
 
 static void test_the_end(void) {
     for (uint64_t calls = 57; calls < 60; calls++) { /* at the beginning of a tick, and between */
-        struct batch batch;
-        make_batch(&batch, 1);
+        make_batch(1);
         batch.near_from = 5;
         batch.ends_at = calls;
-        watch(&batch, true);
+        watch(true);
         BHT_LE(now_ns - batch.ended_ns, NEAR_MS * MS);
-        remove_batch(&batch);
     }
 }
 
 /* Of many shards some are read each tick, and all have their turn. */
 static void test_many_shards(void) {
     for (int near = 0; near < 2; near++) {
-        struct batch batch;
-        make_batch(&batch, MOST);
+        make_batch(MOST_SHARDS);
         batch.near_from = (uint64_t)near;
         batch.all_near = near;
-        batch.ends_at = 20 * MOST;
+        batch.ends_at = 20 * MOST_SHARDS;
         const uint64_t began_ns = now_ns;
-        watch(&batch, true);
+        watch(true);
         BHT_LE(batch.most_at_once, near ? 2 * FEEDS : FEEDS);
         BHT_GE((batch.ended_ns - began_ns) / MS,
-               (uint64_t)(near ? NEAR_MS : TICK_MS) * (20 * MOST / (2 * FEEDS) - 1));
-        for (uint32_t i = 0; i < MOST; i++) {
+               (uint64_t)(near ? NEAR_MS : TICK_MS) * (20 * MOST_SHARDS / (2 * FEEDS) - 1));
+        for (uint32_t i = 0; i < MOST_SHARDS; i++) {
             BHT_GT(batch.calls[i], 0);
         }
-        remove_batch(&batch);
     }
 }
 
 /* Reading that takes long does not keep the ends from being seen. */
 static void test_slow_reading(void) {
-    struct batch batch;
-    make_batch(&batch, MOST);
+    make_batch(MOST_SHARDS);
     batch.reading_ns = 150 * MS;
     batch.ends_at = 10;
-    watch(&batch, true);
+    watch(true);
     BHT_LE(batch.all, 11);
     BHT_LE(now_ns - batch.ended_ns, 2 * TICK_MS * MS);
-    remove_batch(&batch);
 }
 
 /* A file that says how a task ended is enough, also where no feed can be read. */
 static void test_no_feeds(void) {
-    struct batch batch;
-    make_batch(&batch, MOST);
+    make_batch(MOST_SHARDS);
     const uint64_t began_ns = now_ns;
-    for (uint32_t i = 0; i < MOST; i++) {
-        end_shard(&batch, i);
+    for (uint32_t i = 0; i < MOST_SHARDS; i++) {
+        end_shard(i);
     }
-    watch(&batch, false);
+    watch(false);
     BHT_LE(now_ns - began_ns, TICK_MS * MS);
-    remove_batch(&batch);
 }
 
 static struct bhi_probe asked;
 static uint64_t answers_ns;
 
 static void answer(void) {
-    char path[160];
-    snprintf(path, sizeof path, "%s/probe/answer.%s", asked.state, asked.record.nonce);
+    char name[80];
+    snprintf(name, sizeof name, "probe/answer.%s", asked.record.nonce);
     if (now_ns >= answers_ns) {
-        write_text(path, "n1\nbulkhead 1.2.3\n", 0600);
+        put_file(name, "n1\nbulkhead 1.2.3\n", 0600);
         on_pause = NULL;
     }
 }
@@ -243,16 +214,13 @@ static void answer(void) {
 static void test_the_answer_of_a_probe(void) {
     static const uint64_t takes_ms[] = {5, 130, 990, 1500, 9000};
     for (size_t i = 0; i < BHT_COUNT(takes_ms); i++) {
-        struct batch batch;
-        struct bhi_complaint complaint;
-        char path[100], program[] = "/bin/true", here[] = "/";
+        static char program[] = "/bin/true", here[] = "/";
         const struct bhi_slurm_client client = {.lock = -1, .patience_ns = 1000 * MS};
-        make_batch(&batch, 1);
-        snprintf(path, sizeof path, "%s/sbatch", batch.folder);
-        write_text(path, "#!/bin/sh\necho 18\n", 0700);
+        make_batch(1);
+        put_file("sbatch", "#!/bin/sh\necho 18\n", 0700);
         batch.array.program = program;
         batch.array.cwd = here;
-        asked = (struct bhi_probe){.state = batch.folder,
+        asked = (struct bhi_probe){.state = place.root,
                                    .array = &batch.array,
                                    .client = &client,
                                    .poll_ns = 1000000 * MS,
@@ -265,8 +233,6 @@ static void test_the_answer_of_a_probe(void) {
         const uint64_t least = NEAR_MS * MS, late = takes_ms[i] * MS / 8 + least;
         BHT_LE(now_ns - answers_ns, late < TICK_MS * MS ? late : TICK_MS * MS);
         BHT_LE(pauses, 60 + takes_ms[i] / TICK_MS);
-        batch.array.program = batch.array.cwd = NULL;
-        remove_batch(&batch);
     }
 }
 
@@ -276,5 +242,6 @@ int main(int argc, char **argv) {
         BHT_TEST(test_many_shards),     BHT_TEST(test_slow_reading),
         BHT_TEST(test_no_feeds),        BHT_TEST(test_the_answer_of_a_probe),
     };
+    bht_end_with(free_batch);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

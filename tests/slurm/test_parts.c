@@ -1,13 +1,8 @@
 /* How jobs are cut into shards, array.json, what follows from the end of a task, its device, and
  * copies of files. */
 #include "few_jobs.h"
-#include "support.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include "batch/slurm/array.h"
 #include "batch/slurm/cut.h"
@@ -41,14 +36,8 @@ static void expect_cut(const struct jobs *jobs, uint32_t most, const char *expec
 
 static void test_cut(void) {
     struct jobs jobs = {.count = 0};
-    job(&jobs, "a", "", "", "", 0);
-    job(&jobs, "b", "f", "", "", 0); /* on one that comes later */
-    job(&jobs, "c", "", "", "", 0);
-    job(&jobs, "d", "a", "", "", 0);
-    job(&jobs, "e", "d c", "", "", 0); /* joins two groups */
-    job(&jobs, "f", "", "", "", 0);
-    job(&jobs, "g", "", "", "", 0);
-    job(&jobs, "h", "nobody", "", "", 0);
+    /* b on one that comes later; e joins two groups. */
+    BHT_TRUE(read_jobs(&jobs, "a b:f c d:a e:d,c f g h:nobody"));
     expect_cut(&jobs, 1, "abcdefgh|");
     expect_cut(&jobs, 2, "acde|bfgh|");
     expect_cut(&jobs, 3, "acde|bf|gh|");
@@ -83,7 +72,6 @@ static void test_cut_of_many(void) {
  */
 
 static void make_array(struct bhi_slurm_array *array) {
-    struct bhi_complaint complaint;
     const uint32_t all[] = {0, 1, 2, 3}, some[] = {1, 3};
     BHT_TRUE(bhi_array_init(array, &complaint));
     array->cwd = strdup("/a \"b\"");
@@ -105,10 +93,9 @@ static void make_array(struct bhi_slurm_array *array) {
 }
 
 static void test_array(void) {
-    char folder[] = "/tmp/bulkhead-test-XXXXXX", path[64];
+    const char *const folder = place.root;
+    char path[96];
     struct bhi_slurm_array array, other;
-    struct bhi_complaint complaint;
-    BHT_NE(mkdtemp(folder), NULL);
     BHT_EQ(bhi_array_load(&other, folder, &complaint), BHI_ARRAY_NONE);
     make_array(&array);
     BHT_TRUE(bhi_array_save(&array, folder, &complaint));
@@ -138,14 +125,11 @@ static void test_array(void) {
         BHT_EQ(truncate(path, size), 0);
         BHT_EQ(bhi_array_load(&other, folder, &complaint), BHI_ARRAY_REFUSED);
     }
-    BHT_EQ(unlink(path), 0);
-    BHT_EQ(rmdir(folder), 0);
     bhi_array_free(&array);
 }
 
 static void test_comments(void) {
     struct bhi_slurm_array array, other;
-    struct bhi_complaint complaint;
     char comment[BHI_ARRAY_COMMENT];
     size_t round = 99;
     BHT_TRUE(bhi_array_init(&array, &complaint));
@@ -256,24 +240,20 @@ static void test_endings(void) {
     BHT_STR_EQ(ending.node, "n1");
     static const char *const refused[] = {"",
                                           "17 0 n1\n",
+                                          "01234567 0 17 0 n1\n",
                                           BATCH,
                                           BATCH " 0 17 0",
-                                          BATCH " 0 17 0\n",
-                                          BATCH " 0 17 n1\n",
-                                          BATCH "0 0 17 0 n1\n",
-                                          "01234567 0 17 0 n1\n",
-                                          BATCH " 0 0 0 n1\n",
-                                          BATCH " 0 17 -1 n1\n",
-                                          BATCH " 0 17 256 n1\n",
                                           BATCH " 0 17 0 n1",
-                                          BATCH " 0 -1 0 n1\n",
-                                          BATCH " -1 17 0 n1\n",
-                                          BATCH " 100000 17 0 n1\n",
-                                          BATCH " 0 4294967296 0 n1\n",
                                           BATCH " 0 17 0 n1\nx"};
-    for (size_t i = 0; i < BHT_COUNT(refused); i++) {
-        if (bhi_slurm_shard_parse_ending(refused[i], &ending)) {
-            BHT_FAIL("accepted: %s", refused[i]);
+    static const char *const lines[] = {
+        " 0 17 0",      " 0 17 n1",   "0 0 17 0 n1", " 0 0 0 n1",       " 0 17 -1 n1",
+        " 0 17 256 n1", " 0 -1 0 n1", " -1 17 0 n1", " 100000 17 0 n1", " 0 4294967296 0 n1"};
+    for (size_t i = 0; i < BHT_COUNT(refused) + BHT_COUNT(lines); i++) {
+        char line[80];
+        sprintf(line, BATCH "%s\n", i < BHT_COUNT(lines) ? lines[i] : "");
+        const char *text = i < BHT_COUNT(lines) ? line : refused[i - BHT_COUNT(lines)];
+        if (bhi_slurm_shard_parse_ending(text, &ending)) {
+            BHT_FAIL("accepted: %s", text);
         }
     }
 }
@@ -296,31 +276,25 @@ static void test_logs(void) {
 
 /* A shard is busy while a task has its folder, and not because its path says "in use". */
 static void a_shard_is_busy_while_a_task_has_its_folder(void) {
-    char root[] = "/tmp/bulkhead in use-XXXXXX", state[96], path[128];
-    struct bhi_complaint complaint;
+    static const char *const below[] = {"in use", "in use/shards", "in use/shards/0000"};
+    char root[96], path[128];
     struct bhi_slurm_shard_look look;
-    struct bhi_queue *queue;
-    BHT_NE(mkdtemp(root), NULL);
-    snprintf(path, sizeof path, "%s/shards", root);
-    BHT_EQ(mkdir(path, 0700), 0);
-    snprintf(path, sizeof path, "%s/shards/0000", root);
-    BHT_EQ(mkdir(path, 0700), 0);
-    snprintf(state, sizeof state, "%s/shards/0000/state", root);
-    const struct bhi_queue_options options = {.folder = state, .jobs_path = "jobs.jsonl"};
-    BHT_EQ(bhi_queue_open(&options, &queue, &complaint), BHI_QUEUE_OK);
+    for (size_t i = 0; i < BHT_COUNT(below); i++) {
+        snprintf(path, sizeof path, "%s/%s", place.root, below[i]);
+        BHT_EQ(mkdir(path, 0700), 0);
+    }
+    snprintf(root, sizeof root, "%s/in use", place.root);
+    snprintf(place.folder, sizeof place.folder, "%.60s/in use/shards/0000/state", place.root);
+    fresh("");
     bhi_slurm_shard_look(root, 0, &look);
     BHT_TRUE(look.busy && !look.read);
-    BHT_TRUE(bhi_queue_close(queue));
+    BHT_TRUE(close_queue());
     bhi_slurm_shard_look(root, 0, &look);
     BHT_TRUE(!look.busy && look.read);
-    snprintf(path, sizeof path, "%s/batch.db", state);
-    const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    BHT_EQ(write(fd, "not a database", 14), 14);
-    BHT_EQ(close(fd), 0);
+    path_of("batch.db", path);
+    write_file(path, "not a database", 14);
     bhi_slurm_shard_look(root, 0, &look);
     BHT_TRUE(!look.busy && !look.read);
-    snprintf(path, sizeof path, "rm -r '%s'", root);
-    BHT_EQ(system(path), 0);
 }
 
 static void test_quotes(void) {
@@ -340,15 +314,13 @@ static void test_quotes(void) {
 
 static void test_a_copy(void) {
     static char bytes[200000];
-    char folder[] = "/tmp/bulkhead-copy-XXXXXX", from[64], to[64];
+    char from[96], to[96];
     struct stat status;
     memset(bytes, 7, sizeof bytes);
-    BHT_NE(mkdtemp(folder), NULL);
-    snprintf(from, sizeof from, "%s/from", folder);
-    snprintf(to, sizeof to, "%s/to", folder);
-    const int fd = open(from, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    BHT_GE(fd, 0);
-    BHT_EQ(write(fd, bytes, sizeof bytes), sizeof bytes);
+    snprintf(from, sizeof from, "%s/from", place.root);
+    snprintf(to, sizeof to, "%s/to", place.root);
+    write_file(from, bytes, sizeof bytes);
+    const int fd = open(from, O_RDWR | O_CLOEXEC);
     const pid_t pid = fork(); /* the handlers stay for good */
     if (pid == 0) {
         bhi_interrupt_watch();
@@ -360,8 +332,6 @@ static void test_a_copy(void) {
     BHT_EQ(ended, EINTR << 8);
     BHT_TRUE(stat(to, &status) != 0); /* whole or not at all */
     BHT_EQ(close(fd), 0);
-    BHT_EQ(unlink(from), 0);
-    BHT_EQ(rmdir(folder), 0);
 }
 
 /* -- devices ------------------------------------------------------------------------------------
@@ -412,8 +382,8 @@ static void test_devices(void) {
                                               .visible = cases[i].visible};
         const struct bhi_device_list list = {.devices = devices, .count = cases[i].devices};
         char selector[sizeof devices[0].selector];
-        struct bhi_complaint complaint = {.text = ""};
         size_t unused;
+        complaint.text[0] = '\0';
         const bool good = bhi_slurm_device(&grant, &list, selector, &unused, &complaint);
         if (good != !!cases[i].selector || (good && strcmp(selector, cases[i].selector) != 0) ||
             (good && unused != cases[i].unused) || (!good && !complaint.text[0])) {
