@@ -1,18 +1,11 @@
 #include "few_jobs.h"
 
-#include <ftw.h>
-
 struct place place;
 struct bhi_queue *queue;
 struct bhi_complaint complaint;
 
 /* -- the place ----------------------------------------------------------------------------------
  */
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk) {
-    (void)status, (void)type, (void)walk;
-    return remove(path);
-}
 
 static void make_place(void) {
     /* In memory, where that is possible: nobody pulls the plug. */
@@ -27,7 +20,7 @@ static void make_place(void) {
 
 static void end_place(void) {
     close_queue();
-    BHT_EQ(nftw(place.root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    remove_all(place.root);
 }
 
 void renew_place(void) {
@@ -145,7 +138,7 @@ static char *cut(char *word, char mark) {
 }
 
 /* An array of |words|; with |binding| from 0 on an object with these as values. */
-static void put(char *line, const char *key, char *words, int binding, const char *type) {
+static void put_list(char *line, const char *key, char *words, int binding, const char *type) {
     char *save, *end = line + strlen(line);
     end += sprintf(end, ", \"%s\": %c", key, binding < 0 ? '[' : '{');
     for (char *word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
@@ -164,10 +157,10 @@ bool read_jobs(struct jobs *jobs, const char *words) {
         char *needs = cut(word, ':');
         sprintf(line, "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], \"priority\": %s", word,
                 *priority ? priority : "0");
-        put(line, "depends_on", needs, -1, "");
-        put(line, "in", reads, 0, "");
-        put(line, "out", writes, 100, ":u8[1]");
-        put(line, "inout", replaces, 200, "");
+        put_list(line, "depends_on", needs, -1, "");
+        put_list(line, "in", reads, 0, "");
+        put_list(line, "out", writes, 100, ":u8[1]");
+        put_list(line, "inout", replaces, 200, "");
         strcat(line, "}");
         struct bhi_job_spec *spec = &jobs->specs[jobs->count];
         if (!bhi_job_parse(line, strlen(line), spec, &complaint)) {

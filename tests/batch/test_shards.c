@@ -1,6 +1,7 @@
 /* Several shards' folders, made up: what is read of them while they grow, and what is odd. */
 #include "few_jobs.h"
 
+#include <dirent.h>
 #include <time.h>
 
 #include "batch/runner/quarantine.h"
