@@ -161,9 +161,7 @@ static void tear_down(void) {
     }
 }
 
-__attribute__((constructor)) static void for_each_test(void) {
-    bht_around(set_up, tear_down);
-}
+BHT_AT_START(bht_around(set_up, tear_down))
 
 /* For the next row of a table. */
 static inline void again(void) {

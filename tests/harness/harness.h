@@ -118,6 +118,10 @@ void bht_end_with(void (*end)(void));
 /* Memory of malloc() that is freed after the test, when all that |bht_end_with| got has run. Returns
  * it: never NULL. */
 void *bht_own(void *memory);
+/* A folder of its own below /tmp, which is removed after the test with all that is in it. */
+const char *bht_folder(void);
+/* Writes a file, and makes the folders above it. */
+__attribute__((format(printf, 2, 3))) void bht_put(const char *text, const char *format, ...);
 /* What a test of this program has whose flags are 0. The same. */
 void bht_default_flags(unsigned flags);
 

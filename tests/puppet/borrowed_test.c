@@ -31,9 +31,7 @@ static void set_up(void) {
     BHT_EQ(bh_buffer_create(puppet.context, 64, &options, &buffer, NULL), BH_OK);
 }
 
-__attribute__((constructor)) static void for_each_test(void) {
-    puppet_around(set_up, NULL);
-}
+BHT_AT_START(puppet_around(set_up, NULL))
 
 /* Ends the copies of the library, which no worker will run; a cancel spares them. */
 static void end_copies(void) {

@@ -58,9 +58,7 @@ static void tear_down(void) {
     BHT_EQ(rmdir(scene.folder), 0);
 }
 
-__attribute__((constructor)) static void for_each_test(void) {
-    puppet_around(set_up, tear_down);
-}
+BHT_AT_START(puppet_around(set_up, tear_down))
 
 /* It serves the stream, knows the kernel, and has its channel. */
 static struct peer *connect_peer(int pid) {

@@ -55,9 +55,7 @@ static void end_all(void) {
     }
 }
 
-__attribute__((constructor)) static void for_each_test(void) {
-    puppet_around(begin_all, end_all);
-}
+BHT_AT_START(puppet_around(begin_all, end_all))
 
 bh_status memory_create(int stream, uint64_t size, bh_buffer **out) {
     bh_buffer_options options = {.struct_size = sizeof options};

@@ -96,9 +96,7 @@ static void close_puppet(void) {
     }
 }
 
-__attribute__((constructor)) static void one_for_each_test(void) {
-    bht_around(open_puppet, close_puppet);
-}
+BHT_AT_START(bht_around(open_puppet, close_puppet))
 
 void puppet_around(void (*begin)(void), void (*end)(void)) {
     begin_test = begin;

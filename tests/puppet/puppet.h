@@ -27,7 +27,7 @@ extern struct puppet {
 /* Another one, for the next row of a table: what was made through the API is released. */
 void puppet_again(void);
 /* Runs |begin| in each test, once the puppet is there; and |end| when what the test made through the
- * API has been released. Either may be NULL. To be called in a constructor. */
+ * API has been released. Either may be NULL. To be called at the start (BHT_AT_START). */
 void puppet_around(void (*begin)(void), void (*end)(void));
 /* A stream that wants a worker. */
 bh_stream *puppet_stream(const char *name, const char *tenant);

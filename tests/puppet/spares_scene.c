@@ -22,9 +22,7 @@ static void set_up(void) {
     spares.serving = puppet_serving();
 }
 
-__attribute__((constructor)) static void for_each_test(void) {
-    puppet_around(set_up, NULL);
-}
+BHT_AT_START(puppet_around(set_up, NULL))
 
 uint64_t spares_id_of(int kernel) {
     return spares.kernels[kernel]->body->id;

@@ -195,9 +195,7 @@ void client_close(void) {
     client = (struct client){0};
 }
 
-__attribute__((constructor)) static void close_after_each_test(void) {
-    bht_end_with(client_close);
-}
+BHT_AT_START(bht_end_with(client_close))
 
 void client_fake_driver(const char *fake) {
     char text[PATH_MAX + 128];

@@ -230,9 +230,7 @@ static void end_scene(void) {
     }
 }
 
-__attribute__((constructor)) static void end_scene_after_each_test(void) {
-    bht_around(NULL, end_scene);
-}
+BHT_AT_START(bht_around(NULL, end_scene))
 
 static void kill_host(void) {
     BHT_EQ(kill(host, SIGKILL), 0);

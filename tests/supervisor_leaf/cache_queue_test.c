@@ -37,8 +37,9 @@ static void close_queue(void) {
     bhi_cache_queue_fini(&queue);
 }
 
+BHT_AT_START(bht_around(open_queue, close_queue))
+
 TEST(tenants_take_turns) {
-    open_queue();
     for (int i = 0; i < 5; i++) {
         BHT_TRUE(push(BHI_CACHE_LOAD, "alice", i));
     }
@@ -51,20 +52,16 @@ TEST(tenants_take_turns) {
     for (size_t i = 0; i < BHT_COUNT(order); i++) {
         BHT_EQ(pop(BHI_CACHE_LOAD), order[i]);
     }
-    close_queue();
 }
 
 TEST(no_load_waits_for_a_store) {
-    open_queue();
     BHT_TRUE(push(BHI_CACHE_STORE, "alice", 1));
     BHT_TRUE(push(BHI_CACHE_LOAD, "alice", 2));
     BHT_EQ(pop(BHI_CACHE_LOAD), 2);
     BHT_EQ(pop(BHI_CACHE_STORE), 1);
-    close_queue();
 }
 
 TEST(a_tenant_leaves_room_for_others) {
-    open_queue();
     int alices = 0;
     while (push(BHI_CACHE_STORE, "alice", alices)) {
         alices++;
@@ -74,11 +71,9 @@ TEST(a_tenant_leaves_room_for_others) {
     BHT_TRUE(!push(BHI_CACHE_STORE, "alice", 1));
     BHT_EQ(pop(BHI_CACHE_STORE), 0);
     BHT_EQ(pop(BHI_CACHE_STORE), 1000);
-    close_queue();
 }
 
 TEST(what_is_left_is_served_until_a_time) {
-    open_queue();
     BHT_TRUE(push(BHI_CACHE_STORE, "alice", 1));
     BHT_EQ(bhi_cache_queue_deadline(&queue, 50), 50);
     bhi_cache_queue_stop(&queue, 40);
@@ -88,5 +83,4 @@ TEST(what_is_left_is_served_until_a_time) {
     BHT_EQ(pop(BHI_CACHE_LOAD), -1);
     BHT_EQ(pop(BHI_CACHE_STORE), 1);
     BHT_EQ(pop(BHI_CACHE_STORE), -1);
-    close_queue();
 }

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -19,61 +17,30 @@
 
 /* -- made-up layouts ------------------------------------------------------------------------ */
 
-struct layout {
-    char root[64];
-    char proc_cgroup[128], mountinfo[128];
-};
-
-static void put(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(const char *text, const char *format, ...) {
-    char path[PATH_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(path, sizeof path, format, arguments);
-    va_end(arguments);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0755) != 0 && errno != EEXIST) {
-            BHT_FAIL("mkdir %s: %s", path, strerror(errno));
-        }
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "we");
-    if (!file || fputs(text, file) < 0 || fclose(file) != 0) {
-        BHT_FAIL("cannot write %s", path);
-    }
-}
+/* Made by make_layout. */
+static char root[64], proc_cgroup[128], mountinfo[128];
 
 /* |mount| is what stands before " - " from the root field on, with %s for the layout's folder. */
-static struct layout make_layout(const char *proc_cgroup, const char *root, const char *type,
-                                 const char *super) {
-    struct layout layout;
+static void make_layout(const char *proc, const char *mounted, const char *type,
+                        const char *super) {
     char line[512];
-    snprintf(layout.root, sizeof layout.root, "/tmp/cgroup test.XXXXXX");
-    if (!mkdtemp(layout.root)) {
-        BHT_FAIL("mkdtemp: %s", strerror(errno));
-    }
-    snprintf(layout.proc_cgroup, sizeof layout.proc_cgroup, "%s/proc_cgroup", layout.root);
-    snprintf(layout.mountinfo, sizeof layout.mountinfo, "%s/mountinfo", layout.root);
-    put(proc_cgroup, "%s", layout.proc_cgroup);
+    const char *folder = bht_folder();
+    snprintf(root, sizeof root, "%s/a test", folder);
+    snprintf(proc_cgroup, sizeof proc_cgroup, "%s/proc_cgroup", root);
+    snprintf(mountinfo, sizeof mountinfo, "%s/mountinfo", root);
+    bht_put(proc, "%s", proc_cgroup);
     /* The space in the folder's name stands there as \040. */
     snprintf(line, sizeof line,
              "20 1 0:19 / / rw - ext4 /dev/root rw\n"
-             "31 20 0:27 %s /tmp/cgroup\\040%s/fs rw,nosuid shared:9 - %s cgroup %s\n",
-             root, layout.root + strlen("/tmp/cgroup "), type, super);
-    put(line, "%s", layout.mountinfo);
-    return layout;
+             "31 20 0:27 %s %s/a\\040test/fs rw,nosuid shared:9 - %s cgroup %s\n",
+             mounted, folder, type, super);
+    bht_put(line, "%s", mountinfo);
 }
 
-static void remove_layout(const struct layout *layout) {
-    const char *argv[] = {"rm", "-rf", layout->root, NULL};
-    BHT_EQ(bht_run(argv, NULL, 0), 0);
-}
+static char why[512]; /* what open_layout says */
 
-static int open_layout(const struct layout *layout, struct bhi_cgroup *cgroup, char *why,
-                       size_t why_size) {
-    int result =
-        bhi_cgroup_open_from(cgroup, 7, layout->proc_cgroup, layout->mountinfo, why, why_size);
+static int open_layout(struct bhi_cgroup *cgroup) {
+    int result = bhi_cgroup_open_from(cgroup, 7, proc_cgroup, mountinfo, why, sizeof why);
     if (result != 0) {
         BHT_EQ(cgroup->version, 0);
         BHT_STR_EQ(cgroup->dir, "");
@@ -83,81 +50,72 @@ static int open_layout(const struct layout *layout, struct bhi_cgroup *cgroup, c
     return result;
 }
 
-static void check_dir(const struct bhi_cgroup *cgroup, const struct layout *layout,
-                      const char *below, const char *suffix) {
+static void check_dir(const struct bhi_cgroup *cgroup, const char *below, const char *suffix) {
     char wanted[512];
-    snprintf(wanted, sizeof wanted, "%s/fs%s/bulkhead.%d.7%s", layout->root, below, (int)getpid(),
-             suffix);
+    snprintf(wanted, sizeof wanted, "%s/fs%s/bulkhead.%d.7%s", root, below, (int)getpid(), suffix);
     BHT_STR_EQ(cgroup->dir, wanted);
 }
 
 TEST(finds_v1_below_its_own_group) {
     struct bhi_cgroup cgroup, second;
-    char why[256];
-    struct layout layout = make_layout("9:name=systemd:/x\n4:cpu,memory:/pod/job\n0::/\n", "/pod",
-                                       "cgroup", "rw,cpu,memory");
-    put("", "%s/fs/job/cgroup.procs", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), 0);
+    make_layout("9:name=systemd:/x\n4:cpu,memory:/pod/job\n0::/\n", "/pod", "cgroup",
+                "rw,cpu,memory");
+    bht_put("", "%s/fs/job/cgroup.procs", root);
+    BHT_EQ(open_layout(&cgroup), 0);
     BHT_EQ(cgroup.version, 1);
-    check_dir(&cgroup, &layout, "/job", "");
+    check_dir(&cgroup, "/job", "");
     /* The name is taken: never share. */
-    BHT_EQ(open_layout(&layout, &second, why, sizeof why), 0);
-    check_dir(&second, &layout, "/job", ".1");
+    BHT_EQ(open_layout(&second), 0);
+    check_dir(&second, "/job", ".1");
     bhi_cgroup_close(&second);
     bhi_cgroup_close(&cgroup);
     BHT_EQ(cgroup.version, 0);
-    remove_layout(&layout);
 }
 
 TEST(finds_v2_where_children_are_allowed) {
     struct bhi_cgroup cgroup;
-    char why[256];
-    struct layout layout = make_layout("0::/\n", "/", "cgroup2", "rw");
-    put("cpu memory pids\n", "%s/fs/cgroup.controllers", layout.root);
-    put("memory\n", "%s/fs/cgroup.subtree_control", layout.root);
-    put("", "%s/fs/cgroup.procs", layout.root);
+    make_layout("0::/\n", "/", "cgroup2", "rw");
+    bht_put("cpu memory pids\n", "%s/fs/cgroup.controllers", root);
+    bht_put("memory\n", "%s/fs/cgroup.subtree_control", root);
+    bht_put("", "%s/fs/cgroup.procs", root);
     /* A folder that is no cgroup has no subtree_control: the open must undo what it did. */
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
     char left[256];
-    snprintf(left, sizeof left, "%s/fs/bulkhead.%d.7", layout.root, (int)getpid());
+    snprintf(left, sizeof left, "%s/fs/bulkhead.%d.7", root, (int)getpid());
     BHT_EQ(access(left, F_OK), -1);
-    remove_layout(&layout);
 }
 
-static uint64_t headroom(const struct layout *layout) {
-    return bhi_cgroup_headroom_from(layout->proc_cgroup, layout->mountinfo);
+static uint64_t headroom(void) {
+    return bhi_cgroup_headroom_from(proc_cgroup, mountinfo);
 }
 
 /* The least that any of the groups leaves, with what the kernel can take back from files. */
 TEST(headroom_v2) {
-    struct layout layout = make_layout("0::/pod/job\n", "/", "cgroup2", "rw");
-    put("max\n", "%s/fs/pod/job/memory.max", layout.root);
-    BHT_TRUE(headroom(&layout) == UINT64_MAX);
-    put("1000000\n", "%s/fs/pod/memory.max", layout.root);
-    put("600000\n", "%s/fs/pod/memory.current", layout.root);
-    BHT_EQ(headroom(&layout), 400000);
-    put("anon 1\ninactive_file 100000\nactive_file 20000\n", "%s/fs/pod/memory.stat", layout.root);
-    BHT_EQ(headroom(&layout), 520000);
-    put("300000\n", "%s/fs/pod/job/memory.max", layout.root);
-    put("0\n", "%s/fs/pod/job/memory.current", layout.root);
-    BHT_EQ(headroom(&layout), 300000);
-    put("300001\n", "%s/fs/pod/job/memory.current", layout.root);
-    BHT_EQ(headroom(&layout), 0);
-    remove_layout(&layout);
+    make_layout("0::/pod/job\n", "/", "cgroup2", "rw");
+    bht_put("max\n", "%s/fs/pod/job/memory.max", root);
+    BHT_TRUE(headroom() == UINT64_MAX);
+    bht_put("1000000\n", "%s/fs/pod/memory.max", root);
+    bht_put("600000\n", "%s/fs/pod/memory.current", root);
+    BHT_EQ(headroom(), 400000);
+    bht_put("anon 1\ninactive_file 100000\nactive_file 20000\n", "%s/fs/pod/memory.stat", root);
+    BHT_EQ(headroom(), 520000);
+    bht_put("300000\n", "%s/fs/pod/job/memory.max", root);
+    bht_put("0\n", "%s/fs/pod/job/memory.current", root);
+    BHT_EQ(headroom(), 300000);
+    bht_put("300001\n", "%s/fs/pod/job/memory.current", root);
+    BHT_EQ(headroom(), 0);
 }
 
 TEST(headroom_v1) {
-    struct layout layout =
-        make_layout("4:cpu,memory:/pod/job\n", "/pod", "cgroup", "rw,cpu,memory");
-    put("9223372036854771712\n", "%s/fs/memory.limit_in_bytes", layout.root);
-    put("9223372036854771712\n", "%s/fs/job/memory.limit_in_bytes", layout.root);
-    BHT_TRUE(headroom(&layout) == UINT64_MAX);
-    put("5000\n", "%s/fs/job/memory.limit_in_bytes", layout.root);
-    put("4000\n", "%s/fs/job/memory.usage_in_bytes", layout.root);
-    put("cache 9\ninactive_file 900\ntotal_inactive_file 300\ntotal_active_file 20\n",
-        "%s/fs/job/memory.stat", layout.root);
-    BHT_EQ(headroom(&layout), 1320);
-    remove_layout(&layout);
+    make_layout("4:cpu,memory:/pod/job\n", "/pod", "cgroup", "rw,cpu,memory");
+    bht_put("9223372036854771712\n", "%s/fs/memory.limit_in_bytes", root);
+    bht_put("9223372036854771712\n", "%s/fs/job/memory.limit_in_bytes", root);
+    BHT_TRUE(headroom() == UINT64_MAX);
+    bht_put("5000\n", "%s/fs/job/memory.limit_in_bytes", root);
+    bht_put("4000\n", "%s/fs/job/memory.usage_in_bytes", root);
+    bht_put("cache 9\ninactive_file 900\ntotal_inactive_file 300\ntotal_active_file 20\n",
+            "%s/fs/job/memory.stat", root);
+    BHT_EQ(headroom(), 1320);
 }
 
 TEST(headroom_without_groups) {
@@ -166,61 +124,55 @@ TEST(headroom_without_groups) {
 
 TEST(says_what_v2_lacks) {
     struct bhi_cgroup cgroup;
-    char why[512];
-    struct layout layout = make_layout("0::/app/leaf\n", "/", "cgroup2", "rw");
-    put("cpu\n", "%s/fs/app/leaf/cgroup.controllers", layout.root);
-    put("cpu\n", "%s/fs/app/leaf/cgroup.subtree_control", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -EOPNOTSUPP);
+    make_layout("0::/app/leaf\n", "/", "cgroup2", "rw");
+    bht_put("cpu\n", "%s/fs/app/leaf/cgroup.controllers", root);
+    bht_put("cpu\n", "%s/fs/app/leaf/cgroup.subtree_control", root);
+    BHT_EQ(open_layout(&cgroup), -EOPNOTSUPP);
     BHT_STR_HAS(why, "+memory");
 
     /* The group has the controller, but holds processes, and so has the one above no say. */
-    put("cpu memory\n", "%s/fs/app/leaf/cgroup.controllers", layout.root);
+    bht_put("cpu memory\n", "%s/fs/app/leaf/cgroup.controllers", root);
     char control[256];
-    snprintf(control, sizeof control, "%s/fs/app/leaf/cgroup.subtree_control", layout.root);
+    snprintf(control, sizeof control, "%s/fs/app/leaf/cgroup.subtree_control", root);
     unlink(control); /* the write of +memory fails */
-    put("cpu\n", "%s/fs/app/cgroup.subtree_control", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -EOPNOTSUPP);
+    bht_put("cpu\n", "%s/fs/app/cgroup.subtree_control", root);
+    BHT_EQ(open_layout(&cgroup), -EOPNOTSUPP);
     BHT_STR_HAS(why, "/fs/app does not give");
 
     /* The one above hands it out, but our own group has a limit that workers would escape. */
-    put("cpu memory\n", "%s/fs/app/cgroup.subtree_control", layout.root);
-    put("1073741824\n", "%s/fs/app/leaf/memory.max", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -EBUSY);
+    bht_put("cpu memory\n", "%s/fs/app/cgroup.subtree_control", root);
+    bht_put("1073741824\n", "%s/fs/app/leaf/memory.max", root);
+    BHT_EQ(open_layout(&cgroup), -EBUSY);
     BHT_STR_HAS(why, "limit");
-    remove_layout(&layout);
 
     /* The top of what can be seen. */
-    layout = make_layout("0::/\n", "/", "cgroup2", "rw");
-    put("memory\n", "%s/fs/cgroup.controllers", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
+    make_layout("0::/\n", "/", "cgroup2", "rw");
+    bht_put("memory\n", "%s/fs/cgroup.controllers", root);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
     BHT_STR_HAS(why, "holds processes");
-    remove_layout(&layout);
 }
 
 TEST(says_when_there_is_none) {
     struct bhi_cgroup cgroup;
-    char why[256];
-    struct layout layout = make_layout("3:cpu:/\n", "/", "cgroup", "rw,cpu");
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -EOPNOTSUPP);
+    make_layout("3:cpu:/\n", "/", "cgroup", "rw,cpu");
+    BHT_EQ(open_layout(&cgroup), -EOPNOTSUPP);
     BHT_STR_HAS(why, "CONFIG_MEMCG");
-    put("3:memory:/a/b\n", "%s", layout.proc_cgroup);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
+    bht_put("3:memory:/a/b\n", "%s", proc_cgroup);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
     BHT_STR_HAS(why, "not mounted");
     /* Another part of the tree is mounted: /a is not above /ab. */
-    remove_layout(&layout);
-    layout = make_layout("3:memory:/ab\n", "/a", "cgroup", "rw,memory");
-    put("", "%s/fs/b/cgroup.procs", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
+    make_layout("3:memory:/ab\n", "/a", "cgroup", "rw,memory");
+    bht_put("", "%s/fs/b/cgroup.procs", root);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
     /* A name that no message to the warden can carry. */
-    put("3:memory:/a/\xff\n", "%s", layout.proc_cgroup);
-    put("", "%s/fs/\xff/cgroup.procs", layout.root);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -EILSEQ);
+    bht_put("3:memory:/a/\xff\n", "%s", proc_cgroup);
+    bht_put("", "%s/fs/\xff/cgroup.procs", root);
+    BHT_EQ(open_layout(&cgroup), -EILSEQ);
     BHT_STR_HAS(why, "is not UTF-8");
-    unlink(layout.mountinfo);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
-    unlink(layout.proc_cgroup);
-    BHT_EQ(open_layout(&layout, &cgroup, why, sizeof why), -ENOENT);
-    remove_layout(&layout);
+    unlink(mountinfo);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
+    unlink(proc_cgroup);
+    BHT_EQ(open_layout(&cgroup), -ENOENT);
 }
 
 TEST(does_nothing_without_one) {
@@ -240,15 +192,14 @@ struct numbers {
 };
 
 static enum bhi_oom oom_by(int version, const char *kills, const struct numbers *numbers) {
-    struct layout layout = make_layout("", "/", "cgroup2", "rw");
+    make_layout("", "/", "cgroup2", "rw");
     struct bhi_cgroup cgroup = {.version = version, .lock_fd = -1};
-    snprintf(cgroup.dir, sizeof cgroup.dir, "%s/fs", layout.root);
-    put(kills, "%s/w5/%s", cgroup.dir, version == 1 ? "memory.oom_control" : "memory.events");
+    snprintf(cgroup.dir, sizeof cgroup.dir, "%s/fs", root);
+    bht_put(kills, "%s/w5/%s", cgroup.dir, version == 1 ? "memory.oom_control" : "memory.events");
     for (; numbers && numbers->name; numbers++) {
-        put(numbers->value, "%s/w5/%s", cgroup.dir, numbers->name);
+        bht_put(numbers->value, "%s/w5/%s", cgroup.dir, numbers->name);
     }
     const enum bhi_oom oom = bhi_cgroup_oom(&cgroup, 5);
-    remove_layout(&layout);
     return oom;
 }
 
@@ -289,7 +240,6 @@ static bool is_locked(const char *dir) {
 
 /* True where this machine lets us; where it does not, that is only right without privileges. */
 static bool open_here(struct bhi_cgroup *cgroup) {
-    char why[512] = "";
     int result = bhi_cgroup_open(cgroup, 1, why, sizeof why);
     if (result == 0) {
         BHT_STR_EQ(why, "");
@@ -371,7 +321,7 @@ TEST(a_group_above_is_no_limit_of_the_child) {
     }
     snprintf(path, sizeof path, "%s/%s", cgroup.dir,
              cgroup.version == 1 ? "memory.limit_in_bytes" : "memory.max");
-    put("50331648", "%s", path);
+    bht_put("50331648", "%s", path);
     BHT_EQ(bhi_cgroup_add(&cgroup, 1, 256u * MIB), 0);
     BHT_EQ(run_limited(&cgroup, 1, 128u * MIB), -SIGKILL);
     BHT_EQ(bhi_cgroup_oom(&cgroup, 1), BHI_OOM_OTHERS);
@@ -407,7 +357,6 @@ TEST(close_is_bounded) {
 
 TEST(an_unprivileged_user_is_told_what_to_enable) {
     struct bhi_cgroup cgroup;
-    char why[512] = "";
     if (geteuid() == 0) {
         BHT_EQ(setgroups(0, NULL), 0);
         BHT_EQ(setresgid(65534, 65534, 65534), 0);

@@ -4,6 +4,24 @@
 
 #define KEEP 1000u
 
+static struct bhi_death_records records;
+
+static void set_up(void) {
+    bhi_death_records_init(&records, 2, KEEP);
+}
+
+/* Anew. */
+static void begin(uint32_t most_deaths, uint64_t keep_ns) {
+    bhi_death_records_fini(&records);
+    bhi_death_records_init(&records, most_deaths, keep_ns);
+}
+
+static void end(void) {
+    bhi_death_records_fini(&records);
+}
+
+BHT_AT_START(bht_around(set_up, end))
+
 static bh_verdict death_of(uint32_t kernel, uint64_t event) {
     bh_verdict verdict = {.status = BH_WORKER_SIGNAL, .signal = 11, .event = event};
     memcpy(verdict.kernel_hash, &kernel, sizeof kernel);
@@ -12,186 +30,163 @@ static bh_verdict death_of(uint32_t kernel, uint64_t event) {
     return verdict;
 }
 
-static const struct bhi_death_record *held(struct bhi_death_records *death_records,
-                                           const char *tenant, uint32_t kernel, uint64_t now_ns) {
+static const struct bhi_death_record *held(const char *tenant, uint32_t kernel, uint64_t now_ns) {
     bh_verdict verdict = death_of(kernel, 0);
-    return bhi_death_records_held(death_records, tenant, verdict.kernel_hash, now_ns);
+    return bhi_death_records_held(&records, tenant, verdict.kernel_hash, now_ns);
 }
 
-static bool note(struct bhi_death_records *death_records, const char *tenant, uint32_t kernel,
-                 uint64_t now_ns) {
+static bool note(const char *tenant, uint32_t kernel, uint64_t now_ns) {
     bh_verdict verdict = death_of(kernel, 10 + now_ns);
-    return bhi_death_records_note(death_records, tenant, &verdict, false, now_ns);
+    return bhi_death_records_note(&records, tenant, &verdict, false, now_ns);
 }
 
 TEST(the_second_death_is_one_too_many) {
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 2, KEEP);
-    BHT_TRUE(!note(&death_records, "a", 1, 0));
-    BHT_TRUE(!held(&death_records, "a", 1, 0));
-    BHT_TRUE(note(&death_records, "a", 1, 1));
-    BHT_TRUE(!note(&death_records, "a", 1, 2)); /* it was held before */
-    const struct bhi_death_record *record = held(&death_records, "a", 1, 2);
+    BHT_TRUE(!note("a", 1, 0));
+    BHT_TRUE(!held("a", 1, 0));
+    BHT_TRUE(note("a", 1, 1));
+    BHT_TRUE(!note("a", 1, 2)); /* it was held before */
+    const struct bhi_death_record *record = held("a", 1, 2);
     BHT_TRUE(record);
     BHT_EQ(record->deaths, 3);
     BHT_EQ(record->origin, 12);
     BHT_EQ(record->signal, 11);
-    BHT_EQ(bhi_death_records_expiry(&death_records, record), 2 + KEEP);
+    BHT_EQ(bhi_death_records_expiry(&records, record), 2 + KEEP);
     /* Another kernel, whose hash begins alike, and another tenant are nothing to it. */
-    BHT_TRUE(!held(&death_records, "a", 1 | 1u << 8, 2));
-    BHT_TRUE(!held(&death_records, "", 1, 2));
-    BHT_TRUE(!note(&death_records, "b", 1, 2));
-    bhi_death_records_fini(&death_records);
+    BHT_TRUE(!held("a", 1 | 1u << 8, 2));
+    BHT_TRUE(!held("", 1, 2));
+    BHT_TRUE(!note("b", 1, 2));
 }
 
 TEST(one_compile_is_enough) {
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 0, KEEP); /* no quarantine */
-    BHT_TRUE(!note(&death_records, "a", 1, 0));
-    BHT_TRUE(!note(&death_records, "a", 1, 0));
-    BHT_TRUE(!note(&death_records, "a", 1, 0));
-    BHT_EQ(death_records.count, 0);
+    begin(0, KEEP); /* no quarantine */
+    BHT_TRUE(!note("a", 1, 0));
+    BHT_TRUE(!note("a", 1, 0));
+    BHT_TRUE(!note("a", 1, 0));
+    BHT_EQ(records.count, 0);
     bh_verdict verdict = death_of(1, 7);
     verdict.status = BH_COMPILE_FAILED;
-    BHT_TRUE(bhi_death_records_note(&death_records, "a", &verdict, true, 0));
+    BHT_TRUE(bhi_death_records_note(&records, "a", &verdict, true, 0));
     bh_quarantined entry = {.struct_size = sizeof entry};
-    BHT_EQ(bhi_death_records_list(&death_records, &entry, 1, 0), 1);
+    BHT_EQ(bhi_death_records_list(&records, &entry, 1, 0), 1);
     BHT_EQ(entry.status, BH_COMPILE_FAILED);
     BHT_EQ(entry.cause, BH_COMPILE_FAILED);
     BHT_EQ(entry.origin, 7);
     BHT_EQ(entry.deaths, 1);
-    bhi_death_records_fini(&death_records);
-    bhi_death_records_init(&death_records, 2, 0); /* nothing is remembered */
-    BHT_TRUE(!bhi_death_records_note(&death_records, "a", &verdict, true, 0));
-    BHT_EQ(death_records.count, 0);
-    bhi_death_records_fini(&death_records);
+    begin(2, 0); /* nothing is remembered */
+    BHT_TRUE(!bhi_death_records_note(&records, "a", &verdict, true, 0));
+    BHT_EQ(records.count, 0);
 }
 
 TEST(deaths_are_forgotten) {
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 2, KEEP);
-    note(&death_records, "a", 1, 0);
-    note(&death_records, "a", 1, 10);
-    note(&death_records, "a", 2, 5);
-    BHT_TRUE(held(&death_records, "a", 1, 9 + KEEP));
-    BHT_TRUE(!held(&death_records, "a", 1, 10 + KEEP));
-    BHT_EQ(death_records.count, 0);
+    note("a", 1, 0);
+    note("a", 1, 10);
+    note("a", 2, 5);
+    BHT_TRUE(held("a", 1, 9 + KEEP));
+    BHT_TRUE(!held("a", 1, 10 + KEEP));
+    BHT_EQ(records.count, 0);
     /* Two that lie so far apart do not add up. */
-    BHT_TRUE(!note(&death_records, "a", 2, 5 + 2 * KEEP));
-    bhi_death_records_fini(&death_records);
-    bhi_death_records_init(&death_records, 1, BH_FOREVER);
-    note(&death_records, "a", 1, 100);
-    BHT_EQ(bhi_death_records_expiry(&death_records, held(&death_records, "a", 1, 100)), BH_FOREVER);
-    BHT_TRUE(held(&death_records, "a", 1, BH_FOREVER - 1));
-    bhi_death_records_fini(&death_records);
+    BHT_TRUE(!note("a", 2, 5 + 2 * KEEP));
+    begin(1, BH_FOREVER);
+    note("a", 1, 100);
+    BHT_EQ(bhi_death_records_expiry(&records, held("a", 1, 100)), BH_FOREVER);
+    BHT_TRUE(held("a", 1, BH_FOREVER - 1));
 }
 
 TEST(one_is_released_or_all_of_a_tenant) {
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 1, KEEP);
+    begin(1, KEEP);
     for (uint32_t kernel = 1; kernel <= 3; kernel++) {
-        note(&death_records, "a", kernel, kernel);
-        note(&death_records, "b", kernel, kernel);
+        note("a", kernel, kernel);
+        note("b", kernel, kernel);
     }
     bh_quarantined entries[8] = {{.struct_size = sizeof entries[0]}};
-    BHT_EQ(bhi_death_records_list(&death_records, entries, 8, 3), 6);
+    BHT_EQ(bhi_death_records_list(&records, entries, 8, 3), 6);
     BHT_STR_EQ(entries[5].tenant, "b");
     BHT_EQ(entries[5].kernel_hash[0], 3);
-    BHT_EQ(bhi_death_records_list(&death_records, entries, 0, 3), 6);
+    BHT_EQ(bhi_death_records_list(&records, entries, 0, 3), 6);
     bh_verdict verdict = death_of(2, 0);
-    bhi_death_records_forget(&death_records, "a", verdict.kernel_hash);
-    BHT_TRUE(!held(&death_records, "a", 2, 3) && held(&death_records, "a", 1, 3) &&
-             held(&death_records, "b", 2, 3));
-    bhi_death_records_forget(&death_records, "b", NULL);
-    BHT_EQ(bhi_death_records_list(&death_records, entries, 8, 3), 2);
-    bhi_death_records_fini(&death_records);
+    bhi_death_records_forget(&records, "a", verdict.kernel_hash);
+    BHT_TRUE(!held("a", 2, 3) && held("a", 1, 3) && held("b", 2, 3));
+    bhi_death_records_forget(&records, "b", NULL);
+    BHT_EQ(bhi_death_records_list(&records, entries, 8, 3), 2);
 }
 
 /* What has died once gives way to others first, then the oldest. */
 TEST(the_table_is_bounded) {
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 2, BH_FOREVER);
-    note(&death_records, "a", 0, 0);
-    note(&death_records, "a", 0, 0);
+    begin(2, BH_FOREVER);
+    note("a", 0, 0);
+    note("a", 0, 0);
     for (uint32_t kernel = 1; kernel < 3 * BHI_DEATH_RECORDS; kernel++) {
-        note(&death_records, "a", kernel, kernel);
+        note("a", kernel, kernel);
     }
-    BHT_EQ(death_records.count, BHI_DEATH_RECORDS);
-    BHT_TRUE(held(&death_records, "a", 0, 0));
+    BHT_EQ(records.count, BHI_DEATH_RECORDS);
+    BHT_TRUE(held("a", 0, 0));
     for (uint32_t kernel = 10000; kernel < 10000 + BHI_DEATH_RECORDS; kernel++) {
-        note(&death_records, "a", kernel, kernel);
-        note(&death_records, "a", kernel, kernel);
+        note("a", kernel, kernel);
+        note("a", kernel, kernel);
     }
-    BHT_EQ(death_records.count, BHI_DEATH_RECORDS);
-    BHT_TRUE(!held(&death_records, "a", 0, 20000));
-    BHT_TRUE(held(&death_records, "a", 10000, 20000));
-    bhi_death_records_fini(&death_records);
+    BHT_EQ(records.count, BHI_DEATH_RECORDS);
+    BHT_TRUE(!held("a", 0, 20000));
+    BHT_TRUE(held("a", 10000, 20000));
 }
 
 /* T1: who has enough kernels that kill workers cannot have those of others forgotten. */
 TEST(a_tenant_gives_up_its_own) {
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 2, BH_FOREVER);
+    begin(2, BH_FOREVER);
     const uint32_t others = BHI_DEATH_RECORDS / 2;
     for (uint32_t kernel = 0; kernel < others; kernel++) {
-        note(&death_records, "b", kernel, kernel);
-        note(&death_records, "b", kernel, kernel);
+        note("b", kernel, kernel);
+        note("b", kernel, kernel);
     }
     for (uint32_t kernel = 0; kernel < 2 * BHI_DEATH_RECORDS; kernel++) {
-        note(&death_records, "a", kernel, others + kernel);
-        note(&death_records, "a", kernel, others + kernel);
+        note("a", kernel, others + kernel);
+        note("a", kernel, others + kernel);
     }
-    BHT_EQ(death_records.count, BHI_DEATH_RECORDS);
+    BHT_EQ(records.count, BHI_DEATH_RECORDS);
     for (uint32_t kernel = 0; kernel < others; kernel++) {
-        BHT_TRUE(held(&death_records, "b", kernel, 20000));
+        BHT_TRUE(held("b", kernel, 20000));
     }
-    BHT_TRUE(held(&death_records, "a", 2 * BHI_DEATH_RECORDS - 1, 20000));
+    BHT_TRUE(held("a", 2 * BHI_DEATH_RECORDS - 1, 20000));
     /* One that has less gets room all the same. */
-    note(&death_records, "c", 1, 20000);
-    note(&death_records, "c", 1, 20000);
-    BHT_TRUE(held(&death_records, "c", 1, 20000));
-    bhi_death_records_fini(&death_records);
+    note("c", 1, 20000);
+    note("c", 1, 20000);
+    BHT_TRUE(held("c", 1, 20000));
 }
 
-static bool late(struct bhi_death_records *death_records, uint32_t kernel, uint64_t now_ns) {
+static bool late(uint32_t kernel, uint64_t now_ns) {
     bh_verdict verdict = death_of(kernel, 10 + now_ns);
     verdict.status = BH_DEADLINE;
     verdict.signal = 0;
-    return bhi_death_records_late(death_records, "a", &verdict, now_ns);
+    return bhi_death_records_late(&records, "a", &verdict, now_ns);
 }
 
 TEST(deadlines_in_a_row_are_counted_where_they_should_be) {
     const bh_verdict verdict = death_of(1, 0);
-    struct bhi_death_records death_records;
-    bhi_death_records_init(&death_records, 2, KEEP);
-    BHT_TRUE(!late(&death_records, 1, 0));
-    BHT_EQ(death_records.count, 0); /* by default they are not */
-    death_records.most_deadlines = 3;
-    BHT_TRUE(!late(&death_records, 1, 1));
-    BHT_TRUE(!late(&death_records, 1, 2));
-    BHT_TRUE(
-        !bhi_death_records_on_trial(&death_records, "a", verdict.kernel_hash, 2)); /* no suspect */
-    bhi_death_records_in_time(&death_records, "a", verdict.kernel_hash);
-    BHT_EQ(death_records.count, 0);
-    BHT_TRUE(!late(&death_records, 1, 3));
-    BHT_TRUE(!late(&death_records, 1, 4));
-    BHT_TRUE(!held(&death_records, "a", 1, 4));
-    BHT_TRUE(late(&death_records, 1, 5));
-    BHT_TRUE(!late(&death_records, 1, 6));
+    BHT_TRUE(!late(1, 0));
+    BHT_EQ(records.count, 0); /* by default they are not */
+    records.most_deadlines = 3;
+    BHT_TRUE(!late(1, 1));
+    BHT_TRUE(!late(1, 2));
+    BHT_TRUE(!bhi_death_records_on_trial(&records, "a", verdict.kernel_hash, 2)); /* no suspect */
+    bhi_death_records_in_time(&records, "a", verdict.kernel_hash);
+    BHT_EQ(records.count, 0);
+    BHT_TRUE(!late(1, 3));
+    BHT_TRUE(!late(1, 4));
+    BHT_TRUE(!held("a", 1, 4));
+    BHT_TRUE(late(1, 5));
+    BHT_TRUE(!late(1, 6));
     bh_quarantined entry = {.struct_size = sizeof entry};
-    BHT_EQ(bhi_death_records_list(&death_records, &entry, 1, 6), 1);
+    BHT_EQ(bhi_death_records_list(&records, &entry, 1, 6), 1);
     BHT_EQ(entry.status, BH_QUARANTINED);
     BHT_EQ(entry.cause, BH_DEADLINE);
     BHT_EQ(entry.deadlines, 4);
     BHT_EQ(entry.deaths, 0);
     BHT_EQ(entry.since_ns, 3);
-    BHT_TRUE(bhi_death_records_only_late(&death_records, held(&death_records, "a", 1, 6)));
+    BHT_TRUE(bhi_death_records_only_late(&records, held("a", 1, 6)));
     /* A launch in time takes no death back. */
-    note(&death_records, "a", 1, 7);
-    note(&death_records, "a", 1, 8);
-    bhi_death_records_in_time(&death_records, "a", verdict.kernel_hash);
-    BHT_TRUE(held(&death_records, "a", 1, 8));
-    BHT_EQ(held(&death_records, "a", 1, 8)->deadlines, 0);
-    BHT_TRUE(!bhi_death_records_only_late(&death_records, held(&death_records, "a", 1, 8)));
-    bhi_death_records_fini(&death_records);
+    note("a", 1, 7);
+    note("a", 1, 8);
+    bhi_death_records_in_time(&records, "a", verdict.kernel_hash);
+    BHT_TRUE(held("a", 1, 8));
+    BHT_EQ(held("a", 1, 8)->deadlines, 0);
+    BHT_TRUE(!bhi_death_records_only_late(&records, held("a", 1, 8)));
 }

@@ -2,55 +2,25 @@
 #include "harness.h"
 #include "supervisor/worker/interrupts.h"
 
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define ADDRESS "0000:65:00.0"
 
-static void put(const char *root, const char *name, const char *text) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "w");
-    BHT_TRUE(file);
-    BHT_TRUE(fputs(text, file) >= 0);
-    BHT_EQ(fclose(file), 0);
-}
-
 static void vector(const char *root, unsigned irq, const char *counts, const char *processors) {
-    char name[128];
-    snprintf(name, sizeof name, "sys/bus/pci/devices/" ADDRESS "/msi_irqs/%u", irq);
-    put(root, name, "msix\n");
-    snprintf(name, sizeof name, "sys/kernel/irq/%u/per_cpu_count", irq);
-    put(root, name, counts);
-    snprintf(name, sizeof name, "proc/irq/%u/effective_affinity_list", irq);
-    put(root, name, processors);
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at) {
-    (void)info, (void)kind, (void)at;
-    return remove(path);
+    bht_put("msix\n", "%s/sys/bus/pci/devices/" ADDRESS "/msi_irqs/%u", root, irq);
+    bht_put(counts, "%s/sys/kernel/irq/%u/per_cpu_count", root, irq);
+    bht_put(processors, "%s/proc/irq/%u/effective_affinity_list", root, irq);
 }
 
 TEST(the_busiest_vector_counts) {
-    char root[] = "/tmp/bulkhead-interrupts-XXXXXX";
-    BHT_TRUE(mkdtemp(root));
+    const char *root = bht_folder();
     BHT_EQ(bhi_interrupts_processor(root, ADDRESS), -1); /* no such device */
     vector(root, 43, "0,0,0,0\n", "1\n");
     BHT_EQ(bhi_interrupts_processor(root, ADDRESS), -1); /* none so far */
     vector(root, 44, "14,0,0,0\n", "0\n");
     vector(root, 42, "5,0,108,0\n", "2\n");
     vector(root, 45, "0,0,0,99\n", "3\n");
-    put(root, "sys/bus/pci/devices/" ADDRESS "/msi_irqs/power", "not a number\n");
+    bht_put("not a number\n", "%s/sys/bus/pci/devices/" ADDRESS "/msi_irqs/power", root);
     BHT_EQ(bhi_interrupts_processor(root, ADDRESS), 2);
     /* It has moved: where it was before does not matter. */
     vector(root, 42, "5,0,108,1\n", "3\n");
@@ -62,7 +32,6 @@ TEST(the_busiest_vector_counts) {
     BHT_EQ(bhi_interrupts_processor(root, ADDRESS), -1);
     vector(root, 42, "5,0,108,1\n", "\n");
     BHT_EQ(bhi_interrupts_processor(root, ADDRESS), -1);
-    BHT_EQ(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static cpu_set_t first(unsigned count) {

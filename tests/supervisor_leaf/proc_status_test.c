@@ -141,15 +141,9 @@ TEST(accepts_a_sandboxed_worker) {
     check_lack(LACK_NOTHING, NULL);
 }
 
-TEST(names_a_missing_filter) {
+TEST(names_what_is_missing) {
     check_lack(LACK_SECCOMP, "Seccomp: is 0");
-}
-
-TEST(names_a_thread_without_the_filter) {
-    check_lack(LACK_SECOND_THREAD, "Seccomp: is 0");
-}
-
-TEST(names_missing_no_new_privs) {
+    check_lack(LACK_SECOND_THREAD, "Seccomp: is 0"); /* of one thread */
     check_lack(LACK_NO_NEW_PRIVS, "NoNewPrivs: is 0");
 }
 

@@ -6,6 +6,17 @@
 
 static struct bhi_usages usages;
 
+static void begin(void) {
+    bhi_usages_init(&usages);
+}
+
+static void end(void) {
+    bhi_usages_fini(&usages);
+    BHT_EQ(usages.count, 0);
+}
+
+BHT_AT_START(bht_around(begin, end))
+
 static bool use(const char *tenant, uint64_t id) {
     struct bhi_used_kernel kernel = {.id = id, .compile_ns = 10 * id, .uses = 77, .barred = true};
     memcpy(kernel.hash, &id, sizeof id);
@@ -28,7 +39,6 @@ static uint32_t sum(const struct bhi_usage *usage) {
 }
 
 TEST(uses_are_counted) {
-    bhi_usages_init(&usages);
     BHT_TRUE(!use("a", 1)); /* once is not worth a spare's time */
     BHT_TRUE(use("a", 1));
     BHT_TRUE(!use("a", 1)); /* no news */
@@ -45,12 +55,10 @@ TEST(uses_are_counted) {
     BHT_TRUE(!bhi_usage_find(&usages, "e", "a"));
     BHT_TRUE(!use("b", 1));
     BHT_EQ(find("a", 1)->uses, 3);
-    bhi_usages_fini(&usages);
 }
 
 /* Old uses count less and less, and what is not used any more is forgotten. */
 TEST(uses_age) {
-    bhi_usages_init(&usages);
     use("a", 1);
     for (uint32_t i = 2; i < BHI_USAGE_PERIOD; i++) {
         use("a", 2);
@@ -61,11 +69,9 @@ TEST(uses_age) {
     BHT_TRUE(!find("a", 1));
     const struct bhi_usage *usage = bhi_usage_find(&usages, "d", "a");
     BHT_EQ(usage->uses, sum(usage));
-    bhi_usages_fini(&usages);
 }
 
 TEST(the_least_used_gives_way) {
-    bhi_usages_init(&usages);
     for (uint64_t id = 1; id <= BHI_USAGE_KERNELS; id++) {
         use("a", id);
         use("a", id);
@@ -82,12 +88,10 @@ TEST(the_least_used_gives_way) {
     for (uint64_t id = 2; id <= BHI_USAGE_KERNELS; id++) {
         BHT_TRUE(find("a", id));
     }
-    bhi_usages_fini(&usages);
 }
 
 /* However many kernels and tenants there are. */
 TEST(the_table_is_bounded) {
-    bhi_usages_init(&usages);
     for (int i = 0; i < 5000; i++) {
         char tenant[16];
         snprintf(tenant, sizeof tenant, "t%d", i % 500);
@@ -105,12 +109,9 @@ TEST(the_table_is_bounded) {
     BHT_TRUE(find("steady", 5000));
     BHT_TRUE(bhi_usage_find(&usages, "d", "t499"));
     BHT_TRUE(!bhi_usage_find(&usages, "d", "t400"));
-    bhi_usages_fini(&usages);
-    BHT_EQ(usages.count, 0);
 }
 
 TEST(what_has_ended_spares_is_barred) {
-    bhi_usages_init(&usages);
     for (int i = 0; i < 6; i++) {
         use("a", 1);
         use("a", 2);
@@ -138,11 +139,9 @@ TEST(what_has_ended_spares_is_barred) {
     }
     BHT_TRUE(find("a", 1) && find("a", 1)->barred);
     BHT_TRUE(find("a", 2) && find("a", 2)->barred);
-    bhi_usages_fini(&usages);
 }
 
 TEST(kernels_are_forgotten) {
-    bhi_usages_init(&usages);
     for (int i = 0; i < 3; i++) {
         use("a", 1);
         use("a", 2);
@@ -166,5 +165,4 @@ TEST(kernels_are_forgotten) {
     bhi_usages_forget(&usages, 3);
     BHT_TRUE(find("a", 2) && !find("a", 3));
     BHT_EQ(usage->uses, 3);
-    bhi_usages_fini(&usages);
 }
