@@ -81,8 +81,6 @@ TEST(a_buffer_that_is_chosen) {
             BHT_FAIL("case %zu: %s", i, taken ? "taken" : bhi_error_line(&error));
         }
         bhi_module_fini(&module);
-        stand_free(&words);
-        stand_free(&plain);
     }
 }
 
@@ -110,7 +108,6 @@ TEST(an_element_for_all_neighbours) {
                         "the index into an array of storage buffers is computed");
         }
         bhi_module_fini(&module);
-        stand_free(&words);
     }
 }
 
@@ -124,6 +121,4 @@ TEST(a_pointer_that_is_moved_to_another_buffer) {
         3);
     struct stand_module module = stand_capable(&plain, SpvCapabilityVariablePointers);
     stand_refuses(&module, BH_INVALID_KERNEL, "pointer arithmetic outside of a buffer");
-    stand_free(&module);
-    stand_free(&plain);
 }

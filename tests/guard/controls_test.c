@@ -9,23 +9,13 @@
 
 /* A loop whose header's only phi comes from the entry block, and whose merge block has a phi of the
  * block that the poll splits. */
-static const char body[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\n"
-                           "OpBranch %h\n"
-                           "%h = OpLabel\n"
-                           "%i = OpPhi %uint %u_0 %start %i2 %k\n"
-                           "%v = OpLoad %uint %pa\n"
-                           "%c = OpINotEqual %bool %i %v\n"
-                           "OpLoopMerge %m %k None\n"
-                           "OpBranchConditional %c %b %m\n"
-                           "%b = OpLabel\n"
-                           "OpBranch %k\n"
-                           "%k = OpLabel\n"
-                           "%i2 = OpIAdd %uint %i %u_2\n"
-                           "OpBranch %h\n"
-                           "%m = OpLabel\n"
-                           "%x = OpPhi %uint %i %h\n"
-                           "OpStore %pa %x\n"
-                           "OpReturn\n";
+static const char body[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\nOpBranch %h\n"
+                           "%h = OpLabel\n%i = OpPhi %uint %u_0 %start %i2 %k\n"
+                           "%v = OpLoad %uint %pa\n%c = OpINotEqual %bool %i %v\n"
+                           "OpLoopMerge %m %k None\nOpBranchConditional %c %b %m\n"
+                           "%b = OpLabel\nOpBranch %k\n"
+                           "%k = OpLabel\n%i2 = OpIAdd %uint %i %u_2\nOpBranch %h\n"
+                           "%m = OpLabel\n%x = OpPhi %uint %i %h\nOpStore %pa %x\nOpReturn\n";
 
 struct words {
     uint32_t *code;
@@ -156,33 +146,22 @@ TEST(test_what_is_undone_is_refused) {
         if (valid(&w)) {
             char *text = stand_text(w.code, w.count);
             fprintf(stderr, "%s\n", text);
-            free(text);
             BHT_FAIL("valid without: %s", controls[i].what);
         }
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
     }
 }
 
 /* A loop in the continue construct of another: |inner| is its body, from %h2 to a branch to %m2. */
 static struct stand_module in_continue(const char *inner) {
     static const char head[] = "%pa = OpAccessChain %p_uint %out %u_0 %u_0\n"
-                               "%v = OpLoad %uint %pa\n"
-                               "OpBranch %h\n"
-                               "%h = OpLabel\n"
-                               "%i = OpPhi %uint %u_0 %start %i2 %m2\n"
-                               "%c = OpULessThan %bool %i %v\n"
-                               "OpLoopMerge %m %k None\n"
+                               "%v = OpLoad %uint %pa\nOpBranch %h\n"
+                               "%h = OpLabel\n%i = OpPhi %uint %u_0 %start %i2 %m2\n"
+                               "%c = OpULessThan %bool %i %v\nOpLoopMerge %m %k None\n"
                                "OpBranchConditional %c %b %m\n"
-                               "%b = OpLabel\n"
-                               "OpBranch %k\n"
-                               "%k = OpLabel\n"
-                               "OpBranch %h2\n";
-    static const char tail[] = "%m2 = OpLabel\n"
-                               "%i2 = OpIAdd %uint %i %u_1\n"
-                               "OpBranch %h\n"
-                               "%m = OpLabel\n"
-                               "OpReturn\n";
+                               "%b = OpLabel\nOpBranch %k\n"
+                               "%k = OpLabel\nOpBranch %h2\n";
+    static const char tail[] = "%m2 = OpLabel\n%i2 = OpIAdd %uint %i %u_1\nOpBranch %h\n"
+                               "%m = OpLabel\nOpReturn\n";
     char text[2048];
     strcpy(text, head);
     strcat(text, inner);
@@ -191,49 +170,28 @@ static struct stand_module in_continue(const char *inner) {
 }
 
 /* Of one block; with a test at its head; with a test at its end. */
-static const char one_block[] = "%h2 = OpLabel\n"
-                                "%j = OpPhi %uint %u_0 %k %j2 %h2\n"
-                                "%j2 = OpIAdd %uint %j %u_1\n"
-                                "%c2 = OpINotEqual %bool %j2 %v\n"
-                                "OpLoopMerge %m2 %h2 None\n"
-                                "OpBranchConditional %c2 %h2 %m2\n";
-static const char test_first[] = "%h2 = OpLabel\n"
-                                 "%j = OpPhi %uint %u_0 %k %j2 %k2\n"
-                                 "%c2 = OpUGreaterThan %bool %j %v\n"
-                                 "OpLoopMerge %m2 %k2 None\n"
+static const char one_block[] = "%h2 = OpLabel\n%j = OpPhi %uint %u_0 %k %j2 %h2\n"
+                                "%j2 = OpIAdd %uint %j %u_1\n%c2 = OpINotEqual %bool %j2 %v\n"
+                                "OpLoopMerge %m2 %h2 None\nOpBranchConditional %c2 %h2 %m2\n";
+static const char test_first[] = "%h2 = OpLabel\n%j = OpPhi %uint %u_0 %k %j2 %k2\n"
+                                 "%c2 = OpUGreaterThan %bool %j %v\nOpLoopMerge %m2 %k2 None\n"
                                  "OpBranchConditional %c2 %m2 %b2\n"
-                                 "%b2 = OpLabel\n"
-                                 "OpBranch %k2\n"
-                                 "%k2 = OpLabel\n"
-                                 "%j2 = OpIAdd %uint %j %u_1\n"
-                                 "OpBranch %h2\n";
-static const char test_last[] = "%h2 = OpLabel\n"
-                                "%j = OpPhi %uint %u_0 %k %j2 %k2\n"
-                                "OpLoopMerge %m2 %k2 None\n"
-                                "OpBranch %b2\n"
-                                "%b2 = OpLabel\n"
-                                "OpStore %pa %j\n"
-                                "OpBranch %k2\n"
-                                "%k2 = OpLabel\n"
-                                "%j2 = OpIAdd %uint %j %u_1\n"
-                                "%c2 = OpINotEqual %bool %j2 %v\n"
-                                "OpBranchConditional %c2 %h2 %m2\n";
+                                 "%b2 = OpLabel\nOpBranch %k2\n"
+                                 "%k2 = OpLabel\n%j2 = OpIAdd %uint %j %u_1\nOpBranch %h2\n";
+static const char test_last[] = "%h2 = OpLabel\n%j = OpPhi %uint %u_0 %k %j2 %k2\n"
+                                "OpLoopMerge %m2 %k2 None\nOpBranch %b2\n"
+                                "%b2 = OpLabel\nOpStore %pa %j\nOpBranch %k2\n"
+                                "%k2 = OpLabel\n%j2 = OpIAdd %uint %j %u_1\n"
+                                "%c2 = OpINotEqual %bool %j2 %v\nOpBranchConditional %c2 %h2 %m2\n";
 /* Left only on a way that not every iteration takes. */
-static const char no_exit[] = "%h2 = OpLabel\n"
-                              "OpLoopMerge %m2 %k2 None\n"
-                              "OpBranch %b2\n"
-                              "%b2 = OpLabel\n"
-                              "%w = OpLoad %uint %pa\n"
-                              "%c2 = OpINotEqual %bool %w %u_0\n"
-                              "OpSelectionMerge %z2 None\n"
+static const char no_exit[] = "%h2 = OpLabel\nOpLoopMerge %m2 %k2 None\nOpBranch %b2\n"
+                              "%b2 = OpLabel\n%w = OpLoad %uint %pa\n"
+                              "%c2 = OpINotEqual %bool %w %u_0\nOpSelectionMerge %z2 None\n"
                               "OpBranchConditional %c2 %y2 %z2\n"
-                              "%y2 = OpLabel\n"
-                              "%c3 = OpINotEqual %bool %w %u_1\n"
+                              "%y2 = OpLabel\n%c3 = OpINotEqual %bool %w %u_1\n"
                               "OpBranchConditional %c3 %m2 %z2\n"
-                              "%z2 = OpLabel\n"
-                              "OpBranch %k2\n"
-                              "%k2 = OpLabel\n"
-                              "OpBranch %h2\n";
+                              "%z2 = OpLabel\nOpBranch %k2\n"
+                              "%k2 = OpLabel\nOpBranch %h2\n";
 
 TEST(test_loops_in_a_continue_construct) {
     static const char *const loops[] = {one_block, test_first, test_last};
@@ -244,8 +202,6 @@ TEST(test_loops_in_a_continue_construct) {
                 .entry = "main", .max_sets = 8, .count_iterations = cut == 1};
             struct bhi_guarded guarded = stand_guard_with(&module, &options);
             BHT_EQ(guarded.polled, 2); /* never covered, nor lowered, nor that around it */
-            bhi_guarded_fini(&guarded);
-            stand_free(&module);
         }
     }
 }
@@ -253,17 +209,13 @@ TEST(test_loops_in_a_continue_construct) {
 TEST(test_no_way_out_of_a_continue_construct) {
     struct stand_module module = in_continue(no_exit);
     stand_refuses(&module, BH_INVALID_KERNEL, "continue construct");
-    stand_free(&module);
 }
 
 /* Why it is not simply a return. */
 TEST(test_a_return_in_a_continue_construct_is_refused) {
-    struct stand_module module = in_continue("%h2 = OpLabel\n"
-                                             "OpSelectionMerge %m2 None\n"
+    struct stand_module module = in_continue("%h2 = OpLabel\nOpSelectionMerge %m2 None\n"
                                              "OpBranchConditional %c %b2 %m2\n"
-                                             "%b2 = OpLabel\n"
-                                             "OpReturn\n");
+                                             "%b2 = OpLabel\nOpReturn\n");
     const struct words w = {module.code, module.words};
     BHT_TRUE(!valid(&w));
-    stand_free(&module);
 }

@@ -17,10 +17,7 @@ static const char *const names[] = {"single",  "nested",      "divergent", "eith
 #define NAMES (sizeof names / sizeof *names)
 static const char *const levels[] = {"O0", "O"};
 
-static struct runner device;
-
 static void load(size_t name, size_t level, struct runner_kernel *out) {
-    static struct bhi_module_bindings reflection;
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, names[name], levels[level]);
     struct stand_module module = stand_load(path);
@@ -28,15 +25,7 @@ static void load(size_t name, size_t level, struct runner_kernel *out) {
                                               .max_sets = device.vk.limits.maxBoundDescriptorSets,
                                               .count_iterations = !device.vk.whole_loops};
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    struct bhi_error error;
-    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-        BHT_FAIL("%s: %s", path, bhi_error_line(&error));
-    }
-    const struct runner_module loaded = {
-        .code = module.code, .words = module.words, .reflection = &reflection, .guarded = &guarded};
-    runner_load(&device, &loaded, out);
-    bhi_guarded_fini(&guarded);
-    stand_free(&module);
+    runner_load(&(struct runner_module){.plain = &module, .guarded = &guarded}, out);
 }
 
 /* Whether the driver's answer is the right one, and whether the guard objects. */
@@ -45,7 +34,7 @@ static void run(struct runner_kernel *kernel, uint32_t n, bool *right, bool *fla
     const uint32_t push[2] = {n, 0};
     struct runner_run r = {.groups = {1, 1, 1}, .push = push, .data = out};
     memset(out, 0, sizeof out);
-    runner_dispatch(&device, kernel, &r);
+    runner_dispatch(kernel, &r);
     *flagged = (r.flags & BHI_GUARD_CUT) != 0;
     *right = true;
     for (uint32_t lane = 0; lane < LANES; lane++) {
@@ -72,17 +61,7 @@ TEST(test_no_cut_result_passes) {
                          turns[k]);
             }
         }
-        runner_unload(&device, &kernel);
+        runner_unload(&kernel);
     }
     BHT_EQ(!device.vk.whole_loops, (wrong > 0)); /* or the test proves nothing */
 }
-
-static void open_device(void) {
-    runner_open(&device);
-}
-
-static void close_device(void) {
-    runner_close(&device);
-}
-
-BHT_AT_START(bht_around(open_device, close_device))

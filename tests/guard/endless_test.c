@@ -24,7 +24,6 @@ static const char *const names[] = {
 #define NAMES (sizeof names / sizeof *names)
 static const char *const levels[] = {"O0", "O"};
 
-static struct runner device;
 static uint32_t out[RUNNER_WORDS], plain_out[RUNNER_WORDS];
 
 /* Each as it is, and guarded. */
@@ -35,7 +34,6 @@ static struct {
 #define KERNEL_COUNT (sizeof kernels / sizeof *kernels)
 
 static void load(size_t i) {
-    static struct bhi_module_bindings reflection;
     const char *name = names[i / 2], *level = levels[i % 2];
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s.spv", KERNELS, name, level);
@@ -45,17 +43,10 @@ static void load(size_t i) {
                                               .max_sets = device.vk.limits.maxBoundDescriptorSets,
                                               .count_iterations = !device.vk.whole_loops};
     struct bhi_guarded guarded = stand_guard_with(&module, &options);
-    struct bhi_error error;
-    if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-        BHT_FAIL("%s: %s", kernels[i].name, bhi_error_line(&error));
-    }
-    struct runner_module loaded = {
-        .code = module.code, .words = module.words, .reflection = &reflection, .sets_word = true};
-    runner_load(&device, &loaded, &kernels[i].plain);
+    struct runner_module loaded = {.plain = &module, .sets_word = true};
+    runner_load(&loaded, &kernels[i].plain);
     loaded.guarded = &guarded;
-    runner_load(&device, &loaded, &kernels[i].guarded);
-    bhi_guarded_fini(&guarded);
-    stand_free(&module);
+    runner_load(&loaded, &kernels[i].guarded);
 }
 
 static void run(struct runner_kernel *kernel, uint32_t groups, uint32_t abort, uint32_t n,
@@ -63,7 +54,7 @@ static void run(struct runner_kernel *kernel, uint32_t groups, uint32_t abort, u
     const uint32_t push[2] = {n, stop};
     struct runner_run r = {.groups = {groups, 1, 1}, .push = push, .abort = abort, .data = out};
     memset(out, 0, sizeof out);
-    runner_dispatch(&device, kernel, &r);
+    runner_dispatch(kernel, &r);
 }
 
 /* Nobody sets the word: bit for bit what it does without a guard. */
@@ -103,25 +94,15 @@ static void set_at_the_start_nothing_runs(void) {
 
 /* One test: to compile all of them takes most of the time. */
 TEST(guarded_loops) {
+    for (size_t i = 0; i < KERNEL_COUNT; i++) {
+        load(i);
+    }
     same_results();
     check_ends(TURNS);
     check_ends(UINT32_MAX);
     set_at_the_start_nothing_runs();
-}
-
-static void open_device(void) {
-    runner_open(&device);
     for (size_t i = 0; i < KERNEL_COUNT; i++) {
-        load(i);
+        runner_unload(&kernels[i].plain);
+        runner_unload(&kernels[i].guarded);
     }
 }
-
-static void close_device(void) {
-    for (size_t i = 0; i < KERNEL_COUNT; i++) {
-        runner_unload(&device, &kernels[i].plain);
-        runner_unload(&device, &kernels[i].guarded);
-    }
-    runner_close(&device);
-}
-
-BHT_AT_START(bht_around(open_device, close_device))

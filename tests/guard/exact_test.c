@@ -17,22 +17,12 @@ static const char *const kernels[] = {
 };
 #define KERNELS (sizeof kernels / sizeof *kernels)
 
-static struct runner device;
 static size_t part, parts = 1;
 
 static struct stand_module load(const char *folder, const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.spv", folder, name);
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        BHT_FAIL("%s cannot be opened", path);
-    }
-    struct stand_module module = {malloc(1 << 18), 0};
-    BHT_NE(module.code, NULL);
-    module.words = fread(module.code, 4, 1 << 16, file);
-    fclose(file);
-    BHT_WITHIN(module.words, 20, (1 << 16) - 1);
-    return module;
+    return stand_load(path);
 }
 
 struct known {
@@ -121,20 +111,20 @@ static void check_told(const char *name, const struct runner_module *module, str
     }
     told.constants = constants;
     told.constant_count = module->constant_count + 1;
-    runner_load(&device, &told, kernel);
+    runner_load(&told, kernel);
     memcpy(run->told, run->groups, sizeof run->told);
     memcpy(run->data, before, count * 4);
-    runner_dispatch(&device, kernel, run);
+    runner_dispatch(kernel, run);
     compare(name, "told its own grid", plain, run->data, count);
     for (int axis = 0; axis < 3; axis++) {
         run->told[axis]++;
         memcpy(run->data, before, count * 4);
-        runner_dispatch(&device, kernel, run);
+        runner_dispatch(kernel, run);
         BHT_NE(memcmp(run->data, plain, count * 4), 0);
         run->told[axis]--;
     }
     memset(run->told, 0, sizeof run->told);
-    runner_unload(&device, kernel);
+    runner_unload(kernel);
 }
 
 /* Does the device have what the kernel needs? lavapipe has all of it. */
@@ -158,39 +148,29 @@ static void check(const char *name, const struct stand_module *module, const str
     if (!can_run(name, module)) {
         return;
     }
-    struct bhi_module_bindings *reflection = malloc(sizeof *reflection);
-    BHT_NE(reflection, NULL);
-    struct bhi_error error;
-    if (!bhi_reflect(module->code, module->words, "main", known->constants, known->constant_count,
-                     reflection, &error)) {
-        BHT_FAIL("%s: %s", name, bhi_error_line(&error));
-    }
-    const uint32_t count = reflection->binding_count * RUNNER_WORDS;
+    struct runner_module loaded = {
+        .plain = module, .constants = known->constants, .constant_count = known->constant_count};
+    struct runner_kernel kernel;
+    runner_load(&loaded, &kernel);
+    const uint32_t count = kernel.buffers * RUNNER_WORDS;
     uint32_t *before = calloc(count + 1, 4), *plain = calloc(count + 1, 4),
              *data = calloc(count + 1, 4);
     fill(before, count, known->first, known->finite);
-    struct runner_module loaded = {.code = module->code,
-                                   .words = module->words,
-                                   .reflection = reflection,
-                                   .constants = known->constants,
-                                   .constant_count = known->constant_count};
-    struct runner_kernel kernel;
     struct runner_run run = {.push = known->push, .data = plain};
     memcpy(run.groups, known->groups, sizeof run.groups);
     memcpy(plain, before, count * 4);
-    runner_load(&device, &loaded, &kernel);
-    runner_dispatch(&device, &kernel, &run);
-    runner_unload(&device, &kernel);
+    runner_dispatch(&kernel, &run);
+    runner_unload(&kernel);
     for (const struct way *way = ways; way < ways + sizeof ways / sizeof *ways; way++) {
         struct bhi_guarded guarded = guard(name, module, known, way);
         loaded.guarded = &guarded;
         run.data = data;
         if (differs(way, &guarded)) {
-            runner_load(&device, &loaded, &kernel);
+            runner_load(&loaded, &kernel);
             run.abort = 0;
             run.told[0] = run.told[1] = run.told[2] = 77; /* which nobody reads */
             memcpy(data, before, count * 4);
-            runner_dispatch(&device, &kernel, &run);
+            runner_dispatch(&kernel, &run);
             if (known->raced != 0) {
                 data[known->raced] = plain[known->raced];
             }
@@ -201,9 +181,9 @@ static void check(const char *name, const struct stand_module *module, const str
             }
             run.abort = 1;
             memcpy(data, before, count * 4);
-            runner_dispatch(&device, &kernel, &run);
+            runner_dispatch(&kernel, &run);
             compare(name, "aborted", before, data, count);
-            runner_unload(&device, &kernel);
+            runner_unload(&kernel);
         }
         bhi_guarded_fini(&guarded);
     }
@@ -213,7 +193,6 @@ static void check(const char *name, const struct stand_module *module, const str
     free(before);
     free(plain);
     free(data);
-    free(reflection);
 }
 
 /* Parameters n, m, a, seed of kernels/common.glsl. */
@@ -225,7 +204,6 @@ static void test_kernels(const char *level) {
         snprintf(name, sizeof name, "%s%s", kernels[i], level);
         struct stand_module module = load(GUARD_KERNELS, name);
         check(name, &module, &common);
-        stand_free(&module);
     }
 }
 
@@ -249,7 +227,6 @@ TEST(other_constants) {
         struct stand_module module =
             load(GUARD_KERNELS, optimised ? "constants.O" : "constants.O0");
         check("constants", &module, &known);
-        stand_free(&module);
     }
 }
 
@@ -279,16 +256,7 @@ TEST(shipped_kernels) {
     for (size_t i = part; i < sizeof cases / sizeof *cases; i += parts) {
         struct stand_module module = load(GUARD_SHADERS, cases[i].name);
         check(cases[i].name, &module, &cases[i].known);
-        stand_free(&module);
     }
-}
-
-static void open_device(void) {
-    runner_open(&device);
-}
-
-static void close_device(void) {
-    runner_close(&device);
 }
 
 int main(int argc, char **argv) {
@@ -296,6 +264,5 @@ int main(int argc, char **argv) {
         part = strtoul(argv[1], NULL, 10);
         parts = strtoul(argv[2], NULL, 10);
     }
-    bht_around(open_device, close_device);
     return bht_main(1, argv, NULL, 0);
 }

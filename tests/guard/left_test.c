@@ -27,7 +27,6 @@ static void check(const char *decorations, const char *globals, const char *mode
     bhi_spec_defaults(&module, 0, out, sizeof out);
     BHT_STR_EQ(out, text);
     bhi_module_fini(&module);
-    stand_free(&assembled);
 }
 
 #define SIZE_1 "OpExecutionMode %main LocalSize 1 1 1"

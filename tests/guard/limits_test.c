@@ -71,19 +71,24 @@ static void close_function(struct words *w) {
     put(w, 1u << SpvWordCountShift | SpvOpFunctionEnd);
 }
 
-/* Checks the words that are there, and frees them. |text| NULL: they must pass, and be valid. */
-static void check(struct words *w, const char *text) {
+static void empty_main(struct words *w) {
+    open_function(w, MAIN);
+    close_function(w);
+}
+
+/* Frees the words. |text| NULL: they must pass, and be valid. */
+static void check(struct words w, const char *text) {
     struct bhi_error error = {.status = BH_OK};
-    w->at[3] = w->bound;
+    w.at[3] = w.bound;
     if (!text) {
-        if (!bhi_guard_limits(w->at, w->count, &error) ||
-            !bhi_validate(&stand_device, w->at, w->count, "main", &error) ||
-            !bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &error)) {
+        if (!bhi_guard_limits(w.at, w.count, &error) ||
+            !bhi_validate(&stand_device, w.at, w.count, "main", &error) ||
+            !bhi_guard_limits_sizes(w.at, w.count, "main", NULL, 0, &error)) {
             BHT_FAIL("refused: %s", bhi_error_line(&error));
         }
     } else {
-        if (bhi_guard_limits(w->at, w->count, &error) &&
-            bhi_guard_limits_sizes(w->at, w->count, "main", NULL, 0, &error)) {
+        if (bhi_guard_limits(w.at, w.count, &error) &&
+            bhi_guard_limits_sizes(w.at, w.count, "main", NULL, 0, &error)) {
             BHT_FAIL("not refused; expected \"%s\"", text);
         }
         if (error.status != BH_LIMIT_EXCEEDED || !strstr(bhi_error_line(&error), text)) {
@@ -91,33 +96,30 @@ static void check(struct words *w, const char *text) {
                      bhi_error_line(&error));
         }
     }
-    free(w->at);
+    free(w.at);
 }
 
 /* -- words ---------------------------------------------------------------------------------- */
 
 TEST(size_of_the_module) {
     struct words w = begin();
-    open_function(&w, MAIN);
-    close_function(&w);
+    empty_main(&w);
     while (w.count * 4 < BHI_LIMIT_MODULE_BYTES) {
         put(&w, 1u << SpvWordCountShift | SpvOpNop);
     }
     put(&w, 1u << SpvWordCountShift | SpvOpNop);
-    check(&w, "bytes of the module: 4194308, the guard allows 4194304: split the kernel");
+    check(w, "bytes of the module: 4194308, the guard allows 4194304: split the kernel");
 }
 
 TEST(bound_of_ids) {
     struct words w = begin();
-    open_function(&w, MAIN);
-    close_function(&w);
+    empty_main(&w);
     w.bound = BHI_LIMIT_ID_BOUND;
-    check(&w, NULL);
+    check(w, NULL);
     w = begin();
-    open_function(&w, MAIN);
-    close_function(&w);
+    empty_main(&w);
     w.bound = BHI_LIMIT_ID_BOUND + 1;
-    check(&w, "bound of ids (the module's header): 1048577, the guard allows 1048576");
+    check(w, "bound of ids (the module's header): 1048577, the guard allows 1048576");
 }
 
 static struct words many_types(uint32_t count) {
@@ -125,17 +127,15 @@ static struct words many_types(uint32_t count) {
     for (uint32_t i = 4; i < count; i++) { /* begin() has four */
         INS(&w, SpvOpTypeStruct, w.bound++, UINT);
     }
-    open_function(&w, MAIN);
-    close_function(&w);
+    empty_main(&w);
     return w;
 }
 
 TEST(number_of_types) {
-    struct words w = many_types(BHI_LIMIT_TYPES);
-    check(&w, NULL);
-    w = many_types(BHI_LIMIT_TYPES + 1);
-    check(&w, "types: 16385, the guard allows 16384 (instruction 16391, OpTypeStruct): "
-              "declare fewer");
+    check(many_types(BHI_LIMIT_TYPES), NULL);
+    check(many_types(BHI_LIMIT_TYPES + 1),
+          "types: 16385, the guard allows 16384 (instruction 16391, OpTypeStruct): "
+          "declare fewer");
 }
 
 static struct words nested_structs(uint32_t count) {
@@ -145,22 +145,18 @@ static struct words nested_structs(uint32_t count) {
         INS(&w, SpvOpTypeStruct, w.bound, inner);
         inner = w.bound++;
     }
-    open_function(&w, MAIN);
-    close_function(&w);
+    empty_main(&w);
     return w;
 }
 
 TEST(nesting_of_types) {
-    struct words w = nested_structs(BHI_LIMIT_TYPE_NESTING);
-    check(&w, NULL);
-    w = nested_structs(BHI_LIMIT_TYPE_NESTING + 1);
-    check(&w, "types nested in each other: 65, the guard allows 64");
-    w = nested_structs(400000); /* 4.8 MB: the module's size is what it runs into first */
-    check(&w, "bytes of the module");
-    w = nested_structs(300000);
-    check(&w, "types nested in each other: 65");
+    check(nested_structs(BHI_LIMIT_TYPE_NESTING), NULL);
+    check(nested_structs(BHI_LIMIT_TYPE_NESTING + 1),
+          "types nested in each other: 65, the guard allows 64");
+    check(nested_structs(400000), "bytes of the module");
+    check(nested_structs(300000), "types nested in each other: 65");
     /* The same through pointers and arrays. */
-    w = begin();
+    struct words w = begin();
     uint32_t inner = UINT;
     for (uint32_t i = 0; i < 40; i++) {
         INS(&w, SpvOpTypeArray, w.bound, inner, ONE);
@@ -168,7 +164,7 @@ TEST(nesting_of_types) {
         inner = w.bound + 1;
         w.bound += 2;
     }
-    check(&w, "types nested in each other: 65, the guard allows 64");
+    check(w, "types nested in each other: 65, the guard allows 64");
 }
 
 /* -- control flow --------------------------------------------------------------------------- */
@@ -207,15 +203,12 @@ static struct words nested_ifs(uint32_t count, bool merges_first) {
 
 TEST(nesting_of_control_flow) {
     for (int order = 0; order < 2; order++) {
-        struct words w = nested_ifs(BHI_LIMIT_CONTROL_NESTING, order == 1);
-        check(&w, NULL);
-        w = nested_ifs(BHI_LIMIT_CONTROL_NESTING + 1, order == 1);
-        check(&w, "ifs, switches and loops nested in each other: 257, the guard allows "
-                  "256 (instruction ");
-        w = nested_ifs(5000, order == 1);
-        check(&w, "OpSelectionMerge): split the kernel into functions");
-        w = nested_ifs(20000, order == 1);
-        check(&w, "OpSelectionMerge): split the kernel into functions");
+        check(nested_ifs(BHI_LIMIT_CONTROL_NESTING, order == 1), NULL);
+        check(nested_ifs(BHI_LIMIT_CONTROL_NESTING + 1, order == 1),
+              "ifs, switches and loops nested in each other: 257, the guard allows "
+              "256 (instruction ");
+        check(nested_ifs(5000, order == 1), "OpSelectionMerge): split the kernel into functions");
+        check(nested_ifs(20000, order == 1), "OpSelectionMerge): split the kernel into functions");
     }
     /* One after the other they nest in nothing. */
     struct words w = begin();
@@ -229,7 +222,7 @@ TEST(nesting_of_control_flow) {
         w.bound += 2;
     }
     close_function(&w);
-    check(&w, NULL);
+    check(w, NULL);
 }
 
 static struct words nested_loops(uint32_t count) {
@@ -257,10 +250,8 @@ static struct words nested_loops(uint32_t count) {
 }
 
 TEST(nesting_of_loops) {
-    struct words w = nested_loops(BHI_LIMIT_CONTROL_NESTING);
-    check(&w, NULL);
-    w = nested_loops(BHI_LIMIT_CONTROL_NESTING + 1);
-    check(&w, "257, the guard allows 256 (instruction ");
+    check(nested_loops(BHI_LIMIT_CONTROL_NESTING), NULL);
+    check(nested_loops(BHI_LIMIT_CONTROL_NESTING + 1), "257, the guard allows 256 (instruction ");
 }
 
 /* Function i calls function i + 1 |times| times. */
@@ -279,21 +270,18 @@ static struct words call_chain(uint32_t functions, uint32_t times) {
 }
 
 TEST(calls) {
-    struct words w = call_chain(BHI_LIMIT_CALL_NESTING, 1);
-    check(&w, NULL);
-    w = call_chain(BHI_LIMIT_CALL_NESTING + 2, 1);
-    check(&w, "calls nested in each other: 65, the guard allows 64");
+    check(call_chain(BHI_LIMIT_CALL_NESTING, 1), NULL);
+    check(call_chain(BHI_LIMIT_CALL_NESTING + 2, 1),
+          "calls nested in each other: 65, the guard allows 64");
     /* Without loops, and yet 2^30 times as long. */
-    w = call_chain(15, 2);
-    check(&w, NULL);
-    w = call_chain(31, 2);
-    check(&w, ", the guard allows 1048576 (OpFunctionCall): call less");
+    check(call_chain(15, 2), NULL);
+    check(call_chain(31, 2), ", the guard allows 1048576 (OpFunctionCall): call less");
     /* Recursion is the validator's to refuse, but the walk has to end. */
-    w = begin();
+    struct words w = begin();
     open_function(&w, MAIN);
     INS(&w, SpvOpFunctionCall, VOID, w.bound++, MAIN);
     close_function(&w);
-    check(&w, "calls nested in each other: 65, the guard allows 64, or there is recursion");
+    check(w, "calls nested in each other: 65, the guard allows 64, or there is recursion");
 }
 
 /* -- sizes ---------------------------------------------------------------------------------- */
@@ -332,17 +320,15 @@ static struct words variable(uint32_t length, enum how how, uint32_t count) {
 }
 
 TEST(variables) {
-    struct words w = variable(BHI_LIMIT_VARIABLE, PLAIN, 4);
-    check(&w, NULL);
-    w = variable(BHI_LIMIT_VARIABLE + 1, PLAIN, 1);
-    check(&w, "scalars in a variable of each invocation: 16385, the guard allows 16384 "
-              "(instruction ");
-    w = variable(BHI_LIMIT_VARIABLE, PLAIN, 5);
-    check(&w, "scalars in the variables of each invocation: 81920, the guard allows 65536");
-    w = variable(BHI_LIMIT_INITIALISED, INITIALISED, 1);
-    check(&w, NULL);
-    w = variable(BHI_LIMIT_INITIALISED + 1, INITIALISED, 1);
-    check(&w, "scalars in a variable with an initialiser: 4097, the guard allows 4096");
+    check(variable(BHI_LIMIT_VARIABLE, PLAIN, 4), NULL);
+    check(variable(BHI_LIMIT_VARIABLE + 1, PLAIN, 1),
+          "scalars in a variable of each invocation: 16385, the guard allows 16384 "
+          "(instruction ");
+    check(variable(BHI_LIMIT_VARIABLE, PLAIN, 5),
+          "scalars in the variables of each invocation: 81920, the guard allows 65536");
+    check(variable(BHI_LIMIT_INITIALISED, INITIALISED, 1), NULL);
+    check(variable(BHI_LIMIT_INITIALISED + 1, INITIALISED, 1),
+          "scalars in a variable with an initialiser: 4097, the guard allows 4096");
 }
 
 /* A struct of arrays of arrays with 2^30 elements, in a few lines. */
@@ -355,9 +341,8 @@ TEST(a_value_of_billions) {
     INS(&w, SpvOpTypePointer, w.bound, SpvStorageClassPrivate, type);
     INS(&w, SpvOpVariable, w.bound, w.bound + 1, SpvStorageClassPrivate);
     w.bound += 2;
-    open_function(&w, MAIN);
-    close_function(&w);
-    check(&w, "scalars in a variable of each invocation: 18446744073709551615");
+    empty_main(&w);
+    check(w, "scalars in a variable of each invocation: 18446744073709551615");
 }
 
 TEST(values) {
@@ -373,8 +358,8 @@ TEST(values) {
         open_function(&w, MAIN);
         INS(&w, SpvOpStore, shared, null);
         close_function(&w);
-        check(&w, how == 1 ? "scalars in one value: 16385, the guard allows 16384 (instruction "
-                           : NULL);
+        check(w, how == 1 ? "scalars in one value: 16385, the guard allows 16384 (instruction "
+                          : NULL);
     }
     struct words w = begin();
     const uint32_t type = array_type(&w, UINT, BHI_LIMIT_VALUE + 1), pointer = w.bound;
@@ -386,21 +371,17 @@ TEST(values) {
     INS(&w, SpvOpCopyMemory, pointer + 1, pointer + 2);
     INS(&w, SpvOpLoad, type, pointer + 3, pointer + 1);
     close_function(&w);
-    check(&w, "OpCopyMemory %");
+    check(w, "OpCopyMemory %");
 }
 
 /* The length of an array with specialization constants. */
 TEST(lengths) {
-    static const char format[] = "OpCapability Shader\n"
-                                 "OpMemoryModel Logical GLSL450\n"
+    static const char format[] = "OpCapability Shader\nOpMemoryModel Logical GLSL450\n"
                                  "OpEntryPoint GLCompute %%main \"main\"\n"
                                  "OpExecutionMode %%main LocalSize 1 1 1\n"
-                                 "OpDecorate %%n SpecId 3\n"
-                                 "%%void = OpTypeVoid\n"
-                                 "%%fn = OpTypeFunction %%void\n"
-                                 "%%uint = OpTypeInt 32 0\n"
-                                 "%%v3 = OpTypeVector %%uint 3\n"
-                                 "%%two = OpConstant %%uint 2\n"
+                                 "OpDecorate %%n SpecId 3\n%%void = OpTypeVoid\n"
+                                 "%%fn = OpTypeFunction %%void\n%%uint = OpTypeInt 32 0\n"
+                                 "%%v3 = OpTypeVector %%uint 3\n%%two = OpConstant %%uint 2\n"
                                  "%%n = OpSpecConstant %%uint 8\n"
                                  "%%size = OpSpecConstantComposite %%v3 %%two %%n %%two\n"
                                  "%%length = OpSpecConstantOp %%uint %s\n"
@@ -408,9 +389,7 @@ TEST(lengths) {
                                  "%%pointer = OpTypePointer Private %%array\n"
                                  "%%v = OpVariable %%pointer Private\n"
                                  "%%main = OpFunction %%void None %%fn\n"
-                                 "%%start = OpLabel\n"
-                                 "OpReturn\n"
-                                 "OpFunctionEnd\n";
+                                 "%%start = OpLabel\nOpReturn\nOpFunctionEnd\n";
     static const struct {
         const char *length;
         uint32_t n;
@@ -436,7 +415,6 @@ TEST(lengths) {
         if (error.status != cases[i].status || !strstr(bhi_error_line(&error), cases[i].text)) {
             BHT_FAIL("%s: %d \"%s\"", cases[i].length, (int)error.status, bhi_error_line(&error));
         }
-        stand_free(&module);
     }
 }
 

@@ -8,19 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct runner device;
-static struct stand_module load(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        BHT_FAIL("%s cannot be opened", path);
-    }
-    struct stand_module module = {malloc(1 << 16), 0};
-    BHT_NE(module.code, NULL);
-    module.words = fread(module.code, 4, 1 << 14, file);
-    fclose(file);
-    return module;
-}
-
 /* What has been loaded, guarded: each is compiled once. */
 static struct loaded {
     const char *path;
@@ -31,6 +18,12 @@ static struct loaded {
 } loaded[16];
 static size_t loaded_count;
 
+static void unload_all(void) {
+    for (size_t i = 0; i < loaded_count; i++) {
+        runner_unload(&loaded[i].kernel);
+    }
+}
+
 static struct loaded *find(const char *path, bool zero_initialize,
                            const struct bhi_spec_constant *given) {
     for (size_t i = 0; i < loaded_count; i++) {
@@ -40,31 +33,26 @@ static struct loaded *find(const char *path, bool zero_initialize,
         }
     }
     BHT_LT(loaded_count, sizeof loaded / sizeof *loaded);
+    bht_end_with(unload_all);
     struct loaded *new = &loaded[loaded_count++];
     *new = (struct loaded){.path = path, .zero_initialize = zero_initialize, .given = given};
-    struct stand_module module = load(path);
+    struct stand_module module = stand_load(path);
     const struct bhi_guard_options options = {.entry = "main",
                                               .constants = given,
                                               .constant_count = !!given,
                                               .max_sets = 4,
                                               .zero_initialize = zero_initialize};
     struct bhi_error error;
-    static struct bhi_module_bindings reflection;
     if (!bhi_validate(&device.vk.target, module.code, module.words, "main", &error) ||
         !bhi_guard(module.code, module.words, &options, &new->guarded, &error) ||
-        !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &error) ||
-        !bhi_reflect(module.code, module.words, "main", given, !!given, &reflection, &error)) {
+        !bhi_validate(&device.vk.target, new->guarded.code, new->guarded.words, "main", &error)) {
         BHT_FAIL("%s: %s", path, bhi_error_line(&error));
     }
-    BHT_EQ(reflection.binding_count, 1);
-    const struct runner_module as = {.code = module.code,
-                                     .words = module.words,
-                                     .reflection = &reflection,
-                                     .guarded = &new->guarded,
-                                     .constants = given,
-                                     .constant_count = !!given};
-    runner_load(&device, &as, &new->kernel);
-    stand_free(&module);
+    bht_own(new->guarded.code);
+    const struct runner_module as = {
+        .plain = &module, .guarded = &new->guarded, .constants = given, .constant_count = !!given};
+    runner_load(&as, &new->kernel);
+    BHT_EQ(new->kernel.buffers, 1);
     return new;
 }
 
@@ -76,7 +64,7 @@ static const uint32_t *run(const char *path, bool zero_initialize,
     struct loaded *found = find(path, zero_initialize, given);
     struct runner_run r = {.groups = {1, 1, 1}, .push = push, .data = data};
     memset(data, 0x11, sizeof data);
-    runner_dispatch(&device, &found->kernel, &r);
+    runner_dispatch(&found->kernel, &r);
     *out = &found->guarded;
     return data;
 }
@@ -154,27 +142,23 @@ TEST(memory_that_is_not_used_stays_unused) {
     for (int zero_initialize = 0; zero_initialize < 2; zero_initialize++) {
         const struct bhi_guard_options options = {
             .entry = "main", .max_sets = 4, .zero_initialize = zero_initialize};
-        static struct bhi_module_bindings reflection;
         struct bhi_guarded guarded = stand_guard_with(&module, &options);
-        struct bhi_error error;
+        const struct runner_module as = {.plain = &module, .guarded = &guarded};
         BHT_EQ(guarded.zeroed, 1);
-        BHT_TRUE(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
-        BHT_EQ(reflection.shared_bytes, 4);
-        const struct runner_module as = {.code = module.code,
-                                         .words = module.words,
-                                         .reflection = &reflection,
-                                         .guarded = &guarded};
+        BHT_EQ(runner_reflect(&as)->shared_bytes, 4);
         struct runner_kernel kernel;
         static uint32_t data[RUNNER_WORDS];
         memset(data, 0x11, sizeof data);
-        runner_load(&device, &as, &kernel);
+        runner_load(&as, &kernel);
         struct runner_run r = {.groups = {1, 1, 1}, .data = data};
-        runner_dispatch(&device, &kernel, &r);
+        runner_dispatch(&kernel, &r);
         BHT_EQ(data[0], 0);
-        runner_unload(&device, &kernel);
-        bhi_guarded_fini(&guarded);
+        runner_unload(&kernel);
     }
-    stand_free(&module);
+}
+
+static unsigned shared_bytes(const struct stand_module *module) {
+    return (unsigned)runner_reflect(&(struct runner_module){.plain = module})->shared_bytes;
 }
 
 /* Whatever names it, it begins with zeros and counts; so does what the module itself initialises.
@@ -210,16 +194,10 @@ TEST(memory_that_is_named_is_used) {
         struct stand_module plain = stand_compute(globals, body, cases[i].functions, 3);
         struct stand_module module = stand_capable(&plain, SpvCapabilityVariablePointers);
         struct bhi_guarded guarded = stand_guard(&module);
-        static struct bhi_module_bindings reflection;
-        struct bhi_error error;
-        BHT_TRUE(bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error));
-        if (guarded.zeroed != cases[i].zeroed || reflection.shared_bytes != cases[i].bytes) {
-            BHT_FAIL("case %zu: %u zeroed, %u bytes", i, guarded.zeroed,
-                     (unsigned)reflection.shared_bytes);
+        const unsigned bytes = shared_bytes(&module);
+        if (guarded.zeroed != cases[i].zeroed || bytes != cases[i].bytes) {
+            BHT_FAIL("case %zu: %u zeroed, %u bytes", i, guarded.zeroed, bytes);
         }
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
-        stand_free(&plain);
     }
 }
 
@@ -272,15 +250,9 @@ TEST(blocks_share_their_memory) {
                  strstr(cases[i].used, "%ys") ? "%load_y = OpLoad %y %ys\n" : "");
         struct stand_module module =
             stand_compute_with(decorations, globals, cases[i].used, body, "", 4);
-        static struct bhi_module_bindings reflection;
-        struct bhi_error error;
-        if (!bhi_reflect(module.code, module.words, "main", NULL, 0, &reflection, &error)) {
-            BHT_FAIL("case %zu: %s", i, bhi_error_line(&error));
+        if (shared_bytes(&module) != cases[i].bytes) {
+            BHT_FAIL("case %zu: %u bytes", i, shared_bytes(&module));
         }
-        if (reflection.shared_bytes != cases[i].bytes) {
-            BHT_FAIL("case %zu: %u bytes", i, (unsigned)reflection.shared_bytes);
-        }
-        stand_free(&module);
     }
 }
 
@@ -306,15 +278,12 @@ TEST(constants_in_range_are_left_alone) {
         struct stand_module module = stand_compute(ARRAY, body, "", 3);
         if (!stand_is_valid_here(&module, "may not have a negative value")) { /* newer validators */
             BHT_STR_EQ(cases[i].index, "%i_m1");
-            stand_free(&module);
             continue;
         }
         struct bhi_guarded guarded = stand_guard(&module);
         if (guarded.clamps != cases[i].clamps) {
             BHT_FAIL("%s: %u clamps", cases[i].index, guarded.clamps);
         }
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
     }
 }
 
@@ -338,9 +307,6 @@ TEST(widths) {
         struct bhi_guarded guarded = stand_guard(&wide);
         BHT_EQ(guarded.clamps, 1);
         BHT_EQ(stand_count(guarded.code, guarded.words, SpvOpSConvert), bits[i] < 32);
-        bhi_guarded_fini(&guarded);
-        stand_free(&module);
-        stand_free(&wide);
     }
 }
 
@@ -353,8 +319,6 @@ TEST(buffers_are_the_drivers) {
                                                "", 3);
     struct bhi_guarded guarded = stand_guard(&module);
     BHT_EQ(guarded.clamps, 0);
-    bhi_guarded_fini(&guarded);
-    stand_free(&module);
 }
 
 /* The first index into an array of descriptors is nobody's but ours. */
@@ -372,9 +336,8 @@ TEST(descriptor_arrays) {
     struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
     BHT_TRUE(bhi_guard(module.code, module.words, &options, &guarded, &error));
+    bht_own(guarded.code);
     BHT_EQ(guarded.clamps, 1);
-    bhi_guarded_fini(&guarded);
-    stand_free(&module);
 }
 
 /* What stands for an index that differs between invocations says so, too; the pointer still does.
@@ -382,15 +345,12 @@ TEST(descriptor_arrays) {
 TEST(non_uniform_indices) {
     struct stand_module module =
         stand_compute_with("OpDecorate %i NonUniform\nOpDecorate %q NonUniform\n",
-                           "%n = OpConstant %uint 4\n"
-                           "%many = OpTypeArray %block %n\n"
+                           "%n = OpConstant %uint 4\n%many = OpTypeArray %block %n\n"
                            "%p_many = OpTypePointer StorageBuffer %many\n"
                            "%buffers = OpVariable %p_many StorageBuffer\n",
                            "",
-                           "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
-                           "%i = OpLoad %uint %p\n"
-                           "%q = OpAccessChain %p_uint %buffers %i %u_0 %u_0\n"
-                           "OpStore %q %u_1\n"
+                           "%p = OpAccessChain %p_uint %out %u_0 %u_0\n%i = OpLoad %uint %p\n"
+                           "%q = OpAccessChain %p_uint %buffers %i %u_0 %u_0\nOpStore %q %u_1\n"
                            "%r = OpAccessChain %p_uint %buffers %u_5000 %u_0 %u_0\n"
                            "OpStore %r %u_1\nOpReturn",
                            "", 3);
@@ -399,6 +359,7 @@ TEST(non_uniform_indices) {
     struct bhi_error error;
     const struct bhi_guard_options options = {.entry = "main", .max_sets = 8};
     BHT_TRUE(bhi_guard(varying.code, varying.words, &options, &guarded, &error));
+    bht_own(guarded.code);
     BHT_EQ(guarded.clamps, 2);
     uint32_t decorated[8], count = 0, selected[2] = {0}, selects = 0, pointers = 0;
     for (size_t i = 5; i < guarded.words; i += guarded.code[i] >> SpvWordCountShift) {
@@ -420,32 +381,24 @@ TEST(non_uniform_indices) {
     BHT_EQ(count, 3); /* the load, the pointer, and the first of the two selections */
     BHT_EQ(decorated[2], selected[0]);
     BHT_EQ(pointers, 1);
-    bhi_guarded_fini(&guarded);
-    stand_free(&module);
-    stand_free(&varying);
 }
 
 TEST(vectors) {
     struct stand_module module =
         stand_compute("%v4 = OpTypeVector %uint 4\n%nullv = OpConstantNull %v4\n",
-                      "%p = OpAccessChain %p_uint %out %u_0 %u_0\n"
-                      "%i = OpLoad %uint %p\n"
+                      "%p = OpAccessChain %p_uint %out %u_0 %u_0\n%i = OpLoad %uint %p\n"
                       "%a = OpVectorInsertDynamic %v4 %nullv %u_1 %i\n"
                       "%b = OpVectorExtractDynamic %uint %a %i\n"
-                      "%c = OpVectorExtractDynamic %uint %a %u_2\n"
-                      "OpStore %p %b\nOpReturn",
+                      "%c = OpVectorExtractDynamic %uint %a %u_2\nOpStore %p %b\nOpReturn",
                       "", 3);
     struct bhi_guarded guarded = stand_guard(&module);
     BHT_EQ(guarded.clamps, 2);
-    bhi_guarded_fini(&guarded);
-    stand_free(&module);
 }
 
 static void refused(const char *globals, const char *body, const char *text) {
     char source[8192];
     snprintf(source, sizeof source,
-             "OpCapability Shader\nOpCapability VariablePointers\n"
-             "OpMemoryModel Logical GLSL450\n"
+             "OpCapability Shader\nOpCapability VariablePointers\nOpMemoryModel Logical GLSL450\n"
              "OpEntryPoint GLCompute %%main \"main\"\nOpExecutionMode %%main LocalSize 1 1 1\n"
              "OpDecorate %%p_wu ArrayStride 4\n"
              "%%void = OpTypeVoid\n%%nothing = OpTypeFunction %%void\n%%uint = OpTypeInt 32 0\n"
@@ -455,7 +408,6 @@ static void refused(const char *globals, const char *body, const char *text) {
              globals, body);
     struct stand_module module = stand_assemble(source, 3);
     stand_refuses(&module, BH_INVALID_KERNEL, text);
-    stand_free(&module);
 }
 
 TEST(pointers_that_cannot_be_bounded) {
@@ -486,19 +438,4 @@ TEST(a_local_index_that_is_none) {
     if (stand_is_valid_here(&module, "needs to be a 32-bit int scalar")) { /* older validators */
         stand_refuses(&module, BH_INVALID_KERNEL, "(LocalInvocationIndex) is not a 32-bit integer");
     }
-    stand_free(&module);
 }
-
-static void open_device(void) {
-    runner_open(&device);
-}
-
-static void close_device(void) {
-    for (size_t i = 0; i < loaded_count; i++) {
-        runner_unload(&device, &loaded[i].kernel);
-        bhi_guarded_fini(&loaded[i].guarded);
-    }
-    runner_close(&device);
-}
-
-BHT_AT_START(bht_around(open_device, close_device))

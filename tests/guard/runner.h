@@ -12,17 +12,16 @@
 #define RUNNER_WORDS    16384u /* in each buffer */
 #define RUNNER_BINDINGS 8u
 
-struct runner {
+/* It is there while a test runs. */
+extern struct runner {
     struct bhi_vk_device vk;
     PFN_vkMapMemory map;
     VkCommandPool pool;
-};
+} device;
 
 struct runner_module {
-    const uint32_t *code;
-    size_t words;
-    const struct bhi_module_bindings *reflection; /* of the module as it came; not used later */
-    const struct bhi_guarded *guarded;            /* NULL: run it as it is */
+    const struct stand_module *plain;  /* as it came */
+    const struct bhi_guarded *guarded; /* NULL: run it as it is */
     const struct bhi_spec_constant *constants;
     uint32_t constant_count;
     /* Binding 1 of set 0 is the guard's words once more, so that the kernel can set the word
@@ -58,13 +57,11 @@ struct runner_run {
     uint32_t flags;   /* out: the guard's */
 };
 
-/* Each fails the test when any call does. */
-void runner_open(struct runner *device);
-void runner_close(struct runner *device);
-void runner_load(struct runner *device, const struct runner_module *module,
-                 struct runner_kernel *out);
-void runner_unload(struct runner *device, struct runner_kernel *kernel);
+/* What the module has, until the next call. Each of these fails the test when any call does. */
+const struct bhi_module_bindings *runner_reflect(const struct runner_module *module);
+void runner_load(const struct runner_module *module, struct runner_kernel *out);
+void runner_unload(struct runner_kernel *kernel);
 /* One dispatch, waited for. */
-void runner_dispatch(struct runner *device, struct runner_kernel *kernel, struct runner_run *run);
+void runner_dispatch(struct runner_kernel *kernel, struct runner_run *run);
 
 #endif

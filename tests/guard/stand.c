@@ -43,8 +43,7 @@ struct stand_module stand_assemble(const char *text, unsigned minor) {
     if (result != SPV_SUCCESS) {
         BHT_FAIL("line %zu: %s", diagnostic->position.line + 1, diagnostic->error);
     }
-    struct stand_module module = {malloc(binary->wordCount * 4), binary->wordCount};
-    BHT_NE(module.code, NULL);
+    struct stand_module module = {bht_own(malloc(binary->wordCount * 4)), binary->wordCount};
     memcpy(module.code, binary->code, binary->wordCount * 4);
     spvDiagnosticDestroy(diagnostic);
     spvBinaryDestroy(binary);
@@ -60,47 +59,30 @@ struct stand_module stand_compute(const char *globals, const char *body, const c
 struct stand_module stand_compute_with(const char *decorations, const char *globals,
                                        const char *interface, const char *body,
                                        const char *functions, unsigned minor) {
-    static const char format[] = "OpCapability Shader\n"
-                                 "%s"
-                                 "OpMemoryModel Logical GLSL450\n"
+    static const char format[] = "OpCapability Shader\n%sOpMemoryModel Logical GLSL450\n"
                                  "OpEntryPoint GLCompute %%main \"main\" %s %s\n"
                                  "OpExecutionMode %%main LocalSize 1 1 1\n"
                                  "OpDecorate %%array ArrayStride 4\n"
-                                 "OpMemberDecorate %%block 0 Offset 0\n"
-                                 "OpDecorate %%block Block\n"
-                                 "OpDecorate %%out DescriptorSet 0\n"
-                                 "OpDecorate %%out Binding 0\n"
-                                 "%s"
-                                 "%%void = OpTypeVoid\n"
-                                 "%%bool = OpTypeBool\n"
-                                 "%%int = OpTypeInt 32 1\n"
-                                 "%%uint = OpTypeInt 32 0\n"
-                                 "%%float = OpTypeFloat 32\n"
-                                 "%%nothing = OpTypeFunction %%void\n"
+                                 "OpMemberDecorate %%block 0 Offset 0\nOpDecorate %%block Block\n"
+                                 "OpDecorate %%out DescriptorSet 0\nOpDecorate %%out Binding 0\n%s"
+                                 "%%void = OpTypeVoid\n%%bool = OpTypeBool\n"
+                                 "%%int = OpTypeInt 32 1\n%%uint = OpTypeInt 32 0\n"
+                                 "%%float = OpTypeFloat 32\n%%nothing = OpTypeFunction %%void\n"
                                  "%%true = OpConstantTrue %%bool\n"
-                                 "%%false = OpConstantFalse %%bool\n"
-                                 "%%u_0 = OpConstant %%uint 0\n"
-                                 "%%u_1 = OpConstant %%uint 1\n"
-                                 "%%u_2 = OpConstant %%uint 2\n"
-                                 "%%u_8 = OpConstant %%uint 8\n"
-                                 "%%u_10 = OpConstant %%uint 10\n"
+                                 "%%false = OpConstantFalse %%bool\n%%u_0 = OpConstant %%uint 0\n"
+                                 "%%u_1 = OpConstant %%uint 1\n%%u_2 = OpConstant %%uint 2\n"
+                                 "%%u_8 = OpConstant %%uint 8\n%%u_10 = OpConstant %%uint 10\n"
                                  "%%u_100 = OpConstant %%uint 100\n"
-                                 "%%u_5000 = OpConstant %%uint 5000\n"
-                                 "%%i_0 = OpConstant %%int 0\n"
-                                 "%%i_1 = OpConstant %%int 1\n"
-                                 "%%i_10 = OpConstant %%int 10\n"
+                                 "%%u_5000 = OpConstant %%uint 5000\n%%i_0 = OpConstant %%int 0\n"
+                                 "%%i_1 = OpConstant %%int 1\n%%i_10 = OpConstant %%int 10\n"
                                  "%%i_m1 = OpConstant %%int -1\n"
                                  "%%array = OpTypeRuntimeArray %%uint\n"
                                  "%%block = OpTypeStruct %%array\n"
                                  "%%p_block = OpTypePointer StorageBuffer %%block\n"
                                  "%%p_uint = OpTypePointer StorageBuffer %%uint\n"
-                                 "%%out = OpVariable %%p_block StorageBuffer\n"
-                                 "%s\n"
+                                 "%%out = OpVariable %%p_block StorageBuffer\n%s\n"
                                  "%%main = OpFunction %%void None %%nothing\n"
-                                 "%%start = OpLabel\n"
-                                 "%s\n"
-                                 "OpFunctionEnd\n"
-                                 "%s\n";
+                                 "%%start = OpLabel\n%s\nOpFunctionEnd\n%s\n";
     char text[16384];
     const int length =
         snprintf(text, sizeof text, format,
@@ -115,24 +97,18 @@ struct stand_module stand_load(const char *path) {
     if (!file) {
         BHT_FAIL("%s: cannot be opened", path);
     }
-    struct stand_module module = {malloc(1 << 20), 0};
-    BHT_NE(module.code, NULL);
-    module.words = fread(module.code, sizeof *module.code, (1 << 20) / 4, file);
+    static uint32_t code[1 << 18];
+    struct stand_module module = {.words = fread(code, sizeof *code, BHT_COUNT(code), file)};
     fclose(file);
+    BHT_WITHIN(module.words, 20, BHT_COUNT(code) - 1);
+    module.code = memcpy(bht_own(malloc(module.words * 4)), code, module.words * 4);
     return module;
-}
-
-void stand_free(struct stand_module *module) {
-    free(module->code);
-    module->code = NULL;
 }
 
 static void assert_valid(const uint32_t *code, size_t words, const char *when) {
     struct bhi_error error;
     if (!bhi_validate(&stand_device, code, words, "main", &error)) {
-        char *text = stand_text(code, words);
-        fprintf(stderr, "%s\n", text);
-        free(text);
+        fprintf(stderr, "%s\n", stand_text(code, words));
         BHT_FAIL("not valid %s: %s", when, bhi_error_line(&error));
     }
 }
@@ -147,6 +123,7 @@ struct bhi_guarded stand_guard_with(const struct stand_module *module,
     if (!bhi_guard(module->code, module->words, options, &guarded, &error)) {
         BHT_FAIL("refused: %s", bhi_error_line(&error));
     }
+    bht_own(guarded.code);
     assert_valid(guarded.code, guarded.words, "after");
     BHT_EQ(guarded.loops, guarded.left_alone + guarded.covered + guarded.lowered + guarded.polled);
     return guarded;
@@ -177,7 +154,6 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
     struct bhi_guarded guarded;
     struct bhi_error error;
     if (bhi_guard(module->code, module->words, &plain, &guarded, &error)) {
-        bhi_guarded_fini(&guarded);
         BHT_FAIL("not refused; expected \"%s\"", text);
     }
     if (error.status != status || !strstr(bhi_error_line(&error), text)) {
@@ -187,8 +163,7 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
 }
 
 struct stand_module stand_capable(const struct stand_module *module, SpvCapability capability) {
-    struct stand_module more = {malloc(module->words * 4 + 8), module->words + 2};
-    BHT_NE(more.code, NULL);
+    struct stand_module more = {bht_own(malloc(module->words * 4 + 8)), module->words + 2};
     memcpy(more.code, module->code, 20);
     more.code[5] = 2u << SpvWordCountShift | SpvOpCapability;
     more.code[6] = (uint32_t)capability;
@@ -203,8 +178,7 @@ char *stand_text(const uint32_t *code, size_t words) {
                            SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_NO_HEADER,
                            &text, NULL),
            SPV_SUCCESS);
-    char *copy = strdup(text->str);
-    BHT_NE(copy, NULL);
+    char *copy = bht_own(strdup(text->str));
     spvTextDestroy(text);
     spvContextDestroy(context);
     return copy;

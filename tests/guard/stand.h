@@ -1,5 +1,5 @@
 /* Modules for the guard's tests: assembled from text, guarded, and seen by the validator before and
- * after. No device. */
+ * after. No device. Their memory goes with the test. */
 #ifndef GUARD_STAND_H
 #define GUARD_STAND_H
 
@@ -31,11 +31,10 @@ struct stand_module stand_compute_with(const char *decorations, const char *glob
                                        const char *functions, unsigned minor);
 /* A file of SPIR-V. */
 struct stand_module stand_load(const char *path);
-void stand_free(struct stand_module *module);
 /* Returns |module| with one more capability. */
 struct stand_module stand_capable(const struct stand_module *module, SpvCapability capability);
 
-/* Valid before, guarded, valid after; the caller calls bhi_guarded_fini(). */
+/* Valid before, guarded, valid after. */
 struct bhi_guarded stand_guard(const struct stand_module *module);
 struct bhi_guarded stand_guard_with(const struct stand_module *module,
                                     const struct bhi_guard_options *options);
@@ -46,7 +45,7 @@ void stand_guard_refuses(const struct stand_module *module, bh_status status, co
 /* Newer validators (SPIRV-Tools from 2024 on) refuse what older ones take. False: this one refuses
  * the module, and says |text| (anything else fails the test); no kernel can be that then. */
 bool stand_is_valid_here(const struct stand_module *module, const char *text);
-/* Disassembly, for messages and for tests that look for an instruction; the caller frees it. */
+/* Disassembly, for messages and for tests that look for an instruction. */
 char *stand_text(const uint32_t *code, size_t words);
 /* How often |opcode| occurs. */
 unsigned stand_count(const uint32_t *code, size_t words, SpvOp opcode);

@@ -54,5 +54,4 @@ TEST(test_each_allocation_fails) {
         BHT_NE(bhi_error_line(&error)[0], '\0');
     }
     BHT_GE(failures, 5);
-    stand_free(&module);
 }

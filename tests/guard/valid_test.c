@@ -31,9 +31,7 @@ TEST(test_every_kernel_is_valid) {
                                                       .count_iterations = counted == 1};
             struct bhi_guarded guarded = stand_guard_with(&module, &options);
             loops += guarded.loops;
-            bhi_guarded_fini(&guarded);
         }
-        stand_free(&module);
     }
     BHT_TRUE(NAMES >= 15 && loops >= 100); /* or the list is empty */
 }
