@@ -63,7 +63,7 @@ static void refuses(const struct scene *s, bh_kernel *kernel, const char *words)
     BHT_TRUE(!event);
 }
 
-static void not_before_it_is_known(void) {
+TEST(not_before_it_is_known) {
     struct scene s = set_up();
     refuses(&s, s.square, "set 0 binding 0: the declared access of kernel \"square\" is not known");
     bh_event *event = NULL;
@@ -98,7 +98,7 @@ static bh_status content(bh_buffer *buffer) {
 }
 
 /* readonly: what is only read stays CLEAN where the submission is poisoned; and poison comes in. */
-static void what_is_only_read(void) {
+TEST(what_is_only_read) {
     struct scene s = set_up();
     reflect(&s, s.saxpy);
     poison(&s, s.y); /* which saxpy reads and writes */
@@ -111,7 +111,7 @@ static void what_is_only_read(void) {
 }
 
 /* writeonly is no promise to overwrite: what was poisoned stays so, until a caller promises it. */
-static void what_is_only_written(void) {
+TEST(what_is_only_written) {
     struct scene s = set_up();
     reflect(&s, s.square);
     poison(&s, s.y);
@@ -126,7 +126,7 @@ static void what_is_only_written(void) {
 }
 
 /* The caller may say less than the module does: y of saxpy, not decorated, given to read. */
-static void narrowed_by_the_caller(void) {
+TEST(narrowed_by_the_caller) {
     struct scene s = set_up();
     reflect(&s, s.saxpy);
     bh_event *event = run(&s, s.saxpy, BH_ACCESS_DECLARED, BH_ACCESS_READ);
@@ -140,7 +140,7 @@ static void narrowed_by_the_caller(void) {
 }
 
 /* A BH_ACCESS_WRITE that cannot be kept would make what is there CLEAN: here it is known. */
-static void overwriting_what_is_readonly(void) {
+TEST(overwriting_what_is_readonly) {
     struct scene s = set_up();
     bh_event *event = run(&s, s.square, BH_ACCESS_WRITE, BH_ACCESS_WRITE);
     fx_expect(event, BH_BINDING_MISMATCH);
@@ -153,7 +153,7 @@ static void overwriting_what_is_readonly(void) {
 }
 
 /* What is said of a poisoned content does not call a dependent's kernel by its origin's name. */
-static void whose_kernel_it_was(void) {
+TEST(whose_kernel_it_was) {
     struct scene s = set_up();
     bh_detail detail;
     void *pointer;
@@ -186,7 +186,7 @@ static bh_status launch_pick(const struct scene *s, bh_kernel *pick, bh_buffer *
 }
 
 /* Callers print it: one line. */
-static void the_name_of_a_binding_is_one_line(void) {
+TEST(the_name_of_a_binding_is_one_line) {
     struct scene s = set_up();
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_kernel *kernel = fx_kernel(s.context, "two_lines");
@@ -195,7 +195,7 @@ static void the_name_of_a_binding_is_one_line(void) {
     BHT_STR_EQ(info.bindings[0].name, "first second");
 }
 
-static void elements_of_an_array(void) {
+TEST(elements_of_an_array) {
     struct scene s = set_up();
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
@@ -279,7 +279,7 @@ static void expect_extra(const struct scene *s, const bh_binding *extra, bh_stat
     fx_expect(event, status);
 }
 
-static void an_optional_binding_may_be_undeclared(void) {
+TEST(an_optional_binding_may_be_undeclared) {
     struct scene s = set_up();
     bh_buffer *other = fx_words(s.context, 64, 0);
     bh_binding extra = bh_bind_read(7, other);
@@ -310,7 +310,7 @@ static void an_optional_binding_may_be_undeclared(void) {
     BHT_EQ(content(other), BH_WORKER_SIGNAL);
 }
 
-static void an_optional_binding_is_checked(void) {
+TEST(an_optional_binding_is_checked) {
     struct scene s = set_up();
     bh_event *event = NULL;
     bh_detail detail;
@@ -323,15 +323,4 @@ static void an_optional_binding_is_checked(void) {
     BHT_STR_HAS(detail.message, "has no such binding");
     extra.access = BH_ACCESS_DECLARED | BH_ACCESS_OPTIONAL;
     expect_extra(&s, &extra, BH_OK);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(not_before_it_is_known),         BHT_TEST(what_is_only_read),
-        BHT_TEST(what_is_only_written),           BHT_TEST(narrowed_by_the_caller),
-        BHT_TEST(overwriting_what_is_readonly),   BHT_TEST(whose_kernel_it_was),
-        BHT_TEST(elements_of_an_array),           BHT_TEST(an_optional_binding_may_be_undeclared),
-        BHT_TEST(an_optional_binding_is_checked), BHT_TEST(the_name_of_a_binding_is_one_line),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -24,7 +24,7 @@ static void refuses(const bh_command *command, const char *word) {
     BHT_STR_HAS(detail.message, "command 0");
 }
 
-static void commands(void) {
+TEST(commands) {
     open_all();
     bh_context *elsewhere = fx_context(NULL);
     bh_buffer *foreign = fx_words(elsewhere, 64, 0);
@@ -131,7 +131,7 @@ static void commands(void) {
 }
 
 /* BH_WHOLE_SIZE: a copy of the rest of src, a fill of the rest of dst. */
-static void whole_size(void) {
+TEST(whole_size) {
     open_all();
     bh_buffer *source = fx_words(context, 64, 7), *odd = fx_buffer(context, 6);
     const bh_command some[] = {
@@ -169,7 +169,7 @@ static void expect_says(bh_status status, bh_status wanted, const char *call, co
 }
 
 /* The detail begins with the call that the caller made, whoever found the mistake. */
-static void who_is_told(void) {
+TEST(who_is_told) {
     open_all();
     static bh_kernel_info info = {.struct_size = sizeof info};
     static bh_device_info devices[1] = {{.struct_size = sizeof devices[0]}};
@@ -237,7 +237,7 @@ static void who_is_told(void) {
 }
 
 /* What is not made is NULL, whatever stood there. */
-static void nothing_is_given_out_by_a_call_that_fails(void) {
+TEST(nothing_is_given_out_by_a_call_that_fails) {
     open_all();
     bh_context_options options = fx_options();
     options.spares = 65;
@@ -263,7 +263,7 @@ static void nothing_is_given_out_by_a_call_that_fails(void) {
     }
 }
 
-static void submissions(void) {
+TEST(submissions) {
     open_all();
     bh_binding binding = bh_bind_read(0, buffer);
     bh_command good = {
@@ -299,7 +299,7 @@ static void submissions(void) {
 }
 
 /* A source in place of a module: the message has its first line. */
-static void text_in_place_of_a_module(void) {
+TEST(text_in_place_of_a_module) {
 #define IS_TEXT(line) "bh_kernel_create_spirv: not SPIR-V, but text that begins \"" line "\""
     static char large[4096] = "#version 450\n";
     static const char glsl[] = "#version 450\nlayout(local_size_x = 64) in;\nvoid main() {}\n",
@@ -340,7 +340,7 @@ static void text_in_place_of_a_module(void) {
     }
 }
 
-static void kernels(void) {
+TEST(kernels) {
     open_all();
     uint32_t module[16] = {0x07230203};
     bh_kernel *kernel = NULL;
@@ -407,7 +407,7 @@ static void kernels(void) {
     BHT_TRUE(memcmp(h1, h4, 32) != 0);
 }
 
-static void reflection(void) {
+TEST(reflection) {
     open_all();
     static bh_kernel_info info = {.struct_size = sizeof info};
     for (int i = 0; i < 2; i++) { /* the second time from what the worker has said */
@@ -427,7 +427,7 @@ static void reflection(void) {
     BHT_EQ(info.binding_count, 2);
 }
 
-static void buffers(void) {
+TEST(buffers) {
     open_all();
     bh_buffer *big = NULL;
     BHT_EQ(bh_buffer_create(context, (1ull << 40) + 1, NULL, &big, &detail), BH_TOO_LARGE);
@@ -457,7 +457,7 @@ static void buffers(void) {
     }
 }
 
-static void streams_and_contexts(void) {
+TEST(streams_and_contexts) {
     open_all();
     bh_stream_options options = {.struct_size = sizeof options};
     bh_stream *s = NULL;
@@ -504,7 +504,7 @@ static void streams_and_contexts(void) {
     BHT_EQ(bh_stream_wait_ready(s, FX_SECONDS, &detail), BH_UNAVAILABLE);
 }
 
-static void devices_and_doctor(void) {
+TEST(devices_and_doctor) {
     open_all();
     static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
     size_t count = 0;
@@ -527,21 +527,4 @@ static void devices_and_doctor(void) {
             BHT_FAIL("%s %s: %s", checks[i].group, checks[i].name, checks[i].text);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(commands),
-        BHT_TEST(whole_size),
-        BHT_TEST(who_is_told),
-        BHT_TEST(nothing_is_given_out_by_a_call_that_fails),
-        BHT_TEST(submissions),
-        BHT_TEST(text_in_place_of_a_module),
-        BHT_TEST(kernels),
-        BHT_TEST(reflection),
-        BHT_TEST(buffers),
-        BHT_TEST(streams_and_contexts),
-        BHT_TEST(devices_and_doctor),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -89,7 +89,7 @@ static bh_verdict die_in_gate(struct stage *s, bool alone, pid_t *out_pid) {
 
 /* The case that was seen: square ends well, and leaves a worker that claims to compile what comes
  * next, and crashes. The innocent kernel is neither refused nor held. */
-static void a_forged_compile_failure_accuses_nobody(void) {
+TEST(a_forged_compile_failure_accuses_nobody) {
     struct stage s = stage_open("1:lie_compile:2=fail", FX_SECONDS);
     const pid_t pid = taint(&s);
     bh_verdict verdict = pass_gate(&s);
@@ -104,7 +104,7 @@ static void a_forged_compile_failure_accuses_nobody(void) {
 }
 
 /* The same kernel, on a worker that was given nothing else: there is nobody else to blame. */
-static void alone_it_is_certain(void) {
+TEST(alone_it_is_certain) {
     struct stage s = stage_open("1:lie_compile:1=fail", FX_SECONDS);
     bh_verdict verdict = pass_gate(&s);
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
@@ -117,7 +117,7 @@ static void alone_it_is_certain(void) {
 }
 
 /* A worker is left wedged: the next submission runs into its deadline, and is not quarantined. */
-static void a_wedged_worker_accuses_nobody(void) {
+TEST(a_wedged_worker_accuses_nobody) {
     struct stage s = stage_open("1:started:2=hang", BHT_SECOND_MS * FX_MS);
     taint(&s);
     bh_verdict verdict = pass_gate(&s);
@@ -129,7 +129,7 @@ static void a_wedged_worker_accuses_nobody(void) {
 
 /* Also where the worker lives on: what it says of the kernel proves nothing, and the next launch
  * runs on another worker. */
-static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
+TEST(a_forged_refusal_is_tried_on_a_fresh_worker) {
     struct stage s = stage_open("1:lie_invalid:2=fail", FX_SECONDS);
     const pid_t pid = taint(&s);
     bh_verdict verdict = pass_gate(&s);
@@ -147,7 +147,7 @@ static void a_forged_refusal_is_tried_on_a_fresh_worker(void) {
 }
 
 /* A submission of several kernels that a fresh worker completes ends the trial of each. */
-static void a_launch_among_other_kernels_ends_the_trial(void) {
+TEST(a_launch_among_other_kernels_ends_the_trial) {
     struct stage s = stage_open("1:lie_invalid:2=fail", FX_SECONDS);
     bh_kernel *empty = fx_kernel(s.context, "empty");
     const pid_t pid = taint(&s);
@@ -174,7 +174,7 @@ static void a_launch_among_other_kernels_ends_the_trial(void) {
 
 /* A GPU is lost after seconds of a kernel: its driver may have ended it because others waited. It
  * is not quarantined, and the verdict says what to do. */
-static void a_gpu_that_is_lost_late_accuses_nobody(void) {
+TEST(a_gpu_that_is_lost_late_accuses_nobody) {
     struct stage s = stage_open("*:poses_as_gpu:*=fail,1:waited:1=fail", BH_FOREVER);
     bh_event *event = start_gate(&s, 0, true);
     await_gate(&s);
@@ -189,7 +189,7 @@ static void a_gpu_that_is_lost_late_accuses_nobody(void) {
 }
 
 /* A kernel that does end its workers is found out all the same, one death later. */
-static void a_trial_convicts(void) {
+TEST(a_trial_convicts) {
     struct stage s = stage_open(NULL, BH_FOREVER);
     pid_t first, second;
     taint(&s);
@@ -211,7 +211,7 @@ static void a_trial_convicts(void) {
 enum { AROUND = 16 };
 
 /* It waits for what is before it, no longer, and holds up what is behind it until it has ended. */
-static void a_trial_among_others(void) {
+TEST(a_trial_among_others) {
     struct stage s = stage_open("1:lie_compile:2=fail", FX_SECONDS);
     bh_event *events[2 * AROUND];
     bh_buffer *x = fx_words(s.context, 64, 0), *y[2 * AROUND];
@@ -244,7 +244,7 @@ static void a_trial_among_others(void) {
 
 /* The host may ask for it. Nothing else is given to that worker meanwhile, or it could have been
  * that one. */
-static void what_is_submitted_alone_is_certain(void) {
+TEST(what_is_submitted_alone_is_certain) {
     struct stage s = stage_open(NULL, BH_FOREVER);
     const pid_t tainted = taint(&s);
     bh_event *gate = start_gate(&s, 0, true);
@@ -261,7 +261,7 @@ static void what_is_submitted_alone_is_certain(void) {
 }
 
 /* What is in the lane behind it counts, too: when a worker came to what is its own word. */
-static void what_is_behind_it_counts(void) {
+TEST(what_is_behind_it_counts) {
     struct stage s = stage_open(NULL, BH_FOREVER);
     bh_event *gate = start_gate(&s, 0, false);
     await_gate(&s);
@@ -273,7 +273,7 @@ static void what_is_behind_it_counts(void) {
 }
 
 /* Replacing a worker so that a trial is fair is planned: it costs the stream no restart. */
-static void a_planned_replacement_is_free(void) {
+TEST(a_planned_replacement_is_free) {
     bh_context_options options = fx_options();
     options.restart_budget = 1;
     options.restart_window_ns = 3600 * 1000 * FX_MS;
@@ -292,7 +292,7 @@ static void a_planned_replacement_is_free(void) {
 }
 
 /* Who waits for a dependent hears what the origin's verdict proves. */
-static void a_dependent_tells_its_origins_blame(void) {
+TEST(a_dependent_tells_its_origins_blame) {
     struct stage s = stage_open("1:lie_compile:2=fail", FX_SECONDS);
     taint(&s);
     bh_event *gate = start_gate(&s, FX_GATE_OPEN, false);
@@ -305,7 +305,7 @@ static void a_dependent_tells_its_origins_blame(void) {
 }
 
 /* T6. What a worker has run it can compile. */
-static void it_cannot_compile_what_it_has_run(void) {
+TEST(it_cannot_compile_what_it_has_run) {
     static const char *const lies[] = {"1:lie_compile:2=fail", "1:lie_invalid:2=fail",
                                        "1:lie_pretend:2=fail"};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
@@ -322,23 +322,4 @@ static void it_cannot_compile_what_it_has_run(void) {
         BHT_EQ(pass_gate(&s).status, BH_OK);
         stage_close(&s);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_forged_compile_failure_accuses_nobody),
-        BHT_TEST(alone_it_is_certain),
-        BHT_TEST(a_wedged_worker_accuses_nobody),
-        BHT_TEST(a_forged_refusal_is_tried_on_a_fresh_worker),
-        BHT_TEST(a_gpu_that_is_lost_late_accuses_nobody),
-        BHT_TEST(a_launch_among_other_kernels_ends_the_trial),
-        BHT_TEST(a_trial_convicts),
-        BHT_TEST(a_trial_among_others),
-        BHT_TEST(what_is_submitted_alone_is_certain),
-        BHT_TEST(what_is_behind_it_counts),
-        BHT_TEST(a_planned_replacement_is_free),
-        BHT_TEST(a_dependent_tells_its_origins_blame),
-        BHT_TEST(it_cannot_compile_what_it_has_run),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

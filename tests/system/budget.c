@@ -40,7 +40,7 @@ static bh_device_info first_device(void) {
     return devices[0];
 }
 
-static void what_the_driver_says(void) {
+TEST(what_the_driver_says) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     write_budget(8 * GIB, 6 * GIB, GIB); /* what it has itself is no loss to anybody else */
     bh_device_info device = first_device();
@@ -62,7 +62,7 @@ static void what_the_driver_says(void) {
 }
 
 /* A GPU whose driver says nothing. */
-static void a_silent_driver(void) {
+TEST(a_silent_driver) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     const bh_device_info device = first_device();
     BHT_EQ(device.device_type, 2);
@@ -71,12 +71,4 @@ static void a_silent_driver(void) {
     BHT_EQ(device.memory_total, device.memory_bytes);
     BHT_STR_EQ(device.pci, "");
     fake_driver_remove();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(what_the_driver_says),
-        BHT_TEST(a_silent_driver),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -73,7 +73,7 @@ static void expect_out(const struct scene *s, uint32_t first, uint32_t parts, ui
 
 /* What nobody should do, writing through a mapping that is for reading, shows which parts have been
  * copied already: there it is not seen. */
-static void each_part_once(void) {
+TEST(each_part_once) {
     struct scene s;
     set_up(&s, STAGED);
     end_well(read_parts(&s, 3, 1));
@@ -131,7 +131,7 @@ static void change(const struct scene *s, int how, uint32_t plus) {
 
 /* By the host in three ways, by another worker, by the reader's. Later changes show as well: also
  * those through a mapping that the host got long ago. */
-static void changed_in_every_way(void) {
+TEST(changed_in_every_way) {
     for (int how = 0; how < 5; how++) {
         struct scene s;
         set_up(&s, STAGED);
@@ -153,7 +153,7 @@ static void changed_in_every_way(void) {
 }
 
 /* Changed by a submission that is in the lane between two readers, which are in it too. */
-static void changed_in_flight(void) {
+TEST(changed_in_flight) {
     struct scene s;
     set_up(&s, STAGED);
     bh_kernel *gate = fx_kernel(s.context, "gate");
@@ -183,7 +183,7 @@ static void changed_in_flight(void) {
 }
 
 /* The next worker makes its own copy. */
-static void after_a_death(void) {
+TEST(after_a_death) {
     struct scene s;
     set_up(&s, STAGED);
     read_all(&s, 0);
@@ -196,7 +196,7 @@ static void after_a_death(void) {
 }
 
 /* A buffer that is not from a file is the host's to write at any time. */
-static void only_what_is_loaded(void) {
+TEST(only_what_is_loaded) {
     struct scene s;
     set_up(&s, STAGED);
     bh_buffer *loaded = s.in;
@@ -216,12 +216,4 @@ static void only_what_is_loaded(void) {
     close(fd);
     bh_buffer_release(loaded);
     tear_down(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(each_part_once), BHT_TEST(changed_in_every_way), BHT_TEST(changed_in_flight),
-        BHT_TEST(after_a_death),  BHT_TEST(only_what_is_loaded),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -133,7 +133,7 @@ static void expect_late(bh_context *context) {
     BHT_STR_HAS(detail.message, ": it could not be opened in time");
 }
 
-static void a_lookup_that_nobody_reads(void) {
+TEST(a_lookup_that_nobody_reads) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_UNREAD, false);
@@ -148,7 +148,7 @@ static void a_lookup_that_nobody_reads(void) {
     leave_folder();
 }
 
-static void a_lookup_that_is_never_answered(void) {
+TEST(a_lookup_that_is_never_answered) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_LOOKUP, false);
@@ -159,7 +159,7 @@ static void a_lookup_that_is_never_answered(void) {
 }
 
 /* As many of a tenant hang as may; the next one is told so, and other tenants go on. */
-static void more_than_can_hang(void) {
+TEST_WITH(more_than_can_hang, 60, 0) {
     bh_context *context;
     bh_detail detail;
     set_up(&context);
@@ -209,7 +209,7 @@ static void expect_deadline(bh_context *context, const char *words) {
     }
 }
 
-static void a_read_that_hangs(void) {
+TEST_WITH(a_read_that_hangs, 60, 0) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_READ, false);
@@ -218,7 +218,7 @@ static void a_read_that_hangs(void) {
     tear_down(context);
 }
 
-static void a_read_that_cannot_be_killed(void) {
+TEST_WITH(a_read_that_cannot_be_killed, 60, 0) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_READ, true);
@@ -227,7 +227,7 @@ static void a_read_that_cannot_be_killed(void) {
     tear_down(context);
 }
 
-static void a_header_that_hangs(void) {
+TEST_WITH(a_header_that_hangs, 60, 0) {
     bh_context *context;
     bh_detail detail;
     set_up(&context);
@@ -241,7 +241,7 @@ static void a_header_that_hangs(void) {
     tear_down(context);
 }
 
-static void cancelled_in_a_read(void) {
+TEST_WITH(cancelled_in_a_read, 60, 0) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_READ, true);
@@ -260,7 +260,7 @@ static void cancelled_in_a_read(void) {
 
 /* -- closing ---------------------------------------------------------------------------------- */
 
-static void a_close_that_hangs(void) {
+TEST_WITH(a_close_that_hangs, 60, 0) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_FLUSH, false);
@@ -315,7 +315,7 @@ static void start_waiter(struct waiter *waiter, bh_context *context, const char 
     BHT_EQ(pthread_create(&waiter->thread, NULL, wait_for_file, waiter), 0);
 }
 
-static void destroyed_with_all_of_it_pending(void) {
+TEST_WITH(destroyed_with_all_of_it_pending, 60, 0) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_READ, true);
@@ -346,7 +346,7 @@ static void destroyed_with_all_of_it_pending(void) {
 }
 
 /* A child of the host has copies of all its sockets: that they are open says nothing. */
-static void the_host_is_killed(void) {
+TEST(the_host_is_killed) {
     int say[2];
     pid_t child = 0;
     BHT_EQ(pipe2(say, O_CLOEXEC), 0);
@@ -379,7 +379,7 @@ static void the_host_is_killed(void) {
     end_all();
 }
 
-static void the_opener_is_killed(void) {
+TEST(the_opener_is_killed) {
     bh_context *context;
     set_up(&context);
     expect_service(context, "good");
@@ -407,7 +407,7 @@ static void the_opener_is_killed(void) {
 }
 
 /* Killed, and kept by the kernel: its sockets stay open, and nobody answers any more. */
-static void an_opener_that_is_half_dead(void) {
+TEST_WITH(an_opener_that_is_half_dead, 60, 0) {
     bh_context *context;
     set_up(&context);
     dead_set(DEAD_IN_LOOKUP, false);
@@ -425,7 +425,7 @@ static void *open_it(void *path) {
 }
 
 /* It waits for its own daemon, and nothing ends that but the end of the mount. */
-static void a_test_that_is_killed_leaves_nobody(void) {
+TEST(a_test_that_is_killed_leaves_nobody) {
     int say[2];
     char byte = 0;
     BHT_EQ(pipe2(say, O_CLOEXEC), 0);
@@ -451,7 +451,7 @@ static void a_test_that_is_killed_leaves_nobody(void) {
 
 /* -- whose path it is ------------------------------------------------------------------------- */
 
-static void paths_mean_what_they_mean_to_the_host(void) {
+TEST_WITH(paths_mean_what_they_mean_to_the_host, 60, 0) {
     bh_context *context;
     set_up(&context);
     expect_service(context, "good");
@@ -504,24 +504,4 @@ static void paths_mean_what_they_mean_to_the_host(void) {
     BHT_EQ(status, BH_OK);
     end_all();
     leave_folder();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_lookup_that_nobody_reads),
-        BHT_TEST(a_lookup_that_is_never_answered),
-        BHT_TEST_WITH(more_than_can_hang, 60, 0),
-        BHT_TEST_WITH(a_read_that_hangs, 60, 0),
-        BHT_TEST_WITH(a_read_that_cannot_be_killed, 60, 0),
-        BHT_TEST_WITH(a_header_that_hangs, 60, 0),
-        BHT_TEST_WITH(cancelled_in_a_read, 60, 0),
-        BHT_TEST_WITH(a_close_that_hangs, 60, 0),
-        BHT_TEST_WITH(destroyed_with_all_of_it_pending, 60, 0),
-        BHT_TEST(the_host_is_killed),
-        BHT_TEST(a_test_that_is_killed_leaves_nobody),
-        BHT_TEST(the_opener_is_killed),
-        BHT_TEST_WITH(an_opener_that_is_half_dead, 60, 0),
-        BHT_TEST_WITH(paths_mean_what_they_mean_to_the_host, 60, 0),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -140,7 +140,7 @@ static bh_verdict expect_ended(struct stage *s, bh_event *event, bh_status statu
 /* -- the abort word ------------------------------------------------------------------------------
  */
 
-static void a_deadline_leaves_the_worker_alive(void) {
+TEST(a_deadline_leaves_the_worker_alive) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     for (int i = 0; i < 3; i++) {
         (void)fx_pointer(s.data); /* clean again */
@@ -200,12 +200,12 @@ static void end_grids(const char *kernel) {
 
 /* Whatever the grid: four billion workgroups, the most that 32 bits count, take minutes to begin
  * and leave one by one. Also for a kernel that reads how many there are. */
-static void the_grid_does_not_matter(void) {
+TEST(the_grid_does_not_matter) {
     end_grids("hang");
     end_grids("hang_counts");
 }
 
-static void a_cancel_leaves_the_worker_alive(void) {
+TEST(a_cancel_leaves_the_worker_alive) {
     struct stage s = open_stage(NULL, BH_FOREVER, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_closed(&s, gate);
@@ -221,7 +221,7 @@ static void a_cancel_leaves_the_worker_alive(void) {
 }
 
 /* It shares a queue submission with one before it and one behind it, both READY (E4, E13). */
-static void its_neighbours_are_ready(void) {
+TEST(its_neighbours_are_ready) {
     struct stage s = open_stage(NULL, BH_FOREVER, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate"),
               *square = fx_kernel(s.context, "square");
@@ -264,7 +264,7 @@ static void its_neighbours_are_ready(void) {
 }
 
 /* Its worker goes on to what is next in the lane; that is poisoned all the same (B5). */
-static void what_depends_on_it_is_poisoned(void) {
+TEST(what_depends_on_it_is_poisoned) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_event *event = run(&s, fx_kernel(s.context, "hang"));
     bh_event *dependent = run(&s, fx_kernel_guarded(s.context, "gate"));
@@ -283,7 +283,7 @@ static void what_depends_on_it_is_poisoned(void) {
  * processors for as long. */
 #define DEAF_NS (BHT_SECOND_MS / 4 * FX_MS)
 
-static void who_does_not_answer_is_killed(void) {
+TEST(who_does_not_answer_is_killed) {
     struct stage s = open_stage("1:abort:*=fail", LIMIT_NS, 0, DEAF_NS);
     bh_event *event = run(&s, fx_kernel(s.context, "hang"));
     bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
@@ -293,7 +293,7 @@ static void who_does_not_answer_is_killed(void) {
     close_stage(&s);
 }
 
-static void who_does_not_answer_a_cancel_is_killed(void) {
+TEST(who_does_not_answer_a_cancel_is_killed) {
     struct stage s = open_stage("1:abort:*=fail", BH_FOREVER, 0, DEAF_NS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_closed(&s, gate);
@@ -306,7 +306,7 @@ static void who_does_not_answer_a_cancel_is_killed(void) {
     close_stage(&s);
 }
 
-static void a_trusted_one_is_killed_at_once(void) {
+TEST(a_trusted_one_is_killed_at_once) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_event *event = run(&s, fx_kernel_trusted(s.context, "hang"));
     const bh_verdict verdict = expect_ended(&s, event, BH_DEADLINE, true);
@@ -316,7 +316,7 @@ static void a_trusted_one_is_killed_at_once(void) {
 }
 
 /* Case 52: a stopped worker hears nothing. */
-static void a_stopped_worker_is_killed(void) {
+TEST(a_stopped_worker_is_killed) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, 100 * FX_MS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_closed(&s, gate);
@@ -335,7 +335,7 @@ static void a_stopped_worker_is_killed(void) {
 
 /* What the worker does before the kernel begins counts, and the message says that it did not begin.
  */
-static void one_that_has_not_begun_is_named(void) {
+TEST(one_that_has_not_begun_is_named) {
     struct stage s = open_stage(NULL, LIMIT_NS, 0, FX_SECONDS);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_open(&s, gate); /* the worker knows the kernel and the buffer */
@@ -354,7 +354,7 @@ static void one_that_has_not_begun_is_named(void) {
 }
 
 /* A worker that has an end by deadline to report was told to end something. */
-static void an_answer_without_a_question_is_a_lie(void) {
+TEST(an_answer_without_a_question_is_a_lie) {
     struct stage s = open_stage("1:lie_deadline:1=fail", FX_SECONDS, 0, 0);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_open(&s, gate);
@@ -380,7 +380,7 @@ static bh_event *compile_slowly(struct stage *s, bh_event *event) {
 }
 
 /* An honest kernel that takes the compiler a while. */
-static void a_slow_compiler_is_no_hang(void) {
+TEST(a_slow_compiler_is_no_hang) {
     struct stage s = open_stage("1:compile:1=stop", RUN_NS, 0, 0);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     fx_open(fx_pointer(s.data));
@@ -393,7 +393,7 @@ static void a_slow_compiler_is_no_hang(void) {
 }
 
 /* And what does not end after it has been compiled gets no more than its own deadline. */
-static void a_hang_after_a_slow_compiler_is_one(void) {
+TEST(a_hang_after_a_slow_compiler_is_one) {
     struct stage s = open_stage("1:compile:1=stop", LIMIT_NS, 0, FX_SECONDS);
     bh_event *event = compile_slowly(&s, run(&s, fx_kernel(s.context, "hang")));
     (void)expect_ended(&s, event, BH_DEADLINE, false);
@@ -422,7 +422,7 @@ static bh_verdict expect_not_compiled(struct stage *s, const char *words) {
     return verdict;
 }
 
-static void a_compiler_that_does_not_end(void) {
+TEST(a_compiler_that_does_not_end) {
     struct stage s = open_stage("1:compile:1=spin", BH_FOREVER, COMPILE_NS, 0);
     bh_verdict verdict = expect_not_compiled(&s, "the compile deadline of");
     BHT_EQ(verdict.signal, SIGKILL);
@@ -433,7 +433,7 @@ static void a_compiler_that_does_not_end(void) {
 
 /* The processors are others' for longer than the compile deadline. (It is stopped, and so uses no
  * processor time.) */
-static void a_compile_without_a_processor_is_no_hang(void) {
+TEST(a_compile_without_a_processor_is_no_hang) {
     const uint64_t compile_ns = 2 * BHT_SECOND_MS * FX_MS;
     struct stage s = open_stage("1:compile:1=stop", BH_FOREVER, compile_ns, 0);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
@@ -449,7 +449,7 @@ static void a_compile_without_a_processor_is_no_hang(void) {
 }
 
 /* A compile that does nothing ends, too, and says so. */
-static void a_compiler_that_sleeps(void) {
+TEST(a_compiler_that_sleeps) {
     const uint64_t compile_ns = BHT_SECOND_MS / 4 * FX_MS; /* nothing else is compiled here */
     struct stage s = open_stage("1:compile:1=hang", BH_FOREVER, compile_ns, 0);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
@@ -461,14 +461,14 @@ static void a_compiler_that_sleeps(void) {
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
 }
 
-static void a_compiler_that_crashes(void) {
+TEST(a_compiler_that_crashes) {
     struct stage s = open_stage("1:compile:1=segv", FX_SECONDS, 0, 0);
     bh_verdict verdict = expect_not_compiled(&s, "died while compiling: worker ");
     BHT_EQ(verdict.signal, SIGSEGV);
     close_stage(&s);
 }
 
-static void a_compiler_that_exits(void) {
+TEST(a_compiler_that_exits) {
     struct stage s = open_stage("1:compile:1=exit7", FX_SECONDS, 0, 0);
     bh_verdict verdict = expect_not_compiled(&s, "died while compiling: worker ");
     BHT_EQ(verdict.signal, 0);
@@ -477,7 +477,7 @@ static void a_compiler_that_exits(void) {
 }
 
 /* No compiler kills itself like that: it was somebody else, and the next worker compiles it. */
-static void a_compiler_that_is_killed(void) {
+TEST(a_compiler_that_is_killed) {
     struct stage s = open_stage("1:compile:1=kill,2:compile:1=kill", FX_SECONDS, 0, 0);
     bh_kernel *gate = fx_kernel_guarded(s.context, "gate");
     bh_event *event = run_open(&s, gate);
@@ -491,7 +491,7 @@ static void a_compiler_that_is_killed(void) {
     close_stage(&s);
 }
 
-static void cancelled_while_it_is_compiled(void) {
+TEST(cancelled_while_it_is_compiled) {
     struct stage s = open_stage("1:compile:1=stop", BH_FOREVER, BH_FOREVER, 0);
     bh_event *event = run(&s, fx_kernel_guarded(s.context, "gate"));
     (void)fx_await_stopped();
@@ -539,7 +539,7 @@ static bh_event *run_steps(struct stage *s, bh_kernel *kernel, uint32_t steps, u
 
 /* A result that is wrong is never READY: where the driver ends long loops, it is poisoned. What is
  * far from its limit is not. */
-static void a_loop_that_is_cut_short(void) {
+TEST(a_loop_that_is_cut_short) {
     struct stage s = open_stage(NULL, FX_SECONDS, 0, 0);
     bh_kernel *kernel = fx_kernel(s.context, "long_loop");
     const bool whole = runs_whole_loops(s.context);
@@ -567,7 +567,7 @@ static void a_loop_that_is_cut_short(void) {
 
 /* Priming: the driver compiles, and nothing runs. An endless kernel is ready to be run, and a cold
  * one that counts has counted once. */
-static void priming_runs_nothing(void) {
+TEST(priming_runs_nothing) {
     struct stage s = open_stage(NULL, FX_SECONDS, 0, FX_SECONDS);
     bh_kernel *hang = fx_kernel(s.context, "hang"), *mix = fx_kernel(s.context, "mix");
     bh_event *event = NULL;
@@ -593,7 +593,7 @@ static void priming_runs_nothing(void) {
 }
 
 /* A driver that compiles a variant for the values of uniforms does not do it in the kernel's time. */
-static void values_of_uniforms_compile_nothing(void) {
+TEST(values_of_uniforms_compile_nothing) {
     struct stage s = open_stage(NULL, FX_SECONDS, 0, FX_SECONDS);
     bh_kernel *kernel = fx_kernel(s.context, "choice");
     bh_buffer *choice = fx_words(s.context, 4, 0);
@@ -620,33 +620,4 @@ static void values_of_uniforms_compile_nothing(void) {
     bh_buffer_release(choice);
     bh_kernel_release(kernel);
     close_stage(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_deadline_leaves_the_worker_alive),
-        BHT_TEST(the_grid_does_not_matter),
-        BHT_TEST(a_cancel_leaves_the_worker_alive),
-        BHT_TEST(its_neighbours_are_ready),
-        BHT_TEST(what_depends_on_it_is_poisoned),
-        BHT_TEST(who_does_not_answer_is_killed),
-        BHT_TEST(who_does_not_answer_a_cancel_is_killed),
-        BHT_TEST(a_trusted_one_is_killed_at_once),
-        BHT_TEST(one_that_has_not_begun_is_named),
-        BHT_TEST(a_stopped_worker_is_killed),
-        BHT_TEST(an_answer_without_a_question_is_a_lie),
-        BHT_TEST(a_slow_compiler_is_no_hang),
-        BHT_TEST(a_hang_after_a_slow_compiler_is_one),
-        BHT_TEST(a_compiler_that_does_not_end),
-        BHT_TEST(a_compile_without_a_processor_is_no_hang),
-        BHT_TEST(a_compiler_that_sleeps),
-        BHT_TEST(a_compiler_that_crashes),
-        BHT_TEST(a_compiler_that_exits),
-        BHT_TEST(a_compiler_that_is_killed),
-        BHT_TEST(cancelled_while_it_is_compiled),
-        BHT_TEST(priming_runs_nothing),
-        BHT_TEST(values_of_uniforms_compile_nothing),
-        BHT_TEST(a_loop_that_is_cut_short),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

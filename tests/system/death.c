@@ -56,17 +56,17 @@ static void dies_of(int signal, bh_status status) {
     fx_expect(r.event, status); /* E12: the old verdict stands */
 }
 
-static void sigsegv(void) {
+TEST(sigsegv) {
     dies_of(SIGSEGV, BH_WORKER_SIGNAL);
 }
-static void sigabrt(void) {
+TEST(sigabrt) {
     dies_of(SIGABRT, BH_WORKER_SIGNAL);
 }
-static void sigkill(void) {
+TEST(sigkill) {
     dies_of(SIGKILL, BH_WORKER_SIGNAL);
 }
 
-static void a_kernel_that_crashes_the_driver(void) {
+TEST(a_kernel_that_crashes_the_driver) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "crash", FX_SECONDS);
     bh_kernel *crash = fx_kernel_trusted(context, "crash_shared");
@@ -83,7 +83,7 @@ static void a_kernel_that_crashes_the_driver(void) {
     fx_expect_healthy(context, stream);
 }
 
-static void a_hang_ends_at_its_deadline(void) {
+TEST(a_hang_ends_at_its_deadline) {
     const uint64_t deadline_ns = 200 * FX_MS;
     struct running r = start_hanging(NULL, deadline_ns);
     bh_verdict verdict = fx_verdict(r.event);
@@ -116,13 +116,13 @@ static bh_verdict launch_with(const char *fault) {
     return verdict;
 }
 
-static void exit_7_in_mid_job(void) {
+TEST(exit_7_in_mid_job) {
     bh_verdict verdict = launch_with("1:submitted:1=exit7");
     BHT_EQ(verdict.status, BH_WORKER_EXIT);
     BHT_EQ(verdict.exit_code, 7);
 }
 
-static void a_forbidden_system_call(void) {
+TEST(a_forbidden_system_call) {
     bh_verdict verdict = launch_with("1:submitted:1=sigsys");
     BHT_EQ(verdict.status, BH_SECCOMP);
     BHT_EQ(verdict.signal, SIGSYS);
@@ -130,7 +130,7 @@ static void a_forbidden_system_call(void) {
 
 /* E13: queued behind the culprit, of other submissions, independent: they run on the next worker,
  * in order; what depends on the culprit does not. */
-static void the_innocent_run_on_the_next_worker(void) {
+TEST(the_innocent_run_on_the_next_worker) {
     struct running r = start_hanging(NULL, 200 * FX_MS);
     bh_kernel *square = fx_kernel(r.context, "square");
     bh_buffer *x = fx_words(r.context, 256, 0), *y = fx_words(r.context, 256, 0);
@@ -153,7 +153,7 @@ static void the_innocent_run_on_the_next_worker(void) {
 }
 
 /* The memory bomb: the verdict says which limit, and only this worker feels it. */
-static void a_memory_bomb_runs_into_the_limit(void) {
+TEST(a_memory_bomb_runs_into_the_limit) {
     bh_context *context = fx_context(NULL);
     bh_stream_options options = fx_stream_options();
     options.name = "bomb";
@@ -174,13 +174,13 @@ static void a_memory_bomb_runs_into_the_limit(void) {
 #if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
 /* Without a memory cgroup, as for an ordinary user, RLIMIT_DATA holds, and the verdict is the same.
  */
-static void a_memory_bomb_without_cgroup(void) {
+TEST(a_memory_bomb_without_cgroup) {
     fx_hide_cgroups();
     a_memory_bomb_runs_into_the_limit();
 }
 #endif
 
-static void no_device_can_be_created(void) {
+TEST(no_device_can_be_created) {
     bh_context_options options = fx_options();
     options.restart_budget = 3;
     bh_context *context = fx_context_with(options, "*:device:1=fail");
@@ -212,12 +212,12 @@ static void never_gets_work(const char *fault, const char *says) {
 }
 
 /* It does not know the one-time token. */
-static void a_worker_with_a_wrong_token(void) {
+TEST(a_worker_with_a_wrong_token) {
     never_gets_work("*:token:1=fail", "token");
 }
 
 /* It says that it is ready, and /proc says that it is not isolated. */
-static void a_worker_that_kept_its_rights(void) {
+TEST(a_worker_that_kept_its_rights) {
     never_gets_work("*:capabilities:1=fail", "Cap");
 }
 
@@ -230,11 +230,11 @@ static void the_first_start_fails(const char *faults) {
 }
 
 /* They speak over different sockets: `ready` can come before `spawned`. */
-static void a_worker_that_is_faster_than_its_zygote(void) {
+TEST(a_worker_that_is_faster_than_its_zygote) {
     the_first_start_fails("*:spawned:1=fail");
 }
 
-static void death_at_each_step_of_starting(void) {
+TEST_WITH(death_at_each_step_of_starting, 60, 0) {
     static const char *const points[] = {"sandbox", "connect",   "hello", "device",
                                          "warm_up", "lock_down", "ready"};
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
@@ -244,7 +244,7 @@ static void death_at_each_step_of_starting(void) {
     }
 }
 
-static void death_while_attaching_and_creating(void) {
+TEST(death_while_attaching_and_creating) {
     static const char *const points[] = {"attach", "kernel_create", "started"};
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         char faults[64];
@@ -270,7 +270,7 @@ static void death_while_attaching_and_creating(void) {
 
 /* On a slow machine the time may be over before the worker comes to where it stands still: then it
  * is given more. */
-static void a_worker_that_does_not_start_in_time(void) {
+TEST(a_worker_that_does_not_start_in_time) {
     for (uint64_t timeout_ms = 300;; timeout_ms *= 4) {
         bh_context_options options = fx_options();
         options.start_timeout_ns = timeout_ms * FX_MS;
@@ -290,7 +290,7 @@ static void a_worker_that_does_not_start_in_time(void) {
     }
 }
 
-static void a_start_timeout_of_0_is_the_default(void) {
+TEST(a_start_timeout_of_0_is_the_default) {
     bh_context_options options = fx_options();
     options.start_timeout_ns = 0;
     options.restart_budget = 1;
@@ -302,7 +302,7 @@ static void a_start_timeout_of_0_is_the_default(void) {
 #if !BHT_ASAN && !BHT_TSAN /* they take processor time of this process, too */
 /* The soft limit is the host's own: workers get the hard one. Linux ends what reaches that, which
  * is no kernel's fault (T2), and the message names the limit. */
-static void the_host_limits_processor_time(void) {
+TEST(the_host_limits_processor_time) {
     const struct rlimit limit = {1, 2};
     BHT_EQ(setrlimit(RLIMIT_CPU, &limit), 0);
     struct running r = start_hanging(NULL, BH_FOREVER);
@@ -314,32 +314,3 @@ static void the_host_limits_processor_time(void) {
                 "the host allows a process 2 s of processor time (raise ulimit -t)");
 }
 #endif
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(sigsegv),
-        BHT_TEST(sigabrt),
-        BHT_TEST(sigkill),
-        BHT_TEST(a_kernel_that_crashes_the_driver),
-        BHT_TEST(a_hang_ends_at_its_deadline),
-        BHT_TEST(exit_7_in_mid_job),
-        BHT_TEST(a_forbidden_system_call),
-        BHT_TEST(the_innocent_run_on_the_next_worker),
-        BHT_TEST(a_memory_bomb_runs_into_the_limit),
-#if !BHT_ASAN
-        BHT_TEST(a_memory_bomb_without_cgroup),
-#endif
-#if !BHT_ASAN && !BHT_TSAN
-        BHT_TEST(the_host_limits_processor_time),
-#endif
-        BHT_TEST(no_device_can_be_created),
-        BHT_TEST(a_worker_with_a_wrong_token),
-        BHT_TEST(a_worker_that_kept_its_rights),
-        BHT_TEST(a_worker_that_is_faster_than_its_zygote),
-        BHT_TEST_WITH(death_at_each_step_of_starting, 60, 0),
-        BHT_TEST(a_start_timeout_of_0_is_the_default),
-        BHT_TEST(death_while_attaching_and_creating),
-        BHT_TEST(a_worker_that_does_not_start_in_time),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}

@@ -47,7 +47,7 @@ static void expect_line(const char *text, const char *beginning, const char *par
     BHT_STR_HAS(copy, part);
 }
 
-static void says_what_everybody_does(void) {
+TEST(says_what_everybody_does) {
     struct stage s = set_up();
     char text[8192], part[128];
     BHT_LT(bh_context_describe(s.context, text, sizeof text), sizeof text);
@@ -84,7 +84,7 @@ static bool spare_is_ready(bh_context *context, char *text, size_t size) {
     return end && !strncmp(end - strlen(", ready"), ", ready", strlen(", ready"));
 }
 
-static void workers_without_a_stream_and_streams_without_a_worker(void) {
+TEST(workers_without_a_stream_and_streams_without_a_worker) {
     bh_context_options options = fx_options();
     options.spares = 1;
     bh_context *context = fx_context_with(options, NULL);
@@ -107,7 +107,7 @@ static void workers_without_a_stream_and_streams_without_a_worker(void) {
 }
 
 /* How long it has been at it, and that nothing will end it. */
-static void says_what_has_no_deadline(void) {
+TEST(says_what_has_no_deadline) {
     struct stage s = set_up();
     const bh_command never = {
         .type = BH_COMMAND_DISPATCH,
@@ -145,7 +145,7 @@ static void says_what_has_no_deadline(void) {
     fx_expect(event, BH_CANCELLED);
 }
 
-static void fits_any_room(void) {
+TEST(fits_any_room) {
     struct stage s = set_up();
     char whole[8192], part[8192];
     size_t length = bh_context_describe(s.context, whole, sizeof whole);
@@ -161,7 +161,7 @@ static void fits_any_room(void) {
 }
 
 /* Somebody holds the context's lock for ever: that is said, after a second. */
-static void a_lock_that_is_held(void) {
+TEST(a_lock_that_is_held) {
     struct stage s = set_up();
     char text[256];
     BHT_EQ(pthread_mutex_lock(&s.context->lock), 0);
@@ -206,7 +206,7 @@ static const struct {
       "exit status 1"}},
 };
 
-static void a_failing_test_says_what_its_streams_do(void) {
+TEST_WITH(a_failing_test_says_what_its_streams_do, 60, 0) {
     for (size_t i = 0; i < BHT_COUNT(broken); i++) {
         char output[16384], index[8];
         snprintf(index, sizeof index, "%zu", i);
@@ -220,18 +220,10 @@ static void a_failing_test_says_what_its_streams_do(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(says_what_everybody_does),
-        BHT_TEST(workers_without_a_stream_and_streams_without_a_worker),
-        BHT_TEST(says_what_has_no_deadline),
-        BHT_TEST(fits_any_room),
-        BHT_TEST(a_lock_that_is_held),
-        BHT_TEST_WITH(a_failing_test_says_what_its_streams_do, 60, 0),
-    };
     if (argc == 3 && strcmp(argv[1], "--broken") == 0) {
         size_t index = strtoul(argv[2], NULL, 10);
         unsetenv("BULKHEAD_TEST_NIGHTLY"); /* its limits are the subject */
         return index < BHT_COUNT(broken) ? bht_main(1, argv, &broken[index].test, 1) : 2;
     }
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

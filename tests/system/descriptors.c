@@ -209,12 +209,13 @@ static unsigned try_all(unsigned count) {
     return refusals;
 }
 
-static void every_number_of_free_descriptors(void) {
+TEST(every_number_of_free_descriptors) {
     set_up();
     for (unsigned count = 3; count <= MOST; count++) {
         /* Each at which the context is refused, and each where more and more is done in it; of
          * those where all is done one. At night each. */
-        if (!bht_nightly() && count > FIRST + 2 && count != MOST && (count % 16 || count > ENOUGH)) {
+        if (!bht_nightly() && count > FIRST + 2 && count != MOST &&
+            (count % 16 || count > ENOUGH)) {
             continue;
         }
         const unsigned refused = try_all(count);
@@ -248,7 +249,7 @@ static void give_back(void) {
 
 /* A worker has died, and there is no room for the next one: its stream says so at once, is charged
  * for nothing, and serves again when there is room, without a reset. */
-static void no_room_for_the_next_worker(void) {
+TEST(no_room_for_the_next_worker) {
     set_up();
     bh_context_options options = fx_options();
     options.restart_budget = 2;
@@ -285,12 +286,4 @@ static void no_room_for_the_next_worker(void) {
     bh_stream_release(stream);
     BHT_EQ(bh_context_destroy(context), BH_OK);
     leave_folder();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(every_number_of_free_descriptors),
-        BHT_TEST(no_room_for_the_next_worker),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -22,7 +22,7 @@ static bh_context *posing(const char *faults) {
 
 /* -- what works ------------------------------------------------------------------------------- */
 
-static void it_is_made_cleared_and_kept(void) {
+TEST(it_is_made_cleared_and_kept) {
     const uint64_t size = 2 * MIB + 4;
     bh_context *context = posing(NULL);
     bh_stream *a = device_stream(context, "a", NULL, 0);
@@ -41,7 +41,7 @@ static void it_is_made_cleared_and_kept(void) {
 }
 
 /* Kernels on two streams, and one of them dies in between. */
-static void streams_of_one_tenant_share(void) {
+TEST(streams_of_one_tenant_share) {
     const uint64_t size = 256;
     bh_context *context = posing(NULL);
     bh_stream *a = device_stream(context, "a", NULL, 0), *b = device_stream(context, "b", NULL, 0);
@@ -65,7 +65,7 @@ static void streams_of_one_tenant_share(void) {
 
 /* Two streams read it before anybody has written it: the second waits until the first has made it.
  */
-static void two_need_it_first(void) {
+TEST(two_need_it_first) {
     bh_context *context = posing("1:make:1=stop");
     bh_stream *a = device_stream(context, "a", NULL, 0), *b = device_stream(context, "b", NULL, 0);
     fx_ready(a);
@@ -84,7 +84,7 @@ static void two_need_it_first(void) {
 }
 
 /* More of them at once than the socket has room for answers. */
-static void many_in_one_submission(void) {
+TEST(many_in_one_submission) {
     enum { MANY = 600 };
     bh_context *context = posing(NULL);
     bh_stream *a = device_stream(context, "a", NULL, 0);
@@ -115,7 +115,7 @@ static void many_in_one_submission(void) {
 
 /* There is none left: the submission says so, with sizes, nothing else is poisoned, and the next
  * one has it made. */
-static void there_is_no_memory(void) {
+TEST(there_is_no_memory) {
     bh_context *context = posing("1:make_full:2=fail,1:make_full:3=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *kept = device_buffer(context, a, 256, BH_MEMORY_AUTO),
@@ -133,7 +133,7 @@ static void there_is_no_memory(void) {
 }
 
 /* More than any buffer may have: as of host memory. An empty one has nothing to be made. */
-static void sizes_at_the_limits(void) {
+TEST(sizes_at_the_limits) {
     bh_context *context = posing(NULL);
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer_options options = {.struct_size = sizeof options};
@@ -150,7 +150,7 @@ static void sizes_at_the_limits(void) {
 }
 
 /* A maker that dies before it has handed the memory out, at either step: it is made again. */
-static void a_maker_that_dies(void) {
+TEST(a_maker_that_dies) {
     static const char *const steps[] = {"1:make:1=kill", "1:made:1=kill", "1:before_record:1=kill"};
     for (size_t i = 0; i < BHT_COUNT(steps); i++) {
         bh_context *context = posing(steps[i]);
@@ -173,7 +173,7 @@ static void a_maker_that_dies(void) {
 
 /* The record has ended well, and its worker is dead before anybody has looked: the descriptor waits
  * in the socket (E11). */
-static void a_maker_that_dies_afterwards(void) {
+TEST(a_maker_that_dies_afterwards) {
     bh_context *context = posing("1:after_record:1=kill");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
@@ -184,7 +184,7 @@ static void a_maker_that_dies_afterwards(void) {
     device_expect(buffer, fx_pointer(host), 256);
 }
 
-static void lies_are_seen_through(void) {
+TEST(lies_are_seen_through) {
     static const struct {
         const char *lie, *said;
     } lies[] = {
@@ -218,7 +218,7 @@ static void lies_are_seen_through(void) {
 /* It says that there is no memory, and does not wait for what follows. It is caught unless the
  * second request comes before the record ends: then it may have written elsewhere, as any worker
  * may that lies about its results. */
-static void one_that_does_not_wait(void) {
+TEST(one_that_does_not_wait) {
     bh_context *context = posing("1:lie_nothing:1=fail,1:lie_hasty:1=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
@@ -236,7 +236,7 @@ static void one_that_does_not_wait(void) {
 
 /* It says that there is no memory, and that the record has ended well all the same: what it wrote
  * is nowhere, and is made anew by whoever needs it next: zero. */
-static void a_success_without_memory(void) {
+TEST(a_success_without_memory) {
     bh_context *context = posing("1:lie_nothing:1=fail,1:lie_nothing:2=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
@@ -246,7 +246,7 @@ static void a_success_without_memory(void) {
 }
 
 /* An answer too many is noticed when it comes, whether or not the record has ended before. */
-static void it_answers_twice(void) {
+TEST(it_answers_twice) {
     bh_context *context = posing("1:lie_twice:1=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO);
@@ -273,7 +273,7 @@ static void keep(bh_log_level level, const char *line, void *user) {
 
 /* With nothing to do it sends what it has. That could wait in the host for ever, and counts for all
  * that the user has in sockets. What it did before stays good. */
-static void it_hands_out_more(void) {
+TEST(it_hands_out_more) {
     bh_context_options options = fx_options();
     options.log = keep;
     bh_context *context =
@@ -289,7 +289,7 @@ static void it_hands_out_more(void) {
 }
 
 /* An import that fails for want of memory is that submission's affair. */
-static void an_import_that_fails(void) {
+TEST(an_import_that_fails) {
     bh_context *context = posing("2:import:1=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     fx_ready(a);
@@ -307,7 +307,7 @@ static void an_import_that_fails(void) {
 
 /* T8: what a maker hands out that nobody can import is not the fault of whoever tries. The buffer is
  * poisoned for all until it is written again, in new memory. */
-static void memory_that_cannot_be_imported(void) {
+TEST(memory_that_cannot_be_imported) {
     enum { SIZE = 256 };
     bh_context *context = posing("1:lie_null:1=fail");
     bh_stream *a = device_stream(context, "a", NULL, 0);
@@ -344,7 +344,7 @@ static void memory_that_cannot_be_imported(void) {
 }
 
 /* The host has no descriptor to keep it with: the worker is not to blame. */
-static void the_host_has_no_descriptor(void) {
+TEST(the_host_has_no_descriptor) {
     bh_context *context = posing("1:make:1=stop");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     fx_ready(a);
@@ -376,7 +376,7 @@ static void the_host_has_no_descriptor(void) {
 }
 
 /* Nobody wants it any more when the answer comes. */
-static void a_buffer_that_goes_meanwhile(void) {
+TEST(a_buffer_that_goes_meanwhile) {
     bh_context *context = posing("1:make:1=stop");
     bh_stream *a = device_stream(context, "a", NULL, 0);
     bh_buffer *buffer = device_buffer(context, a, 256, BH_MEMORY_AUTO),
@@ -389,27 +389,4 @@ static void a_buffer_that_goes_meanwhile(void) {
     BHT_TRUE(bh_event_wait(event, FX_SECONDS) != BH_TIMEOUT);
     bh_event_release(event);
     fx_expect_healthy(context, a);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(it_is_made_cleared_and_kept),
-        BHT_TEST(streams_of_one_tenant_share),
-        BHT_TEST(two_need_it_first),
-        BHT_TEST(many_in_one_submission),
-        BHT_TEST(there_is_no_memory),
-        BHT_TEST(sizes_at_the_limits),
-        BHT_TEST(a_maker_that_dies),
-        BHT_TEST(a_maker_that_dies_afterwards),
-        BHT_TEST(lies_are_seen_through),
-        BHT_TEST(one_that_does_not_wait),
-        BHT_TEST(a_success_without_memory),
-        BHT_TEST(it_answers_twice),
-        BHT_TEST(it_hands_out_more),
-        BHT_TEST(an_import_that_fails),
-        BHT_TEST(memory_that_cannot_be_imported),
-        BHT_TEST(the_host_has_no_descriptor),
-        BHT_TEST(a_buffer_that_goes_meanwhile),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

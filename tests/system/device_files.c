@@ -21,7 +21,7 @@ static bh_buffer *load(bh_context *context, const char *path, bh_stream *stream)
 }
 
 /* More of them than there are loaders: one of these reads into the same staging memory again. */
-static void a_file_in_pieces(void) {
+TEST(a_file_in_pieces) {
     const uint64_t size = 64 * MIB + 12;
     bh_context *context = fx_context(NULL);
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
@@ -51,7 +51,7 @@ static void a_file_in_pieces(void) {
 
 /* The second piece cannot be read: the buffer is poisoned with errno, path and offset, and nothing
  * that binds it runs. */
-static void a_piece_that_cannot_be_read(void) {
+TEST(a_piece_that_cannot_be_read) {
     const uint64_t size = 40 * MIB;
     bh_context *context = fx_context("*:load_read:3=fail");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
@@ -116,7 +116,7 @@ static void strict_load(struct strict *s, bool cancel, bh_status status) {
     fx_expect(event, status);
 }
 
-static void a_cancel_of_the_stream_cancels_its_load(void) {
+TEST(a_cancel_of_the_stream_cancels_its_load) {
     struct strict s = strict_open(NULL);
     bh_kernel *gate = fx_kernel_trusted(s.context, "gate");
     bh_buffer *word = fx_words(s.context, 2, 0);
@@ -133,7 +133,7 @@ static void a_cancel_of_the_stream_cancels_its_load(void) {
     strict_close(&s);
 }
 
-static void a_failed_load_fails_its_strict_stream(void) {
+TEST(a_failed_load_fails_its_strict_stream) {
     struct strict s = strict_open("*:load_read:1=fail");
     strict_load(&s, false, BH_LOAD_FAILED);
     strict_load(&s, false, BH_STREAM_FAILED);
@@ -172,22 +172,10 @@ static void lost_in_a_piece(bool often) {
     leave_folder();
 }
 
-static void a_lost_piece_is_copied_again(void) {
+TEST(a_lost_piece_is_copied_again) {
     lost_in_a_piece(false);
 }
 
-static void a_piece_that_is_lost_too_often(void) {
+TEST(a_piece_that_is_lost_too_often) {
     lost_in_a_piece(true);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test cases[] = {
-        BHT_TEST(a_file_in_pieces),
-        BHT_TEST(a_piece_that_cannot_be_read),
-        BHT_TEST(a_cancel_of_the_stream_cancels_its_load),
-        BHT_TEST(a_failed_load_fails_its_strict_stream),
-        BHT_TEST(a_lost_piece_is_copied_again),
-        BHT_TEST(a_piece_that_is_lost_too_often),
-    };
-    return bht_main(argc, argv, cases, BHT_COUNT(cases));
 }

@@ -87,7 +87,7 @@ static void kill_held(const struct scene *scene) {
 }
 
 /* E16, D3: nothing of a dead worker is given to others before its device is released. */
-static void a_worker_is_buried_when_its_device_is_released(void) {
+TEST(a_worker_is_buried_when_its_device_is_released) {
     struct scene scene = begin(0, BH_ISOLATION_STREAM);
     kill_held(&scene);
     WAIT_UNTIL(bh_stream_worker_pid(scene.stream) != scene.worker, 20000);
@@ -100,7 +100,7 @@ static void a_worker_is_buried_when_its_device_is_released(void) {
 }
 
 /* Decision 59: the stream does not wait for it. */
-static void the_stream_goes_on_while_it_is_held(void) {
+TEST(the_stream_goes_on_while_it_is_held) {
     struct scene scene = begin(1, BH_ISOLATION_STREAM);
     kill_held(&scene);
     WAIT_UNTIL(bh_stream_worker_pid(scene.stream) != scene.worker, 20000);
@@ -112,7 +112,7 @@ static void the_stream_goes_on_while_it_is_held(void) {
 }
 
 /* E9, B2: a death in the middle of a kernel. The event ends with the release, and not before. */
-static void an_event_ends_when_the_device_is_released(void) {
+TEST(an_event_ends_when_the_device_is_released) {
     struct scene scene = begin(0, BH_ISOLATION_STREAM);
     bh_kernel *gate = fx_kernel(scene.context, "gate");
     bh_buffer *words = fx_words(scene.context, 2, 0);
@@ -132,7 +132,7 @@ static void an_event_ends_when_the_device_is_released(void) {
 }
 
 /* The worker's own end is the release then. */
-static void a_holder_that_ends_first(void) {
+TEST(a_holder_that_ends_first) {
     struct scene scene = begin(0, BH_ISOLATION_STREAM);
     const pid_t holder = below("bh-devholder");
     BHT_GT(holder, 0);
@@ -147,7 +147,7 @@ static void a_holder_that_ends_first(void) {
 }
 
 /* Nobody is told then; the zygote's own end is that of all below it. */
-static void a_zygote_that_ends_first(void) {
+TEST(a_zygote_that_ends_first) {
     struct scene scene = begin(0, BH_ISOLATION_STREAM);
     kill_held(&scene);
     fx_kill(scene.zygote, SIGKILL);
@@ -158,7 +158,7 @@ static void a_zygote_that_ends_first(void) {
 }
 
 /* A worker can neither use nor end what its holder has, and has no way to it. */
-static void a_worker_has_one_holder(void) {
+TEST(a_worker_has_one_holder) {
     struct scene scene = begin(0, BH_ISOLATION_STREAM);
     const pid_t holder = below("bh-devholder");
     char path[64], to[64];
@@ -178,7 +178,7 @@ static void a_worker_has_one_holder(void) {
 
 /* Decision 68: the warden learns of a dying host before the host's descriptors of a GPU are closed.
  * The kernel closes the highest number first. */
-static void the_host_hangs_up_first(void) {
+TEST(the_host_hangs_up_first) {
     struct scene scene = begin(0, BH_ISOLATION_STREAM);
     char path[64], to[64] = "";
     for (int fd = 0; fd < 4096; fd++) {
@@ -197,7 +197,7 @@ static void the_host_hangs_up_first(void) {
 
 /* A worker sends its device's descriptor to the supervisor, where nobody takes it, and dies. That
  * does not keep the device beyond the holder's end, which confirms the death. */
-static void what_it_handed_out_keeps_no_device(void) {
+TEST(what_it_handed_out_keeps_no_device) {
     struct scene scene = begin_with(0, BH_ISOLATION_STREAM, "1:after_record:2=hand_out");
     const pid_t holder = below("bh-devholder");
     fx_kill(scene.zygote, SIGSTOP);
@@ -213,19 +213,9 @@ static void what_it_handed_out_keeps_no_device(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_worker_is_buried_when_its_device_is_released),
-        BHT_TEST(the_stream_goes_on_while_it_is_held),
-        BHT_TEST(an_event_ends_when_the_device_is_released),
-        BHT_TEST(a_holder_that_ends_first),
-        BHT_TEST(a_zygote_that_ends_first),
-        BHT_TEST(a_worker_has_one_holder),
-        BHT_TEST(the_host_hangs_up_first),
-        BHT_TEST(what_it_handed_out_keeps_no_device),
-    };
     if (!nvidia_may_mount()) {
         fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));
         return 1;
     }
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

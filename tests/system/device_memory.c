@@ -30,7 +30,7 @@ static bh_status create(bh_context *context, bh_stream *stream, uint64_t size, u
 /* -- D1 --------------------------------------------------------------------------------------- */
 
 /* Several pieces, the last one short, and parts of them. */
-static void the_host_reads_and_writes_by_copies(void) {
+TEST(the_host_reads_and_writes_by_copies) {
     const uint64_t size = 33 * MIB + 4;
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
@@ -50,7 +50,7 @@ static void the_host_reads_and_writes_by_copies(void) {
     free(words);
 }
 
-static void there_is_no_pointer(void) {
+TEST(there_is_no_pointer) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     void *pointer = &s;
@@ -62,7 +62,7 @@ static void there_is_no_pointer(void) {
     BHT_STR_HAS(detail.message, "BH_COMMAND_COPY");
 }
 
-static void upload_and_download_are_commands(void) {
+TEST(upload_and_download_are_commands) {
     const uint64_t size = 256;
     struct scene s = set_up();
     bh_buffer *square_in = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
@@ -82,7 +82,7 @@ static void upload_and_download_are_commands(void) {
     }
 }
 
-static void each_change_has_a_number(void) {
+TEST(each_change_has_a_number) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
               *host = fx_words(s.context, 16, 3);
@@ -100,7 +100,7 @@ static void each_change_has_a_number(void) {
 }
 
 /* A write that has not begun changes nothing when its time is over. */
-static void a_turn_takes_a_timeout(void) {
+TEST(a_turn_takes_a_timeout) {
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
@@ -122,7 +122,7 @@ static void a_turn_takes_a_timeout(void) {
 }
 
 /* E10: a copy that runs when the time is over ends by itself. Nobody is killed for it. */
-static void a_read_that_times_out_kills_nobody(void) {
+TEST(a_read_that_times_out_kills_nobody) {
     struct scene s = {.context = fx_context("1:started:2=stop")};
     s.a = fx_stream(s.context, "a", FX_SECONDS);
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
@@ -137,7 +137,7 @@ static void a_read_that_times_out_kills_nobody(void) {
     BHT_EQ(bh_stream_worker_pid(s.a), stopped);
 }
 
-static void the_buffer_keeps_its_stream(void) {
+TEST(the_buffer_keeps_its_stream) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     const uint32_t words[16] = {1, 2, 3};
@@ -146,7 +146,7 @@ static void the_buffer_keeps_its_stream(void) {
     device_expect(buffer, words, sizeof words);
 }
 
-static void after_the_context_there_are_no_copies(void) {
+TEST(after_the_context_there_are_no_copies) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE);
     uint32_t words[16] = {0};
@@ -158,7 +158,7 @@ static void after_the_context_there_are_no_copies(void) {
 
 /* -- D2 --------------------------------------------------------------------------------------- */
 
-static void content_survives_its_writers_death(void) {
+TEST(content_survives_its_writers_death) {
     const uint64_t size = 2 * MIB;
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_DEVICE);
@@ -173,7 +173,7 @@ static void content_survives_its_writers_death(void) {
 
 /* Killed while it writes one buffer: another that it had written before is intact, and so is one
  * that it was only reading. */
-static void a_death_poisons_what_was_being_written(void) {
+TEST(a_death_poisons_what_was_being_written) {
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *kept = device_buffer(s.context, s.a, 256, BH_MEMORY_DEVICE);
@@ -213,7 +213,7 @@ static void a_death_poisons_what_was_being_written(void) {
 }
 
 /* All of it, in several pieces: none of them is all (B5). */
-static void a_write_in_pieces_cleans(void) {
+TEST(a_write_in_pieces_cleans) {
     const uint64_t size = 17 * MIB;
     struct scene s = set_up();
     bh_kernel *gate = fx_kernel(s.context, "gate");
@@ -237,7 +237,7 @@ static void a_write_in_pieces_cleans(void) {
 
 /* -- D3 --------------------------------------------------------------------------------------- */
 
-static void new_memory_is_zero(void) {
+TEST(new_memory_is_zero) {
     const uint64_t size = 64 * 1024;
     struct scene s = set_up();
     void *zeros = calloc(1, size), *words = device_pattern(size, 3);
@@ -259,7 +259,7 @@ static void new_memory_is_zero(void) {
 
 /* -- D4 --------------------------------------------------------------------------------------- */
 
-static void streams_of_one_tenant_share(void) {
+TEST(streams_of_one_tenant_share) {
     struct scene s = set_up();
     bh_stream *b = device_stream(s.context, "b", NULL, 0);
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
@@ -274,7 +274,7 @@ static void streams_of_one_tenant_share(void) {
     BHT_EQ(((const uint32_t *)fx_mapped(back))[15], 6);
 }
 
-static void other_tenants_read_only(void) {
+TEST(other_tenants_read_only) {
     struct scene s = set_up();
     bh_stream *b = device_stream(s.context, "b", "somebody else", 0);
     bh_buffer *buffer = device_buffer(s.context, s.a, 64, BH_MEMORY_DEVICE),
@@ -312,7 +312,7 @@ static void other_tenants_read_only(void) {
 /* -- D5 --------------------------------------------------------------------------------------- */
 
 /* A device that is lost poisons what the worker was writing on it, and nothing else. */
-static void a_lost_device_poisons_what_was_being_written(void) {
+TEST(a_lost_device_poisons_what_was_being_written) {
     bh_context *context = fx_context("1:lie_device:4=fail");
     bh_stream *a = fx_stream(context, "a", FX_SECONDS);
     bh_buffer *kept = device_buffer(context, a, 64, BH_MEMORY_DEVICE),
@@ -331,7 +331,7 @@ static void a_lost_device_poisons_what_was_being_written(void) {
 
 /* -- D6 --------------------------------------------------------------------------------------- */
 
-static void limits_are_kept(void) {
+TEST(limits_are_kept) {
     bh_context_options options = fx_options();
     options.device_memory = 3 * MIB;
     bh_context *context = fx_context_with(options, NULL);
@@ -358,7 +358,7 @@ static void limits_are_kept(void) {
     first = device_buffer(context, a, 2 * MIB, BH_MEMORY_DEVICE);
 }
 
-static void a_trim_gives_it_back(void) {
+TEST(a_trim_gives_it_back) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 64 * 1024, BH_MEMORY_DEVICE);
     bh_buffer_release(buffer);
@@ -372,7 +372,7 @@ static void a_trim_gives_it_back(void) {
 
 /* -- D7, and what the calls refuse ------------------------------------------------------------ */
 
-static void what_is_refused(void) {
+TEST(what_is_refused) {
     struct scene s = set_up();
     bh_context *elsewhere = fx_context(NULL);
     bh_stream *foreign = fx_stream(elsewhere, "foreign", FX_SECONDS);
@@ -389,7 +389,7 @@ static void what_is_refused(void) {
 }
 
 /* On a processor there is nothing to be gained. */
-static void auto_is_host_memory_here(void) {
+TEST(auto_is_host_memory_here) {
     struct scene s = set_up();
     bh_buffer *buffer = NULL;
     void *pointer;
@@ -402,7 +402,7 @@ static void auto_is_host_memory_here(void) {
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_HOST);
 }
 
-static void an_empty_buffer(void) {
+TEST(an_empty_buffer) {
     struct scene s = set_up();
     bh_buffer *buffer = device_buffer(s.context, s.a, 0, BH_MEMORY_DEVICE);
     BHT_EQ(bh_buffer_read(buffer, 0, NULL, 0, FX_SECONDS, NULL), BH_OK);
@@ -410,7 +410,7 @@ static void an_empty_buffer(void) {
 }
 
 /* What the device is has to be known, and no worker can start. */
-static void a_stream_without_a_worker(void) {
+TEST(a_stream_without_a_worker) {
     bh_context_options options = fx_options();
     options.restart_budget = 1;
     options.spares = BH_OFF;
@@ -420,31 +420,4 @@ static void a_stream_without_a_worker(void) {
     bh_detail detail;
     BHT_EQ(create(context, a, 64, BH_MEMORY_DEVICE, &buffer, &detail), BH_UNAVAILABLE);
     BHT_TRUE(!buffer);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test cases[] = {
-        BHT_TEST(the_host_reads_and_writes_by_copies),
-        BHT_TEST(there_is_no_pointer),
-        BHT_TEST(upload_and_download_are_commands),
-        BHT_TEST(each_change_has_a_number),
-        BHT_TEST(a_turn_takes_a_timeout),
-        BHT_TEST(a_read_that_times_out_kills_nobody),
-        BHT_TEST(the_buffer_keeps_its_stream),
-        BHT_TEST(after_the_context_there_are_no_copies),
-        BHT_TEST(content_survives_its_writers_death),
-        BHT_TEST(a_death_poisons_what_was_being_written),
-        BHT_TEST(a_write_in_pieces_cleans),
-        BHT_TEST(new_memory_is_zero),
-        BHT_TEST(streams_of_one_tenant_share),
-        BHT_TEST(other_tenants_read_only),
-        BHT_TEST(a_lost_device_poisons_what_was_being_written),
-        BHT_TEST(limits_are_kept),
-        BHT_TEST(a_trim_gives_it_back),
-        BHT_TEST(what_is_refused),
-        BHT_TEST(auto_is_host_memory_here),
-        BHT_TEST(an_empty_buffer),
-        BHT_TEST(a_stream_without_a_worker),
-    };
-    return bht_main(argc, argv, cases, BHT_COUNT(cases));
 }

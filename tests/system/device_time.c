@@ -57,7 +57,7 @@ static void expect(bh_event *event, bool timed) {
     bh_event_release(event);
 }
 
-static void of_those_that_ask_for_it(void) {
+TEST(of_those_that_ask_for_it) {
     struct stage s = set_up(NULL);
     for (int i = 0; i < 6; i++) {
         expect(submit(&s, i % 2 ? BH_SUBMIT_TIMED : 0), i % 2);
@@ -69,7 +69,7 @@ static void of_those_that_ask_for_it(void) {
 }
 
 /* Those that share one queue submission have their own. */
-static void of_many_at_once(void) {
+TEST(of_many_at_once) {
     struct stage s = set_up("*:merge:*=fail");
     bh_event *events[200];
     expect(submit(&s, 0), false);
@@ -82,7 +82,7 @@ static void of_many_at_once(void) {
 }
 
 /* What was told to end has been on the device until then; what depends on it never was. */
-static void of_what_was_stopped_at_its_deadline(void) {
+TEST(of_what_was_stopped_at_its_deadline) {
     struct stage s = {.context = fx_context(NULL)};
     bh_stream_options options = fx_stream_options();
     options.deadline_ns = BHT_SECOND_MS / 4 * FX_MS;
@@ -115,7 +115,7 @@ static void of_what_was_stopped_at_its_deadline(void) {
 }
 
 /* A worker's lies cost itself alone. */
-static void no_more_than_has_passed(void) {
+TEST(no_more_than_has_passed) {
     static const char *const lies[] = {"1:lie_time:1=fail", "1:lie_negative:1=fail"};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         for (uint64_t flags = 0; flags <= BH_SUBMIT_TIMED; flags++) {
@@ -136,22 +136,11 @@ static void no_more_than_has_passed(void) {
     }
 }
 
-static void unknown_flags_are_refused(void) {
+TEST(unknown_flags_are_refused) {
     struct stage s = set_up(NULL);
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .flags = UINT64_C(1) << 40 | BH_SUBMIT_TIMED};
     bh_detail detail;
     BHT_EQ(bh_submit(s.stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "info.flags 0x10000000001 has an unknown bit");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(of_those_that_ask_for_it),
-        BHT_TEST(of_many_at_once),
-        BHT_TEST(of_what_was_stopped_at_its_deadline),
-        BHT_TEST(no_more_than_has_passed),
-        BHT_TEST(unknown_flags_are_refused),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

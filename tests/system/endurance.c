@@ -147,7 +147,7 @@ static void fail_in_every_way(struct stage *s) {
     }
 }
 
-static void caught_failures(void) {
+TEST_WITH(caught_failures, 120, 0) {
     const unsigned long wanted = bht_nightly() ? 100000 : BHT_ASAN || BHT_TSAN ? 1500 : 8000;
     enum { A_PARK = BHT_ASAN || BHT_TSAN ? 50 : 250 };
     struct stage s = set_up();
@@ -176,7 +176,7 @@ static void caught_failures(void) {
 
 /* A running submission, its worker killed, the event poisoned; on the stream's next worker the same
  * again. */
-static void many_deaths(void) {
+TEST_WITH(many_deaths, 200, 0) {
     const int deaths = bht_nightly() ? 10000 : BHT_ASAN || BHT_TSAN ? 150 : 400;
     enum { WARM_UP = 50 };
     bh_context_options options = fx_options();
@@ -221,7 +221,7 @@ static void many_deaths(void) {
 }
 
 /* Refused submissions cost no worker; 20,000 that nobody waits for cost nothing that stays. */
-static void many_refused_submissions(void) {
+TEST_WITH(many_refused_submissions, 60, 0) {
     enum { COUNT = 20000 };
     struct stage s = set_up();
     pid_t pid = fx_ready(s.busy);
@@ -240,13 +240,4 @@ static void many_refused_submissions(void) {
     BHT_EQ(bh_stream_worker_pid(s.busy), pid);
     BHT_LT(bht_resident_bytes(getpid()), resident + GROWTH);
     tear_down(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(caught_failures, 120, 0),
-        BHT_TEST_WITH(many_deaths, 200, 0),
-        BHT_TEST_WITH(many_refused_submissions, 60, 0),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

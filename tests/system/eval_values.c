@@ -384,7 +384,7 @@ static void begin(void) {
 }
 
 /* All pairs of types; a quarter of them in builds with a sanitizer. */
-static void arithmetic(void) {
+TEST_WITH(arithmetic, 200, 0) {
     static const char *const ops[] = {"+", "*", "<", "==", "m", "M", "?", "+<", "-", "*-"};
     begin();
     for (int a = 0; a < BHI_DTYPE_COUNT; a++) {
@@ -405,7 +405,7 @@ static void arithmetic(void) {
 }
 
 /* Division rounds down, by zero it is zero; shifts may be by anything. */
-static void integers(void) {
+TEST_WITH(integers, 100, 0) {
     static const char *const ops[] = {"//", "%", "&", "|", "^", "<<", ">>"};
     static const bh_dtype pairs[][2] = {
         {BH_DTYPE_I8, BH_DTYPE_I8},   {BH_DTYPE_U8, BH_DTYPE_U8},   {BH_DTYPE_I16, BH_DTYPE_I16},
@@ -421,14 +421,14 @@ static void integers(void) {
 }
 
 /* What is computed of bool alone. */
-static void bools(void) {
+TEST(bools) {
     static const char *const ops[] = {"//", "%", "<<", ">>"};
     begin();
     check("a = x // y; b = x % y; c = x << y; d = x >> y", ops, 4, BH_DTYPE_BOOL, BH_DTYPE_BOOL);
 }
 
 /* An integer that became i64, beside a constant: llvmpipe compares it wrongly if it knows both. */
-static void widened_beside_constants(void) {
+TEST(widened_beside_constants) {
     static const char *const ops[] = {"0//", "0%", "0a", "0s", "0<", "0r<", "0==", "0<"};
     static const bh_dtype dtypes[] = {BH_DTYPE_I8, BH_DTYPE_I16, BH_DTYPE_I32, BH_DTYPE_U32};
     begin();
@@ -440,7 +440,7 @@ static void widened_beside_constants(void) {
 }
 
 /* A zero that is known when the kernel is compiled, beside NaN, infinities and -0. */
-static void zeros_known_at_compile_time(void) {
+TEST(zeros_known_at_compile_time) {
     static const char *const ops[] = {"0*", "0*", "0*", "0*", "0*", "0n", "0+", "0r-", "0-"};
     static const bh_dtype dtypes[] = {BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64};
     begin();
@@ -453,7 +453,7 @@ static void zeros_known_at_compile_time(void) {
 }
 
 /* A device that adds where a kernel multiplies. tests/system/grid.c has the other ones. */
-static void the_doctor_finds_wrong_numbers(void) {
+TEST(the_doctor_finds_wrong_numbers) {
     static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     bh_context *own = fx_context("*:multiplies_wrongly:*=fail");
     size_t count = 0, found = 0;
@@ -465,14 +465,4 @@ static void the_doctor_finds_wrong_numbers(void) {
         }
     }
     BHT_GE(found, 1);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {BHT_TEST_WITH(arithmetic, 200, 0),
-                                            BHT_TEST_WITH(integers, 100, 0),
-                                            BHT_TEST(bools),
-                                            BHT_TEST(widened_beside_constants),
-                                            BHT_TEST(zeros_known_at_compile_time),
-                                            BHT_TEST(the_doctor_finds_wrong_numbers)};
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -2,7 +2,6 @@
 
 #include "harness.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +28,7 @@ static void copy_file(const char *from, const char *to) {
 void fake_driver_install(const char *original) {
     char library[128];
     char manifest[128];
+    bht_end_with(fake_driver_remove);
     snprintf(folder, sizeof folder, "%s", TEMPLATE);
     BHT_TRUE(mkdtemp(folder));
     BHT_EQ(chmod(folder, 0755), 0);
@@ -47,17 +47,9 @@ void fake_driver_install(const char *original) {
 }
 
 void fake_driver_remove(void) {
-    if (!*folder) {
-        return;
+    const char *argv[] = {"rm", "-rf", folder, NULL};
+    if (folder[0]) {
+        BHT_EQ(bht_run(argv, NULL, 0), 0);
+        folder[0] = '\0';
     }
-    char path[300];
-    DIR *dir = opendir(folder);
-    BHT_TRUE(dir);
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        (void)unlink(path);
-    }
-    closedir(dir);
-    BHT_EQ(rmdir(folder), 0);
-    *folder = '\0';
 }

@@ -4,7 +4,7 @@
 
 /* Copies the library to where everybody can read it, and sets VK_DRIVER_FILES. */
 void fake_driver_install(const char *library);
-/* Removes it; what nobody has removed goes with the test. */
+/* Removes it: is done after the test, too. */
 void fake_driver_remove(void);
 
 #endif

@@ -7,6 +7,7 @@
 static char folder[64];
 
 void enter_folder(void) {
+    bht_end_with(leave_folder);
     snprintf(folder, sizeof folder, "/tmp/bulkhead-files-XXXXXX");
     BHT_TRUE(mkdtemp(folder));
     BHT_EQ(chdir(folder), 0);
@@ -14,9 +15,11 @@ void enter_folder(void) {
 
 void leave_folder(void) {
     const char *argv[] = {"rm", "-rf", folder, NULL};
-    char out[256];
-    BHT_EQ(chdir("/"), 0);
-    BHT_EQ(bht_run(argv, out, sizeof out), 0);
+    if (folder[0]) {
+        BHT_EQ(chdir("/"), 0);
+        BHT_EQ(bht_run(argv, NULL, 0), 0);
+        folder[0] = '\0';
+    }
 }
 
 void write_safetensors(const char *path, uint64_t length, const char *header, size_t bytes) {

@@ -5,7 +5,7 @@
 #include "fixture.h"
 #include <bulkhead/file.h>
 
-/* Everything of a test is in a folder of its own, which is the current one. */
+/* Everything of a test is in a folder of its own, which is the current one, until after the test. */
 void enter_folder(void);
 void leave_folder(void);
 /* 8 bytes of |length|, |header|, |bytes| of data 0, 1, 2, … */

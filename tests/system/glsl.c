@@ -49,7 +49,7 @@ static void still_compiles(bh_context *context) {
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
 }
 
-static void it_runs(void) {
+TEST(it_runs) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_source source = source_of(SQUARE);
@@ -82,7 +82,7 @@ static bh_kernel_info *reflect(bh_context *context, bh_kernel *kernel) {
 }
 
 /* Optimised or not, the kernel has the names of its source. */
-static void names_stay(void) {
+TEST(names_stay) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n"
                                  "layout(local_size_x_id = 3) in;\n"
@@ -99,7 +99,7 @@ static void names_stay(void) {
     }
 }
 
-static void a_name_that_ends_in_hlsl_says_the_language(void) {
+TEST(a_name_that_ends_in_hlsl_says_the_language) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of("[numthreads(1, 1, 1)] void main() {}\n");
@@ -111,7 +111,7 @@ static void a_name_that_ends_in_hlsl_says_the_language(void) {
 }
 
 /* What is bound is what the code uses: of dead code that is nothing. */
-static void dead_code_binds_nothing(void) {
+TEST(dead_code_binds_nothing) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n"
                                  "layout(local_size_x = 1) in;\n"
@@ -126,7 +126,7 @@ static void dead_code_binds_nothing(void) {
     }
 }
 
-static void defines_and_includes(void) {
+TEST(defines_and_includes) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n"
                                  "#include \"lib/first.glsl\"\n"
@@ -158,7 +158,7 @@ static void defines_and_includes(void) {
 }
 
 /* SPIR-V has the conversion of the constant from 1.4 on; the usual is 1.3. */
-static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
+TEST(it_is_compiled_for_the_spirv_version_that_it_needs) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_source source =
@@ -196,7 +196,7 @@ static void it_is_compiled_for_the_spirv_version_that_it_needs(void) {
 }
 
 /* K1: what it was made of does not count, what came out of it does. */
-static void identity_is_the_modules(void) {
+TEST(identity_is_the_modules) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(SQUARE), again = source_of(SQUARE "\n// a comment\n"),
               other = source_of(SQUARE);
@@ -211,7 +211,7 @@ static void identity_is_the_modules(void) {
     BHT_NE(memcmp(hash_a, hash_c, 32), 0);
 }
 
-static void errors_have_file_and_line(void) {
+TEST(errors_have_file_and_line) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of("#version 450\n"
@@ -242,7 +242,7 @@ static void errors_have_file_and_line(void) {
 
 /* Whether it is there is read from the source: one in a comment is none, and of one that stands in
  * the wrong place the compiler speaks. */
-static void a_missing_version_line_is_named_first(void) {
+TEST(a_missing_version_line_is_named_first) {
     static const struct {
         const char *head;
         bool missing;
@@ -278,7 +278,7 @@ static void a_missing_version_line_is_named_first(void) {
 }
 
 /* Far more errors than a log holds: the first ones, whole. */
-static void a_long_log(void) {
+TEST(a_long_log) {
     bh_context *context = fx_context(NULL);
     size_t size = 400000, used = 0;
     char *text = malloc(size);
@@ -299,7 +299,7 @@ static void a_long_log(void) {
     free(text);
 }
 
-static void a_warning_is_in_the_log(void) {
+TEST(a_warning_is_in_the_log) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\n#extension GL_NO_such : enable\n"
                                  "void main() {}\n");
@@ -322,7 +322,7 @@ static char *macro_bomb(const char *atom, int depth, const char *before, const c
     return text;
 }
 
-static void a_compile_that_does_not_end(void) {
+TEST(a_compile_that_does_not_end) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of(macro_bomb("", 60, "", "\nvoid main() {}"));
@@ -334,7 +334,7 @@ static void a_compile_that_does_not_end(void) {
     still_compiles(context);
 }
 
-static void a_memory_bomb(void) {
+TEST(a_memory_bomb) {
     if (BHT_ASAN) { /* there is no limit then, and its allocator is not ours */
         return;
     }
@@ -352,7 +352,7 @@ static void a_memory_bomb(void) {
     bh_context_destroy(context);
 }
 
-static void a_compiler_that_crashes(void) {
+TEST(a_compiler_that_crashes) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     /* An expression so long that the stack does not take it. */
@@ -372,7 +372,7 @@ static void a_compiler_that_crashes(void) {
     still_compiles(context);
 }
 
-static void includes_without_end(void) {
+TEST(includes_without_end) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_source source = source_of("#version 450\n#include \"self\"\nvoid main() {}\n");
@@ -399,7 +399,7 @@ static void includes_without_end(void) {
 }
 
 /* Names that would lead out of a folder lead nowhere; and there is no folder. */
-static void nothing_is_read_from_disk(void) {
+TEST(nothing_is_read_from_disk) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     static const char *const names[] = {"/etc/passwd", "../../../../etc/passwd", "/proc/self/maps"};
@@ -415,7 +415,7 @@ static void nothing_is_read_from_disk(void) {
 
 /* -- a compiler that was taken over ----------------------------------------------------------- */
 
-static void lies_are_seen_through(void) {
+TEST(lies_are_seen_through) {
     static const struct {
         const char *fault;
         bh_status status;
@@ -440,7 +440,7 @@ static void lies_are_seen_through(void) {
     }
 }
 
-static void deaths_have_a_cause(void) {
+TEST(deaths_have_a_cause) {
     static const struct {
         const char *fault, *message;
         bh_status status;
@@ -465,7 +465,7 @@ static void deaths_have_a_cause(void) {
 
 /* -- the call --------------------------------------------------------------------------------- */
 
-static void arguments(void) {
+TEST(arguments) {
     bh_context *context = fx_context(NULL);
     bh_detail detail;
     bh_kernel *kernel = NULL;
@@ -529,7 +529,7 @@ static void *compile_it(void *argument) {
 }
 
 /* Each has a compiler of its own: a bad one is nobody else's. */
-static void many_at_once(void) {
+TEST(many_at_once) {
     bh_context *context = fx_context(NULL);
     enum { THREADS = 8 };
     pthread_t threads[THREADS];
@@ -544,7 +544,7 @@ static void many_at_once(void) {
     }
 }
 
-static void closed_while_it_compiles(void) {
+TEST(closed_while_it_compiles) {
     bh_context *context = fx_context("*:compile:1=stop");
     struct compile compile = {.context = context, .text = SQUARE};
     pthread_t thread;
@@ -561,13 +561,13 @@ static void compile_and_expect_a_refusal(void *context) {
     BHT_EQ(compile.status, BH_IN_CALLBACK);
 }
 
-static void compiling_in_a_log_callback_is_refused(void) {
+TEST(compiling_in_a_log_callback_is_refused) {
     bh_context *context = fx_context(NULL);
     fx_in_log_callback(compile_and_expect_a_refusal, context);
 }
 
 /* A name is no line of the log, whoever chose it; what is included is found by it all the same. */
-static void names_are_one_line(void) {
+TEST(names_are_one_line) {
     bh_context *context = fx_context(NULL);
     char log[1024] = "";
     const bh_source_include includes[] = {{"an \xe2\x80\xaeodd\tname.glsl", "#error here\n", 0}};
@@ -587,33 +587,4 @@ static void names_are_one_line(void) {
     BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(log, "first second.comp: forged:2: error: '#error' : there");
     BHT_TRUE(!strstr(log, "\nsecond.comp"));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(it_runs),
-        BHT_TEST(names_stay),
-        BHT_TEST(a_name_that_ends_in_hlsl_says_the_language),
-        BHT_TEST(names_are_one_line),
-        BHT_TEST(dead_code_binds_nothing),
-        BHT_TEST(defines_and_includes),
-        BHT_TEST(it_is_compiled_for_the_spirv_version_that_it_needs),
-        BHT_TEST(identity_is_the_modules),
-        BHT_TEST(errors_have_file_and_line),
-        BHT_TEST(a_missing_version_line_is_named_first),
-        BHT_TEST(a_long_log),
-        BHT_TEST(a_warning_is_in_the_log),
-        BHT_TEST(a_compile_that_does_not_end),
-        BHT_TEST(a_memory_bomb),
-        BHT_TEST(a_compiler_that_crashes),
-        BHT_TEST(includes_without_end),
-        BHT_TEST(nothing_is_read_from_disk),
-        BHT_TEST(lies_are_seen_through),
-        BHT_TEST(deaths_have_a_cause),
-        BHT_TEST(arguments),
-        BHT_TEST(many_at_once),
-        BHT_TEST(closed_while_it_compiles),
-        BHT_TEST(compiling_in_a_log_callback_is_refused),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

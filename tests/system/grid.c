@@ -82,7 +82,7 @@ static void expect_refused(struct stage *s, const uint32_t groups[3], uint64_t p
 }
 
 /* Modulo 2^32 it is no workgroup at all. */
-static void a_product_of_2_to_the_32(void) {
+TEST(a_product_of_2_to_the_32) {
     static const uint32_t groups[3] = {4096, 4096, 256};
     struct stage s = open_stage();
     if (s.whole) {
@@ -94,7 +94,7 @@ static void a_product_of_2_to_the_32(void) {
 }
 
 /* Modulo 2^32 they are 7. */
-static void a_product_that_wraps_to_a_few(void) {
+TEST(a_product_that_wraps_to_a_few) {
     static const uint32_t groups[3] = {61751, 6323, 11};
     struct stage s = open_stage();
     if (s.whole) {
@@ -106,7 +106,7 @@ static void a_product_that_wraps_to_a_few(void) {
 }
 
 /* Modulo 2^32 they are 196,607. To run them all would take days. */
-static void all_that_the_axes_allow(void) {
+TEST(all_that_the_axes_allow) {
     static const uint32_t groups[3] = {65535, 65535, 65535};
     struct stage s = open_stage();
     if (!s.whole) {
@@ -116,7 +116,7 @@ static void all_that_the_axes_allow(void) {
 }
 
 /* What 32 bits count is the driver's to run, however long that takes. */
-static void no_more_than_32_bits_count(void) {
+TEST(no_more_than_32_bits_count) {
     static const uint32_t groups[3] = {65535, 65535, 1};
     struct stage s = open_stage();
     if (s.whole) {
@@ -131,7 +131,7 @@ static void no_more_than_32_bits_count(void) {
 }
 
 /* The doctor tries such a grid, and says what the device does with it; and it tries expressions. */
-static void what_the_doctor_says(void) {
+TEST(what_the_doctor_says) {
     static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
     struct stage s = open_stage();
     size_t count = 0, found = 0, computed = 0;
@@ -153,13 +153,4 @@ static void what_the_doctor_says(void) {
     BHT_GE(found, 1);
     BHT_GE(computed, 1);
     close_stage(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_product_of_2_to_the_32), BHT_TEST(a_product_that_wraps_to_a_few),
-        BHT_TEST(all_that_the_axes_allow),  BHT_TEST(no_more_than_32_bits_count),
-        BHT_TEST(what_the_doctor_says),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -113,7 +113,7 @@ static void expect_all_gone(struct scene *s, int within_ms) {
 
 /* The zygote has the patience of a test here: the only thing that can end this kernel is its abort
  * word, and the result says that it was set. */
-static void case_51_what_runs_is_told_to_end(void) {
+TEST(case_51_what_runs_is_told_to_end) {
     struct scene s;
     set_scene(&s, "*:farewell:*=fail");
     BHT_EQ(atomic_load(&s.progress->completed_seq), 0);
@@ -127,7 +127,7 @@ static void case_51_what_runs_is_told_to_end(void) {
 }
 
 /* The same with the worker that ships: all that there was is gone soon. */
-static void case_51_an_endless_kernel_keeps_nobody(void) {
+TEST(case_51_an_endless_kernel_keeps_nobody) {
     struct scene s;
     set_scene(&s, NULL);
     kill_host(&s);
@@ -135,7 +135,7 @@ static void case_51_an_endless_kernel_keeps_nobody(void) {
 }
 
 /* A worker that does not hear of it is killed. */
-static void case_51_a_stopped_worker_goes_too(void) {
+TEST(case_51_a_stopped_worker_goes_too) {
     struct scene s;
     set_scene(&s, NULL);
     fx_kill(s.worker, SIGSTOP);
@@ -180,15 +180,15 @@ static void case_51_host_and_warden_at_once(bool warden_first) {
     expect_all_gone(&s, 20000);
 }
 
-static void case_51_first_the_host_then_the_warden(void) {
+TEST(case_51_first_the_host_then_the_warden) {
     case_51_host_and_warden_at_once(false);
 }
-static void case_51_first_the_warden_then_the_host(void) {
+TEST(case_51_first_the_warden_then_the_host) {
     case_51_host_and_warden_at_once(true);
 }
 
 /* Nothing outlives the two of them: not a worker that is stopped, not a zygote that is. */
-static void case_51_nobody_outlives_both(void) {
+TEST(case_51_nobody_outlives_both) {
     for (int stopped = 0; stopped < 3; stopped++) {
         struct scene s;
         set_scene(&s, NULL);
@@ -203,7 +203,7 @@ static void case_51_nobody_outlives_both(void) {
 }
 
 /* The host lives: what ran has not run past a deadline, it is lost with its worker. */
-static void the_warden_alone(void) {
+TEST(the_warden_alone) {
     struct scene s = {.host = getpid()};
     bh_context *context =
         fx_context("*:farewell:*=fail"); /* there is time to tell it, if one did */
@@ -220,17 +220,4 @@ static void the_warden_alone(void) {
     BHT_STR_HAS(verdict.message, "died with its zygote");
     munmap((void *)(uintptr_t)s.progress, s.bytes);
     fx_expect_healthy(context, stream);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_51_what_runs_is_told_to_end),
-        BHT_TEST(case_51_an_endless_kernel_keeps_nobody),
-        BHT_TEST(case_51_a_stopped_worker_goes_too),
-        BHT_TEST(case_51_first_the_host_then_the_warden),
-        BHT_TEST(case_51_first_the_warden_then_the_host),
-        BHT_TEST(case_51_nobody_outlives_both),
-        BHT_TEST(the_warden_alone),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -180,7 +180,7 @@ static void refused(struct words w, bh_status status, const char *text) {
 
 /* -- the table of docs/guard.md and docs/facts.md ------------------------------------------- */
 
-static void a_shared_index_out_of_range(void) {
+TEST(a_shared_index_out_of_range) {
     struct stage s = open_stage(FX_SECONDS);
     const pid_t pid = bh_stream_worker_pid(s.stream);
     BHT_EQ(launch(&s, fx_kernel(s.context, "crash_shared"), true, 16).status, BH_OK);
@@ -188,7 +188,7 @@ static void a_shared_index_out_of_range(void) {
     close_stage(&s);
 }
 
-static void a_physical_pointer(void) {
+TEST(a_physical_pointer) {
     struct stage s = open_stage(FX_SECONDS);
     const bh_verdict verdict = launch(&s, fx_kernel(s.context, "hostile_pointer"), true, 1);
     BHT_EQ(verdict.status, BH_INVALID_KERNEL);
@@ -196,7 +196,7 @@ static void a_physical_pointer(void) {
     close_stage(&s);
 }
 
-static void a_huge_workgroup(void) {
+TEST_WITH(a_huge_workgroup, 60, 0) {
     static const uint32_t sizes[][3] = {{65535, 65535, 64}, {1048576, 1, 1}, {1024, 1024, 1}};
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
         struct words w = begin(sizes[i]);
@@ -206,7 +206,7 @@ static void a_huge_workgroup(void) {
     }
 }
 
-static void loops_in_loops_in_65535_groups(void) {
+TEST(loops_in_loops_in_65535_groups) {
     struct stage s = open_stage(BHT_SECOND_MS * FX_MS / 5);
     const bh_verdict verdict = launch(&s, fx_kernel(s.context, "hang"), true, 65535);
     BHT_EQ(verdict.status, BH_DEADLINE);
@@ -214,20 +214,20 @@ static void loops_in_loops_in_65535_groups(void) {
     close_stage(&s);
 }
 
-static void five_thousand_nested_ifs(void) {
+TEST(five_thousand_nested_ifs) {
     refused(nested_ifs(5000), BH_LIMIT_EXCEEDED, "ifs, switches and loops nested in each other");
 }
 
-static void twenty_thousand_nested_ifs(void) {
+TEST(twenty_thousand_nested_ifs) {
     refused(nested_ifs(20000), BH_LIMIT_EXCEEDED, "ifs, switches and loops nested in each other");
 }
 
-static void nested_struct_types(void) {
+TEST_WITH(nested_struct_types, 60, 0) {
     refused(nested_structs(400000), BH_LIMIT_EXCEEDED, "bytes of the module");
     refused(nested_structs(300000), BH_LIMIT_EXCEEDED, "types nested in each other");
 }
 
-static void a_huge_initialiser(void) {
+TEST(a_huge_initialiser) {
     struct stage s = open_stage(FX_SECONDS);
     const bh_verdict verdict = launch(&s, fx_kernel(s.context, "memory_bomb"), true, 1);
     BHT_EQ(verdict.status, BH_LIMIT_EXCEEDED);
@@ -237,7 +237,7 @@ static void a_huge_initialiser(void) {
 }
 
 /* Whatever the compiler makes of it: a result, or a verdict that says that it was the compiler. */
-static void arithmetic_that_compilers_die_of(void) {
+TEST_WITH(arithmetic_that_compilers_die_of, 90, 0) {
     struct stage s = open_stage(FX_SECONDS);
     const bh_verdict verdict = launch(&s, fx_kernel(s.context, "hostile_arithmetic"), true, 1);
     BHT_TRUE(verdict.status == BH_OK || verdict.status == BH_COMPILE_FAILED ||
@@ -246,27 +246,11 @@ static void arithmetic_that_compilers_die_of(void) {
 }
 
 /* A float atomic that the device does not advertise: a compiler's crash elsewhere. */
-static void a_float_atomic(void) {
+TEST(a_float_atomic) {
     struct stage s = open_stage(FX_SECONDS);
     const bh_verdict verdict = launch(&s, fx_kernel(s.context, "hostile_atomic"), true, 1);
     BHT_EQ(verdict.status, BH_INVALID_KERNEL);
     BHT_STR_HAS(verdict.message, "AtomicFloat");
     BHT_STR_HAS(verdict.message, "is not supported by this device");
     close_stage(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_shared_index_out_of_range),
-        BHT_TEST(a_physical_pointer),
-        BHT_TEST_WITH(a_huge_workgroup, 60, 0),
-        BHT_TEST(loops_in_loops_in_65535_groups),
-        BHT_TEST(five_thousand_nested_ifs),
-        BHT_TEST(twenty_thousand_nested_ifs),
-        BHT_TEST_WITH(nested_struct_types, 60, 0),
-        BHT_TEST(a_huge_initialiser),
-        BHT_TEST_WITH(arithmetic_that_compilers_die_of, 90, 0),
-        BHT_TEST(a_float_atomic),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -41,7 +41,7 @@ static void *reap_everything(void *unused) {
     return NULL;
 }
 
-static void a_host_that_reaps_every_child(void) {
+TEST(a_host_that_reaps_every_child) {
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, reap_everything, NULL), 0);
     bh_context *context = fx_context(NULL);
@@ -51,13 +51,13 @@ static void a_host_that_reaps_every_child(void) {
     pthread_join(thread, NULL);
 }
 
-static void a_host_that_ignores_sigchld(void) {
+TEST(a_host_that_ignores_sigchld) {
     signal(SIGCHLD, SIG_IGN);
     bh_context *context = fx_context(NULL);
     one_death_and_one_success(context);
 }
 
-static void a_host_that_adopts_orphans(void) {
+TEST(a_host_that_adopts_orphans) {
     BHT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     bh_context *context = fx_context(NULL);
     one_death_and_one_success(context);
@@ -66,7 +66,7 @@ static void a_host_that_adopts_orphans(void) {
 }
 
 /* After a fork the child is refused, politely, and the parent goes on. */
-static void a_host_that_forks(void) {
+TEST(a_host_that_forks) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
@@ -125,7 +125,7 @@ static size_t runtime_folders(pid_t pid) {
 }
 
 /* Nothing of the process is changed: handlers, mask, environment, working directory. */
-static void nothing_of_the_host_is_touched(void) {
+TEST(nothing_of_the_host_is_touched) {
     static struct sigaction before[65], after[65]; /* zero for the two that are libc's own */
     for (int i = 1; i < 65; i++) {
         sigaction(i, NULL, &before[i]);
@@ -148,7 +148,7 @@ static void nothing_of_the_host_is_touched(void) {
 }
 
 /* Destroying with everything in flight poisons it, and what the caller holds stays valid. */
-static void a_context_is_destroyed_in_mid_job(void) {
+TEST(a_context_is_destroyed_in_mid_job) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     bh_kernel *hang = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
@@ -177,7 +177,7 @@ static void a_context_is_destroyed_in_mid_job(void) {
     BHT_EQ(bh_event_wait(running, 0), BH_CONTEXT_CLOSED); /* E1 */
 }
 
-static void two_contexts_in_one_process(void) {
+TEST(two_contexts_in_one_process) {
     bh_context *a = fx_context(NULL), *b = fx_context(NULL);
     bh_stream *sa = fx_stream(a, "a", FX_SECONDS), *sb = fx_stream(b, "b", FX_SECONDS);
     fx_expect_healthy(a, sa);
@@ -191,7 +191,7 @@ static void two_contexts_in_one_process(void) {
 /* What one context's worker had open, another context opens next: the numbers of descriptors are
  * the process's. Nothing but the number goes from |a|'s reactor to |b|'s; TSan has to be told which
  * of them libzmq has closed (channel.c). */
-static void descriptors_go_from_context_to_context(void) {
+TEST(descriptors_go_from_context_to_context) {
     bh_context *a = fx_context(NULL), *b = fx_context(NULL);
     bh_stream *sb = fx_stream(b, "b", FX_SECONDS);
     for (int i = 0; i < 40; i++) {
@@ -202,7 +202,7 @@ static void descriptors_go_from_context_to_context(void) {
     }
 }
 
-static void spares_take_over(void) {
+TEST(spares_take_over) {
     bh_context_options options = fx_options();
     options.spares = 1;
     bh_context *context = fx_context_with(options, NULL);
@@ -239,7 +239,7 @@ static void *live_on(void *unused) {
 }
 
 /* A thread's folder has neither task nor map_files. */
-static void files_in_the_hosts_own_folder_of_proc(void) {
+TEST(files_in_the_hosts_own_folder_of_proc) {
     bh_context *context = fx_context(NULL);
     char path[128];
     expect_program(context, "/proc/self/exe");
@@ -259,7 +259,7 @@ static void files_in_the_hosts_own_folder_of_proc(void) {
 }
 
 /* Its /proc/self is empty from then on. */
-static void a_host_whose_first_thread_has_ended(void) {
+TEST(a_host_whose_first_thread_has_ended) {
     const pid_t host = BHT_TSAN ? -1 : fork(); /* TSan knows no threads after a fork */
     if (host == 0) {
         pthread_t thread;
@@ -272,7 +272,7 @@ static void a_host_whose_first_thread_has_ended(void) {
 }
 
 /* All of them are on their way to their device before one has come to it. */
-static void workers_start_beside_each_other(void) {
+TEST(workers_start_beside_each_other) {
     enum { COUNT = 8 };
     bh_context *context = fx_context("*:device:1=stop");
     bh_stream *streams[COUNT];
@@ -291,7 +291,7 @@ static void workers_start_beside_each_other(void) {
 }
 
 /* As daemons do: the library's own descriptors come to be 0, 1 and 2. */
-static void a_host_without_standard_streams(void) {
+TEST(a_host_without_standard_streams) {
     int kept[3];
     for (int fd = 0; fd < 3; fd++) {
         kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
@@ -334,7 +334,7 @@ static void call_back(bh_log_level level, const char *line, void *user) {
     logged.called = true;
 }
 
-static void a_log_function_that_calls_back(void) {
+TEST(a_log_function_that_calls_back) {
     bh_context_options options = fx_options();
     options.log = call_back;
     bh_context *context = logged.context = fx_context_with(options, NULL);
@@ -357,7 +357,7 @@ static void a_log_function_that_calls_back(void) {
 }
 
 /* E1: a verdict outlives its context, and keeps nothing of it open. */
-static void a_verdict_keeps_no_descriptor(void) {
+TEST(a_verdict_keeps_no_descriptor) {
     size_t before = bht_count_self().descriptors;
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
@@ -387,7 +387,7 @@ static int hog(int *fds, int capacity) {
 /* There is none left at the moment when a worker is forked and takes up its connection: what its
  * start takes then has been held open for it. Stopped is the zygote, which has been asked for it.
  */
-static void a_host_out_of_descriptors(void) {
+TEST(a_host_out_of_descriptors) {
     enum { LIMIT = 200 };
     int fds[LIMIT];
     const struct rlimit few = {LIMIT, LIMIT};
@@ -416,7 +416,7 @@ static void a_host_out_of_descriptors(void) {
 
 /* A zygote that was made meanwhile would hand the shortage to each of its workers, when there was
  * none any more. */
-static void a_zygote_has_the_hosts_limit_but_not_its_shortage(void) {
+TEST(a_zygote_has_the_hosts_limit_but_not_its_shortage) {
     struct rlimit limit;
     BHT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     BHT_GT(limit.rlim_max, 200);
@@ -439,7 +439,7 @@ static void a_zygote_has_the_hosts_limit_but_not_its_shortage(void) {
 
 /* Nor does it lose what is running elsewhere: for the descriptor that the zygote's word of a birth
  * brings there is room (E16). */
-static void out_of_descriptors_while_another_runs(void) {
+TEST(out_of_descriptors_while_another_runs) {
     enum { LIMIT = 200 };
     int fds[LIMIT];
     const struct rlimit few = {LIMIT, LIMIT};
@@ -481,7 +481,7 @@ static bool describes(bh_context *context, const char *words) {
 
 /* An upgrade while a context runs: the worker's file is missing when a zygote has to be started. A worker
  * has run before, so it is tried again, and the warden executes the new file. */
-static void a_worker_program_that_is_missing_for_a_moment(void) {
+TEST(a_worker_program_that_is_missing_for_a_moment) {
     char folder[] = "/tmp/bulkhead-upgrade-XXXXXX", path[64];
     BHT_TRUE(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/worker", folder);
@@ -500,29 +500,4 @@ static void a_worker_program_that_is_missing_for_a_moment(void) {
     BHT_EQ(bh_context_destroy(context), BH_OK);
     BHT_EQ(unlink(path), 0);
     BHT_EQ(rmdir(folder), 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_host_that_reaps_every_child),
-        BHT_TEST(a_host_that_ignores_sigchld),
-        BHT_TEST(a_host_that_adopts_orphans),
-        BHT_TEST(a_host_that_forks),
-        BHT_TEST(nothing_of_the_host_is_touched),
-        BHT_TEST(a_context_is_destroyed_in_mid_job),
-        BHT_TEST(two_contexts_in_one_process),
-        BHT_TEST(descriptors_go_from_context_to_context),
-        BHT_TEST(spares_take_over),
-        BHT_TEST(workers_start_beside_each_other),
-        BHT_TEST(a_host_whose_first_thread_has_ended),
-        BHT_TEST(files_in_the_hosts_own_folder_of_proc),
-        BHT_TEST(a_host_without_standard_streams),
-        BHT_TEST(a_worker_program_that_is_missing_for_a_moment),
-        BHT_TEST(a_log_function_that_calls_back),
-        BHT_TEST(a_verdict_keeps_no_descriptor),
-        BHT_TEST(a_host_out_of_descriptors),
-        BHT_TEST(a_zygote_has_the_hosts_limit_but_not_its_shortage),
-        BHT_TEST(out_of_descriptors_while_another_runs),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

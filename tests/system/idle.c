@@ -43,7 +43,7 @@ static void await_rest(bh_stream *stream) {
     WAIT_UNTIL(bh_stream_worker_pid(stream) == 0, 20000);
 }
 
-static void a_stream_without_work_has_no_worker(void) {
+TEST(a_stream_without_work_has_no_worker) {
     struct stage s = set_up(BH_FOREVER, NULL);
     bh_stream *a = fx_stream(s.context, "a", FX_SECONDS),
               *b = fx_stream(s.context, "b", FX_SECONDS);
@@ -66,7 +66,7 @@ static void a_stream_without_work_has_no_worker(void) {
 }
 
 /* As often as one likes: nothing of it is charged to the stream's budget, which is one death. */
-static void an_idle_worker_goes_and_the_next_submission_gets_one(void) {
+TEST(an_idle_worker_goes_and_the_next_submission_gets_one) {
     struct stage s = set_up(IDLE_NS, NULL);
     bh_stream *stream = fx_stream(s.context, "s", FX_SECONDS);
     uint32_t *y = fx_pointer(s.y);
@@ -86,7 +86,7 @@ static void an_idle_worker_goes_and_the_next_submission_gets_one(void) {
 }
 
 /* One that works is not idle, however long that takes. */
-static void one_that_works_stays(void) {
+TEST(one_that_works_stays) {
     struct stage s = set_up(IDLE_NS, NULL);
     bh_stream *works = fx_stream(s.context, "works", BH_FOREVER);
     bh_stream *rests = fx_stream(s.context, "rests", FX_SECONDS);
@@ -114,7 +114,7 @@ static void one_that_works_stays(void) {
 }
 
 /* Whenever the submission comes: to a worker, to one that is just being ended, to none. */
-static void a_submission_meets_the_end_of_a_worker(void) {
+TEST(a_submission_meets_the_end_of_a_worker) {
     struct stage s = set_up(FX_MS, NULL);
     bh_stream *stream = fx_stream(s.context, "s", FX_SECONDS);
     for (uint32_t i = 0; i < 60; i++) {
@@ -127,7 +127,7 @@ static void a_submission_meets_the_end_of_a_worker(void) {
 }
 
 /* Many more streams than workers. */
-static void many_streams_over_few_workers(void) {
+TEST_WITH(many_streams_over_few_workers, 100, 0) {
     struct stage s = set_up(IDLE_NS, NULL);
     static bh_stream *streams[STREAMS];
     for (int i = 0; i < STREAMS; i++) {
@@ -156,7 +156,7 @@ static void many_streams_over_few_workers(void) {
 }
 
 /* A start that fails is charged as ever, and told. */
-static void a_first_worker_that_cannot_be_had(void) {
+TEST(a_first_worker_that_cannot_be_had) {
     struct stage s = set_up(BH_FOREVER, "*:device:1=fail");
     bh_stream *stream = fx_stream(s.context, "s", FX_SECONDS);
     bh_event *event = fx_square(stream, s.square, s.x, s.y);
@@ -166,24 +166,11 @@ static void a_first_worker_that_cannot_be_had(void) {
     tear_down(&s);
 }
 
-static void too_short_a_time_is_refused(void) {
+TEST(too_short_a_time_is_refused) {
     bh_context_options options = fx_options();
     options.worker_idle_ns = FX_MS - 1;
     bh_context *context = NULL;
     bh_detail detail;
     BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_EQ(detail.subject_name, "options.worker_idle_ns");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_stream_without_work_has_no_worker),
-        BHT_TEST(an_idle_worker_goes_and_the_next_submission_gets_one),
-        BHT_TEST(one_that_works_stays),
-        BHT_TEST(a_submission_meets_the_end_of_a_worker),
-        BHT_TEST_WITH(many_streams_over_few_workers, 100, 0),
-        BHT_TEST(a_first_worker_that_cannot_be_had),
-        BHT_TEST(too_short_a_time_is_refused),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -50,7 +50,7 @@ static bh_inspection *inspect(bh_kernel *kernel, const bh_inspect_options *optio
     return &inspection;
 }
 
-static void all_of_it_is_told(void) {
+TEST(all_of_it_is_told) {
     bh_context *context = fx_context(NULL);
     bh_specialization given = {.constant_id = 9, .size = 4, .bits = 32};
     bh_kernel_options options = {.struct_size = sizeof options};
@@ -110,7 +110,7 @@ static void all_of_it_is_told(void) {
     BHT_STR_EQ(said->capabilities[0], "Shader");
 }
 
-static void guarded(void) {
+TEST(guarded) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context, everything, NULL);
     static char text[1 << 20];
@@ -134,7 +134,7 @@ static void guarded(void) {
 }
 
 /* An atomic minimum of floats is no plain store, and writes all the same. */
-static void atomics_write(void) {
+TEST(atomics_write) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context,
                                   "#version 450\n"
@@ -148,7 +148,7 @@ static void atomics_write(void) {
 }
 
 /* What a worker would refuse, guarded or not (K4). */
-static void the_guards_limits(void) {
+TEST(the_guards_limits) {
     bh_context *context = fx_context(NULL);
     bh_kernel *kernel = kernel_of(context,
                                   "#version 450\nlayout(local_size_x = 1) in;\n"
@@ -166,7 +166,7 @@ static void the_guards_limits(void) {
 }
 
 /* More text than the first answer has room for. */
-static void a_long_disassembly(void) {
+TEST(a_long_disassembly) {
     bh_context *context = fx_context(NULL);
     size_t size = 400000, used = 0;
     char *source = malloc(size);
@@ -192,7 +192,7 @@ static void a_long_disassembly(void) {
     free(source);
 }
 
-static void refusals(void) {
+TEST(refusals) {
     bh_context *context = fx_context(NULL);
     static bh_inspection said = {.struct_size = sizeof said};
     bh_detail detail;
@@ -225,7 +225,7 @@ static void refusals(void) {
 
 /* -- one that was taken over ------------------------------------------------------------------ */
 
-static void lies_are_seen_through(void) {
+TEST(lies_are_seen_through) {
     static const char *const lies[] = {"lie_counts", "lie_kind", "lie_text_bytes", "lie_status"};
     static bh_inspection said = {.struct_size = sizeof said};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
@@ -254,7 +254,7 @@ static void lies_are_seen_through(void) {
     BHT_TRUE(!strchr(said.entries[0], '\xff'));
 }
 
-static void deaths_have_a_cause(void) {
+TEST(deaths_have_a_cause) {
     static const struct {
         const char *fault, *message;
     } deaths[] = {
@@ -275,14 +275,4 @@ static void deaths_have_a_cause(void) {
         bh_kernel_release(kernel);
         bh_context_destroy(context);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(all_of_it_is_told),     BHT_TEST(guarded),
-        BHT_TEST(the_guards_limits),     BHT_TEST(atomics_write),
-        BHT_TEST(a_long_disassembly),    BHT_TEST(refusals),
-        BHT_TEST(lies_are_seen_through), BHT_TEST(deaths_have_a_cause),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -77,7 +77,7 @@ static bh_event *fill(struct stage *s) {
 
 enum { MANY = 6 };
 
-static void a_worker_for_each_submission(void) {
+TEST(a_worker_for_each_submission) {
     struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
     bh_event *events[MANY];
     int32_t pids[MANY];
@@ -92,7 +92,7 @@ static void a_worker_for_each_submission(void) {
     }
 }
 
-static void a_worker_for_each_kernel(void) {
+TEST(a_worker_for_each_kernel) {
     struct stage s = stage_open(BH_ISOLATION_KERNEL, 1);
     bh_event *events[] = {square(&s),    fill(&s), square(&s), open_gate(&s),
                           open_gate(&s), fill(&s), square(&s)};
@@ -108,7 +108,7 @@ static void a_worker_for_each_kernel(void) {
     BHT_TRUE(pids[6] != pids[0] && pids[6] != pids[3]);
 }
 
-static void a_worker_for_a_stream(void) {
+TEST(a_worker_for_a_stream) {
     struct stage s = stage_open(BH_ISOLATION_STREAM, 1);
     const int32_t pid = pid_of(square(&s));
     BHT_EQ(pid_of(open_gate(&s)), pid);
@@ -116,7 +116,7 @@ static void a_worker_for_a_stream(void) {
 }
 
 /* Copies and fills leave nothing behind, and meet nobody who has. */
-static void what_launches_nothing_uses_nobody_up(void) {
+TEST(what_launches_nothing_uses_nobody_up) {
     struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
     const int32_t pid = pid_of(fill(&s));
     BHT_EQ(pid_of(fill(&s)), pid);
@@ -125,7 +125,7 @@ static void what_launches_nothing_uses_nobody_up(void) {
 }
 
 /* To prepare a kernel and launch it costs one compile; what it binds can be asked. */
-static void what_is_prepared_is_launched_there(void) {
+TEST(what_is_prepared_is_launched_there) {
     struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
     bh_kernel_info *info = malloc(sizeof *info);
     bh_event *event = NULL;
@@ -144,7 +144,7 @@ static void what_is_prepared_is_launched_there(void) {
 }
 
 /* One is in the lane at a time; while it works the next worker starts, without any spares. */
-static void the_next_worker_starts_meanwhile(void) {
+TEST(the_next_worker_starts_meanwhile) {
     struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 0);
     fx_ready(s.stream);
     const size_t alone = bht_count_descendants(getpid()); /* a device's driver may have its own */
@@ -161,7 +161,7 @@ static void the_next_worker_starts_meanwhile(void) {
 }
 
 /* Whatever ran on the stream before, blame is certain: nobody has shared the worker. */
-static void blame_is_certain(void) {
+TEST(blame_is_certain) {
     static const bh_isolation isolations[] = {BH_ISOLATION_KERNEL, BH_ISOLATION_SUBMISSION};
     for (size_t i = 0; i < BHT_COUNT(isolations); i++) {
         struct stage s = stage_open(isolations[i], 1);
@@ -185,7 +185,7 @@ static void blame_is_certain(void) {
 }
 
 /* T1. A worker of a stream that is gone goes with it: no other tenant meets it. */
-static void a_worker_serves_one_tenant(void) {
+TEST(a_worker_serves_one_tenant) {
     static const char *const tenants[] = {"alice", "bob", "carol", "alice"};
     struct stage s = stage_open(BH_ISOLATION_STREAM, 2);
     int32_t pids[BHT_COUNT(tenants)];
@@ -199,7 +199,7 @@ static void a_worker_serves_one_tenant(void) {
     }
 }
 
-static void an_isolation_that_there_is_not(void) {
+TEST(an_isolation_that_there_is_not) {
     struct stage s = stage_open(BH_ISOLATION_STREAM, 0);
     bh_stream_options options = fx_stream_options();
     BHT_EQ(options.isolation, BH_ISOLATION_STREAM);
@@ -208,19 +208,4 @@ static void an_isolation_that_there_is_not(void) {
     bh_detail detail;
     BHT_EQ(bh_stream_create(s.context, &options, &stream, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "options.isolation");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_worker_for_each_submission),
-        BHT_TEST(a_worker_for_each_kernel),
-        BHT_TEST(a_worker_for_a_stream),
-        BHT_TEST(what_launches_nothing_uses_nobody_up),
-        BHT_TEST(what_is_prepared_is_launched_there),
-        BHT_TEST(the_next_worker_starts_meanwhile),
-        BHT_TEST(blame_is_certain),
-        BHT_TEST(a_worker_serves_one_tenant),
-        BHT_TEST(an_isolation_that_there_is_not),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -38,6 +38,14 @@ static size_t folders_of(pid_t pid, char out[300]) {
     return count;
 }
 
+static void make_parent(void) {
+    BHT_TRUE(mkdtemp(parent));
+}
+
+static void remove_parent(void) {
+    BHT_EQ(rmdir(parent), 0);
+}
+
 static void age(const char *path) {
     const struct timespec then = {.tv_sec = time(NULL) - 100};
     const struct timespec times[2] = {then, then};
@@ -61,7 +69,6 @@ static pid_t start_host(int ask[2], int say[2]) {
             fx_kill(fx_ready(stream), SIGKILL);
             fx_expect_healthy(context, stream);
         }
-        bh_stream_release(stream);
         _exit(bh_context_destroy(context) == BH_OK ? 0 : 1);
     }
     char byte;
@@ -71,18 +78,11 @@ static pid_t start_host(int ask[2], int say[2]) {
     return host;
 }
 
-static bool nobody_left(void) {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
-    return bht_count_children(getpid()) == 0;
-}
-
 /* Nobody sees another's end: all are stopped before the first one is killed. */
 static void kill_together(pid_t host) {
     pid_t pids[32];
     pids[0] = host;
-    BHT_EQ(kill(host, SIGSTOP), 0);
-    WAIT_UNTIL(bht_process_state(host) == 'T', 5000);
+    fx_stop(host);
     size_t count = 1 + bht_descendants(host, pids + 1, BHT_COUNT(pids) - 1);
     BHT_GE(count, 3 + PROCESSES_A_WORKER);
     for (size_t i = 1; i < count; i++) {
@@ -99,9 +99,7 @@ static void kill_together(pid_t host) {
 
 static void use_a_context(void) {
     bh_context *context = open_context();
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    fx_expect_healthy(context, stream);
-    bh_stream_release(stream);
+    fx_expect_healthy(context, fx_stream(context, "s", FX_SECONDS));
     bh_context_destroy(context);
 }
 
@@ -109,11 +107,10 @@ static void the_next_context_cleans_up(void) {
     int ask[2], say[2];
     char folder[300], own[300], inside[310];
     struct stat info;
-    BHT_TRUE(mkdtemp(parent));
     pid_t host = start_host(ask, say);
     bool has_group = fx_find_group(host, group);
     kill_together(host);
-    WAIT_UNTIL(nobody_left(), 20000);
+    WAIT_UNTIL(fx_nobody_left(), 20000);
     BHT_EQ(folders_of(host, folder), 1);
     /* As of a worker that was just being started. */
     snprintf(inside, sizeof inside, "%s/w9", folder);
@@ -134,17 +131,13 @@ static void the_next_context_cleans_up(void) {
     BHT_EQ(folders_of(host, folder), 0);
     BHT_TRUE(!has_group || (stat(group, &info) != 0 && errno == ENOENT));
     BHT_EQ(folders_of(getpid(), own), 1);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
     close(ask[1]);
     close(say[0]);
-    BHT_EQ(rmdir(parent), 0);
 }
 
 /* A worker that lives, one that has died, and one that is in mid-job when the context goes. */
 static void a_destroyed_context_leaves_nothing(void) {
     char folder[300], inside[600];
-    BHT_TRUE(mkdtemp(parent));
     bh_context *context = open_context();
     bh_stream *one = fx_stream(context, "one", FX_SECONDS);
     bh_stream *two = fx_stream(context, "two", BH_FOREVER);
@@ -164,17 +157,11 @@ static void a_destroyed_context_leaves_nothing(void) {
                  strstr(group, "/memory/") ? "limit_in_bytes" : "max");
         BHT_EQ(access(inside, R_OK), 0);
     }
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(one);
-    bh_stream_release(two);
     BHT_EQ(bh_context_destroy(context), BH_OK);
     BHT_EQ(bh_event_wait(event, 0), BH_CONTEXT_CLOSED);
-    bh_event_release(event);
     BHT_EQ(folders_of(getpid(), folder), 0);
     BHT_TRUE(!fx_find_group(getpid(), group));
     BHT_TRUE(fx_nobody_left());
-    BHT_EQ(rmdir(parent), 0);
 }
 
 /* However old its folder and its group look. */
@@ -182,7 +169,6 @@ static void a_live_context_keeps_its_own(void) {
     int ask[2], say[2];
     char folder[300], byte;
     struct stat info;
-    BHT_TRUE(mkdtemp(parent));
     pid_t host = start_host(ask, say);
     BHT_EQ(folders_of(host, folder), 1);
     bool has_group = fx_find_group(host, group);
@@ -200,7 +186,6 @@ static void a_live_context_keeps_its_own(void) {
     BHT_EQ(waitpid(host, &status, 0), host);
     BHT_EQ(status, 0);
     close(say[0]);
-    BHT_EQ(rmdir(parent), 0);
 }
 
 int main(int argc, char **argv) {
@@ -209,5 +194,6 @@ int main(int argc, char **argv) {
         BHT_TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0),
         BHT_TEST_WITH(a_live_context_keeps_its_own, 60, 0),
     };
+    bht_around(make_parent, remove_parent);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -33,7 +33,6 @@ static void lies_are_seen_through(void) {
         bh_buffer_release(buffer);
         bh_context_destroy(context);
     }
-    leave_folder();
 }
 
 /* A worker's text is cut and cleaned, whatever it is. */
@@ -49,8 +48,6 @@ static void texts_are_cleaned(void) {
     BHT_TRUE(memchr(detail.message, '\0', sizeof detail.message));
     BHT_TRUE(!strchr(detail.message, '\x1b'));
     BHT_EQ(detail.sys_errno, 0);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 #define TWO "{" TENSOR("t", "U16", "4", "0,8") ", " TENSOR("new", "F4_E2M1", "4", "8,10") "}"
@@ -101,7 +98,6 @@ static void lists_are_seen_through(void) {
         bh_context_destroy(context);
     }
     free(tensors);
-    leave_folder();
 }
 
 static void what_is_listed(void) {
@@ -151,8 +147,6 @@ static void what_is_listed(void) {
     BHT_STR_HAS(detail.message, "bh_file_tensors: t: tensor 'u': its dtype and shape need 4 bytes");
     BHT_EQ(count, 0);
     free(tensors);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* T6: nobody believes a worker that tells of what it cannot have done. */
@@ -180,9 +174,6 @@ static void a_loader_has_no_device(void) {
     void *pointer;
     BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, &detail), BH_PROTOCOL);
     BHT_STR_HAS(detail.message, "its result is DEVICE_LOST");
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static struct {
@@ -245,8 +236,6 @@ static void changed_while_it_is_inspected(void) {
     BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
     BHT_STR_HAS(detail.message, "t, tensor 't': it was written to since it was opened");
     pthread_join(thread, NULL);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 int main(int argc, char **argv) {

@@ -75,8 +75,6 @@ static void no_regular_file(void) {
         }
     }
     close(socket_fd);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void descriptors(void) {
@@ -109,9 +107,6 @@ static void descriptors(void) {
     buffer = fx_load(context, &source);
     close(source.fd);
     BHT_MEM_EQ(fx_mapped(buffer), "memory", 6);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void ranges(void) {
@@ -149,10 +144,6 @@ static void ranges(void) {
     BHT_EQ(bh_buffer_array(part, &info, NULL), BH_OK);
     BHT_EQ(info.dtype, BH_DTYPE_NONE);
     BHT_EQ(info.rank, 0);
-    bh_buffer_release(part);
-    bh_buffer_release(end);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void bad_safetensors(void) {
@@ -251,8 +242,6 @@ static void bad_safetensors(void) {
     refused(context, &source, BH_LOAD_FAILED, "it has no tensor '__metadata__'");
     /* None of it cost a loader. */
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* Half as large as a header may be, and as costly to parse as can be: many small values. */
@@ -281,9 +270,6 @@ static void a_header_like_a_bomb(void) {
     source = source_of("good", BH_FILE_RAW, NULL);
     buffer = fx_load(context, &source);
     BHT_MEM_EQ(fx_mapped(buffer), "good", 4);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void bad_npy(void) {
@@ -310,8 +296,6 @@ static void bad_npy(void) {
         fx_write_file("bad", cases[i].bytes, cases[i].size);
         refused(context, &source, BH_LOAD_FAILED, cases[i].words);
     }
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* Names of two bytes a character, at an even and at an odd byte of the message. */
@@ -339,8 +323,6 @@ static void messages_are_cut_between_characters(void) {
             BHT_STR_HAS(detail[i].message, "\u00e9");
         }
     }
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void arguments(void) {
@@ -417,10 +399,6 @@ static void arguments(void) {
     bh_context_destroy(context);
     BHT_EQ(bh_event_wait(event, 0), BH_OK);
     BHT_EQ(fx_from_file(context, &source, &plain, &detail), BH_CLOSED);
-    bh_event_release(event);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    leave_folder();
 }
 
 /* -- what is right ---------------------------------------------------------------------------- */
@@ -508,8 +486,6 @@ static void tensors_of_a_model(void) {
     if (access(BHT_MODEL, R_OK) == 0) {
         compare_tensors(context, BHT_MODEL, names, BHT_COUNT(names));
     }
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* Each begins at an odd offset of the file. */
@@ -570,8 +546,6 @@ static void every_dtype(void) {
         }
         bh_buffer_release(buffer);
     }
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 int main(int argc, char **argv) {

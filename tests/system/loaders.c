@@ -24,9 +24,6 @@ static void a_header_that_takes_too_long(void) {
     buffer = fx_load(context, &source); /* the next loader does not hang */
     BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* No loader starts: the message says why, and does not blame the file. The first waits may end
@@ -47,8 +44,6 @@ static void a_header_that_no_loader_reads(void) {
     BHT_EQ(detail.reason, BH_REASON_NO_WORKER);
     BHT_STR_HAS(detail.message, "file: no worker was ready in time; the last start failed: ");
     BHT_STR_HAS(detail.message, "cannot take the control channel's connection");
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* -- calls that wait for a process of their own (decision 92) -- */
@@ -126,7 +121,6 @@ static void a_zygote_that_dies_under_a_call(void) {
         bh_stream_release(call.stream);
         bh_context_destroy(call.context);
     }
-    leave_folder();
 }
 
 static void a_header_that_kills(void) {
@@ -144,9 +138,6 @@ static void a_header_that_kills(void) {
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
     buffer = fx_load(context, &source);
     BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void a_load_over_its_deadline(void) {
@@ -166,10 +157,6 @@ static void a_load_over_its_deadline(void) {
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, 0);
     BHT_EQ(total, 10);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void progress_is_told(void) {
@@ -191,10 +178,6 @@ static void progress_is_told(void) {
     fx_mapped(buffer);
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, total);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void closed_while_it_loads(void) {
@@ -216,8 +199,6 @@ static void closed_while_it_loads(void) {
     for (size_t i = 0; i < BHT_COUNT(queued); i++) {
         bh_buffer_release(queued[i]);
     }
-    bh_buffer_release(buffer);
-    leave_folder();
 }
 
 static void load_in_callback(void *context) {
@@ -234,8 +215,6 @@ static void only_raw_files_load_in_a_log_callback(void) {
     enter_folder();
     fx_write_file("file", "0123456789", 10);
     fx_in_log_callback(load_in_callback, context);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void square_all(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
@@ -286,7 +265,6 @@ static void bound_without_a_copy(void) {
     enter_folder();
     BHT_LT(grown(NULL), 30 << 20);
     BHT_GE(grown("*:import_read_only:*=fail"), 36 << 20);
-    leave_folder();
 }
 
 /* More files than a loader may have open: each is closed when it is done with; and nothing of the
@@ -323,8 +301,6 @@ static void a_thousand_files(void) {
     }
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
     WAIT_UNTIL(bht_count_self().descriptors <= before + 50, 20000);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* Without a device of its own a loader sees nothing of the machine: no path can be opened. */
@@ -337,10 +313,6 @@ static void a_loader_can_open_nothing(void) {
     bh_event *event = NULL;
     BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_SECCOMP);
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 struct from_there {
@@ -381,7 +353,6 @@ static void destroyed_while_loaders_are_picked(void) {
             BHT_EQ(pthread_join(threads[i], NULL), 0);
         }
     }
-    leave_folder();
 }
 
 /* The same while they are given up for having nothing to do: nobody but their owner notices. */
@@ -401,7 +372,6 @@ static void trimmed_while_loaders_are_picked(void) {
     for (size_t i = 0; i < BHT_COUNT(threads); i++) {
         BHT_EQ(pthread_join(threads[i], NULL), 0);
     }
-    leave_folder();
 }
 
 static bh_status load_for(bh_context *context, const bh_file_source *source, bh_stream *stream,
@@ -467,9 +437,6 @@ static void a_loader_serves_one_tenant(void) {
     source.tenant = "a name of 64 bytes: 01234567890123456789012345678901234567890123";
     BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "file.tenant is longer than 63 bytes");
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* A header is parsed by the tenant's own loader, too: each tenant's first one dies of it. */
@@ -490,8 +457,6 @@ static void a_header_is_its_tenants(void) {
     tensors->struct_size = sizeof *tensors;
     BHT_EQ(bh_file_tensors(context, &source, tensors, 1, &count, NULL), BH_WORKER_SIGNAL);
     free(tensors);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* Many tenants, one after the other, have no more loaders than one; those that load keep theirs. */
@@ -517,9 +482,6 @@ static void idle_loaders_make_place_for_other_tenants(void) {
     BHT_EQ(loader_of_tenant(context, "3"), pids[3]);
     BHT_EQ(kill(busy, SIGCONT), 0);
     BHT_EQ(((const uint8_t *)fx_mapped(slow))[9], '9');
-    bh_buffer_release(slow);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* A trim of everything ends those that have nothing to do, and no other. */
@@ -542,8 +504,6 @@ static void idle_loaders_are_trimmed(void) {
     BHT_EQ(((const uint8_t *)fx_mapped(slow))[9], '9');
     bh_buffer_release(slow);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK); /* that was no failure */
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* As many files as are loaded at once, all of them slow; the header of the next one is not held
@@ -568,8 +528,6 @@ static void a_header_behind_slow_loads(void) {
     for (size_t i = 0; i < BHT_COUNT(slow); i++) {
         bh_buffer_release(slow[i]);
     }
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 int main(int argc, char **argv) {

@@ -77,10 +77,6 @@ static void each_says_what_it_is(void) {
     BHT_EQ(pthread_create(&thread, NULL, probe, context), 0);
     WAIT_UNTIL(find("bh-prober") != 0, 20000);
     pthread_join(thread, NULL);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* A compiler lives for one call: it is stopped in it. */

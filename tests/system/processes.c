@@ -164,10 +164,6 @@ static void on_the_processor(void) {
     until("bh-compiler", compile, context);
     until("bh-prober", probe, context);
     until("bh-tracer", trace, context);
-    bh_buffer_release(buffer);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 static void what_ps_shows_is_what_the_table_says(void) {

@@ -336,11 +336,6 @@ static void processes_are_those_that_ps_shows(void) {
     fx_ready_after(a, pid);
     WAIT_UNTIL(fx_stats(context).deaths[BH_WORKER_SIGNAL] == 1, 20000);
     BHT_EQ(fx_stats(context).processes[BH_PROCESS_WORKER][BH_PROCESS_READY], 2);
-    bh_buffer_release(buffer);
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* -- bytes ------------------------------------------------------------------------------------- */
@@ -395,10 +390,6 @@ static void bytes_are_counted_where_they_are(void) {
     stats = fx_stats(context);
     BHT_EQ(stats.loads_ready, 1);
     BHT_EQ(stats.host_bytes, unloaded);
-    bh_buffer_release(pooled);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-    leave_folder();
 }
 
 /* -- the call ---------------------------------------------------------------------------------- */

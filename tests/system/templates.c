@@ -113,7 +113,6 @@ static void case_28_one_template_for_halves_and_floats_in_one_batch(void) {
     }
     bh_template_call_fini(&calls[0]);
     bh_template_call_fini(&calls[1]);
-    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(h), bh_buffer_release(g);
 }
 
 static void case_29_two_templates_of_one_name_in_one_batch(void) {
@@ -131,8 +130,6 @@ static void case_29_two_templates_of_one_name_in_one_batch(void) {
     }
     bh_template_call_fini(&calls[0]);
     bh_template_call_fini(&calls[1]);
-    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(z);
-    bh_template_release(twice), bh_template_release(square);
 }
 
 /* As many dimensions as a description may have. */
@@ -158,7 +155,6 @@ static void many_dimensions(void) {
     for (int i = 0; i < COUNT; i++) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)(2 * (i + 1)));
     }
-    bh_buffer_release(x), bh_buffer_release(y);
 }
 
 /* -- bodies ---------------------------------------------------------------------------------- */
@@ -296,8 +292,6 @@ static void errors_are_in_the_lines_of_the_body(void) {
     bh_template *worse = made(&options);
     BHT_EQ(bh_template_launch(stream, worse, arguments, 2, NULL, NULL, &why), BH_COMPILE_FAILED);
     BHT_STR_HAS(why.message, "k declarations:2: error: 'g'");
-    bh_buffer_release(x), bh_buffer_release(y);
-    bh_template_release(bad), bh_template_release(worse);
 }
 
 /* Two are kept of five, in turns: what went is compiled again, and what is in use stays good. */
@@ -335,7 +329,6 @@ static void variants_are_bounded(void) {
     for (size_t i = 0; i < BHT_COUNT(bits); i++) {
         bh_kernel_release(seen[i]);
     }
-    bh_template_release(t);
 }
 
 struct racer {
@@ -373,7 +366,6 @@ static void threads_compile_once(void) {
         bh_template_call_fini(&racers[i].call);
     }
     pthread_barrier_destroy(&barrier);
-    bh_buffer_release(x), bh_buffer_release(y);
 }
 
 struct caller {
@@ -403,8 +395,6 @@ static void only_a_known_variant_is_prepared_in_a_log_callback(void) {
     caller.other[1] = (bh_argument){.name = "y", .buffer = j};
     BHT_EQ(bh_template_launch(stream, caller.t, caller.known, 2, NULL, &event, &why), BH_OK);
     fx_in_log_callback(prepare_in_callback, &caller);
-    bh_event_release(event);
-    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(i), bh_buffer_release(j);
 }
 
 /* -- arguments ------------------------------------------------------------------------------- */
@@ -473,8 +463,6 @@ static void in_place_and_overlapping(void) {
     const bh_argument b[] = {
         {.name = "x", .buffer = x}, {.name = "y", .buffer = part}, {.name = "z", .buffer = part}};
     refused(two, b, 3, "output 'y' overlaps 'z'");
-    bh_buffer_release(x), bh_buffer_release(part);
-    bh_template_release(t), bh_template_release(two);
 }
 
 static void options_that_make_no_sense(void) {

@@ -233,9 +233,6 @@ static void two_types_of_one_buffer(void) {
     bits.offset = 0;
     a[1].buffer = NULL;
     refuse(t, a, "'bits': buffer is NULL or was released");
-    bh_event_release(event);
-    bh_template_release(t);
-    bh_buffer_release(x), bh_buffer_release(y);
 }
 
 int main(int argc, char **argv) {
