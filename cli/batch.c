@@ -21,7 +21,6 @@
 #include "cli/batch_jobs.h"
 #include "cli/batch_look.h"
 #include "cli/batch_options.h"
-#include "cli/batch_shards.h"
 #include "cli/batch_shared.h"
 #include "cli/mains.h"
 #include "tool/args.h"
@@ -69,11 +68,11 @@ static int judge_lines(struct batch *batch) {
         return BHI_EXIT_READY;
     }
     bhi_batch_jobs_tell(&batch->jobs);
-    bhi_complain("batch",
-                 "%zu line%s %s bad: nothing was started; --keep-going skips bad lines; duplicate "
-                 "ids, dependencies and shared files were not checked",
-                 bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage(
+        "batch",
+        "%zu line%s %s bad: nothing was started; --keep-going skips bad lines; duplicate "
+        "ids, dependencies and shared files were not checked",
+        bad, bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
 }
 
 static int queue_exit_status(enum bhi_queue_result result, const struct bhi_complaint *complaint) {
@@ -114,14 +113,11 @@ static int open_queue(struct batch *batch) {
  * as a missing file. And again, because a missing file makes further orphans. */
 static int check_jobs(struct batch *batch, const char *folder) {
     struct bhi_batch_jobs *jobs = &batch->jobs;
-    int exit_status = BHI_EXIT_READY;
-    (void)((batch->options.keep_going &&
-            (exit_status = bhi_batch_jobs_drop_orphans(jobs, batch->queue)) != BHI_EXIT_READY) ||
-           (exit_status = bhi_batch_jobs_check(jobs, batch->queue, folder, batch->options.state)) !=
-               BHI_EXIT_READY ||
-           (batch->options.keep_going &&
-            (exit_status = bhi_batch_jobs_drop_orphans(jobs, batch->queue)) != BHI_EXIT_READY));
-    return exit_status == BHI_EXIT_READY ? judge_lines(batch) : exit_status;
+    const bool drops = batch->options.keep_going;
+    return (drops ? bhi_batch_jobs_drop_orphans(jobs, batch->queue) : BHI_EXIT_READY) ?:
+           bhi_batch_jobs_check(jobs, batch->queue, folder, batch->options.state) ?:
+           (drops ? bhi_batch_jobs_drop_orphans(jobs, batch->queue) : BHI_EXIT_READY) ?:
+           judge_lines(batch);
 }
 
 /* A folder that was given by mistake would mix two batches silently: says so if the folder's batch
@@ -145,27 +141,22 @@ static int redo_changed(struct batch *batch) {
     const size_t count = options->redo_count + batch->changes.id_count;
     const char **redo = realloc(options->redo, (count + 1) * sizeof *redo);
     if (!redo) {
-        bhi_complain("batch", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("batch");
     }
     memcpy(redo + options->redo_count, batch->changes.ids, batch->changes.id_count * sizeof *redo);
     options->redo = redo;
     options->redo_count = count;
     (void)bhi_queue_close(batch->queue);
     batch->queue = NULL;
-    const int exit_status = open_queue(batch);
-    return exit_status == BHI_EXIT_READY ? check_jobs(batch, bhi_queue_cwd(batch->queue))
-                                         : exit_status;
+    return open_queue(batch) ?: check_jobs(batch, bhi_queue_cwd(batch->queue));
 }
 
 /* What finished jobs have read may be other files now. */
 static int judge_changes(struct batch *batch) {
     const struct bhi_batch_options *options = &batch->options;
-    int exit_status = bhi_batch_changes_find(batch->queue, &batch->jobs.made, &batch->changes);
-    if (exit_status == BHI_EXIT_READY) {
-        exit_status =
-            bhi_batch_changes_judge(&batch->changes, options->redo_changed, options->keep_changed);
-    }
+    const int exit_status = bhi_batch_changes_find(batch->queue, &batch->jobs.made, &batch->changes)
+                                ?: bhi_batch_changes_judge(&batch->changes, options->redo_changed,
+                                                           options->keep_changed);
     return exit_status == BHI_EXIT_READY && options->redo_changed && batch->changes.count
                ? redo_changed(batch)
                : exit_status;
@@ -179,8 +170,7 @@ static int submit_jobs(struct batch *batch) {
     char *folder = getcwd(NULL, 0);
     int exit_status;
     if (!folder) {
-        bhi_complain("batch", "the current folder cannot be found");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "the current folder cannot be found");
     }
     if (batch->options.dry_run && !has_state(batch)) {
         batch->options.resume = false; /* there is nothing to resume */
@@ -192,12 +182,10 @@ static int submit_jobs(struct batch *batch) {
         }
     }
     if (batch->options.resume) {
-        (void)((exit_status = open_queue(batch)) != BHI_EXIT_READY ||
-               (exit_status = check_jobs(batch, bhi_queue_cwd(batch->queue))) != BHI_EXIT_READY ||
-               (exit_status = judge_changes(batch)) != BHI_EXIT_READY);
+        exit_status = open_queue(batch) ?: check_jobs(batch, bhi_queue_cwd(batch->queue)) ?:
+                      judge_changes(batch);
     } else {
-        (void)((exit_status = check_jobs(batch, folder)) != BHI_EXIT_READY ||
-               (exit_status = open_queue(batch)) != BHI_EXIT_READY);
+        exit_status = check_jobs(batch, folder) ?: open_queue(batch);
     }
     free(folder);
     bhi_batch_jobs_tell(&batch->jobs);
@@ -224,11 +212,11 @@ static int read_jobs(struct batch *batch) {
         return exit_status;
     }
     if (batch->jobs.count + batch->jobs.bad == 0 && !(batch->options.resume && has_state(batch))) {
-        bhi_complain("batch", "%s: it contains no jobs%s%s%s", batch->jobs.name,
-                     batch->options.resume ? ", and " : "",
-                     batch->options.resume ? batch->options.state : "",
-                     batch->options.resume ? " has no batch: there is nothing to resume" : "");
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(
+            "batch", "%s: it contains no jobs%s%s%s", batch->jobs.name,
+            batch->options.resume ? ", and " : "",
+            batch->options.resume ? batch->options.state : "",
+            batch->options.resume ? " has no batch: there is nothing to resume" : "");
     }
     /* The batch will be refused: missing files are reported now, together with the bad lines. */
     if (batch->jobs.bad && !batch->options.keep_going && !batch->options.resume) {
@@ -251,8 +239,7 @@ static int check_html(const struct batch *batch) {
     if (!batch->options.html || bhi_page_check(batch->options.html, &complaint)) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("batch", "--html %s: %s", batch->options.html, complaint.text);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage("batch", "--html %s: %s", batch->options.html, complaint.text);
 }
 
 /* -- the device ---------------------------------------------------------------------------------
@@ -402,16 +389,14 @@ static int run_jobs(struct batch *batch) {
                      (unsigned long long)batch->options.halt);
         return BHI_EXIT_POISONED;
     case BHI_RUNNER_STUCK:
-        bhi_complain("batch", "%s; --resume tries again", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s; --resume tries again", complaint.text);
     case BHI_RUNNER_BROKEN:
-        bhi_complain("batch", "%s; --resume continues", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s; --resume continues", complaint.text);
     case BHI_RUNNER_ENVIRON:
         break;
     }
-    bhi_complain("batch", "%s; see bulkhead doctor; --resume continues", complaint.text);
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_environ("batch", "%s; see bulkhead doctor; --resume continues",
+                                complaint.text);
 }
 
 /* Reports the batch, also one that was cut short. With a broken journal it reports nothing: the
@@ -450,8 +435,7 @@ static int report(struct batch *batch, int exit_status) {
         return BHI_EXIT_ENVIRON; /* the end of the program reports it */
     }
     if (!told) {
-        bhi_complain("batch", "the state folder cannot be read for the summary");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "the state folder cannot be read for the summary");
     }
     return run.exit_status;
 }
@@ -460,14 +444,13 @@ static int report(struct batch *batch, int exit_status) {
 static int look(struct batch *batch) {
     int exit_status;
     if (batch->options.verify && !has_state(batch)) {
-        bhi_complain("batch", "%s has no batch: there is nothing to verify", batch->options.state);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "%s has no batch: there is nothing to verify",
+                                  batch->options.state);
     }
     if (batch->options.verify) {
         exit_status = open_queue(batch);
     } else {
-        (void)((exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
-               (exit_status = submit_jobs(batch)) != BHI_EXIT_READY);
+        exit_status = read_jobs(batch) ?: submit_jobs(batch);
     }
     const struct bhi_batch_look look = {.jobs_path = batch->options.jobs_path,
                                         .state = batch->options.state,
@@ -509,23 +492,14 @@ static int run(struct batch *batch) {
     if (batch->options.verify || batch->options.dry_run) {
         return look(batch);
     }
-    if ((exit_status = refuse_array(batch)) != BHI_EXIT_READY) {
-        return exit_status;
-    }
-    (void)((exit_status = check_html(batch)) != BHI_EXIT_READY ||
-           (exit_status = read_jobs(batch)) != BHI_EXIT_READY ||
-           (exit_status = open_context(batch)) != BHI_EXIT_READY ||
-           (exit_status = bhi_batch_slurm_device(batch->context, &batch->options.device,
-                                                 batch->granted)) != BHI_EXIT_READY ||
-           (exit_status = bhi_device_choose("batch", batch->context, batch->options.device,
-                                            batch->selector)) != BHI_EXIT_READY ||
-           (exit_status = submit_jobs(batch)) != BHI_EXIT_READY ||
-           (exit_status = bhi_batch_shared_open(&batch->shared, batch->options.state)) !=
-               BHI_EXIT_READY);
-    if (exit_status == BHI_EXIT_READY) {
-        exit_status = report(batch, run_jobs(batch));
-    }
-    return exit_status;
+    exit_status = refuse_array(batch) ?: check_html(batch) ?: read_jobs(batch) ?:
+                  open_context(batch) ?:
+                  bhi_batch_slurm_device(batch->context, &batch->options.device, batch->granted) ?:
+                  bhi_device_choose("batch", batch->context, batch->options.device,
+                                    batch->selector) ?:
+                  submit_jobs(batch) ?:
+                  bhi_batch_shared_open(&batch->shared, batch->options.state);
+    return exit_status == BHI_EXIT_READY ? report(batch, run_jobs(batch)) : exit_status;
 }
 
 static int batch_main(const struct bhi_args *args) {
@@ -548,9 +522,8 @@ static int batch_main(const struct bhi_args *args) {
     (void)bh_context_destroy(batch.context);
     bhi_batch_shared_close(&batch.shared); /* while the state folder is ours */
     if (!bhi_queue_close(batch.queue) && exit_status != BHI_EXIT_ENVIRON) {
-        bhi_complain("batch", "the state folder %s could not be written completely",
-                     batch.options.state);
-        exit_status = BHI_EXIT_ENVIRON;
+        exit_status = bhi_complain_environ(
+            "batch", "the state folder %s could not be written completely", batch.options.state);
     }
     bhi_batch_jobs_free(&batch.jobs);
     bhi_batch_changes_free(&batch.changes);

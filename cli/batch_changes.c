@@ -113,9 +113,8 @@ int bhi_batch_changes_find(struct bhi_queue *queue, const struct bhi_names *made
     if (read && !finding.no_memory) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("batch", "%s",
-                 finding.no_memory ? "out of memory" : "the state folder cannot be read");
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_environ(
+        "batch", "%s", finding.no_memory ? "out of memory" : "the state folder cannot be read");
 }
 
 const char *bhi_batch_change_text(const struct bhi_batch_change *change,

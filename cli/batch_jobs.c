@@ -138,8 +138,7 @@ void bhi_batch_jobs_tell(struct bhi_batch_jobs *jobs) {
 }
 
 static int out_of_memory(void) {
-    bhi_complain("batch", "out of memory");
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_memory("batch");
 }
 
 /* -- reading ------------------------------------------------------------------------------------
@@ -176,8 +175,7 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
         return bhi_interrupt_exit_status();
     }
     if (!read && error != ENOMEM) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "%s", complaint.text);
     }
     jobs->no_memory |= !read;
     if (jobs->no_memory || (jobs->count && !jobs->capacity)) {

@@ -168,8 +168,8 @@ int bhi_batch_probe_status(const char *state, const struct bhi_args *args, bool 
             return bhi_interrupt_exit_status();
         }
         if (!comes) {
-            bhi_complain("batch", "%s: the probe has ended, and nothing is submitted", state);
-            return BHI_EXIT_ENVIRON;
+            return bhi_complain_environ("batch",
+                                        "%s: the probe has ended, and nothing is submitted", state);
         }
         *out_go_on = true;
         return BHI_EXIT_READY;

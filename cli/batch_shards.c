@@ -1,5 +1,4 @@
-#include "cli/batch_shards.h"
-
+/* --status, --cancel and --logs of `bulkhead batch`: what others run, seen from outside. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "batch/slurm/probe_record.h"
 #include "cli/batch_probe.h"
 #include "cli/batch_slurm.h"
+#include "cli/mains.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"
@@ -110,8 +110,7 @@ static int show_status(struct bhi_shards *shards, const struct bhi_args *args,
     struct bhi_queue_counts counts;
     const char *html = bhi_args_value(args, BHI_BATCH_HTML);
     if (html && !bhi_page_check(html, complaint)) {
-        bhi_complain("batch", "--html %s: %s", html, complaint->text);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "--html %s: %s", html, complaint->text);
     }
     bool good = !bhi_args_has(args, BHI_BATCH_FOLLOW) || follow(shards, complaint);
     good = good && bhi_shards_read(shards, complaint);
@@ -321,11 +320,9 @@ static int show_logs(struct bhi_shards *shards, const struct bhi_args *args,
     if (bhi_interrupt_signal()) {
         exit_status = bhi_interrupt_exit_status();
     } else if (!good) {
-        bhi_complain("batch", "%s", complaint->text);
-        exit_status = BHI_EXIT_ENVIRON;
+        exit_status = bhi_complain_environ("batch", "%s", complaint->text);
     } else if (!json_array_size(logs.list)) {
-        bhi_complain("batch", "%s has no job \"%s\"", shards->path, logs.id);
-        exit_status = BHI_EXIT_USAGE;
+        exit_status = bhi_complain_usage("batch", "%s has no job \"%s\"", shards->path, logs.id);
     } else if (bhi_args_has(args, BHI_BATCH_JSON)) {
         bhi_json_print(json_pack("{s:o, s:O}", "id", bhi_json_text(logs.id), "shards", logs.list));
     } else {
@@ -425,9 +422,8 @@ int bhi_batch_shards(const struct bhi_args *args) {
         }
     }
     if (!bhi_shards_open(path, &shards, &complaint)) {
-        bhi_complain("batch", "--%s: %s", bhi_options[requests[request].option].name,
-                     complaint.text);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "--%s: %s", bhi_options[requests[request].option].name,
+                                  complaint.text);
     }
     int exit_status = BHI_EXIT_READY;
     if (request == STATUS) {

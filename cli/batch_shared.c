@@ -35,19 +35,17 @@ int bhi_batch_shared_open(struct bhi_batch_shared *shared, const char *state) {
     struct bhi_complaint complaint;
     if (shared->quarantine_path &&
         !bhi_quarantine_open(shared->quarantine_path, &shared->quarantine, &complaint)) {
-        bhi_complain("batch", "--quarantine %s: %s", shared->quarantine_path, complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "--quarantine %s: %s", shared->quarantine_path,
+                                    complaint.text);
     }
     if (asprintf(&shared->cancel_file, given ? "%s" : "%s/" BHI_CANCEL_FILE,
                  given ? given : state) < 0) {
         shared->cancel_file = NULL;
-        bhi_complain("batch", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("batch");
     }
     forget_cancel(shared, false);
     if (!bhi_cancel_watch_begin(shared->cancel_file, &shared->watch, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     return BHI_EXIT_READY;
 }

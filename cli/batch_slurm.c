@@ -29,8 +29,7 @@
 #define SECOND UINT64_C(1000000000)
 
 static int out_of_memory(void) {
-    bhi_complain("batch", "out of memory");
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_memory("batch");
 }
 
 /* -- array.json ---------------------------------------------------------------------------------
@@ -213,19 +212,17 @@ static int watch_batch(struct bhi_slurm_batch *batch) {
     case BHI_WATCH_INTERRUPTED:
         return bhi_batch_slurm_end_interrupted(batch);
     case BHI_WATCH_REFUSED:
-        bhi_complain("batch", "%s; nothing was submitted", complaint.text);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "%s; nothing was submitted", complaint.text);
     case BHI_WATCH_DOWN:
         batch->continues = true;
-        bhi_complain("batch", "the controller of Slurm was not reached: %s; --resume tries again",
-                     complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ(
+            "batch", "the controller of Slurm was not reached: %s; --resume tries again",
+            complaint.text);
     case BHI_WATCH_FAILED:
         break;
     }
     batch->continues = true;
-    bhi_complain("batch", "%s; --resume continues", complaint.text);
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_environ("batch", "%s; --resume continues", complaint.text);
 }
 
 /* Compares what is given with what was submitted. Other lines are taken only where nothing runs by
@@ -234,19 +231,19 @@ static int compare(struct bhi_slurm_batch *batch, bool *out_changed) {
     *out_changed = batch->has_array && strcmp(batch->jobs_hash, batch->array.jobs_hash) != 0;
     if (batch->has_array && (strcmp(batch->shape_hash, batch->array.shape_hash) != 0 ||
                              batch->array.shards != batch->cut.shards)) {
-        bhi_complain("batch",
-                     "%s has a batch of other jobs or of another number of shards (%u): ids, "
-                     "dependencies, their order and --shards stay as they were; give another "
-                     "folder (--state) for others",
-                     batch->given_state, batch->array.shards);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(
+            "batch",
+            "%s has a batch of other jobs or of another number of shards (%u): ids, "
+            "dependencies, their order and --shards stay as they were; give another "
+            "folder (--state) for others",
+            batch->given_state, batch->array.shards);
     }
     if (*out_changed && !batch->retry_failed) {
-        bhi_complain("batch",
-                     "%s has changed since it was submitted: --retry-failed takes other lines for "
-                     "failed jobs",
-                     batch->jobs.name);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(
+            "batch",
+            "%s has changed since it was submitted: --retry-failed takes other lines for "
+            "failed jobs",
+            batch->jobs.name);
     }
     return BHI_EXIT_READY;
 }
@@ -258,11 +255,11 @@ static int check_size(const struct bhi_slurm_batch *batch) {
     if (batch->cut.shards <= most) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("batch",
-                 "--shards: %u are too many: the controller takes arrays of at most %llu tasks "
-                 "(MaxArraySize, max_array_tasks): give --shards %llu or fewer",
-                 batch->cut.shards, (unsigned long long)most, (unsigned long long)most);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage(
+        "batch",
+        "--shards: %u are too many: the controller takes arrays of at most %llu tasks "
+        "(MaxArraySize, max_array_tasks): give --shards %llu or fewer",
+        batch->cut.shards, (unsigned long long)most, (unsigned long long)most);
 }
 
 /* Writes the shards of a new batch, or of one whose lines have changed. */
@@ -276,8 +273,7 @@ static int write_new(struct bhi_slurm_batch *batch) {
     }
     if (exit_status == BHI_EXIT_READY &&
         !bhi_batch_slurm_write_shards(batch, probes ? &places : NULL, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        exit_status = BHI_EXIT_ENVIRON;
+        exit_status = bhi_complain_environ("batch", "%s", complaint.text);
     }
     bhi_places_fini(&places);
     return exit_status;
@@ -304,11 +300,9 @@ static int prepare(struct bhi_slurm_batch *batch) {
                               : here           ? strdup(here)
                                                : NULL;
     if (!cwd) {
-        bhi_complain("batch", "the current folder cannot be found");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "the current folder cannot be found");
     }
-    (void)((exit_status = bhi_batch_slurm_check_texts(batch, cwd)) != BHI_EXIT_READY ||
-           (exit_status = bhi_batch_slurm_read_jobs(batch, cwd)) != BHI_EXIT_READY);
+    exit_status = bhi_batch_slurm_check_texts(batch, cwd) ?: bhi_batch_slurm_read_jobs(batch, cwd);
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
@@ -316,12 +310,9 @@ static int prepare(struct bhi_slurm_batch *batch) {
                       &batch->cut)) {
         return out_of_memory();
     }
-    (void)((exit_status = compare(batch, &changed)) != BHI_EXIT_READY ||
-           (exit_status = check_size(batch)) != BHI_EXIT_READY ||
-           (batch->has_array &&
-            (exit_status = bhi_batch_slurm_judge_changes(batch)) != BHI_EXIT_READY) ||
-           (exit_status = batch->has_array ? BHI_EXIT_READY : bhi_batch_slurm_open_folder(batch)) !=
-               BHI_EXIT_READY);
+    exit_status = compare(batch, &changed) ?: check_size(batch) ?:
+                  (batch->has_array ? bhi_batch_slurm_judge_changes(batch)
+                                    : bhi_batch_slurm_open_folder(batch));
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
@@ -329,16 +320,14 @@ static int prepare(struct bhi_slurm_batch *batch) {
         forget_cancel(batch);
     }
     if (!batch->has_array && bhi_slurm_shard_any_has_run(batch->folder.real)) {
-        bhi_complain("batch",
-                     "%s has shards that have run, and no " BHI_ARRAY_FILE
-                     ", which says how they were cut: "
-                     "give another folder (--state)",
-                     batch->given_state);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch",
+                                  "%s has shards that have run, and no " BHI_ARRAY_FILE
+                                  ", which says how they were cut: "
+                                  "give another folder (--state)",
+                                  batch->given_state);
     }
     if (!make_array(batch, cwd, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     if (!batch->has_array || changed) {
         exit_status = write_new(batch);
@@ -349,8 +338,7 @@ static int prepare(struct bhi_slurm_batch *batch) {
         (!bhi_slurm_shard_write_script(batch->folder.real, batch->array.id, batch->array.program,
                                        batch->array.batch_options, &complaint) ||
          !bhi_array_save(&batch->array, batch->folder.real, &complaint))) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     return exit_status;
 }
@@ -364,18 +352,17 @@ static int load(struct bhi_slurm_batch *batch) {
     }
     if (!batch->resume) {
         batch->continues = true;
-        bhi_complain("batch",
-                     "%s has a batch already: continue it (--resume), or give another folder "
-                     "(--state)",
-                     batch->given_state);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(
+            "batch",
+            "%s has a batch already: continue it (--resume), or give another folder "
+            "(--state)",
+            batch->given_state);
     }
     if ((exit_status = bhi_batch_slurm_open_folder(batch)) != BHI_EXIT_READY) {
         return exit_status;
     }
     if (!bhi_batch_slurm_load_array(batch, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     return BHI_EXIT_READY;
 }
@@ -386,8 +373,7 @@ static int check_slurm(struct bhi_slurm_batch *batch) {
         if (bhi_interrupt_signal()) {
             return bhi_batch_slurm_end_interrupted(batch);
         }
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     if (batch->has_array) {
         forget_cancel(batch);
@@ -411,13 +397,9 @@ int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_ar
                                     .began_ns = bhi_clock_ns()};
     const char *html = bhi_args_value(args, BHI_BATCH_HTML);
     if (html && !bhi_page_check(html, &complaint)) {
-        bhi_complain("batch", "--html %s: %s", html, complaint.text);
-        exit_status = BHI_EXIT_USAGE;
+        exit_status = bhi_complain_usage("batch", "--html %s: %s", html, complaint.text);
     } else {
-        (void)((exit_status = load(&batch)) != BHI_EXIT_READY ||
-               (exit_status = check_slurm(&batch)) != BHI_EXIT_READY ||
-               (exit_status = prepare(&batch)) != BHI_EXIT_READY ||
-               (exit_status = watch_batch(&batch)) != BHI_EXIT_READY);
+        exit_status = load(&batch) ?: check_slurm(&batch) ?: prepare(&batch) ?: watch_batch(&batch);
     }
     bhi_batch_jobs_tell(&batch.jobs);
     if (batch.continues) {

@@ -45,15 +45,13 @@ static int compare(struct bhi_slurm_batch *batch, uint32_t shard, struct bhi_bat
     struct bhi_complaint complaint;
     struct bhi_queue *queue = NULL;
     if (bhi_slurm_shard_open(batch->folder.real, shard, &queue, &complaint) != BHI_QUEUE_OK) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     int exit_status = bhi_batch_changes_find(queue, &batch->jobs.made, &changes);
     if (exit_status == BHI_EXIT_READY && changes.count) {
         batch->redo[shard] = true;
         if (!merge(all, &changes)) {
-            bhi_complain("batch", "out of memory");
-            exit_status = BHI_EXIT_ENVIRON;
+            exit_status = bhi_complain_memory("batch");
         }
     }
     bhi_batch_changes_free(&changes);
@@ -68,8 +66,7 @@ int bhi_batch_slurm_judge_changes(struct bhi_slurm_batch *batch) {
     int exit_status = BHI_EXIT_READY;
     batch->redo = calloc(batch->array.shards, sizeof *batch->redo);
     if (!batch->redo) {
-        bhi_complain("batch", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("batch");
     }
     for (uint32_t i = 0; i < batch->array.shards && exit_status == BHI_EXIT_READY; i++) {
         exit_status = has_ended(batch, i) ? compare(batch, i, &all) : BHI_EXIT_READY;

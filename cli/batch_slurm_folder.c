@@ -55,8 +55,8 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
     BHI_AUTO_FREE char *path = bhi_whole_text("%s/lock", batch->folder.real);
     batch->lock = path ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     if (batch->lock < 0) {
-        bhi_complain("batch", "%s/lock cannot be opened: %s", batch->given_state, strerror(errno));
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s/lock cannot be opened: %s", batch->given_state,
+                                    strerror(errno));
     }
     while (flock(batch->lock, LOCK_EX | LOCK_NB) != 0) {
         const ssize_t size = pread(batch->lock, holder, sizeof holder - 1, 0);
@@ -69,17 +69,17 @@ static int lock_folder(struct bhi_slurm_batch *batch) {
             return bhi_batch_slurm_end_interrupted(batch);
         }
         if (!waits) {
-            bhi_complain("batch",
-                         "%s is in use by another bulkhead batch (%.100s): wait for its end, or "
-                         "give another folder (--state)",
-                         batch->given_state, *holder ? holder : "not known");
-            return BHI_EXIT_ENVIRON;
+            return bhi_complain_environ(
+                "batch",
+                "%s is in use by another bulkhead batch (%.100s): wait for its end, or "
+                "give another folder (--state)",
+                batch->given_state, *holder ? holder : "not known");
         }
     }
     if (ftruncate(batch->lock, 0) != 0 ||
         dprintf(batch->lock, "%d %s", getpid(), bhi_host_name(name)) < 0) {
-        bhi_complain("batch", "%s/lock cannot be written: %s", batch->given_state, strerror(errno));
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s/lock cannot be written: %s", batch->given_state,
+                                    strerror(errno));
     }
     return BHI_EXIT_READY;
 }
@@ -99,8 +99,8 @@ static bool is_plain(const char *path) {
 }
 
 static int refuse_place(const char *path) {
-    bhi_complain("batch", "%s: Slurm takes no \\ and no control characters in paths", path);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage("batch", "%s: Slurm takes no \\ and no control characters in paths",
+                              path);
 }
 
 /* Is the path plain that a new folder |path| will have? */
@@ -154,8 +154,7 @@ int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char 
     struct bhi_complaint complaint;
     BHI_AUTO_FREE char *program = bhi_batch_slurm_own_program(&complaint);
     if (!program) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     bool good = takes(cwd, "the current folder", "records") &&
                 takes(batch->args->operands[0], "the path of the jobs", "records") &&
@@ -179,9 +178,9 @@ int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char 
 int bhi_batch_slurm_open_folder(struct bhi_slurm_batch *batch) {
     struct bhi_complaint complaint;
     if (bhi_batch_slurm_has_file(batch->given_state, "batch.db")) {
-        bhi_complain("batch", "%s has a batch that runs on one machine: give another folder",
-                     batch->given_state);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch",
+                                  "%s has a batch that runs on one machine: give another folder",
+                                  batch->given_state);
     }
     if (!bhi_state_folder_open(batch->given_state, &batch->folder, &complaint)) {
         bhi_complain("batch", "%s", complaint.text);

@@ -39,36 +39,29 @@ static int judge_lines(struct bhi_slurm_batch *batch) {
     const size_t bad = batch->jobs.bad;
     bhi_batch_jobs_tell(&batch->jobs);
     if (bad && !batch->keep_going) {
-        bhi_complain("batch",
-                     "%zu line%s %s bad: nothing was submitted; --keep-going skips bad lines", bad,
-                     bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(
+            "batch", "%zu line%s %s bad: nothing was submitted; --keep-going skips bad lines", bad,
+            bad == 1 ? "" : "s", bad == 1 ? "is" : "are");
     }
     if (!batch->jobs.count) {
-        bhi_complain("batch", "%s: it contains no jobs", batch->jobs.name);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "%s: it contains no jobs", batch->jobs.name);
     }
     return BHI_EXIT_READY;
 }
 
+static int drop_orphans(struct bhi_slurm_batch *batch) {
+    return batch->keep_going ? bhi_batch_jobs_drop_orphans(&batch->jobs, NULL) : BHI_EXIT_READY;
+}
+
+static int check_files(struct bhi_slurm_batch *batch, const char *cwd) {
+    return bhi_batch_jobs_check(&batch->jobs, NULL, cwd, batch->given_state) ?: drop_orphans(batch);
+}
+
 /* A batch that goes on has been checked: a finished job needs its files no more. */
 static int read_all(struct bhi_slurm_batch *batch, const char *cwd) {
-    int exit_status = bhi_batch_jobs_read(&batch->jobs, batch->args->operands[0]);
-    if (exit_status == BHI_EXIT_READY && !batch->has_array) {
-        (void)((batch->keep_going && (exit_status = bhi_batch_jobs_drop_orphans(
-                                          &batch->jobs, NULL)) != BHI_EXIT_READY) ||
-               (exit_status = bhi_batch_jobs_check(&batch->jobs, NULL, cwd, batch->given_state)) !=
-                   BHI_EXIT_READY ||
-               (batch->keep_going &&
-                (exit_status = bhi_batch_jobs_drop_orphans(&batch->jobs, NULL)) != BHI_EXIT_READY));
-    } else if (exit_status == BHI_EXIT_READY && batch->keep_going) {
-        exit_status = bhi_batch_jobs_drop_orphans(&batch->jobs, NULL);
-    }
-    if (exit_status == BHI_EXIT_READY) {
-        (void)((exit_status = judge_lines(batch)) != BHI_EXIT_READY ||
-               (exit_status = check_graph(batch)) != BHI_EXIT_READY);
-    }
-    return exit_status;
+    return bhi_batch_jobs_read(&batch->jobs, batch->args->operands[0]) ?: drop_orphans(batch) ?:
+           (batch->has_array ? BHI_EXIT_READY : check_files(batch, cwd)) ?:
+           judge_lines(batch) ?: check_graph(batch);
 }
 
 static void to_hex(struct bhi_content_hash *hash, char out[65]) {
@@ -104,8 +97,7 @@ static bool hash_jobs(struct bhi_slurm_batch *batch) {
 int bhi_batch_slurm_read_jobs(struct bhi_slurm_batch *batch, const char *cwd) {
     const int exit_status = read_all(batch, cwd);
     if (exit_status == BHI_EXIT_READY && !hash_jobs(batch)) {
-        bhi_complain("batch", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("batch");
     }
     return exit_status;
 }
@@ -149,10 +141,9 @@ static int end_probe(struct bhi_slurm_batch *batch, const struct bhi_probe *prob
         if (!strcmp(probe->version, version)) {
             return BHI_EXIT_READY;
         }
-        bhi_complain("batch", "%s on %s %s%s: install %s there under the same path",
-                     probe->array->program, probe->node,
-                     *probe->version ? "is " : "cannot be started", probe->version, version);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(
+            "batch", "%s on %s %s%s: install %s there under the same path", probe->array->program,
+            probe->node, *probe->version ? "is " : "cannot be started", probe->version, version);
     case BHI_PROBE_INTERRUPTED:
         return bhi_batch_slurm_end_interrupted(batch);
     case BHI_PROBE_CANCELLED:
@@ -160,18 +151,17 @@ static int end_probe(struct bhi_slurm_batch *batch, const struct bhi_probe *prob
         return BHI_EXIT_SIGNALLED + SIGTERM;
     case BHI_PROBE_REFUSED:
     case BHI_PROBE_NOT_SHARED:
-        bhi_complain("batch", "%s; nothing%s was submitted", complaint->text, more(batch));
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("batch", "%s; nothing%s was submitted", complaint->text,
+                                  more(batch));
     case BHI_PROBE_DOWN:
-        bhi_complain("batch",
-                     "the controller of Slurm was not reached: %s; nothing%s was submitted",
-                     complaint->text, more(batch));
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ(
+            "batch", "the controller of Slurm was not reached: %s; nothing%s was submitted",
+            complaint->text, more(batch));
     case BHI_PROBE_FAILED:
         break;
     }
-    bhi_complain("batch", "%s; nothing%s was submitted", complaint->text, more(batch));
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_environ("batch", "%s; nothing%s was submitted", complaint->text,
+                                more(batch));
 }
 
 /* Tasks start in the folder that paths are relative to, if it is there. Otherwise nothing relative
@@ -198,8 +188,7 @@ static int stage(struct bhi_slurm_batch *batch, struct bhi_places *places,
     batch->array.chdir =
         strdup(probe->paths[places->cwd_place].is_seen ? batch->array.cwd : batch->folder.real);
     if (!batch->array.chdir) {
-        bhi_complain("batch", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("batch");
     }
     return BHI_EXIT_READY;
 }
@@ -219,8 +208,7 @@ int bhi_batch_slurm_probe(struct bhi_slurm_batch *batch, struct bhi_places *plac
     if (!bhi_places_init(places, batch->jobs.specs, batch->jobs.count, batch->array.cwd,
                          &complaint) ||
         !(probe.paths = bhi_places_paths(places))) {
-        bhi_complain("batch", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("batch");
     }
     probe.count = places->count;
     batch->shown_ns = bhi_clock_ns();
@@ -251,14 +239,12 @@ int bhi_batch_slurm_device(bh_context *context, const char **device,
         return BHI_EXIT_READY; /* no GPU was asked for */
     }
     if (bhi_device_list_fetch(context, &list, &detail) != BH_OK) {
-        bhi_complain("batch", "%s", detail.message);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", detail.message);
     }
     const bool good = bhi_slurm_device(&grant, &list, out_selector, &unused, &complaint);
     bhi_device_list_free(&list);
     if (!good) {
-        bhi_complain("batch", "--device slurm: %s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "--device slurm: %s", complaint.text);
     }
     if (unused) {
         bhi_complain(

@@ -101,8 +101,7 @@ int bhi_batch_slurm_report(struct bhi_slurm_report *report) {
     struct bhi_complaint complaint;
     struct bhi_shards *shards = report->shards;
     if (!shards->path && !bhi_shards_open(report->state, shards, &complaint)) {
-        bhi_complain("batch", "%s", complaint.text);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ("batch", "%s", complaint.text);
     }
     const int exit_status = print(report, shards);
     char who[BHI_SHARDS_WHO];

@@ -223,8 +223,7 @@ static void on_progress(void *user, uint64_t operations, uint64_t ready, uint64_
 
 static int refuse_file(const char *option, const char *path,
                        const struct bhi_complaint *complaint) {
-    bhi_complain("chaos", "--%s %s: %s", option, path, complaint->text);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage("chaos", "--%s %s: %s", option, path, complaint->text);
 }
 
 /* Is |path| the file that is replayed? It is evidence, so it must not be overwritten under any
@@ -284,9 +283,8 @@ static int check_default(struct chaos *chaos) {
     if (good) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("chaos", "the history %s: %s; --history FILE saves it elsewhere",
-                 chaos->default_path, complaint.text);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage("chaos", "the history %s: %s; --history FILE saves it elsewhere",
+                              chaos->default_path, complaint.text);
 }
 
 static bool same_file(const char *one, const char *other) {
@@ -407,8 +405,7 @@ static int run_engine(struct chaos *chaos) {
     if (chaos->ran) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("chaos", "%s", complaint.text);
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_environ("chaos", "%s", complaint.text);
 }
 
 /* Makes the file, so that another run of the same seed cannot take the name. Existing files stay,
@@ -471,8 +468,7 @@ static int judge(struct chaos *chaos) {
     struct bhi_chaos_result *result = calloc(1, sizeof *result);
     if (!result || !bhi_chaos_check(&chaos->history, result)) {
         free(result);
-        bhi_complain("chaos", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("chaos");
     }
     /* A run that was cut short is checked all the same. */
     const int verdict = exit_statuses[result->verdict];
@@ -497,19 +493,12 @@ static int judge(struct chaos *chaos) {
 }
 
 static int make_history(struct chaos *chaos) {
-    int exit_status;
     if (chaos->check_path) {
         return load("check", chaos->check_path, &chaos->history);
     }
-    (void)((exit_status = load_replayed(chaos)) != BHI_EXIT_READY ||
-           (exit_status = choose_seed(chaos)) != BHI_EXIT_READY ||
-           (exit_status = check_default(chaos)) != BHI_EXIT_READY ||
-           (exit_status = check_html(chaos, chaos->history_path ? "" : chaos->default_path)) !=
-               BHI_EXIT_READY ||
-           (exit_status = check_descriptors(chaos)) != BHI_EXIT_READY ||
-           (exit_status = choose_device(chaos)) != BHI_EXIT_READY ||
-           (exit_status = run_engine(chaos)) != BHI_EXIT_READY);
-    return exit_status;
+    return load_replayed(chaos) ?: choose_seed(chaos) ?: check_default(chaos) ?:
+           check_html(chaos, chaos->history_path ? "" : chaos->default_path) ?:
+           check_descriptors(chaos) ?: choose_device(chaos) ?: run_engine(chaos);
 }
 
 static int chaos_main(const struct bhi_args *args) {
@@ -517,16 +506,13 @@ static int chaos_main(const struct bhi_args *args) {
     struct chaos chaos = {.telling = PTHREAD_MUTEX_INITIALIZER};
     int exit_status;
     if (!parse(&chaos, args, &complaint)) {
-        bhi_complain("chaos", "%s; see bulkhead chaos --help", complaint.text);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("chaos", "%s; see bulkhead chaos --help", complaint.text);
     }
     bhi_history_init(&chaos.history);
     bhi_history_init(&chaos.replayed);
-    (void)((exit_status = check_history(&chaos)) != BHI_EXIT_READY ||
-           (exit_status = check_html(&chaos, chaos.history_path ? chaos.history_path : "")) !=
-               BHI_EXIT_READY ||
-           (exit_status = make_history(&chaos)) != BHI_EXIT_READY ||
-           (exit_status = judge(&chaos)) != BHI_EXIT_READY);
+    exit_status = check_history(&chaos) ?:
+                  check_html(&chaos, chaos.history_path ? chaos.history_path : "") ?:
+                  make_history(&chaos) ?: judge(&chaos);
     bhi_history_free(&chaos.history);
     bhi_history_free(&chaos.replayed);
     return exit_status;

@@ -54,8 +54,7 @@ static bool take_item(struct compile *compile, const struct bhi_arg *item,
 }
 
 static int refuse_source(const struct compile *compile, const char *why) {
-    bhi_complain(command, "SOURCE %s: %s", compile->file.path, why);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage(command, "SOURCE %s: %s", compile->file.path, why);
 }
 
 static int take_arguments(struct compile *compile, const struct bhi_args *args) {
@@ -65,9 +64,9 @@ static int take_arguments(struct compile *compile, const struct bhi_args *args) 
         const struct bhi_arg *item = &args->items[i];
         const struct bhi_option *option = &bhi_options[item->option];
         if (!take_item(compile, item, &complaint)) {
-            bhi_complain(command, "%s%s %s: %s; see bulkhead compile --help",
-                         bhi_option_dashes(option), option->name, item->value, complaint.text);
-            return BHI_EXIT_USAGE;
+            return bhi_complain_usage(command, "%s%s %s: %s; see bulkhead compile --help",
+                                      bhi_option_dashes(option), option->name, item->value,
+                                      complaint.text);
         }
     }
     compile->file.path = args->operands[0];
@@ -86,8 +85,7 @@ static int take_arguments(struct compile *compile, const struct bhi_args *args) 
 }
 
 static int refuse_output(const struct compile *compile, const char *why) {
-    bhi_complain(command, "-o %s: %s", compile->path, why);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage(command, "-o %s: %s", compile->path, why);
 }
 
 static int write_code(struct compile *compile) {
@@ -95,8 +93,7 @@ static int write_code(struct compile *compile) {
     bh_detail detail = {0};
     bh_status status = bh_kernel_code(compile->kernel, NULL, 0, &compile->size, &detail);
     if (status == BH_OK && !(compile->code = malloc(compile->size))) {
-        bhi_complain(command, "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory(command);
     }
     if (status == BH_OK) {
         status =
@@ -144,7 +141,7 @@ static int run(struct compile *compile, bool verbose) {
     options.entry = compile->entry;
     exit_status = bhi_kernel_file_make(command, &compile->file, &compile->context, &options,
                                        &compile->kernel);
-    return exit_status == BHI_EXIT_READY ? write_code(compile) : exit_status;
+    return exit_status ?: write_code(compile);
 }
 
 int bhi_compile_main(const struct bhi_args *args) {

@@ -424,7 +424,6 @@ int bhi_completion_main(const struct bhi_args *args) {
     if (print_script(stdout, shell)) {
         return BHI_EXIT_READY;
     }
-    bhi_complain("completion", "there is no completion for '%.100s'; SHELL is bash, zsh or fish",
-                 shell);
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage(
+        "completion", "there is no completion for '%.100s'; SHELL is bash, zsh or fish", shell);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/doctor_memory.h"
-#include "cli/doctor_trace.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/complain.h"
@@ -165,8 +164,8 @@ static int examine(const struct bhi_args *args) {
         return bhi_doctor_trace(args);
     }
     if (bhi_args_value(args, BHI_DOCTOR_DEVICE)) {
-        bhi_complain("doctor", "--device needs --trace-driver: the checks cover every driver");
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage("doctor",
+                                  "--device needs --trace-driver: the checks cover every driver");
     }
     struct examination e = {.checks = calloc(CAPACITY, sizeof *e.checks)};
     if (!e.checks) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/doctor_trace.h"
+#include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"

@@ -10,14 +10,13 @@
 #include <string.h>
 
 #include "cli/mains.h"
-#include "cli/run/files.h"
-#include "cli/run/limits.h"
 #include "cli/run/steps.h"
 #include "request/command_line.h"
 #include "request/eval_compute.h"
 #include "request/eval_pieces.h"
 #include "tool/args.h"
 #include "tool/complain.h"
+#include "tool/device_list.h"
 #include "tool/exit_status.h"
 #include "tool/session.h"
 #include "tool/text.h"
@@ -122,8 +121,8 @@ static int take_inputs(struct eval *eval) {
     if (status != BH_INVALID_ARGUMENT) {
         return bhi_session_fail("eval", bad->text, status, &detail);
     }
-    bhi_complain("eval", "--in %s: %s", bad->text, bhi_text_without_call(detail.message));
-    return BHI_EXIT_USAGE;
+    return bhi_complain_usage("eval", "--in %s: %s", bad->text,
+                              bhi_text_without_call(detail.message));
 }
 
 static int infer_outputs(struct eval *eval) {
@@ -266,29 +265,16 @@ static int attach_all(struct eval *eval) {
 
 static int run_steps(struct eval *eval) {
     struct bhi_run *run = eval->run;
-    int exit_status;
-    (void)((exit_status = open_stdin(eval)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_open_context(run)) != BHI_EXIT_READY ||
-           (exit_status = make_template(eval)) != BHI_EXIT_READY ||
-           (!eval->print && ((exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY ||
-                             (exit_status = bhi_run_choose_memory(run)) != BHI_EXIT_READY)) ||
-           (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
-           (exit_status = fill_inputs(eval)) != BHI_EXIT_READY ||
-           (exit_status = take_inputs(eval)) != BHI_EXIT_READY ||
-           (exit_status = infer_outputs(eval)) != BHI_EXIT_READY);
+    const int exit_status =
+        open_stdin(eval) ?: bhi_run_open_context(run) ?: make_template(eval) ?:
+        (eval->print ? BHI_EXIT_READY : bhi_run_start_worker(run) ?: bhi_run_choose_memory(run)) ?:
+        bhi_run_load_all(run) ?: fill_inputs(eval) ?: take_inputs(eval) ?: infer_outputs(eval);
     if (exit_status != BHI_EXIT_READY || eval->print) {
         return exit_status == BHI_EXIT_READY ? print_source(eval) : exit_status;
     }
-    (void)((exit_status = bhi_run_open_all(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_fill_all(run)) != BHI_EXIT_READY ||
-           (exit_status = make_kernel(eval)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_await_worker(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_compile(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_await_all(run)) != BHI_EXIT_READY ||
-           (exit_status = attach_all(eval)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_submit_all(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_write_all(run)) != BHI_EXIT_READY);
-    return exit_status;
+    return bhi_run_open_all(run) ?: bhi_run_fill_all(run) ?: make_kernel(eval) ?:
+           bhi_run_await_worker(run) ?: bhi_run_compile(run) ?: bhi_run_await_all(run) ?:
+           attach_all(eval) ?: bhi_run_submit_all(run) ?: bhi_run_write_all(run);
 }
 
 int bhi_eval_main(const struct bhi_args *args) {
@@ -300,8 +286,7 @@ int bhi_eval_main(const struct bhi_args *args) {
     if (!eval || !run) {
         free(eval);
         free(run);
-        bhi_complain("eval", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("eval");
     }
     eval->run = run;
     run->request.command = "eval";

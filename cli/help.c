@@ -1,8 +1,8 @@
-#include "cli/help.h"
-
+/* Help as text, as a Markdown page and as a manual page. All of it comes from the tables. */
 #include <bulkhead/bulkhead.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/mains.h"
 #include "tool/args.h"
 #include "tool/complain.h"
@@ -315,9 +315,8 @@ int bhi_help_main(const struct bhi_args *args) {
         if (!command) {
             char hint[160];
             (void)bhi_command_hint(args->operands[0], hint);
-            bhi_complain("help", "there is no command '%s'%s%s bulkhead help", args->operands[0],
-                         hint, hint[0] ? " See" : "; see");
-            return BHI_EXIT_USAGE;
+            return bhi_complain_usage("help", "there is no command '%s'%s%s bulkhead help",
+                                      args->operands[0], hint, hint[0] ? " See" : "; see");
         }
         bhi_help_command(stdout, command);
     }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/inspect_print.h"
-#include "cli/inspect_tensors.h"
 #include "cli/mains.h"
 #include "request/kernel_maker.h"
 #include "tool/args.h"
@@ -80,9 +79,9 @@ static int take_arguments(struct inspect *inspect, const struct bhi_args *args) 
         if (take_item(inspect, item, &complaint)) {
             continue;
         }
-        bhi_complain(command, "%s%s %s: %s; see bulkhead inspect --help", bhi_option_dashes(option),
-                     option->name, item->value, complaint.text);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(command, "%s%s %s: %s; see bulkhead inspect --help",
+                                  bhi_option_dashes(option), option->name, item->value,
+                                  complaint.text);
     }
     inspect->file.path = args->operands[0];
     const bh_status status =
@@ -132,8 +131,7 @@ static int fail(struct inspect *inspect) {
 static int ask_all(struct inspect *inspect) {
     int exit_status = BHI_EXIT_READY;
     if (inspect->guarded && !grow_text(inspect, first_text)) {
-        bhi_complain(command, "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory(command);
     }
     for (;;) {
         if (!bhi_task_run(command, &inspect->context, ask, inspect, &exit_status)) {
@@ -146,8 +144,7 @@ static int ask_all(struct inspect *inspect) {
             return BHI_EXIT_READY;
         }
         if (!grow_text(inspect, inspect->said.text_bytes + 1)) {
-            bhi_complain(command, "out of memory");
-            return BHI_EXIT_ENVIRON;
+            return bhi_complain_memory(command);
         }
     }
 }
@@ -188,8 +185,7 @@ static int inspect_any(const struct bhi_args *args) {
     }
     struct inspect *inspect = calloc(1, sizeof *inspect);
     if (!inspect) {
-        bhi_complain(command, "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory(command);
     }
     int exit_status = take_arguments(inspect, args);
     bhi_kernel_file_name(args->operands[0], name);

@@ -1,5 +1,4 @@
-#include "cli/inspect_tensors.h"
-
+/* `bulkhead inspect` of a .npy or .safetensors file: lists its arrays. */
 #include <bulkhead/array.h>
 #include <bulkhead/bulkhead.h>
 #include <bulkhead/file.h>
@@ -9,6 +8,7 @@
 #include <strings.h>
 
 #include "cli/inspect_print.h"
+#include "cli/mains.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
 #include "tool/interrupt.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/format.h"
-#include "cli/judge_diff.h"
 #include "cli/mains.h"
 #include "formats/dtype.h"
 #include "judge/api/judge.h"
@@ -72,9 +71,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(bh_status status, const 
 }
 
 static int out_of_memory(void) {
-    bhi_complain("judge", "out of memory");
-    bhi_ending_blame(BH_NO_MEMORY);
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_memory("judge");
 }
 
 static int journal_exit_status(enum bhi_judge_journal_result result,
@@ -524,17 +521,10 @@ static int work(const struct bhi_args *args) {
     judge->options.struct_size = sizeof judge->options;
     pthread_mutex_init(&judge->mutex, NULL);
     judge->terminal = isatty(STDERR_FILENO) == 1;
-    (void)((exit_status = take_timing(judge)) != BHI_EXIT_READY ||
-           (exit_status = take_workers(judge)) != BHI_EXIT_READY ||
-           (exit_status = check_html(judge)) != BHI_EXIT_READY ||
-           (exit_status = open_judge(judge)) != BHI_EXIT_READY ||
-           (exit_status = list_candidates(judge)) != BHI_EXIT_READY ||
-           (exit_status = open_journal(judge)) != BHI_EXIT_READY ||
-           (exit_status = prepare(judge)) != BHI_EXIT_READY ||
-           (exit_status = begin_journal(judge)) != BHI_EXIT_READY ||
-           (exit_status = judge_all(judge)) != BHI_EXIT_READY ||
-           (exit_status = time_all(judge)) != BHI_EXIT_READY ||
-           (exit_status = report(judge)) != BHI_EXIT_READY);
+    exit_status = take_timing(judge) ?: take_workers(judge) ?: check_html(judge) ?:
+                  open_judge(judge) ?: list_candidates(judge) ?: open_journal(judge) ?:
+                  prepare(judge) ?: begin_journal(judge) ?: judge_all(judge) ?: time_all(judge) ?:
+                  report(judge);
     bhi_complain_cancelled("judge", exit_status, judge->state ? "; --resume continues" : "");
     if (judge->state) {
         bhi_judge_journal_close(&judge->journal);

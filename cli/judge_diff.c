@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/judge_diff.h"
+#include "cli/mains.h"
 #include "judge/task/reading.h"
 #include "request/code.h"
 #include "tool/complain.h"
@@ -655,9 +655,7 @@ static int compare_runs(const struct bhi_args *args, const struct past_run *befo
         return refused(BH_INVALID_ARGUMENT, &complaint);
     }
     if (!make_diff(before, after, &diff)) {
-        bhi_complain("judge", "out of memory");
-        bhi_ending_blame(BH_NO_MEMORY);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("judge");
     }
     if (bhi_args_has(args, BHI_JUDGE_JSON)) {
         print_json(&diff, paths[0], paths[1]);

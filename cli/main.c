@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/help.h"
 #include "cli/mains.h"
-#include "cli/run/run.h"
+#include "cli/run/steps.h"
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -33,9 +32,8 @@ static int run_command(const struct bhi_command *command, char **words, size_t w
     if (!bhi_args_parse(command, words, word_count, &args, &complaint)) {
         const size_t length = strlen(complaint.text);
         const bool asks = length > 0 && complaint.text[length - 1] == '?';
-        bhi_complain(command->name, "%s%s bulkhead %s --help", complaint.text,
-                     asks ? " See" : "; see", command->name);
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(command->name, "%s%s bulkhead %s --help", complaint.text,
+                                  asks ? " See" : "; see", command->name);
     }
     if (args.help) {
         bhi_help_command(stdout, command);
@@ -60,8 +58,8 @@ static bool hold_standard_streams(void) {
 
 int main(int argc, char **argv) {
     if (!hold_standard_streams()) {
-        bhi_complain(NULL, "a standard stream is closed, and /dev/null cannot be opened");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_environ(NULL,
+                                    "a standard stream is closed, and /dev/null cannot be opened");
     }
     bhi_interrupt_watch();
     if (argc < 2) {
@@ -78,11 +76,10 @@ int main(int argc, char **argv) {
     if (!command) {
         char hint[160];
         (void)bhi_command_hint(name, hint);
-        bhi_complain(NULL,
-                     name[0] == '-' ? "unknown option '%s'%s%s bulkhead --help"
-                                    : "there is no command '%s'%s%s bulkhead --help",
-                     name, hint, hint[0] ? " See" : "; see");
-        return BHI_EXIT_USAGE;
+        return bhi_complain_usage(NULL,
+                                  name[0] == '-' ? "unknown option '%s'%s%s bulkhead --help"
+                                                 : "there is no command '%s'%s%s bulkhead --help",
+                                  name, hint, hint[0] ? " See" : "; see");
     }
     return run_command(command, argv + 2, (size_t)argc - 2);
 }

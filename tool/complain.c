@@ -15,12 +15,9 @@
 #include "tool/interrupt.h"
 #include "tool/text.h"
 
-void bhi_complain(const char *command, const char *format, ...) {
+static void complain(const char *command, const char *format, va_list arguments) {
     char raw[2048], line[2048];
-    va_list arguments;
-    va_start(arguments, format);
     bhi_vformat(raw, sizeof raw, format, arguments);
-    va_end(arguments);
     bhi_text_clean(line, sizeof line, raw);
     bhi_ending_note(BH_OK, NULL, line);
     if (command) {
@@ -28,6 +25,35 @@ void bhi_complain(const char *command, const char *format, ...) {
     } else {
         fprintf(stderr, "bulkhead: %s\n", line);
     }
+}
+
+void bhi_complain(const char *command, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(command, format, arguments);
+    va_end(arguments);
+}
+
+int bhi_complain_usage(const char *command, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(command, format, arguments);
+    va_end(arguments);
+    return BHI_EXIT_USAGE;
+}
+
+int bhi_complain_environ(const char *command, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    complain(command, format, arguments);
+    va_end(arguments);
+    return BHI_EXIT_ENVIRON;
+}
+
+int bhi_complain_memory(const char *command) {
+    const int exit_status = bhi_complain_environ(command, "out of memory");
+    bhi_ending_blame(BH_NO_MEMORY);
+    return exit_status;
 }
 
 /* Returns true if stdout is a pipe and no process can read from it any more. */

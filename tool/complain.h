@@ -6,6 +6,14 @@
 void bhi_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same, and the exit status of that: BHI_EXIT_USAGE, BHI_EXIT_ENVIRON. */
+int bhi_complain_usage(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int bhi_complain_environ(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Prints that memory ran out, which --json blames. Returns the exit status. */
+int bhi_complain_memory(const char *command);
+
 /* Flushes stdout and returns |exit_status|. Reports a write error, such as a full disk, and then
  * returns BHI_EXIT_ENVIRON instead of BHI_EXIT_READY. If the reader of a pipe is gone and
  * |exit_status| is a success, the process ends by SIGPIPE without a message (decision 54). A

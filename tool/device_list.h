@@ -5,6 +5,7 @@
 #include <bulkhead/bulkhead.h>
 #include <bulkhead/device.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tool/text.h"
 
@@ -36,6 +37,8 @@ const bh_device_info *bhi_device_list_select(const struct bhi_device_list *list,
  * "any" means all devices of the first one's driver. */
 bool bhi_device_list_serves(const struct bhi_device_list *list, const char *device,
                             const bh_device_info *candidate);
+/* Vulkan's smallest maxStorageBufferRange: up to this no device need be asked. */
+#define BHI_RANGE_OF_ALL (UINT64_C(128) << 20)
 /* The limits for binding buffers of the device that bhi_device_list_select finds. For "any" they
  * are the strictest limits of all devices that the library may choose. Returns false if there is no
  * device. */

@@ -16,12 +16,12 @@
 #include "batch/runner/step.h"
 #include "batch/runner/streams.h"
 #include "batch/runner/work.h"
-#include "cli/run/limits.h"
 #include "request/like.h"
 #include "request/names.h"
 #include "request/overlap.h"
 #include "request/push.h"
 #include "request/types.h"
+#include "tool/device_list.h"
 #include "tool/gpu_nodes.h"
 #include "tool/place.h"
 

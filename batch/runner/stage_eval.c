@@ -8,8 +8,8 @@
 #include "batch/runner/state.h"
 #include "batch/runner/streams.h"
 #include "batch/runner/work.h"
-#include "cli/run/limits.h"
 #include "request/eval_compute.h"
+#include "tool/device_list.h"
 #include "tool/text.h"
 
 enum { MOST_TEMPLATES = 64 };

@@ -1,4 +1,4 @@
-#include "cli/run/files.h"
+#include "cli/run/steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static bool refuse_same(struct bhi_run_request *request, uint32_t index,
     return true;
 }
 
-bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
+static bool open_outputs(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
         if (!binding->out_path) {
@@ -82,6 +82,13 @@ bool bhi_run_open_outputs(struct bhi_run_request *request, struct bhi_complaint 
         }
     }
     return true;
+}
+
+int bhi_run_open_all(struct bhi_run *run) {
+    struct bhi_complaint complaint;
+    return open_outputs(&run->request, &complaint)
+               ? BHI_EXIT_READY
+               : bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
 /* Memory is reserved when a buffer is made: a shape with a few zeros too many must not exhaust the
@@ -144,11 +151,12 @@ static int fill_buffer(const struct bhi_run_request *request, struct bhi_run_bin
     return BHI_EXIT_USAGE;
 }
 
-int bhi_run_fill_buffers(struct bhi_run_request *request, bh_context *context, bh_stream *stream) {
+int bhi_run_fill_all(struct bhi_run *run) {
+    struct bhi_run_request *request = &run->request;
     int exit_status = check_memory(request);
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
-        exit_status =
-            bhi_interrupt_or(fill_buffer(request, &request->bindings[i], context, stream));
+        exit_status = bhi_interrupt_or(
+            fill_buffer(request, &request->bindings[i], run->context, run->stream));
     }
     return exit_status;
 }
@@ -173,7 +181,8 @@ static int write_output(const struct bhi_run_request *request, struct bhi_run_bi
                : fail_output(request, binding, &complaint);
 }
 
-int bhi_run_write_outputs(struct bhi_run_request *request) {
+int bhi_run_write_all(struct bhi_run *run) {
+    struct bhi_run_request *request = &run->request;
     struct bhi_complaint complaint;
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {

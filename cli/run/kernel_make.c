@@ -38,9 +38,7 @@ int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file
     struct bhi_kernel_make *make = calloc(1, sizeof *make);
     int exit_status = BHI_EXIT_READY;
     if (!make) {
-        bhi_complain(command, "out of memory");
-        bhi_ending_blame(BH_NO_MEMORY);
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory(command);
     }
     make->words = &words;
     make->context = *context;

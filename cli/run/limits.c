@@ -1,4 +1,4 @@
-#include "cli/run/limits.h"
+#include "cli/run/steps.h"
 
 #include <ctype.h>
 #include <string.h>

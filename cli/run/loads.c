@@ -1,4 +1,4 @@
-#include "cli/run/loads.h"
+#include "cli/run/steps.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -160,12 +160,13 @@ static int load(struct bhi_run_request *request, struct bhi_run_binding *binding
     return BHI_EXIT_READY;
 }
 
-int bhi_run_load_inputs(struct bhi_run_request *request, bh_context *context, bh_stream *stream) {
+int bhi_run_load_all(struct bhi_run *run) {
+    struct bhi_run_request *request = &run->request;
     int exit_status = BHI_EXIT_READY;
     for (uint32_t i = 0; i < request->binding_count && exit_status == BHI_EXIT_READY; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
         if (binding->in_path && !bhi_run_is_stdin(binding)) {
-            exit_status = load(request, binding, context, stream);
+            exit_status = load(request, binding, run->context, run->stream);
         }
         exit_status = bhi_interrupt_or(exit_status);
     }

@@ -6,19 +6,17 @@
  * given; when the inputs are loaded, run it.
  */
 #include <bulkhead/bulkhead.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
-#include "cli/run/files.h"
-#include "cli/run/limits.h"
-#include "cli/run/match.h"
-#include "cli/run/run.h"
 #include "cli/run/steps.h"
 #include "request/command_line.h"
 #include "request/kernel_maker.h"
 #include "request/launch.h"
 #include "request/like.h"
+#include "request/missing.h"
 #include "request/names.h"
 #include "request/push.h"
 #include "request/types.h"
@@ -121,6 +119,96 @@ static int take_likes(struct bhi_run *run) {
                : bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
+/* -- the compiled kernel ------------------------------------------------------------------------ */
+
+/* Returns the bindings of the compiled kernel in the form of an inspection; NULL: out of memory. */
+static struct bhi_kernel_types *types_of(const bh_kernel_info *info) {
+    struct bhi_kernel_types *types =
+        calloc(1, sizeof *types + info->binding_count * sizeof types->types[0]);
+    for (uint32_t i = 0; types && i < info->binding_count; i++) {
+        const bh_kernel_binding *from = &info->bindings[i];
+        struct bhi_kernel_type *to = &types->types[types->count++];
+        to->slot = (struct bhi_slot){from->set, from->binding, 0};
+        to->count = from->count;
+        to->kind = from->kind;
+        to->access = from->access;
+        snprintf(to->name, sizeof to->name, "%s", from->name);
+    }
+    if (types) {
+        types->push_size = info->push_size;
+    }
+    return types;
+}
+
+static bool refuse_unknown(const struct bhi_run_binding *given,
+                           const struct bhi_kernel_types *types, struct bhi_complaint *complaint) {
+    char list[512] = "", one[BHI_DECLARED];
+    if (types->count == 0) {
+        return bhi_refuse(complaint, "--%s %s: the kernel has no bindings", given->option,
+                          given->text);
+    }
+    for (uint32_t i = 0; i < types->count; i++) {
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                 bhi_kernel_type_describe(&types->types[i], BHI_WHOLE_BINDING, one));
+    }
+    return bhi_refuse(complaint, "--%s %.200s: the kernel has no binding %s; it has %s",
+                      given->option, given->text, bhi_slot_describe(given->slot, false).text, list);
+}
+
+static bool match_push(const struct bhi_run_request *request, const bh_kernel_info *info,
+                       struct bhi_complaint *complaint) {
+    uint32_t wanted = (info->push_size + 3) / 4 * 4; /* rounded up as --push does */
+    if (request->push.size == wanted) {
+        return true;
+    }
+    if (wanted == 0) {
+        return bhi_refuse(complaint, "--push: the kernel has no push constants");
+    }
+    if (request->push.size == 0) {
+        return bhi_refuse(complaint, "--push is missing: the kernel has %u bytes of push constants",
+                          wanted);
+    }
+    return bhi_refuse(complaint,
+                      "--push: %u bytes given, the kernel has %u bytes of push constants",
+                      request->push.size, wanted);
+}
+
+static bool match_access(const struct bhi_run_request *request,
+                         const struct bhi_kernel_types *types, struct bhi_complaint *complaint) {
+    char described[BHI_DECLARED];
+    for (uint32_t i = 0; i < request->binding_count; i++) {
+        const struct bhi_run_binding *given = &request->bindings[i];
+        const struct bhi_kernel_type *wanted = bhi_kernel_types_find(types, given->slot);
+        if (!wanted) {
+            return refuse_unknown(given, types, complaint);
+        }
+        bhi_kernel_type_describe(wanted, given->slot.element, described);
+        if ((given->access & BH_ACCESS_WRITE) && wanted->access == BH_ACCESS_READ) {
+            return bhi_refuse(complaint, "--%s %s: the kernel does not write %s; use --in",
+                              given->option, given->text, described);
+        }
+        if (given->access == BH_ACCESS_READ && wanted->access == BH_ACCESS_WRITE) {
+            return bhi_refuse(complaint, "--%s %s: the kernel does not read %s; use --out",
+                              given->option, given->text, described);
+        }
+    }
+    return true;
+}
+
+/* Refuses a missing binding, one that the kernel does not have, an output that the kernel only
+ * reads, an input that it only writes, and push constants of another size. */
+static bool match_request(const struct bhi_run_request *request, const bh_kernel_info *info,
+                          struct bhi_complaint *complaint) {
+    struct bhi_kernel_types *types = types_of(info);
+    const bool matches = types ? bhi_run_check_missing(request, types, "--", complaint) &&
+                                     match_access(request, types, complaint) &&
+                                     match_push(request, info, complaint)
+                               : bhi_refuse(complaint, "out of memory");
+    free(types);
+    return matches;
+}
+
 /* Compares the request with the bindings of the compiled kernel. */
 static int match(struct bhi_run *run) {
     struct bhi_complaint complaint;
@@ -135,12 +223,14 @@ static int match(struct bhi_run *run) {
     if (status != BH_OK) {
         exit_status =
             bhi_session_fail(run->request.command, run->request.kernel_path, status, &detail);
-    } else if (!bhi_run_match(&run->request, info, &complaint)) {
+    } else if (!match_request(&run->request, info, &complaint)) {
         exit_status = bhi_run_refused(run, BH_BINDING_MISMATCH, &complaint);
     }
     free(info);
     return exit_status;
 }
+
+/* -- the whole ---------------------------------------------------------------------------------- */
 
 static int check_files(struct bhi_run *run) {
     struct bhi_complaint complaint;
@@ -166,31 +256,18 @@ int bhi_run_main(const struct bhi_args *args) {
     int exit_status;
 
     if (!run) {
-        bhi_complain("run", "out of memory");
-        return BHI_EXIT_ENVIRON;
+        return bhi_complain_memory("run");
     }
     bhi_run_begin(run);
     if (!bhi_run_request_parse(args, &run->request, &complaint)) {
         run->request.json = bhi_args_has(args, BHI_RUN_JSON); /* also after the bad one */
         return bhi_run_misused(run, &complaint);
     }
-    (void)((exit_status = check_files(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_open_context(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_start_worker(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_choose_memory(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_load_all(run)) != BHI_EXIT_READY ||
-           (exit_status = take_likes(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_check_sizes(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_open_all(run)) != BHI_EXIT_READY ||
-           (exit_status = make_kernel(run)) != BHI_EXIT_READY ||
-           (exit_status = check_types(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_fill_all(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_await_worker(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_compile(run)) != BHI_EXIT_READY ||
-           (exit_status = match(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_await_all(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_submit_all(run)) != BHI_EXIT_READY ||
-           (exit_status = bhi_run_write_all(run)) != BHI_EXIT_READY);
+    exit_status = check_files(run) ?: bhi_run_open_context(run) ?: bhi_run_start_worker(run) ?:
+                  bhi_run_check_sizes(run) ?: bhi_run_choose_memory(run) ?: bhi_run_load_all(run) ?:
+                  take_likes(run) ?: bhi_run_check_sizes(run) ?: bhi_run_open_all(run) ?:
+                  make_kernel(run) ?: check_types(run) ?: bhi_run_fill_all(run) ?:
+                  bhi_run_await_worker(run) ?: bhi_run_compile(run) ?: match(run) ?:
+                  bhi_run_await_all(run) ?: bhi_run_submit_all(run) ?: bhi_run_write_all(run);
     return bhi_run_end(run, exit_status);
 }

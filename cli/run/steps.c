@@ -6,8 +6,6 @@
 
 #include "base/format.h"
 #include "base/sort.h"
-#include "cli/run/files.h"
-#include "cli/run/loads.h"
 #include "request/launch.h"
 #include "request/overlap.h"
 #include "tool/clock.h"
@@ -32,9 +30,7 @@ int bhi_run_refused(const struct bhi_run *run, bh_status status,
 }
 
 int bhi_run_out_of_memory(const struct bhi_run *run) {
-    bhi_complain(run->request.command, "out of memory");
-    bhi_ending_blame(BH_NO_MEMORY);
-    return BHI_EXIT_ENVIRON;
+    return bhi_complain_memory(run->request.command);
 }
 
 /* -- the stream ---------------------------------------------------------------------------------
@@ -314,17 +310,6 @@ int bhi_run_check_overlap(struct bhi_run *run) {
     return bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
 }
 
-int bhi_run_load_all(struct bhi_run *run) {
-    return bhi_run_load_inputs(&run->request, run->context, run->stream);
-}
-
-int bhi_run_open_all(struct bhi_run *run) {
-    struct bhi_complaint complaint;
-    return bhi_run_open_outputs(&run->request, &complaint)
-               ? BHI_EXIT_READY
-               : bhi_run_refused(run, BH_INVALID_ARGUMENT, &complaint);
-}
-
 int bhi_run_await_all(struct bhi_run *run) {
     int exit_status = bhi_run_await_inputs(&run->request, &run->outcome.verdict);
     return exit_status == BHI_EXIT_POISONED ? conclude(run) : exit_status;
@@ -335,14 +320,6 @@ int bhi_run_open_context(struct bhi_run *run) {
     run->context = bhi_session_open(run->request.command, run->request.verbose,
                                     run->request.cache_dir, &exit_status);
     return exit_status;
-}
-
-int bhi_run_fill_all(struct bhi_run *run) {
-    return bhi_run_fill_buffers(&run->request, run->context, run->stream);
-}
-
-int bhi_run_write_all(struct bhi_run *run) {
-    return bhi_run_write_outputs(&run->request);
 }
 
 static void print_success(const struct bhi_run *run) {
