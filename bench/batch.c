@@ -40,8 +40,7 @@ struct side {
 
 static char home[400]; /* a folder of our own; everything is in it */
 
-/* -- files --------------------------------------------------------------------------------------
- */
+/* -- files ----------------------------------------------------------------------------------- */
 
 static void write_file(const char *name, const void *bytes, size_t size) {
     char path[500];
@@ -64,8 +63,7 @@ static void remove_all(void) {
     }
 }
 
-/* -- the job ------------------------------------------------------------------------------------
- */
+/* -- the job --------------------------------------------------------------------------------- */
 
 /* What the kernel makes of each seed: computed here once, for as many seeds as there are. */
 static void compute(uint32_t rounds, uint32_t results[SEEDS]) {
@@ -118,8 +116,7 @@ static uint32_t calibrate(bh_context *context, const struct options *options, ui
     return rounds;
 }
 
-/* -- a batch ------------------------------------------------------------------------------------
- */
+/* -- a batch --------------------------------------------------------------------------------- */
 
 static void add_jobs(struct bhi_queue *queue, unsigned batch, unsigned jobs, uint32_t rounds) {
     struct bhi_job_spec *specs = bench_allocate(jobs, sizeof *specs);
@@ -205,8 +202,7 @@ static double run(bh_context *context, const struct options *options, unsigned b
     return (double)options->jobs / ((double)took / 1e9);
 }
 
-/* -- the numbers --------------------------------------------------------------------------------
- */
+/* -- the numbers ----------------------------------------------------------------------------- */
 
 static double median(const double *values, unsigned count) {
     double sorted[MOST_ROUNDS];
@@ -247,8 +243,7 @@ static bool report(const struct options *options, const struct side sides[2], ui
     return ratio >= target;
 }
 
-/* -- arguments ----------------------------------------------------------------------------------
- */
+/* -- arguments ------------------------------------------------------------------------------- */
 
 static const char usage[] =
     "Usage: bench-batch [--jobs N] [--rounds N] [--streams N] [--device S] [--folder DIR]\n"

@@ -101,8 +101,7 @@ static void set_word(struct side *side, uint32_t value) {
     memcpy(words, &value, sizeof value);
 }
 
-/* -- the host that is killed --------------------------------------------------------------------
- */
+/* -- the host that is killed ----------------------------------------------------------------- */
 
 /* Until no process of the context is starting any more. */
 static void await_calm(bh_context *context) {
@@ -146,8 +145,7 @@ static _Noreturn void be_host(const struct options *options, uint32_t x, uint32_
     }
 }
 
-/* -- processes ----------------------------------------------------------------------------------
- */
+/* -- processes ------------------------------------------------------------------------------- */
 
 static pid_t parent_of(const char *pid) {
     char path[300];
@@ -239,8 +237,7 @@ static uint64_t await_family(struct family *family) {
     return last;
 }
 
-/* -- the neighbour ------------------------------------------------------------------------------
- */
+/* -- the neighbour --------------------------------------------------------------------------- */
 
 struct neighbour {
     struct side side;
@@ -265,8 +262,7 @@ static void await_next(const struct neighbour *n) {
     }
 }
 
-/* -- a round ------------------------------------------------------------------------------------
- */
+/* -- a round --------------------------------------------------------------------------------- */
 
 struct round {
     uint64_t next_ns, gone_ns;

@@ -58,8 +58,7 @@ struct batch {
     struct bhi_batch_changes changes;
 };
 
-/* -- jobs ---------------------------------------------------------------------------------------
- */
+/* -- jobs ------------------------------------------------------------------------------------ */
 
 /* Bad lines end the batch, unless --keep-going skips them. */
 static int judge_lines(struct batch *batch) {
@@ -242,8 +241,7 @@ static int check_html(const struct batch *batch) {
     return bhi_complain_usage("batch", "--html %s: %s", batch->options.html, complaint.text);
 }
 
-/* -- the device ---------------------------------------------------------------------------------
- */
+/* -- the device ------------------------------------------------------------------------------ */
 
 static int open_context(struct batch *batch) {
     bh_context_options options = {.struct_size = sizeof options};
@@ -259,8 +257,7 @@ static int open_context(struct batch *batch) {
     return exit_status;
 }
 
-/* -- running ------------------------------------------------------------------------------------
- */
+/* -- running --------------------------------------------------------------------------------- */
 
 /* Bad lines count as failed jobs. */
 static void set_counts(struct batch *batch, const struct bhi_queue_counts *counts) {

@@ -141,8 +141,7 @@ static int out_of_memory(void) {
     return bhi_complain_memory("batch");
 }
 
-/* -- reading ------------------------------------------------------------------------------------
- */
+/* -- reading --------------------------------------------------------------------------------- */
 
 static bool take_line(void *user, size_t line, struct bhi_job_spec *spec, const char *id,
                       const struct bhi_complaint *complaint) {
@@ -184,8 +183,7 @@ int bhi_batch_jobs_read(struct bhi_batch_jobs *jobs, const char *path) {
     return BHI_EXIT_READY;
 }
 
-/* -- dropping -----------------------------------------------------------------------------------
- */
+/* -- dropping -------------------------------------------------------------------------------- */
 
 static void drop(struct bhi_batch_jobs *jobs, const bool *dropped) {
     size_t kept = 0;

@@ -10,8 +10,8 @@
 
 enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
 
-static bool parse_item(struct bhi_batch_options *options, const struct bhi_arg *item,
-                       struct bhi_complaint *complaint) {
+static bool parse_item(void *user, const struct bhi_arg *item, struct bhi_complaint *complaint) {
+    struct bhi_batch_options *options = user;
     const char *value = item->value;
     if (bhi_batch_slurm_has(item->option)) {
         return bhi_batch_slurm_parse(&options->slurm, item, complaint);
@@ -33,8 +33,7 @@ static bool parse_item(struct bhi_batch_options *options, const struct bhi_arg *
     case BHI_BATCH_HALT:
         return bhi_parse_count(value, 1, UINT32_MAX, &options->halt, complaint);
     case BHI_BATCH_REDO:
-        options->redo[options->redo_count++] = value;
-        return *value ? true : bhi_refuse(complaint, "the id is empty");
+        return bhi_parse_text(value, "id", &options->redo[options->redo_count++], complaint);
     case BHI_BATCH_DEADLINE:
         return bhi_parse_duration(value, &options->deadline_ns, complaint);
     case BHI_BATCH_COMPILE_DEADLINE:
@@ -46,8 +45,7 @@ static bool parse_item(struct bhi_batch_options *options, const struct bhi_arg *
         options->tenant = value;
         return bhi_parse_tenant(value, complaint);
     case BHI_BATCH_DEVICE:
-        options->device = value;
-        return *value ? true : bhi_refuse(complaint, "the selector is empty");
+        return bhi_parse_text(value, "selector", &options->device, complaint);
     case BHI_BATCH_MEMORY_LIMIT:
         options->limits_memory = true;
         return bhi_parse_memory_limit(value, &options->memory_limit, complaint);
@@ -57,14 +55,11 @@ static bool parse_item(struct bhi_batch_options *options, const struct bhi_arg *
         options->cache_dir = value;
         return bhi_parse_cache_dir(value, complaint);
     case BHI_BATCH_QUARANTINE:
-        options->quarantine_path = value;
-        return *value ? true : bhi_refuse(complaint, "the folder's name is empty");
+        return bhi_parse_text(value, "folder's name", &options->quarantine_path, complaint);
     case BHI_BATCH_CANCEL_FILE:
-        options->cancel_file = value;
-        return *value ? true : bhi_refuse(complaint, "the file name is empty");
+        return bhi_parse_text(value, "file name", &options->cancel_file, complaint);
     case BHI_BATCH_HTML:
-        options->html = value;
-        return *value ? true : bhi_refuse(complaint, "the file name is empty");
+        return bhi_parse_text(value, "file name", &options->html, complaint);
     default:
         options->resume |= item->option == BHI_BATCH_RESUME;
         options->retry_failed |= item->option == BHI_BATCH_RETRY_FAILED;
@@ -121,15 +116,8 @@ bool bhi_batch_options_parse(struct bhi_batch_options *options, const struct bhi
     options->streams = DEFAULT_STREAMS;
     options->memory = BH_MEMORY_AUTO;
     options->retries = DEFAULT_RETRIES;
-    for (size_t i = 0; i < args->item_count; i++) {
-        const struct bhi_arg *item = &args->items[i];
-        struct bhi_complaint inner;
-        if (!parse_item(options, item, &inner)) {
-            return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
-                              item->value, inner.text);
-        }
-    }
-    if (!check_options(options, complaint) ||
+    if (!bhi_args_each(args, parse_item, options, complaint) ||
+        !check_options(options, complaint) ||
         !bhi_batch_slurm_check(&options->slurm, args, complaint)) {
         return false;
     }

@@ -38,8 +38,7 @@ bool bhi_batch_probe_waits(const char *state) {
     return !has(state, "shards") && bhi_probe_record_load(&record, state);
 }
 
-/* -- what Slurm says ----------------------------------------------------------------------------
- */
+/* -- what Slurm says ------------------------------------------------------------------------- */
 
 struct look {
     struct bhi_slurm_task task;
@@ -113,8 +112,7 @@ void bhi_batch_probe_note(const char *state) {
     }
 }
 
-/* -- what is asked for --------------------------------------------------------------------------
- */
+/* -- what is asked for ----------------------------------------------------------------------- */
 
 /* Waits until there is an array. Returns false if the probe has ended and none comes. */
 static bool follow(const char *state) {
@@ -142,19 +140,14 @@ static bool follow(const char *state) {
     return true;
 }
 
-static json_t *text_or_null(const char *text) {
-    return *text ? bhi_json_text(text) : json_null();
-}
-
 static void print_json(const struct bhi_probe_record *record, const struct look *look) {
     const bool found = look->result == BHI_SLURM_DONE && look->found;
-    json_t *probe = json_object();
     const uint64_t job = found ? look->task.array : record->job;
-    json_object_set_new(probe, "job", job ? json_integer((json_int_t)job) : json_null());
-    json_object_set_new(probe, "state", text_or_null(found ? look->task.name : ""));
-    json_object_set_new(probe, "reason", text_or_null(found ? look->task.reason : ""));
-    json_object_set_new(probe, "host", text_or_null(found ? look->task.node : ""));
-    json_object_set_new(probe, "submitted", bhi_json_ms(record->submitted_ns));
+    json_t *probe = BHI_JSON({"job", job ? bhi_json_number(job) : json_null()},
+                             {"state", bhi_json_text_or_null(found ? look->task.name : "")},
+                             {"reason", bhi_json_text_or_null(found ? look->task.reason : "")},
+                             {"host", bhi_json_text_or_null(found ? look->task.node : "")},
+                             {"submitted", bhi_json_ms(record->submitted_ns)});
     bhi_json_print(json_pack("{s:s, s:o}", "waiting_for", "probe", "probe", probe));
 }
 

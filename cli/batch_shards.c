@@ -28,8 +28,7 @@
 
 enum { LOG_LINES = 100, LOG_LINE = 1024 };
 
-/* -- arguments ----------------------------------------------------------------------------------
- */
+/* -- arguments ------------------------------------------------------------------------------- */
 
 /* What each asks for, and what else may be given with it. */
 static const struct {
@@ -81,8 +80,7 @@ static bool check(const struct bhi_args *args, int request) {
     return true;
 }
 
-/* -- status -------------------------------------------------------------------------------------
- */
+/* -- status ---------------------------------------------------------------------------------- */
 
 /* Reads what comes until every shard has ended, with the progress on standard error. */
 static bool follow(struct bhi_shards *shards, struct bhi_complaint *complaint) {
@@ -132,8 +130,7 @@ static int show_status(struct bhi_shards *shards, const struct bhi_args *args,
     return what.exit_status;
 }
 
-/* -- logs ---------------------------------------------------------------------------------------
- */
+/* -- logs ------------------------------------------------------------------------------------ */
 
 struct logs {
     struct bhi_shards *shards;
@@ -146,20 +143,13 @@ struct logs {
 static bool add_attempt(void *user, const struct bhi_attempt_record *record) {
     struct logs *logs = user;
     const bh_verdict *verdict = &record->verdict;
-    json_t *object = json_object();
-    json_object_set_new(object, "attempt", json_integer(record->attempt));
-    json_object_set_new(object, "host", bhi_json_text(record->host));
-    json_object_set_new(object, "device", bhi_json_text(verdict->device));
-    json_object_set_new(object, "stream", json_integer(record->stream));
-    json_object_set_new(object, "started",
-                        record->started_ns ? bhi_json_ms(record->started_ns) : json_null());
-    json_object_set_new(object, "ended",
-                        record->ended_ns ? bhi_json_ms(record->ended_ns) : json_null());
-    json_object_set_new(object, "code",
-                        record->ended_ns ? json_string(bhi_tally_code(verdict->status))
-                                         : json_null());
-    json_object_set_new(object, "blame", bhi_json_blame(verdict->blame));
-    json_object_set_new(object, "message", bhi_json_text(verdict->message));
+    json_t *object = BHI_JSON(
+        {"attempt", json_integer(record->attempt)}, {"host", bhi_json_text(record->host)},
+        {"device", bhi_json_text(verdict->device)}, {"stream", json_integer(record->stream)},
+        {"started", record->started_ns ? bhi_json_ms(record->started_ns) : json_null()},
+        {"ended", record->ended_ns ? bhi_json_ms(record->ended_ns) : json_null()},
+        {"code", record->ended_ns ? json_string(bhi_tally_code(verdict->status)) : json_null()},
+        {"blame", bhi_json_blame(verdict->blame)}, {"message", bhi_json_text(verdict->message)});
     return json_array_append_new(json_object_get(logs->entry, "attempts"), object) == 0;
 }
 
@@ -193,10 +183,8 @@ static void add_log(struct logs *logs, const char *shard) {
 
 static json_t *add_entry(struct logs *logs, const char *shard, const char *state) {
     logs->entry = json_object();
-    json_object_set_new(logs->entry, "shard", bhi_json_text(shard));
-    json_object_set_new(logs->entry, "state", json_string(state));
-    json_object_set_new(logs->entry, "attempts", json_array());
-    json_object_set_new(logs->entry, "log", json_array());
+    BHI_JSON_ADD(logs->entry, {"shard", bhi_json_text(shard)}, {"state", json_string(state)},
+                 {"attempts", json_array()}, {"log", json_array()});
     json_array_append_new(logs->list, logs->entry);
     return logs->entry;
 }
@@ -205,8 +193,8 @@ static bool add_job(void *user, const struct bhi_job_record *record) {
     struct logs *logs = user;
     char kernel[BHI_TALLY_KERNEL], message[1536];
     json_t *entry = add_entry(logs, record->shard, bhi_job_state_name(record->state));
-    json_object_set_new(entry, "line", json_integer((json_int_t)record->line));
-    json_object_set_new(entry, "kernel", bhi_json_text(bhi_tally_kernel(record, kernel)));
+    BHI_JSON_ADD(entry, {"line", bhi_json_number(record->line)},
+                 {"kernel", bhi_json_text(bhi_tally_kernel(record, kernel))});
     bhi_tally_message(record, message, sizeof message);
     const bool waits = !strcmp(message, "-") &&
                        (record->state == BHI_JOB_WAITING || record->state == BHI_JOB_SUBMITTED);
@@ -332,8 +320,7 @@ static int show_logs(struct bhi_shards *shards, const struct bhi_args *args,
     return exit_status;
 }
 
-/* -- cancel -------------------------------------------------------------------------------------
- */
+/* -- cancel ---------------------------------------------------------------------------------- */
 
 /* Is there nothing to cancel? Not if tasks of --retry-failed wait. |array| may be NULL. */
 static bool has_ended(struct bhi_shards *shards, const struct bhi_slurm_array *array) {
@@ -401,8 +388,7 @@ static int cancel(struct bhi_shards *shards) {
     return good ? BHI_EXIT_READY : BHI_EXIT_ENVIRON;
 }
 
-/* -- all three ----------------------------------------------------------------------------------
- */
+/* -- all three ------------------------------------------------------------------------------- */
 
 int bhi_batch_shards(const struct bhi_args *args) {
     const int request = request_of(args);

@@ -32,8 +32,7 @@ static int out_of_memory(void) {
     return bhi_complain_memory("batch");
 }
 
-/* -- array.json ---------------------------------------------------------------------------------
- */
+/* -- array.json ------------------------------------------------------------------------------ */
 
 static void free_texts(char **texts) {
     for (size_t i = 0; texts && texts[i]; i++) {
@@ -112,8 +111,7 @@ static bool make_array(struct bhi_slurm_batch *batch, const char *cwd,
     return (array->jobs && take_options(batch)) || bhi_refuse(complaint, "out of memory");
 }
 
-/* -- running ------------------------------------------------------------------------------------
- */
+/* -- running --------------------------------------------------------------------------------- */
 
 static void on_tell(void *user, const char *line) {
     (void)user;

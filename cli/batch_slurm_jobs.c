@@ -102,8 +102,7 @@ int bhi_batch_slurm_read_jobs(struct bhi_slurm_batch *batch, const char *cwd) {
     return exit_status;
 }
 
-/* -- places -------------------------------------------------------------------------------------
- */
+/* -- places ---------------------------------------------------------------------------------- */
 
 static void on_probe_waits(void *user, const char *why) {
     struct bhi_slurm_batch *batch = user;
@@ -220,8 +219,7 @@ int bhi_batch_slurm_probe(struct bhi_slurm_batch *batch, struct bhi_places *plac
     return exit_status;
 }
 
-/* -- the device of a task -----------------------------------------------------------------------
- */
+/* -- the device of a task -------------------------------------------------------------------- */
 
 int bhi_batch_slurm_device(bh_context *context, const char **device,
                            char out_selector[BHI_SELECTOR]) {

@@ -227,10 +227,9 @@ static bool print_object(const struct verify *verify, uint64_t outputs,
                   bhi_json_text(look->state), "done", (json_int_t)verify->jobs, "outputs",
                   (json_int_t)outputs, "exit_status", exit_status);
     for (int i = 0; i < FINDINGS; i++) {
-        json_object_set_new(object, names[i], json_integer((json_int_t)verify->of[i]));
+        json_object_set_new(object, names[i], bhi_json_number(verify->of[i]));
     }
-    json_object_set_new(object, "unchanged_by_time",
-                        json_integer((json_int_t)verify->without_hash));
+    json_object_set_new(object, "unchanged_by_time", bhi_json_number(verify->without_hash));
     json_object_set(object, "findings", list);
     json_object_set(object, "changed_files", changed);
     const bool good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0;

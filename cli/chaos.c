@@ -52,8 +52,7 @@ struct chaos {
     bool shown;
 };
 
-/* -- arguments ----------------------------------------------------------------------------------
- */
+/* -- arguments ------------------------------------------------------------------------------- */
 
 static bool parse_rate(const char *text, double *out_rate, struct bhi_complaint *complaint) {
     char *end;
@@ -92,13 +91,8 @@ static bool parse_share(const char *text, double *out_share, struct bhi_complain
     return true;
 }
 
-static bool parse_path(const char *value, const char **out_path, struct bhi_complaint *complaint) {
-    *out_path = value;
-    return *value ? true : bhi_refuse(complaint, "the file name is empty");
-}
-
-static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
-                       struct bhi_complaint *complaint) {
+static bool parse_item(void *user, const struct bhi_arg *item, struct bhi_complaint *complaint) {
+    struct chaos *chaos = user;
     struct bhi_engine_options *options = &chaos->options;
     const char *value = item->value;
     uint64_t streams;
@@ -123,16 +117,15 @@ static bool parse_item(struct chaos *chaos, const struct bhi_arg *item,
     case BHI_CHAOS_FIND_RATE:
         return parse_share(value, &options->find_rate, complaint);
     case BHI_CHAOS_HISTORY:
-        return parse_path(value, &chaos->history_path, complaint);
+        return bhi_parse_text(value, "file name", &chaos->history_path, complaint);
     case BHI_CHAOS_REPLAY:
-        return parse_path(value, &chaos->replay_path, complaint);
+        return bhi_parse_text(value, "file name", &chaos->replay_path, complaint);
     case BHI_CHAOS_CHECK:
-        return parse_path(value, &chaos->check_path, complaint);
+        return bhi_parse_text(value, "file name", &chaos->check_path, complaint);
     case BHI_CHAOS_HTML:
-        return parse_path(value, &chaos->html, complaint);
+        return bhi_parse_text(value, "file name", &chaos->html, complaint);
     case BHI_CHAOS_DEVICE:
-        chaos->device = value;
-        return *value ? true : bhi_refuse(complaint, "the selector is empty");
+        return bhi_parse_text(value, "selector", &chaos->device, complaint);
     default:
         options->outside |= item->option == BHI_CHAOS_OUTSIDE;
         options->verbose |= item->option == BHI_CHAOS_VERBOSE;
@@ -170,19 +163,11 @@ static bool parse(struct chaos *chaos, const struct bhi_args *args,
                                                  .fault_set = BHI_FAULTS_DEFAULT,
                                                  .rate = default_rate,
                                                  .find_rate = default_find_rate};
-    for (size_t i = 0; i < args->item_count; i++) {
-        const struct bhi_arg *item = &args->items[i];
-        struct bhi_complaint inner;
-        if (!parse_item(chaos, item, &inner)) {
-            return bhi_refuse(complaint, "--%s %.200s: %.700s", bhi_options[item->option].name,
-                              item->value, inner.text);
-        }
-    }
-    return check_excluded(chaos, args, complaint);
+    return bhi_args_each(args, parse_item, chaos, complaint) &&
+           check_excluded(chaos, args, complaint);
 }
 
-/* -- what is shown meanwhile --------------------------------------------------------------------
- */
+/* -- what is shown meanwhile ----------------------------------------------------------------- */
 
 static void clear_line(struct chaos *chaos) {
     if (chaos->shown) {
@@ -218,8 +203,7 @@ static void on_progress(void *user, uint64_t operations, uint64_t ready, uint64_
     pthread_mutex_unlock(&chaos->telling);
 }
 
-/* -- steps --------------------------------------------------------------------------------------
- */
+/* -- steps ----------------------------------------------------------------------------------- */
 
 static int refuse_file(const char *option, const char *path,
                        const struct bhi_complaint *complaint) {

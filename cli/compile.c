@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/mains.h"
+#include "cli/run/steps.h"
 #include "request/kernel_maker.h"
 #include "request/outname.h"
 #include "tool/args.h"
@@ -28,29 +29,11 @@ struct compile {
     size_t size;
 };
 
-static bool take_item(struct compile *compile, const struct bhi_arg *item,
-                      struct bhi_complaint *complaint) {
-    size_t length;
-    switch (item->option) {
-    case BHI_COMPILE_O:
-        compile->path = item->value;
-        return *item->value || bhi_refuse(complaint, "the name is empty");
-    case BHI_COMPILE_ENTRY:
-        compile->entry = item->value;
-        return *item->value || bhi_refuse(complaint, "the name is empty");
-    case BHI_COMPILE_D:
-        length = strcspn(item->value, "=");
-        return bhi_source_define(&compile->file.source, item->value, length,
-                                 item->value[length] ? item->value + length + 1 : NULL, complaint);
-    case BHI_COMPILE_I:
-        return bhi_source_include(&compile->file.source, item->value, complaint);
-    case BHI_COMPILE_LANGUAGE:
-        return bhi_language_parse(item->value, &compile->file.language, complaint);
-    case BHI_COMPILE_COMPILE_DEADLINE:
-        return bhi_parse_duration(item->value, &compile->file.deadline_ns, complaint);
-    default:
-        return true;
-    }
+static bool take_item(void *user, const struct bhi_arg *item, struct bhi_complaint *complaint) {
+    struct compile *compile = user;
+    return item->option == BHI_COMPILE_O
+               ? bhi_parse_text(item->value, "name", &compile->path, complaint)
+               : bhi_kernel_file_take(&compile->file, &compile->entry, item, complaint);
 }
 
 static int refuse_source(const struct compile *compile, const char *why) {
@@ -60,14 +43,8 @@ static int refuse_source(const struct compile *compile, const char *why) {
 static int take_arguments(struct compile *compile, const struct bhi_args *args) {
     struct bhi_complaint complaint;
     int error;
-    for (size_t i = 0; i < args->item_count; i++) {
-        const struct bhi_arg *item = &args->items[i];
-        const struct bhi_option *option = &bhi_options[item->option];
-        if (!take_item(compile, item, &complaint)) {
-            return bhi_complain_usage(command, "%s%s %s: %s; see bulkhead compile --help",
-                                      bhi_option_dashes(option), option->name, item->value,
-                                      complaint.text);
-        }
+    if (!bhi_args_each(args, take_item, compile, &complaint)) {
+        return bhi_complain_usage(command, "%s; see bulkhead compile --help", complaint.text);
     }
     compile->file.path = args->operands[0];
     if (bhi_kernel_file_read(&compile->file, &compile->source, &error, &complaint) != BH_OK) {

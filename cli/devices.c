@@ -38,41 +38,26 @@ static json_t *device_json(const bh_device_info *device) {
         json_array_append_new(groups, json_integer(device->max_groups[i]));
     }
 
-    json_t *object = json_object();
-    const struct {
-        const char *key;
-        json_t *value;
-    } fields[] = {
-        {"selector", bhi_json_text(device->selector)},
-        {"name", bhi_json_text(device->name)},
+    return BHI_JSON(
+        {"selector", bhi_json_text(device->selector)}, {"name", bhi_json_text(device->name)},
         {"driver", bhi_json_text(device->driver)},
         {"driver_info", bhi_json_text(device->driver_info)},
         {"type", json_string(type_name(device->device_type))},
         {"vendor_id", json_integer(device->vendor_id)},
-        {"device_id", json_integer(device->device_id)},
-        {"api_version", json_string(api)},
-        {"driver_version", json_integer(device->driver_version)},
-        {"uuid", json_string(uuid)},
-        {"memory_bytes", json_integer((json_int_t)device->memory_bytes)},
-        {"memory_total", json_integer((json_int_t)device->memory_total)},
-        {"memory_free",
-         device->memory_known ? json_integer((json_int_t)device->memory_free) : json_null()},
-        {"pci", device->pci[0] ? bhi_json_text(device->pci) : json_null()},
-        {"max_groups", groups},
+        {"device_id", json_integer(device->device_id)}, {"api_version", json_string(api)},
+        {"driver_version", json_integer(device->driver_version)}, {"uuid", json_string(uuid)},
+        {"memory_bytes", bhi_json_number(device->memory_bytes)},
+        {"memory_total", bhi_json_number(device->memory_total)},
+        {"memory_free", device->memory_known ? bhi_json_number(device->memory_free) : json_null()},
+        {"pci", device->pci[0] ? bhi_json_text(device->pci) : json_null()}, {"max_groups", groups},
         {"max_group_invocations", json_integer(device->max_group_invocations)},
         {"max_shared_bytes", json_integer(device->max_shared_bytes)},
         {"max_push_bytes", json_integer(device->max_push_bytes)},
-        {"max_storage_range", json_integer((json_int_t)device->max_storage_range)},
-        {"max_uniform_range", json_integer((json_int_t)device->max_uniform_range)},
+        {"max_storage_range", bhi_json_number(device->max_storage_range)},
+        {"max_uniform_range", bhi_json_number(device->max_uniform_range)},
         {"storage_alignment", json_integer(device->storage_alignment)},
         {"uniform_alignment", json_integer(device->uniform_alignment)},
-        {"import_alignment", json_integer((json_int_t)device->import_alignment)},
-        {"features", features},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        json_object_set_new(object, fields[i].key, fields[i].value);
-    }
-    return object;
+        {"import_alignment", bhi_json_number(device->import_alignment)}, {"features", features});
 }
 
 static void print_field(const char *label, const char *format, ...)

@@ -85,14 +85,10 @@ static void print_table(const bh_check *checks, size_t count) {
 }
 
 static json_t *check_json(const bh_check *check) {
-    json_t *object = json_object();
-    json_object_set_new(object, "group", bhi_json_text(check->group));
-    json_object_set_new(object, "name", bhi_json_text(check->name));
-    json_object_set_new(object, "required", json_boolean(check->required));
-    json_object_set_new(object, "result", json_string(result_name(check->result)));
-    json_object_set_new(object, "text", bhi_json_text(check->text));
-    json_object_set_new(object, "advice", bhi_json_text(check->advice));
-    return object;
+    return BHI_JSON({"group", bhi_json_text(check->group)}, {"name", bhi_json_text(check->name)},
+                    {"required", json_boolean(check->required)},
+                    {"result", json_string(result_name(check->result))},
+                    {"text", bhi_json_text(check->text)}, {"advice", bhi_json_text(check->advice)});
 }
 
 static void print_json(const bh_check *checks, size_t count, bool holds, json_t *memory) {

@@ -29,8 +29,7 @@ struct eval {
     struct bhi_pieces pieces;
 };
 
-/* -- the request --------------------------------------------------------------------------------
- */
+/* -- the request ----------------------------------------------------------------------------- */
 
 /* Parses all options called |name|, in the order given. */
 static bool parse_items(struct eval *eval, const struct bhi_args *args, const char *name,
@@ -79,8 +78,7 @@ static bool parse_request(struct eval *eval, const struct bhi_args *args,
     return bhi_run_check_streams(request, complaint);
 }
 
-/* -- steps --------------------------------------------------------------------------------------
- */
+/* -- steps ----------------------------------------------------------------------------------- */
 
 /* Prints the message without the name of the call. */
 static int refused(const struct eval *eval, bh_status status, bh_detail *detail) {

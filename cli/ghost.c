@@ -12,8 +12,7 @@
 
 enum { SHOWN = 3 }; /* holders in the text */
 
-/* -- what is known ------------------------------------------------------------------------------
- */
+/* -- what is known --------------------------------------------------------------------------- */
 
 /* Returns why it cannot be said who holds the memory; NULL: it can. */
 static const char *doubt(const struct bhi_ghost_view *view) {
@@ -69,8 +68,7 @@ static bool is_ghostly(const struct bhi_ghost_view *view) {
     return !doubt(view) && unaccounted(view) > BHI_GHOST_SLACK;
 }
 
-/* -- the check ----------------------------------------------------------------------------------
- */
+/* -- the check ------------------------------------------------------------------------------- */
 
 struct text {
     char *at;
@@ -199,21 +197,17 @@ void bhi_ghost_judge(const struct bhi_ghost_view *view, bh_check *out_check) {
     }
 }
 
-/* -- JSON ---------------------------------------------------------------------------------------
- */
+/* -- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *number(bool known, uint64_t value) {
-    return known ? json_integer((json_int_t)value) : json_null();
-}
-
-static json_t *text_or_null(const char *text) {
-    return text && text[0] ? bhi_json_text(text) : json_null();
+    return known ? bhi_json_number(value) : json_null();
 }
 
 static json_t *holder_json(const struct bhi_ghost_holder *holder) {
     return json_pack("{s:i, s:o, s:o, s:b, s:b}", "pid", (int)holder->pid, "bytes",
                      number(holder->bytes_known, holder->bytes), "title",
-                     text_or_null(holder->title), "own", holder->own, "orphan", holder->orphan);
+                     bhi_json_text_or_null(holder->title), "own", holder->own, "orphan",
+                     holder->orphan);
 }
 
 static json_t *nvml_json(const struct bhi_ghost_view *view) {
@@ -238,10 +232,10 @@ json_t *bhi_ghost_json(const struct bhi_ghost_view *view) {
     }
     const bool ghost = first_orphan(view, &orphans) || is_ghostly(view);
     return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b}", "device",
-                     bhi_json_text(device->selector), "pci", text_or_null(device->pci), "total",
-                     (json_int_t)device->memory_total, "free",
+                     bhi_json_text(device->selector), "pci", bhi_json_text_or_null(device->pci),
+                     "total", (json_int_t)device->memory_total, "free",
                      number(device->memory_known, device->memory_free), "nvml", nvml_json(view),
                      "processes", processes, "held", number(!why, held(view)), "unaccounted",
                      number(!why, unaccounted(view)), "slack", (json_int_t)BHI_GHOST_SLACK,
-                     "not_known", text_or_null(why), "ghost", !cpu && ghost);
+                     "not_known", bhi_json_text_or_null(why), "ghost", !cpu && ghost);
 }

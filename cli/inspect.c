@@ -5,6 +5,7 @@
 
 #include "cli/inspect_print.h"
 #include "cli/mains.h"
+#include "cli/run/steps.h"
 #include "request/kernel_maker.h"
 #include "tool/args.h"
 #include "tool/complain.h"
@@ -36,52 +37,23 @@ struct inspect {
     bh_detail detail;
 };
 
-static bool take_spec(struct inspect *inspect, const char *value, struct bhi_complaint *complaint) {
+static bool take_item(void *user, const struct bhi_arg *item, struct bhi_complaint *complaint) {
+    struct inspect *inspect = user;
+    inspect->guarded |= item->option == BHI_INSPECT_GUARDED;
+    if (item->option != BHI_INSPECT_SPEC) {
+        return bhi_kernel_file_take(&inspect->file, &inspect->entry, item, complaint);
+    }
     if (inspect->spec_count == sizeof inspect->specs / sizeof inspect->specs[0]) {
         return bhi_refuse(complaint, "too many constants");
     }
-    return bhi_parse_spec(value, &inspect->specs[inspect->spec_count++], complaint);
-}
-
-static bool take_item(struct inspect *inspect, const struct bhi_arg *item,
-                      struct bhi_complaint *complaint) {
-    size_t length;
-    switch (item->option) {
-    case BHI_INSPECT_ENTRY:
-        inspect->entry = item->value;
-        return *item->value || bhi_refuse(complaint, "the name is empty");
-    case BHI_INSPECT_D:
-        length = strcspn(item->value, "=");
-        return bhi_source_define(&inspect->file.source, item->value, length,
-                                 item->value[length] ? item->value + length + 1 : NULL, complaint);
-    case BHI_INSPECT_I:
-        return bhi_source_include(&inspect->file.source, item->value, complaint);
-    case BHI_INSPECT_SPEC:
-        return take_spec(inspect, item->value, complaint);
-    case BHI_INSPECT_LANGUAGE:
-        return bhi_language_parse(item->value, &inspect->file.language, complaint);
-    case BHI_INSPECT_COMPILE_DEADLINE:
-        return bhi_parse_duration(item->value, &inspect->file.deadline_ns, complaint);
-    case BHI_INSPECT_GUARDED:
-        inspect->guarded = true;
-        return true;
-    default:
-        return true;
-    }
+    return bhi_parse_spec(item->value, &inspect->specs[inspect->spec_count++], complaint);
 }
 
 static int take_arguments(struct inspect *inspect, const struct bhi_args *args) {
     struct bhi_complaint complaint;
     int error;
-    for (size_t i = 0; i < args->item_count; i++) {
-        const struct bhi_arg *item = &args->items[i];
-        const struct bhi_option *option = &bhi_options[item->option];
-        if (take_item(inspect, item, &complaint)) {
-            continue;
-        }
-        return bhi_complain_usage(command, "%s%s %s: %s; see bulkhead inspect --help",
-                                  bhi_option_dashes(option), option->name, item->value,
-                                  complaint.text);
+    if (!bhi_args_each(args, take_item, inspect, &complaint)) {
+        return bhi_complain_usage(command, "%s; see bulkhead inspect --help", complaint.text);
     }
     inspect->file.path = args->operands[0];
     const bh_status status =

@@ -10,8 +10,7 @@
 
 enum { FEW_SETS = 8 }; /* the assumed number of sets of a device: see bh_inspection.guard_set */
 
-/* -- parts --------------------------------------------------------------------------------------
- */
+/* -- parts ----------------------------------------------------------------------------------- */
 
 const char *bhi_print_type(bh_dtype dtype) {
     const char *name = bhi_dtype_any_name(dtype);
@@ -74,8 +73,7 @@ static void hash_text(const uint8_t hash[32], char out[65]) {
     }
 }
 
-/* -- for a person -------------------------------------------------------------------------------
- */
+/* -- for a person ---------------------------------------------------------------------------- */
 
 /* Cleans a name that the module's author chose. */
 static const char *clean(const char *name) {
@@ -192,8 +190,7 @@ void bhi_inspect_print_guarded(const struct bhi_inspected *inspected) {
     fputs(inspected->disassembly, stdout);
 }
 
-/* -- for a program ------------------------------------------------------------------------------
- */
+/* -- for a program --------------------------------------------------------------------------- */
 
 static json_t *names_json(const char names[][64], uint32_t count) {
     json_t *array = json_array();
@@ -274,28 +271,14 @@ void bhi_inspect_print_json(const struct bhi_inspected *inspected) {
     for (int axis = 0; axis < 3; axis++) {
         json_array_append_new(size, json_integer(said->local_size[axis]));
     }
-    json_t *object = json_object();
-    const struct {
-        const char *key;
-        json_t *value;
-    } fields[] = {
-        {"name", bhi_json_text(inspected->name)},
-        {"hash", json_string(hash)},
+    bhi_json_print(BHI_JSON(
+        {"name", bhi_json_text(inspected->name)}, {"hash", json_string(hash)},
         {"entry", bhi_json_text(inspected->entry)},
         {"source_entry",
          inspected->source_entry ? bhi_json_text(inspected->source_entry) : json_null()},
-        {"entry_points", names_json(said->entries, said->entry_count)},
-        {"local_size", size},
-        {"shared_bytes", json_integer((json_int_t)said->shared_bytes)},
-        {"bindings", bindings_json(said)},
-        {"push", push_json(said)},
-        {"constants", constants_json(said)},
+        {"entry_points", names_json(said->entries, said->entry_count)}, {"local_size", size},
+        {"shared_bytes", bhi_json_number(said->shared_bytes)}, {"bindings", bindings_json(said)},
+        {"push", push_json(said)}, {"constants", constants_json(said)},
         {"capabilities", names_json(said->capabilities, said->capability_count)},
-        {"spirv_version", json_string(version)},
-        {"guard", guard_json(inspected)},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        json_object_set_new(object, fields[i].key, fields[i].value);
-    }
-    bhi_json_print(object);
+        {"spirv_version", json_string(version)}, {"guard", guard_json(inspected)}));
 }

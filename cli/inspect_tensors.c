@@ -60,8 +60,7 @@ bool bhi_inspect_is_array(const char *path) {
     return kind_of(path);
 }
 
-/* -- asking -------------------------------------------------------------------------------------
- */
+/* -- asking ---------------------------------------------------------------------------------- */
 
 static void ask(void *argument) {
     struct listing *listing = argument;
@@ -111,8 +110,7 @@ static int ask_all(struct listing *listing) {
     }
 }
 
-/* -- printing -----------------------------------------------------------------------------------
- */
+/* -- printing -------------------------------------------------------------------------------- */
 
 static const char *type_of(const bh_file_tensor *tensor) {
     return tensor->dtype == BH_DTYPE_NONE ? tensor->type : bhi_print_type(tensor->dtype);
@@ -171,7 +169,7 @@ static void print_json(const struct listing *listing) {
         const bh_file_tensor *tensor = &listing->tensors[i];
         json_t *shape = json_array();
         for (uint32_t axis = 0; axis < tensor->rank; axis++) {
-            json_array_append_new(shape, json_integer((json_int_t)tensor->shape[axis]));
+            json_array_append_new(shape, bhi_json_number(tensor->shape[axis]));
         }
         json_array_append_new(
             tensors, json_pack("{s:o, s:o, s:o, s:I, s:I}", "name",
@@ -184,8 +182,7 @@ static void print_json(const struct listing *listing) {
         listing->source.format == BH_FILE_NPY ? "npy" : "safetensors", "tensors", tensors));
 }
 
-/* -- the command --------------------------------------------------------------------------------
- */
+/* -- the command ----------------------------------------------------------------------------- */
 
 static bool check(const struct bhi_args *args, const struct kind *kind) {
     const char *path = args->operands[0];

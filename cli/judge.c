@@ -105,8 +105,7 @@ static int run(struct judge *judge, size_t count, void (*call)(void *)) {
                : bhi_session_fail("judge", judge->what, judge->status, &judge->detail);
 }
 
-/* -- before any candidate -----------------------------------------------------------------------
- */
+/* -- before any candidate -------------------------------------------------------------------- */
 
 /* The page is written at the end; whether it can be is checked first. */
 static int check_html(struct judge *judge) {
@@ -304,8 +303,7 @@ static int prepare(struct judge *judge) {
     return bhi_session_fail("judge", selector ? "--device" : NULL, judge->status, detail);
 }
 
-/* -- candidates ---------------------------------------------------------------------------------
- */
+/* -- candidates ------------------------------------------------------------------------------ */
 
 /* Progress: one line on standard error, if that is a terminal, cut where it would wrap. It is wiped
  * before anything else is printed. */

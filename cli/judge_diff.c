@@ -15,8 +15,7 @@
 #include "tool/report/columns.h"
 #include "tool/text.h"
 
-/* -- a run, as --json has printed it ------------------------------------------------------------
- */
+/* -- a run, as --json has printed it --------------------------------------------------------- */
 
 /* How a time was measured: times that differ in one of these say nothing about each other. */
 enum condition {
@@ -221,8 +220,7 @@ static void free_run(struct past_run *run) {
     *run = (struct past_run){0};
 }
 
-/* -- what has changed --------------------------------------------------------------------------
- */
+/* -- what has changed ------------------------------------------------------------------------ */
 
 enum change {
     CHANGE_NONE,
@@ -269,8 +267,7 @@ static const char *change_name(enum change change) {
     return names[change];
 }
 
-/* -- ratios -------------------------------------------------------------------------------------
- */
+/* -- ratios ---------------------------------------------------------------------------------- */
 
 /* Geometric means, while they are summed up. */
 struct means {
@@ -354,8 +351,7 @@ static bool take_ratios(struct diff *diff, struct difference *one) {
     return is.count;
 }
 
-/* -- candidates ---------------------------------------------------------------------------------
- */
+/* -- candidates ------------------------------------------------------------------------------ */
 
 static enum change compare(struct diff *diff, struct difference *one) {
     const char *before = one->before->verdict, *after = one->after->verdict;
@@ -483,8 +479,7 @@ static void add_row(struct bhi_columns *table, const struct difference *one) {
     bhi_columns_row(table, cells, tone_of(one->change));
 }
 
-/* -- what is not compared -----------------------------------------------------------------------
- */
+/* -- what is not compared -------------------------------------------------------------------- */
 
 /* Why times of some candidates are not compared. */
 struct reason {
@@ -541,18 +536,16 @@ static json_t *reasons_of(const struct diff *diff) {
     const size_t count = list_reasons(diff, reasons);
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
-        json_t *object = json_object();
-        json_object_set_new(object, "condition", json_string(reasons[i].condition));
-        json_object_set_new(object, "before", bhi_json_text(reasons[i].before));
-        json_object_set_new(object, "after", bhi_json_text(reasons[i].after));
-        json_object_set_new(object, "candidates", json_integer((json_int_t)reasons[i].candidates));
-        json_array_append_new(array, object);
+        json_array_append_new(array,
+                              BHI_JSON({"condition", json_string(reasons[i].condition)},
+                                       {"before", bhi_json_text(reasons[i].before)},
+                                       {"after", bhi_json_text(reasons[i].after)},
+                                       {"candidates", bhi_json_number(reasons[i].candidates)}));
     }
     return array;
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 /* Print what differs: a table with a summary, or one JSON object (docs/judge.md). */
 static void print_table(const struct diff *diff, const char *before, const char *after) {
@@ -593,36 +586,27 @@ static json_t *json_ratio(const struct past_ratio *ratio) {
 }
 
 static json_t *object_of(const struct difference *one) {
-    json_t *object = json_object();
-    json_object_set_new(object, "file",
-                        bhi_json_text(one->after ? one->after->file : one->before->file));
-    json_object_set_new(object, "change", json_string(change_name(one->change)));
-    json_object_set_new(object, "before", verdict_of(one->before));
-    json_object_set_new(object, "after", verdict_of(one->after));
-    json_object_set_new(object, "message",
-                        one->after ? bhi_json_text(one->after->message) : json_null());
-    json_object_set_new(object, "ratio_before", json_ratio(&one->ratio_before));
-    json_object_set_new(object, "ratio_after", json_ratio(&one->ratio_after));
-    return object;
+    return BHI_JSON({"file", bhi_json_text(one->after ? one->after->file : one->before->file)},
+                    {"change", json_string(change_name(one->change))},
+                    {"before", verdict_of(one->before)}, {"after", verdict_of(one->after)},
+                    {"message", one->after ? bhi_json_text(one->after->message) : json_null()},
+                    {"ratio_before", json_ratio(&one->ratio_before)},
+                    {"ratio_after", json_ratio(&one->ratio_after)});
 }
 
 static void print_json(const struct diff *diff, const char *before, const char *after) {
-    json_t *object = json_object(), *changes = json_array();
+    json_t *changes = json_array();
     for (size_t i = 0; i < diff->count; i++) {
         if (diff->list[i].change != CHANGE_NONE) {
             json_array_append_new(changes, object_of(&diff->list[i]));
         }
     }
-    json_object_set_new(object, "before", bhi_json_text(before));
-    json_object_set_new(object, "after", bhi_json_text(after));
-    json_object_set_new(object, "same", json_integer((json_int_t)diff->of[CHANGE_NONE]));
-    json_object_set_new(object, "changes", changes);
-    json_object_set_new(object, "not_compared", reasons_of(diff));
-    bhi_json_print(object);
+    bhi_json_print(BHI_JSON({"before", bhi_json_text(before)}, {"after", bhi_json_text(after)},
+                            {"same", bhi_json_number(diff->of[CHANGE_NONE])}, {"changes", changes},
+                            {"not_compared", reasons_of(diff)}));
 }
 
-/* -- the command -------------------------------------------------------------------------------
- */
+/* -- the command ----------------------------------------------------------------------------- */
 
 static int refused(bh_status status, const struct bhi_complaint *complaint) {
     bhi_complain("judge", "%s", complaint->text);

@@ -67,8 +67,7 @@ static void save(const char *path, const struct array *array) {
     bhi_outfile_abandon(&file);
 }
 
-/* -- elements as double: exact for every dtype but the largest 64-bit integers ------------------
- */
+/* -- elements as double: exact for every dtype but the largest 64-bit integers --------------- */
 
 static double get(const struct array *array, uint64_t index) {
     const void *at = array->bytes + index * bhi_dtype_size(array->form.dtype);
@@ -208,8 +207,7 @@ static int command_pgm(const char *path, const char *picture) {
     return 0;
 }
 
-/* -- checks: each computes the wanted value of one element of OUT -------------------------------
- */
+/* -- checks: each computes the wanted value of one element of OUT ---------------------------- */
 
 struct check {
     double scalar;

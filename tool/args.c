@@ -139,6 +139,19 @@ void bhi_args_free(struct bhi_args *args) {
     args->item_count = args->operand_count = 0;
 }
 
+bool bhi_args_each(const struct bhi_args *args, bhi_args_take *take, void *user,
+                   struct bhi_complaint *complaint) {
+    for (size_t i = 0; i < args->item_count; i++) {
+        const struct bhi_option *option = &bhi_options[args->items[i].option];
+        struct bhi_complaint inner;
+        if (!take(user, &args->items[i], &inner)) {
+            return bhi_refuse(complaint, "%s%s %.200s: %.700s", bhi_option_dashes(option),
+                              option->name, args->items[i].value, inner.text);
+        }
+    }
+    return true;
+}
+
 const char *bhi_args_value(const struct bhi_args *args, enum bhi_option_id option) {
     for (size_t i = 0; i < args->item_count; i++) {
         if (args->items[i].option == option) {

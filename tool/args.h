@@ -29,6 +29,11 @@ bool bhi_args_parse(const struct bhi_command *command, char *const *words, size_
                     struct bhi_args *out_args, struct bhi_complaint *complaint);
 void bhi_args_free(struct bhi_args *args);
 
+/* Calls |take| for each option. What it refuses is refused with the option and its value. */
+typedef bool bhi_args_take(void *user, const struct bhi_arg *item, struct bhi_complaint *complaint);
+bool bhi_args_each(const struct bhi_args *args, bhi_args_take *take, void *user,
+                   struct bhi_complaint *complaint);
+
 /* The value of an option; NULL if the option was not given. */
 const char *bhi_args_value(const struct bhi_args *args, enum bhi_option_id option);
 bool bhi_args_has(const struct bhi_args *args, enum bhi_option_id option);

@@ -3,19 +3,15 @@
 #include "tool/exit_status.h"
 #include "tool/json.h"
 
-static json_t *text_or_null(const char *text) {
-    return text && *text ? bhi_json_text(text) : json_null();
-}
-
 json_t *bhi_error_object(bh_status code, bh_reason reason, bh_subject subject, const char *name,
                          const char *message, const struct bhi_ending *ending) {
     json_t *error = json_object();
     json_object_set_new(error, "code", json_string(bh_status_name(code)));
     bhi_json_why(error, reason, subject, name);
-    json_object_set_new(error, "message", bhi_json_text(message));
-    json_object_set_new(error, "file", text_or_null(ending->file));
-    json_object_set_new(error, "line", bhi_json_known(ending->line));
-    json_object_set_new(error, "log", ending->log ? json_string(ending->log) : json_null());
+    BHI_JSON_ADD(error, {"message", bhi_json_text(message)},
+                 {"file", bhi_json_text_or_null(ending->file)},
+                 {"line", bhi_json_known(ending->line)},
+                 {"log", ending->log ? json_string(ending->log) : json_null()});
     return error;
 }
 

@@ -6,6 +6,21 @@
 #include "tool/ending.h"
 #include "tool/text.h"
 
+json_t *bhi_json_add(json_t *object, const struct bhi_json_field *fields) {
+    for (; fields->key; fields++) {
+        json_object_set_new(object, fields->key, fields->value);
+    }
+    return object;
+}
+
+json_t *bhi_json_number(uint64_t value) {
+    return json_integer((json_int_t)value);
+}
+
+json_t *bhi_json_text_or_null(const char *text) {
+    return text && *text ? bhi_json_text(text) : json_null();
+}
+
 json_t *bhi_json_text(const char *text) {
     char clean[1024];
     return json_string(bhi_text_clean(clean, sizeof clean, text));
@@ -33,14 +48,13 @@ json_t *bhi_json_blame(bh_blame blame) {
 }
 
 void bhi_json_why(json_t *object, bh_reason reason, bh_subject subject, const char *name) {
-    json_object_set_new(object, "reason",
-                        reason == BH_REASON_NONE ? json_null()
-                                                 : json_string(bh_reason_name(reason)));
-    json_object_set_new(object, "subject",
-                        subject == BH_SUBJECT_NONE
-                            ? json_null()
-                            : json_pack("{s:s,s:o}", "kind", bh_subject_name(subject), "name",
-                                        bhi_json_text(name)));
+    BHI_JSON_ADD(
+        object,
+        {"reason", reason == BH_REASON_NONE ? json_null() : json_string(bh_reason_name(reason))},
+        {"subject", subject == BH_SUBJECT_NONE
+                        ? json_null()
+                        : json_pack("{s:s,s:o}", "kind", bh_subject_name(subject), "name",
+                                    bhi_json_text(name))});
 }
 
 /* The number from 1 with that name; 0: there is none. */

@@ -122,6 +122,12 @@ bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *c
                                 : refuse_none(complaint);
 }
 
+bool bhi_parse_text(const char *text, const char *what, const char **out,
+                    struct bhi_complaint *complaint) {
+    *out = text;
+    return *text || bhi_refuse(complaint, "the %s is empty", what);
+}
+
 bool bhi_parse_cache_dir(const char *text, struct bhi_complaint *complaint) {
     struct stat status;
     if (!*text) {

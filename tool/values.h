@@ -41,6 +41,9 @@ bool bhi_parse_duration(const char *text, uint64_t *out_ns, struct bhi_complaint
 bool bhi_parse_finite_duration(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
 /* As bhi_parse_finite_duration, but accepts zero. For --grace. */
 bool bhi_parse_grace(const char *text, uint64_t *out_ns, struct bhi_complaint *complaint);
+/* Takes |text| as it is. Refuses an empty one: "the WHAT is empty". */
+bool bhi_parse_text(const char *text, const char *what, const char **out,
+                    struct bhi_complaint *complaint);
 /* Checks --cache-dir: not empty, and a folder if it exists. */
 bool bhi_parse_cache_dir(const char *text, struct bhi_complaint *complaint);
 /* Parses --tenant: not empty, and no longer than bh_stream_create allows. */

@@ -226,10 +226,6 @@ void bhi_verdict_print_times(FILE *stream, const struct bhi_run_outcome *outcome
     print_spread(stream, "host", &outcome->host);
 }
 
-static void set(json_t *object, const char *key, json_t *value) {
-    json_object_set_new(object, key, value);
-}
-
 /* The verdict's status, or that of the last complaint. */
 static bh_status code_of(const bh_verdict *verdict, const struct bhi_end *end) {
     if (end->exit_status == BHI_EXIT_READY) {
@@ -257,26 +253,18 @@ static json_t *spread_json(const struct bhi_spread *spread) {
         return json_null();
     }
     const bool more = spread->count > 0;
-    json_t *object = json_object();
-    set(object, "warm_up_ms", bhi_json_ms(spread->warm_up_ns));
-    set(object, "min_ms", more ? bhi_json_ms(spread->min_ns) : json_null());
-    set(object, "median_ms", more ? bhi_json_ms(spread->median_ns) : json_null());
-    set(object, "p99_ms", more ? bhi_json_ms(spread->p99_ns) : json_null());
-    return object;
+    return BHI_JSON({"warm_up_ms", bhi_json_ms(spread->warm_up_ns)},
+                    {"min_ms", more ? bhi_json_ms(spread->min_ns) : json_null()},
+                    {"median_ms", more ? bhi_json_ms(spread->median_ns) : json_null()},
+                    {"p99_ms", more ? bhi_json_ms(spread->p99_ns) : json_null()});
 }
 
 static json_t *times_json(const struct bhi_run_outcome *outcome) {
     if (!outcome->timed) {
         return json_null();
     }
-    json_t *object = json_object();
-    set(object, "device", spread_json(&outcome->device));
-    set(object, "host", spread_json(&outcome->host));
-    return object;
-}
-
-static json_t *text_or_null(const char *text) {
-    return text && *text ? bhi_json_text(text) : json_null();
+    return BHI_JSON({"device", spread_json(&outcome->device)},
+                    {"host", spread_json(&outcome->host)});
 }
 
 void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct bhi_end *end) {
@@ -293,37 +281,33 @@ void bhi_verdict_print_json(const struct bhi_run_outcome *outcome, const struct 
         hash_text(end->kernel_hash, hash);
     }
 
-    json_t *object = json_object();
-    set(object, "status", json_string(status_of(verdict, end)));
-    set(object, "code", json_string(bh_status_name(code)));
     const bh_reason reason = told ? verdict->reason : ending->reason;
     const bh_subject subject = told ? verdict->subject : ending->subject;
     const char *name = told ? verdict->subject_name : ending->subject_name;
-    bhi_json_why(object, reason, subject, name);
-    set(object, "signal", bhi_json_known(verdict->signal));
-    set(object, "kernel", bhi_json_text(end->kernel));
-    set(object, "kernel_hash", end->kernel_hash ? json_string(hash) : json_null());
-    set(object, "executed", json_string(ran ? "yes" : executed_name(verdict->executed)));
-    set(object, "blame", bhi_json_blame(verdict->blame));
-    set(object, "event", bhi_json_known((int64_t)verdict->event));
-    set(object, "origin", bhi_json_known((int64_t)verdict->origin));
-    set(object, "worker_pid", bhi_json_known(verdict->worker_pid));
-    set(object, "device", text_or_null(verdict->device));
-    set(object, "elapsed_ms", verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null());
     const char *message = told                                 ? verdict->message
                           : end->exit_status == BHI_EXIT_READY ? ""
                                                                : ending->message;
-    set(object, "message", bhi_json_text(message));
-    set(object, "file", text_or_null(ending->file));
-    set(object, "line", bhi_json_known(ending->line));
-    set(object, "log", ending->log ? json_string(ending->log) : json_null());
-    set(object, "submissions", json_integer((json_int_t)outcome->submissions));
-    set(object, "min_ms", outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null());
-    set(object, "median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null());
-    set(object, "times", times_json(outcome));
-    set(object, "error",
-        end->exit_status == BHI_EXIT_READY
-            ? json_null()
-            : bhi_error_object(code, reason, subject, name, message, ending));
-    bhi_json_print(object);
+    json_t *object = BHI_JSON({"status", json_string(status_of(verdict, end))},
+                              {"code", json_string(bh_status_name(code))});
+    bhi_json_why(object, reason, subject, name);
+    bhi_json_print(BHI_JSON_ADD(
+        object, {"signal", bhi_json_known(verdict->signal)}, {"kernel", bhi_json_text(end->kernel)},
+        {"kernel_hash", end->kernel_hash ? json_string(hash) : json_null()},
+        {"executed", json_string(ran ? "yes" : executed_name(verdict->executed))},
+        {"blame", bhi_json_blame(verdict->blame)},
+        {"event", bhi_json_known((int64_t)verdict->event)},
+        {"origin", bhi_json_known((int64_t)verdict->origin)},
+        {"worker_pid", bhi_json_known(verdict->worker_pid)},
+        {"device", bhi_json_text_or_null(verdict->device)},
+        {"elapsed_ms", verdict->ended_ns ? bhi_json_ms(elapsed_ns(verdict)) : json_null()},
+        {"message", bhi_json_text(message)}, {"file", bhi_json_text_or_null(ending->file)},
+        {"line", bhi_json_known(ending->line)},
+        {"log", ending->log ? json_string(ending->log) : json_null()},
+        {"submissions", bhi_json_number(outcome->submissions)},
+        {"min_ms", outcome->ready ? bhi_json_ms(outcome->min_ns) : json_null()},
+        {"median_ms", outcome->ready ? bhi_json_ms(outcome->median_ns) : json_null()},
+        {"times", times_json(outcome)},
+        {"error", end->exit_status == BHI_EXIT_READY
+                      ? json_null()
+                      : bhi_error_object(code, reason, subject, name, message, ending)}));
 }

@@ -28,8 +28,7 @@ static bool blame(const struct bhi_run_binding *binding, struct bhi_complaint *c
     return bhi_refuse(complaint, "--%s %.300s: %.600s", binding->option, binding->text, inner.text);
 }
 
-/* -- before the run -----------------------------------------------------------------------------
- */
+/* -- before the run -------------------------------------------------------------------------- */
 
 bool bhi_run_open_stdin(struct bhi_run_request *request, struct bhi_complaint *complaint) {
     for (uint32_t i = 0; i < request->binding_count; i++) {
@@ -161,8 +160,7 @@ int bhi_run_fill_all(struct bhi_run *run) {
     return exit_status;
 }
 
-/* -- after it -----------------------------------------------------------------------------------
- */
+/* -- after it -------------------------------------------------------------------------------- */
 
 static int fail_output(const struct bhi_run_request *request, const struct bhi_run_binding *binding,
                        const struct bhi_complaint *complaint) {

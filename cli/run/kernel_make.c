@@ -1,6 +1,7 @@
 /* Makes a kernel from a file for a command. The compiler runs in a worker, and a signal ends the
  * wait. */
 #include "base/format.h"
+#include "cli/run/steps.h"
 #include "request/kernel_maker.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "tool/session.h"
 #include "tool/task.h"
 #include "tool/text.h"
+#include "tool/values.h"
 
 static const struct bhi_kernel_words words = {
     .entry = "--entry", .source = "-D and -I", .otherwise = ", or --language"};
@@ -30,6 +32,27 @@ static void print_log(const char *log) {
         fprintf(stderr, "%s\n", bhi_text_clean(clean, sizeof clean, line));
         log += length + (log[length] == '\n');
     }
+}
+
+bool bhi_kernel_file_take(struct bhi_kernel_file *file, const char **entry,
+                          const struct bhi_arg *item, struct bhi_complaint *complaint) {
+    const char *name = bhi_options[item->option].name, *value = item->value;
+    if (!strcmp(name, "entry")) {
+        return bhi_parse_text(value, "name", entry, complaint);
+    }
+    if (!strcmp(name, "D")) {
+        const size_t length = strcspn(value, "=");
+        return bhi_source_define(&file->source, value, length,
+                                 value[length] ? value + length + 1 : NULL, complaint);
+    }
+    if (!strcmp(name, "I")) {
+        return bhi_source_include(&file->source, value, complaint);
+    }
+    if (!strcmp(name, "language")) {
+        return bhi_language_parse(value, &file->language, complaint);
+    }
+    return strcmp(name, "compile-deadline") != 0 ||
+           bhi_parse_duration(value, &file->deadline_ns, complaint);
 }
 
 int bhi_kernel_file_make(const char *command, const struct bhi_kernel_file *file,

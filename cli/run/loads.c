@@ -23,8 +23,7 @@ enum { BAR = 40 };
 
 static const uint64_t patience_ns = 1000000000; /* before a progress bar is shown */
 
-/* -- making them --------------------------------------------------------------------------------
- */
+/* -- making them ----------------------------------------------------------------------------- */
 
 /* Returns the message without the call, the path and the tensor, which the argument shows. */
 static const char *without_prefix(const char *message, const char *path, const char *tensor) {
@@ -173,8 +172,7 @@ int bhi_run_load_all(struct bhi_run *run) {
     return exit_status;
 }
 
-/* -- waiting for them ---------------------------------------------------------------------------
- */
+/* -- waiting for them ------------------------------------------------------------------------ */
 
 struct bar {
     bool wanted; /* standard error is a terminal */

@@ -33,8 +33,7 @@ int bhi_run_out_of_memory(const struct bhi_run *run) {
     return bhi_complain_memory(run->request.command);
 }
 
-/* -- the stream ---------------------------------------------------------------------------------
- */
+/* -- the stream ------------------------------------------------------------------------------ */
 
 static bh_status make_stream(struct bhi_run *run, const char *device, bh_detail *detail) {
     bh_stream_options options = {.struct_size = sizeof options};
@@ -144,8 +143,7 @@ int bhi_run_choose_memory(struct bhi_run *run) {
     return BHI_EXIT_READY;
 }
 
-/* -- the kernel ---------------------------------------------------------------------------------
- */
+/* -- the kernel ------------------------------------------------------------------------------ */
 
 /* A verdict may name no kernel; here it can be only this one. */
 static void name_kernel(struct bhi_run *run) {
@@ -188,8 +186,7 @@ int bhi_run_compile(struct bhi_run *run) {
     return run->outcome.verdict.status == BH_OK ? BHI_EXIT_READY : conclude(run);
 }
 
-/* -- the submissions ----------------------------------------------------------------------------
- */
+/* -- the submissions ------------------------------------------------------------------------- */
 
 /* The times of all rounds, sorted. */
 struct times {
@@ -297,8 +294,7 @@ int bhi_run_submit_all(struct bhi_run *run) {
     return exit_status;
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 int bhi_run_check_overlap(struct bhi_run *run) {
     struct bhi_complaint why, complaint;

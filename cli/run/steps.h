@@ -4,6 +4,7 @@
 #ifndef BHI_CLI_RUN_STEPS_H
 #define BHI_CLI_RUN_STEPS_H
 
+#include "request/kernel_file.h"
 #include "request/run.h"
 #include "tool/args.h"
 #include "tool/ending.h"
@@ -80,6 +81,10 @@ int bhi_run_misused(struct bhi_run *run, const struct bhi_complaint *complaint);
 /* Prints final messages, and frees everything, also |run|. Returns |exit_status|. */
 int bhi_run_end(struct bhi_run *run, int exit_status);
 
+/* Takes an option of `compile` and `inspect`: those of a kernel's file, and --entry. Others change
+ * nothing. */
+bool bhi_kernel_file_take(struct bhi_kernel_file *file, const char **entry,
+                          const struct bhi_arg *item, struct bhi_complaint *complaint);
 /* `bulkhead run`, from its command line to its exit status. */
 int bhi_run_main(const struct bhi_args *args);
 

@@ -22,8 +22,7 @@ _Static_assert(sizeof((bh_judgement *)0)->size_text == BHI_SIZE_TEXT, "a size's 
 
 enum { MAGIC = 0x4A756467, MAX_CODE = 64 << 20, MOST_PARALLEL = 64 };
 
-/* -- calls --------------------------------------------------------------------------------------
- */
+/* -- calls ----------------------------------------------------------------------------------- */
 
 static bool is_judge(const bh_judge *judge) {
     return judge && judge->magic == MAGIC;
@@ -96,8 +95,7 @@ static bh_status cancelled_or(bh_judge *judge, const char *call, bh_status statu
     return cancelled ? BHI_FAIL(detail, call, BH_REASON_CANCELLED) : status;
 }
 
-/* -- create -------------------------------------------------------------------------------------
- */
+/* -- create ---------------------------------------------------------------------------------- */
 
 static bh_status refuse(bh_detail *detail, const char *option, const char *why) {
     return BHI_FAIL(detail, "bh_judge_create", BH_REASON_ARGUMENT, option, .text = why);
@@ -263,8 +261,7 @@ BH_API bh_status bh_judge_create(const bh_judge_options *options, bh_judge **out
     return status;
 }
 
-/* -- before the first candidate -----------------------------------------------------------------
- */
+/* -- before the first candidate -------------------------------------------------------------- */
 
 /* Gives the judge its context, unless it has been cancelled: then the context is destroyed. */
 static bh_status put_context(bh_judge *judge, bh_context *context) {
@@ -368,8 +365,7 @@ BH_API bh_status bh_judge_prepare(bh_judge *judge, bh_detail *detail) {
     return status;
 }
 
-/* -- one candidate ------------------------------------------------------------------------------
- */
+/* -- one candidate --------------------------------------------------------------------------- */
 
 /* Takes what a caller gives. |out|->code is owned, with a NUL behind it; NULL: the file is read. */
 static bh_status take_code(const bh_judge_candidate *given, const char *call,
@@ -516,8 +512,7 @@ BH_API bh_status bh_judge_time(bh_judge *judge, const bh_judge_candidate *candid
     return status;
 }
 
-/* -- the end ------------------------------------------------------------------------------------
- */
+/* -- the end --------------------------------------------------------------------------------- */
 
 BH_API void bh_judge_cancel(bh_judge *judge) {
     if (!is_judge(judge) || judge->pid != getpid()) {
@@ -552,8 +547,7 @@ BH_API void bh_judge_destroy(bh_judge *judge) {
     free_judge(judge);
 }
 
-/* -- what it is ---------------------------------------------------------------------------------
- */
+/* -- what it is ------------------------------------------------------------------------------ */
 
 BH_API bh_status bh_judge_seeds(bh_judge *judge, uint64_t *out_seeds, size_t capacity,
                                 size_t *out_count) {

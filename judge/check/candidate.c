@@ -24,8 +24,7 @@ BH_API const char *bh_judge_verdict_name(bh_judge_verdict verdict, bh_status sta
     return known ? names[verdict] : bh_status_name(status);
 }
 
-/* -- what came out ------------------------------------------------------------------------------
- */
+/* -- what came out --------------------------------------------------------------------------- */
 
 void bhi_judgement_end(const struct bhi_task *task, const struct bhi_trial *trial,
                        bh_judge_verdict verdict, bh_judgement *out) {
@@ -153,8 +152,7 @@ static bool is_same(const struct bhi_task *task, const struct bhi_trial *trial,
     return true;
 }
 
-/* -- its runs -----------------------------------------------------------------------------------
- */
+/* -- its runs -------------------------------------------------------------------------------- */
 
 struct judging {
     struct bhi_court *court;

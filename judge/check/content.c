@@ -70,8 +70,7 @@ void bhi_content_leave(bh_buffer *buffer, void *room) {
     }
 }
 
-/* -- inputs of timed runs ----------------------------------------------------------------------
- */
+/* -- inputs of timed runs -------------------------------------------------------------------- */
 
 enum { ALIGNMENT = 4096 }; /* no device asks for more */
 

@@ -14,8 +14,7 @@
 #include <bulkhead/inspect.h>
 #include <bulkhead/template.h>
 
-/* -- margins -----------------------------------------------------------------------------------
- */
+/* -- margins --------------------------------------------------------------------------------- */
 
 void bhi_margins_fill(struct bhi_margins *margins, struct bhi_filler_place place, void *buffer,
                       uint64_t size) {
@@ -64,8 +63,7 @@ struct bhi_setup {
 
 static const char *const role_names[] = {"in", "inout", "out"};
 
-/* -- a kernel: its request ----------------------------------------------------------------------
- */
+/* -- a kernel: its request ------------------------------------------------------------------- */
 
 static bool add_bindings(const struct bhi_court *court, const struct bhi_trial *trial,
                          struct bhi_run_request *request, struct bhi_complaint *complaint) {
@@ -172,8 +170,7 @@ static void command_kernel(struct bhi_setup *setup, const struct bhi_judged_kern
                                                .push_size = request->push.size}};
 }
 
-/* -- an expression: its template ----------------------------------------------------------------
- */
+/* -- an expression: its template ------------------------------------------------------------- */
 
 /* Writes "n = 64; a = 2.5;" and, on a line of its own, the expression. */
 static bool write_text(const struct bhi_setup *setup, char **out_text,
@@ -297,8 +294,7 @@ static bool command_expression(struct bhi_setup *setup, bh_template *template_,
     return setup->prepared || refuse_expression(setup->task, status, &detail, outcome);
 }
 
-/* -- making it ----------------------------------------------------------------------------------
- */
+/* -- making it ------------------------------------------------------------------------------- */
 
 static bool is_input(const struct bhi_task *task, uint32_t index) {
     return task->arrays[index].role == BHI_TASK_IN;
@@ -398,8 +394,7 @@ const bh_command *bhi_setup_command(const struct bhi_setup *setup) {
     return &setup->command;
 }
 
-/* -- what the run left --------------------------------------------------------------------------
- */
+/* -- what the run left ----------------------------------------------------------------------- */
 
 bool bhi_setup_peek(const struct bhi_setup *setup, uint32_t index, uint64_t offset, void *out,
                     uint64_t size, struct bhi_judge_outcome *outcome) {

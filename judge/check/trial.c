@@ -153,8 +153,7 @@ void bhi_trials_free(const struct bhi_task *task, struct bhi_trials *trials) {
     *trials = (struct bhi_trials){0};
 }
 
-/* -- positions ---------------------------------------------------------------------------------
- */
+/* -- positions ------------------------------------------------------------------------------- */
 
 void bhi_position_of(const struct bhi_array *form, uint64_t index, uint64_t out_along[]) {
     for (uint32_t i = form->dimensions; i-- > 0;) {

@@ -7,8 +7,7 @@
 
 #include "formats/dtype.h"
 
-/* -- elements -----------------------------------------------------------------------------------
- */
+/* -- elements -------------------------------------------------------------------------------- */
 
 static uint64_t load(const uint8_t *elements, uint32_t size, uint64_t index) {
     uint64_t bits = 0;
@@ -87,8 +86,7 @@ const char *bhi_element_text(bh_dtype dtype, uint64_t bits, char out[BHI_ELEMENT
     return out;
 }
 
-/* -- comparison ---------------------------------------------------------------------------------
- */
+/* -- comparison ------------------------------------------------------------------------------ */
 
 /* Neither is NaN. Of an infinity only the same infinity is near: every number is infinitely far
  * from it, and |absolute + relative * inf| must not take that for near. */

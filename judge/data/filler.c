@@ -31,8 +31,7 @@ static double unit_of(uint32_t high, uint32_t low) {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
-/* -- normal -------------------------------------------------------------------------------------
- */
+/* -- normal ---------------------------------------------------------------------------------- */
 
 /* The natural logarithm of 0 < x < 1, within some units of the last place: ln x = e ln 2 + ln m,
  * and ln m = 2 artanh((m - 1) / (m + 1)) by its series. */
@@ -66,8 +65,7 @@ static double normal(struct bhi_filler_place place, uint64_t index) {
     }
 }
 
-/* -- values -------------------------------------------------------------------------------------
- */
+/* -- values ---------------------------------------------------------------------------------- */
 
 /* The nearest integer that |dtype| holds; halves to even. Not for floats. */
 static uint64_t integer_of(bh_dtype dtype, double value) {
@@ -119,8 +117,7 @@ static uint64_t whole_of(const struct bhi_filler *filler, bh_dtype dtype,
     }
 }
 
-/* -- special values -----------------------------------------------------------------------------
- */
+/* -- special values -------------------------------------------------------------------------- */
 
 static uint64_t special_float(uint32_t choice, int exponent_bits, int mantissa_bits) {
     const uint64_t sign = UINT64_C(1) << (exponent_bits + mantissa_bits);
@@ -174,8 +171,7 @@ static uint64_t special(uint32_t choice, bh_dtype dtype) {
     }
 }
 
-/* -- all ----------------------------------------------------------------------------------------
- */
+/* -- all ------------------------------------------------------------------------------------- */
 
 static uint64_t element(const struct bhi_filler *filler, struct bhi_filler_place place,
                         bh_dtype dtype, uint64_t index) {

@@ -94,8 +94,7 @@ bool bhi_ratio_of(const uint64_t *a, const uint64_t *b, size_t count, size_t gro
     return good;
 }
 
-/* -- whether times are steady ------------------------------------------------------------------
- */
+/* -- whether times are steady ---------------------------------------------------------------- */
 
 /* The median of the deviations, times this, is the standard deviation of normal times; the standard
  * error of a median of |n| of them is that, times sqrt(pi / 2) / sqrt(n). */

@@ -95,13 +95,12 @@ static json_t *make_record(const struct bhi_court *court, const struct bhi_candi
         (int)of->verdict, "status", (int)of->status, "blame", (int)of->blame, "runs",
         (json_int_t)of->runs, "nondeterministic", right && !of->deterministic, "array", (int)array);
     bhi_json_why(record, of->reason, of->subject, of->subject_name);
-    json_object_set_new(record, "message", bhi_json_text(of->message));
-    json_object_set_new(record, "trial",
-                        trial ? json_integer(trial - court->trials.list) : json_null());
-    json_object_set_new(record, "difference",
-                        json_pack("{s:I, s:I, s:s, s:s, s:o}", "wrong", (json_int_t)of->wrong,
-                                  "index", (json_int_t)index, "expected", of->expected, "got",
-                                  of->got, "ulp", bhi_json_digits(of->ulp)));
+    BHI_JSON_ADD(
+        record, {"message", bhi_json_text(of->message)},
+        {"trial", trial ? json_integer(trial - court->trials.list) : json_null()},
+        {"difference", json_pack("{s:I, s:I, s:s, s:s, s:o}", "wrong", (json_int_t)of->wrong,
+                                 "index", (json_int_t)index, "expected", of->expected, "got",
+                                 of->got, "ulp", bhi_json_digits(of->ulp))});
     if (json_object_set_new(record, "timing", make_timings(of)) != 0) {
         json_decref(record);
         return NULL;
@@ -213,8 +212,7 @@ static bool read_record(const struct bhi_court *court, json_t *record, bh_judgem
            read_timings(court->task, json_object_get(record, "timing"), out);
 }
 
-/* -- what is there ------------------------------------------------------------------------------
- */
+/* -- what is there --------------------------------------------------------------------------- */
 
 /* All of the file, with a NUL after it; the caller frees it. */
 static char *read_all(int fd, size_t *out_size) {
@@ -401,8 +399,7 @@ bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, bh_judge *
     return memory ? bhi_refuse(complaint, "out of memory") : good || damaged(journal, 1, complaint);
 }
 
-/* -- which judging it is ------------------------------------------------------------------------
- */
+/* -- which judging it is --------------------------------------------------------------------- */
 
 /* Hashes the task and, as files and the reference may have changed, all inputs and what is
  * expected. Returns false if memory ran out. */
@@ -474,11 +471,9 @@ static json_t *make_header(const bh_judge *judge, const char *identity) {
     for (size_t i = 0; i < judge->seed_count; i++) {
         json_array_append_new(seeds, bhi_json_digits(judge->seeds[i]));
     }
-    json_object_set_new(header, "bulkhead_judge", json_integer(VERSION));
-    json_object_set_new(header, "task", bhi_json_text(judge->task.name));
-    json_object_set_new(header, "identity", json_string(identity));
-    json_object_set_new(header, "device", json_string(judge->court.device));
-    json_object_set_new(header, "hidden_seeds", seeds);
+    BHI_JSON_ADD(header, {"bulkhead_judge", json_integer(VERSION)},
+                 {"task", bhi_json_text(judge->task.name)}, {"identity", json_string(identity)},
+                 {"device", json_string(judge->court.device)}, {"hidden_seeds", seeds});
     return header;
 }
 
@@ -547,8 +542,7 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
     return bhi_lock_mark_used(&journal->lock, complaint) ? BHI_JOURNAL_OK : BHI_JOURNAL_ENVIRON;
 }
 
-/* -- verdicts -----------------------------------------------------------------------------------
- */
+/* -- verdicts -------------------------------------------------------------------------------- */
 
 static bool hash_file(const char *path, uint8_t out[BHI_CONTENT_HASH]) {
     struct stat status;

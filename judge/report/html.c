@@ -21,8 +21,7 @@ static enum bhi_page_tone tone_of(const bh_judgement *of) {
     return of->blame == BH_BLAME_SUSPECTED ? BHI_PAGE_LOST : BHI_PAGE_INPUT;
 }
 
-/* -- the head -----------------------------------------------------------------------------------
- */
+/* -- the head -------------------------------------------------------------------------------- */
 
 /* How many have each verdict. */
 struct tally {
@@ -114,8 +113,7 @@ static void put_verdicts(struct bhi_page *page, const struct bhi_judge_report *r
     bhi_page_table_end(page);
 }
 
-/* -- the leaderboard ----------------------------------------------------------------------------
- */
+/* -- the leaderboard ------------------------------------------------------------------------- */
 
 static void put_cut(struct bhi_page *page, size_t count) {
     char text[120], shown[BHI_QUANTITY], all[BHI_QUANTITY];
@@ -167,8 +165,7 @@ static void put_leaderboard(struct bhi_page *page, const struct bhi_judge_report
     put_cut(page, report->count);
 }
 
-/* -- times --------------------------------------------------------------------------------------
- */
+/* -- times ----------------------------------------------------------------------------------- */
 
 static void put_timing(struct bhi_page *page, const struct bhi_task *task,
                        const struct bhi_candidate *candidate, const bh_judge_timing *timing) {
@@ -209,8 +206,7 @@ static void put_times(struct bhi_page *page, const struct bhi_judge_report *repo
     bhi_judge_plot_rates(page, report, ranked);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 bool bhi_judge_html(const struct bhi_judge_report *report, const char *path,
                     struct bhi_complaint *complaint) {

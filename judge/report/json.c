@@ -13,7 +13,7 @@ static json_t *size_of(const struct bhi_task *task, size_t size) {
     json_t *object = json_object();
     for (size_t i = 0; i < task->parameter_count; i++) {
         json_object_set_new(object, task->parameters[i],
-                            json_integer((json_int_t)task->sizes[size].values[i]));
+                            bhi_json_number(task->sizes[size].values[i]));
     }
     return object;
 }
@@ -25,16 +25,13 @@ static json_t *wrong_of(const bh_judgement *of) {
     }
     json_t *object = json_object(), *index = json_array();
     for (uint32_t i = 0; i < of->rank; i++) {
-        json_array_append_new(index, json_integer((json_int_t)of->index[i]));
+        json_array_append_new(index, bhi_json_number(of->index[i]));
     }
-    json_object_set_new(object, "output", bhi_json_text(of->output));
-    json_object_set_new(object, "index", index);
-    json_object_set_new(object, "expected", json_string(of->expected));
-    json_object_set_new(object, "got", json_string(of->got));
-    json_object_set_new(object, "ulp",
-                        of->ulp == UINT64_MAX ? json_null() : bhi_json_digits(of->ulp));
-    json_object_set_new(object, "wrong", json_integer((json_int_t)of->wrong));
-    json_object_set_new(object, "elements", json_integer((json_int_t)of->elements));
+    BHI_JSON_ADD(object, {"output", bhi_json_text(of->output)}, {"index", index},
+                 {"expected", json_string(of->expected)}, {"got", json_string(of->got)},
+                 {"ulp", of->ulp == UINT64_MAX ? json_null() : bhi_json_digits(of->ulp)},
+                 {"wrong", bhi_json_number(of->wrong)},
+                 {"elements", bhi_json_number(of->elements)});
     return object;
 }
 
@@ -51,24 +48,16 @@ static json_t *doubt_of(bh_judge_doubt doubt) {
 }
 
 static json_t *timing_of(const struct bhi_task *task, const bh_judge_timing *timing) {
-    json_t *object = json_object();
-    json_object_set_new(object, "size", size_of(task, timing->size_index));
-    json_object_set_new(object, "runs", json_integer((json_int_t)timing->runs));
-    json_object_set_new(object, "median_ns", number_of(timing->median_ns));
-    json_object_set_new(object, "reference_ns", number_of(timing->reference_ns));
-    json_object_set_new(object, "ratio", number_of(timing->ratio));
-    json_object_set_new(object, "low", number_of(timing->low));
-    json_object_set_new(object, "high", number_of(timing->high));
-    json_object_set_new(object, "doubt", doubt_of(timing->doubt));
-    json_object_set_new(object, "noise", json_real(timing->noise));
-    json_object_set_new(object, "drift", json_real(timing->drift));
-    json_object_set_new(object, "host_ns", number_of(timing->host_ns));
-    json_object_set_new(object, "device", json_boolean(timing->device));
-    json_object_set_new(object, "cold", json_boolean(timing->cold));
-    json_object_set_new(object, "one_processor", json_boolean(timing->one_processor));
-    json_object_set_new(object, "noisy", json_boolean(timing->noisy));
-    json_object_set_new(object, "guard_ratio", number_of(timing->guard_ratio));
-    return object;
+    return BHI_JSON(
+        {"size", size_of(task, timing->size_index)}, {"runs", bhi_json_number(timing->runs)},
+        {"median_ns", number_of(timing->median_ns)},
+        {"reference_ns", number_of(timing->reference_ns)}, {"ratio", number_of(timing->ratio)},
+        {"low", number_of(timing->low)}, {"high", number_of(timing->high)},
+        {"doubt", doubt_of(timing->doubt)}, {"noise", json_real(timing->noise)},
+        {"drift", json_real(timing->drift)}, {"host_ns", number_of(timing->host_ns)},
+        {"device", json_boolean(timing->device)}, {"cold", json_boolean(timing->cold)},
+        {"one_processor", json_boolean(timing->one_processor)},
+        {"noisy", json_boolean(timing->noisy)}, {"guard_ratio", number_of(timing->guard_ratio)});
 }
 
 /* Its times, size by size; null: none was measured. */
@@ -82,22 +71,18 @@ static json_t *timings_of(const struct bhi_task *task, const bh_judgement *of) {
 
 static json_t *candidate_of(const struct bhi_task *task, const struct bhi_candidate *candidate) {
     const bh_judgement *of = &candidate->judgement;
-    json_t *object = json_object();
-    json_object_set_new(object, "file", bhi_json_text(candidate->file.path));
-    json_object_set_new(object, "verdict",
-                        json_string(bh_judge_verdict_name(of->verdict, of->status)));
+    json_t *object =
+        BHI_JSON({"file", bhi_json_text(candidate->file.path)},
+                 {"verdict", json_string(bh_judge_verdict_name(of->verdict, of->status))});
     bhi_json_why(object, of->reason, of->subject, of->subject_name);
-    json_object_set_new(object, "message", bhi_json_text(of->message));
-    json_object_set_new(object, "blame", bhi_json_blame(of->blame));
-    json_object_set_new(object, "runs", json_integer((json_int_t)of->runs));
-    json_object_set_new(object, "deterministic",
-                        of->verdict == BH_JUDGE_CORRECT ? json_boolean(of->deterministic)
-                                                        : json_null());
-    json_object_set_new(object, "size", of->located ? size_of(task, of->size_index) : json_null());
-    json_object_set_new(object, "seed", of->located ? bhi_json_digits(of->seed) : json_null());
-    json_object_set_new(object, "hidden", of->located ? json_boolean(of->hidden) : json_null());
-    json_object_set_new(object, "wrong", wrong_of(of));
-    json_object_set_new(object, "timing", timings_of(task, of));
+    BHI_JSON_ADD(object, {"message", bhi_json_text(of->message)},
+                 {"blame", bhi_json_blame(of->blame)}, {"runs", bhi_json_number(of->runs)},
+                 {"deterministic",
+                  of->verdict == BH_JUDGE_CORRECT ? json_boolean(of->deterministic) : json_null()},
+                 {"size", of->located ? size_of(task, of->size_index) : json_null()},
+                 {"seed", of->located ? bhi_json_digits(of->seed) : json_null()},
+                 {"hidden", of->located ? json_boolean(of->hidden) : json_null()},
+                 {"wrong", wrong_of(of)}, {"timing", timings_of(task, of)});
     return object;
 }
 
@@ -107,16 +92,14 @@ void bhi_judge_print_json(const struct bhi_judge_report *report) {
     for (size_t i = 0; i < report->count; i++) {
         json_array_append_new(candidates, candidate_of(task, &report->candidates[i]));
     }
-    json_object_set_new(object, "task", bhi_json_text(task->name));
-    json_object_set_new(object, "file", bhi_json_text(report->task_path));
-    json_object_set_new(object, "device", bhi_json_text(report->device));
-    json_object_set_new(object, "seeds", seeds_of(task->seeds, task->seed_count));
-    json_object_set_new(object, "hidden_seeds",
-                        seeds_of(report->hidden_seeds, report->hidden_count));
-    json_object_set_new(object, "fixed_inputs", json_boolean(bhi_task_is_storable(task)));
-    json_object_set_new(object, "correct", json_integer((json_int_t)report->correct));
-    json_object_set_new(object, "flushed_bytes",
-                        report->timed ? json_integer((json_int_t)report->flushed) : json_null());
-    json_object_set_new(object, "candidates", candidates);
+    BHI_JSON_ADD(object, {"task", bhi_json_text(task->name)},
+                 {"file", bhi_json_text(report->task_path)},
+                 {"device", bhi_json_text(report->device)},
+                 {"seeds", seeds_of(task->seeds, task->seed_count)},
+                 {"hidden_seeds", seeds_of(report->hidden_seeds, report->hidden_count)},
+                 {"fixed_inputs", json_boolean(bhi_task_is_storable(task))},
+                 {"correct", bhi_json_number(report->correct)},
+                 {"flushed_bytes", report->timed ? bhi_json_number(report->flushed) : json_null()},
+                 {"candidates", candidates});
     bhi_json_print(object);
 }

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* -- the order of a leaderboard ----------------------------------------------------------------
- */
+/* -- the order of a leaderboard -------------------------------------------------------------- */
 
 double bhi_judge_ratio(const struct bhi_candidate *candidate) {
     double sum = 0;

@@ -18,8 +18,7 @@ struct parser {
     struct bhi_task *task;
 };
 
-/* -- single fields: a wrong value is refused with line and field -------------------------------
- */
+/* -- single fields: a wrong value is refused with line and field ----------------------------- */
 
 static void enter(struct parser *parser, const char *key) {
     bhi_reading_enter(&parser->reading, key);
@@ -93,8 +92,7 @@ static bool check_name(struct parser *parser, const char *name) {
                   BHI_SIZE_NAME);
 }
 
-/* -- arrays: types, shapes, generators, tolerances ---------------------------------------------
- */
+/* -- arrays: types, shapes, generators, tolerances ------------------------------------------- */
 
 /* "uniform": [LOW, HIGH], "normal": [MEAN, DEVIATION], "integers": [FIRST, LAST]. */
 static bool take_pair(struct parser *parser, const json_t *value, enum bhi_filler_kind kind,
@@ -340,8 +338,7 @@ static bool take_arrays(struct parser *parser, enum bhi_task_role role) {
     return leave(parser);
 }
 
-/* -- sizes and seeds ----------------------------------------------------------------------------
- */
+/* -- sizes and seeds ------------------------------------------------------------------------- */
 
 static bool take_first_size(struct parser *parser, const json_t *object) {
     struct bhi_task *task = parser->task;
@@ -439,8 +436,7 @@ static bool take_seeds(struct parser *parser) {
     return leave(parser);
 }
 
-/* -- how a kernel is launched -------------------------------------------------------------------
- */
+/* -- how a kernel is launched ---------------------------------------------------------------- */
 
 static bool take_pushes(struct parser *parser) {
     struct bhi_task *task = parser->task;
@@ -551,8 +547,7 @@ static bool take_limits(struct parser *parser) {
     return leave(parser);
 }
 
-/* -- the reference ------------------------------------------------------------------------------
- */
+/* -- the reference --------------------------------------------------------------------------- */
 
 static bool take_expected(struct parser *parser, json_t *files) {
     struct bhi_task *task = parser->task;
@@ -669,8 +664,7 @@ static bool take_reference(struct parser *parser) {
     return leave(parser);
 }
 
-/* -- all ----------------------------------------------------------------------------------------
- */
+/* -- all ------------------------------------------------------------------------------------- */
 
 /* Computes every expression for every size. */
 static bool check_expressions(struct parser *parser, size_t size) {

@@ -68,8 +68,7 @@ enum bhi_honesty bhi_honesty_beside(const struct bhi_seen *candidate,
     return honesty == BHI_HONEST && known && lacks(candidate, &yardstick) ? BHI_UNSURE : honesty;
 }
 
-/* -- single runs -------------------------------------------------------------------------------
- */
+/* -- single runs ----------------------------------------------------------------------------- */
 
 enum { MANY_RUNS = 20 };
 

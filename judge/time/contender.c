@@ -74,8 +74,7 @@ struct bhi_program bhi_contender_program(struct bhi_contender *contender) {
                                 .cache = &contender->cache};
 }
 
-/* -- the caches --------------------------------------------------------------------------------
- */
+/* -- the caches ------------------------------------------------------------------------------ */
 
 /* 1.5 times the L2 of a GPU. Vulkan does not say how large that is; none is larger than 128 MiB. */
 static const uint64_t gpu_size = UINT64_C(192) << 20;
@@ -123,8 +122,7 @@ void bhi_flush_close(struct bhi_flush *flush) {
     *flush = (struct bhi_flush){0};
 }
 
-/* -- the empty kernel --------------------------------------------------------------------------
- */
+/* -- the empty kernel ------------------------------------------------------------------------ */
 
 bool bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
                    struct bhi_judge_outcome *outcome) {

@@ -9,8 +9,7 @@
 #include "judge/data/ratio.h"
 #include "judge/time/series.h"
 
-/* -- the reference alone -----------------------------------------------------------------------
- */
+/* -- the reference alone --------------------------------------------------------------------- */
 
 enum { ALONE_GROUPS = 5 }; /* with workers of their own; there is no ratio to be known */
 
@@ -89,8 +88,7 @@ void bhi_alone_lower(struct bhi_alone *alone, const struct bhi_alone *beside) {
     }
 }
 
-/* -- slower than was asked for -----------------------------------------------------------------
- */
+/* -- slower than was asked for --------------------------------------------------------------- */
 
 const struct bhi_trial *bhi_timed_trial(const struct bhi_court *court, size_t size) {
     for (size_t i = 0; i < court->trials.count && !court->task->sizes[size].check_only; i++) {
@@ -178,8 +176,7 @@ static bh_judge_doubt name_doubt(const struct doubts *doubts) {
                                         : BH_JUDGE_DOUBT_NONE;
 }
 
-/* -- the timer ---------------------------------------------------------------------------------
- */
+/* -- the timer ------------------------------------------------------------------------------- */
 
 /* Chooses the processor for all workers that are timed, if the driver runs kernels on processors.
  * The first worker says whether it does. */
@@ -253,8 +250,7 @@ static bool warm_up(struct measuring *m) {
     return true;
 }
 
-/* -- what the host sees -------------------------------------------------------------------------
- */
+/* -- what the host sees ---------------------------------------------------------------------- */
 
 static struct bhi_seen seen(const struct measuring *m, enum bhi_racer racer) {
     return bhi_batches_seen(&m->seen, &m->series, racer, m->out->ratio);
@@ -278,8 +274,7 @@ static bool lengthen_batches(struct measuring *m) {
     return true;
 }
 
-/* -- the reference alone -----------------------------------------------------------------------
- */
+/* -- the reference alone --------------------------------------------------------------------- */
 
 /* No worker of a candidate is alive. */
 static bool measure_alone(struct bhi_timekeeper *timer, const struct bhi_trial *trial,
@@ -339,8 +334,7 @@ static bool find_disturbance(struct measuring *m, bool *out_disturbed) {
     return true;
 }
 
-/* -- what is concluded of claims -----------------------------------------------------------------
- */
+/* -- what is concluded of claims ------------------------------------------------------------- */
 
 /* Compares batches with what was claimed. If claims exceed only what the reference's batches alone
  * explain, the machine may have become busy since, so those are measured again. */
@@ -405,8 +399,7 @@ static bool bound(struct measuring *m, struct doubts *out) {
     return true;
 }
 
-/* -- one measurement ----------------------------------------------------------------------------
- */
+/* -- one measurement ------------------------------------------------------------------------- */
 
 static void conclude(struct measuring *m) {
     const struct bhi_series *series = &m->series;
@@ -514,8 +507,7 @@ static bool measure_size(struct bhi_timekeeper *timer, struct bhi_contender *can
     return good;
 }
 
-/* -- one candidate ------------------------------------------------------------------------------
- */
+/* -- one candidate --------------------------------------------------------------------------- */
 
 /* Makes the failure of a run the candidate's verdict, if it is its own. */
 static bool take_failure(const struct bhi_race *race, bh_judgement *out,

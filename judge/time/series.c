@@ -193,8 +193,7 @@ static double least_group(const struct bhi_series *series, enum bhi_racer racer)
     return least;
 }
 
-/* -- batches -----------------------------------------------------------------------------------
- */
+/* -- batches --------------------------------------------------------------------------------- */
 
 /* How long a batch should take, so that one in a few is not interrupted, also on a busy machine. */
 static const double batch_ns = 6e6;

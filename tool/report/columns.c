@@ -100,8 +100,7 @@ static size_t columns_of(const char *text) {
     return used;
 }
 
-/* -- printing -----------------------------------------------------------------------------------
- */
+/* -- printing -------------------------------------------------------------------------------- */
 
 static const char *const tone_codes[BHI_TONES] = {"", "\x1b[32m", "\x1b[33m", "\x1b[31m"};
 

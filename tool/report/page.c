@@ -145,8 +145,7 @@ bool bhi_page_write(struct bhi_page *page, const char *path, struct bhi_complain
     return good;
 }
 
-/* -- parts --------------------------------------------------------------------------------------
- */
+/* -- parts ----------------------------------------------------------------------------------- */
 
 const char *bhi_page_class(enum bhi_page_tone tone) {
     static const char *const classes[BHI_PAGE_TONES] = {"plain", "good", "bad", "lost",

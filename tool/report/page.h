@@ -37,8 +37,7 @@ bool bhi_page_check(const char *path, struct bhi_complaint *complaint);
 bool bhi_page_write(struct bhi_page *page, const char *path, struct bhi_complaint *complaint);
 void bhi_page_abandon(struct bhi_page *page);
 
-/* -- parts --------------------------------------------------------------------------------------
- */
+/* -- parts ----------------------------------------------------------------------------------- */
 
 /* Colours, as classes of the style sheet. The text must say everything that the colour says. */
 enum bhi_page_tone {

@@ -9,8 +9,7 @@
 
 enum { WIDTH = 900, HEIGHT = 420, LEFT = 96, RIGHT = 16, TOP = 12, BOTTOM = 52, RADIUS = 5 };
 
-/* -- series -------------------------------------------------------------------------------------
- */
+/* -- series ---------------------------------------------------------------------------------- */
 
 void bhi_plot_begin(struct bhi_plot *plot, const char *name, bool joined, bool plain) {
     if (plot->series_count < BHI_PLOT_SERIES) {
@@ -51,8 +50,7 @@ void bhi_plot_fini(struct bhi_plot *plot) {
     plot->series_count = 0;
 }
 
-/* -- axes ---------------------------------------------------------------------------------------
- */
+/* -- axes ------------------------------------------------------------------------------------ */
 
 /* What an axis shows, as logarithms to base 10. */
 struct range {
@@ -138,8 +136,7 @@ static void draw_names(const struct bhi_plot *plot, struct bhi_page *page) {
     fputs("</text>\n", page->out);
 }
 
-/* -- what is drawn ------------------------------------------------------------------------------
- */
+/* -- what is drawn --------------------------------------------------------------------------- */
 
 static const enum bhi_page_tone tones[] = {BHI_PAGE_LOST, BHI_PAGE_GOOD, BHI_PAGE_INPUT,
                                            BHI_PAGE_WARN, BHI_PAGE_BAD};

@@ -79,8 +79,7 @@ static void draw_merged(const struct bhi_timeline *timeline, struct bhi_page *pa
     }
 }
 
-/* -- a row --------------------------------------------------------------------------------------
- */
+/* -- a row ----------------------------------------------------------------------------------- */
 
 static void draw_wide(const struct bhi_timeline *timeline, struct bhi_page *page, size_t row,
                       size_t kind) {
@@ -146,8 +145,7 @@ static void draw_row(const struct bhi_timeline *timeline, struct bhi_page *page,
     fputs("</svg></div>\n", page->out);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 /* Defines a pattern for each kind, so that kinds differ in more than colour. */
 static void draw_patterns(struct bhi_page *page) {
