@@ -39,8 +39,7 @@ static bool out_of_memory(struct bhi_complaint *complaint, enum bhi_queue_result
     return bhi_refuse(complaint, "out of memory");
 }
 
-/* -- lines that are there already ---------------------------------------------------------------
- */
+/* -- lines that are there already ------------------------------------------------------------ */
 
 static bool needs_the_same(const struct bhi_graph *graph, const struct bhi_job_node *node,
                            const struct bhi_job_spec *spec) {
@@ -189,8 +188,7 @@ static void restore(struct bhi_admission *admission) {
     admission->replacement_count = admission->replacement_capacity = 0;
 }
 
-/* -- new ones -----------------------------------------------------------------------------------
- */
+/* -- new ones -------------------------------------------------------------------------------- */
 
 static bool append_one(const struct bhi_admission *admission, const struct bhi_job_spec *spec,
                        enum bhi_queue_result *out_result, struct bhi_complaint *complaint) {

@@ -58,8 +58,7 @@ struct bhi_job_node *bhi_graph_find(const struct bhi_graph *graph, const char *i
     return index == BHI_NO_NAME ? NULL : bhi_graph_node(graph, index);
 }
 
-/* -- adding -------------------------------------------------------------------------------------
- */
+/* -- adding ---------------------------------------------------------------------------------- */
 
 /* Makes room for one more chunk: for nodes, and for their places in both heaps. */
 static bool grow(struct bhi_graph *graph) {
@@ -132,8 +131,7 @@ void bhi_graph_truncate(struct bhi_graph *graph) {
     bhi_names_truncate(&graph->ids, graph->admitted);
 }
 
-/* -- order --------------------------------------------------------------------------------------
- */
+/* -- order ----------------------------------------------------------------------------------- */
 
 /* Returns a node without a rank that |node|, which has none either, needs. */
 static struct bhi_job_node *step(const struct bhi_graph *graph, const struct bhi_job_node *node) {
@@ -290,8 +288,7 @@ bool bhi_graph_reaches(struct bhi_graph *graph, struct bhi_job_node *node,
     return false;
 }
 
-/* -- states -------------------------------------------------------------------------------------
- */
+/* -- states ---------------------------------------------------------------------------------- */
 
 typedef void changed_call(void *user, const struct bhi_job_node *node);
 
@@ -400,8 +397,7 @@ void bhi_graph_admit(struct bhi_graph *graph, changed_call *changed, void *user)
     graph->order = NULL;
 }
 
-/* -- running ------------------------------------------------------------------------------------
- */
+/* -- running --------------------------------------------------------------------------------- */
 
 struct bhi_job_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
     while (graph->delayed.count > 0) {

@@ -39,8 +39,7 @@ struct bhi_job_node *bhi_graph_node(const struct bhi_graph *graph, uint32_t inde
 /* Returns NULL if there is none. */
 struct bhi_job_node *bhi_graph_find(const struct bhi_graph *graph, const char *id);
 
-/* -- adding: append, link, rank; then admit, or truncate ----------------------------------------
- */
+/* -- adding: append, link, rank; then admit, or truncate ------------------------------------- */
 
 /* Copies the texts. The node is SUBMITTED and not admitted. Returns NULL if out of memory. */
 struct bhi_job_node *bhi_graph_append(struct bhi_graph *graph, const char *id, const char *text);
@@ -71,8 +70,7 @@ void bhi_graph_truncate(struct bhi_graph *graph);
 void bhi_graph_admit(struct bhi_graph *graph,
                      void (*changed)(void *user, const struct bhi_job_node *node), void *user);
 
-/* -- running ------------------------------------------------------------------------------------
- */
+/* -- running --------------------------------------------------------------------------------- */
 
 /* Takes the next job, which is then RUNNING. Returns NULL if there is none at |now_ns|. */
 struct bhi_job_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns);

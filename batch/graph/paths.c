@@ -263,8 +263,7 @@ void bhi_paths_truncate(struct bhi_paths *paths, uint32_t count) {
     }
 }
 
-/* -- who meets whom -----------------------------------------------------------------------------
- */
+/* -- who meets whom -------------------------------------------------------------------------- */
 
 /* An access, for sorting. */
 struct visit {

@@ -75,8 +75,7 @@ static const struct key keys[] = {
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
-/* -- keys and kinds -----------------------------------------------------------------------------
- */
+/* -- keys and kinds -------------------------------------------------------------------------- */
 
 static bool refuse_key(const char *name, struct bhi_complaint *complaint) {
     struct bhi_nearest nearest = {.word = name};

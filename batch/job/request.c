@@ -42,8 +42,7 @@ static char *join(const char *folder, const char *path) {
     return asprintf(&whole, "%s/%s", folder, path) < 0 ? NULL : whole;
 }
 
-/* -- one key ------------------------------------------------------------------------------------
- */
+/* -- one key --------------------------------------------------------------------------------- */
 
 static bool take_text(const struct filling *filling, const char *key, bhi_run_text *set) {
     const char *text = json_string_value(json_object_get(filling->object, key));
@@ -107,8 +106,7 @@ static bool take_includes(const struct filling *filling, bool reads) {
     return true;
 }
 
-/* -- all of a job -------------------------------------------------------------------------------
- */
+/* -- all of a job ---------------------------------------------------------------------------- */
 
 /* Joins the paths of a binding with the folder. Refuses standard streams, and two outputs to one
  * file. */

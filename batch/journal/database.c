@@ -21,8 +21,7 @@ enum { BUSY_MS = 5000 }; /* how long another program may hold the database */
 static const char what_to_do[] = "put a copy of it in its place, or start again in another folder "
                                  "(--state); outputs that are in place are complete";
 
-/* -- complaints ---------------------------------------------------------------------------------
- */
+/* -- complaints ------------------------------------------------------------------------------ */
 
 static bool is_full(int rc, int system_errno) {
     return (rc & 0xff) == SQLITE_FULL ||
@@ -104,8 +103,7 @@ void bhi_journal_rollback(struct bhi_journal *journal) {
     }
 }
 
-/* -- the database -------------------------------------------------------------------------------
- */
+/* -- the database ---------------------------------------------------------------------------- */
 
 /* Checks that the database is ours and has this version. *out_fresh: it is empty. */
 static bool check_database(struct bhi_journal *journal, bool *out_fresh,

@@ -19,8 +19,7 @@ _Static_assert(8 * MOST_TEXT + 2 * BHI_JOB_ID + 3 * BHI_FEED_KERNEL + 1024 < BHI
 
 static const uint64_t retry_after_ns = 5000000000u;
 
-/* -- text ---------------------------------------------------------------------------------------
- */
+/* -- text ------------------------------------------------------------------------------------ */
 
 static void flush(struct bhi_feed *feed) {
     size_t done = 0;
@@ -91,8 +90,7 @@ static void put_id(struct bhi_feed *feed, const char *id) {
     }
 }
 
-/* -- a job's text -------------------------------------------------------------------------------
- */
+/* -- a job's text ---------------------------------------------------------------------------- */
 
 /* Returns the length of the character of a JSON string at |at|, which may be an escape. */
 static size_t character(const char *at) {
@@ -146,8 +144,7 @@ static void copy_value(struct bhi_feed *feed, const char *text, const char *key)
     }
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 static const char *text_of(sqlite3_stmt *row, int column) {
     const char *text = (const char *)sqlite3_column_text(row, column);
@@ -290,8 +287,7 @@ void bhi_feed_rewrite(struct bhi_feed *feed, sqlite3 *db, int folder) {
     }
 }
 
-/* -- what comes to it ---------------------------------------------------------------------------
- */
+/* -- what comes to it ------------------------------------------------------------------------ */
 
 static void put_note(struct bhi_feed *feed, const struct bhi_note *note) {
     const struct bhi_attempt *attempt = note->attempt;

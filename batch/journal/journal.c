@@ -24,8 +24,7 @@ static void free_note(struct bhi_note *note) {
     free(note);
 }
 
-/* -- the thread ---------------------------------------------------------------------------------
- */
+/* -- the thread ------------------------------------------------------------------------------ */
 
 /* Touches the lock if it is time. Call it without locks. */
 static void beat(struct bhi_journal *journal) {
@@ -135,8 +134,7 @@ static bool start_thread(struct bhi_journal *journal) {
     return journal->has_thread;
 }
 
-/* -- opening, closing ---------------------------------------------------------------------------
- */
+/* -- opening, closing ------------------------------------------------------------------------ */
 
 enum bhi_queue_result bhi_journal_open(const struct bhi_queue_options *options,
                                        struct bhi_journal **out_journal,
@@ -209,8 +207,7 @@ bool bhi_journal_close(struct bhi_journal *journal) {
     return good;
 }
 
-/* -- notes --------------------------------------------------------------------------------------
- */
+/* -- notes ----------------------------------------------------------------------------------- */
 
 static struct bhi_note *copy_note(const struct bhi_note *note) {
     struct bhi_note *copy = malloc(sizeof *copy);

@@ -10,8 +10,7 @@
 
 #include "batch/journal/marks.h"
 
-/* -- loading ------------------------------------------------------------------------------------
- */
+/* -- loading --------------------------------------------------------------------------------- */
 
 static void begin_anew(struct bhi_job_node *node) {
     node->state = BHI_JOB_SUBMITTED;
@@ -215,8 +214,7 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
     return BHI_QUEUE_ENVIRON;
 }
 
-/* -- records ------------------------------------------------------------------------------------
- */
+/* -- records --------------------------------------------------------------------------------- */
 
 struct job_visit {
     bool (*visit)(void *user, const struct bhi_job_record *record);

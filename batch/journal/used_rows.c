@@ -81,8 +81,7 @@ int bhi_used_rows_write(struct bhi_journal *journal, int64_t job, int64_t tried,
     return rc;
 }
 
-/* -- reading ------------------------------------------------------------------------------------
- */
+/* -- reading --------------------------------------------------------------------------------- */
 
 /* Of the attempt that a job is done, or complete, with: an older version of the program runs a job
  * again without a record of its files. */

@@ -3,8 +3,7 @@
 #include "batch/journal/journal.h"
 #include "tool/clock.h"
 
-/* -- notes --------------------------------------------------------------------------------------
- */
+/* -- notes ----------------------------------------------------------------------------------- */
 
 static int write_attempt(struct bhi_journal *journal, const struct bhi_note *note) {
     const struct bhi_attempt *attempt = note->attempt;
@@ -67,8 +66,7 @@ int bhi_journal_write(struct bhi_journal *journal, const struct bhi_note *note) 
     return rc;
 }
 
-/* -- adding -------------------------------------------------------------------------------------
- */
+/* -- adding ---------------------------------------------------------------------------------- */
 
 static int add_job(struct bhi_journal *journal, const struct bhi_graph *graph,
                    const struct bhi_job_node *node, uint64_t now_ns) {

@@ -26,8 +26,7 @@ struct bhi_queue {
     uint32_t retries;
 };
 
-/* -- opening ------------------------------------------------------------------------------------
- */
+/* -- opening --------------------------------------------------------------------------------- */
 
 /* A loaded job is in the same state in the database, unless its state follows from another job;
  * such states are recorded with the first _add. */
@@ -194,8 +193,7 @@ const char *bhi_queue_batch_id(const struct bhi_queue *queue) {
     return queue->batch.id;
 }
 
-/* -- adding -------------------------------------------------------------------------------------
- */
+/* -- adding ---------------------------------------------------------------------------------- */
 
 /* Notes the paths of a loaded job, whose line may be new. */
 static bool learn_node(struct bhi_queue *queue, const struct bhi_job_node *node,
@@ -327,8 +325,7 @@ enum bhi_queue_result bhi_queue_add(struct bhi_queue *queue, const struct bhi_jo
     return result;
 }
 
-/* -- running ------------------------------------------------------------------------------------
- */
+/* -- running --------------------------------------------------------------------------------- */
 
 struct bhi_job *bhi_queue_take(struct bhi_queue *queue) {
     struct bhi_job_node *node = NULL;
@@ -474,8 +471,7 @@ bool bhi_queue_runs_anew(struct bhi_queue *queue, const char *id) {
     return anew;
 }
 
-/* -- the journal's ------------------------------------------------------------------------------
- */
+/* -- the journal's --------------------------------------------------------------------------- */
 
 bool bhi_queue_broken(struct bhi_queue *queue, struct bhi_complaint *complaint) {
     return queue->journal && bhi_journal_broken(queue->journal, complaint);

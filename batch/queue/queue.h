@@ -91,8 +91,7 @@ bool bhi_queue_flush(struct bhi_queue *queue);
  * recorded. */
 bool bhi_queue_close(struct bhi_queue *queue);
 
-/* -- for reports: reads the journal; after a flush; not with a queue without one ----------------
- */
+/* -- for reports: reads the journal; after a flush; not with a queue without one ------------- */
 
 /* Visit all jobs by number, and all attempts by job and number. Strings are valid during the visit.
  * A visitor that returns false ends the call; it must not add, flush or close. Returns false if the

@@ -68,8 +68,7 @@ static enum bhi_page_tone tone_of_state(enum bhi_job_state state) {
     }
 }
 
-/* -- the head -----------------------------------------------------------------------------------
- */
+/* -- the head -------------------------------------------------------------------------------- */
 
 static void put_tiles(struct bhi_page *page, const struct bhi_tally *tally,
                       const struct bhi_report_run *run) {
@@ -126,8 +125,7 @@ static void put_facts(struct bhi_page *page, struct bhi_queue *queue, const stru
     bhi_page_facts_end(page);
 }
 
-/* -- the timeline -------------------------------------------------------------------------------
- */
+/* -- the timeline ---------------------------------------------------------------------------- */
 
 struct drawing {
     struct bhi_timeline timeline;
@@ -235,8 +233,7 @@ static bool put_timeline(struct bhi_page *page, struct bhi_queue *queue,
     return read;
 }
 
-/* -- attempts by verdict ------------------------------------------------------------------------
- */
+/* -- attempts by verdict --------------------------------------------------------------------- */
 
 static void put_verdict(struct bhi_page *page, const char *code, const char *text, uint64_t count,
                         uint64_t whole, enum bhi_page_tone tone) {
@@ -275,8 +272,7 @@ static void put_verdicts(struct bhi_page *page, const struct bhi_tally *tally) {
     bhi_page_table_end(page);
 }
 
-/* -- shards -------------------------------------------------------------------------------------
- */
+/* -- shards ---------------------------------------------------------------------------------- */
 
 static void put_shards(struct bhi_page *page, const struct bhi_report_source *source) {
     static const char *const headings[] = {"Shard",  "Machine", "State",     "Jobs", "Done",
@@ -309,8 +305,7 @@ static void put_shards(struct bhi_page *page, const struct bhi_report_source *so
     bhi_page_table_end(page);
 }
 
-/* -- jobs ---------------------------------------------------------------------------------------
- */
+/* -- jobs ------------------------------------------------------------------------------------ */
 
 struct listing {
     struct bhi_page *page;
@@ -461,8 +456,7 @@ static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struc
     return read;
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 bool bhi_report_html(const char *path, struct bhi_queue *queue, const struct bhi_report_run *run,
                      struct bhi_complaint *complaint) {

@@ -9,17 +9,9 @@
 #include "tool/json.h"
 #include "tool/text.h"
 
-static json_t *number(uint64_t value) {
-    return json_integer((json_int_t)value);
-}
-
 /* Milliseconds since 1970, or null if not yet. */
 static json_t *date(uint64_t ns) {
     return ns ? bhi_json_ms(ns) : json_null();
-}
-
-static json_t *text_or_null(const char *text) {
-    return text && *text ? bhi_json_text(text) : json_null();
 }
 
 static json_t *code(bh_status status) {
@@ -30,11 +22,12 @@ static json_t *verdicts(const struct bhi_tally *tally) {
     json_t *object = json_object();
     for (unsigned i = 0; i < BHI_TALLY_STATUSES; i++) {
         if (tally->of[i]) {
-            json_object_set_new(object, bhi_tally_code((bh_status)i), number(tally->of[i]));
+            json_object_set_new(object, bhi_tally_code((bh_status)i),
+                                bhi_json_number(tally->of[i]));
         }
     }
     if (tally->unknown) {
-        json_object_set_new(object, "UNKNOWN", number(tally->unknown));
+        json_object_set_new(object, "UNKNOWN", bhi_json_number(tally->unknown));
     }
     return object;
 }
@@ -42,7 +35,8 @@ static json_t *verdicts(const struct bhi_tally *tally) {
 static json_t *devices(const struct bhi_tally *tally) {
     json_t *object = json_object();
     for (size_t i = 0; i < tally->device_count; i++) {
-        json_object_set_new(object, tally->devices[i].selector, number(tally->devices[i].attempts));
+        json_object_set_new(object, tally->devices[i].selector,
+                            bhi_json_number(tally->devices[i].attempts));
     }
     return object;
 }
@@ -50,10 +44,9 @@ static json_t *devices(const struct bhi_tally *tally) {
 static json_t *stuck(const struct bhi_report_run *run) {
     json_t *list = json_array();
     for (size_t i = 0; i < run->stuck_count; i++) {
-        json_t *object = json_object();
-        json_object_set_new(object, "id", bhi_json_text(run->stuck[i].id));
-        json_object_set_new(object, "line", number(run->stuck[i].line));
-        json_object_set_new(object, "message", bhi_json_text(run->stuck[i].message));
+        json_t *object = BHI_JSON({"id", bhi_json_text(run->stuck[i].id)},
+                                  {"line", bhi_json_number(run->stuck[i].line)},
+                                  {"message", bhi_json_text(run->stuck[i].message)});
         json_array_append_new(list, object);
     }
     return list;
@@ -64,17 +57,15 @@ static json_t *shards(const struct bhi_report_source *source) {
     json_t *list = json_array();
     for (size_t i = 0; source && i < source->shard_count; i++) {
         const struct bhi_report_shard *shard = &source->shards[i];
-        json_t *object = json_object();
-        json_object_set_new(object, "shard", bhi_json_text(shard->name));
-        json_object_set_new(object, "state", json_string(shard->state));
-        json_object_set_new(object, "host", text_or_null(shard->host));
-        json_object_set_new(object, "total", number(shard->total));
+        json_t *object = BHI_JSON(
+            {"shard", bhi_json_text(shard->name)}, {"state", json_string(shard->state)},
+            {"host", bhi_json_text_or_null(shard->host)}, {"total", bhi_json_number(shard->total)});
         for (int state = 0; state < BHI_JOB_STATES; state++) {
             json_object_set_new(object, bhi_job_state_name((enum bhi_job_state)state),
-                                number(shard->of[state]));
+                                bhi_json_number(shard->of[state]));
         }
-        json_object_set_new(object, "last", date(shard->last_ns));
-        json_object_set_new(object, "clock_ahead_ms", json_real((double)shard->skew_ns / 1e6));
+        BHI_JSON_ADD(object, {"last", date(shard->last_ns)},
+                     {"clock_ahead_ms", json_real((double)shard->skew_ns / 1e6)});
         json_array_append_new(list, object);
     }
     return list;
@@ -90,39 +81,29 @@ static json_t *notes(const struct bhi_report_source *source) {
 
 static json_t *summary(struct bhi_queue *queue, const struct bhi_tally *tally,
                        const struct bhi_report_run *run) {
-    json_t *object = json_object();
-    json_object_set_new(object, "batch", bhi_json_text(bhi_tally_batch(queue, run)));
-    json_object_set_new(object, "jobs", bhi_json_text(run->jobs_path));
-    json_object_set_new(object, "state", bhi_json_text(run->state_folder));
-    json_object_set_new(object, "device", run->device ? text_or_null(run->device) : json_null());
-    json_object_set_new(object, "streams", number(run->streams));
-    json_object_set_new(object, "exit_status", json_integer(run->exit_status));
-    json_object_set_new(object, "halted", json_boolean(run->halted));
-    json_object_set_new(object, "total", number(tally->counts.total));
+    json_t *object = BHI_JSON(
+        {"batch", bhi_json_text(bhi_tally_batch(queue, run))},
+        {"jobs", bhi_json_text(run->jobs_path)}, {"state", bhi_json_text(run->state_folder)},
+        {"device", run->device ? bhi_json_text_or_null(run->device) : json_null()},
+        {"streams", bhi_json_number(run->streams)}, {"exit_status", json_integer(run->exit_status)},
+        {"halted", json_boolean(run->halted)}, {"total", bhi_json_number(tally->counts.total)});
     for (int state = 0; state < BHI_JOB_STATES; state++) {
         json_object_set_new(object, bhi_job_state_name((enum bhi_job_state)state),
-                            number(tally->counts.of[state]));
+                            bhi_json_number(tally->counts.of[state]));
     }
-    json_object_set_new(object, "elapsed_ms", bhi_json_ms(run->elapsed_ns));
-    json_object_set_new(object, "ran", number(run->ran));
-    json_object_set_new(object, "rate",
-                        run->elapsed_ns
-                            ? json_real((double)run->ran / ((double)run->elapsed_ns / 1e9))
-                            : json_null());
-    json_object_set_new(object, "attempts", number(tally->attempts));
-    json_object_set_new(object, "refused", number(tally->refused));
-    json_object_set_new(object, "guilty", number(tally->guilty));
-    json_object_set_new(object, "cut_off", number(tally->cut_off));
-    json_object_set_new(object, "verdicts", verdicts(tally));
-    json_object_set_new(object, "devices", devices(tally));
-    json_object_set_new(object, "stuck", stuck(run));
-    json_object_set_new(object, "shards", shards(run->source));
-    json_object_set_new(object, "notes", notes(run->source));
+    BHI_JSON_ADD(
+        object, {"elapsed_ms", bhi_json_ms(run->elapsed_ns)}, {"ran", bhi_json_number(run->ran)},
+        {"rate", run->elapsed_ns ? json_real((double)run->ran / ((double)run->elapsed_ns / 1e9))
+                                 : json_null()},
+        {"attempts", bhi_json_number(tally->attempts)},
+        {"refused", bhi_json_number(tally->refused)}, {"guilty", bhi_json_number(tally->guilty)},
+        {"cut_off", bhi_json_number(tally->cut_off)}, {"verdicts", verdicts(tally)},
+        {"devices", devices(tally)}, {"stuck", stuck(run)}, {"shards", shards(run->source)},
+        {"notes", notes(run->source)});
     return object;
 }
 
-/* -- the failures: there may be a million, so they are printed as they are read -----------------
- */
+/* -- the failures: there may be a million, so they are printed as they are read -------------- */
 
 struct listing {
     bool any, failed;
@@ -134,24 +115,19 @@ static bool list_failure(void *user, const struct bhi_job_record *record) {
     if (!bhi_tally_is_failure(record->state)) {
         return true;
     }
-    json_t *object = json_object();
-    json_object_set_new(object, "id", text_or_null(record->id));
-    json_object_set_new(object, "line", number(record->line));
-    json_object_set_new(object, "kernel", text_or_null(bhi_tally_kernel(record, kernel)));
-    json_object_set_new(object, "state", json_string(bhi_job_state_name(record->state)));
-    json_object_set_new(object, "code", code(record->status));
-    json_object_set_new(object, "blame", bhi_json_blame(record->blame));
-    json_object_set_new(object, "attempts", number(record->attempts));
-    json_object_set_new(object, "guilty", number(record->guilty));
-    json_object_set_new(object, "origin", text_or_null(record->origin));
-    json_object_set_new(object, "device", text_or_null(record->device));
-    json_object_set_new(object, "host", text_or_null(record->host));
-    json_object_set_new(object, "shard", text_or_null(record->shard));
-    json_object_set_new(object, "message",
-                        bhi_json_text(bhi_tally_message(record, message, sizeof message)));
-    json_object_set_new(object, "submitted", date(record->submitted_ns));
-    json_object_set_new(object, "started", date(record->started_ns));
-    json_object_set_new(object, "ended", date(record->ended_ns));
+    json_t *object = BHI_JSON(
+        {"id", bhi_json_text_or_null(record->id)}, {"line", bhi_json_number(record->line)},
+        {"kernel", bhi_json_text_or_null(bhi_tally_kernel(record, kernel))},
+        {"state", json_string(bhi_job_state_name(record->state))}, {"code", code(record->status)},
+        {"blame", bhi_json_blame(record->blame)}, {"attempts", bhi_json_number(record->attempts)},
+        {"guilty", bhi_json_number(record->guilty)},
+        {"origin", bhi_json_text_or_null(record->origin)},
+        {"device", bhi_json_text_or_null(record->device)},
+        {"host", bhi_json_text_or_null(record->host)},
+        {"shard", bhi_json_text_or_null(record->shard)},
+        {"message", bhi_json_text(bhi_tally_message(record, message, sizeof message))},
+        {"submitted", date(record->submitted_ns)}, {"started", date(record->started_ns)},
+        {"ended", date(record->ended_ns)});
     fputs(listing->any ? ",\n    " : "\n    ", stdout);
     listing->any = true;
     listing->failed |= json_dumpf(object, stdout, JSON_REAL_PRECISION(15)) != 0;

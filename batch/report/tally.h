@@ -40,8 +40,7 @@ bool bhi_tally_each_attempt(struct bhi_queue *queue, const struct bhi_report_run
 /* The id of the batch, likewise. */
 const char *bhi_tally_batch(const struct bhi_queue *queue, const struct bhi_report_run *run);
 
-/* -- words that all reports use -----------------------------------------------------------------
- */
+/* -- words that all reports use -------------------------------------------------------------- */
 
 /* Returns for example "DEADLINE"; "READY" for BH_OK, "-" for BH_PENDING. */
 const char *bhi_tally_code(bh_status status);

@@ -36,8 +36,7 @@ static bool has_outputs(const struct bhi_work *work) {
     return false;
 }
 
-/* -- folders ------------------------------------------------------------------------------------
- */
+/* -- folders --------------------------------------------------------------------------------- */
 
 static bool same_folder(const struct bhi_outfile *a, const struct bhi_outfile *b) {
     return a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
@@ -93,8 +92,7 @@ static const struct bhi_run_binding *find_unsynced(const struct bhi_work *work,
     return NULL;
 }
 
-/* -- writing ------------------------------------------------------------------------------------
- */
+/* -- writing --------------------------------------------------------------------------------- */
 
 static void refuse_output(struct bhi_work *work, const struct bhi_run_binding *binding, int error,
                           const struct bhi_complaint *complaint) {
@@ -194,8 +192,7 @@ void bhi_finish_write(struct bhi_work **works, size_t count) {
     }
 }
 
-/* -- placing ------------------------------------------------------------------------------------
- */
+/* -- placing --------------------------------------------------------------------------------- */
 
 /* What an earlier process sealed is found by its temporary name. */
 static bool adopt(struct bhi_work *work, uint32_t index, struct bhi_complaint *complaint) {
@@ -297,10 +294,10 @@ static bool place_outputs(struct bhi_work *work) {
             return false;
         }
         bhi_finish_sweep(work);
-        bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0,
-                        "%s %.100s: it was complete, but somebody %s it before it was put in place",
-                        binding->option, binding->text, placed == GONE ? "removed" : "changed");
-        return false;
+        return bhi_work_refuse(
+            work, BH_INVALID_ARGUMENT, 0,
+            "%s %.100s: it was complete, but somebody %s it before it was put in place",
+            binding->option, binding->text, placed == GONE ? "removed" : "changed");
     }
     return true;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/list.h"
 #include "batch/runner/state.h"
 
 enum { MOST_KERNELS = 512 };

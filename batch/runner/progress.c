@@ -44,8 +44,7 @@ static const char *print_time(char out[BHI_QUANTITY], uint64_t seconds) {
     return out;
 }
 
-/* -- how fast -----------------------------------------------------------------------------------
- */
+/* -- how fast -------------------------------------------------------------------------------- */
 
 static void note_sample(struct bhi_batch_progress *progress, uint64_t now, uint64_t ended) {
     const size_t newest = progress->sample_count - 1;

@@ -61,13 +61,12 @@ bool bhi_quarantine_has(const struct bhi_quarantine *quarantine, const bh_verdic
 
 static char *describe(const bh_verdict *verdict, const char *job) {
     char host[BHI_HOST_NAME];
-    json_t *object = json_object();
-    json_object_set_new(object, "kernel", bhi_json_text(verdict->kernel_name));
-    json_object_set_new(object, "code", json_string(bh_status_name(verdict->status)));
-    json_object_set_new(object, "message", bhi_json_text(verdict->message));
-    json_object_set_new(object, "job", bhi_json_text(job));
-    json_object_set_new(object, "host", json_string(bhi_host_machine(host)));
-    json_object_set_new(object, "time", bhi_json_ms(bhi_clock_calendar_ns()));
+    json_t *object =
+        BHI_JSON({"kernel", bhi_json_text(verdict->kernel_name)},
+                 {"code", json_string(bh_status_name(verdict->status))},
+                 {"message", bhi_json_text(verdict->message)}, {"job", bhi_json_text(job)},
+                 {"host", json_string(bhi_host_machine(host))},
+                 {"time", bhi_json_ms(bhi_clock_calendar_ns())});
     char *text = json_dumps(object, JSON_REAL_PRECISION(15));
     json_decref(object);
     return text;

@@ -10,14 +10,12 @@
 #include "base/memory.h"
 #include "batch/runner/input_cache.h"
 #include "batch/runner/kernel_cache.h"
-#include "batch/runner/list.h"
 #include "batch/runner/policy.h"
 #include "batch/runner/reads.h"
-#include "batch/runner/stage_eval.h"
+#include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/step.h"
 #include "batch/runner/streams.h"
-#include "batch/runner/threads.h"
 #include "batch/runner/work.h"
 #include "request/launch.h"
 #include "tool/clock.h"
@@ -31,8 +29,7 @@ static const uint64_t compile_ns = 60000000000u;    /* the limit of a compile */
 static const uint64_t tell_again_ns = 10000000000u; /* before the same reason is reported again */
 static const uint64_t stuck_limit_ns = 1000000000u; /* of a compile after the batch is to end */
 
-/* -- submitting ---------------------------------------------------------------------------------
- */
+/* -- submitting ------------------------------------------------------------------------------ */
 
 /* The work's event has ended. */
 static void land(struct bhi_work *work) {
@@ -170,8 +167,7 @@ static void launch_staged(struct bhi_runner *runner) {
     }
 }
 
-/* -- taking -------------------------------------------------------------------------------------
- */
+/* -- taking ---------------------------------------------------------------------------------- */
 
 static size_t outstanding(struct bhi_runner *runner) {
     size_t total = 0;
@@ -239,8 +235,7 @@ static void take_deferred(struct bhi_runner *runner) {
     stage(runner, work);
 }
 
-/* -- what became of them ------------------------------------------------------------------------
- */
+/* -- what became of them --------------------------------------------------------------------- */
 
 static void free_work(struct bhi_work *work) {
     if (work->request) {
@@ -408,8 +403,7 @@ static void conclude_all(struct bhi_runner *runner) {
     }
 }
 
-/* -- ending -------------------------------------------------------------------------------------
- */
+/* -- ending ---------------------------------------------------------------------------------- */
 
 /* Starts nothing new. Cancels what is in flight, unless failures have halted the batch. Results
  * that are READY are still put in their places. */
@@ -582,8 +576,7 @@ static enum bhi_runner_result loop(struct bhi_runner *runner, struct bhi_complai
     return result;
 }
 
-/* -- beginning ----------------------------------------------------------------------------------
- */
+/* -- beginning ------------------------------------------------------------------------------- */
 
 static void init(struct bhi_runner *runner, struct bhi_queue *queue,
                  const struct bhi_runner_options *options) {

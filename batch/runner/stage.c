@@ -8,10 +8,6 @@
 
 #include "batch/runner/finish.h"
 #include "batch/runner/kernel_cache.h"
-#include "batch/runner/list.h"
-#include "batch/runner/stage_eval.h"
-#include "batch/runner/stage_input.h"
-#include "batch/runner/stage_kernel.h"
 #include "batch/runner/state.h"
 #include "batch/runner/step.h"
 #include "batch/runner/streams.h"
@@ -25,8 +21,7 @@
 #include "tool/gpu_nodes.h"
 #include "tool/place.h"
 
-/* -- outputs ------------------------------------------------------------------------------------
- */
+/* -- outputs --------------------------------------------------------------------------------- */
 
 static bool refuse_same(struct bhi_run_request *request, uint32_t index,
                         struct bhi_complaint *complaint) {
@@ -67,13 +62,11 @@ static bool open_output(struct bhi_work *work, uint32_t index) {
     if (open && refuse_same(request, index, &complaint)) {
         return true;
     }
-    bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%s %.100s: %.390s",
-                    binding->option, binding->text, complaint.text);
-    return false;
+    return bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error,
+                           "%s %.100s: %.390s", binding->option, binding->text, complaint.text);
 }
 
-/* -- buffers ------------------------------------------------------------------------------------
- */
+/* -- buffers --------------------------------------------------------------------------------- */
 
 /* Prefers memory that a worker of the stream has used before. */
 static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
@@ -88,9 +81,9 @@ static bool make_output_buffer(struct bhi_work *work, uint32_t index) {
     if (status == BH_OK) {
         return true;
     }
-    bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
-                    binding->text, detail.message[0] ? detail.message : bh_status_text(status));
-    return false;
+    return bhi_work_refuse(work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option,
+                           binding->text,
+                           detail.message[0] ? detail.message : bh_status_text(status));
 }
 
 /* Resolves names, and compares the push constants with the kernel's. Returns false if the work is
@@ -105,8 +98,7 @@ static bool resolve_names(struct bhi_work *work) {
           bhi_run_match_order(request, types, "", "\"reinterpret\": true", &complaint)))) {
         return true;
     }
-    bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%.500s", complaint.text);
-    return false;
+    return bhi_work_refuse(work, BH_BINDING_MISMATCH, 0, "%.500s", complaint.text);
 }
 
 /* Compares the arrays with the types in the kernel. Returns true if the work is refused. */
@@ -173,8 +165,7 @@ static bool make_buffers(struct bhi_work *work) {
     work->inputs = calloc(request->binding_count + 1, sizeof *work->inputs);
     work->reads = calloc(request->binding_count + 1, sizeof *work->reads);
     if (!work->inputs || !work->reads) {
-        bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
-        return false;
+        return bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
@@ -188,8 +179,7 @@ static bool make_buffers(struct bhi_work *work) {
     }
     struct bhi_complaint complaint;
     if (!bhi_run_take_likes(request, "", &complaint)) {
-        bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "%.500s", complaint.text);
-        return false;
+        return bhi_work_refuse(work, BH_INVALID_ARGUMENT, 0, "%.500s", complaint.text);
     }
     for (uint32_t i = 0; i < request->binding_count; i++) {
         struct bhi_run_binding *binding = &request->bindings[i];
@@ -206,8 +196,7 @@ static bool make_buffers(struct bhi_work *work) {
     return work->request->run.eval ? bhi_stage_cut(work) : !refuse_types(work);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 static bool parse(struct bhi_work *work) {
     struct bhi_complaint complaint;
@@ -231,9 +220,8 @@ static bool parse(struct bhi_work *work) {
     if (sealed && error == ENOMEM) {
         error = EAGAIN;
     }
-    bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%.500s",
-                    complaint.text);
-    return false;
+    return bhi_work_refuse(work, bhi_work_blame(error, BH_INVALID_ARGUMENT), error, "%.500s",
+                           complaint.text);
 }
 
 static bool is_stopping(struct bhi_runner *runner) {

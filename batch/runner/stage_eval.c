@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/stage_eval.h"
-
+#include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/streams.h"
 #include "batch/runner/work.h"
@@ -25,14 +24,12 @@ struct bhi_template_entry {
  * Returns false. */
 static bool refuse(struct bhi_work *work, bh_status status, const bh_detail *detail) {
     work->attempt.verdict.reason = detail->reason;
-    bhi_work_refuse(
+    return bhi_work_refuse(
         work, status, detail->sys_errno, "'%.100s': %.380s", work->request->run.eval->expression,
         detail->message[0] ? bhi_text_without_call(detail->message) : bh_status_text(status));
-    return false;
 }
 
-/* -- templates ----------------------------------------------------------------------------------
- */
+/* -- templates ------------------------------------------------------------------------------- */
 
 /* Returns a text of all that makes up a template; NULL if out of memory. */
 static char *make_key(const struct bhi_work *work) {
@@ -148,8 +145,7 @@ void bhi_templates_free(struct bhi_runner *runner) {
     bhi_list_init(&runner->templates);
 }
 
-/* -- arrays -------------------------------------------------------------------------------------
- */
+/* -- arrays ---------------------------------------------------------------------------------- */
 
 bool bhi_stage_infer(struct bhi_work *work) {
     struct bhi_job_request *request = work->request;

@@ -4,12 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "batch/runner/stage_input.h"
-
 #include "batch/runner/input_cache.h"
-#include "batch/runner/list.h"
 #include "batch/runner/reads.h"
-#include "batch/runner/stage_eval.h"
+#include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
 #include "request/array.h"
@@ -22,8 +19,7 @@ enum { MOST_INPUTS = 256 };
 /* The assumed size of a tensor, until its header is known. */
 static const uint64_t tensor_guess = 64u << 20;
 
-/* -- memory -------------------------------------------------------------------------------------
- */
+/* -- memory ---------------------------------------------------------------------------------- */
 
 /* Returns how many more bytes the work is going to need. */
 static uint64_t count_bytes(struct bhi_work *work) {
@@ -85,8 +81,7 @@ bool bhi_stage_reserve(struct bhi_work *work) {
     return granted;
 }
 
-/* -- one input ----------------------------------------------------------------------------------
- */
+/* -- one input ------------------------------------------------------------------------------- */
 
 /* Takes the array of the loaded buffer. Returns false if the work is over. */
 static bool take_array(struct bhi_work *work, struct bhi_run_binding *binding) {
@@ -94,9 +89,8 @@ static bool take_array(struct bhi_work *work, struct bhi_run_binding *binding) {
     if (bhi_run_take_array(binding, &complaint)) {
         return true;
     }
-    bhi_work_refuse(work, BH_LOAD_FAILED, 0, "%s %.100s: %.390s", binding->option, binding->text,
-                    complaint.text);
-    return false;
+    return bhi_work_refuse(work, BH_LOAD_FAILED, 0, "%s %.100s: %.390s", binding->option,
+                           binding->text, complaint.text);
 }
 
 static struct bhi_used_mark mark_of(const struct bhi_input_identity *identity) {
@@ -130,10 +124,9 @@ bool bhi_stage_input(struct bhi_work *work, uint32_t index) {
     bh_status status =
         bh_buffer_create(work->runner->options->context, 0, &options, &binding->buffer, &detail);
     if (status != BH_OK) {
-        bhi_work_refuse(
+        return bhi_work_refuse(
             work, status, detail.sys_errno, "%s %.100s: %.390s", binding->option, binding->text,
             detail.message[0] ? bhi_text_without_call(detail.message) : bh_status_text(status));
-        return false;
     }
     if (!take_array(work, binding)) {
         return false;

@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch/runner/stage_kernel.h"
-
 #include "base/format.h"
 #include "batch/runner/kernel_cache.h"
-#include "batch/runner/list.h"
 #include "batch/runner/reads.h"
+#include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
 #include "request/kernel_maker.h"
@@ -18,8 +16,7 @@
 #include "request/types.h"
 #include "tool/text.h"
 
-/* -- which one it is ----------------------------------------------------------------------------
- */
+/* -- which one it is ------------------------------------------------------------------------- */
 
 static void add_bytes(crypto_generichash_state *state, const void *bytes, size_t size) {
     const uint64_t length = size;
@@ -67,8 +64,7 @@ static void make_key(const struct bhi_run_request *request, uint8_t key[32]) {
     crypto_generichash_final(&state, key, 32);
 }
 
-/* -- making one ---------------------------------------------------------------------------------
- */
+/* -- making one ------------------------------------------------------------------------------ */
 
 /* Reads what the kernel declares, and so finds out whether it is valid. */
 static bh_status take_types(struct bhi_kernel_entry *entry, const char *name,
@@ -220,8 +216,7 @@ bool bhi_stage_kernel(struct bhi_work *work) {
             return false;
         }
         if (!work->kernel) {
-            bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
-            return false;
+            return bhi_work_refuse(work, BH_NO_MEMORY, 0, "out of memory");
         }
         if (is_to_make) {
             make_and_settle(work);
@@ -233,8 +228,7 @@ bool bhi_stage_kernel(struct bhi_work *work) {
     }
     work->attempt.verdict.signal = entry->signal;
     work->attempt.verdict.reason = entry->reason;
-    bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",
-                    work->request->run.kernel_path,
-                    entry->message[0] ? entry->message : bh_status_text(entry->status));
-    return false;
+    return bhi_work_refuse(work, entry->status, entry->sys_errno, "kernel %.200s: %.300s",
+                           work->request->run.kernel_path,
+                           entry->message[0] ? entry->message : bh_status_text(entry->status));
 }

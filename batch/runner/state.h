@@ -73,6 +73,28 @@ struct bhi_work_list {
     uint64_t since_ns; /* for the finishers' lists: when its first work came */
 };
 
+/* A work is in one list at a time. The runner's lock guards them. */
+static inline void bhi_work_list_init(struct bhi_work_list *list) {
+    bhi_list_init(&list->works);
+    list->count = 0;
+}
+
+static inline void bhi_work_push(struct bhi_work_list *list, struct bhi_work *work) {
+    bhi_list_append(&list->works, &work->node);
+    list->count++;
+}
+
+/* NULL: empty */
+static inline struct bhi_work *bhi_work_pop(struct bhi_work_list *list) {
+    if (!list->count) {
+        return NULL;
+    }
+    struct bhi_work *work = BHI_CONTAINER(list->works.next, struct bhi_work, node);
+    bhi_list_remove(&work->node);
+    list->count--;
+    return work;
+}
+
 struct bhi_runner_stream {
     bh_stream *stream;
     uint32_t assigned;  /* works that are meant for the stream and have not ended */
@@ -144,5 +166,9 @@ struct bhi_runner {
     pthread_t threads[BHI_RUNNER_STAGERS + BHI_RUNNER_COMPILERS + BHI_RUNNER_FINISHERS];
     size_t thread_count;
 };
+
+/* threads.c */
+bool bhi_runner_start_threads(struct bhi_runner *runner, struct bhi_complaint *complaint);
+void bhi_runner_end_threads(struct bhi_runner *runner);
 
 #endif

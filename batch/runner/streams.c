@@ -6,7 +6,6 @@
 
 #include "batch/runner/streams.h"
 
-#include "batch/runner/list.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
 #include "tool/text.h"
@@ -112,11 +111,10 @@ static bool make(struct bhi_work *work, const struct bhi_runner_kind *wanted, ui
     if (status == BH_OK) {
         return true;
     }
-    bhi_work_refuse(
+    return bhi_work_refuse(
         work, status, detail.sys_errno, "%s%.60s%s%.400s", wanted->device ? "device " : "",
         wanted->device ? wanted->device : "", wanted->device ? ": " : "",
         detail.message[0] ? bhi_text_without_call(detail.message) : bh_status_text(status));
-    return false;
 }
 
 bool bhi_runner_make_streams(struct bhi_runner *runner, struct bhi_complaint *complaint) {

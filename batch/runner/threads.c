@@ -1,13 +1,10 @@
 /* The runner's threads: stagers, compilers, finishers. Each waits until a list has works. */
 #include <string.h>
 
-#include "batch/runner/threads.h"
-
 #include "batch/runner/finish.h"
-#include "batch/runner/list.h"
 #include "batch/runner/stage.h"
-#include "batch/runner/stage_kernel.h"
 #include "batch/runner/state.h"
+#include "batch/runner/work.h"
 #include "tool/clock.h"
 
 static const uint64_t gather_ns = 5000000;

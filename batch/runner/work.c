@@ -10,7 +10,6 @@
 #include "base/format.h"
 #include "batch/runner/input_cache.h"
 #include "batch/runner/kernel_cache.h"
-#include "batch/runner/list.h"
 #include "batch/runner/state.h"
 #include "tool/clock.h"
 #include "tool/text.h"
@@ -166,7 +165,7 @@ void bhi_work_end(struct bhi_work *work) {
     pthread_mutex_unlock(&runner->lock);
 }
 
-void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, const char *format,
+bool bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, const char *format,
                      ...) {
     bh_verdict *verdict = &work->attempt.verdict;
     va_list arguments;
@@ -183,4 +182,5 @@ void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, con
                    work->request->run.kernel_name);
     }
     bhi_work_end(work);
+    return false;
 }

@@ -12,8 +12,9 @@ void bhi_work_enter(struct bhi_work *work, enum bhi_work_stage stage);
 void bhi_work_set_times(struct bhi_attempt *attempt);
 /* Ends the attempt, whose verdict the caller has filled in, and gives it to the main thread. */
 void bhi_work_end(struct bhi_work *work);
-/* Ends the attempt without an event, or with another verdict than the event's. */
-void bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, const char *format,
+/* Ends the attempt without an event, or with another verdict than the event's. Returns false: the
+ * work is over. */
+bool bhi_work_refuse(struct bhi_work *work, bh_status status, int sys_errno, const char *format,
                      ...) __attribute__((format(printf, 4, 5)));
 /* Returns the deadline for its submission. It covers all pieces of an expression: `bulkhead eval`
  * gives each piece this deadline. */

@@ -36,8 +36,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct notes *notes, cons
     notes->list[notes->count++] = text;
 }
 
-/* -- what is odd --------------------------------------------------------------------------------
- */
+/* -- what is odd ----------------------------------------------------------------------------- */
 
 static bool note_twice(void *user, const char *id, const char *where) {
     struct notes *notes = user;
@@ -118,8 +117,7 @@ static bool collect_notes(struct bhi_shards *shards, const struct bhi_report_sha
     return good && !notes->failed;
 }
 
-/* -- the source ---------------------------------------------------------------------------------
- */
+/* -- the source ------------------------------------------------------------------------------ */
 
 static bool each_job(void *self, bool (*visit)(void *user, const struct bhi_job_record *record),
                      void *user) {

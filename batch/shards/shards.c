@@ -26,8 +26,7 @@ const char *bhi_shard_state_name(enum bhi_shard_state state) {
     return names[state];
 }
 
-/* -- finding them -------------------------------------------------------------------------------
- */
+/* -- finding them ---------------------------------------------------------------------------- */
 
 static bool is_name(const char *name) {
     const size_t length = strlen(name);
@@ -157,8 +156,7 @@ void bhi_shards_close(struct bhi_shards *shards) {
     *shards = (struct bhi_shards){.folder = -1};
 }
 
-/* -- reading them -------------------------------------------------------------------------------
- */
+/* -- reading them ---------------------------------------------------------------------------- */
 
 struct intake {
     struct bhi_shards *shards;

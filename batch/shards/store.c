@@ -238,8 +238,7 @@ bool bhi_store_count(struct bhi_store *store, uint32_t shard, uint64_t out_of[BH
     return true;
 }
 
-/* -- for reports --------------------------------------------------------------------------------
- */
+/* -- for reports ----------------------------------------------------------------------------- */
 
 /* From fine to coarse: what has a row of its own. */
 static const struct {

@@ -26,8 +26,7 @@ bool bhi_store_take(struct bhi_store *store, uint32_t shard, const struct bhi_fe
  * count as WAITING. */
 bool bhi_store_count(struct bhi_store *store, uint32_t shard, uint64_t out_of[BHI_JOB_STATES]);
 
-/* -- for reports --------------------------------------------------------------------------------
- */
+/* -- for reports ----------------------------------------------------------------------------- */
 
 /* Gives each stream of each shard a row of the timeline, at most |most|: several may share one. */
 bool bhi_store_make_rows(struct bhi_store *store, uint32_t most);

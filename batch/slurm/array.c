@@ -101,8 +101,7 @@ char *bhi_array_indexes(const struct bhi_slurm_round *round) {
     return text;
 }
 
-/* -- writing ------------------------------------------------------------------------------------
- */
+/* -- writing --------------------------------------------------------------------------------- */
 
 bool bhi_array_takes(const char *text) {
     json_t *string = json_string(text);
@@ -154,8 +153,7 @@ bool bhi_array_save(const struct bhi_slurm_array *array, const char *state,
     return bhi_whole_write(path, text, strlen(text), 0600, complaint);
 }
 
-/* -- reading ------------------------------------------------------------------------------------
- */
+/* -- reading --------------------------------------------------------------------------------- */
 
 static char **take_texts(const json_t *list) {
     const size_t count = json_array_size(list);

@@ -159,8 +159,7 @@ uint64_t bhi_slurm_most_tasks(void) {
     return most;
 }
 
-/* -- looking ------------------------------------------------------------------------------------
- */
+/* -- looking --------------------------------------------------------------------------------- */
 
 enum bhi_slurm_result bhi_slurm_tasks(const char *prefix,
                                       void (*visit)(void *user, const struct bhi_slurm_task *task),
@@ -232,8 +231,7 @@ enum bhi_slurm_state bhi_slurm_account(uint64_t array, uint32_t index, char out_
     return state;
 }
 
-/* -- submitting ---------------------------------------------------------------------------------
- */
+/* -- submitting ------------------------------------------------------------------------------ */
 
 struct search {
     const char *comment;
@@ -398,8 +396,7 @@ bool bhi_slurm_cancel(uint64_t job, struct bhi_complaint *complaint) {
     return good;
 }
 
-/* -- cancelling a batch -------------------------------------------------------------------------
- */
+/* -- cancelling a batch ---------------------------------------------------------------------- */
 
 struct live {
     uint64_t *arrays; /* owned; each once */

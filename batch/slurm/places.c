@@ -24,8 +24,7 @@ static char *absolute(const struct bhi_places *places, const char *path) {
     return *path == '/' ? strdup(path) : bhi_whole_text("%s/%s", places->cwd, path);
 }
 
-/* -- listing ------------------------------------------------------------------------------------
- */
+/* -- listing --------------------------------------------------------------------------------- */
 
 /* Adds a place, or finds it. Takes over |path|. */
 static struct bhi_place_of *add(struct bhi_places *places, char *path, bool folder) {
@@ -205,8 +204,7 @@ struct bhi_probe_path *bhi_places_paths(const struct bhi_places *places) {
     return paths;
 }
 
-/* -- copying ------------------------------------------------------------------------------------
- */
+/* -- copying --------------------------------------------------------------------------------- */
 
 static void to_hex(const uint8_t hash[BHI_CONTENT_HASH], char out[HEX + 1]) {
     for (size_t i = 0; i < BHI_CONTENT_HASH; i++) {
@@ -397,8 +395,7 @@ bool bhi_places_stage(struct bhi_places *places, const struct bhi_probe_path *pa
     return true;
 }
 
-/* -- rewriting ----------------------------------------------------------------------------------
- */
+/* -- rewriting ------------------------------------------------------------------------------- */
 
 static const char *staged_of(const struct bhi_places *places, const char *path) {
     BHI_AUTO_FREE char *whole = absolute(places, path);

@@ -229,8 +229,7 @@ static bool prepare(struct bhi_probe *probe, struct bhi_complaint *complaint) {
     return begin(probe, complaint);
 }
 
-/* -- the answer ---------------------------------------------------------------------------------
- */
+/* -- the answer ------------------------------------------------------------------------------ */
 
 static bool is_same(const char *path, unsigned mode, unsigned long long size, long long seconds) {
     struct stat here;
@@ -310,8 +309,7 @@ static bool take_answer(struct bhi_probe *probe) {
     return true;
 }
 
-/* -- waiting ------------------------------------------------------------------------------------
- */
+/* -- waiting --------------------------------------------------------------------------------- */
 
 struct last_seen {
     uint64_t job;
@@ -464,8 +462,7 @@ static enum bhi_slurm_probe_result await(struct bhi_probe *probe, const char *co
     return BHI_PROBE_DONE;
 }
 
-/* -- submitting ---------------------------------------------------------------------------------
- */
+/* -- submitting ------------------------------------------------------------------------------ */
 
 /* The probe gets the array's options, so that it runs where the array will. */
 static enum bhi_slurm_result submit(struct bhi_probe *probe, const char *comment, bool asks_first,

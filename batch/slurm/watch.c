@@ -35,8 +35,7 @@ static void tell(struct bhi_watch *watch, uint32_t shard, const char *what, cons
     }
 }
 
-/* -- submitting ---------------------------------------------------------------------------------
- */
+/* -- submitting ------------------------------------------------------------------------------ */
 
 static const char **sbatch_options(const struct bhi_watch *watch, const char *array,
                                    const char *chdir, const char *output, const char *name) {
@@ -210,8 +209,7 @@ static enum bhi_watch_result submit_due(struct bhi_watch *watch, bool again,
                      complaint);
 }
 
-/* -- looking ------------------------------------------------------------------------------------
- */
+/* -- looking --------------------------------------------------------------------------------- */
 
 /* Has the shard's last task said how it ended? */
 static bool read_ending(const struct bhi_watch *watch, uint32_t number,
@@ -490,8 +488,7 @@ static void show(struct bhi_watch *watch) {
     watch->progress(watch->user, &progress);
 }
 
-/* -- the whole ----------------------------------------------------------------------------------
- */
+/* -- the whole ------------------------------------------------------------------------------- */
 
 /* Takes up what an earlier submitter has left: each shard is in the last round that has it. A round
  * whose job is not recorded is looked for in Slurm's queue, and submitted if it is not there. */
