@@ -32,8 +32,7 @@ static bool in_reach(const struct bhi_check *check, const struct bhi_ledger_faul
             ended_ns <= bhi_later(reach_ns, held_up(check, fault->end_ns, ended_ns)));
 }
 
-/* -- deadlines ----------------------------------------------------------------------------------
- */
+/* -- deadlines ------------------------------------------------------------------------------- */
 
 static uint64_t overlap(uint64_t a, uint64_t b, uint64_t from, uint64_t to) {
     uint64_t begin = a > from ? a : from, end = b < to ? b : to;
@@ -185,8 +184,7 @@ static enum bhi_blame blame_of_compile(const struct bhi_check *check,
     return end->end.signal == SIGKILL && slow ? BHI_BLAME_MACHINE : BHI_BLAME_NONE;
 }
 
-/* -- workers that were hit ----------------------------------------------------------------------
- */
+/* -- workers that were hit ------------------------------------------------------------------- */
 
 /* Returns true if an operation can end like this after |kind| has hit its worker. */
 static bool fits(enum bhi_fault_kind kind, const struct bhi_record *end) {
@@ -245,8 +243,7 @@ static bool zygote_was_hit(const struct bhi_check *check, uint64_t ended_ns) {
     return false;
 }
 
-/* -- baits --------------------------------------------------------------------------------------
- */
+/* -- baits ----------------------------------------------------------------------------------- */
 
 /* Returns true if |bait| was on the worker of |op|, or could have been there while |op| ran. */
 static bool shared_worker(const struct bhi_ledger_op *bait, const struct bhi_ledger_op *op) {
@@ -352,8 +349,7 @@ static bool is_its_own_fault(const struct bhi_check *check, const struct bhi_led
                                                          : driver_ended(check, op->end);
 }
 
-/* -- the machine --------------------------------------------------------------------------------
- */
+/* -- the machine ----------------------------------------------------------------------------- */
 
 /* Returns true if kernels without the guard had kept the device from all others so often that their
  * tenant's budget was spent. All streams of a run are of one tenant. On a CPU, kernels end with

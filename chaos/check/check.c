@@ -15,15 +15,13 @@ static void count(struct bhi_check *check) {
     const struct bhi_ledger *ledger = &check->ledger;
     result->operations = ledger->op_count;
     result->cut_short = !check->history->complete;
-    for (size_t i = 0; i < ledger->op_count; i++) {
-        const struct bhi_ledger_op *op = &ledger->ops[i];
+    BHI_LEDGER_OPS(op, ledger) {
         result->ready += bhi_ledger_ready(op);
         result->poisoned += bhi_ledger_poisoned(op);
         result->lost +=
             op->end ? op->end->end.lost : check->history->complete && !check->history->overflow;
     }
-    for (size_t i = 0; i < check->history->count; i++) {
-        const struct bhi_record *record = &check->history->records[i];
+    BHI_RECORDS(record, check->history) {
         result->refused += record->kind == BHI_RECORD_REFUSED;
         result->results += record->kind == BHI_RECORD_RESULT && record->result.status == BH_OK;
         if (record->kind != BHI_RECORD_FAULT) {

@@ -12,8 +12,7 @@ typedef unsigned long long ull;
 static const struct bhi_record *last_look(const struct bhi_history *history,
                                           const struct bhi_record *first) {
     const struct bhi_record *found = NULL;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind == BHI_RECORD_MEMORY && record->memory.last &&
             strcmp(record->memory.device, first->memory.device) == 0) {
             found = record;
@@ -49,8 +48,7 @@ static void check_one(struct bhi_check *check, const struct bhi_record *first) {
 }
 
 void bhi_check_device(struct bhi_check *check) {
-    for (size_t i = 0; i < check->history->count; i++) {
-        const struct bhi_record *record = &check->history->records[i];
+    BHI_RECORDS(record, check->history) {
         if (record->kind == BHI_RECORD_MEMORY && !record->memory.last) {
             check_one(check, record);
         }

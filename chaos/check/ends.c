@@ -68,14 +68,10 @@ static void check_lost(struct bhi_check *check, const struct bhi_ledger_op *op) 
 
 void bhi_check_ends(struct bhi_check *check) {
     const struct bhi_history *history = check->history;
-    for (size_t i = 0; i < check->ledger.op_count; i++) {
-        check_lost(check, &check->ledger.ops[i]);
+    BHI_LEDGER_OPS(op, &check->ledger) {
+        check_lost(check, op);
     }
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_END) {
-            continue;
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_END) {
         const struct bhi_ledger_op *op = bhi_ledger_find(&check->ledger, record->op);
         if (op && op->end != record) {
             bhi_find(check, BHI_ANOMALY_CHANGED, op->number, record, "operation %llu ended twice",

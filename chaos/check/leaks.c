@@ -146,9 +146,9 @@ bool bhi_check_leaks(struct bhi_check *check) {
     if (!samples.idle) {
         return false;
     }
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].kind == BHI_RECORD_SAMPLE && history->records[i].sample.idle) {
-            samples.idle[samples.count++] = &history->records[i];
+    BHI_RECORDS_OF(record, history, BHI_RECORD_SAMPLE) {
+        if (record->sample.idle) {
+            samples.idle[samples.count++] = record;
         }
     }
     bool good = judge(check, &samples);

@@ -20,8 +20,7 @@ doubt(const struct builder *builder, const struct bhi_record *record, const char
     builder->doubt(builder->user, record, text);
 }
 
-/* -- looking up ---------------------------------------------------------------------------------
- */
+/* -- looking up ------------------------------------------------------------------------------ */
 
 BHI_ORDER_2(by_number, struct bhi_ledger_op, number, submit)
 
@@ -30,18 +29,8 @@ static struct bhi_ledger_op *find(const struct bhi_ledger *ledger, uint64_t numb
     if (number && number <= ledger->op_count && ledger->ops[number - 1].number == number) {
         return &ledger->ops[number - 1];
     }
-    for (size_t low = 0, high = ledger->op_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (ledger->ops[middle].number == number) {
-            return &ledger->ops[middle];
-        }
-        if (ledger->ops[middle].number < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
+    BHI_BISECT(at, ledger->op_count, ledger->ops[middle].number < number)
+    return at < ledger->op_count && ledger->ops[at].number == number ? &ledger->ops[at] : NULL;
 }
 
 const struct bhi_ledger_op *bhi_ledger_find(const struct bhi_ledger *ledger, uint64_t number) {
@@ -51,34 +40,16 @@ const struct bhi_ledger_op *bhi_ledger_find(const struct bhi_ledger *ledger, uin
 BHI_ORDER_AT(by_event, struct bhi_ledger_op, submit->submit.event)
 
 const struct bhi_ledger_op *bhi_ledger_find_event(const struct bhi_ledger *ledger, uint64_t event) {
-    for (size_t low = 0, high = ledger->op_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        uint64_t there = ledger->events[middle]->submit->submit.event;
-        if (there == event) {
-            return ledger->events[middle];
-        }
-        if (there < event) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
+    const struct bhi_ledger_op *const *events = ledger->events;
+    BHI_BISECT(at, ledger->op_count, events[middle]->submit->submit.event < event)
+    return at < ledger->op_count && events[at]->submit->submit.event == event ? events[at] : NULL;
 }
 
 BHI_ORDER_2(by_pid, struct bhi_ledger_hit, pid, fault)
 
 const struct bhi_ledger_hit *bhi_ledger_hits(const struct bhi_ledger *ledger, int32_t pid,
                                              size_t *out_count) {
-    size_t low = 0, high = ledger->hit_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ledger->hits[middle].pid < pid) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
+    BHI_BISECT(low, ledger->hit_count, ledger->hits[middle].pid < pid)
     size_t end = low;
     while (end < ledger->hit_count && ledger->hits[end].pid == pid) {
         end++;
@@ -176,14 +147,12 @@ uint64_t bhi_ledger_held_up(const struct bhi_ledger *ledger, uint32_t stream, ui
 
 BHI_ORDER_AT(by_moment, struct bhi_record, at_ns)
 
-/* -- building -----------------------------------------------------------------------------------
- */
+/* -- building -------------------------------------------------------------------------------- */
 
 static bool allocate(struct bhi_ledger *ledger) {
     const struct bhi_history *history = ledger->history;
     size_t ops = 0, ends = 0, faults = 0, hits = 0, stalls = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         ops += record->kind == BHI_RECORD_OP;
         ends += record->kind == BHI_RECORD_END;
         stalls += record->kind == BHI_RECORD_STALL;
@@ -217,15 +186,8 @@ BHI_ORDER_2(by_fault_number, struct bhi_ledger_fault, record->fault.number, reco
 /* Ends a fault. All faults are still in the order of their numbers. */
 static void heal(const struct builder *builder, const struct bhi_record *record) {
     struct bhi_ledger *ledger = builder->ledger;
-    size_t low = 0, high = ledger->fault_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ledger->faults[middle].record->fault.number < record->healed.number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
+    BHI_BISECT(low, ledger->fault_count,
+               ledger->faults[middle].record->fault.number < record->healed.number)
     struct bhi_ledger_fault *fault = &ledger->faults[low];
     if (low == ledger->fault_count || fault->record->fault.number != record->healed.number) {
         doubt(builder, record, "fault %llu was healed, and never injected",
@@ -238,14 +200,12 @@ static void heal(const struct builder *builder, const struct bhi_record *record)
 static void collect_faults(const struct builder *builder) {
     struct bhi_ledger *ledger = builder->ledger;
     const struct bhi_history *history = ledger->history;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_FAULT) {
-            ledger->faults[ledger->fault_count++] =
-                (struct bhi_ledger_fault){.record = record,
-                                          .begin_ns = record->at_ns,
-                                          .end_ns = record->at_ns + record->fault.lasts_ns};
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_FAULT) {
+
+        ledger->faults[ledger->fault_count++] =
+            (struct bhi_ledger_fault){.record = record,
+                                      .begin_ns = record->at_ns,
+                                      .end_ns = record->at_ns + record->fault.lasts_ns};
     }
     qsort(ledger->faults, ledger->fault_count, sizeof *ledger->faults, by_fault_number);
     for (size_t i = 1; i < ledger->fault_count; i++) {
@@ -254,10 +214,8 @@ static void collect_faults(const struct builder *builder) {
                   (unsigned long long)ledger->faults[i].record->fault.number);
         }
     }
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].kind == BHI_RECORD_HEALED) {
-            heal(builder, &history->records[i]);
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_HEALED) {
+        heal(builder, record);
     }
     size_t kept = 0;
     for (size_t i = 0; i < ledger->fault_count; i++) {
@@ -281,11 +239,7 @@ static void check_faults(const struct builder *builder) {
     const struct bhi_history *history = builder->ledger->history;
     const bool whole = history->complete && !history->overflow;
     const uint64_t last = bhi_history_last_op(history);
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_FAULT) {
-            continue;
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_FAULT) {
         const unsigned long long number = record->fault.number;
         if (!(history->header.fault_set & 1u << record->fault.kind)) {
             doubt(builder, record, "fault %llu is of kind %s, which line 1 does not list", number,
@@ -332,8 +286,7 @@ static void collect_hits(const struct builder *builder) {
 static void collect_ops(const struct builder *builder) {
     struct bhi_ledger *ledger = builder->ledger;
     const struct bhi_history *history = ledger->history;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind == BHI_RECORD_OP) {
             ledger->ops[ledger->op_count++] =
                 (struct bhi_ledger_op){.number = record->op, .submit = record};
@@ -418,8 +371,7 @@ static void link_op(const struct builder *builder, struct bhi_ledger_op *op) {
 static void collect_ends(const struct builder *builder) {
     struct bhi_ledger *ledger = builder->ledger;
     const struct bhi_history *history = ledger->history;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind != BHI_RECORD_END && record->kind != BHI_RECORD_RESULT) {
             continue;
         }

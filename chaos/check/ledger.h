@@ -52,6 +52,21 @@ struct bhi_ledger {
     uint64_t last_ns; /* the time of the last record */
 };
 
+/* For each |op| of |ledger|, by number. */
+#define BHI_LEDGER_OPS(op, ledger)                                                                 \
+    for (const struct bhi_ledger_op *op = (ledger)->ops;                                           \
+         op && op < (ledger)->ops + (ledger)->op_count; op++)
+/* Defines |at|: the first of |count| sorted things for which |before|, of |middle|, is false. */
+#define BHI_BISECT(at, count, before)                                                              \
+    size_t at = 0;                                                                                 \
+    for (size_t high = (count), middle; middle = at + (high - at) / 2, at < high;) {               \
+        if (before) {                                                                              \
+            at = middle + 1;                                                                       \
+        } else {                                                                                   \
+            high = middle;                                                                         \
+        }                                                                                          \
+    }
+
 /* Returns false if out of memory. Calls |doubt| for each contradiction: a history with one is not
  * what happened. */
 bool bhi_ledger_init(struct bhi_ledger *ledger, const struct bhi_history *history,

@@ -30,8 +30,7 @@ static void judge_blame(struct bhi_check *check, const struct bhi_ledger_op *op,
     }
 }
 
-/* -- poison from elsewhere ----------------------------------------------------------------------
- */
+/* -- poison from elsewhere ------------------------------------------------------------------- */
 
 /* Returns true if |op| has the verdict of |need|, one hop further from the origin. */
 static bool comes_from(const struct bhi_ledger_op *op, const struct bhi_ledger_op *need) {
@@ -129,8 +128,7 @@ static void check_neighbour(struct bhi_check *check, const struct bhi_ledger_op 
     }
 }
 
-/* -- its own cause ------------------------------------------------------------------------------
- */
+/* -- its own cause --------------------------------------------------------------------------- */
 
 static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
     const bool by_copy = op->end->end.status == BH_WORKER_LOST && op->end->end.worker_pid &&
@@ -138,8 +136,7 @@ static void check_own(struct bhi_check *check, const struct bhi_ledger_op *op) {
     judge_blame(check, op, by_copy ? bhi_blame_of_copy(check, op) : bhi_blame_of(check, op));
 }
 
-/* -- calls --------------------------------------------------------------------------------------
- */
+/* -- calls ----------------------------------------------------------------------------------- */
 
 static void check_refused(struct bhi_check *check, const struct bhi_record *record) {
     bh_status status = record->refused.status;
@@ -153,8 +150,7 @@ static void check_refused(struct bhi_check *check, const struct bhi_record *reco
 
 void bhi_check_poison(struct bhi_check *check) {
     const struct bhi_ledger *ledger = &check->ledger;
-    for (size_t i = 0; i < ledger->op_count; i++) {
-        const struct bhi_ledger_op *op = &ledger->ops[i];
+    BHI_LEDGER_OPS(op, ledger) {
         if (!bhi_ledger_poisoned(op)) {
             continue;
         }
@@ -173,9 +169,7 @@ void bhi_check_poison(struct bhi_check *check) {
             check_own(check, op);
         }
     }
-    for (size_t i = 0; i < check->history->count; i++) {
-        if (check->history->records[i].kind == BHI_RECORD_REFUSED) {
-            check_refused(check, &check->history->records[i]);
-        }
+    BHI_RECORDS_OF(record, check->history, BHI_RECORD_REFUSED) {
+        check_refused(check, record);
     }
 }

@@ -30,8 +30,7 @@ struct recoveries {
     size_t count, capacity;
 };
 
-/* -- collecting ---------------------------------------------------------------------------------
- */
+/* -- collecting ------------------------------------------------------------------------------ */
 
 /* Returns false if the fault did nothing to a worker. */
 static bool blow_of(const struct bhi_check *check, const struct bhi_ledger_fault *fault,
@@ -62,8 +61,7 @@ static bool collect_ready(const struct bhi_check *check, struct lane *lane, uint
     if (!lane->ready) {
         return false;
     }
-    for (size_t i = 0; i < ledger->op_count; i++) {
-        const struct bhi_ledger_op *op = &ledger->ops[i];
+    BHI_LEDGER_OPS(op, ledger) {
         if (op->submit->stream != stream) {
             continue;
         }
@@ -95,8 +93,7 @@ static bool collect_blows(const struct bhi_check *check, struct lane *lane, uint
     return true;
 }
 
-/* -- judging ------------------------------------------------------------------------------------
- */
+/* -- judging --------------------------------------------------------------------------------- */
 
 /* Returns true if a worker that the fault had hit still finished |ready|: that is no recovery. (A
  * stopped worker may be woken when another fault ends.) */
@@ -115,15 +112,7 @@ static bool by_the_dead(const struct bhi_record *ready, const struct bhi_record 
 }
 
 static const struct bhi_record *next_ready(const struct lane *lane, const struct blow *blow) {
-    size_t low = 0, high = lane->ready_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lane->ready[middle]->end.started_ns < blow->at_ns) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
+    BHI_BISECT(low, lane->ready_count, lane->ready[middle]->end.started_ns < blow->at_ns)
     while (low < lane->ready_count && by_the_dead(lane->ready[low], blow->fault->record)) {
         low++;
     }
@@ -182,8 +171,7 @@ static void check_lane(struct bhi_check *check, struct recoveries *recoveries, u
     }
 }
 
-/* -- the histogram ------------------------------------------------------------------------------
- */
+/* -- the histogram --------------------------------------------------------------------------- */
 
 static void summarise(struct bhi_chaos_result *result, struct recoveries *recoveries) {
     size_t count = recoveries->count;

@@ -8,8 +8,7 @@
 
 typedef unsigned long long ull;
 
-/* -- the verdict --------------------------------------------------------------------------------
- */
+/* -- the verdict ----------------------------------------------------------------------------- */
 
 static const char *bad_verdict(const struct bhi_ledger_op *op) {
     const struct bhi_record *end = op->end;
@@ -67,8 +66,7 @@ static void check_ready(struct bhi_check *check, const struct bhi_ledger_op *op)
     check_need(check, op, op->wait);
 }
 
-/* -- what it should give ------------------------------------------------------------------------
- */
+/* -- what it should give --------------------------------------------------------------------- */
 
 /* Outputs of READY operations, for as long as a later one reads them. */
 struct outputs {
@@ -156,8 +154,7 @@ static bool predict(struct bhi_ledger *ledger) {
     return good;
 }
 
-/* -- what was read back -------------------------------------------------------------------------
- */
+/* -- what was read back ---------------------------------------------------------------------- */
 
 /* Returns false if the record says nothing about the output. */
 static bool check_result(struct bhi_check *check, const struct bhi_ledger_op *op,
@@ -187,11 +184,7 @@ static bool check_result(struct bhi_check *check, const struct bhi_ledger_op *op
 /* Marks the operations whose output was compared. */
 static void check_results(struct bhi_check *check, bool *read) {
     const struct bhi_history *history = check->history;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_RESULT) {
-            continue;
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_RESULT) {
         const struct bhi_ledger_op *op = bhi_ledger_find(&check->ledger, record->op);
         if (!op || !op->end) {
             continue;
@@ -234,9 +227,9 @@ static void check_unread(struct bhi_check *check, const bool *read) {
 
 bool bhi_check_success(struct bhi_check *check) {
     struct bhi_ledger *ledger = &check->ledger;
-    for (size_t i = 0; i < ledger->op_count; i++) {
-        if (bhi_ledger_ready(&ledger->ops[i])) {
-            check_ready(check, &ledger->ops[i]);
+    BHI_LEDGER_OPS(op, ledger) {
+        if (bhi_ledger_ready(op)) {
+            check_ready(check, op);
         }
     }
     bool *read = calloc(ledger->op_count + 1, sizeof *read);

@@ -42,8 +42,7 @@ static bool interrupted(void) {
     return bhi_interrupt_signal() != 0;
 }
 
-/* -- beginning ----------------------------------------------------------------------------------
- */
+/* -- beginning ------------------------------------------------------------------------------- */
 
 static void log_line(bh_log_level level, const char *line, void *user) {
     const struct bhi_chaos_run *run = user;
@@ -214,8 +213,7 @@ static bool begin(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     return start_threads(run, complaint);
 }
 
-/* -- the workload -------------------------------------------------------------------------------
- */
+/* -- the workload ---------------------------------------------------------------------------- */
 
 struct pacer {
     uint64_t next_ns, progress_ns;
@@ -433,8 +431,7 @@ static bool run_it(struct bhi_chaos_run *run, struct bhi_complaint *complaint) {
     return true;
 }
 
-/* -- ending -------------------------------------------------------------------------------------
- */
+/* -- ending ---------------------------------------------------------------------------------- */
 
 static void join_threads(struct bhi_chaos_run *run) {
     pthread_mutex_lock(&run->lock);

@@ -15,8 +15,7 @@
 static const uint64_t pause_ns = 200000000;
 enum { LEAST_LOOKS = 3 }; /* on a machine on which a look takes seconds, too */
 
-/* -- the devices --------------------------------------------------------------------------------
- */
+/* -- the devices ----------------------------------------------------------------------------- */
 
 static size_t list_devices(const struct bhi_look *look, bh_device_info out[BHI_LOOK_DEVICES]) {
     bh_context_options options = {.struct_size = sizeof options};
@@ -39,8 +38,7 @@ static bool wants_any(const struct bhi_look *look) {
     return look->wanted && !strcmp(look->wanted, "any");
 }
 
-/* -- a look -------------------------------------------------------------------------------------
- */
+/* -- a look ---------------------------------------------------------------------------------- */
 
 /* Adds up what processes have that are not of this run: neither below this process nor orphans,
  * which it may have left behind. */
@@ -113,8 +111,7 @@ static void look_once(const struct bhi_look *look, struct seen *out_seen) {
     bhi_nvml_close(nvml);
 }
 
-/* -- before and after ---------------------------------------------------------------------------
- */
+/* -- before and after ------------------------------------------------------------------------ */
 
 static void name_device(const struct bhi_look *look, const bh_device_info *device,
                         struct bhi_history_header *header) {

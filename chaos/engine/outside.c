@@ -17,8 +17,7 @@ struct order {
     struct bhi_injection injection;
 };
 
-/* -- in the second process ----------------------------------------------------------------------
- */
+/* -- in the second process ------------------------------------------------------------------- */
 
 /* Finds children of zygotes. It skips stopped ones: these were hit already. */
 static size_t find_workers(pid_t host, pid_t *out_pids, size_t capacity) {
@@ -74,8 +73,7 @@ static _Noreturn void serve(pid_t host, int socket) {
     _exit(0); /* the host has closed its end, or is dead */
 }
 
-/* -- in the host --------------------------------------------------------------------------------
- */
+/* -- in the host ----------------------------------------------------------------------------- */
 
 bool bhi_outside_start(struct bhi_outside *outside, struct bhi_complaint *complaint) {
     int ends[2];

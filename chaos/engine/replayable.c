@@ -13,8 +13,7 @@ static size_t line_of(const struct bhi_history *history, const struct bhi_record
 
 static bool can_inject(const struct bhi_history *history, struct bhi_complaint *complaint) {
     const uint64_t last = bhi_history_last_op(history);
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         const size_t line = line_of(history, record);
         if (record->kind != BHI_RECORD_FAULT) {
             continue;
@@ -35,8 +34,7 @@ static bool can_inject(const struct bhi_history *history, struct bhi_complaint *
 /* A replay uses the numbers in the order of the records. */
 static bool follow(const struct bhi_history *history, struct bhi_complaint *complaint) {
     uint64_t op = 0, fault = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         const bool is_op = record->kind == BHI_RECORD_OP;
         if (!is_op && record->kind != BHI_RECORD_FAULT) {
             continue;
@@ -90,8 +88,7 @@ bool bhi_engine_can_replay(const struct bhi_history *history, struct bhi_complai
         return bhi_refuse(complaint, "the run had no faults");
     }
     size_t operations = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind != BHI_RECORD_OP || record->submit.bait) {
             continue;
         }

@@ -38,8 +38,7 @@ static bool is_lethal(enum bhi_fault_kind kind) {
     return bhi_fault_ends_workers(kind) && kind != BHI_FAULT_CLOSE;
 }
 
-/* -- taking back --------------------------------------------------------------------------------
- */
+/* -- taking back ----------------------------------------------------------------------------- */
 
 static void heal(struct bhi_chaos_run *run, struct bhi_healing *healing) {
     struct bhi_record record = {.kind = BHI_RECORD_HEALED, .healed.number = healing->number};
@@ -80,8 +79,7 @@ static uint64_t heal_due(struct bhi_chaos_run *run, uint64_t now_ns) {
     return next_ns;
 }
 
-/* -- waiting ------------------------------------------------------------------------------------
- */
+/* -- waiting --------------------------------------------------------------------------------- */
 
 /* Ends all faults, and waits until the run goes on. Call it with |lock| held. */
 static void rest(struct bhi_chaos_run *run) {
@@ -194,8 +192,7 @@ static void let_work(struct bhi_chaos_run *run, const struct bhi_scheduled *faul
     }
 }
 
-/* -- breaking -----------------------------------------------------------------------------------
- */
+/* -- breaking -------------------------------------------------------------------------------- */
 
 static void note_fault(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
                        const struct bhi_injected *injected, uint64_t after_op) {
@@ -352,8 +349,7 @@ static void inject(struct bhi_chaos_run *run, const struct bhi_scheduled *fault,
     }
 }
 
-/* -- which one next -----------------------------------------------------------------------------
- */
+/* -- which one next -------------------------------------------------------------------------- */
 
 struct source {
     struct bhi_schedule schedule;

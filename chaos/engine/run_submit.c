@@ -11,8 +11,7 @@ static const uint64_t bomb_deadline_ns = 20000 * MS;
 
 enum { GROUP = 64, BAIT_WORDS = 64, PUSH_WORDS = 6 };
 
-/* -- submitting ----------------------------------------------------------------------------------
- */
+/* -- submitting ------------------------------------------------------------------------------ */
 
 static struct bhi_record op_record(const struct bhi_operation *operation, uint64_t asked_ns) {
     struct bhi_record record = {.kind = BHI_RECORD_OP,
@@ -231,8 +230,7 @@ bool bhi_run_submit_bait(struct bhi_chaos_run *run, const struct bhi_scheduled *
     return true;
 }
 
-/* -- collecting ----------------------------------------------------------------------------------
- */
+/* -- collecting ------------------------------------------------------------------------------ */
 
 /* Writes down the operation, which then leaves the run. */
 static void finish(struct bhi_chaos_run *run, struct bhi_operation *operation) {

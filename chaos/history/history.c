@@ -21,8 +21,7 @@ void bhi_history_note(struct bhi_history *history, const struct bhi_record *reco
 
 uint64_t bhi_history_last_op(const struct bhi_history *history) {
     uint64_t last = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if ((record->kind == BHI_RECORD_OP || record->kind == BHI_RECORD_REFUSED) &&
             record->op > last) {
             last = record->op;

@@ -150,6 +150,14 @@ struct bhi_history {
     bool overflow; /* there was no memory for a record, so nothing can be said of the run */
 };
 
+/* For each |record| of |history|, in order; with _OF for each of that kind. */
+#define BHI_RECORDS(record, history)                                                               \
+    for (const struct bhi_record *record = (history)->records;                                     \
+         record && record < (history)->records + (history)->count; record++)
+#define BHI_RECORDS_OF(record, history, wanted)                                                    \
+    BHI_RECORDS(record, history)                                                                   \
+    if (record->kind == (wanted))
+
 void bhi_history_init(struct bhi_history *history);
 void bhi_history_note(struct bhi_history *history, const struct bhi_record *record);
 void bhi_history_free(struct bhi_history *history);

@@ -12,7 +12,7 @@
 
 static json_t *u64(uint64_t number) {
     if (number <= INT64_MAX) {
-        return json_integer((json_int_t)number);
+        return bhi_json_number(number);
     }
     return bhi_json_digits(number);
 }
@@ -115,8 +115,7 @@ static bool write_all(FILE *file, const struct bhi_history *history,
     if (!write_line(file, NULL, bhi_header_fields, &history->header, complaint)) {
         return false;
     }
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         const struct bhi_fields *fields = &bhi_record_fields[record->kind];
         if (!write_line(file, fields->kind, fields->fields, record, complaint)) {
             return false;

@@ -21,8 +21,7 @@ static const struct bhi_timeline_kind kinds[] = {
     [MISSED] = {"fault that hit nothing", BHI_PAGE_DIM, 4, 20, 20, false},
     [STALL] = {"the machine stood still", BHI_PAGE_DIM, 0, 24, 24, false}};
 
-/* -- which stream an operation was on -----------------------------------------------------------
- */
+/* -- which stream an operation was on -------------------------------------------------------- */
 
 struct place {
     uint64_t op, at_ns;
@@ -41,12 +40,9 @@ static bool find_places(const struct bhi_history *history, struct places *places
     if (!places->all) {
         return false;
     }
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
-        if (record->kind == BHI_RECORD_OP) {
-            places->all[places->count++] =
-                (struct place){record->op, record->at_ns, record->stream};
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_OP) {
+
+        places->all[places->count++] = (struct place){record->op, record->at_ns, record->stream};
     }
     qsort(places->all, places->count, sizeof *places->all, compare_places);
     return true;
@@ -57,8 +53,7 @@ static const struct place *place_of(const struct places *places, uint64_t op) {
     return bsearch(&key, places->all, places->count, sizeof key, compare_places);
 }
 
-/* -- bars ---------------------------------------------------------------------------------------
- */
+/* -- bars ------------------------------------------------------------------------------------ */
 
 struct rows {
     uint32_t streams;
@@ -81,11 +76,11 @@ static void name_rows(struct bhi_timeline *timeline, const struct bhi_history *h
         snprintf(name, sizeof name, "stream %u", next);
         bhi_timeline_row(timeline, next, name, false);
     }
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].kind == BHI_RECORD_FAULT) {
-            seen[history->records[i].fault.kind] = true;
+    BHI_RECORDS(record, history) {
+        if (record->kind == BHI_RECORD_FAULT) {
+            seen[record->fault.kind] = true;
         }
-        stalled |= stood_still(&history->records[i]);
+        stalled |= stood_still(record);
     }
     for (int kind = 0; kind < BHI_FAULT_KINDS; kind++) {
         rows->of_fault[kind] = seen[kind] ? next : UINT32_MAX;
@@ -148,8 +143,7 @@ static void add_records(struct bhi_timeline *timeline, const struct bhi_history 
     }
 }
 
-/* -- what is told of a bar ----------------------------------------------------------------------
- */
+/* -- what is told of a bar ------------------------------------------------------------------- */
 
 static void describe_fault(const struct bhi_record *record, char *out, size_t capacity) {
     char number[BHI_QUANTITY];
@@ -205,8 +199,7 @@ static void put_titles(struct bhi_timeline *timeline, const struct bhi_history *
     }
 }
 
-/* -- memory and descriptors ---------------------------------------------------------------------
- */
+/* -- memory and descriptors ------------------------------------------------------------------ */
 
 static uint64_t memory_of(const struct bhi_record *record) {
     return record->sample.rss_bytes;
@@ -228,11 +221,8 @@ static void put_curve(struct bhi_page *page, const struct bhi_history *history,
     size_t stride = samples / POINTS + 1, seen = 0;
     uint64_t least = UINT64_MAX, most = 0;
     char low[BHI_QUANTITY], high[BHI_QUANTITY];
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].kind != BHI_RECORD_SAMPLE) {
-            continue;
-        }
-        uint64_t value = value_of(&history->records[i]);
+    BHI_RECORDS_OF(record, history, BHI_RECORD_SAMPLE) {
+        uint64_t value = value_of(record);
         least = value < least ? value : least;
         most = value > most ? value : most;
     }
@@ -243,8 +233,7 @@ static void put_curve(struct bhi_page *page, const struct bhi_history *history,
             "<title>%s, %s to %s</title><polyline class=\"lost\" points=\"",
             name, CURVE_WIDTH, CURVE_HEIGHT, name, text_of(low, least), text_of(high, most), name,
             low, high);
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind != BHI_RECORD_SAMPLE || seen++ % stride) {
             continue;
         }
@@ -263,8 +252,8 @@ static void put_curve(struct bhi_page *page, const struct bhi_history *history,
 static void put_curves(struct bhi_page *page, const struct bhi_history *history,
                        const struct bhi_timeline *timeline) {
     size_t samples = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        samples += history->records[i].kind == BHI_RECORD_SAMPLE;
+    BHI_RECORDS_OF(record, history, BHI_RECORD_SAMPLE) {
+        samples++;
     }
     if (samples < 2) {
         return;

@@ -5,9 +5,9 @@
 
 uint64_t bhi_facts_elapsed_ns(const struct bhi_history *history) {
     uint64_t last = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->records[i].at_ns > last) {
-            last = history->records[i].at_ns;
+    BHI_RECORDS(record, history) {
+        if (record->at_ns > last) {
+            last = record->at_ns;
         }
     }
     return last;
@@ -20,8 +20,7 @@ static void find_faults(const struct bhi_history *history, struct bhi_facts_pace
                         uint64_t elapsed_ns) {
     uint64_t begin_ns = 0, end_ns = 0;
     unsigned samples = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind == BHI_RECORD_SAMPLE && ++samples == 2) {
             begin_ns = record->at_ns;
         }
@@ -126,11 +125,7 @@ uint64_t bhi_facts_bucket_most(const struct bhi_chaos_result *result) {
 bool bhi_facts_memory(const struct bhi_history *history, size_t index,
                       const struct bhi_record **out_first, const struct bhi_record **out_last) {
     *out_first = *out_last = NULL;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
-        if (record->kind != BHI_RECORD_MEMORY) {
-            continue;
-        }
+    BHI_RECORDS_OF(record, history, BHI_RECORD_MEMORY) {
         if (!record->memory.last && !*out_first && index-- == 0) {
             *out_first = record;
         } else if (record->memory.last && *out_first &&

@@ -13,8 +13,7 @@ static const enum bhi_page_tone tones[] = {[BHI_CHAOS_VALID] = BHI_PAGE_GOOD,
                                            [BHI_CHAOS_INVALID] = BHI_PAGE_BAD,
                                            [BHI_CHAOS_UNKNOWN] = BHI_PAGE_WARN};
 
-/* -- the head -----------------------------------------------------------------------------------
- */
+/* -- the head -------------------------------------------------------------------------------- */
 
 static void put_verdict(struct bhi_page *page, const struct bhi_chaos_result *result) {
     static const char *const signs[] = {[BHI_CHAOS_VALID] = "\xE2\x9C\x93", /* check mark, cross */
@@ -135,8 +134,7 @@ static void put_facts(struct bhi_page *page, const struct bhi_history *history,
     bhi_page_facts_end(page);
 }
 
-/* -- what was found -----------------------------------------------------------------------------
- */
+/* -- what was found -------------------------------------------------------------------------- */
 
 static void put_findings(struct bhi_page *page, const struct bhi_chaos_result *result) {
     static const char *const headings[] = {"Anomaly", "Operation", "Line", "What"};
@@ -175,15 +173,13 @@ static void put_findings(struct bhi_page *page, const struct bhi_chaos_result *r
     bhi_page_paragraph(page, "Lines are those of the history, where it was saved.");
 }
 
-/* -- faults and recovery ------------------------------------------------------------------------
- */
+/* -- faults and recovery --------------------------------------------------------------------- */
 
 static void put_faults(struct bhi_page *page, const struct bhi_history *history,
                        const struct bhi_chaos_result *result) {
     static const char *const headings[] = {"Fault", "Injected", "Hit nothing", "Share"};
     uint64_t missed[BHI_FAULT_KINDS] = {0}, most = 1;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct bhi_record *record = &history->records[i];
+    BHI_RECORDS(record, history) {
         if (record->kind == BHI_RECORD_FAULT && record->fault.missed) {
             missed[record->fault.kind]++;
         }

@@ -200,8 +200,7 @@ static void print_device_memory(FILE *stream, const struct bhi_history *history)
     }
 }
 
-/* -- what was found -----------------------------------------------------------------------------
- */
+/* -- what was found -------------------------------------------------------------------------- */
 
 static void print_findings(FILE *stream, const struct bhi_chaos_result *result) {
     static const struct bhi_column columns[] = {{.name = "ANOMALY", .toned = true},
