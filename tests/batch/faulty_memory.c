@@ -1,4 +1,5 @@
 #include "faulty_memory.h"
+#include "harness.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,42 +23,27 @@ static bool fails(void) {
     return true;
 }
 
-/* A sanitizer's library refers to some of them, for the linker. */
-#pragma GCC visibility push(default)
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-char *__real_getcwd(char *buffer, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_getcwd(char *buffer, size_t size);
-int __wrap_asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#pragma GCC visibility pop
-
-void *__wrap_malloc(size_t size) {
+BHT_WRAP(void *, malloc, size_t size) {
     return fails() ? NULL : __real_malloc(size);
 }
 
-void *__wrap_calloc(size_t count, size_t size) {
+BHT_WRAP(void *, calloc, size_t count, size_t size) {
     return fails() ? NULL : __real_calloc(count, size);
 }
 
-void *__wrap_realloc(void *old, size_t size) {
+BHT_WRAP(void *, realloc, void *old, size_t size) {
     return fails() ? NULL : __real_realloc(old, size);
 }
 
-char *__wrap_strdup(const char *text) {
+BHT_WRAP(char *, strdup, const char *text) {
     return fails() ? NULL : __real_strdup(text);
 }
 
-char *__wrap_getcwd(char *buffer, size_t size) {
+BHT_WRAP(char *, getcwd, char *buffer, size_t size) {
     return fails() ? NULL : __real_getcwd(buffer, size);
 }
 
-int __wrap_asprintf(char **out, const char *format, ...) {
+BHT_WRAP(int, asprintf, char **out, const char *format, ...) {
     va_list list;
     va_start(list, format);
     const int length = fails() ? -1 : vasprintf(out, format, list);

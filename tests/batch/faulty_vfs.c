@@ -140,7 +140,6 @@ static const sqlite3_io_methods methods = {
 
 static int open_file(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out_flags) {
-    (void)vfs;
     struct file *outer = (struct file *)file;
     outer->real = (sqlite3_file *)(outer + 1);
     const int rc = real->xOpen(real, name, outer->real, flags, out_flags);
@@ -149,7 +148,6 @@ static int open_file(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
 }
 
 static int delete_file(sqlite3_vfs *vfs, const char *name, int sync) {
-    (void)vfs;
     const int rc = count();
     return rc != SQLITE_OK ? rc : real->xDelete(real, name, sync);
 }

@@ -272,7 +272,6 @@ void seal_job(struct bhi_job *job, const char *outputs, void (*then)(void *user,
 }
 
 void expect_durable(void *user, bool durable) {
-    (void)user;
     BHT_TRUE(durable);
 }
 
@@ -299,7 +298,6 @@ void expect_counts(const char *expected) {
 }
 
 static int print_row(void *user, int columns, char **values, char **names) {
-    (void)names;
     char *at = (char *)user + strlen(user);
     for (int i = 0; i < columns; i++) {
         at += sprintf(at, "%s%s", i ? " " : "", values[i] ? values[i] : "-");

@@ -9,9 +9,7 @@ enum { WORDS = 3 << 17 }; /* 3 MiB: several pieces */
 
 static uint8_t *changing; /* memory that is different after each write; or NULL */
 
-ssize_t __real_write(int fd, const void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
+BHT_WRAP(ssize_t, write, int fd, const void *bytes, size_t size) {
     const ssize_t written = __real_write(fd, bytes, size);
     for (size_t i = 0; changing && i < WORDS * sizeof(uint64_t); i += 4096) {
         changing[i]++;

@@ -73,7 +73,6 @@ static struct bhi_job_node *nodes[16];
 static char changes[256];
 
 static void note(void *user, const struct bhi_job_node *node) {
-    (void)user;
     sprintf(changes + strlen(changes), "%s:%s ", node->job.id, bhi_job_state_name(node->state));
 }
 

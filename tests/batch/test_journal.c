@@ -179,7 +179,6 @@ static void test_sealed(void) {
 enum { ROUNDS = 60 };
 
 static void *add_rounds(void *argument) {
-    (void)argument;
     for (int i = 0; i < ROUNDS; i++) {
         char words[64];
         sprintf(words, "a%d b%d:a%d%s", i, i, i, i ? "" : " c0");
@@ -291,7 +290,6 @@ static char page[1 << 16];
 
 static int find_on_page(void *user, int columns, char **values, char **names) {
     char word[128];
-    (void)names;
     for (int i = 0; i < columns; i++) {
         snprintf(word, sizeof word, "`%s`", values[i]);
         if (!strstr(page, word)) {

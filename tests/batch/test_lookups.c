@@ -7,30 +7,22 @@
 
 static int realpaths, stats, lstats, accesses;
 
-char *__real_realpath(const char *path, char *out);
-char *__wrap_realpath(const char *path, char *out);
-char *__wrap_realpath(const char *path, char *out) {
+BHT_WRAP(char *, realpath, const char *path, char *out) {
     realpaths++;
     return __real_realpath(path, out);
 }
 
-int __real_stat(const char *path, struct stat *out);
-int __wrap_stat(const char *path, struct stat *out);
-int __wrap_stat(const char *path, struct stat *out) {
+BHT_WRAP(int, stat, const char *path, struct stat *out) {
     stats++;
     return __real_stat(path, out);
 }
 
-int __real_lstat(const char *path, struct stat *out);
-int __wrap_lstat(const char *path, struct stat *out);
-int __wrap_lstat(const char *path, struct stat *out) {
+BHT_WRAP(int, lstat, const char *path, struct stat *out) {
     lstats++;
     return __real_lstat(path, out);
 }
 
-int __real_access(const char *path, int mode);
-int __wrap_access(const char *path, int mode);
-int __wrap_access(const char *path, int mode) {
+BHT_WRAP(int, access, const char *path, int mode) {
     accesses++;
     return __real_access(path, mode);
 }
@@ -100,15 +92,11 @@ static void test_links_of_later_jobs(void) {
 
 static void expect_no_fault(void *user, size_t index, const char *cause,
                             const struct bhi_complaint *why) {
-    (void)cause;
-    (void)user;
     BHT_FAIL("job %zu: %s", index, why->text);
 }
 
 static void count_faults(void *user, size_t index, const char *cause,
                          const struct bhi_complaint *why) {
-    (void)cause;
-    (void)index;
     BHT_STR_HAS(why->text, "output no/");
     BHT_STR_HAS(why->text, ": its folder: No such file or directory (looked for in ");
     BHT_STR_HAS(why->text, "); make it first");

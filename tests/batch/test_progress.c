@@ -12,13 +12,7 @@
 
 static uint64_t now_ns = UINT64_C(1000000000000);
 
-/* A sanitizer's library refers to it, for the linker. */
-#pragma GCC visibility push(default)
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-#pragma GCC visibility pop
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time) {
-    (void)clock;
+BHT_WRAP(int, clock_gettime, clockid_t clock, struct timespec *time) {
     time->tv_sec = (time_t)(now_ns / 1000000000u);
     time->tv_nsec = (long)(now_ns % 1000000000u);
     return 0;
@@ -118,7 +112,6 @@ static void expect_last(unsigned seconds,
 /* 90 a second for a minute and a half, then one. */
 static void slow_down(struct bhi_batch_progress *progress, unsigned second,
                       struct bhi_queue_counts *counts) {
-    (void)progress;
     const uint64_t ended = second < 90 ? 90 : 1;
     counts->of[BHI_JOB_DONE] += ended;
     counts->of[BHI_JOB_WAITING] -= ended;

@@ -134,7 +134,6 @@ static void test_sealed_is_given_back_sealed(void) {
 }
 
 static bool expect_times(void *user, const struct bhi_job_record *record) {
-    (void)user;
     BHT_EQ(record->started_ns, 4);
     BHT_EQ(record->ended_ns, 6);
     BHT_EQ(record->took_ns, 2);

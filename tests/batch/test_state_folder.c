@@ -61,16 +61,12 @@ static void test_the_tables_of_files(void) {
 
 static int no_locks, no_records; /* errno of flock, and of locks on records; 0: they work */
 
-int __real_flock(int fd, int operation);
-int __wrap_flock(int fd, int operation);
-int __wrap_flock(int fd, int operation) {
+BHT_WRAP(int, flock, int fd, int operation) {
     errno = no_locks;
     return no_locks ? -1 : __real_flock(fd, operation);
 }
 
-int __real_fcntl(int fd, int command, ...);
-int __wrap_fcntl(int fd, int command, ...);
-int __wrap_fcntl(int fd, int command, ...) {
+BHT_WRAP(int, fcntl, int fd, int command, ...) {
     va_list list;
     va_start(list, command);
     void *argument = va_arg(list, void *);
@@ -81,7 +77,6 @@ int __wrap_fcntl(int fd, int command, ...) {
 
 /* As a FUSE file system with direct_io. */
 static void *map_nothing(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
-    (void)at, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
     errno = ENODEV;
     return MAP_FAILED;
 }

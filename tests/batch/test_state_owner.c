@@ -2,10 +2,8 @@
  * are is what geteuid says: these tests say it. */
 #include "few_jobs.h"
 
-uid_t __real_geteuid(void);
-uid_t __wrap_geteuid(void);
 static bool somebody_else; /* than who made the files */
-uid_t __wrap_geteuid(void) {
+BHT_WRAP(uid_t, geteuid, void) {
     return __real_geteuid() + (somebody_else ? 4242 : 0);
 }
 

@@ -259,91 +259,83 @@ static void each_key_is_needed(void) {
     BHT_EQ(seen, 16 + 16 + 6 + 16 + 5 + 11 + 3 + 7 + 4 + 4 + 15 + 1);
 }
 
-/* |text| with a ' for each ". */
-static const char *quoted(const char *text, char out[128]) {
-    char *end = stpcpy(out, text);
-    while (end-- > out) {
-        *end = *end == '\'' ? '"' : *end;
-    }
-    return out;
-}
-
 /* A piece of a good history, and what is in its place. */
 static void what_is_refused(void) {
     static const struct {
         const char *piece, *other, *words;
     } cases[] = {
-        {"'patience_ns':30000000000", "'patience_ns':0",
+        {"`patience_ns`:30000000000", "`patience_ns`:0",
          "'patience_ns' must be a whole number from 1 "},
-        {"'recovery_ns':5000000000", "'recovery_ns':0",
+        {"`recovery_ns`:5000000000", "`recovery_ns`:0",
          "'recovery_ns' must be a whole number from 1 "},
-        {"'bulkhead_chaos':1", "'bulkhead_chaos':2", "line 1: 'bulkhead_chaos' is 2"},
-        {"'bulkhead_chaos':1", "'x':1", "not a history of bulkhead chaos"},
-        {"'seed':", "'seed':'99999999999999999999','x':", "line 1: 'seed'"},
-        {"'18446744073709551615'", "'18446744073709551616'", "line 1: 'seed'"},
-        {"'18446744073709551615'", "' 1'", "line 1: 'seed'"},
-        {"'18446744073709551615'", "'1x'", "line 1: 'seed'"},
-        {"'18446744073709551615'", "'-1'", "line 1: 'seed'"},
-        {"'18446744073709551615'", "-1", "line 1: 'seed'"},
-        {"'18446744073709551615'", "1.5", "line 1: 'seed'"},
-        {"'18446744073709551615'", "9223372036854775808",
+        {"`bulkhead_chaos`:1", "`bulkhead_chaos`:2", "line 1: 'bulkhead_chaos' is 2"},
+        {"`bulkhead_chaos`:1", "`x`:1", "not a history of bulkhead chaos"},
+        {"`seed`:", "`seed`:`99999999999999999999`,`x`:", "line 1: 'seed'"},
+        {"`18446744073709551615`", "`18446744073709551616`", "line 1: 'seed'"},
+        {"`18446744073709551615`", "` 1`", "line 1: 'seed'"},
+        {"`18446744073709551615`", "`1x`", "line 1: 'seed'"},
+        {"`18446744073709551615`", "`-1`", "line 1: 'seed'"},
+        {"`18446744073709551615`", "-1", "line 1: 'seed'"},
+        {"`18446744073709551615`", "1.5", "line 1: 'seed'"},
+        {"`18446744073709551615`", "9223372036854775808",
          "line 1: too big integer near '9223372036854775808': write a number above "
          "9223372036854775807 as a string of digits"},
-        {"'streams':3", "'streams':0", "line 1: 'streams' must be a whole number from 1"},
-        {"'streams':3", "'streams':17", "line 1: 'streams'"},
-        {"'streams':3", "'streams':2",
+        {"`streams`:3", "`streams`:0", "line 1: 'streams' must be a whole number from 1"},
+        {"`streams`:3", "`streams`:17", "line 1: 'streams'"},
+        {"`streams`:3", "`streams`:2",
          "line 2: 'stream' must be less than 2, the number of streams"},
-        {"['kill','full']", "['kill','kill']", "line 1: 'faults'"},
-        {"['kill','full']", "['kill,full']", "line 1: 'faults'"},
-        {"['kill','full']", "['burn']", "line 1: 'faults'"},
-        {"['kill','full']", "[1]", "line 1: 'faults'"},
-        {"'rate':12.5", "'rate':-1", "line 1: 'rate'"},
-        {"'rate':12.5", "'rate':1e999", "line 1: "},
+        {"[`kill`,`full`]", "[`kill`,`kill`]", "line 1: 'faults'"},
+        {"[`kill`,`full`]", "[`kill,full`]", "line 1: 'faults'"},
+        {"[`kill`,`full`]", "[`burn`]", "line 1: 'faults'"},
+        {"[`kill`,`full`]", "[1]", "line 1: 'faults'"},
+        {"`rate`:12.5", "`rate`:-1", "line 1: 'rate'"},
+        {"`rate`:12.5", "`rate`:1e999", "line 1: "},
         {"lavapipe:0", "a\\u001bb", "line 1: 'device' must be without control characters"},
         {"lavapipe:0", "a\\u0000b", "line 1: "},
         {"lavapipe:0", "lavapipe:0lavapipe:0lavapipe:0lavapipe:0lavapipe:0lavapipe:0abcd",
          "line 1: 'device' must be a text of at most 63 bytes"},
-        {"'op':2", "'op':0", "line 2: 'op'"},
-        {"'inputs':[1,9]", "'inputs':[1,9,1,1,1]",
+        {"`op`:2", "`op`:0", "line 2: 'op'"},
+        {"`inputs`:[1,9]", "`inputs`:[1,9,1,1,1]",
          "line 2: 'inputs' must be an array of at most 4"},
-        {"'inputs':[1,9]", "'inputs':[0]", "line 2: 'inputs'"},
-        {"'device':true", "'device':1", "line 2: 'device' must be true or false"},
-        {"'words':4096", "'words':16385", "line 2: 'words'"},
-        {"'rounds':3", "'rounds':65", "line 2: 'rounds'"},
+        {"`inputs`:[1,9]", "`inputs`:[0]", "line 2: 'inputs'"},
+        {"`device`:true", "`device`:1", "line 2: 'device' must be true or false"},
+        {"`words`:4096", "`words`:16385", "line 2: 'words'"},
+        {"`rounds`:3", "`rounds`:65", "line 2: 'rounds'"},
         {"NO_MEMORY", "NO_MEMORIES", "line 3: 'status' must be a status' name"},
-        {"'poisoned'", "'poison'", "line 4: 'state' must be one of: pending, ready"},
-        {"'signal':11", "'signal':65", "line 4: 'signal'"},
-        {"'worker_pid':4711", "'worker_pid':2147483648", "line 4: 'worker_pid'"},
+        {"`poisoned`", "`poison`", "line 4: 'state' must be one of: pending, ready"},
+        {"`signal`:11", "`signal`:65", "line 4: 'signal'"},
+        {"`worker_pid`:4711", "`worker_pid`:2147483648", "line 4: 'worker_pid'"},
         {"0001", "000g", "line 5: 'digest' must be 32 hexadecimal digits"},
         {"0001", "00", "line 5: 'digest'"},
-        {"'zygote'", "'burn'", "line 6: 'fault' must be one of: kill, segv"},
+        {"`zygote`", "`burn`", "line 6: 'fault' must be one of: kill, segv"},
         {"2147483647", "2147483648", "line 6: 'pids'"},
-        {"'utilisation':100", "'utilisation':101", "line 11: 'utilisation'"},
+        {"`utilisation`:100", "`utilisation`:101", "line 11: 'utilisation'"},
         {"nvidia:1", "123456789012345678901234567890123456789012345678",
          "line 11: 'device' must be a text of at most 47 bytes"},
-        {"'kind':'healed'", "'kind':'healing'",
+        {"`kind`:`healed`", "`kind`:`healing`",
          "line 7: 'kind' is 'healing'; it must be one of: op, refused"},
-        {"'kind':'healed'", "'kind':1", "line 7: 'kind'"},
-        {"'idle':true", "'idle':1", "line 8: 'idle' must be true or false"},
-        {"'idle':true", "'idle':true,'idle':true", "line 8: duplicate"},
-        {"'idle':true", "'idle':true,'more':1", "line 8: unknown key 'more'"},
-        {"{'kind':'stall'", "\n{'kind':'stall'", "line 9: "},
-        {"{'kind':'stall'", "[1]\n{'kind':'stall'", "line 9: not an object"},
-        {"{'kind':'stall'", "{'kind':'complete'}\n{'kind':'stall'",
+        {"`kind`:`healed`", "`kind`:1", "line 7: 'kind'"},
+        {"`idle`:true", "`idle`:1", "line 8: 'idle' must be true or false"},
+        {"`idle`:true", "`idle`:true,`idle`:true", "line 8: duplicate"},
+        {"`idle`:true", "`idle`:true,`more`:1", "line 8: unknown key 'more'"},
+        {"{`kind`:`stall`", "\n{`kind`:`stall`", "line 9: "},
+        {"{`kind`:`stall`", "[1]\n{`kind`:`stall`", "line 9: not an object"},
+        {"{`kind`:`stall`", "{`kind`:`complete`}\n{`kind`:`stall`",
          "line 10: it follows the record 'complete'"},
-        {"{'kind':'stall'", "{'kind':'overflow'}\n{'kind':'stall'",
+        {"{`kind`:`stall`", "{`kind`:`overflow`}\n{`kind`:`stall`",
          "line 10: only 'complete' can follow 'overflow'"},
-        {"{'kind':'complete'}\n", "{'kind':'complete'}\n{", "line 13: it is cut off"},
-        {"{'kind':'complete'}\n", "{'kind':'complete'}", "line 12: it is cut off"},
-        {"{'kind':'complete'", "{'kind':'complete','at_ns':1", "line 12: unknown key 'at_ns'"},
+        {"{`kind`:`complete`}\n", "{`kind`:`complete`}\n{", "line 13: it is cut off"},
+        {"{`kind`:`complete`}\n", "{`kind`:`complete`}", "line 12: it is cut off"},
+        {"{`kind`:`complete`", "{`kind`:`complete`,`at_ns`:1", "line 12: unknown key 'at_ns'"},
     };
     const char *text = good_lines();
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        char piece[128], other[128], broken[65536];
-        const char *at = strstr(text, quoted(cases[i].piece, piece));
+        char broken[65536];
+        const char *piece = bht_quoted(cases[i].piece), *other = bht_quoted(cases[i].other);
+        const char *at = strstr(text, piece);
         BHT_NE(at, NULL);
-        snprintf(broken, sizeof broken, "%.*s%s%s", (int)(at - text), text,
-                 quoted(cases[i].other, other), at + strlen(piece));
+        snprintf(broken, sizeof broken, "%.*s%s%s", (int)(at - text), text, other,
+                 at + strlen(piece));
         const char *said = complaint_about(broken, strlen(broken));
         if (!strstr(said, cases[i].words)) {
             BHT_FAIL("%s for %s: '%s', not '%s'", other, piece, said, cases[i].words);

@@ -31,7 +31,6 @@ static const char *first_finding(const struct bhi_chaos_result *result) {
 }
 
 static bool is_end(const struct bhi_history *history, const struct bhi_record *record) {
-    (void)history;
     return record->kind == BHI_RECORD_END;
 }
 
@@ -115,7 +114,6 @@ static const struct bhi_record *submit_of(const struct bhi_history *history, uin
 }
 
 static bool is_op(const struct bhi_history *history, const struct bhi_record *record) {
-    (void)history;
     return record->kind == BHI_RECORD_OP;
 }
 
@@ -124,7 +122,6 @@ static bool is_ready(const struct bhi_history *history, const struct bhi_record 
 }
 
 static bool is_result(const struct bhi_history *history, const struct bhi_record *record) {
-    (void)history;
     return record->kind == BHI_RECORD_RESULT && record->result.status == BH_OK;
 }
 
@@ -199,12 +196,10 @@ static bool has_read(const struct bhi_history *history, const struct bhi_record 
 
 /* It hit a stream; a bait may not run. */
 static bool is_hit(const struct bhi_history *history, const struct bhi_record *record) {
-    (void)history;
     return record->kind == BHI_RECORD_FAULT && !record->fault.missed && !record->op;
 }
 
 static bool is_last_look(const struct bhi_history *history, const struct bhi_record *record) {
-    (void)history;
     return record->kind == BHI_RECORD_MEMORY && record->memory.last;
 }
 
@@ -216,7 +211,6 @@ static void forget(struct bhi_history *history, struct bhi_record *record) {
 
 /* What each makes of a record that it fits. */
 static void flip_a_bit(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->result.digest[below(BHI_CHAOS_DIGEST)] ^= (uint8_t)(1u << below(8));
 }
 
@@ -253,7 +247,6 @@ static void ready_although_poisoned(struct bhi_history *history, struct bhi_reco
 }
 
 static void too_many_hops(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->end.hops += 1000;
 }
 
@@ -263,12 +256,10 @@ static void blame_the_innocent(struct bhi_history *history, struct bhi_record *r
 }
 
 static void another_story(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->end.status = record->end.status == BH_SECCOMP ? BH_VULKAN : BH_SECCOMP;
 }
 
 static void another_worker(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->end.worker_pid = 7;
 }
 
@@ -299,7 +290,6 @@ static void another_fault(struct bhi_history *history, struct bhi_record *record
 }
 
 static void changed_its_mind(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->end.changed = true;
 }
 
@@ -309,12 +299,10 @@ static void ended_twice(struct bhi_history *history, struct bhi_record *record) 
 }
 
 static void was_given_up_on(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->end.lost = true;
 }
 
 static void was_never_run(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     if (below(2)) {
         record->end.started_ns = 0;
     } else {
@@ -351,7 +339,6 @@ static void lost_a_stream(struct bhi_history *history, struct bhi_record *record
 
 static void leak_descriptors(struct bhi_history *history, struct bhi_record *record) {
     uint32_t more = 0;
-    (void)record;
     for (size_t i = 0; i < history->count; i++) {
         if (history->records[i].kind == BHI_RECORD_SAMPLE) {
             history->records[i].sample.descriptors += 15 * more++;
@@ -360,7 +347,6 @@ static void leak_descriptors(struct bhi_history *history, struct bhi_record *rec
 }
 
 static void leak_memory(struct bhi_history *history, struct bhi_record *record) {
-    (void)history;
     record->memory.unused -= 128ull << 20;
 }
 
@@ -370,7 +356,6 @@ static void refused_for_nothing(struct bhi_history *history, struct bhi_record *
         .at_ns = 20000000,
         .op = 100000,
         .refused = {.status = BH_NO_MEMORY, .call = "bh_buffer_create"}};
-    (void)record;
     bhi_history_note(history, &refused);
 }
 

@@ -25,7 +25,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EXPORT    __attribute__((visibility("default")))
+/* A call of the library. */
+#define CALL(type, name, ...)                                                                      \
+    __attribute__((visibility("default"))) type name(__VA_ARGS__);                                 \
+    type name(__VA_ARGS__)
 #define MIB       (1ull << 20)
 #define VERSION_2 (40u | 2u << 24)
 #define TOO_SMALL 7
@@ -33,8 +36,7 @@
 #define INVALID   2
 
 #ifdef EMPTY
-EXPORT int nvmlNothing(void);
-EXPORT int nvmlNothing(void) {
+CALL(int, nvmlNothing, void) {
     return 0;
 }
 #else
@@ -50,27 +52,23 @@ static unsigned long long number(const char *name, unsigned long long otherwise)
 
 static unsigned long long starts; /* the library stays loaded when it is closed */
 
-EXPORT int nvmlInit_v2(void);
-EXPORT int nvmlInit_v2(void) {
+CALL(int, nvmlInit_v2, void) {
     starts++;
     return (int)number("INIT", 0);
 }
 
-EXPORT int nvmlShutdown(void);
-EXPORT int nvmlShutdown(void) {
+CALL(int, nvmlShutdown, void) {
     if (number("ENDS", 0)) {
         _exit(77);
     }
     return 0;
 }
 
-EXPORT const char *nvmlErrorString(int result);
-EXPORT const char *nvmlErrorString(int result) {
+CALL(const char *, nvmlErrorString, int result) {
     return result == NOT_FOUND ? "Not Found" : "Scripted Error";
 }
 
-EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *pci, gpu *out);
-EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *pci, gpu *out) {
+CALL(int, nvmlDeviceGetHandleByPciBusId_v2, const char *pci, gpu *out) {
     *out = (gpu)(void *)&number;
     return strcmp(pci, "0000:65:00.0") == 0 ? 0 : NOT_FOUND;
 }
@@ -168,14 +166,12 @@ static int answer(const char *call, const char *scripted, bool workers, unsigned
 #define GRAPHICS nvmlDeviceGetGraphicsRunningProcesses_v3
 #endif
 
-EXPORT int COMPUTE(gpu device, unsigned *count, struct process *out);
-EXPORT int COMPUTE(gpu device, unsigned *count, struct process *out) {
+CALL(int, COMPUTE, gpu device, unsigned *count, struct process *out) {
     (void)device;
     return answer("COMPUTE", "FAKE_NVML_COMPUTE_LIST", false, count, out);
 }
 
-EXPORT int GRAPHICS(gpu device, unsigned *count, struct process *out);
-EXPORT int GRAPHICS(gpu device, unsigned *count, struct process *out) {
+CALL(int, GRAPHICS, gpu device, unsigned *count, struct process *out) {
     (void)device;
     return answer("GRAPHICS", "FAKE_NVML_GRAPHICS_LIST", true, count, out);
 }
@@ -209,8 +205,7 @@ struct memory_1 {
     unsigned long long total, unused, used;
 };
 
-EXPORT int nvmlDeviceGetMemoryInfo(gpu device, struct memory_1 *out);
-EXPORT int nvmlDeviceGetMemoryInfo(gpu device, struct memory_1 *out) {
+CALL(int, nvmlDeviceGetMemoryInfo, gpu device, struct memory_1 *out) {
     (void)device;
     out->total = number("TOTAL", 8192 * MIB);
     out->used = in_use() + number("RESERVED", 512 * MIB);
@@ -225,8 +220,7 @@ struct memory_2 {
     unsigned long long total, reserved, unused, used;
 };
 
-EXPORT int nvmlDeviceGetMemoryInfo_v2(gpu device, struct memory_2 *out);
-EXPORT int nvmlDeviceGetMemoryInfo_v2(gpu device, struct memory_2 *out) {
+CALL(int, nvmlDeviceGetMemoryInfo_v2, gpu device, struct memory_2 *out) {
     (void)device;
     if (out->version != VERSION_2) {
         return INVALID;
@@ -242,8 +236,7 @@ struct utilisation {
     unsigned gpu, memory;
 };
 
-EXPORT int nvmlDeviceGetUtilizationRates(gpu device, struct utilisation *out);
-EXPORT int nvmlDeviceGetUtilizationRates(gpu device, struct utilisation *out) {
+CALL(int, nvmlDeviceGetUtilizationRates, gpu device, struct utilisation *out) {
     (void)device;
     out->gpu = (unsigned)number("BUSY", 0);
     out->gpu = is_dirty() ? 97 : out->gpu;

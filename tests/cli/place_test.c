@@ -15,10 +15,8 @@
 #include "tool/outfile.h"
 #include "tool/place.h"
 
-uid_t __real_geteuid(void);
-uid_t __wrap_geteuid(void);
 static bool somebody_else; /* than who made the files */
-uid_t __wrap_geteuid(void) {
+BHT_WRAP(uid_t, geteuid, void) {
     return __real_geteuid() + (somebody_else ? 4242 : 0);
 }
 

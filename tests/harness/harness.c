@@ -142,6 +142,17 @@ void bht_check_mem(const char *file, int line, const char *left_text, const void
     }
 }
 
+const char *bht_quoted(const char *text) {
+    static char texts[4][1024];
+    static size_t next;
+    char *out = texts[next++ % BHT_COUNT(texts)], *end = out;
+    BHT_LT(strlen(text), sizeof texts[0]);
+    do {
+        *end++ = *text == '`' ? '"' : *text;
+    } while (*text++);
+    return out;
+}
+
 uint64_t bht_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

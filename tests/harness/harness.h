@@ -190,6 +190,9 @@ void bht_check_mem(const char *file, int line, const char *left_text, const void
 #define BHT_STR_HAS(left, needle)     bht_check_str(__FILE__, __LINE__, #left, left, needle, true)
 #define BHT_MEM_EQ(left, right, size) bht_check_mem(__FILE__, __LINE__, #left, left, right, size)
 
+/* |text| with a " for each `: for JSON in tables. The last four of them stay. */
+const char *bht_quoted(const char *text);
+
 /* -- waiting: always for a condition, always bounded ---------------------------------------- */
 
 uint64_t bht_now_ns(void); /* CLOCK_MONOTONIC */
@@ -208,6 +211,16 @@ void bht_poll_pause(void); /* 200 us: between two looks at a condition, nothing 
             bht_poll_pause();                                                                      \
         }                                                                                          \
     } while (0)
+
+/* -- in place of other functions ------------------------------------------------------------- */
+
+/* What is called in place of |name| (the linker's --wrap); __real_name is what it replaces. A
+ * sanitizer's library may refer to either.
+ *     BHT_WRAP(int, stat, const char *path, struct stat *out) { return __real_stat(path, out); } */
+#define BHT_WRAP(type, name, ...)                                                                  \
+    __attribute__((visibility("default"))) type __real_##name(__VA_ARGS__);                        \
+    __attribute__((visibility("default"))) type __wrap_##name(__VA_ARGS__);                        \
+    type __wrap_##name(__VA_ARGS__)
 
 /* -- counting ------------------------------------------------------------------------------- */
 

@@ -28,6 +28,7 @@ static const char endless[] =
 
 static char text[2048];
 static bh_detail why;
+static bh_judge *judge; /* the last one that was made; destroyed after the test */
 
 /* A task of y = x * x. The second size has two dimensions. */
 static const char *task_with(const char *fill, const char *reference, const char *groups) {
@@ -47,24 +48,29 @@ static const char *task(void) {
                      "\"ceildiv(2*n, local_x)\"");
 }
 
-static bh_status create(const char *task_text, bh_judge **out_judge) {
-    static const uint64_t seeds[] = {42};
-    bh_judge_options options = {.struct_size = sizeof options};
-    options.task_text = task_text;
-    options.seeds = seeds;
-    options.seed_count = 1;
-    return bh_judge_create(&options, out_judge, &why);
+static void end_judge(void) {
+    bh_judge_destroy(judge);
+    judge = NULL;
 }
 
-static bh_judge *make(const char *task_text) {
-    bh_judge *judge;
-    if (create(task_text, &judge) != BH_OK) {
+static bh_status create(bh_judge_options options) {
+    end_judge();
+    options.struct_size = sizeof options;
+    return bh_judge_create(&options, &judge, &why);
+}
+
+static void make_with(bh_judge_options options) {
+    if (create(options) != BH_OK) {
         BHT_FAIL("%s", why.message);
     }
-    return judge;
 }
 
-static bh_judgement judge_code(bh_judge *judge, const char *name, const void *code, size_t size) {
+static void make(const char *task_text) {
+    static const uint64_t seeds[] = {42};
+    make_with((bh_judge_options){.task_text = task_text, .seeds = seeds, .seed_count = 1});
+}
+
+static bh_judgement judge_code(const char *name, const void *code, size_t size) {
     const bh_judge_candidate candidate = {
         .struct_size = sizeof candidate, .name = name, .code = code, .size = size};
     bh_judgement judgement = {.struct_size = sizeof judgement};
@@ -74,7 +80,7 @@ static bh_judgement judge_code(bh_judge *judge, const char *name, const void *co
     return judgement;
 }
 
-static bh_status run_right(bh_judge *judge, bh_judgement *out) {
+static bh_status run_right(bh_judgement *out) {
     const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = right};
     return bh_judge_run(judge, &candidate, out, &why);
 }
@@ -90,8 +96,8 @@ static void expect_fails(const bh_judgement *judgement, bh_status status, const 
  */
 
 static void kernels_in_memory_are_judged_one_after_the_other(void) {
-    bh_judge *judge = make(task());
-    bh_judgement got = judge_code(judge, "sources/right.comp", right, 0);
+    make(task());
+    bh_judgement got = judge_code("sources/right.comp", right, 0);
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
     BHT_STR_EQ(bh_judge_verdict_name(got.verdict, got.status), "CORRECT");
     BHT_EQ(got.status, BH_OK);
@@ -100,7 +106,7 @@ static void kernels_in_memory_are_judged_one_after_the_other(void) {
     BHT_TRUE(got.deterministic && !got.located);
     BHT_EQ(got.runs, 6); /* two sizes, two seeds, the first of each size twice */
 
-    got = judge_code(judge, NULL, wrong, strlen(wrong));
+    got = judge_code(NULL, wrong, strlen(wrong));
     BHT_EQ(got.verdict, BH_JUDGE_WRONG);
     BHT_STR_EQ(got.name, "candidate");
     BHT_STR_EQ(got.output, "Y");
@@ -118,12 +124,11 @@ static void kernels_in_memory_are_judged_one_after_the_other(void) {
     BHT_STR_EQ(got.size_text, "n=50");
     BHT_STR_HAS(got.message, "Y[1,20] is 5, expected ");
 
-    got = judge_code(judge, NULL, KERNEL("if (i < x.length()) y[i] = z[i];"), 0);
+    got = judge_code(NULL, KERNEL("if (i < x.length()) y[i] = z[i];"), 0);
     expect_fails(&got, BH_COMPILE_FAILED, "candidate:6: error");
     BHT_EQ(got.runs, 0);
-    got = judge_code(judge, "module.spv", right, 0); /* the ending says the language */
+    got = judge_code("module.spv", right, 0); /* the ending says the language */
     expect_fails(&got, BH_INVALID_KERNEL, "");
-    bh_judge_destroy(judge);
 }
 
 static void modules_files_and_hlsl_are_judged(void) {
@@ -132,11 +137,11 @@ static void modules_files_and_hlsl_are_judged(void) {
     BHT_TRUE(file);
     const size_t size = fread(code, 1, sizeof code, file);
     fclose(file);
-    bh_judge *judge = make(task());
-    bh_judgement got = judge_code(judge, "module", code, size);
+    make(task());
+    bh_judgement got = judge_code("module", code, size);
     BHT_STR_EQ(got.message, "");
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
-    got = judge_code(judge, "cut", code, size - 4);
+    got = judge_code("cut", code, size - 4);
     expect_fails(&got, BH_INVALID_KERNEL, "");
 
     bh_judge_candidate candidate = {.struct_size = sizeof candidate,
@@ -162,7 +167,6 @@ static void modules_files_and_hlsl_are_judged(void) {
     BHT_EQ(bh_judge_run(judge, &candidate, &got, &why), BH_OK);
     BHT_STR_EQ(got.message, "");
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
-    bh_judge_destroy(judge);
 }
 
 /* The program may have set a locale whose numbers have a comma. */
@@ -180,23 +184,22 @@ static void numbers_have_a_point(void) {
              "\"limits\": {\"deadline\": \"%u.5s\"}}",
              30 * bht_slowness());
     BHT_NE(setlocale(LC_ALL, "de_DE.UTF-8"), NULL); /* built beside the test: LOCPATH */
-    bh_judge *judge = make(text);
-    const bh_judgement got = judge_code(judge, NULL, code, 0);
+    make(text);
+    const bh_judgement got = judge_code(NULL, code, 0);
     BHT_EQ(got.verdict, BH_JUDGE_WRONG);
     BHT_STR_EQ(got.got, "3.5");
     BHT_STR_EQ(got.expected, "2.5");
-    bh_judge_destroy(judge);
+    end_judge();
     BHT_STR_EQ(localeconv()->decimal_point, ","); /* and the program's are as they were */
 }
 
 static void other_bindings_are_named(void) {
-    bh_judge *judge = make(task());
+    make(task());
     char other[sizeof right];
     memcpy(other, right, sizeof other);
     memcpy(strstr(other, "buffer Y") + 7, "Z", 1);
-    const bh_judgement got = judge_code(judge, NULL, other, 0);
+    const bh_judgement got = judge_code(NULL, other, 0);
     expect_fails(&got, BH_BINDING_MISMATCH, "out Y: the kernel has no binding 'Y'");
-    bh_judge_destroy(judge);
 }
 
 /* One with a deadline of a second, for |endless|. */
@@ -210,36 +213,29 @@ static const char *short_task(void) {
 }
 
 static void a_hang_ends_and_the_next_is_judged(void) {
-    bh_judge *judge = make(short_task());
-    bh_judgement got = judge_code(judge, "endless", endless, 0);
+    make(short_task());
+    bh_judgement got = judge_code("endless", endless, 0);
     expect_fails(&got, BH_DEADLINE, "");
     BHT_EQ(got.blame, BH_BLAME_CERTAIN);
     BHT_TRUE(got.located);
-    bh_judge_destroy(judge);
-    judge = make(task());
-    got = judge_code(judge, NULL, right, 0);
+    make(task());
+    got = judge_code(NULL, right, 0);
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
-    bh_judge_destroy(judge);
 }
 
-static bh_judge *make_timed(uint32_t runs, bool all_processors) {
-    bh_judge *judge;
-    bh_judge_options options = {.struct_size = sizeof options};
-    options.task_text = task();
-    options.timed = options.warm = true;
-    options.timed_runs = runs;
-    options.all_processors = all_processors;
-    if (bh_judge_create(&options, &judge, &why) != BH_OK) {
-        BHT_FAIL("%s", why.message);
-    }
-    return judge;
+static void make_timed(bool all_processors) {
+    make_with((bh_judge_options){.task_text = task(),
+                                 .timed = true,
+                                 .warm = true,
+                                 .timed_runs = 5,
+                                 .all_processors = all_processors});
 }
 
 static void times_are_told(void) {
     char size[8];
-    bh_judge *judge = make_timed(5, false);
+    make_timed(false);
     for (int i = 0; i < 2; i++) {
-        const bh_judgement got = judge_code(judge, NULL, right, 0);
+        const bh_judgement got = judge_code(NULL, right, 0);
         BHT_STR_EQ(got.message, "");
         BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
         BHT_EQ(got.timing_count, 1); /* the other size is only for checking */
@@ -255,7 +251,7 @@ static void times_are_told(void) {
         BHT_EQ(timing->one_processor, got.one_processor);
         BHT_EQ(timing->guard_ratio, 0.0);
     }
-    bh_judgement got = judge_code(judge, NULL, wrong, 0);
+    bh_judgement got = judge_code(NULL, wrong, 0);
     BHT_EQ(got.verdict, BH_JUDGE_WRONG);
     BHT_EQ(got.timing_count, 0);
     BHT_TRUE(!got.one_processor);
@@ -264,12 +260,10 @@ static void times_are_told(void) {
     BHT_EQ(bh_judge_size(judge, 1, size, 3), 5);
     BHT_STR_EQ(size, "n=");
     BHT_EQ(bh_judge_size(judge, 2, NULL, 0), 0);
-    bh_judge_destroy(judge);
-    judge = make_timed(5, true);
-    got = judge_code(judge, NULL, right, 0);
+    make_timed(true);
+    got = judge_code(NULL, right, 0);
     BHT_EQ(got.timing_count, 1);
     BHT_TRUE(!got.one_processor);
-    bh_judge_destroy(judge);
     BHT_STR_EQ(bh_judge_verdict_name(BH_JUDGE_SLOWER, BH_OK), "SLOWER");
     BHT_STR_EQ(bh_judge_verdict_name(BH_JUDGE_TIMING_FORGED, BH_OK), "TIMING_FORGED");
 }
@@ -279,7 +273,7 @@ static void times_are_taken_after_all_checks(void) {
     const bh_judge_candidate candidates[] = {
         {.struct_size = sizeof *candidates, .name = "a.comp", .code = right, .check_only = true},
         {.struct_size = sizeof *candidates, .name = "b.comp", .code = wrong, .check_only = true}};
-    bh_judge *judge = make_timed(5, false);
+    make_timed(false);
     bh_judgement got[2] = {{.struct_size = sizeof *got}, {.struct_size = sizeof *got}};
     for (size_t i = 0; i < 2; i++) {
         BHT_EQ(bh_judge_run(judge, &candidates[i], &got[i], &why), BH_OK);
@@ -301,20 +295,18 @@ static void times_are_taken_after_all_checks(void) {
     expect_fails(&got[0], BH_LOAD_FAILED, "b.comp: the file has changed since it was checked");
     BHT_TRUE(!got[0].hashed);
     BHT_EQ(bh_judge_time(judge, &candidates[0], NULL, &why), BH_INVALID_ARGUMENT);
-    bh_judge_destroy(judge);
-    judge = make(task());
+    make(task());
     BHT_EQ(bh_judge_time(judge, &candidates[0], &got[1], &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "bh_judge_time: judge has no timed");
     BHT_EQ(got[1].verdict, BH_JUDGE_WRONG);
-    bh_judge_destroy(judge);
 }
 
 /* -- bad input ----------------------------------------------------------------------------------
  */
 
 static void expect_bad(const char *task_text, const char *said) {
-    bh_judge *judge = (bh_judge *)1;
-    BHT_EQ(create(task_text, &judge), BH_INVALID_ARGUMENT);
+    judge = NULL;
+    BHT_EQ(create((bh_judge_options){.task_text = task_text}), BH_INVALID_ARGUMENT);
     BHT_TRUE(!judge);
     BHT_EQ(why.status, BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, said);
@@ -331,67 +323,46 @@ static void a_bad_task_is_refused_with_line_and_field(void) {
     expect_bad(task_with("\"normal\"", "{}", "1"), "\"reference\"");
     expect_bad(task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "\"n - 60\""),
                "task:4: \"groups\": ");
-    bh_judge *judge;
-    bh_judge_options options = {.struct_size = sizeof options};
-    options.task_path = "/nowhere/task.json";
-    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_LOAD_FAILED);
+    BHT_EQ(create((bh_judge_options){.task_path = "/nowhere/task.json"}), BH_LOAD_FAILED);
     BHT_EQ(why.sys_errno, ENOENT);
     BHT_STR_HAS(why.message, "/nowhere/task.json: No such file or directory");
-    options.task_path = "-";
-    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_LOAD_FAILED);
+    BHT_EQ(create((bh_judge_options){.task_path = "-"}), BH_LOAD_FAILED);
 }
 
 static void bad_options_are_named(void) {
-    bh_judge *judge;
-    bh_judge_options options, fresh;
-    fresh = (bh_judge_options){.struct_size = sizeof(bh_judge_options)};
-    BHT_EQ(fresh.struct_size, sizeof fresh);
-#define REFUSED(said)                                                                              \
-    do {                                                                                           \
-        BHT_EQ(bh_judge_create(&options, &judge, &why), BH_INVALID_ARGUMENT);                      \
-        BHT_STR_HAS(why.message, "bh_judge_create: options" said);                                 \
-    } while (0)
-    options = fresh;
-    REFUSED(".task_path is NULL");
-    options.task_path = options.task_text = task();
-    REFUSED(".task_text excludes task_path");
-    options.task_text = NULL;
-    options.folder = "x";
-    REFUSED(".folder needs task_text");
-    options = fresh;
-    options.task_text = task();
-    options.device = "any";
-    REFUSED(".device must name one device");
-    options.device = NULL;
-    options.seed_count = 1;
-    REFUSED(".seeds is NULL");
-    options.seed_count = 0;
-    options.parallel = 65;
-    REFUSED(".parallel is 65, over 64");
-    options = fresh;
-    options.task_text = task();
-    options.warm = true;
-    REFUSED(".warm needs timed");
-    options.warm = false;
-    options.all_processors = true;
-    REFUSED(".all_processors needs timed");
-    options.all_processors = false;
-    options.slower_than = 1.5;
-    REFUSED(".slower_than needs timed");
-    options.timed = true;
-    options.slower_than = -1;
-    REFUSED(".slower_than must be");
-    options.slower_than = 0;
-    options.timed_runs = 4;
-    REFUSED(".timed_runs must be from 5");
-    options.struct_size--;
-    REFUSED(": struct_size is ");
+    const char *const whole = task();
+    const struct {
+        bh_judge_options options;
+        const char *said;
+    } cases[] = {
+        {{.device = NULL}, ".task_path is NULL"},
+        {{.task_path = whole, .task_text = whole}, ".task_text excludes task_path"},
+        {{.task_path = whole, .folder = "x"}, ".folder needs task_text"},
+        {{.task_text = whole, .device = "any"}, ".device must name one device"},
+        {{.task_text = whole, .seed_count = 1}, ".seeds is NULL"},
+        {{.task_text = whole, .parallel = 65}, ".parallel is 65, over 64"},
+        {{.task_text = whole, .warm = true}, ".warm needs timed"},
+        {{.task_text = whole, .all_processors = true}, ".all_processors needs timed"},
+        {{.task_text = whole, .slower_than = 1.5}, ".slower_than needs timed"},
+        {{.task_text = whole, .timed = true, .slower_than = -1}, ".slower_than must be"},
+        {{.task_text = whole, .timed = true, .timed_runs = 4}, ".timed_runs must be from 5"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char said[64];
+        snprintf(said, sizeof said, "bh_judge_create: options%s", cases[i].said);
+        BHT_EQ(create(cases[i].options), BH_INVALID_ARGUMENT);
+        BHT_STR_HAS(why.message, said);
+    }
+    const bh_judge_options good = {.struct_size = sizeof good, .task_text = whole},
+                           cut = {.struct_size = sizeof cut - 1, .task_text = whole};
+    BHT_EQ(bh_judge_create(&cut, &judge, &why), BH_INVALID_ARGUMENT);
+    BHT_STR_HAS(why.message, "bh_judge_create: options: struct_size is ");
     BHT_EQ(bh_judge_create(NULL, &judge, &why), BH_INVALID_ARGUMENT);
-    BHT_EQ(bh_judge_create(&fresh, NULL, &why), BH_INVALID_ARGUMENT);
+    BHT_EQ(bh_judge_create(&good, NULL, &why), BH_INVALID_ARGUMENT);
 }
 
 static void bad_candidates_are_named(void) {
-    bh_judge *judge = make(task());
+    make(task());
     bh_judgement got = {.struct_size = sizeof got};
     struct {
         bh_judge_candidate candidate;
@@ -411,56 +382,48 @@ static void bad_candidates_are_named(void) {
         BHT_STR_HAS(why.message, cases[i].said);
         BHT_EQ(got.runs, 0);
     }
-    BHT_EQ(run_right(NULL, &got), BH_INVALID_ARGUMENT);
+    const bh_judge_candidate candidate = {.struct_size = sizeof candidate, .code = right};
+    BHT_EQ(bh_judge_run(NULL, &candidate, &got, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_run(judge, NULL, &got, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_prepare(NULL, &why), BH_INVALID_ARGUMENT);
-    bh_judge_destroy(judge);
     bh_judge_destroy(NULL);
     bh_judge_cancel(NULL);
 }
 
 static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
-    bh_judge *judge = make(task_with("{\"normal\": [0, 1], \"special\": 0.5}",
-                                     "{\"eval\": \"Y = X*X\"}", "\"ceildiv(2*n, local_x)\""));
+    make(task_with("{\"normal\": [0, 1], \"special\": 0.5}", "{\"eval\": \"Y = X*X\"}",
+                   "\"ceildiv(2*n, local_x)\""));
     bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "the reference of task cannot judge: it computes a NaN: Y[");
-    BHT_EQ(run_right(judge, &got), BH_INVALID_ARGUMENT);
+    BHT_EQ(run_right(&got), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message, "it computes a NaN");
-    bh_judge_destroy(judge);
-    judge = make(task_with("\"normal\"", "{\"kernel\": \"nowhere.comp\"}", "1"));
+    make(task_with("\"normal\"", "{\"kernel\": \"nowhere.comp\"}", "1"));
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message,
                 "task:5: \"reference\" \"kernel\": nowhere.comp: No such file or directory");
-    bh_judge_destroy(judge);
-    judge = make(task_with("{\"file\": \"nowhere.npy\"}", "{\"eval\": \"Y = X*X\"}", "1"));
+    make(task_with("{\"file\": \"nowhere.npy\"}", "{\"eval\": \"Y = X*X\"}", "1"));
     BHT_EQ(bh_judge_prepare(judge, &why), BH_LOAD_FAILED);
     BHT_STR_HAS(why.message, "\"file\": nowhere.npy: No such file or directory");
-    bh_judge_destroy(judge);
 }
 
 static void seeds_can_be_known(void) {
     uint64_t seeds[2] = {7, 7}, other;
     size_t count;
-    bh_judge *judge = make(task());
+    make(task());
     BHT_EQ(bh_judge_seeds(judge, seeds, 2, &count), BH_OK);
     BHT_EQ(count, 1);
     BHT_EQ(seeds[0], 42);
     BHT_EQ(seeds[1], 7);
     BHT_STR_EQ(bh_judge_name(judge), "square");
     BHT_TRUE(!bh_judge_fixed_inputs(judge));
-    bh_judge_destroy(judge);
-    judge = make(task_with("{\"uniform\": [2, 2]}", "{\"eval\": \"Y = X*X\"}", "1"));
+    make(task_with("{\"uniform\": [2, 2]}", "{\"eval\": \"Y = X*X\"}", "1"));
     BHT_TRUE(bh_judge_fixed_inputs(judge));
-    bh_judge_destroy(judge);
     BHT_TRUE(!bh_judge_fixed_inputs(NULL));
-    bh_judge_options options = {.struct_size = sizeof options};
-    options.task_text = task();
     for (size_t i = 0; i < 2; i++) {
-        BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
+        make_with((bh_judge_options){.task_text = task()});
         BHT_EQ(bh_judge_seeds(judge, i ? &other : seeds, 1, &count), BH_OK);
         BHT_EQ(count, 1);
-        bh_judge_destroy(judge);
     }
     BHT_NE(seeds[0], other);
 }
@@ -469,7 +432,6 @@ static void seeds_can_be_known(void) {
  */
 
 struct call {
-    bh_judge *judge;
     const char *code;
     bh_status status;
     bh_judgement judgement;
@@ -481,14 +443,13 @@ static void *run_call(void *argument) {
     const bh_judge_candidate candidate = {
         .struct_size = sizeof candidate, .name = "endless", .code = call->code};
     call->judgement.struct_size = sizeof call->judgement;
-    call->status = bh_judge_run(call->judge, &candidate, &call->judgement, &call->why);
+    call->status = bh_judge_run(judge, &candidate, &call->judgement, &call->why);
     return NULL;
 }
 
 static atomic_int compiled;
 
 static void note(bh_log_level level, const char *line, void *user) {
-    (void)level, (void)user;
     if (strstr(line, "kernel endless: compiled")) {
         atomic_fetch_add(&compiled, 1);
     }
@@ -498,18 +459,15 @@ static void note(bh_log_level level, const char *line, void *user) {
 static void cancel_endless(uint32_t parallel, int running) {
     enum { THREADS = 3 };
     char endless_task[2048];
-    bh_judge_options options = {.struct_size = sizeof options, .parallel = parallel, .log = note};
-    bh_judge *judge;
     pthread_t threads[THREADS];
     struct call calls[THREADS];
     snprintf(endless_task, sizeof endless_task, "%s",
              task_with("\"normal\"", "{\"eval\": \"Y = X*X\"}", "65535"));
-    options.task_text = endless_task;
     atomic_store(&compiled, 0);
-    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
+    make_with((bh_judge_options){.task_text = endless_task, .parallel = parallel, .log = note});
     BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
     for (size_t i = 0; i < THREADS; i++) {
-        calls[i] = (struct call){.judge = judge, .code = endless};
+        calls[i] = (struct call){.code = endless};
         BHT_EQ(pthread_create(&threads[i], NULL, run_call, &calls[i]), 0);
     }
     WAIT_UNTIL(atomic_load(&compiled) == running, 20 * BHT_WAIT_SECOND_MS);
@@ -523,7 +481,6 @@ static void cancel_endless(uint32_t parallel, int running) {
     BHT_EQ(atomic_load(&compiled), running);
     BHT_EQ(bh_judge_prepare(judge, &why), BH_CANCELLED);
     bh_judge_cancel(judge);
-    bh_judge_destroy(judge);
 }
 
 static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
@@ -536,48 +493,43 @@ static void as_many_candidates_as_the_options_say_are_checked_at_once(void) {
 
 static atomic_bool hang_ended;
 
-static void *judge_right_ones(void *judge) {
+static void *judge_right_ones(void *unused) {
     bh_judgement got;
     while (!atomic_load(&hang_ended)) {
         got = (bh_judgement){.struct_size = sizeof got};
-        BHT_EQ(run_right(judge, &got), BH_OK);
+        BHT_EQ(run_right(&got), BH_OK);
     }
-    return NULL;
+    return unused;
 }
 
 /* A neighbour may have had the processors: only what hangs alone is blamed for it. */
 static void a_hang_beside_another_candidate_is_tried_again_alone(void) {
-    bh_judge_options options = {.struct_size = sizeof options, .parallel = 2, .log = note};
-    options.task_text = short_task();
-    bh_judge *judge;
     pthread_t neighbour;
-    BHT_EQ(bh_judge_create(&options, &judge, &why), BH_OK);
+    make_with((bh_judge_options){.task_text = short_task(), .parallel = 2, .log = note});
     atomic_store(&compiled, 0);
-    BHT_EQ(pthread_create(&neighbour, NULL, judge_right_ones, judge), 0);
-    struct call call = {.judge = judge, .code = endless};
+    BHT_EQ(pthread_create(&neighbour, NULL, judge_right_ones, NULL), 0);
+    struct call call = {.code = endless};
     run_call(&call);
     atomic_store(&hang_ended, true);
     BHT_EQ(pthread_join(neighbour, NULL), 0);
     expect_fails(&call.judgement, BH_DEADLINE, "");
     BHT_EQ(call.judgement.blame, BH_BLAME_CERTAIN);
     BHT_EQ(atomic_load(&compiled), 2);
-    bh_judge_destroy(judge);
 }
 
 static void a_cancel_before_the_first_call_holds(void) {
-    bh_judge *judge = make(task());
+    make(task());
     bh_judgement got = {.struct_size = sizeof got};
     bh_judge_cancel(judge);
-    BHT_EQ(run_right(judge, &got), BH_CANCELLED);
-    bh_judge_destroy(judge);
+    BHT_EQ(run_right(&got), BH_CANCELLED);
 }
 
 static void threads_take_turns(void) {
-    bh_judge *judge = make(task());
+    make(task());
     pthread_t threads[3];
     struct call calls[3];
     for (size_t i = 0; i < 3; i++) {
-        calls[i] = (struct call){.judge = judge, .code = i == 1 ? wrong : right};
+        calls[i] = (struct call){.code = i == 1 ? wrong : right};
         BHT_EQ(pthread_create(&threads[i], NULL, run_call, &calls[i]), 0);
     }
     for (size_t i = 0; i < 3; i++) {
@@ -585,26 +537,24 @@ static void threads_take_turns(void) {
         BHT_EQ(calls[i].status, BH_OK);
         BHT_EQ(calls[i].judgement.verdict, i == 1 ? BH_JUDGE_WRONG : BH_JUDGE_CORRECT);
     }
-    bh_judge_destroy(judge);
 }
 
 static void a_forked_child_is_refused(void) {
-    bh_judge *judge = make(task());
+    make(task());
     bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
     const pid_t child = fork();
     if (child == 0) {
-        const bool good = run_right(judge, &got) == BH_FORKED;
+        const bool good = run_right(&got) == BH_FORKED;
         bh_judge_cancel(judge);
-        bh_judge_destroy(judge);
+        end_judge();
         _exit(good ? 0 : 1);
     }
     int status;
     BHT_EQ(waitpid(child, &status, 0), child);
     BHT_EQ(status, 0);
-    got = judge_code(judge, NULL, right, 0);
+    got = judge_code(NULL, right, 0);
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
-    bh_judge_destroy(judge);
 }
 
 int main(int argc, char **argv) {
@@ -629,6 +579,7 @@ int main(int argc, char **argv) {
         BHT_TEST(a_forked_child_is_refused),
     };
     /* The harness counts mappings, and a locale stays mapped. */
+    bht_end_with(end_judge);
     (void)(setlocale(LC_ALL, "de_DE.UTF-8") && setlocale(LC_ALL, "C"));
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

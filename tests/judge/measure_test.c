@@ -41,71 +41,48 @@ static double factor(double given) {
 /* -- in place of what runs ------------------------------------------------------------------------
  */
 
-bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
-                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file,
-                               bool trusted, const struct bhi_task_groups *groups,
-                               struct bhi_contender *out, struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
-                                         struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
-                                struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
-                          struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
-                                   struct bhi_judge_outcome *outcome);
-bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
-                                       struct bhi_judge_outcome *outcome);
-
-bool __wrap_bhi_contender_open(struct bhi_court *court, const struct bhi_kernel_file *file,
-                               bool trusted, const struct bhi_task_groups *groups,
-                               struct bhi_contender *out, struct bhi_judge_outcome *outcome) {
-    (void)court, (void)file, (void)trusted;
+BHT_WRAP(bool, bhi_contender_open, struct bhi_court *court, const struct bhi_kernel_file *file,
+         bool trusted, const struct bhi_task_groups *groups, struct bhi_contender *out,
+         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_contender){.groups = groups}; /* which the reference has not */
     out->kernel.has_content = !scene.gone;
     out->kernel.content[0] = scene.changed;
     return !scene.gone || bhi_judge_outcome_fail(outcome, BH_LOAD_FAILED, "no such file");
 }
 
-bool __wrap_bhi_contender_open_reference(struct bhi_court *court, struct bhi_contender *out,
-                                         struct bhi_judge_outcome *outcome) {
-    (void)court, (void)outcome;
+BHT_WRAP(bool, bhi_contender_open_reference, struct bhi_court *court, struct bhi_contender *out,
+         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_contender){.stream = NULL};
     return true;
 }
 
-bool __wrap_bhi_contender_renew(const struct bhi_court *court, struct bhi_contender *contender,
-                                struct bhi_judge_outcome *outcome) {
-    (void)court, (void)contender, (void)outcome;
+BHT_WRAP(bool, bhi_contender_renew, const struct bhi_court *court, struct bhi_contender *contender,
+         struct bhi_judge_outcome *outcome) {
     return true;
 }
 
-bool __wrap_bhi_base_open(const struct bhi_court *court, struct bhi_base *out,
-                          struct bhi_judge_outcome *outcome) {
-    (void)court, (void)outcome;
+BHT_WRAP(bool, bhi_base_open, const struct bhi_court *court, struct bhi_base *out,
+         struct bhi_judge_outcome *outcome) {
     *out = (struct bhi_base){.stream = NULL};
     return true;
 }
 
-bool __wrap_bhi_court_timed_stream(const struct bhi_court *court, bh_stream **out_stream,
-                                   struct bhi_judge_outcome *outcome) {
-    (void)court, (void)outcome;
+BHT_WRAP(bool, bhi_court_timed_stream, const struct bhi_court *court, bh_stream **out_stream,
+         struct bhi_judge_outcome *outcome) {
     *out_stream = NULL;
     return true;
 }
 
-bool __wrap_bhi_stream_is_on_processor(bh_stream *stream, bool *out,
-                                       struct bhi_judge_outcome *outcome) {
-    (void)stream, (void)outcome;
+BHT_WRAP(bool, bhi_stream_is_on_processor, bh_stream *stream, bool *out,
+         struct bhi_judge_outcome *outcome) {
     *out = false;
     return true;
 }
 
-bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
-                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
+BHT_WRAP(bool, bhi_round_run, struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+         struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
     const bool beside = race->contenders[BHI_RACER_CANDIDATE]->groups;
     const struct bhi_philox noise = bhi_philox(7, (struct bhi_philox){{(uint32_t)race->rounds}});
-    (void)with_base, (void)one_of, (void)outcome;
     was_beside |= beside;
     alone += !beside;
     race->rounds++;

@@ -121,25 +121,8 @@ static struct {
     uint64_t deadline_ns; /* of the stream that was made last */
 } look;
 
-bh_status __wrap_bh_stream_create(bh_context *context, const bh_stream_options *options,
-                                  bh_stream **out_stream, bh_detail *detail);
-bh_status __real_bh_stream_create(bh_context *context, const bh_stream_options *options,
-                                  bh_stream **out_stream, bh_detail *detail);
-bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
-                             struct bhi_clocked *out, struct bhi_judge_outcome *outcome);
-bool __real_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
-                             struct bhi_clocked *out, struct bhi_judge_outcome *outcome);
-int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *out_clock);
-int __real_clock_getcpuclockid(pid_t pid, clockid_t *out_clock);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out_time);
-int __real_clock_gettime(clockid_t clock, struct timespec *out_time);
-bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
-                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
-bool __real_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
-                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome);
-
-bh_status __wrap_bh_stream_create(bh_context *context, const bh_stream_options *options,
-                                  bh_stream **out_stream, bh_detail *detail) {
+BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
+         bh_stream **out_stream, bh_detail *detail) {
     look.deadline_ns = options->deadline_ns;
     return __real_bh_stream_create(context, options, out_stream, detail);
 }
@@ -181,9 +164,8 @@ static void look_at(bh_stream *stream) {
     BHT_TRUE(found > 2); /* its own, the channel's, the driver's */
 }
 
-bool __wrap_bhi_round_run(struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
-                          struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
-    (void)with_base, (void)one_of, (void)outcome;
+BHT_WRAP(bool, bhi_round_run, struct bhi_race *race, size_t count, bool with_base, unsigned one_of,
+         struct bhi_clocked out[BHI_RACERS], struct bhi_judge_outcome *outcome) {
     for (int i = 0; i < BHI_RACER_BASE; i++) {
         if (race->contenders[i]) {
             look_at(race->contenders[i]->stream);
@@ -247,20 +229,27 @@ static void begin(bool all_processors, const cpu_set_t *expected) {
     BHT_EQ(look.count, 4);
 }
 
-/* Runs the reference beside itself. What a worker worked is known if all have one processor. */
-static void expect_work(bool known) {
+/* Runs the reference beside itself. */
+static void run_rounds(size_t count, struct bhi_flush *flush,
+                       struct bhi_clocked clocked[BHI_RACERS]) {
     bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
-    struct bhi_clocked clocked[BHI_RACERS] = {{0}};
     struct bhi_race race = {.court = &court,
                             .contenders = {&timer.itself, &timer.reference},
                             .base = &timer.base,
+                            .flush = flush,
                             .trial = bhi_timed_trial(&court, 0),
                             .judgement = &itself};
-    for (int i = 0; i < 2; i++) { /* with the first run workers get their kernels */
+    for (size_t i = 0; i < count; i++) {
         if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
             BHT_FAIL("%s", outcome.message);
         }
     }
+}
+
+/* What a worker worked is known if all have one processor. */
+static void expect_work(bool known) {
+    struct bhi_clocked clocked[BHI_RACERS] = {{0}};
+    run_rounds(2, NULL, clocked); /* with the first run workers get their kernels */
     const enum bhi_racer racers[] = {BHI_RACER_CANDIDATE, BHI_RACER_REFERENCE, BHI_RACER_BASE};
     for (size_t i = 0; i < BHT_COUNT(racers); i++) {
         BHT_TRUE(clocked[racers[i]].host_ns > 0);
@@ -280,7 +269,7 @@ static struct {
     long work_ns;
 } spied;
 
-int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *out_clock) {
+BHT_WRAP(int, clock_getcpuclockid, pid_t pid, clockid_t *out_clock) {
     if (!spied.on) {
         return __real_clock_getcpuclockid(pid, out_clock);
     }
@@ -288,7 +277,7 @@ int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *out_clock) {
     return 0;
 }
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out_time) {
+BHT_WRAP(int, clock_gettime, clockid_t clock, struct timespec *out_time) {
     if (clock != WORKERS_CLOCK) {
         return __real_clock_gettime(clock, out_time);
     }
@@ -327,8 +316,8 @@ static bool worker_has_input(bh_stream *stream, const bh_command *command) {
 }
 
 /* A worker works 1000 ns while caches are flushed, and 10 ns in each run. */
-bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
-                             struct bhi_clocked *out, struct bhi_judge_outcome *outcome_) {
+BHT_WRAP(bool, bhi_court_submit, bh_stream *stream, const bh_command *commands, uint32_t count,
+         struct bhi_clocked *out, struct bhi_judge_outcome *outcome_) {
     const bool dispatch = spied.on && commands->type == BH_COMMAND_DISPATCH;
     spied.work_ns += dispatch ? 10 : 1000;
     /* The empty kernel's worker is the judge's own. */
@@ -337,21 +326,6 @@ bool __wrap_bhi_court_submit(bh_stream *stream, const bh_command *commands, uint
     const bool good = __real_bhi_court_submit(stream, commands, count, out, outcome_);
     spied.seen += dispatch && worker_has_input(stream, commands);
     return good;
-}
-
-static void run_rounds(size_t count, struct bhi_clocked clocked[BHI_RACERS]) {
-    bh_judgement itself = {.verdict = BH_JUDGE_CORRECT};
-    struct bhi_race race = {.court = &court,
-                            .contenders = {&timer.itself, &timer.reference},
-                            .base = &timer.base,
-                            .flush = &timer.flush,
-                            .trial = bhi_timed_trial(&court, 0),
-                            .judgement = &itself};
-    for (size_t i = 0; i < count; i++) {
-        if (!__real_bhi_round_run(&race, 1, true, 1, clocked, &outcome)) {
-            BHT_FAIL("%s", outcome.message);
-        }
-    }
 }
 
 static void end(void) {
@@ -398,7 +372,7 @@ static void a_worker_has_its_inputs_no_sooner_than_its_submission(void) {
     struct bhi_clocked clocked[BHI_RACERS];
     begin(false, NULL);
     spied.on = true;
-    run_rounds(3, clocked);
+    run_rounds(3, &timer.flush, clocked);
     spied.on = false;
     BHT_TRUE(!spied.seen_too_early);
     BHT_EQ(spied.seen, 3u * 3u);
@@ -409,7 +383,7 @@ static void work_before_a_submission_counts_as_its_own(void) {
     struct bhi_clocked clocked[BHI_RACERS];
     begin(false, NULL);
     spied.on = true;
-    run_rounds(2, clocked);
+    run_rounds(2, &timer.flush, clocked);
     spied.on = false;
     BHT_GE(clocked[BHI_RACER_CANDIDATE].work_ns, 1010);
     BHT_GE(clocked[BHI_RACER_REFERENCE].work_ns, 1010);

@@ -47,15 +47,19 @@ static void refuse_text(const char *text, const char *why) {
     BHT_STR_EQ(complaint.text, why);
 }
 
-/* The whole with |before| replaced by |after| in it. */
-static void refuse(const char *before, const char *after, const char *why) {
+/* The whole with |before| replaced by |after| in it is refused for what is in its |line|. In all of
+ * them ` is ". */
+static void refuse(int line, const char *before, const char *after, const char *why) {
     static char text[8192];
-    const char *at = strstr(whole, before);
+    char said[600];
+    const char *const piece = bht_quoted(before), *const at = strstr(whole, piece);
     if (!at) {
-        BHT_FAIL("'%s' is not in it", before);
+        BHT_FAIL("'%s' is not in it", piece);
     }
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, after, at + strlen(before));
-    refuse_text(text, why);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, bht_quoted(after),
+             at + strlen(piece));
+    snprintf(said, sizeof said, "t.json:%d: %s", line, bht_quoted(why));
+    refuse_text(text, said);
 }
 
 static void all_of_it(void) {
@@ -176,129 +180,109 @@ static void what_may_be_left_out(void) {
 }
 
 static void fields_that_are_wrong(void) {
-    refuse("\"name\"", "\"nam\"", "t.json:2: \"nam\": unknown key: did you mean \"name\"?");
-    refuse("\"scale\"", "7", "t.json:2: \"name\": it must be a string of 1 to 63 bytes");
-    refuse("\"scale\"", "\"0123456789012345678901234567890123456789012345678901234567890123\"",
-           "t.json:2: \"name\": it must be a string of 1 to 63 bytes");
-    refuse("\"n\": 1000", "\"n\": 0",
-           "t.json:3: \"sizes\" [0] \"n\": it must be a whole number from 1");
-    refuse("\"m\": 4, ", "", "t.json:3: \"sizes\" [1]: each size must have the same names");
-    refuse("\"m\": 4", "\"k\": 4",
-           "t.json:3: \"sizes\" [1]: there is no \"m\"; each size must have the same names");
+    refuse(2, "`name`", "`nam`", "`nam`: unknown key: did you mean `name`?");
+    refuse(2, "`scale`", "7", "`name`: it must be a string of 1 to 63 bytes");
+    refuse(2, "`scale`", "`0123456789012345678901234567890123456789012345678901234567890123`",
+           "`name`: it must be a string of 1 to 63 bytes");
+    refuse(3, "`n`: 1000", "`n`: 0", "`sizes` [0] `n`: it must be a whole number from 1");
+    refuse(3, "`m`: 4, ", "", "`sizes` [1]: each size must have the same names");
+    refuse(3, "`m`: 4", "`k`: 4",
+           "`sizes` [1]: there is no `m`; each size must have the same names");
+    refuse(3, "`n`: 1000", "`n-k`: 1000",
+           "`sizes` [0] `n-k`: no name: a letter or _, then letters, digits and _, at most 31, and "
+           "not min, max or ceildiv");
+    refuse(3, "`n`: 1000", "`local_x`: 1000",
+           "`sizes` [0] `local_x`: names that begin with local_ are the workgroup's");
+    refuse(4, "[{`n`: 1, `m`: 1}]", "7",
+           "`check_sizes`: it must be an array of objects such as {`n`: 1024}");
+    refuse(5, "[5, 6]", "[5, -6]", "`seeds` [1]: it must be a whole number from 0");
+    refuse(5, "[5, 6]", "5", "`seeds`: it must be an array of at most 16 numbers");
+    refuse(7, "`f32`", "`f33`", "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
+    refuse(7, "[`n`, `m`]", "[`n`, -1]",
+           "`in` `X` `shape` [1]: it must be a whole number from 1, or an expression such as `n` "
+           "or `n * m`");
+    refuse(7, "[`n`, `m`]", "[`n`, `k`]",
+           "`in` `X` `shape`: 'k': column 1: there is no size 'k' (with n=1000, m=3)");
+    refuse(9, "`fill`: `bits`", "`ulp`: 1", "`inout` `Z`: there is no `fill`");
+    refuse(10, "`Y`", "`X`", "`out` `X`: it is in `in`, too");
+    refuse(10, "`ulp`", "`abs`: 1, `ulp`", "`out` `Y` `ulp`: it excludes `abs` and `rel`");
+    refuse(10, "`ulp`: 3", "`ulp`: 0.5", "`out` `Y` `ulp`: it must be a whole number from 0");
+    refuse(10, "`ulp`: 3", "`rel`: -1", "`out` `Y` `rel`: it must not be less than 0");
+    refuse(10, "`any`", "`all`", "`out` `Y` `nan`: it must be `refuse`, `equal` or `any`");
+    refuse(11, "2.5", "[2.5]",
+           "`push` `a`: it must be a number, true, false, or an expression such as `n`");
+    refuse(11, "`n + 1`", "`n - 9999`",
+           "`push`: 'n - 9999': column 3: less than 0 (with n=1000, m=3)");
+    refuse(12, "local_x)`, `m`]", "local_x)`, 1, 1, 1]",
+           "`groups`: it must be an array of one to three, such as [`ceildiv(n, local_x)`]");
+    refuse(12, "local_x)`, `m`]", "local_x)`, `m / 2`]",
+           "`groups`: 0 groups along y: from 1 to 4294967295 are possible (with n=1, m=1)");
+    refuse(14, "`1s`", "1", "`limits` `deadline`: it must be a string such as `500ms`");
+    refuse(14, "`1s`", "`none`", "`limits` `deadline`: none is not allowed here: the run must end");
+    refuse(15, "4 * n * m", "4 * k",
+           "`bytes`: '4 * k': column 5: there is no size 'k' (with n=1000, m=3)");
+    refuse(15, "4 * n * m", "n / 1001", "`bytes`: it is 0 (with n=1000, m=3)");
     refuse(
-        "\"n\": 1000", "\"n-k\": 1000",
-        "t.json:3: \"sizes\" [0] \"n-k\": no name: a letter or _, then letters, digits and _, at "
-        "most 31, and not min, max or ceildiv");
-    refuse("\"n\": 1000", "\"local_x\": 1000",
-           "t.json:3: \"sizes\" [0] \"local_x\": names that begin with local_ are the workgroup's");
-    refuse("[{\"n\": 1, \"m\": 1}]", "7",
-           "t.json:4: \"check_sizes\": it must be an array of objects such as {\"n\": 1024}");
-    refuse("[5, 6]", "[5, -6]", "t.json:5: \"seeds\" [1]: it must be a whole number from 0");
-    refuse("[5, 6]", "5", "t.json:5: \"seeds\": it must be an array of at most 16 numbers");
-    refuse("\"f32\"", "\"f33\"",
-           "t.json:7: \"in\" \"X\" \"dtype\": it must be one of " BHI_DTYPE_NAMES);
-    refuse("[\"n\", \"m\"]", "[\"n\", -1]",
-           "t.json:7: \"in\" \"X\" \"shape\" [1]: it must be a whole number from 1, or an "
-           "expression such as \"n\" or \"n * m\"");
-    refuse("[\"n\", \"m\"]", "[\"n\", \"k\"]",
-           "t.json:7: \"in\" \"X\" \"shape\": 'k': column 1: there is no size 'k' (with n=1000, "
-           "m=3)");
-    refuse("\"fill\": \"bits\"", "\"ulp\": 1", "t.json:9: \"inout\" \"Z\": there is no \"fill\"");
-    refuse("\"Y\"", "\"X\"", "t.json:10: \"out\" \"X\": it is in \"in\", too");
-    refuse("\"ulp\"", "\"abs\": 1, \"ulp\"",
-           "t.json:10: \"out\" \"Y\" \"ulp\": it excludes \"abs\" and \"rel\"");
-    refuse("\"ulp\": 3", "\"ulp\": 0.5",
-           "t.json:10: \"out\" \"Y\" \"ulp\": it must be a whole number from 0");
-    refuse("\"ulp\": 3", "\"rel\": -1",
-           "t.json:10: \"out\" \"Y\" \"rel\": it must not be less than 0");
-    refuse("\"any\"", "\"all\"",
-           "t.json:10: \"out\" \"Y\" \"nan\": it must be \"refuse\", \"equal\" or \"any\"");
-    refuse("2.5", "[2.5]",
-           "t.json:11: \"push\" \"a\": it must be a number, true, false, or an expression such as "
-           "\"n\"");
-    refuse("\"n + 1\"", "\"n - 9999\"",
-           "t.json:11: \"push\": 'n - 9999': column 3: less than 0 (with n=1000, m=3)");
-    refuse("local_x)\", \"m\"]", "local_x)\", 1, 1, 1]",
-           "t.json:12: \"groups\": it must be an array of one to three, such as [\"ceildiv(n, "
-           "local_x)\"]");
-    refuse("local_x)\", \"m\"]", "local_x)\", \"m / 2\"]",
-           "t.json:12: \"groups\": 0 groups along y: from 1 to 4294967295 are possible (with n=1, "
-           "m=1)");
-    refuse("\"1s\"", "1",
-           "t.json:14: \"limits\" \"deadline\": it must be a string such as \"500ms\"");
-    refuse("\"1s\"", "\"none\"",
-           "t.json:14: \"limits\" \"deadline\": none is not allowed here: the run must end");
-    refuse("4 * n * m", "4 * k",
-           "t.json:15: \"bytes\": '4 * k': column 5: there is no size 'k' (with n=1000, "
-           "m=3)");
-    refuse("4 * n * m", "n / 1001", "t.json:15: \"bytes\": it is 0 (with n=1000, m=3)");
-    refuse("s\": 7", "s\": 0",
-           "t.json:16: \"operations\": it must be a whole number from 1, or an expression such as "
-           "\"n\" or \"n * m\"");
-    refuse("s\": 7", "s\": \"n - 2\"",
-           "t.json:16: \"operations\": 'n - 2': column 3: less than 0 (with n=1, m=1)");
+        16, "s`: 7", "s`: 0",
+        "`operations`: it must be a whole number from 1, or an expression such as `n` or `n * m`");
+    refuse(16, "s`: 7", "s`: `n - 2`",
+           "`operations`: 'n - 2': column 3: less than 0 (with n=1, m=1)");
 }
 
 static void generators_that_are_wrong(void) {
-    refuse("\"bits\"", "\"random\"",
-           "t.json:9: \"inout\" \"Z\" \"fill\": there is no generator 'random'; there are uniform, "
-           "normal, integers, bits, special, file");
-    refuse("\"bits\"", "\"integers\"",
-           "t.json:9: \"inout\" \"Z\" \"fill\": 'integers' needs a value: {\"integers\": [0, 9]}");
-    refuse("\"bits\"", "{\"gauss\": [0, 1]}",
-           "t.json:9: \"inout\" \"Z\" \"fill\" \"gauss\": there is no such generator; there are "
-           "uniform, normal, integers, bits, special, file");
-    refuse("\"bits\"", "{\"special\": 0.5}",
-           "t.json:9: \"inout\" \"Z\" \"fill\": there must be one generator; it has 0");
-    refuse("\"bits\"", "{\"uniform\": [0, 1], \"normal\": [0, 1]}",
-           "t.json:9: \"inout\" \"Z\" \"fill\": there must be one generator; it has 2");
-    refuse("\"bits\"", "{\"integers\": [0, 1.5]}",
-           "t.json:9: \"inout\" \"Z\" \"fill\" \"integers\": it must be an array of two whole "
-           "numbers");
-    refuse("\"bits\"", "{\"integers\": [2, 1]}",
-           "t.json:9: \"inout\" \"Z\" \"fill\" \"integers\": the first number is greater than the "
-           "last");
-    refuse("[0, 2]", "[0, -2]",
-           "t.json:7: \"in\" \"X\" \"fill\" \"normal\": the deviation is less than 0");
-    refuse("0.5}", "1.5}", "t.json:7: \"in\" \"X\" \"fill\" \"special\": it must be from 0 to 1");
-    refuse("\"bits\"", "{\"file\": \"\"}",
-           "t.json:9: \"inout\" \"Z\" \"fill\" \"file\": it must be the name of a file");
-    refuse("\"bits\"", "{\"file\": \"z.npy\", \"special\": 0.5}",
-           "t.json:9: \"inout\" \"Z\" \"fill\": a file has no \"special\" values");
+    refuse(9, "`bits`", "`random`",
+           "`inout` `Z` `fill`: there is no generator 'random'; there are uniform, normal, "
+           "integers, bits, special, file");
+    refuse(9, "`bits`", "`integers`",
+           "`inout` `Z` `fill`: 'integers' needs a value: {`integers`: [0, 9]}");
+    refuse(9, "`bits`", "{`gauss`: [0, 1]}",
+           "`inout` `Z` `fill` `gauss`: there is no such generator; there are uniform, normal, "
+           "integers, bits, special, file");
+    refuse(9, "`bits`", "{`special`: 0.5}",
+           "`inout` `Z` `fill`: there must be one generator; it has 0");
+    refuse(9, "`bits`", "{`uniform`: [0, 1], `normal`: [0, 1]}",
+           "`inout` `Z` `fill`: there must be one generator; it has 2");
+    refuse(9, "`bits`", "{`integers`: [0, 1.5]}",
+           "`inout` `Z` `fill` `integers`: it must be an array of two whole numbers");
+    refuse(9, "`bits`", "{`integers`: [2, 1]}",
+           "`inout` `Z` `fill` `integers`: the first number is greater than the last");
+    refuse(7, "[0, 2]", "[0, -2]", "`in` `X` `fill` `normal`: the deviation is less than 0");
+    refuse(7, "0.5}", "1.5}", "`in` `X` `fill` `special`: it must be from 0 to 1");
+    refuse(9, "`bits`", "{`file`: ``}", "`inout` `Z` `fill` `file`: it must be the name of a file");
+    refuse(9, "`bits`", "{`file`: `z.npy`, `special`: 0.5}",
+           "`inout` `Z` `fill`: a file has no `special` values");
 }
 
 static void shapes_that_do_not_multiply(void) {
-    refuse("\"n * m\"", "\"n * 9223372036854775807\"",
-           "t.json:10: \"out\" \"Y\" \"shape\": 'n * 9223372036854775807': column 3: more than 64 "
-           "bits (with n=1000, m=3)");
-    refuse("\"n * m\"", "9223372036854775807",
-           "t.json:10: \"out\" \"Y\" \"shape\": the shape has more elements than 64 bits can count "
-           "(with n=1000, m=3)");
-    refuse("\"n * m\"", "\"n / 64\"",
-           "t.json:10: \"out\" \"Y\" \"shape\": dimension 0 is 0 (with n=1, m=1)");
+    refuse(10, "`n * m`", "`n * 9223372036854775807`",
+           "`out` `Y` `shape`: 'n * 9223372036854775807': column 3: more than 64 bits (with "
+           "n=1000, m=3)");
+    refuse(
+        10, "`n * m`", "9223372036854775807",
+        "`out` `Y` `shape`: the shape has more elements than 64 bits can count (with n=1000, m=3)");
+    refuse(10, "`n * m`", "`n / 64`", "`out` `Y` `shape`: dimension 0 is 0 (with n=1, m=1)");
 }
 
 static void references_that_are_wrong(void) {
-    refuse("  \"reference\": {\"kernel\": \"ref.comp\"},\n", "",
-           "t.json:1: there is no \"reference\": nothing says which result is right");
-    refuse("{\"kernel\": \"ref.comp\"}", "{}",
-           "t.json:13: \"reference\": it must have one of \"kernel\", \"eval\" and \"files\"");
-    refuse("\"ref.comp\"", "\"ref.comp\", \"eval\": \"Y = X\"",
-           "t.json:13: \"reference\": it must have one of \"kernel\", \"eval\" and \"files\"");
-    refuse("\"kernel\"", "\"kernels\"",
-           "t.json:13: \"reference\" \"kernels\": unknown key: did you mean \"kernel\"?");
-    refuse(
-        "\"kernel\": \"ref.comp\"", "\"eval\": \"Y = X\"",
-        "t.json:13: \"reference\" \"eval\": an expression cannot have an \"inout\"; \"Z\" is one");
-    refuse("\"kernel\": \"ref.comp\"", "\"eval\": \"Y = X\", \"groups\": [1]",
-           "t.json:13: \"reference\": \"groups\" are a kernel's");
-    refuse("\"kernel\": \"ref.comp\"", "\"files\": {\"Y\": \"y.npy\"}",
-           "t.json:13: \"reference\" \"files\": output \"Z\" has no file");
-    refuse("\"kernel\": \"ref.comp\"", "\"files\": {\"X\": \"x.npy\"}",
-           "t.json:13: \"reference\" \"files\" \"X\": there is no such output");
-    refuse("\"kernel\": \"ref.comp\"", "\"files\": {\"Y\": \"y.npy\", \"Z\": \"z.npy\"}",
-           "t.json:13: \"reference\": \"files\" are the outputs for one size and for inputs that "
-           "are files: there are several sizes");
+    refuse(1, "  `reference`: {`kernel`: `ref.comp`},\n", "",
+           "there is no `reference`: nothing says which result is right");
+    refuse(13, "{`kernel`: `ref.comp`}", "{}",
+           "`reference`: it must have one of `kernel`, `eval` and `files`");
+    refuse(13, "`ref.comp`", "`ref.comp`, `eval`: `Y = X`",
+           "`reference`: it must have one of `kernel`, `eval` and `files`");
+    refuse(13, "`kernel`", "`kernels`",
+           "`reference` `kernels`: unknown key: did you mean `kernel`?");
+    refuse(13, "`kernel`: `ref.comp`", "`eval`: `Y = X`",
+           "`reference` `eval`: an expression cannot have an `inout`; `Z` is one");
+    refuse(13, "`kernel`: `ref.comp`", "`eval`: `Y = X`, `groups`: [1]",
+           "`reference`: `groups` are a kernel's");
+    refuse(13, "`kernel`: `ref.comp`", "`files`: {`Y`: `y.npy`}",
+           "`reference` `files`: output `Z` has no file");
+    refuse(13, "`kernel`: `ref.comp`", "`files`: {`X`: `x.npy`}",
+           "`reference` `files` `X`: there is no such output");
+    refuse(13, "`kernel`: `ref.comp`", "`files`: {`Y`: `y.npy`, `Z`: `z.npy`}",
+           "`reference`: `files` are the outputs for one size and for inputs that are files: there "
+           "are several sizes");
 }
 
 static void no_outputs_no_sizes(void) {
@@ -318,12 +302,12 @@ static void no_json(void) {
 /* A key with an escape is found in the text as it is written there, or not at all: then the line is
  * that of the object around it. */
 static void lines_of_odd_texts(void) {
-    refuse("  \"in\": {\n", "  \"in\": {\n    \"a\\\"}]b\": {\"dtype\": \"}{\"},\n",
-           "t.json:6: \"in\" \"a\"}]b\" \"dtype\": it must be one of " BHI_DTYPE_NAMES);
-    refuse("\"scale\",\n  \"sizes\": [{\"n\": 1000", "\"a\\\"}]{b\",\n  \"sizes\": [{\"n\": 0",
-           "t.json:3: \"sizes\" [0] \"n\": it must be a whole number from 1");
-    refuse("\"X\": {\"dtype\": \"f32\"", "\"X\"\n:\n{\n\"dtype\":\n1",
-           "t.json:11: \"in\" \"X\" \"dtype\": it must be one of " BHI_DTYPE_NAMES);
+    refuse(6, "  `in`: {\n", "  `in`: {\n    `a\\`}]b`: {`dtype`: `}{`},\n",
+           "`in` `a`}]b` `dtype`: it must be one of " BHI_DTYPE_NAMES);
+    refuse(3, "`scale`,\n  `sizes`: [{`n`: 1000", "`a\\`}]{b`,\n  `sizes`: [{`n`: 0",
+           "`sizes` [0] `n`: it must be a whole number from 1");
+    refuse(11, "`X`: {`dtype`: `f32`", "`X`\n:\n{\n`dtype`:\n1",
+           "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
 }
 
 static void from_a_file(void) {

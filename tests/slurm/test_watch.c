@@ -18,19 +18,14 @@ static uint64_t now_ns = 1000 * MS;
 static uint32_t pauses;
 static void (*on_pause)(void); /* NULL: nothing happens meanwhile */
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
-    (void)clock;
+BHT_WRAP(int, clock_gettime, clockid_t clock, struct timespec *out) {
     *out = (struct timespec){.tv_sec = (time_t)(now_ns / (1000 * MS)),
                              .tv_nsec = (long)(now_ns % (1000 * MS))};
     return 0;
 }
 
-int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *time,
-                 const sigset_t *mask);
-int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *time,
-                 const sigset_t *mask) {
-    (void)fds, (void)count, (void)mask;
+BHT_WRAP(int, ppoll, struct pollfd *fds, nfds_t count, const struct timespec *time,
+         const sigset_t *mask) {
     now_ns += (uint64_t)time->tv_sec * 1000 * MS + (uint64_t)time->tv_nsec;
     pauses++;
     if (on_pause) {
@@ -89,16 +84,12 @@ static void make_batch(uint32_t shards) {
 }
 
 static void on_tell(void *user, const char *line) {
-    (void)user;
     BHT_FAIL("%s", line);
 }
 
-static void on_progress(void *user, const struct bhi_watch_progress *progress) {
-    (void)user, (void)progress;
-}
+static void on_progress(void *user, const struct bhi_watch_progress *progress) {}
 
 static uint64_t on_follow(void *user, uint32_t shard, uint64_t most_ns) {
-    (void)user;
     BHT_EQ(most_ns, TICK_MS * MS);
     BHT_LT(shard, batch.shards);
     batch.calls[shard]++;

@@ -54,18 +54,15 @@ static bh_status load(const bh_buffer_options *options, bh_buffer **out_buffer, 
 
 bh_status bh_buffer_create(bh_context *context, uint64_t size, const bh_buffer_options *options,
                            bh_buffer **out_buffer, bh_detail *detail) {
-    (void)context;
     return options && options->file ? load(options, out_buffer, detail)
                                     : make(size, out_buffer, detail);
 }
 
 bh_memory bh_buffer_memory(const bh_buffer *buffer) {
-    (void)buffer;
     return BH_MEMORY_HOST;
 }
 
 bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_info, bh_detail *detail) {
-    (void)detail;
     *out_info = buffer->array;
     return BH_OK;
 }
@@ -76,14 +73,12 @@ uint64_t bh_buffer_size(const bh_buffer *buffer) {
 
 bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, uint64_t *out_total,
                                   bh_detail *detail) {
-    (void)detail;
     *out_done = buffer->size / 2;
     *out_total = buffer->size;
     return BH_OK;
 }
 
 bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
-    (void)detail;
     if (!buffer->from_file) {
         return BH_INVALID_ARGUMENT;
     }
@@ -101,7 +96,6 @@ bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detai
 
 bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
                         void **out_pointer, bh_detail *detail) {
-    (void)timeout_ns;
     bh_status status = intent == BH_MAP_READ ? script_answer("SCRIPT_MAP", detail) : BH_OK;
     *out_pointer = buffer->bytes;
     return status;
@@ -109,7 +103,6 @@ bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeou
 
 bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, uint64_t size,
                          uint64_t timeout_ns, bh_detail *detail) {
-    (void)timeout_ns;
     const bh_status status = script_answer("SCRIPT_MAP", detail);
     if (status == BH_OK) {
         memcpy(out_bytes, buffer->bytes + offset, size);

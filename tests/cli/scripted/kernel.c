@@ -8,9 +8,6 @@
 bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t code_size,
                                  const bh_kernel_options *options, bh_kernel **out_kernel,
                                  bh_detail *detail) {
-    (void)context;
-    (void)code;
-    (void)code_size;
     bh_status status = script_answer("SCRIPT_KERNEL", detail);
     if (status != BH_OK) {
         return status;
@@ -39,7 +36,6 @@ bh_status bh_kernel_create_source(bh_context *context, const bh_source *source,
 
 bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options,
                             bh_inspection *out_inspection, bh_detail *detail) {
-    (void)kernel;
     *out_inspection = (bh_inspection){0};
     if (getenv("SCRIPT_GLSL_HANG")) {
         script_wait_closed();
@@ -57,14 +53,11 @@ bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *options
 }
 
 void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
-    (void)kernel;
     memset(out_hash, 0xAB, 32);
 }
 
 bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size_t *out_size,
                          bh_detail *detail) {
-    (void)kernel;
-    (void)detail;
     memset(code, 0, size);
     *out_size = 4;
     return BH_OK;
@@ -93,8 +86,6 @@ static void reflect_bindings(bh_kernel_info *info) {
 
 bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
                             bh_detail *detail) {
-    (void)stream;
-    (void)detail;
     bh_event *event = calloc(1, sizeof *event);
     bh_verdict *verdict = &event->verdict;
     verdict->status = script_answer("SCRIPT_PREPARE", NULL);
@@ -112,9 +103,6 @@ bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out
 
 bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
                             bh_kernel_info *out_info, bh_detail *detail) {
-    (void)kernel;
-    (void)stream;
-    (void)timeout_ns;
     bh_status status = script_answer("SCRIPT_REFLECT", detail);
     if (status != BH_OK) {
         return status;

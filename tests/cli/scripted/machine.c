@@ -17,7 +17,6 @@ bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t ca
                      size_t *out_count, bh_detail *detail) {
     static const char *const names[] = {"Scripted One, not bad", "Scripted Two\033[31m",
                                         "Other, not bad"};
-    (void)context;
     wait_if_asked();
     bh_status status = script_answer("SCRIPT_DEVICES", detail);
     *out_count = 3;
@@ -49,7 +48,6 @@ bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t ca
 bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
                           bh_traced_call *out_calls, size_t capacity, size_t *out_count,
                           bh_detail *detail) {
-    (void)context;
     wait_if_asked();
     const char *calls = getenv("SCRIPT_TRACE");
     memset(out_trace, 0, sizeof *out_trace);
@@ -76,7 +74,6 @@ bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out
 /* SCRIPT_CHECKS=hhab: holds, absent, broken; a capital is required. */
 bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity, size_t *out_count,
                     bh_detail *detail) {
-    (void)context;
     wait_if_asked();
     const char *checks = getenv("SCRIPT_CHECKS");
     bh_status status = script_answer("SCRIPT_DOCTOR", detail);

@@ -27,7 +27,6 @@ bh_status bh_context_destroy(bh_context *context) {
 
 bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                            bh_stream **out_stream, bh_detail *detail) {
-    (void)context;
     if (options->device && strstr(options->device, "bad")) {
         snprintf(detail->message, sizeof detail->message, "no such selector");
         return BH_INVALID_ARGUMENT;
@@ -47,8 +46,6 @@ bh_status bh_stream_create(bh_context *context, const bh_stream_options *options
 }
 
 bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
-    (void)stream;
-    (void)timeout_ns;
     return script_answer("SCRIPT_READY", detail);
 }
 

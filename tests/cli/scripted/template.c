@@ -10,16 +10,12 @@ struct bh_template {
 
 bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
                                     bh_detail *detail) {
-    (void)buffer;
-    (void)description;
-    (void)detail;
     return BH_OK;
 }
 
 /* All are bytes. */
 bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
                                 bh_detail *detail) {
-    (void)detail;
     out_description->kind = BH_NUMBER_UINT;
     out_description->bits = 8;
     out_description->rank = 1;
@@ -33,7 +29,6 @@ void bh_template_call_fini(bh_template_call *call) {
 
 bh_status bh_template_create(bh_context *context, const bh_template_options *options,
                              bh_template **out_template, bh_detail *detail) {
-    (void)context;
     if (getenv("SCRIPT_OPTIONS")) {
         fprintf(stderr, "template: compile %llu\n",
                 (unsigned long long)options->compile_deadline_ns);
@@ -52,9 +47,6 @@ void bh_template_release(bh_template *template_) {
 bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
                              uint32_t argument_count, const char *name,
                              bh_description *out_description, bh_detail *detail) {
-    (void)template_;
-    (void)argument_count;
-    (void)name;
     out_description->kind = BH_NUMBER_FLOAT;
     out_description->bits = 32;
     out_description->lanes = 1;
@@ -66,9 +58,6 @@ bh_status bh_template_output(bh_template *template_, const bh_argument *argument
 bh_status bh_template_source(bh_template *template_, const bh_argument *arguments,
                              uint32_t argument_count, char *text, size_t size, size_t *out_length,
                              bh_detail *detail) {
-    (void)template_;
-    (void)arguments;
-    (void)argument_count;
     *out_length = (size_t)snprintf(text, size, "as scripted\n");
     return script_answer("SCRIPT_SOURCE", detail);
 }
@@ -76,10 +65,6 @@ bh_status bh_template_source(bh_template *template_, const bh_argument *argument
 bh_status bh_template_prepare(bh_template *template_, const bh_argument *arguments,
                               uint32_t argument_count, const uint32_t *groups,
                               bh_template_call *out_call, bh_detail *detail) {
-    (void)template_;
-    (void)arguments;
-    (void)argument_count;
-    (void)groups;
     *out_call =
         (bh_template_call){.command = {.dispatch.groups = {1, 1, 1}, .dispatch.push_size = 4}};
     const bh_kernel_options options = {.name = "eval"};
