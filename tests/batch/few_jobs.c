@@ -62,8 +62,8 @@ void write_file(const char *path, const void *bytes, size_t size) {
 
 void put_file(const char *name, const char *text, mode_t mode) {
     char path[192];
+    put(place.root, name, text);
     snprintf(path, sizeof path, "%s/%s", place.root, name);
-    write_file(path, text, strlen(text));
     BHT_EQ(chmod(path, mode), 0);
 }
 

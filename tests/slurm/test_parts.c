@@ -276,15 +276,11 @@ static void test_logs(void) {
 
 /* A shard is busy while a task has its folder, and not because its path says "in use". */
 static void a_shard_is_busy_while_a_task_has_its_folder(void) {
-    static const char *const below[] = {"in use", "in use/shards", "in use/shards/0000"};
     char root[96], path[128];
     struct bhi_slurm_shard_look look;
-    for (size_t i = 0; i < BHT_COUNT(below); i++) {
-        snprintf(path, sizeof path, "%s/%s", place.root, below[i]);
-        BHT_EQ(mkdir(path, 0700), 0);
-    }
     snprintf(root, sizeof root, "%s/in use", place.root);
     snprintf(place.folder, sizeof place.folder, "%.60s/in use/shards/0000/state", place.root);
+    put(place.root, "in use/shards/0000/notes", "");
     fresh("");
     bhi_slurm_shard_look(root, 0, &look);
     BHT_TRUE(look.busy && !look.read);

@@ -62,15 +62,10 @@ static void free_batch(void) {
 static void make_batch(uint32_t shards) {
     static char *none[] = {NULL};
     uint32_t numbers[MOST_SHARDS];
-    char path[100];
     free_batch();
     batch = (struct batch){.shards = shards};
     renew_place();
-    snprintf(path, sizeof path, "%s/shards", place.root);
-    BHT_EQ(mkdir(path, 0700), 0);
     for (uint32_t i = 0; i < shards; i++) {
-        snprintf(path, sizeof path, "%s/shards/%04u", place.root, i);
-        BHT_EQ(mkdir(path, 0700), 0);
         numbers[i] = i;
     }
     BHT_TRUE(bhi_array_init(&batch.array, &complaint));
