@@ -21,6 +21,7 @@ static struct bhi_complaint complaint;
 static void parse(const char *amounts) {
     char text[1024];
     snprintf(text, sizeof text, text_of_task, amounts);
+    bhi_task_free(&task);
     if (!bhi_task_parse("t.json", "", text, &task, &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
@@ -84,25 +85,18 @@ static void write_page(void) {
     if (!bhi_judge_html(&report, "page.html", &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
-    html_check("page.html");
+    html_check();
 }
 
-static void end(void) {
-    BHT_EQ(remove("page.html"), 0);
+static void free_task(void) {
     bhi_task_free(&task);
-}
-
-static void assert_path(const char *expression, const char *expected) {
-    char *text = html_path("page.html", expression);
-    BHT_STR_EQ(text, expected);
-    free(text);
 }
 
 static void assert_cell(int row, int column, const char *expected) {
     char expression[160];
     snprintf(expression, sizeof expression,
-             "string(//h:table[h:caption=\"Leaderboard\"]/h:tbody/h:tr[%d]/h:td[%d])", row, column);
-    assert_path(expression, expected);
+             "string(//h:table[h:caption=`Leaderboard`]/h:tbody/h:tr[%d]/h:td[%d])", row, column);
+    html_expect(expression, expected);
 }
 
 static void the_fastest_is_first(void) {
@@ -129,10 +123,9 @@ static void a_time_that_is_not_confirmed(void) {
     measure(true);
     fast[1].ratio = 0;
     write_page();
-    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Times\"]/h:tbody/"
-                                   "h:tr[h:td=\"not known: the times are not confirmed\"]"),
+    BHT_EQ(html_count("//h:table[h:caption=`Times`]/h:tbody/"
+                      "h:tr[h:td=`not known: the times are not confirmed`]"),
            1);
-    end();
 }
 
 static void expect_note(bh_judge_verdict judgement, double ratio, bh_judge_doubt doubt,
@@ -183,25 +176,23 @@ static void one_processor_is_said(void) {
     bhi_judge_time_note(&candidate, &fast[1], note, sizeof note);
     BHT_STR_EQ(note, "warm, on one processor");
     write_page();
-    BHT_EQ(html_count("page.html",
-                      "//h:table[h:caption=\"Times\"]/h:tbody/"
-                      "h:tr[h:td=\"by the device, on one processor, caches warm, noise 0.4 %\"]"),
+    BHT_EQ(html_count("//h:table[h:caption=`Times`]/h:tbody/"
+                      "h:tr[h:td=`by the device, on one processor, caches warm, noise 0.4 %`]"),
            1);
-    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Times\"]/h:tbody/"
-                                   "h:tr[h:td=\"by the device, caches warm, noise 0.4 %\"]"),
+    BHT_EQ(html_count("//h:table[h:caption=`Times`]/h:tbody/"
+                      "h:tr[h:td=`by the device, caches warm, noise 0.4 %`]"),
            3);
-    end();
 }
 
 static void page_says_it_all(void) {
     parse("\"bytes\": \"8 * n\", \"operations\": \"n\",");
     measure(true);
     write_page();
-    assert_path("string(/h:html/h:head/h:title)", "Judge <b>scale</b>");
-    assert_path("string(//h:li[h:span=\"correct\"]/h:b)", "3");
-    assert_path("string(//h:li[starts-with(h:span,\"of the reference\")]/h:b)", "0.5");
-    assert_path("string(//h:div[h:dt=\"Hidden seeds\"]/h:dd)", "42");
-    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Verdicts\"]/h:tbody/h:tr"), 4);
+    html_expect("string(/h:html/h:head/h:title)", "Judge <b>scale</b>");
+    html_expect("string(//h:li[h:span=`correct`]/h:b)", "3");
+    html_expect("string(//h:li[starts-with(h:span,`of the reference`)]/h:b)", "0.5");
+    html_expect("string(//h:div[h:dt=`Hidden seeds`]/h:dd)", "42");
+    BHT_EQ(html_count("//h:table[h:caption=`Verdicts`]/h:tbody/h:tr"), 4);
     assert_cell(1, 1, "1");
     assert_cell(1, 2, "fast.comp");
     assert_cell(1, 3, "CORRECT");
@@ -214,46 +205,41 @@ static void page_says_it_all(void) {
     assert_cell(4, 6, "Y[7] is <img src=x onerror=alert(1)>, expected 1");
     assert_cell(5, 3, "DEADLINE");
     assert_cell(6, 3, "COMPILE_FAILED");
-    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"Times\"]/h:tbody/h:tr"), 4);
-    assert_path("string(//h:table[h:caption=\"Times\"]/h:tbody/h:tr[2]/h:td[3])", "1 us");
+    BHT_EQ(html_count("//h:table[h:caption=`Times`]/h:tbody/h:tr"), 4);
+    html_expect("string(//h:table[h:caption=`Times`]/h:tbody/h:tr[2]/h:td[3])", "1 us");
     /* Time against size, from left to right although the larger size is the task's first. */
-    BHT_EQ(html_count("page.html", "//h:figure"), 2);
-    assert_path("string((//h:figure)[1]//s:g[2]/*[@r or @d][1]/s:title)",
+    BHT_EQ(html_count("//h:figure"), 2);
+    html_expect("string((//h:figure)[1]//s:g[2]/*[@r or @d][1]/s:title)",
                 "fast.comp: 1 us at 1024");
-    assert_path("string((//h:figure)[1]//s:g[2]/*[@r or @d][2]/s:title)",
+    html_expect("string((//h:figure)[1]//s:g[2]/*[@r or @d][2]/s:title)",
                 "fast.comp: 25 us at 65536");
     /* 1024 operations in 1 us, an eighth of an operation for each byte. */
-    assert_path("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)",
+    html_expect("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)",
                 "fast.comp: 1.02 Gop/s at 0.125");
-    BHT_EQ(html_count("page.html", "(//h:figure)[2]//h:li[h:bdi=\"the best of all\"]"), 1);
-    end();
+    BHT_EQ(html_count("(//h:figure)[2]//h:li[h:bdi=`the best of all`]"), 1);
 }
 
 static void a_rate_alone(void) {
     parse("\"bytes\": \"8 * n\",");
     measure(true);
     write_page();
-    assert_path("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)", "fast.comp: 21 GB/s at 65536");
-    end();
+    html_expect("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)", "fast.comp: 21 GB/s at 65536");
     parse("\"operations\": 1000000,");
     write_page();
-    assert_path("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)",
+    html_expect("string((//h:figure)[2]//s:g[2]/*[last()]/s:title)",
                 "fast.comp: 40 Gop/s at 65536");
-    end();
     parse("");
     write_page();
-    BHT_EQ(html_count("page.html", "//h:figure"), 1);
-    end();
+    BHT_EQ(html_count("//h:figure"), 1);
 }
 
 static void without_times(void) {
     parse("");
     measure(false);
     write_page();
-    BHT_EQ(html_count("page.html", "//h:figure"), 0);
+    BHT_EQ(html_count("//h:figure"), 0);
     assert_cell(1, 2, "slow.comp"); /* as they were given */
     assert_cell(1, 4, "9");
-    end();
 }
 
 static void nobody_is_judged(void) {
@@ -261,8 +247,7 @@ static void nobody_is_judged(void) {
     none.count = none.correct = 0;
     parse("");
     BHT_TRUE(bhi_judge_html(&none, "page.html", &complaint));
-    html_check("page.html");
-    end();
+    html_check();
 }
 
 int main(int argc, char **argv) {
@@ -272,6 +257,7 @@ int main(int argc, char **argv) {
         BHT_TEST(page_says_it_all),     BHT_TEST(a_rate_alone),
         BHT_TEST(without_times),        BHT_TEST(nobody_is_judged),
     };
+    bht_end_with(free_task);
     bht_around(html_enter_folder, html_leave_folder);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

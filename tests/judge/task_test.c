@@ -31,16 +31,16 @@ static const char whole[] =
     "}\n";
 
 static struct bhi_task task;
+static struct bhi_complaint complaint;
 
 static void parse(const char *text) {
-    struct bhi_complaint complaint = {.text = ""};
+    bhi_task_free(&task);
     if (!bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
         BHT_FAIL("%s", complaint.text);
     }
 }
 
 static void refuse_text(const char *text, const char *why) {
-    struct bhi_complaint complaint = {.text = ""};
     if (bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
         BHT_FAIL("not refused: %s", why);
     }
@@ -89,7 +89,6 @@ static void all_of_it(void) {
     BHT_EQ(task.compile_deadline_ns, 2000000000);
     BHT_EQ(task.memory_limit, 1 << 30);
     BHT_TRUE(!bhi_task_is_fixed(&task));
-    bhi_task_free(&task);
 }
 
 /* Is a kernel that stores the results of this input like one that computes them? */
@@ -101,9 +100,7 @@ static bool is_storable(const char *in) {
              "\"reference\": {\"kernel\": \"ref.comp\"}}",
              in);
     parse(text);
-    const bool storable = bhi_task_is_storable(&task);
-    bhi_task_free(&task);
-    return storable;
+    return bhi_task_is_storable(&task);
 }
 
 static bool is_storable_from(const char *fill) {
@@ -135,7 +132,6 @@ static void inputs_that_never_vary(void) {
 
 static void what_it_computes(void) {
     static const uint32_t local_size[3] = {64, 1, 1};
-    struct bhi_complaint complaint;
     struct bhi_array array;
     uint32_t groups[3];
     char *push, size[BHI_SIZE_TEXT];
@@ -160,7 +156,6 @@ static void what_it_computes(void) {
     task.bytes = (struct bhi_task_number){0}; /* not given */
     BHT_TRUE(bhi_task_amount(&task, 1, &task.bytes, &amount, &complaint));
     BHT_EQ(amount, 0);
-    bhi_task_free(&task);
 }
 
 static void what_may_be_left_out(void) {
@@ -176,7 +171,6 @@ static void what_may_be_left_out(void) {
     BHT_STR_EQ(task.reference_kernel.path, "/r.comp");
     BHT_EQ(task.reference_groups.along[0].value, 2);
     BHT_EQ(task.groups.along[0].value, 1);
-    bhi_task_free(&task);
 }
 
 static void fields_that_are_wrong(void) {
@@ -311,7 +305,6 @@ static void lines_of_odd_texts(void) {
 }
 
 static void from_a_file(void) {
-    struct bhi_complaint complaint;
     int error = 0;
     char path[] = "/tmp/bulkhead-judge-XXXXXX";
     const int fd = mkstemp(path);
@@ -334,6 +327,10 @@ static void from_a_file(void) {
     BHT_EQ(error, 0);
 }
 
+static void free_task(void) {
+    bhi_task_free(&task);
+}
+
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(all_of_it),
@@ -349,5 +346,6 @@ int main(int argc, char **argv) {
         BHT_TEST(lines_of_odd_texts),
         BHT_TEST(from_a_file),
     };
+    bht_end_with(free_task);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

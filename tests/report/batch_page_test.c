@@ -3,110 +3,94 @@
 #include <stdint.h>
 
 #include "harness.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "batch_sample.h"
 #include "html.h"
 
 static struct bhi_complaint complaint;
 
-static void assert_path(const char *expression, const char *expected) {
-    char *text = html_path("page.html", expression);
-    BHT_STR_EQ(text, expected);
-    free(text);
+static void write_page(struct bhi_queue *queue, const struct bhi_report_run *what) {
+    BHT_TRUE(bhi_report_html("page.html", queue, what, &complaint));
+    html_check();
 }
 
 static void page_says_it_all(void) {
-    BHT_TRUE(bhi_report_html("page.html", &mixed, &run, &complaint));
-    html_check("page.html");
-    assert_path("string(/h:html/h:head/h:title)", "Batch jobs.jsonl");
+    write_page(&mixed, &run);
+    html_expect("string(/h:html/h:head/h:title)", "Batch jobs.jsonl");
     /* Tiles: jobs, done, failed, quarantined, waiting, attempts, those of this run, took, rate. */
-    BHT_EQ(html_count("page.html", "//h:li[@class][h:b]"), 9);
-    assert_path("string(//h:li[h:span=\"failed\"]/h:b)", "2");
+    BHT_EQ(html_count("//h:li[@class][h:b]"), 9);
+    html_expect("string(//h:li[h:span=`failed`]/h:b)", "2");
     /* Two streams and a row of what was refused before it had one; each attempt is a bar. */
-    BHT_EQ(html_count("page.html", "//h:div[starts-with(@class,\"row\")]"), 3);
-    BHT_EQ(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 5);
-    assert_path("string(//s:svg[@role=\"img\"][1]/@aria-label)", "stream 0, 1 READY");
-    assert_path("string(//s:svg[@role=\"img\"]/s:rect[@class=\"good\"]/s:title)",
+    BHT_EQ(html_count("//h:div[starts-with(@class,`row`)]"), 3);
+    BHT_EQ(html_count("//s:svg[@role=`img`]/s:rect"), 5);
+    html_expect("string(//s:svg[@role=`img`][1]/@aria-label)", "stream 0, 1 READY");
+    html_expect("string(//s:svg[@role=`img`]/s:rect[@class=`good`]/s:title)",
                 "prepare, attempt 1: READY, from 0 us, took 1.00 s");
     /* Failures: the one that began it comes first. */
-    BHT_EQ(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
-                                   "h:tbody/h:tr"),
+    BHT_EQ(html_count("//h:table[starts-with(h:caption,`Jobs that`)]/"
+                      "h:tbody/h:tr"),
            3);
-    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/h:td[1])",
+    html_expect("string(//h:table[starts-with(h:caption,`Jobs that`)]/h:tbody/h:tr[1]/h:td[1])",
                 "bad");
-    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[2]/h:td[9])",
+    html_expect("string(//h:table[starts-with(h:caption,`Jobs that`)]/h:tbody/h:tr[2]/h:td[9])",
                 "<script>alert(1)</script>\"'&??[31m?]]>");
-    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/h:td[3])",
+    html_expect("string(//h:table[starts-with(h:caption,`Jobs that`)]/h:tbody/h:tr[1]/h:td[3])",
                 "crash_shared.spv");
-    assert_path(
-        "string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[3]/h:td[@data-h=\"Kernel\"])",
-        "crash_shared.spv");
+    html_expect("string(//h:table[h:caption=`All jobs`]/h:tbody/h:tr[3]/h:td[@data-h=`Kernel`])",
+                "crash_shared.spv");
     /* As long as its bar. */
-    assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[1]/h:td[@data-h=\"Took\"])",
+    html_expect("string(//h:table[h:caption=`All jobs`]/h:tbody/h:tr[1]/h:td[@data-h=`Took`])",
                 "1.00 s");
-    BHT_EQ(html_count("page.html", "//h:p[contains(.,\"device and memory\")]"), 0);
+    BHT_EQ(html_count("//h:p[contains(.,`device and memory`)]"), 0);
     /* An id has room, wherever it stands. */
-    BHT_EQ(html_count("page.html", "//h:table[starts-with(h:caption,\"Jobs that\")]/"
-                                   "h:tbody/h:tr/h:td[8][@class=\"id\"]"
-                                   "[@data-h=\"Origin\"]"),
+    BHT_EQ(html_count("//h:table[starts-with(h:caption,`Jobs that`)]/"
+                      "h:tbody/h:tr/h:td[8][@class=`id`]"
+                      "[@data-h=`Origin`]"),
            3);
-    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5);
-    BHT_EQ(remove("page.html"), 0);
+    BHT_EQ(html_count("//h:table[h:caption=`All jobs`]/h:tbody/h:tr"), 5);
 }
 
 static void page_names_devices(void) {
     struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
-    BHT_TRUE(bhi_report_html("page.html", &spread, &run, &complaint));
-    html_check("page.html");
-    assert_path("string(//s:svg[@role=\"img\"]/s:rect[@class=\"good\"]/s:title)",
+    write_page(&spread, &run);
+    html_expect("string(//s:svg[@role=`img`]/s:rect[@class=`good`]/s:title)",
                 "prepare, attempt 1 on gpu:0: READY, from 0 us, took 1.00 s");
-    assert_path("string(//h:table[starts-with(h:caption,\"Jobs that\")]/h:tbody/h:tr[1]/"
-                "h:td[@data-h=\"Device\"])",
+    html_expect("string(//h:table[starts-with(h:caption,`Jobs that`)]/h:tbody/h:tr[1]/"
+                "h:td[@data-h=`Device`])",
                 "gpu:1");
-    assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[1]/"
-                "h:td[@data-h=\"Device\"])",
+    html_expect("string(//h:table[h:caption=`All jobs`]/h:tbody/h:tr[1]/"
+                "h:td[@data-h=`Device`])",
                 "gpu:0");
-    assert_path("string(//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr[5]/"
-                "h:td[@data-h=\"Device\"])",
+    html_expect("string(//h:table[h:caption=`All jobs`]/h:tbody/h:tr[5]/"
+                "h:td[@data-h=`Device`])",
                 "-");
-    BHT_EQ(html_count("page.html", "//*[contains(text(),\"gpu:0 2, gpu:1 1\")]"), 1);
+    BHT_EQ(html_count("//*[contains(text(),`gpu:0 2, gpu:1 1`)]"), 1);
     struct bhi_queue one = spread_over("gpu:0", "gpu:0");
-    BHT_TRUE(bhi_report_html("page.html", &one, &run, &complaint));
-    html_check("page.html");
-    BHT_EQ(html_count("page.html", "//*[contains(text(),\"gpu:0\")]"), 0);
-    BHT_EQ(remove("page.html"), 0);
+    write_page(&one, &run);
+    BHT_EQ(html_count("//*[contains(text(),`gpu:0`)]"), 0);
 }
 
 /* Stream 1 is of a second kind where each has one. */
 static void page_of_two_kinds(void) {
     struct bhi_report_run two = run;
     two.streams = 1;
-    BHT_TRUE(bhi_report_html("page.html", &mixed, &two, &complaint));
-    html_check("page.html");
-    BHT_EQ(html_count("page.html", "//h:p[starts-with(.,\"There is 1 stream for each "
-                                   "combination of device and memory\")]"),
+    write_page(&mixed, &two);
+    BHT_EQ(html_count("//h:p[starts-with(.,`There is 1 stream for each "
+                      "combination of device and memory`)]"),
            1);
-    BHT_EQ(remove("page.html"), 0);
 }
 
 static void page_of_nothing(void) {
     struct bhi_queue empty = {.job_count = 0};
-    BHT_TRUE(bhi_report_html("page.html", &empty, &run, &complaint));
-    html_check("page.html");
-    BHT_EQ(html_count("page.html", "//h:table"), 0);
-    BHT_EQ(remove("page.html"), 0);
+    write_page(&empty, &run);
+    BHT_EQ(html_count("//h:table"), 0);
 }
 
 static void page_of_one_job(void) {
     struct bhi_queue one = mixed;
     one.job_count = one.attempt_count = 1;
-    BHT_TRUE(bhi_report_html("page.html", &one, &run, &complaint));
-    html_check("page.html");
-    BHT_EQ(html_count("page.html", "//s:svg[@role=\"img\"]/s:rect"), 1);
-    BHT_EQ(remove("page.html"), 0);
+    write_page(&one, &run);
+    BHT_EQ(html_count("//s:svg[@role=`img`]/s:rect"), 1);
 }
 
 /* Every state and every status, known or not. */
@@ -132,9 +116,7 @@ static void page_of_every_status(void) {
                                                   .verdict = {.status = (bh_status)i}};
     }
     struct bhi_queue queue = {jobs, COUNT, attempts, COUNT, false};
-    BHT_TRUE(bhi_report_html("page.html", &queue, &run, &complaint));
-    html_check("page.html");
-    BHT_EQ(remove("page.html"), 0);
+    write_page(&queue, &run);
 }
 
 static void page_of_many_is_small(void) {
@@ -142,10 +124,8 @@ static void page_of_many_is_small(void) {
     static const char long_message[] =
         "a message of the usual length: the worker was killed by a signal while it ran the kernel "
         "with the name of some forty characters, and its dependents were poisoned";
-    struct bhi_job_record *jobs = calloc(COUNT, sizeof *jobs);
-    struct bhi_attempt_record *attempts = calloc(COUNT, sizeof *attempts);
-    BHT_NE(jobs, NULL);
-    BHT_NE(attempts, NULL);
+    struct bhi_job_record *jobs = bht_own(calloc(COUNT, sizeof *jobs));
+    struct bhi_attempt_record *attempts = bht_own(calloc(COUNT, sizeof *attempts));
     for (size_t i = 0; i < COUNT; i++) {
         bool bad = i % 3 == 0;
         uint64_t begin = UINT64_C(1790000000000000000) + i * 500000;
@@ -171,18 +151,13 @@ static void page_of_many_is_small(void) {
                                         .verdict = {.status = bad ? BH_WORKER_SIGNAL : BH_OK}};
     }
     struct bhi_queue queue = {jobs, COUNT, attempts, COUNT, false};
-    BHT_TRUE(bhi_report_html("page.html", &queue, &run, &complaint));
-    html_check("page.html");
+    write_page(&queue, &run);
     size_t size;
-    char *text = html_read("page.html", &size);
+    const char *text = html_read("page.html", &size);
     BHT_LT(size, 3000000);
     BHT_STR_HAS(text, "And 32,334 more, which --json lists.");
     BHT_STR_HAS(text, "The first 5,000 of 100,000");
-    free(text);
-    BHT_EQ(html_count("page.html", "//h:table[h:caption=\"All jobs\"]/h:tbody/h:tr"), 5000);
-    BHT_EQ(remove("page.html"), 0);
-    free(jobs);
-    free(attempts);
+    BHT_EQ(html_count("//h:table[h:caption=`All jobs`]/h:tbody/h:tr"), 5000);
 }
 
 static void unreadable_leaves_nothing(void) {

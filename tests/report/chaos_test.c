@@ -14,38 +14,42 @@
 /* -- for a person -------------------------------------------------------------------------------
  */
 
-static char *text_of(const struct bhi_chaos_result *result, const char *path) {
+static const char *text_of_history(const struct bhi_history *history,
+                                   const struct bhi_chaos_result *result, const char *path) {
     char *text = NULL;
     size_t size;
-    struct bhi_history history = sample();
     FILE *stream = open_memstream(&text, &size);
     BHT_NE(stream, NULL);
-    bhi_chaos_report_text(stream, &history, result, path);
+    bhi_chaos_report_text(stream, history, result, path);
     BHT_EQ(fclose(stream), 0);
-    return text;
+    return bht_own(text);
+}
+
+static const char *text_of(const struct bhi_chaos_result *result, const char *path) {
+    const struct bhi_history history = sample();
+    return text_of_history(&history, result, path);
+}
+
+static json_t *json_of_history(const struct bhi_history *history,
+                               const struct bhi_chaos_result *result, const char *path) {
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    BHT_NE(stream, NULL);
+    BHT_TRUE(bhi_chaos_report_json(stream, history, result, path));
+    BHT_EQ(fclose(stream), 0);
+    BHT_EQ(strchr(text, '\n'), text + size - 1); /* one line */
+    return own_json(bht_own(text));
 }
 
 static json_t *json_of(const struct bhi_chaos_result *result, const char *path) {
-    char *text = NULL;
-    size_t size;
-    json_error_t error;
-    struct bhi_history history = sample();
-    FILE *stream = open_memstream(&text, &size);
-    BHT_NE(stream, NULL);
-    BHT_TRUE(bhi_chaos_report_json(stream, &history, result, path));
-    BHT_EQ(fclose(stream), 0);
-    BHT_EQ(strchr(text, '\n'), text + size - 1); /* one line */
-    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!value) {
-        BHT_FAIL("%d:%d: %s", error.line, error.column, error.text);
-    }
-    free(text);
-    return value;
+    const struct bhi_history history = sample();
+    return json_of_history(&history, result, path);
 }
 
 static void text_of_a_valid_run(void) {
     struct bhi_chaos_result result = good();
-    char *text = text_of(&result, NULL);
+    const char *text = text_of(&result, NULL);
     static const char head[] =
         "valid: every promise was kept\n"
         "  run         seed 18446744073709551615, 2 streams, 2.50 s\n"
@@ -70,12 +74,11 @@ static void text_of_a_valid_run(void) {
         BHT_STR_EQ(text, head);
     }
     BHT_STR_HAS(text, tail);
-    free(text);
 }
 
 static void text_of_an_invalid_run(void) {
     struct bhi_chaos_result result = bad();
-    char *text = text_of(&result, "chaos-1.jsonl");
+    const char *text = text_of(&result, "chaos-1.jsonl");
     BHT_STR_HAS(text, "invalid: a promise was broken 100 times\n");
     BHT_STR_HAS(text, ", 1 lost\n");
     BHT_STR_HAS(text, "  lost                   2     4  operation 2 has no end\n");
@@ -83,7 +86,6 @@ static void text_of_an_invalid_run(void) {
                       "<b>its</b> output ? is wrong\n");
     BHT_STR_HAS(text, "  and 98 more\n");
     BHT_STR_HAS(text, "bulkhead chaos --replay chaos-1.jsonl\n");
-    free(text);
 }
 
 static void text_of_a_run_of_nothing(void) {
@@ -92,22 +94,17 @@ static void text_of_a_run_of_nothing(void) {
     result.findings[0] = (struct bhi_finding){.anomaly = BHI_ANOMALY_UNKNOWN,
                                               .record = BHI_FINDING_NO_RECORD,
                                               .text = "no fault was injected"};
-    char *text = text_of(&result, "chaos-1.jsonl");
+    const char *text = text_of(&result, "chaos-1.jsonl");
     BHT_STR_HAS(text, "unknown: this run proves nothing\n");
     BHT_STR_HAS(text, "  unknown          -     -  no fault was injected\n");
     BHT_STR_HAS(text, "none was measured");
     BHT_EQ(strstr(text, "--replay"), NULL); /* there is nothing to be done again */
-    free(text);
     result.cut_short = true;
     result.refused = 1;
     text = text_of(&result, NULL);
     BHT_STR_HAS(text, "unknown: this run proves nothing: it was cut short\n");
     BHT_STR_HAS(text, ", 1 call refused\n");
-    free(text);
-    json_t *object = json_of(&result, NULL);
-    json_t *finding = json_array_get(json_object_get(object, "findings"), 0);
-    BHT_TRUE(json_is_null(json_object_get(finding, "line")));
-    json_decref(object);
+    assert_json(json_of(&result, NULL), "{`findings`: [{`line`: null}]}");
 }
 
 /* -- for a program ------------------------------------------------------------------------------
@@ -143,54 +140,28 @@ static void pace_of_a_run(void) {
 static void json_of_an_invalid_run(void) {
     struct bhi_chaos_result result = bad();
     json_t *object = json_of(&result, "chaos-1.jsonl");
-    assert_text(object, "verdict", "invalid");
-    assert_text(object, "seed", "18446744073709551615");
-    assert_text(object, "device", "llvmpipe?[31m");
-    assert_text(object, "history", "chaos-1.jsonl");
-    BHT_EQ(integer(object, "operations"), 12345);
-    BHT_EQ(integer(object, "ready"), 12000);
-    BHT_EQ(integer(object, "poisoned"), 345);
-    BHT_EQ(integer(object, "lost"), 1);
-    BHT_EQ(integer(object, "injected"), 300);
-    BHT_EQ(integer(object, "missed"), 3);
-    BHT_TRUE(json_real_value(json_object_get(object, "elapsed_ms")) == 2500.0);
+    assert_json(object,
+                "{`verdict`: `invalid`, `seed`: `18446744073709551615`, `device`: `llvmpipe?[31m`,"
+                "`history`: `chaos-1.jsonl`, `operations`: 12345, `ready`: 12000, `poisoned`: 345,"
+                "`lost`: 1, `injected`: 300, `missed`: 3, `elapsed_ms`: 2500.0,"
+                "`power`: {`compared`: 12000, `find_rate`: 0.01},"
+                "`pace`: {`asked`: 320, `faults_ms`: 5.0, `settle_ms`: 2495.0, `rate`: 60000.0},"
+                "`faults`: {`kill`: 298, `zygote`: 0}, `anomalies`: {`false_success`: 99},"
+                "`findings`: [{}, {`anomaly`: `false_success`, `line`: 3}],"
+                "`recovery`: {`count`: 300, `p99_ms`: 2.0},"
+                "`leaks`: {`found`: 0, `rss_first`: 10485760, `descriptors_last`: 41}}");
     documented("## A chaos run", object, "faults,anomalies");
-    json_t *power = json_object_get(object, "power");
-    BHT_EQ(integer(power, "compared"), 12000);
-    BHT_TRUE(json_real_value(json_object_get(power, "find_rate")) == 0.01);
-    json_t *pace = json_object_get(object, "pace");
-    BHT_EQ(integer(pace, "asked"), 320);
-    BHT_EQ(json_real_value(json_object_get(pace, "faults_ms")), 5);
-    BHT_EQ(json_real_value(json_object_get(pace, "settle_ms")), 2495);
-    BHT_EQ(json_real_value(json_object_get(pace, "rate")), 60000);
-    json_t *faults = json_object_get(object, "faults");
-    BHT_EQ(json_object_size(faults), BHI_FAULT_KINDS);
-    BHT_EQ(integer(faults, "kill"), 298);
-    BHT_EQ(integer(faults, "zygote"), 0);
-    json_t *anomalies = json_object_get(object, "anomalies");
-    BHT_EQ(json_object_size(anomalies), BHI_ANOMALIES);
-    BHT_EQ(integer(anomalies, "false_success"), 99);
-    json_t *findings = json_object_get(object, "findings");
-    BHT_EQ(json_array_size(findings), 2);
-    assert_text(json_array_get(findings, 1), "anomaly", "false_success");
-    BHT_EQ(integer(json_array_get(findings, 1), "line"), 3);
-    json_t *recovery = json_object_get(object, "recovery");
-    BHT_EQ(integer(recovery, "count"), 300);
-    BHT_TRUE(json_real_value(json_object_get(recovery, "p99_ms")) == 2.0);
-    json_t *histogram = json_object_get(recovery, "histogram");
+    BHT_EQ(json_object_size(json_object_get(object, "faults")), BHI_FAULT_KINDS);
+    BHT_EQ(json_object_size(json_object_get(object, "anomalies")), BHI_ANOMALIES);
+    json_t *histogram = json_object_get(json_object_get(object, "recovery"), "histogram"), *bucket;
     json_int_t sum = 0;
-    for (size_t i = 0; i < json_array_size(histogram); i++) {
-        sum += integer(json_array_get(histogram, i), "count");
+    size_t i;
+    json_array_foreach(histogram, i, bucket) {
+        sum += json_integer_value(json_object_get(bucket, "count"));
     }
     BHT_EQ(sum, 300);
-    BHT_TRUE(json_real_value(json_object_get(json_array_get(histogram, 0), "from_ms")) == 0.8);
-    json_t *last = json_array_get(histogram, json_array_size(histogram) - 1);
-    BHT_TRUE(json_is_null(json_object_get(last, "to_ms")));
-    json_t *leaks = json_object_get(object, "leaks");
-    BHT_EQ(integer(leaks, "found"), 0);
-    BHT_EQ(integer(leaks, "rss_first"), 10 << 20);
-    BHT_EQ(integer(leaks, "descriptors_last"), 41);
-    json_decref(object);
+    assert_json(json_array_get(histogram, 0), "{`from_ms`: 0.8}");
+    assert_json(json_array_get(histogram, i - 1), "{`to_ms`: null}");
 }
 
 /* Two devices, of which the second says nothing; the run ended before anybody looked at the third
@@ -227,66 +198,35 @@ static struct bhi_record looks[] = {
 
 static const struct bhi_history looked = {.header = {.streams = 1, .version = "0.1.0"},
                                           .records = looks,
-                                          .count = sizeof looks / sizeof looks[0],
+                                          .count = BHT_COUNT(looks),
                                           .complete = true};
 
 static void memory_of_devices(void) {
     struct bhi_chaos_result result = good();
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    BHT_NE(stream, NULL);
-    bhi_chaos_report_text(stream, &looked, &result, NULL);
-    BHT_EQ(fclose(stream), 0);
+    const char *text = text_of_history(&looked, &result, NULL);
     BHT_STR_HAS(text, "  on device   nvidia:0: 5.00 GiB free before, 3.00 GiB after; by NVML 4.00 "
                       "MiB in use before, 2.00 GiB after, 1 % busy before, 97 % after (10.0 s "
                       "later)\n  on device   nvidia:1: how much memory is in use is not known\n");
     BHT_EQ(strstr(text, "nvidia:2"), NULL);
-    free(text);
-
-    stream = open_memstream(&text, &size);
-    BHT_NE(stream, NULL);
-    BHT_TRUE(bhi_chaos_report_json(stream, &looked, &result, NULL));
-    BHT_EQ(fclose(stream), 0);
-    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    free(text);
-    json_t *devices = json_object_get(object, "device_memory");
-    BHT_EQ(json_array_size(devices), 3);
-    json_t *first = json_array_get(devices, 0), *second = json_array_get(devices, 1);
-    assert_text(first, "device", "nvidia:0");
-    BHT_EQ(integer(first, "total"), 8ll << 30);
-    BHT_EQ(integer(first, "free_first"), 5ll << 30);
-    BHT_EQ(integer(first, "free_last"), 3ll << 30);
-    BHT_EQ(integer(first, "used_first"), 4 << 20);
-    BHT_EQ(integer(first, "used_last"), 2048ll << 20);
-    BHT_EQ(integer(first, "others_first"), 3 << 20);
-    BHT_EQ(integer(first, "others_last"), 0);
-    BHT_EQ(integer(first, "utilisation_first"), 1);
-    BHT_EQ(integer(first, "utilisation_last"), 97);
-    BHT_EQ(integer(first, "grown"), 2051ll << 20); /* by the budget; that of others is gone */
-    BHT_TRUE(json_real_value(json_object_get(first, "waited_ms")) == 10000.0);
-    BHT_EQ(integer(second, "total"), 4ll << 30);
-    static const char *const unknown[] = {"free_first",        "free_last",       "used_first",
-                                          "used_last",         "others_first",    "others_last",
-                                          "utilisation_first", "utilisation_last"};
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        BHT_TRUE(json_is_null(json_object_get(second, unknown[i])));
-    }
-    BHT_EQ(json_object_size(first), 4 + sizeof unknown / sizeof *unknown);
-    BHT_TRUE(json_is_null(json_object_get(json_array_get(devices, 2), "waited_ms")));
-    BHT_TRUE(json_is_null(json_object_get(json_array_get(devices, 2), "grown")));
-    json_decref(object);
+    json_t *object = json_of_history(&looked, &result, NULL);
+    /* It has grown by the budget; what others had is gone. */
+    assert_json(object,
+                "{`device_memory`: [{`device`: `nvidia:0`, `total`: 8589934592,"
+                "`free_first`: 5368709120, `free_last`: 3221225472, `used_first`: 4194304,"
+                "`used_last`: 2147483648, `others_first`: 3145728, `others_last`: 0,"
+                "`utilisation_first`: 1, `utilisation_last`: 97, `grown`: 2150629376,"
+                "`waited_ms`: 10000.0},"
+                "{`total`: 4294967296, `free_first`: null, `free_last`: null, `used_first`: null,"
+                "`used_last`: null, `others_first`: null, `others_last`: null,"
+                "`utilisation_first`: null, `utilisation_last`: null},"
+                "{`waited_ms`: null, `grown`: null}]}");
+    BHT_EQ(json_object_size(json_array_get(json_object_get(object, "device_memory"), 0)), 12);
 }
 
 static void json_of_a_run_of_nothing(void) {
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
-    json_t *object = json_of(&result, NULL);
-    assert_text(object, "verdict", "unknown");
-    BHT_TRUE(json_is_null(json_object_get(object, "history")));
-    json_t *recovery = json_object_get(object, "recovery");
-    BHT_TRUE(json_is_null(json_object_get(recovery, "p50_ms")));
-    BHT_EQ(json_array_size(json_object_get(recovery, "histogram")), 0);
-    json_decref(object);
+    assert_json(json_of(&result, NULL), "{`verdict`: `unknown`, `history`: null,"
+                                        "`recovery`: {`p50_ms`: null, `histogram`: []}}");
 }
 
 int main(int argc, char **argv) {

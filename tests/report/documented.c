@@ -9,7 +9,7 @@
 
 #include "documented.h"
 
-/* The section of the page, up to the next heading of its level; owned by the caller. */
+/* The section of the page, up to the next heading of its level. */
 static char *section(const char *heading) {
     static char page[65536];
     FILE *file = fopen(REPORTS_MD, "rb");
@@ -19,7 +19,7 @@ static char *section(const char *heading) {
     const char *begin = strstr(page, heading);
     BHT_NE(begin, NULL);
     const char *end = strstr(begin + strlen(heading), "\n## ");
-    return strndup(begin, end ? (size_t)(end - begin) : strlen(begin));
+    return bht_own(strndup(begin, end ? (size_t)(end - begin) : strlen(begin)));
 }
 
 static void check(const char *text, json_t *value, const char *open) {
@@ -77,20 +77,50 @@ static void check_printed(char *text, json_t *object) {
 
 void documented(const char *heading, json_t *object, const char *open) {
     char *text = section(heading);
-    BHT_NE(text, NULL);
     check(text, object, open);
     check_printed(text, object);
-    free(text);
 }
 
-json_int_t integer(json_t *object, const char *key) {
-    json_t *value = json_object_get(object, key);
-    BHT_TRUE(json_is_integer(value));
-    return json_integer_value(value);
+static json_t *owned[16];
+
+static void release_owned(void) {
+    for (size_t i = 0; i < BHT_COUNT(owned); i++) {
+        json_decref(owned[i]);
+    }
 }
 
-void assert_text(json_t *object, const char *key, const char *expected) {
-    const char *text = json_string_value(json_object_get(object, key));
-    BHT_NE(text, NULL);
-    BHT_STR_EQ(text, expected);
+json_t *own_json(const char *text) {
+    json_error_t error;
+    size_t i = 0;
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!value) {
+        BHT_FAIL("%d:%d: %s: %s", error.line, error.column, error.text, text);
+    }
+    while (owned[i]) {
+        BHT_LT(++i, BHT_COUNT(owned));
+    }
+    owned[i] = value;
+    bht_end_with(release_owned);
+    return value;
+}
+
+static void compare(const char *where, json_t *found, json_t *wanted) {
+    const char *key;
+    json_t *member;
+    size_t i;
+    if (json_is_object(wanted) && json_is_object(found)) {
+        json_object_foreach(wanted, key, member) {
+            compare(key, json_object_get(found, key), member);
+        }
+    } else if (json_is_array(wanted) && json_array_size(found) == json_array_size(wanted)) {
+        json_array_foreach(wanted, i, member) compare(where, json_array_get(found, i), member);
+    } else if (!json_equal(found, wanted)) {
+        BHT_FAIL("\"%s\": %s instead of %s", where,
+                 found ? (char *)bht_own(json_dumps(found, JSON_ENCODE_ANY)) : "nothing",
+                 (char *)bht_own(json_dumps(wanted, JSON_ENCODE_ANY)));
+    }
+}
+
+void assert_json(json_t *object, const char *expected) {
+    compare("", object, own_json(bht_quoted(expected)));
 }

@@ -9,8 +9,9 @@
  * named in |open| (separated by commas) have keys that are values: those are left alone. */
 void documented(const char *heading, json_t *object, const char *open);
 
-/* Each fails where |object| has no such key, or one of another type. */
-json_int_t integer(json_t *object, const char *key);
-void assert_text(json_t *object, const char *key, const char *expected);
+/* All that |expected| has, which is JSON with ` for ", is in |object|. Arrays have as many elements. */
+void assert_json(json_t *object, const char *expected);
+/* Of a text that is JSON; released after the test. */
+json_t *own_json(const char *text);
 
 #endif

@@ -18,24 +18,34 @@ static const struct bhi_timeline_kind kinds[] = {{"READY", BHI_PAGE_GOOD, 10, 24
                                                  {"bad", BHI_PAGE_BAD, 0, 24, 10, false},
                                                  {"aimed", BHI_PAGE_PLAIN, 0, 4, 4, true}};
 
-static void open_timeline(struct bhi_timeline *timeline) {
-    bhi_timeline_init(timeline, "attempt", kinds, 3);
+static struct bhi_timeline timeline;
+
+static void enter(void) {
+    html_enter_folder();
+    bhi_timeline_init(&timeline, "attempt", kinds, 3);
 }
 
-/* Draws it into page.html and returns its size. */
-static size_t draw(struct bhi_timeline *timeline) {
+static void leave(void) {
+    bhi_timeline_fini(&timeline);
+    html_leave_folder();
+}
+
+/* Draws it into page.html, looks at that and returns its size. */
+static size_t draw(void) {
     struct bhi_page page;
     size_t size;
     BHT_TRUE(bhi_page_open(&page, "timeline"));
-    bhi_timeline_draw(timeline, &page);
+    bhi_timeline_draw(&timeline, &page);
     BHT_TRUE(bhi_page_write(&page, "page.html", &complaint));
-    free(html_read("page.html", &size));
+    html_check();
+    (void)html_read("page.html", &size);
     return size;
 }
 
 /* The sum of the numbers at the beginning of the titles of a class's bars. */
 static uint64_t sum_of_titles(const char *class) {
-    char start[64], *text = html_read("page.html", NULL);
+    char start[64];
+    const char *text = html_read("page.html", NULL);
     uint64_t sum = 0;
     snprintf(start, sizeof start, "<rect class=\"%s\"", class);
     for (const char *at = text; (at = strstr(at, start));) {
@@ -54,25 +64,17 @@ static uint64_t sum_of_titles(const char *class) {
         }
         sum += number;
     }
-    free(text);
     return sum;
 }
 
 static void nothing_at_all(void) {
-    struct bhi_timeline timeline;
-    open_timeline(&timeline);
     BHT_TRUE(bhi_timeline_layout(&timeline));
-    draw(&timeline);
-    html_check("page.html");
-    bhi_timeline_fini(&timeline);
-    BHT_EQ(remove("page.html"), 0);
+    draw();
 }
 
 static void narrow_bars_are_joined_and_counted(void) {
     enum { COUNT = 100000, ROWS = 3 };
-    struct bhi_timeline timeline;
     uint64_t bad = 0;
-    open_timeline(&timeline);
     for (uint32_t row = 0; row < ROWS; row++) {
         bhi_timeline_row(&timeline, row, "a stream", false);
     }
@@ -85,18 +87,13 @@ static void narrow_bars_are_joined_and_counted(void) {
     for (size_t i = 0; i < timeline.count; i++) {
         BHT_TRUE(!timeline.bars[i].wide);
     }
-    BHT_LT(draw(&timeline), 400000);
-    html_check("page.html");
+    BHT_LT(draw(), 400000);
     BHT_EQ(sum_of_titles("good"), COUNT - bad);
     BHT_EQ(sum_of_titles("bad"), bad);
-    bhi_timeline_fini(&timeline);
-    BHT_EQ(remove("page.html"), 0);
 }
 
 /* As many rows as there can be, nothing joined: the worst. */
 static void size_is_bounded(void) {
-    struct bhi_timeline timeline;
-    open_timeline(&timeline);
     for (uint32_t row = 0; row < BHI_TIMELINE_ROWS; row++) {
         bhi_timeline_row(&timeline, row, "a stream", false);
     }
@@ -110,15 +107,10 @@ static void size_is_bounded(void) {
     }
     BHT_TRUE(bhi_timeline_layout(&timeline));
     BHT_EQ(timeline.left_out, 10);
-    BHT_LT(draw(&timeline), 4000000);
-    html_check("page.html");
-    bhi_timeline_fini(&timeline);
-    BHT_EQ(remove("page.html"), 0);
+    BHT_LT(draw(), 4000000);
 }
 
 static void wide_bars_have_their_own_titles(void) {
-    struct bhi_timeline timeline;
-    open_timeline(&timeline);
     bhi_timeline_row(&timeline, 0, "a stream", false);
     bhi_timeline_add(&timeline, 0, 0, 0, 5 * SECOND, 0);
     bhi_timeline_add(&timeline, 0, 1, 4 * SECOND, 9 * SECOND, 1); /* overlaps */
@@ -133,23 +125,14 @@ static void wide_bars_have_their_own_titles(void) {
         BHT_TRUE(timeline.bars[i].wide);
     }
     bhi_timeline_title(&timeline, 1, "\"><script>alert(1)</script>");
-    draw(&timeline);
-    html_check("page.html");
-    char *title = html_path("page.html", "string(//s:rect[@class=\"bad\"]/s:title)");
-    BHT_STR_EQ(title, "\"><script>alert(1)</script>");
-    free(title);
-    char *label = html_path("page.html", "string(//s:svg/@aria-label)");
-    BHT_STR_EQ(label, "a stream, 2 READY, 1 bad, 1 aimed");
-    free(label);
-    bhi_timeline_fini(&timeline);
-    BHT_EQ(remove("page.html"), 0);
+    draw();
+    html_expect("string(//s:rect[@class=`bad`]/s:title)", "\"><script>alert(1)</script>");
+    html_expect("string(//s:svg/@aria-label)", "a stream, 2 READY, 1 bad, 1 aimed");
 }
 
 /* A batch that was taken up again the next day. */
 static void long_gaps_are_cut_out(void) {
     const uint64_t day = 86400 * SECOND;
-    struct bhi_timeline timeline;
-    open_timeline(&timeline);
     bhi_timeline_row(&timeline, 0, "a stream", false);
     bhi_timeline_add(&timeline, 0, 0, day, day + 10 * SECOND, 0);
     bhi_timeline_add(&timeline, 0, 0, day + 11 * SECOND, day + 20 * SECOND, 1);
@@ -165,17 +148,12 @@ static void long_gaps_are_cut_out(void) {
     BHT_EQ(bhi_timeline_place(&timeline, UINT64_MAX), timeline.shown_ns);
     BHT_EQ(bhi_timeline_time(&timeline, timeline.shown_ns), day + 30 * SECOND);
     BHT_EQ(bhi_timeline_time(&timeline, 15 * SECOND), 15 * SECOND);
-    draw(&timeline);
-    html_check("page.html");
-    BHT_EQ(html_count("page.html", "//s:line[@class=\"cut\"]"), 1);
-    bhi_timeline_fini(&timeline);
-    BHT_EQ(remove("page.html"), 0);
+    draw();
+    BHT_EQ(html_count("//s:line[@class=`cut`]"), 1);
 }
 
 /* Times that anybody may have written. */
 static void absurd_times(void) {
-    struct bhi_timeline timeline;
-    open_timeline(&timeline);
     bhi_timeline_row(&timeline, 0, "a stream", false);
     for (unsigned i = 0; i < 4000; i++) {
         bhi_timeline_add(&timeline, 0, 0, 0, UINT64_MAX, i);
@@ -188,11 +166,8 @@ static void absurd_times(void) {
         wide += timeline.bars[i].wide;
     }
     BHT_LE(wide, 3000);
-    draw(&timeline);
-    html_check("page.html");
+    draw();
     BHT_EQ(sum_of_titles("good") + sum_of_titles("bad") + wide, timeline.count);
-    bhi_timeline_fini(&timeline);
-    BHT_EQ(remove("page.html"), 0);
 }
 
 int main(int argc, char **argv) {
@@ -201,6 +176,6 @@ int main(int argc, char **argv) {
         BHT_TEST(size_is_bounded),       BHT_TEST(wide_bars_have_their_own_titles),
         BHT_TEST(long_gaps_are_cut_out), BHT_TEST(absurd_times),
     };
-    bht_around(html_enter_folder, html_leave_folder);
+    bht_around(enter, leave);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
