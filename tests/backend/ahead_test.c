@@ -53,7 +53,6 @@ static struct bhi_cmd_copy copy_command(const struct part *from, const struct pa
 /* -- random programs and what they must compute ------------------------------------------------ */
 
 struct program {
-    struct fake fake;
     uint64_t state; /* of the random numbers */
     uint32_t *words[BUFFERS + 1];
     uint32_t *expected[BUFFERS + 1]; /* in the order of the lane */
@@ -92,7 +91,7 @@ static void publish_copy(struct program *p) {
         record.record.size += sizeof record.copies[i];
         memcpy(expected_at(p, &to), expected_at(p, &from), (size_t)to.count * SLICE);
     }
-    fake_publish(&p->fake, &record.record, 0);
+    fake_publish(&record.record, 0);
 }
 
 static void publish_add(struct program *p) {
@@ -127,7 +126,7 @@ static void publish_add(struct program *p) {
     for (uint32_t i = 0; i < to.count * WORDS; i++) {
         y[i] = x[i] + c;
     }
-    fake_publish(&p->fake, &record.record, 0);
+    fake_publish(&record.record, 0);
 }
 
 static void publish_fill(struct program *p) {
@@ -144,15 +143,15 @@ static void publish_fill(struct program *p) {
     for (uint32_t i = 0; i < WORDS; i++) {
         y[i] = value;
     }
-    fake_publish(&p->fake, &record.record, 0);
+    fake_publish(&record.record, 0);
 }
 
-static void harvest(struct program *p, uint64_t until) {
-    fake_wait(&p->fake, until);
-    while (p->fake.harvested < until) {
+static void harvest(uint64_t until) {
+    fake_wait(until);
+    while (fake.harvested < until) {
         struct bhi_result result;
         char text[BHI_ERROR_TEXT];
-        fake_harvest(&p->fake, &result, text);
+        fake_harvest(&result, text);
         if (result.status != BH_OK) {
             BHT_FAIL("record %llu: status %u: %s", (unsigned long long)result.seq, result.status,
                      text);
@@ -164,11 +163,10 @@ static void harvest(struct program *p, uint64_t until) {
 static void begin_program(struct program *p, uint64_t seed) {
     memset(p, 0, sizeof *p);
     p->state = seed;
-    fake_open(&p->fake, 0);
-    fake_expect_ready(&p->fake);
-    fake_kernel(&p->fake, 7, CODE(add));
+    fake_open_ready();
+    fake_kernel(7, CODE(add));
     for (uint32_t b = 1; b <= BUFFERS; b++) {
-        p->words[b] = fake_buffer(&p->fake, b, (uint64_t)SLICES * SLICE);
+        p->words[b] = fake_buffer(b, (uint64_t)SLICES * SLICE);
         p->expected[b] = malloc((size_t)SLICES * SLICE);
         BHT_TRUE(p->expected[b]);
         for (uint32_t i = 0; i < SLICES * WORDS; i++) {
@@ -178,14 +176,11 @@ static void begin_program(struct program *p, uint64_t seed) {
 }
 
 static void end_program(struct program *p) {
-    harvest(p, p->fake.published);
+    harvest(fake.published);
     for (uint32_t b = 1; b <= BUFFERS; b++) {
         BHT_MEM_EQ(p->words[b], p->expected[b], (size_t)SLICES * SLICE);
         free(p->expected[b]);
     }
-    fake_hang_up(&p->fake);
-    BHT_EQ(fake_join(&p->fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&p->fake);
 }
 
 /* The lane is kept full, so that there is always something ahead. */
@@ -203,7 +198,7 @@ TEST(random_programs) {
                 publish_fill(&p);
             }
             if (i % 50 == 49) { /* now and then all of it has to be there */
-                harvest(&p, p.fake.published);
+                harvest(fake.published);
                 for (uint32_t b = 1; b <= BUFFERS; b++) {
                     BHT_MEM_EQ(p.words[b], p.expected[b], (size_t)SLICES * SLICE);
                 }
@@ -225,19 +220,19 @@ TEST(a_withdrawn_copy_does_not_begin) {
         .copies = {copy_command(&from, &to)}};
     struct copy_record second = first;
     second.copies[0] = copy_command(&from, &other);
-    harvest(&p, 0);
-    bhi_lane_withdraw(&p.fake.lane, 2, true);
-    fake_publish(&p.fake, &first.record, 0);
-    fake_publish(&p.fake, &second.record, 0);
+    harvest(0);
+    bhi_lane_withdraw(&fake.lane, 2, true);
+    fake_publish(&first.record, 0);
+    fake_publish(&second.record, 0);
     memcpy(p.expected[2], p.expected[1], (size_t)SLICES * SLICE);
     struct bhi_result result;
     char text[BHI_ERROR_TEXT];
-    fake_wait(&p.fake, 2);
-    fake_harvest(&p.fake, &result, text);
+    fake_wait(2);
+    fake_harvest(&result, text);
     BHT_EQ(result.status, BH_OK);
-    fake_harvest(&p.fake, &result, text);
+    fake_harvest(&result, text);
     BHT_EQ(result.status, BH_CANCELLED);
-    bhi_lane_withdraw(&p.fake.lane, 2, false);
+    bhi_lane_withdraw(&fake.lane, 2, false);
     end_program(&p);
 }
 
@@ -254,23 +249,17 @@ TEST(a_copy_waits_for_its_messages) {
     struct copy_record second = first, third = first;
     second.copies[0] = copy_command(&from, &late);
     third.copies[0] = copy_command(&late, &last);
-    fake_publish(&p.fake, &first.record, 0);
-    fake_publish(&p.fake, &second.record, 1);
-    fake_publish(&p.fake, &third.record, 1);
-    harvest(&p, 1);
-    BHT_EQ(atomic_load(&p.fake.view.header->started_seq), 1);
+    fake_publish(&first.record, 0);
+    fake_publish(&second.record, 1);
+    fake_publish(&third.record, 1);
+    harvest(1);
+    BHT_EQ(atomic_load(&fake.view.header->started_seq), 1);
     const uint32_t *old = p.words[3];
-    p.words[3] = fake_buffer(&p.fake, 3, (uint64_t)SLICES * SLICE);
-    harvest(&p, 3);
+    p.words[3] = fake_buffer(3, (uint64_t)SLICES * SLICE);
+    harvest(3);
     BHT_MEM_EQ(old, p.expected[3], (size_t)SLICES * SLICE); /* nothing came there */
     for (uint32_t b = 2; b <= 4; b++) {
         memcpy(p.expected[b], p.expected[1], (size_t)SLICES * SLICE);
     }
     end_program(&p);
-}
-
-int main(int argc, char **argv) {
-    rig_force_layer();
-    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a driver stays loaded, and so do buffers */
-    return bht_main(argc, argv, NULL, 0);
 }

@@ -20,6 +20,8 @@ static const uint32_t array_length[] =
 #include "kernels/array_length.inc"
     ;
 
+BHT_AT_START(bht_around(rig_open_usual, NULL))
+
 #define ITEMS 64u
 #define DATA  3u
 
@@ -45,38 +47,35 @@ static void compute(const int32_t *which, uint32_t all, uint32_t data[DATA][1 + 
 }
 
 static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
-    struct rig rig;
-    rig_open(&rig, NULL);
     rig.trusted = trusted;
     uint32_t *data[DATA], expected[DATA][1 + 2 * ITEMS], result[ITEMS];
     for (uint32_t d = 0; d < DATA; d++) {
-        data[d] = rig_buffer(&rig, 10 + d, sizeof expected[d]);
+        data[d] = rig_buffer(10 + d, sizeof expected[d]);
         for (uint32_t i = 0; i < 1 + 2 * ITEMS; i++) {
             data[d][i] = (d + 1) * 10000 + i;
         }
         memcpy(expected[d], data[d], sizeof expected[d]);
     }
-    int32_t *which = rig_buffer(&rig, 1, ITEMS * sizeof *which);
+    int32_t *which = rig_buffer(1, ITEMS * sizeof *which);
     memcpy(which, wanted, ITEMS * sizeof *which);
-    uint32_t *out = rig_buffer(&rig, 2, sizeof result);
-    rig_kernel(&rig, 1, CODE(elements));
-    rig_begin(&rig);
+    uint32_t *out = rig_buffer(2, sizeof result);
+    rig_kernel(1, CODE(elements));
+    rig_begin();
     rig_dispatch(
-        &rig, 1, ITEMS / 16, 1, 1,
+        1, ITEMS / 16, 1, 1,
         BINDINGS({.binding = 1, .element = 2, .buffer = 12, .access = BH_ACCESS_READ_WRITE},
-                 {.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
+                 READ(0, 1),
                  {.binding = 1, .element = 0, .buffer = 10, .access = BH_ACCESS_READ_WRITE},
                  {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ_WRITE},
-                 {.binding = 2, .buffer = 2, .access = BH_ACCESS_WRITE}),
+                 WRITE(2, 2)),
         &all, sizeof all);
     if (!rig.backend->device.own_elements) { /* it would take the same for neighbours */
-        BHT_TRUE(!rig_is_lavapipe(&rig));
-        rig_run_fails(&rig, BH_INVALID_KERNEL, 0,
+        BHT_TRUE(!rig_is_lavapipe());
+        rig_run_fails(BH_INVALID_KERNEL, 0,
                       "the index into an array of storage buffers is computed");
-        rig_close(&rig);
         return;
     }
-    rig_run_ok(&rig);
+    rig_run_ok();
     compute(which, all, expected, result);
     for (uint32_t i = 0; i < ITEMS; i++) {
         if (out[i] != result[i]) {
@@ -90,15 +89,12 @@ static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
             }
         }
     }
-    struct bhi_msg_kernel_info info;
-    static struct bhi_msg_kernel_binding bindings[256];
-    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, bindings));
+    struct bhi_msg_kernel_info info = rig_reflection();
     BHT_EQ(info.bindings, 3);
-    BHT_EQ(bindings[0].count, 1);
-    BHT_EQ(bindings[1].count, DATA);
-    BHT_EQ(bindings[1].access, BH_ACCESS_READ_WRITE);
-    BHT_EQ(bindings[2].count, 1);
-    rig_close(&rig);
+    BHT_EQ(rig.bindings[0].count, 1);
+    BHT_EQ(rig.bindings[1].count, DATA);
+    BHT_EQ(rig.bindings[1].access, BH_ACCESS_READ_WRITE);
+    BHT_EQ(rig.bindings[2].count, 1);
 }
 
 /* Every invocation takes its own, also where those beside it are switched off. */
@@ -124,35 +120,29 @@ TEST(elements_out_of_range) {
 
 /* Decorated NonUniform: only where the device says that it can. */
 TEST(elements_that_differ_by_decoration) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *which = rig_buffer(&rig, 1, 64);
-    uint32_t *out = rig_buffer(&rig, 2, 64);
+    uint32_t *which = rig_buffer(1, 64);
+    uint32_t *out = rig_buffer(2, 64);
     for (uint32_t d = 0; d < DATA; d++) {
-        uint32_t *data = rig_buffer(&rig, 10 + d, 64);
+        uint32_t *data = rig_buffer(10 + d, 64);
         for (uint32_t i = 0; i < 16; i++) {
             data[i] = d * 100 + i;
             which[i] = i % 4;
         }
     }
-    rig_kernel(&rig, 1, CODE(elements_vary));
-    rig_begin(&rig);
-    rig_dispatch(&rig, 1, 1, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
-                          {.binding = 1, .element = 0, .buffer = 10, .access = BH_ACCESS_READ},
-                          {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ},
-                          {.binding = 1, .element = 2, .buffer = 12, .access = BH_ACCESS_READ},
-                          {.binding = 2, .buffer = 2, .access = BH_ACCESS_WRITE}),
-                 NULL, 0);
+    rig_kernel(1, CODE(elements_vary));
+    rig_one(1, BINDINGS(READ(0, 1),
+                        {.binding = 1, .element = 0, .buffer = 10, .access = BH_ACCESS_READ},
+                        {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ},
+                        {.binding = 1, .element = 2, .buffer = 12, .access = BH_ACCESS_READ},
+                        WRITE(2, 2)));
     if (!rig.backend->device.enabled.v12.shaderStorageBufferArrayNonUniformIndexing) {
-        rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "NonUniform");
+        rig_run_fails(BH_INVALID_KERNEL, 0, "NonUniform");
     } else {
-        rig_run_ok(&rig);
+        rig_run_ok();
         for (uint32_t i = 0; i < 16; i++) {
             BHT_EQ(out[i], (i % 4 < DATA ? i % 4 : DATA - 1) * 100 + i);
         }
     }
-    rig_close(&rig);
 }
 
 #define ELEMENT(e) {.binding = 0, .element = e, .buffer = 1 + (e), .access = BH_ACCESS_READ_WRITE}
@@ -161,32 +151,27 @@ TEST(elements_that_differ_by_decoration) {
 
 /* Its length is the pipeline's: constant indices, of uniform buffers, too. */
 TEST(arrays_of_a_specialized_length) {
-    struct rig rig;
-    rig_open(&rig, NULL);
     uint32_t *data[3];
     for (uint32_t d = 0; d < 3; d++) {
-        data[d] = rig_buffer(&rig, 1 + d, 4);
+        data[d] = rig_buffer(1 + d, 4);
         *data[d] = 10 + d;
     }
-    uint32_t *factors = rig_buffer(&rig, 5, 4096);
+    uint32_t *factors = rig_buffer(5, 4096);
     factors[1] = 5;  /* factors[0].y */
     factors[64] = 3; /* factors[1].x */
     const struct bhi_spec_constant three = {0, 4, 3};
-    rig_kernel_entry(&rig, 1, CODE(array_sized), "main", &three, 1);
+    rig_kernel_entry(1, CODE(array_sized), "main", &three, 1);
     for (uint32_t d = 0; d < 2; d++) { /* the same and another: its sets are its own */
-        rig_begin(&rig);
-        rig_dispatch(
-            &rig, 1, 1, 1, 1,
+        rig_one(
+            1,
             BINDINGS(
                 {.binding = 0, .element = 0, .buffer = 1 + 2 * d, .access = BH_ACCESS_READ_WRITE},
                 ELEMENT(1),
                 {.binding = 0, .element = 2, .buffer = 3 - 2 * d, .access = BH_ACCESS_READ_WRITE},
-                FACTOR(0), FACTOR(1)),
-            NULL, 0);
-        rig_run_ok(&rig);
+                FACTOR(0), FACTOR(1)));
+        rig_run_ok();
         BHT_EQ(*data[2 * d], 11 * 3 + 5);
     }
-    rig_close(&rig);
 }
 
 TEST(each_element_once) {
@@ -197,8 +182,7 @@ TEST(each_element_once) {
         {ELEMENT(0), "set 0 binding 0 element 0 (\"data\") of kernel \"k1\" was given twice"},
         {ELEMENT(2), "set 0 binding 0 element 2 (\"data\") was given, but kernel \"k1\" has 2 "
                      "there"},
-        {{.binding = 2, .buffer = 3, .access = BH_ACCESS_READ},
-         "set 0 binding 2 was given, but kernel"},
+        {READ(2, 3), "set 0 binding 2 was given, but kernel"},
         {{.binding = 0, .element = 1, .buffer = 2, .access = BH_ACCESS_READ},
          "set 0 binding 0 element 1 (\"data\") of kernel \"k1\" is bound for reading, but the "
          "kernel "
@@ -211,63 +195,48 @@ TEST(each_element_once) {
         {{.binding = 1, .element = 1, .buffer = 5, .access = BH_ACCESS_READ},
          "set 0 binding 1 element 1 (\"factors\") of kernel \"k1\" was given twice"},
     };
-    struct rig rig;
-    rig_open(&rig, NULL);
     for (uint32_t d = 0; d < 3; d++) {
-        rig_buffer(&rig, 1 + d, 4);
+        rig_buffer(1 + d, 4);
     }
-    rig_buffer(&rig, 5, 4096);
-    rig_kernel(&rig, 1, CODE(array_sized));
+    rig_buffer(5, 4096);
+    rig_kernel(1, CODE(array_sized));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rig_begin(&rig);
-        rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS(ELEMENT(0), FACTOR(0), FACTOR(1), cases[i].third),
-                     NULL, 0);
-        rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, cases[i].text);
+        rig_one(1, BINDINGS(ELEMENT(0), FACTOR(0), FACTOR(1), cases[i].third));
+        rig_run_fails(BH_BINDING_MISMATCH, 0, cases[i].text);
     }
-    rig_begin(&rig);
-    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS(ELEMENT(0), FACTOR(0), FACTOR(1)), NULL, 0);
-    rig_run_fails(&rig, BH_BINDING_MISMATCH, 0,
+    rig_one(1, BINDINGS(ELEMENT(0), FACTOR(0), FACTOR(1)));
+    rig_run_fails(BH_BINDING_MISMATCH, 0,
                   "set 0 binding 0 element 1 (\"data\") of kernel \"k1\" was not given");
-    rig_close(&rig);
 }
 
 /* -- what is refused ------------------------------------------------------------------------ */
 
 static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_constant *constant,
                     bh_status status, const char *text) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_kernel_entry(&rig, 1, code, bytes, "main", constant, !!constant);
-    rig_begin(&rig);
-    rig_prepare(&rig, 1);
-    rig_run_fails(&rig, status, 0, text);
-    rig_close(&rig);
+    rig_kernel_entry(1, code, bytes, "main", constant, !!constant);
+    rig_begin();
+    rig_prepare(1);
+    rig_run_fails(status, 0, text);
 }
 
 /* Wrong results without an error, on this driver. */
 TEST(indices_that_are_taken_from_one_invocation) {
     refused(CODE(array_uniform), NULL, BH_INVALID_KERNEL,
             "the index into an array of uniform buffers is computed");
-    struct rig rig;
-    rig_open(&rig, NULL);
     const bool own = rig.backend->device.own_elements;
-    rig_close(&rig);
     refused(CODE(array_length), NULL, BH_INVALID_KERNEL,
             own ? "the index of the buffer is computed"
                 : "the index into an array of storage buffers is computed");
 }
 
 TEST(arrays_over_limits) {
-    struct rig rig;
     char most[256];
-    rig_open(&rig, NULL);
     const uint32_t most_buffers =
         rig.backend->device.limits.maxPerStageDescriptorStorageBuffers - 1;
     snprintf(most, sizeof most,
              "storage buffers: 40, the device allows %u (maxPerStageDescriptorStorageBuffers, less "
              "one for the guard)",
              most_buffers);
-    rig_close(&rig);
     const struct {
         uint32_t length;
         const char *text;

@@ -13,74 +13,66 @@ static const uint32_t add[] =
 
 #define ROOM 65536u
 
-static struct bhi_cache_area *attach(struct rig *rig, const void *bytes, uint64_t count) {
+#define ROOM 65536u
+
+static struct bhi_cache_area *area;
+
+static void drop(void) {
+    if (area) {
+        munmap(area, BHI_CACHE_AREA_HEADER + ROOM);
+    }
+}
+
+BHT_AT_START(bht_around(NULL, drop))
+
+/* Another rig, with an area. */
+static void attach(const void *bytes, uint64_t count) {
+    drop();
+    rig_open(NULL);
     int fd = bhi_memfd_create("area", BHI_CACHE_AREA_HEADER + ROOM, 0);
     BHT_GE(fd, 0);
-    struct bhi_cache_area *area =
-        mmap(NULL, BHI_CACHE_AREA_HEADER + ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    area = mmap(NULL, BHI_CACHE_AREA_HEADER + ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     BHT_NE(area, MAP_FAILED);
     area->bytes = count;
     if (bytes) {
         memcpy((char *)area + BHI_CACHE_AREA_HEADER, bytes, count);
     }
-    bhi_backend_cache_attach(rig->backend, fd, ROOM);
-    return area;
+    bhi_backend_cache_attach(rig.backend, fd, ROOM);
 }
 
-static void compile_and_save(struct rig *rig) {
-    uint32_t *x = rig_buffer(rig, 1, 1024);
-    uint32_t *y = rig_buffer(rig, 2, 1024);
+static void compile_and_save(void) {
+    uint32_t *x = rig_buffer(1, 1024);
+    uint32_t *y = rig_buffer(2, 1024);
     const uint32_t c = 5;
     x[0] = 37;
-    rig_kernel(rig, 1, CODE(add));
-    rig_begin(rig);
-    rig_dispatch(rig, 1, 4, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
-                          {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}),
-                 &c, sizeof c);
-    rig_run_ok(rig);
+    rig_kernel(1, CODE(add));
+    rig_begin();
+    rig_dispatch(1, 4, 1, 1, BINDINGS(READ(0, 1), WRITE(1, 2)), &c, sizeof c);
+    rig_run_ok();
     BHT_EQ(y[0], 42);
-    bhi_backend_cache_save(rig->backend, true);
-}
-
-static void *saved(const struct bhi_cache_area *area) {
-    void *copy = malloc(area->bytes);
-    BHT_NE(copy, NULL);
-    memcpy(copy, (const char *)area + BHI_CACHE_AREA_HEADER, area->bytes);
-    return copy;
-}
-
-static void drop(struct bhi_cache_area *area) {
-    munmap(area, BHI_CACHE_AREA_HEADER + ROOM);
+    bhi_backend_cache_save(rig.backend, true);
 }
 
 TEST(what_is_compiled_is_left) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    struct bhi_cache_area *area = attach(&rig, NULL, 0);
+    attach(NULL, 0);
     bhi_backend_cache_save(rig.backend, true);
     BHT_EQ(area->stamp, 0); /* nothing has been compiled */
-    compile_and_save(&rig);
+    compile_and_save();
     BHT_EQ(area->stamp, 2);
     VkPhysicalDeviceProperties properties;
     rig.backend->device.api.GetPhysicalDeviceProperties(rig.backend->device.physical, &properties);
-    void *bytes = saved(area);
-    uint64_t count = area->bytes;
+    const uint64_t count = area->bytes;
+    void *bytes = bht_own(malloc(count));
+    memcpy(bytes, (const char *)area + BHI_CACHE_AREA_HEADER, count);
     BHT_TRUE(bhi_vk_cache_fits(&properties, bytes, count));
     bhi_backend_cache_save(rig.backend, true);
     BHT_EQ(area->stamp, 2); /* nothing is new */
-    rig_close(&rig);
-    drop(area);
     /* The next one begins with it. */
-    rig_open(&rig, NULL);
-    area = attach(&rig, bytes, count);
+    attach(bytes, count);
     BHT_NE(rig.backend->cache.cache, VK_NULL_HANDLE);
-    compile_and_save(&rig);
+    compile_and_save();
     BHT_EQ(area->stamp, 2);
     BHT_GE(area->bytes, count);
-    rig_close(&rig);
-    drop(area);
-    free(bytes);
 }
 
 /* Only what carries this device's own header is shown to the driver. */
@@ -109,38 +101,27 @@ TEST(garbage_is_as_good_as_nothing) {
         uint8_t fill;
     } cases[] = {{0, 0}, {1, 0xff}, {31, 0}, {32, 0}, {4096, 0xff}, {ROOM, 0x20}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rig rig;
-        rig_open(&rig, NULL);
-        uint8_t *bytes = malloc(ROOM);
-        BHT_NE(bytes, NULL);
+        static uint8_t bytes[ROOM];
         memset(bytes, cases[i].fill, ROOM);
-        struct bhi_cache_area *area = attach(&rig, bytes, cases[i].bytes);
+        attach(bytes, cases[i].bytes);
         BHT_NE(rig.backend->cache.cache, VK_NULL_HANDLE);
-        compile_and_save(&rig);
+        compile_and_save();
         BHT_EQ(area->stamp, 2);
-        free(bytes);
-        rig_close(&rig);
-        drop(area);
     }
 }
 
 /* A length beyond the area, and an area that is none. */
 TEST(lengths_are_checked) {
     static const uint64_t lengths[] = {UINT64_MAX, 1024 * ROOM};
-    struct rig rig;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        rig_open(&rig, NULL);
-        struct bhi_cache_area *area = attach(&rig, NULL, lengths[i]);
-        compile_and_save(&rig);
+        attach(NULL, lengths[i]);
+        compile_and_save();
         BHT_EQ(area->stamp, 2);
-        rig_close(&rig);
-        drop(area);
     }
-    rig_open(&rig, NULL);
+    rig_open(NULL);
     int fd = bhi_memfd_create("area", ROOM, 0);
     BHT_GE(fd, 0);
     bhi_backend_cache_attach(rig.backend, fd, ROOM); /* a page short */
     BHT_EQ(rig.backend->cache.area, NULL);
-    compile_and_save(&rig);
-    rig_close(&rig);
+    compile_and_save();
 }

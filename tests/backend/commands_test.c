@@ -16,33 +16,30 @@ static const uint32_t undecorated[] =
 
 enum { ADD = 1, INCREMENT, UNDECORATED };
 
-static void open_with_kernels(struct rig *rig) {
-    rig_open(rig, NULL);
-    rig_kernel(rig, ADD, CODE(add));
-    rig_kernel(rig, INCREMENT, CODE(increment));
-    rig_kernel(rig, UNDECORATED, CODE(undecorated));
+static void open_with_kernels(void) {
+    rig_open_usual();
+    rig_kernel(ADD, CODE(add));
+    rig_kernel(INCREMENT, CODE(increment));
+    rig_kernel(UNDECORATED, CODE(undecorated));
 }
 
-static void dispatch_add(struct rig *rig, uint64_t from, uint64_t to, uint32_t c) {
-    rig_dispatch(rig, ADD, 4, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = from, .access = BH_ACCESS_READ},
-                          {.binding = 1, .buffer = to, .access = BH_ACCESS_WRITE}),
-                 &c, sizeof c);
+BHT_AT_START(bht_around(open_with_kernels, NULL))
+
+static void dispatch_add(uint64_t from, uint64_t to, uint32_t c) {
+    rig_dispatch(ADD, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
 }
 
 TEST(copy_and_fill) {
-    struct rig rig;
-    open_with_kernels(&rig);
-    uint8_t *a = rig_buffer(&rig, 1, 1001);
-    uint8_t *b = rig_buffer(&rig, 2, 1001);
+    uint8_t *a = rig_buffer(1, 1001);
+    uint8_t *b = rig_buffer(2, 1001);
     for (int i = 0; i < 1001; i++) {
         a[i] = (uint8_t)i;
     }
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 1, 2, 3, 997); /* odd offsets and sizes */
-    rig_fill(&rig, 2, 16, 8, 0xa1b2c3d4);
-    rig_copy(&rig, 1, 0, 1, 900, 100); /* in one buffer, apart */
-    rig_run_ok(&rig);
+    rig_begin();
+    rig_copy(1, 1, 2, 3, 997); /* odd offsets and sizes */
+    rig_fill(2, 16, 8, 0xa1b2c3d4);
+    rig_copy(1, 0, 1, 900, 100); /* in one buffer, apart */
+    rig_run_ok();
     for (int i = 0; i < 1001; i++) {
         uint8_t expected = i >= 3 && i < 1000 ? (uint8_t)(i - 2) : 0;
         if (i >= 16 && i < 24) {
@@ -52,120 +49,107 @@ TEST(copy_and_fill) {
         BHT_EQ(b[i], expected);
         BHT_EQ(a[i], i >= 900 && i < 1000 ? (uint8_t)(i - 900) : (uint8_t)i);
     }
-    rig_close(&rig);
 }
 
 /* Barriers that the record just run has needed. */
-static uint64_t run_counting(struct rig *rig) {
-    uint64_t before = rig->backend->barriers;
-    rig_run_ok(rig);
-    return rig->backend->barriers - before;
+static uint64_t run_counting(void) {
+    uint64_t before = rig.backend->barriers;
+    rig_run_ok();
+    return rig.backend->barriers - before;
 }
 
 TEST(dependent_commands_are_ordered) {
-    struct rig rig;
-    open_with_kernels(&rig);
-    uint32_t *a = rig_buffer(&rig, 1, 1024);
-    uint32_t *b = rig_buffer(&rig, 2, 1024);
-    uint32_t *c = rig_buffer(&rig, 3, 1024);
-    rig_begin(&rig);
-    rig_fill(&rig, 1, 0, 1024, 10);
-    dispatch_add(&rig, 1, 2, 1);      /* read after write */
-    rig_copy(&rig, 2, 0, 3, 0, 1024); /* read after write, from a dispatch to a transfer */
-    BHT_EQ(run_counting(&rig), 2);
+    uint32_t *a = rig_buffer(1, 1024);
+    uint32_t *b = rig_buffer(2, 1024);
+    uint32_t *c = rig_buffer(3, 1024);
+    rig_begin();
+    rig_fill(1, 0, 1024, 10);
+    dispatch_add(1, 2, 1);      /* read after write */
+    rig_copy(2, 0, 3, 0, 1024); /* read after write, from a dispatch to a transfer */
+    BHT_EQ(run_counting(), 2);
     BHT_EQ(a[255], 10);
     BHT_EQ(b[255], 11);
     BHT_EQ(c[255], 11);
 
-    rig_begin(&rig);
-    dispatch_add(&rig, 1, 2, 5);
-    rig_fill(&rig, 1, 0, 1024, 0); /* write after read */
-    BHT_EQ(run_counting(&rig), 1);
+    rig_begin();
+    dispatch_add(1, 2, 5);
+    rig_fill(1, 0, 1024, 0); /* write after read */
+    BHT_EQ(run_counting(), 1);
     BHT_EQ(b[0], 15);
     BHT_EQ(a[0], 0);
 
-    rig_begin(&rig);
-    rig_fill(&rig, 1, 0, 1024, 1);
-    rig_fill(&rig, 1, 512, 512, 2); /* write after write */
-    BHT_EQ(run_counting(&rig), 1);
+    rig_begin();
+    rig_fill(1, 0, 1024, 1);
+    rig_fill(1, 512, 512, 2); /* write after write */
+    BHT_EQ(run_counting(), 1);
     BHT_EQ(a[127], 1);
     BHT_EQ(a[128], 2);
 
     a[0] = 0;
-    rig_begin(&rig);
+    rig_begin();
     for (int i = 0; i < 100; i++) { /* read and write after both */
-        rig_dispatch(&rig, INCREMENT, 1, 1, 1,
-                     BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL, 0);
+        rig_dispatch(INCREMENT, 1, 1, 1, BINDINGS(BOTH(0, 1)), NULL, 0);
     }
-    BHT_EQ(run_counting(&rig), 99);
+    BHT_EQ(run_counting(), 99);
     BHT_EQ(a[0], 100);
-    rig_close(&rig);
 }
 
 TEST(independent_commands_are_not) {
-    struct rig rig;
-    open_with_kernels(&rig);
-    uint32_t *a = rig_buffer(&rig, 1, 4096);
+    uint32_t *a = rig_buffer(1, 4096);
     for (uint64_t id = 2; id < 10; id++) {
-        rig_buffer(&rig, id, 1024);
+        rig_buffer(id, 1024);
     }
     a[0] = 3;
-    rig_begin(&rig);
+    rig_begin();
     for (uint64_t id = 2; id < 10; id++) {
-        dispatch_add(&rig, 1, id, (uint32_t)id); /* all read 1, each writes its own */
+        dispatch_add(1, id, (uint32_t)id); /* all read 1, each writes its own */
     }
-    BHT_EQ(run_counting(&rig), 0);
+    BHT_EQ(run_counting(), 0);
 
-    rig_begin(&rig);
+    rig_begin();
     for (uint64_t offset = 0; offset < 4096; offset += 64) { /* slices, also out of order */
-        rig_fill(&rig, 1, (offset * 7) % 4096, 64, 1);
+        rig_fill(1, (offset * 7) % 4096, 64, 1);
     }
-    BHT_EQ(run_counting(&rig), 0);
+    BHT_EQ(run_counting(), 0);
 
     /* One barrier settles all that came before it. */
-    rig_begin(&rig);
-    rig_fill(&rig, 2, 0, 1024, 1);
-    rig_fill(&rig, 3, 0, 1024, 2);
-    rig_fill(&rig, 4, 0, 1024, 3);
-    rig_copy(&rig, 2, 0, 5, 0, 1024);
-    rig_copy(&rig, 3, 0, 6, 0, 1024);
-    rig_copy(&rig, 4, 0, 7, 0, 1024);
-    BHT_EQ(run_counting(&rig), 1);
+    rig_begin();
+    rig_fill(2, 0, 1024, 1);
+    rig_fill(3, 0, 1024, 2);
+    rig_fill(4, 0, 1024, 3);
+    rig_copy(2, 0, 5, 0, 1024);
+    rig_copy(3, 0, 6, 0, 1024);
+    rig_copy(4, 0, 7, 0, 1024);
+    BHT_EQ(run_counting(), 1);
 
     /* A source that the kernel could write, but does not, is read. */
-    rig_begin(&rig);
+    rig_begin();
     for (uint64_t id = 2; id < 8; id += 2) {
-        rig_dispatch(&rig, UNDECORATED, 1, 1, 1,
-                     BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
-                              {.binding = 1, .buffer = id, .access = BH_ACCESS_WRITE},
-                              {.binding = 2, .buffer = id + 1, .access = BH_ACCESS_READ_WRITE}),
+        rig_dispatch(UNDECORATED, 1, 1, 1, BINDINGS(READ(0, 1), WRITE(1, id), BOTH(2, id + 1)),
                      NULL, 0);
     }
-    BHT_EQ(run_counting(&rig), 0);
-    rig_close(&rig);
+    BHT_EQ(run_counting(), 0);
 }
 
 /* What one record writes the next one reads, whether they share a vkQueueSubmit or not. */
 TEST(records_are_ordered) {
     for (int merged = 0; merged < 2; merged++) {
-        struct rig rig;
-        open_with_kernels(&rig);
-        uint32_t *a = rig_buffer(&rig, 1, 1024);
-        uint32_t *b = rig_buffer(&rig, 2, 1024);
+        open_with_kernels();
+        uint32_t *a = rig_buffer(1, 1024);
+        uint32_t *b = rig_buffer(2, 1024);
         for (uint32_t i = 0; i < 40; i++) {
-            rig_begin(&rig);
-            dispatch_add(&rig, 1 + i % 2, 2 - i % 2, 1);
+            rig_begin();
+            dispatch_add(1 + i % 2, 2 - i % 2, 1);
             if (!merged) {
-                rig_run_ok(&rig);
+                rig_run_ok();
             }
         }
         if (merged) {
-            rig_run_ok(&rig);
+            rig_run_ok();
         }
         for (int i = 0; i < 256; i++) {
             BHT_EQ(a[i], 40);
             BHT_EQ(b[i], 39);
         }
-        rig_close(&rig);
     }
 }

@@ -14,25 +14,27 @@ static const uint32_t add[] =
 
 /* What the rig's call of |meanwhile| does. */
 static struct {
-    void (*act)(struct rig *rig);
+    void (*act)(void);
     unsigned calls;
 } scene;
 
 static void meanwhile(void *user) {
+    (void)user;
     scene.calls++;
     if (scene.act && scene.calls == 1) {
-        scene.act(user);
+        scene.act();
     }
 }
 
-static void open_rig(struct rig *rig, void (*act)(struct rig *rig)) {
+static void open_rig(void) {
     const struct rig_options options = {.meanwhile = meanwhile};
     scene.act = NULL;
-    rig_open(rig, &options);
-    BHT_TRUE(rig->backend->copies.queue != VK_NULL_HANDLE);
-    scene.act = act;
+    rig_open(&options);
+    BHT_TRUE(rig.backend->copies.queue != VK_NULL_HANDLE);
     scene.calls = 0;
 }
+
+BHT_AT_START(bht_around(open_rig, NULL))
 
 static void pattern(uint32_t *words, uint64_t bytes, uint32_t seed) {
     for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
@@ -41,15 +43,15 @@ static void pattern(uint32_t *words, uint64_t bytes, uint32_t seed) {
 }
 
 /* A record beside those that the rig runs. Free it. */
-static struct bhi_lane_record *make_copy(struct rig *rig, uint64_t src, uint64_t from, uint64_t dst,
-                                         uint64_t to, uint64_t bytes) {
+static struct bhi_lane_record *make_copy(uint64_t src, uint64_t from, uint64_t dst, uint64_t to,
+                                         uint64_t bytes) {
     struct {
         struct bhi_lane_record record;
         struct bhi_cmd_copy copy;
     } *made = calloc(1, sizeof *made);
     BHT_TRUE(made);
     made->record =
-        (struct bhi_lane_record){.size = sizeof *made, .seq = ++rig->seq, .command_count = 1};
+        (struct bhi_lane_record){.size = sizeof *made, .seq = ++rig.seq, .command_count = 1};
     made->copy = (struct bhi_cmd_copy){.header = {.type = BHI_CMD_COPY, .size = sizeof made->copy},
                                        .src = src,
                                        .dst = dst,
@@ -59,18 +61,17 @@ static struct bhi_lane_record *make_copy(struct rig *rig, uint64_t src, uint64_t
     return &made->record;
 }
 
-static bool copy_fits(struct rig *rig, uint64_t src, uint64_t from, uint64_t dst, uint64_t to,
-                      uint64_t bytes) {
-    struct bhi_lane_record *record = make_copy(rig, src, from, dst, to, bytes);
-    const bool fits = bhi_backend_copy_fits(rig->backend, record);
+static bool copy_fits(uint64_t src, uint64_t from, uint64_t dst, uint64_t to, uint64_t bytes) {
+    struct bhi_lane_record *record = make_copy(src, from, dst, to, bytes);
+    const bool fits = bhi_backend_copy_fits(rig.backend, record);
     free(record);
     return fits;
 }
 
-static void end_ok(struct rig *rig, const struct bhi_lane_record *record) {
+static void end_ok(const struct bhi_lane_record *record) {
     struct bhi_result result;
     struct bhi_error error;
-    BHT_TRUE(bhi_backend_copy_end(rig->backend, &result, &error));
+    BHT_TRUE(bhi_backend_copy_end(rig.backend, &result, &error));
     if (result.status != BH_OK) {
         BHT_FAIL("status %u: %s", result.status, bhi_error_line(&error));
     }
@@ -81,16 +82,14 @@ static void end_ok(struct rig *rig, const struct bhi_lane_record *record) {
     BHT_GE(result.ended_ns, result.started_ns);
 }
 
-static uint64_t copy_submits(const struct rig *rig) {
-    struct bhi_backend_counts counts;
-    bhi_backend_counts(rig->backend, &counts);
-    return counts.copy_submits;
+static uint64_t copy_submits(void) {
+    return rig_counts().copy_submits;
 }
 
-static void dispatch_add(struct rig *rig, uint64_t x, uint64_t from, uint64_t y, uint64_t to,
-                         uint64_t bytes, uint32_t c) {
+static void dispatch_add(uint64_t x, uint64_t from, uint64_t y, uint64_t to, uint64_t bytes,
+                         uint32_t c) {
     rig_dispatch(
-        rig, 1, (uint32_t)(bytes / 256), 1, 1,
+        1, (uint32_t)(bytes / 256), 1, 1,
         BINDINGS(
             {.buffer = x, .binding = 0, .access = BH_ACCESS_READ, .offset = from, .size = bytes},
             {.buffer = y, .binding = 1, .access = BH_ACCESS_WRITE, .offset = to, .size = bytes}),
@@ -121,30 +120,28 @@ static VKAPI_ATTR VkResult VKAPI_CALL held_wait(VkDevice device, uint32_t count,
     return is_held(fences[0]) ? VK_TIMEOUT : real_wait(device, count, fences, all, timeout);
 }
 
-static void begin_three_to_four(struct rig *rig) {
-    begun = make_copy(rig, 3, 0, 4, 0, BYTES);
-    BHT_TRUE(bhi_backend_copy_fits(rig->backend, begun));
-    bhi_backend_copy_begin(rig->backend, begun);
+static void begin_three_to_four(void) {
+    begun = make_copy(3, 0, 4, 0, BYTES);
+    BHT_TRUE(bhi_backend_copy_fits(rig.backend, begun));
+    bhi_backend_copy_begin(rig.backend, begun);
 }
 
-/* With buffers 1 to 4, each with a pattern of its own. */
-static void open_with_buffers(struct rig *rig, uint32_t *words[5]) {
-    open_rig(rig, NULL);
+/* Buffers 1 to 4, each with a pattern of its own. */
+static void make_buffers(uint32_t *words[5]) {
     for (uint64_t id = 1; id <= 4; id++) {
-        words[id] = rig_buffer(rig, id, BYTES);
+        words[id] = rig_buffer(id, BYTES);
         pattern(words[id], BYTES, (uint32_t)id);
     }
 }
 
 /* The kernel does not end before the copy has. */
 TEST(a_copy_runs_beside_a_kernel) {
-    struct rig rig;
     uint32_t *words[5];
-    open_with_buffers(&rig, words);
-    rig_kernel(&rig, 1, CODE(add));
-    rig_begin(&rig);
-    dispatch_add(&rig, 1, 0, 2, 0, BYTES, 5);
-    rig_run_ok(&rig);
+    make_buffers(words);
+    rig_kernel(1, CODE(add));
+    rig_begin();
+    dispatch_add(1, 0, 2, 0, BYTES, 5);
+    rig_run_ok();
     const uint32_t last = BYTES / 4 - 1;
     held_fence = rig.backend->fence;
     awaited = &words[4][last];
@@ -156,23 +153,22 @@ TEST(a_copy_runs_beside_a_kernel) {
     rig.backend->device.api.WaitForFences = held_wait;
     scene.act = begin_three_to_four;
     scene.calls = 0;
-    rig_begin(&rig);
-    dispatch_add(&rig, 1, 0, 2, 0, BYTES, 7);
-    rig_run_ok(&rig);
+    rig_begin();
+    dispatch_add(1, 0, 2, 0, BYTES, 7);
+    rig_run_ok();
     BHT_EQ(words[2][9], words[1][9] + 7);
     BHT_EQ(rig.markers->started, (uint32_t)begun->seq - 1); /* not the copy, so far */
-    end_ok(&rig, begun);
+    end_ok(begun);
     BHT_EQ(rig.markers->started, (uint32_t)begun->seq);
     BHT_EQ(rig.markers->completed, (uint32_t)begun->seq - 1);
     BHT_MEM_EQ(words[4], words[3], BYTES);
-    BHT_EQ(copy_submits(&rig), 1);
+    BHT_EQ(copy_submits(), 1);
     free(begun);
-    rig_close(&rig);
 }
 
 /* While a kernel reads slices 0 and 1 of buffer 1 and writes slices 2 and 3 of buffer 2, a command
  * copies slice 4 of buffer 1 to slice 5 of buffer 2, and another one fills slice 6 of buffer 2. */
-static void look_at_hazards(struct rig *rig) {
+static void look_at_hazards(void) {
     static const struct {
         uint64_t src, from, dst, to, slices;
         bool fits;
@@ -193,172 +189,158 @@ static void look_at_hazards(struct rig *rig) {
         {3, 0, 2, 0, 2, true},  {3, 0, 2, 7, 1, true},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        if (copy_fits(rig, cases[i].src, cases[i].from * SLICE, cases[i].dst, cases[i].to * SLICE,
+        if (copy_fits(cases[i].src, cases[i].from * SLICE, cases[i].dst, cases[i].to * SLICE,
                       cases[i].slices * SLICE) != cases[i].fits) {
             BHT_FAIL("case %zu", i);
         }
     }
     /* A byte decides. */
-    BHT_TRUE(!copy_fits(rig, 3, 0, 1, 2 * SLICE - 1, SLICE));
-    BHT_TRUE(!copy_fits(rig, 2, 4 * SLICE - 1, 4, 0, SLICE));
-    BHT_TRUE(!copy_fits(rig, 2, SLICE + 1, 4, 0, SLICE));
+    BHT_TRUE(!copy_fits(3, 0, 1, 2 * SLICE - 1, SLICE));
+    BHT_TRUE(!copy_fits(2, 4 * SLICE - 1, 4, 0, SLICE));
+    BHT_TRUE(!copy_fits(2, SLICE + 1, 4, 0, SLICE));
 }
 
 TEST(a_hazard_holds_it_back) {
-    struct rig rig;
-    open_rig(&rig, NULL);
     for (uint64_t id = 1; id <= 4; id++) {
-        rig_buffer(&rig, id, BYTES);
+        rig_buffer(id, BYTES);
     }
-    rig_kernel(&rig, 1, CODE(add));
+    rig_kernel(1, CODE(add));
     for (int round = 0; round < 3; round++) { /* compiled and alone, then kept, then merged */
         scene.calls = 0;
         scene.act = look_at_hazards;
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, 0, 2, (uint64_t)2 * SLICE, (uint64_t)2 * SLICE, 1);
+        rig_begin();
+        dispatch_add(1, 0, 2, (uint64_t)2 * SLICE, (uint64_t)2 * SLICE, 1);
         if (round == 2) {
-            rig_begin(&rig);
+            rig_begin();
         }
-        rig_copy(&rig, 1, (uint64_t)4 * SLICE, 2, (uint64_t)5 * SLICE, SLICE);
-        rig_fill(&rig, 2, (uint64_t)6 * SLICE, SLICE, 9);
-        rig_run_ok(&rig);
+        rig_copy(1, (uint64_t)4 * SLICE, 2, (uint64_t)5 * SLICE, SLICE);
+        rig_fill(2, (uint64_t)6 * SLICE, SLICE, 9);
+        rig_run_ok();
         BHT_GE(scene.calls, 1);
     }
-    BHT_TRUE(copy_fits(&rig, 3, 0, 1, 0, BYTES)); /* nothing runs any more */
-    BHT_EQ(copy_submits(&rig), 0);
-    rig_close(&rig);
+    BHT_TRUE(copy_fits(3, 0, 1, 0, BYTES)); /* nothing runs any more */
+    BHT_EQ(copy_submits(), 0);
 }
 
 /* -- beside each other ------------------------------------------------------------------------ */
 
 TEST(copies_in_order) {
-    struct rig rig;
     uint32_t *words[5];
-    open_with_buffers(&rig, words);
+    make_buffers(words);
     uint32_t *expected = malloc(BYTES);
     BHT_TRUE(expected);
     memcpy(expected, words[1], BYTES);
     memcpy(expected, words[2] + SLICE / 4, SLICE); /* the last one to write there */
     struct bhi_lane_record *records[] = {
-        make_copy(&rig, 1, 0, 3, 0, BYTES),
-        make_copy(&rig, 2, SLICE, 3, 0, SLICE), /* write after write */
-        make_copy(&rig, 3, 0, 4, 0, BYTES),     /* read after write */
+        make_copy(1, 0, 3, 0, BYTES), make_copy(2, SLICE, 3, 0, SLICE), /* write after write */
+        make_copy(3, 0, 4, 0, BYTES),                                   /* read after write */
     };
     for (size_t i = 0; i < BHT_COUNT(records); i++) {
         BHT_TRUE(bhi_backend_copy_fits(rig.backend, records[i]));
         bhi_backend_copy_begin(rig.backend, records[i]);
     }
     /* What has been read must not change: the next worker may have to read it again. */
-    BHT_TRUE(!copy_fits(&rig, 4, 0, 1, 0, SLICE));
-    BHT_TRUE(!copy_fits(&rig, 4, 0, 2, SLICE, SLICE));
-    BHT_TRUE(copy_fits(&rig, 4, 0, 2, 0, SLICE));
+    BHT_TRUE(!copy_fits(4, 0, 1, 0, SLICE));
+    BHT_TRUE(!copy_fits(4, 0, 2, SLICE, SLICE));
+    BHT_TRUE(copy_fits(4, 0, 2, 0, SLICE));
     for (size_t i = 0; i < BHT_COUNT(records); i++) {
-        end_ok(&rig, records[i]);
+        end_ok(records[i]);
         free(records[i]);
     }
     BHT_MEM_EQ(words[3], expected, BYTES);
     BHT_MEM_EQ(words[4], expected, BYTES);
     free(expected);
-    rig_close(&rig);
 }
 
 TEST(there_is_room_for_some) {
-    struct rig rig;
-    open_rig(&rig, NULL);
-    rig_buffer(&rig, 1, BYTES);
-    rig_buffer(&rig, 2, BYTES);
+    rig_buffer(1, BYTES);
+    rig_buffer(2, BYTES);
     struct bhi_lane_record *records[BHI_COPY_JOBS];
     for (size_t i = 0; i < BHI_COPY_JOBS; i++) {
         BHT_TRUE(bhi_backend_copy_room(rig.backend));
-        records[i] = make_copy(&rig, 1, 0, 2, 0, SLICE);
+        records[i] = make_copy(1, 0, 2, 0, SLICE);
         bhi_backend_copy_begin(rig.backend, records[i]);
     }
     BHT_TRUE(!bhi_backend_copy_room(rig.backend));
-    BHT_TRUE(!copy_fits(&rig, 1, 0, 2, 0, SLICE));
+    BHT_TRUE(!copy_fits(1, 0, 2, 0, SLICE));
     for (size_t i = 0; i < BHI_COPY_JOBS; i++) {
-        end_ok(&rig, records[i]);
+        end_ok(records[i]);
         free(records[i]);
     }
-    rig_close(&rig);
 }
 
 /* -- which records ---------------------------------------------------------------------------- */
 
-static void expect_kind(struct rig *rig, bool copies) {
-    const struct bhi_lane_record *record = rig->records[rig->record_count - 1];
-    BHT_EQ(bhi_backend_copies(rig->backend, record), copies);
-    BHT_EQ(bhi_backend_copy_fits(rig->backend, record), copies);
-    rig->record_count = 0;
+static void expect_kind(bool copies) {
+    const struct bhi_lane_record *record = rig.records[rig.record_count - 1];
+    BHT_EQ(bhi_backend_copies(rig.backend, record), copies);
+    BHT_EQ(bhi_backend_copy_fits(rig.backend, record), copies);
+    rig.record_count = 0;
 }
 
 TEST(which_records_are_copies) {
-    struct rig rig;
-    open_rig(&rig, NULL);
     for (uint64_t id = 1; id <= 3; id++) {
-        rig_buffer(&rig, id, BYTES);
+        rig_buffer(id, BYTES);
     }
-    rig_begin(&rig);
-    expect_kind(&rig, false); /* empty */
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE);
-    expect_kind(&rig, true);
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE - 1);
-    expect_kind(&rig, false); /* too few bytes */
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE / 2);
-    rig_copy(&rig, 1, 0, 3, 0, SLICE / 2);
-    expect_kind(&rig, true); /* enough together */
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE);
+    rig_begin();
+    expect_kind(false); /* empty */
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE);
+    expect_kind(true);
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE - 1);
+    expect_kind(false); /* too few bytes */
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE / 2);
+    rig_copy(1, 0, 3, 0, SLICE / 2);
+    expect_kind(true); /* enough together */
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE);
     rig.records[0]->flags = BHI_RECORD_TIMED;
-    expect_kind(&rig, false); /* its device time is that of the compute queue */
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE);
-    rig_fill(&rig, 3, 0, 4, 1);
-    expect_kind(&rig, false);
-    rig_begin(&rig);
-    rig_copy(&rig, 1, BYTES - SLICE + 1, 2, 0, SLICE);
-    expect_kind(&rig, false); /* out of range: the usual way says so */
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 9, 0, SLICE);
-    expect_kind(&rig, false); /* no such buffer */
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE);
-    rig_copy(&rig, 2, 0, 3, 0, SLICE);
-    expect_kind(&rig, true);
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE);
-    rig_copy(&rig, 3, 0, 1, SLICE - 4, SLICE);
-    expect_kind(&rig, false); /* it overwrites what it has read */
+    expect_kind(false); /* its device time is that of the compute queue */
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE);
+    rig_fill(3, 0, 4, 1);
+    expect_kind(false);
+    rig_begin();
+    rig_copy(1, BYTES - SLICE + 1, 2, 0, SLICE);
+    expect_kind(false); /* out of range: the usual way says so */
+    rig_begin();
+    rig_copy(1, 0, 9, 0, SLICE);
+    expect_kind(false); /* no such buffer */
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE);
+    rig_copy(2, 0, 3, 0, SLICE);
+    expect_kind(true);
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE);
+    rig_copy(3, 0, 1, SLICE - 4, SLICE);
+    expect_kind(false); /* it overwrites what it has read */
     for (uint32_t count = BHI_COPY_COMMANDS; count <= BHI_COPY_COMMANDS + 1; count++) {
-        rig_begin(&rig);
+        rig_begin();
         for (uint32_t i = 0; i < count; i++) {
-            rig_copy(&rig, 1, 0, 2, 0, SLICE);
+            rig_copy(1, 0, 2, 0, SLICE);
         }
-        expect_kind(&rig, count == BHI_COPY_COMMANDS);
+        expect_kind(count == BHI_COPY_COMMANDS);
     }
-    rig_attach_again(&rig, 2, BHI_ATTACH_READ);
-    rig_begin(&rig);
-    rig_copy(&rig, 1, 0, 2, 0, SLICE);
-    expect_kind(&rig, false); /* it may not be written */
-    rig_close(&rig);
+    rig_attach_again(2, BHI_ATTACH_READ);
+    rig_begin();
+    rig_copy(1, 0, 2, 0, SLICE);
+    expect_kind(false); /* it may not be written */
 }
 
 /* -- sources that are read through a copy ----------------------------------------------------- */
 
-static void run_one(struct rig *rig, uint64_t src, uint64_t from, uint64_t dst, uint64_t bytes) {
-    struct bhi_lane_record *record = make_copy(rig, src, from, dst, 0, bytes);
-    BHT_TRUE(bhi_backend_copy_fits(rig->backend, record));
-    bhi_backend_copy_begin(rig->backend, record);
-    end_ok(rig, record);
+static void run_one(uint64_t src, uint64_t from, uint64_t dst, uint64_t bytes) {
+    struct bhi_lane_record *record = make_copy(src, from, dst, 0, bytes);
+    BHT_TRUE(bhi_backend_copy_fits(rig.backend, record));
+    bhi_backend_copy_begin(rig.backend, record);
+    end_ok(record);
     free(record);
 }
 
-static uint64_t joins(const struct rig *rig) {
-    struct bhi_backend_counts counts;
-    bhi_backend_counts(rig->backend, &counts);
-    return counts.joins;
+static uint64_t joins(void) {
+    return rig_counts().joins;
 }
 
 static VkQueue compute;
@@ -377,93 +359,85 @@ static VKAPI_ATTR VkResult VKAPI_CALL look_at_submit(VkQueue queue, uint32_t cou
 /* The barrier for what the other queue has written comes before the first commands after a copy,
  * and only before these. */
 TEST(a_barrier_comes_after_copies_alone) {
-    struct rig rig;
     uint32_t *words[5];
-    open_with_buffers(&rig, words);
-    rig_kernel(&rig, 1, CODE(add));
+    make_buffers(words);
+    rig_kernel(1, CODE(add));
     compute = rig.backend->device.queue;
     real_submit = rig.backend->device.api.QueueSubmit;
     rig.backend->device.api.QueueSubmit = look_at_submit;
-    const uint64_t before = joins(&rig);
+    const uint64_t before = joins();
     for (uint64_t round = 0; round < 4; round++) {
-        run_one(&rig, 3, 0, 1, BYTES);
+        run_one(3, 0, 1, BYTES);
         for (int run = 0; run < 3; run++) { /* recorded, kept, kept */
-            rig_begin(&rig);
-            dispatch_add(&rig, 1, 0, 2, 0, BYTES, 7);
+            rig_begin();
+            dispatch_add(1, 0, 2, 0, BYTES, 7);
             if (round >= 2) { /* merged */
-                rig_begin(&rig);
-                dispatch_add(&rig, 2, 0, 4, 0, BYTES, 7);
+                rig_begin();
+                dispatch_add(2, 0, 4, 0, BYTES, 7);
             }
-            rig_run_ok(&rig);
+            rig_run_ok();
             BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 0));
             BHT_EQ(words[2][9], words[3][9] + 7);
         }
-        BHT_EQ(joins(&rig), before + round + 1);
+        BHT_EQ(joins(), before + round + 1);
     }
     /* The abort words, too, are written by another queue. */
     BHT_TRUE(rig.backend->abort.remote);
     for (int run = 0; run < 3; run++) { /* stopped, after that, and after that */
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, 0, 2, 0, BYTES, 7);
+        rig_begin();
+        dispatch_add(1, 0, 2, 0, BYTES, 7);
         if (run == 0) {
             bhi_backend_abort(rig.backend, rig.seq);
         }
-        BHT_TRUE(rig_run(&rig));
+        BHT_TRUE(rig_run());
         BHT_EQ(rig.results[0].status, run == 0 ? BH_DEADLINE : BH_OK);
         BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 1));
     }
-    rig_close(&rig);
 }
 
 /* More chunks than there are parts, and an odd end. */
 TEST(a_read_only_source_goes_in_chunks) {
     const uint64_t bytes = (uint64_t)(BHI_COPY_PARTS + 4) * BHI_COPY_CHUNK + 12;
-    struct rig rig;
-    open_rig(&rig, NULL);
-    uint32_t *source = rig_buffer(&rig, 1, bytes);
-    uint32_t *target = rig_buffer(&rig, 2, bytes);
-    rig_attach_again(&rig, 1, BHI_ATTACH_READ);
+    uint32_t *source = rig_buffer(1, bytes);
+    uint32_t *target = rig_buffer(2, bytes);
+    rig_attach_again(1, BHI_ATTACH_READ);
     for (uint32_t round = 1; round <= 2; round++) {
         pattern(source, bytes, round); /* the host may always change it */
-        run_one(&rig, 1, 0, 2, bytes);
+        run_one(1, 0, 2, bytes);
         BHT_MEM_EQ(target, source, bytes);
-        BHT_EQ(copy_submits(&rig), round * (BHI_COPY_PARTS + 5));
+        BHT_EQ(copy_submits(), round * (BHI_COPY_PARTS + 5));
     }
     /* Its copy in the host is made anew: so nothing that reads it may run. */
-    struct bhi_lane_record *record = make_copy(&rig, 1, 0, 2, 0, SLICE);
+    struct bhi_lane_record *record = make_copy(1, 0, 2, 0, SLICE);
     bhi_backend_copy_begin(rig.backend, record);
-    BHT_TRUE(!copy_fits(&rig, 1, SLICE - 4, 2, 0, SLICE));
-    BHT_TRUE(copy_fits(&rig, 1, SLICE, 2, 0, SLICE));
-    end_ok(&rig, record);
+    BHT_TRUE(!copy_fits(1, SLICE - 4, 2, 0, SLICE));
+    BHT_TRUE(copy_fits(1, SLICE, 2, 0, SLICE));
+    end_ok(record);
     free(record);
-    rig_close(&rig);
 }
 
 TEST(a_constant_source_is_copied_once) {
     const uint64_t bytes = (uint64_t)3 * BHI_COPY_CHUNK;
-    struct rig rig;
-    open_rig(&rig, NULL);
-    uint32_t *source = rig_buffer(&rig, 1, bytes);
-    uint32_t *target = rig_buffer(&rig, 2, bytes);
+    uint32_t *source = rig_buffer(1, bytes);
+    uint32_t *target = rig_buffer(2, bytes);
     uint32_t *old = malloc(bytes);
     BHT_TRUE(old);
     pattern(source, bytes, 1);
     memcpy(old, source, bytes);
-    rig_attach_again(&rig, 1, BHI_ATTACH_CONSTANT);
-    run_one(&rig, 1, BHI_COPY_CHUNK, 2, BHI_COPY_CHUNK); /* the middle */
+    rig_attach_again(1, BHI_ATTACH_CONSTANT);
+    run_one(1, BHI_COPY_CHUNK, 2, BHI_COPY_CHUNK); /* the middle */
     BHT_MEM_EQ(target, old + BHI_COPY_CHUNK / 4, BHI_COPY_CHUNK);
-    run_one(&rig, 1, 0, 2, bytes); /* around it */
+    run_one(1, 0, 2, bytes); /* around it */
     BHT_MEM_EQ(target, old, bytes);
     pattern(source, bytes, 2); /* nobody does that; what was copied is not read again */
-    run_one(&rig, 1, 0, 2, bytes);
+    run_one(1, 0, 2, bytes);
     BHT_MEM_EQ(target, old, bytes);
-    struct bhi_lane_record *record = make_copy(&rig, 1, 0, 2, 0, SLICE);
+    struct bhi_lane_record *record = make_copy(1, 0, 2, 0, SLICE);
     bhi_backend_copy_begin(rig.backend, record);
-    BHT_TRUE(copy_fits(&rig, 1, 0, 2, SLICE, SLICE)); /* both only read it */
-    end_ok(&rig, record);
+    BHT_TRUE(copy_fits(1, 0, 2, SLICE, SLICE)); /* both only read it */
+    end_ok(record);
     free(record);
     free(old);
-    rig_close(&rig);
 }
 
 /* -- failures --------------------------------------------------------------------------------- */
@@ -482,27 +456,26 @@ static VKAPI_ATTR VkResult VKAPI_CALL failing_submit(VkQueue queue, uint32_t cou
     return real_submit(queue, count, infos, fence);
 }
 
-static void fail_submit(struct rig *rig, unsigned good, VkResult result) {
-    real_submit = rig->backend->device.api.QueueSubmit;
-    rig->backend->device.api.QueueSubmit = failing_submit;
-    failing_queue = rig->backend->copies.queue;
+static void fail_submit(unsigned good, VkResult result) {
+    real_submit = rig.backend->device.api.QueueSubmit;
+    rig.backend->device.api.QueueSubmit = failing_submit;
+    failing_queue = rig.backend->copies.queue;
     good_submits = good;
     submit_result = result;
 }
 
 TEST(one_that_cannot_be_submitted_fails_alone) {
     for (unsigned good = 0; good <= 1; good++) {
-        struct rig rig;
         struct bhi_result result;
         struct bhi_error error;
-        open_rig(&rig, NULL);
-        uint32_t *source = rig_buffer(&rig, 1, (uint64_t)2 * BHI_COPY_CHUNK);
-        uint32_t *target = rig_buffer(&rig, 2, (uint64_t)2 * BHI_COPY_CHUNK);
+        open_rig();
+        uint32_t *source = rig_buffer(1, (uint64_t)2 * BHI_COPY_CHUNK);
+        uint32_t *target = rig_buffer(2, (uint64_t)2 * BHI_COPY_CHUNK);
         pattern(source, (uint64_t)2 * BHI_COPY_CHUNK, 1);
-        rig_attach_again(&rig, 1, BHI_ATTACH_READ);
-        fail_submit(&rig, good, VK_ERROR_OUT_OF_DEVICE_MEMORY);
-        struct bhi_lane_record *bad = make_copy(&rig, 1, 0, 2, 0, (uint64_t)2 * BHI_COPY_CHUNK);
-        struct bhi_lane_record *next = make_copy(&rig, 2, 0, 2, BHI_COPY_CHUNK, SLICE);
+        rig_attach_again(1, BHI_ATTACH_READ);
+        fail_submit(good, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        struct bhi_lane_record *bad = make_copy(1, 0, 2, 0, (uint64_t)2 * BHI_COPY_CHUNK);
+        struct bhi_lane_record *next = make_copy(2, 0, 2, BHI_COPY_CHUNK, SLICE);
         bhi_backend_copy_begin(rig.backend, bad);
         bhi_backend_copy_begin(rig.backend, next);
         BHT_TRUE(bhi_backend_copy_end(rig.backend, &result, &error));
@@ -512,26 +485,23 @@ TEST(one_that_cannot_be_submitted_fails_alone) {
         BHT_EQ(result.command_index, 0);
         BHT_EQ(result.executed, good ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO);
         BHT_STR_EQ(bhi_error_line(&error), "submitting a copy: VK_ERROR_OUT_OF_DEVICE_MEMORY");
-        end_ok(&rig, next);
-        run_one(&rig, 1, 0, 2, SLICE);
+        end_ok(next);
+        run_one(1, 0, 2, SLICE);
         BHT_MEM_EQ(target, source, SLICE);
         free(bad);
         free(next);
-        rig_close(&rig);
     }
 }
 
 TEST(a_lost_device_loses_all_of_them) {
-    struct rig rig;
     struct bhi_result result;
     struct bhi_error error;
     struct bhi_lane_record *records[2];
-    open_rig(&rig, NULL);
-    rig_buffer(&rig, 1, BYTES);
-    rig_buffer(&rig, 2, BYTES);
-    fail_submit(&rig, 0, VK_ERROR_DEVICE_LOST);
+    rig_buffer(1, BYTES);
+    rig_buffer(2, BYTES);
+    fail_submit(0, VK_ERROR_DEVICE_LOST);
     for (size_t i = 0; i < BHT_COUNT(records); i++) {
-        records[i] = make_copy(&rig, 1, 0, 2, 0, SLICE);
+        records[i] = make_copy(1, 0, 2, 0, SLICE);
         bhi_backend_copy_begin(rig.backend, records[i]);
     }
     for (size_t i = 0; i < BHT_COUNT(records); i++) {
@@ -540,6 +510,5 @@ TEST(a_lost_device_loses_all_of_them) {
         BHT_EQ(result.status, BH_DEVICE_LOST);
         free(records[i]);
     }
-    BHT_TRUE(!copy_fits(&rig, 1, 0, 2, 0, SLICE));
-    rig_close(&rig);
+    BHT_TRUE(!copy_fits(1, 0, 2, 0, SLICE));
 }

@@ -1,5 +1,6 @@
 /* A supervisor in this process, and a worker's session in another thread of it: lane, progress,
- * channel and descriptors are the real ones. All waits are bounded. */
+ * channel and descriptors are the real ones. All waits are bounded. There is one at a time, which hangs
+ * up after the test; under the validation layer. */
 #ifndef BACKEND_FAKE_SUPERVISOR_H
 #define BACKEND_FAKE_SUPERVISOR_H
 
@@ -15,7 +16,7 @@
 #define FAKE_PATIENCE_NS (20u * UINT64_C(1000000000) * bht_slowness())
 #define FAKE_PATIENCE_MS ((int)(FAKE_PATIENCE_NS / 1000000))
 
-struct fake {
+extern struct fake {
     char folder[64];
     char endpoint[108];
     int listener; /* where the worker takes its channel */
@@ -33,36 +34,37 @@ struct fake {
     pthread_t thread;
     bool joined;
     int exit_code; /* of bhi_session_run, or -1: bhi_session_start failed */
-};
+} fake;
 
-/* Starts the session's thread. */
-void fake_open(struct fake *fake, uint32_t device_index);
-/* Waits for the thread (bounded), closes everything; returns the exit code. */
-int fake_join(struct fake *fake);
-void fake_close(struct fake *fake);
+/* Starts the session's thread, in place of another one. */
+void fake_open(uint32_t device_index);
+/* The usual one, which is ready. */
+void fake_open_ready(void);
+/* Waits for the thread (bounded); returns the exit code. */
+int fake_join(void);
 
 /* Receives the next message from the worker, which must be of |type|; lines of its log that come
  * before it are dropped. */
-void fake_expect(struct fake *fake, enum bhi_message_type type, struct bhi_message *out);
+void fake_expect(enum bhi_message_type type, struct bhi_message *out);
 /* Receives `device` messages and `ready`. */
-void fake_expect_ready(struct fake *fake);
+void fake_expect_ready(void);
 
 /* Sends a control message, with |fd| (taken over) ahead of it unless -1, and rings. */
-void fake_send(struct fake *fake, const struct bhi_message *message, int fd, uint64_t fd_id);
-void fake_kernel(struct fake *fake, uint64_t id, const uint32_t *code, size_t bytes);
+void fake_send(const struct bhi_message *message, int fd, uint64_t fd_id);
+void fake_kernel(uint64_t id, const uint32_t *code, size_t bytes);
 /* Attaches a new buffer and returns our mapping of it (never unmapped). */
-void *fake_buffer(struct fake *fake, uint64_t id, uint64_t size);
+void *fake_buffer(uint64_t id, uint64_t size);
 /* Goes away: what is published is done first, the session ends with BHI_EXIT_SUPERVISOR. */
-void fake_hang_up(struct fake *fake);
+void fake_hang_up(void);
 
 /* Publishes a record, waiting for room by harvesting. seq and control_seq are filled in;
  * |control_ahead| is added to the latter: messages that are yet to be sent. */
-void fake_publish(struct fake *fake, struct bhi_lane_record *record, uint32_t control_ahead);
+void fake_publish(struct bhi_lane_record *record, uint32_t control_ahead);
 /* Waits until |seq| is completed. */
-void fake_wait(struct fake *fake, uint64_t seq);
+void fake_wait(uint64_t seq);
 /* Reads the result of the next submission that is not harvested; it must be completed. */
-void fake_harvest(struct fake *fake, struct bhi_result *out, char text[BHI_ERROR_TEXT]);
+void fake_harvest(struct bhi_result *out, char text[BHI_ERROR_TEXT]);
 /* True if the doorbell rings within |timeout_ms|; resets it. */
-bool fake_rung(struct fake *fake, int timeout_ms);
+bool fake_rung(int timeout_ms);
 
 #endif

@@ -10,6 +10,8 @@ static const uint32_t parts[] =
 #include "kernels/parts.inc"
     ;
 
+BHT_AT_START(bht_around(rig_open_usual, NULL))
+
 /* Each invocation wrote where it is, in a grid whose size it read. */
 static void check_places(const uint32_t *out, const uint32_t groups[3]) {
     const uint32_t size_x = groups[0] * 2, size_y = groups[1] * 3;
@@ -25,41 +27,33 @@ static void check_places(const uint32_t *out, const uint32_t groups[3]) {
 /* A grid of workgroups of 2 x 3 x 1. */
 TEST(grid_in_three_dimensions) {
     static const uint32_t groups[3] = {3, 2, 4};
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *out = rig_buffer(&rig, 1, 3 * 2 * 2 * 3 * 4 * 4);
-    rig_kernel(&rig, 1, CODE(grid));
-    rig_begin(&rig);
-    rig_dispatch(&rig, 1, 3, 2, 4, BINDINGS({.buffer = 1, .access = BH_ACCESS_WRITE}), NULL, 0);
-    rig_run_ok(&rig);
+    uint32_t *out = rig_buffer(1, 3 * 2 * 2 * 3 * 4 * 4);
+    rig_kernel(1, CODE(grid));
+    rig_begin();
+    rig_dispatch(1, 3, 2, 4, BINDINGS(WRITE(0, 1)), NULL, 0);
+    rig_run_ok();
     check_places(out, groups);
-    rig_close(&rig);
 }
 
 /* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
 TEST(a_large_grid_is_whole) {
     static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
-    struct rig rig;
-    rig_open(&rig, NULL);
-    BHT_EQ(rig.backend->device.in_parts, rig_is_lavapipe(&rig));
-    rig_kernel(&rig, 1, CODE(parts));
+    BHT_EQ(rig.backend->device.in_parts, rig_is_lavapipe());
+    rig_kernel(1, CODE(parts));
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         const uint32_t *g = grids[i];
         const uint32_t all = g[0] * g[1] * g[2];
         const uint32_t size[3] = {g[0], g[1], g[2]};
         uint32_t part[3];
-        uint32_t *out = rig_buffer(&rig, 1 + i, all * 4);
+        uint32_t *out = rig_buffer(1 + i, all * 4);
         BHT_TRUE(bhi_vk_dispatch_part(g, part));
-        rig_begin(&rig);
-        rig_dispatch(&rig, 1, g[0], g[1], g[2],
-                     BINDINGS({.buffer = 1 + i, .access = BH_ACCESS_READ_WRITE}), size,
-                     sizeof size);
-        rig_run_ok(&rig);
+        rig_begin();
+        rig_dispatch(1, g[0], g[1], g[2], BINDINGS(BOTH(0, 1 + i)), size, sizeof size);
+        rig_run_ok();
         for (uint32_t at = 0; at < all; at++) {
             BHT_EQ(out[at], at + 1);
         }
     }
-    rig_close(&rig);
 }
 
 /* The same for a kernel that reads how many workgroups there are: those of the whole grid, in each
@@ -67,13 +61,11 @@ TEST(a_large_grid_is_whole) {
 TEST(a_large_grid_knows_its_size) {
     static const uint32_t grids[][3] = {{3, 2, 4},     {100, 90, 2}, {2, 3, 1},
                                         {20000, 1, 1}, {1, 90, 200}, {5, 5, 1}};
-    struct rig rig;
-    rig_open(&rig, NULL);
     const bool in_parts = rig.backend->device.in_parts;
     uint32_t *out[BHT_COUNT(grids)];
-    rig_kernel(&rig, 1, CODE(grid));
+    rig_kernel(1, CODE(grid));
     for (size_t i = 0; i < BHT_COUNT(grids); i++) {
-        out[i] = rig_buffer(&rig, 1 + i, (size_t)grids[i][0] * grids[i][1] * grids[i][2] * 6 * 4);
+        out[i] = rig_buffer(1 + i, (size_t)grids[i][0] * grids[i][1] * grids[i][2] * 6 * 4);
     }
     for (int turn = 0; turn < 3; turn++) { /* one record after the other, then both together */
         for (size_t i = 0; i < BHT_COUNT(grids); i++) {
@@ -81,12 +73,12 @@ TEST(a_large_grid_knows_its_size) {
         }
         for (size_t i = 0; i < BHT_COUNT(grids); i++) {
             if (i % 3 == 0) {
-                rig_begin(&rig);
+                rig_begin();
             }
-            rig_dispatch(&rig, 1, grids[i][0], grids[i][1], grids[i][2],
-                         BINDINGS({.buffer = 1 + i, .access = BH_ACCESS_WRITE}), NULL, 0);
+            rig_dispatch(1, grids[i][0], grids[i][1], grids[i][2], BINDINGS(WRITE(0, 1 + i)), NULL,
+                         0);
             if (i % 3 == 2 && (turn == 0 || i > 3)) {
-                rig_run_ok(&rig);
+                rig_run_ok();
             }
         }
         for (size_t i = 0; i < BHT_COUNT(grids); i++) {
@@ -97,7 +89,6 @@ TEST(a_large_grid_knows_its_size) {
     BHT_EQ(kernel->in_parts, in_parts);
     BHT_EQ(kernel->reads_grid, in_parts);
     BHT_EQ(!!kernel->split, in_parts);
-    rig_close(&rig);
 }
 
 TEST(the_parts_of_a_grid) {

@@ -25,7 +25,7 @@ static const struct {
 
 static unsigned accepted, refused;
 
-static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
+static void examine(const uint32_t *code, size_t words) {
     /* An allocation of the exact size, so that a sanitizer sees a read beyond it. */
     uint32_t *copy = malloc(words > 0 ? words * 4 : 1);
     BHT_NE(copy, NULL);
@@ -33,7 +33,7 @@ static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
     static struct bhi_module_bindings reflection;
     struct bhi_error error = {.status = BH_OK};
     const struct bhi_spec_constant constants[] = {{0, 4, 7}, {2, 4, 1}};
-    bool good = bhi_validate(&rig->backend->device.target, copy, words, "main", &error) &&
+    bool good = bhi_validate(&rig.backend->device.target, copy, words, "main", &error) &&
                 bhi_reflect(copy, words, "main", constants, 2, &reflection, &error);
     if (good) {
         accepted++;
@@ -52,25 +52,21 @@ static void examine(const struct rig *rig, const uint32_t *code, size_t words) {
     free(copy);
 }
 
-static struct rig rig;
-
 static void open_rig(void) {
     const struct rig_options options = {.no_layer = true}; /* no Vulkan call gets these modules */
-    rig_open(&rig, &options);
+    rig_open(&options);
 }
 
-static void close_rig(void) {
-    rig_close(&rig);
-}
+BHT_AT_START(bht_around(open_rig, NULL))
 
 TEST(truncated) {
     for (size_t seed = 0; seed < SEEDS; seed++) {
         for (size_t words = 0; words < seeds[seed].words; words++) {
             accepted = 0;
-            examine(&rig, seeds[seed].code, words);
+            examine(seeds[seed].code, words);
             BHT_EQ(accepted, 0);
         }
-        examine(&rig, seeds[seed].code, seeds[seed].words);
+        examine(seeds[seed].code, seeds[seed].words);
         BHT_EQ(accepted, 1);
     }
 }
@@ -90,7 +86,7 @@ TEST(random_words) {
             code[3] = 1 + code[3] % 100;
             code[4] = 0;
         }
-        examine(&rig, code, words);
+        examine(code, words);
     }
     BHT_EQ(accepted, 0);
 }
@@ -121,7 +117,7 @@ TEST(changed_words) {
                 break;
             }
         }
-        examine(&rig, code, words);
+        examine(code, words);
     }
     /* Some changes are harmless, most are not: both sides must have been seen. */
     BHT_GT(accepted, 50);
@@ -134,17 +130,12 @@ TEST(huge_bounds) {
     memcpy(code, places, sizeof places);
     accepted = 0;
     code[3] = UINT32_MAX;
-    examine(&rig, code, sizeof places / 4);
+    examine(code, sizeof places / 4);
     code[3] = 0x400000;
-    examine(&rig, code, sizeof places / 4);
+    examine(code, sizeof places / 4);
     code[3] = 1;
-    examine(&rig, code, sizeof places / 4);
+    examine(code, sizeof places / 4);
     code[3] = 0;
-    examine(&rig, code, sizeof places / 4);
+    examine(code, sizeof places / 4);
     BHT_EQ(accepted, 0);
-}
-
-int main(int argc, char **argv) {
-    bht_around(open_rig, close_rig);
-    return bht_main(argc, argv, NULL, 0);
 }

@@ -7,50 +7,44 @@ static const uint32_t increment[] =
 #include "kernels/increment.inc"
     ;
 
-static void dispatch_increment(struct rig *rig) {
-    rig_begin(rig);
-    rig_dispatch(rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL, 0);
+BHT_AT_START(bht_around(rig_open_usual, NULL))
+
+static void dispatch_increment(void) {
+    rig_one(1, BINDINGS(BOTH(0, 1)));
 }
 
-static uint64_t queue_submits(const struct rig *rig) {
-    struct bhi_backend_counts counts;
-    bhi_backend_counts(rig->backend, &counts);
-    return counts.queue_submits;
+static uint64_t queue_submits(void) {
+    return rig_counts().queue_submits;
 }
 
 TEST(sixty_four_share_a_submit) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *count = rig_buffer(&rig, 1, 4);
-    rig_kernel(&rig, 1, CODE(increment));
+    uint32_t *count = rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
     for (int round = 1; round <= 3; round++) {
         for (int i = 0; i < 80; i++) {
-            dispatch_increment(&rig);
+            dispatch_increment();
         }
-        rig_run_ok(&rig);
+        rig_run_ok();
         BHT_EQ(*count, 80 * round);
-        BHT_EQ(queue_submits(&rig), 2 * round); /* 64 and 16 */
+        BHT_EQ(queue_submits(), 2 * round); /* 64 and 16 */
         BHT_EQ(rig.markers->completed, 80 * round);
         BHT_EQ(rig.markers->started, 80 * round);
     }
     BHT_EQ(rig.backend->groups.count, 1);
-    rig_close(&rig);
 }
 
 TEST(without_markers_nothing_is_merged) {
-    struct rig rig;
     const struct rig_options options = {.no_markers = true};
-    rig_open(&rig, &options);
-    uint32_t *count = rig_buffer(&rig, 1, 4);
-    rig_kernel(&rig, 1, CODE(increment));
+    rig_open(&options);
+    uint32_t *count = rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
     for (int i = 0; i < 10; i++) {
-        dispatch_increment(&rig);
+        dispatch_increment();
     }
-    rig_run_ok(&rig);
+    rig_run_ok();
     BHT_EQ(*count, 10);
-    BHT_EQ(queue_submits(&rig), 10);
+    BHT_EQ(queue_submits(), 10);
     BHT_EQ(rig.markers->completed, 0);
-    rig_close(&rig);
 }
 
 static PFN_vkCmdBindDescriptorSets real_bind;
@@ -73,75 +67,66 @@ static VKAPI_ATTR void VKAPI_CALL count_binds(VkCommandBuffer commands, VkPipeli
 /* Mesa 25's lavapipe pays for each that is bound with a dynamic offset, each time it runs: it maps
  * and unmaps a page. */
 TEST(each_slot_has_a_set_without_a_dynamic_offset) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_buffer(&rig, 1, 4);
-    rig_kernel(&rig, 1, CODE(increment));
-    dispatch_increment(&rig);
-    rig_run_ok(&rig); /* it is compiled */
+    rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
+    dispatch_increment();
+    rig_run_ok(); /* it is compiled */
     real_bind = rig.backend->device.api.CmdBindDescriptorSets;
     rig.backend->device.api.CmdBindDescriptorSets = count_binds;
     bound_count = offset_count = 0;
     for (int i = 0; i < 3; i++) {
-        dispatch_increment(&rig);
+        dispatch_increment();
     }
-    rig_run_ok(&rig);
+    rig_run_ok();
     rig.backend->device.api.CmdBindDescriptorSets = real_bind;
     BHT_EQ(offset_count, 0);
     BHT_EQ(bound_count, 3);
     BHT_TRUE(bound[0] != bound[1] && bound[1] != bound[2] && bound[0] != bound[2]);
-    rig_close(&rig);
 }
 
 TEST(the_host_marks_a_single_record) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_buffer(&rig, 1, 4);
-    rig_kernel(&rig, 1, CODE(increment));
+    rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
     rig.seq = UINT32_MAX; /* the next is 2^32: markers are modulo that */
-    dispatch_increment(&rig);
-    rig_run_ok(&rig);
+    dispatch_increment();
+    rig_run_ok();
     BHT_EQ(rig.markers->started, 0);
     BHT_EQ(rig.markers->completed, UINT32_MAX);
-    rig_close(&rig);
 }
 
 TEST(warm_means_nothing_to_compile) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_buffer(&rig, 1, 64);
-    rig_kernel(&rig, 1, CODE(increment));
-    dispatch_increment(&rig);
+    rig_buffer(1, 64);
+    rig_kernel(1, CODE(increment));
+    dispatch_increment();
     const struct bhi_lane_record *record = rig.records[0];
     BHT_TRUE(!bhi_backend_warm(rig.backend, record));
     rig.record_count = 0;
-    rig_begin(&rig);
-    rig_prepare(&rig, 1);
+    rig_begin();
+    rig_prepare(1);
     BHT_TRUE(!bhi_backend_warm(rig.backend, record));
-    rig_run_ok(&rig);
-    dispatch_increment(&rig);
+    rig_run_ok();
+    dispatch_increment();
     BHT_TRUE(bhi_backend_warm(rig.backend, record)); /* it was primed */
-    rig_run_ok(&rig);
+    rig_run_ok();
     rig.trusted = true;
-    rig_kernel(&rig, 1, CODE(increment));
-    rig_begin(&rig);
-    rig_prepare(&rig, 1);
-    rig_run_ok(&rig);
-    dispatch_increment(&rig);
+    rig_kernel(1, CODE(increment));
+    rig_begin();
+    rig_prepare(1);
+    rig_run_ok();
+    dispatch_increment();
     BHT_TRUE(!bhi_backend_warm(rig.backend, record)); /* compiled, but the JIT comes later */
-    rig_run_ok(&rig);
-    dispatch_increment(&rig);
+    rig_run_ok();
+    dispatch_increment();
     BHT_TRUE(bhi_backend_warm(rig.backend, record));
-    rig_run_ok(&rig);
-    rig_begin(&rig);
-    rig_fill(&rig, 1, 0, 4, 0);
+    rig_run_ok();
+    rig_begin();
+    rig_fill(1, 0, 4, 0);
     BHT_TRUE(bhi_backend_warm(rig.backend, record));
-    rig_run_ok(&rig);
+    rig_run_ok();
     bhi_backend_kernel_destroy(rig.backend, 1);
-    dispatch_increment(&rig);
+    dispatch_increment();
     BHT_TRUE(!bhi_backend_warm(rig.backend, record));
     rig.record_count = 0;
-    rig_close(&rig);
 }
 
 /* -- loss ----------------------------------------------------------------------------------- */
@@ -174,26 +159,25 @@ static VKAPI_ATTR VkResult VKAPI_CALL refuse_submit(VkQueue queue, uint32_t coun
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-static void open_losing(struct rig *rig, uint32_t started, uint32_t completed) {
-    rig_open(rig, NULL);
-    rig_buffer(rig, 1, 4);
-    rig->trusted = true; /* or its priming would be what is lost */
-    rig_kernel(rig, 1, CODE(increment));
-    real_wait = rig->backend->device.api.WaitForFences;
-    rig->backend->device.api.WaitForFences = lose_device;
-    rig->backend->device.api.GetFenceStatus = never_ready;
-    lost_markers = rig->markers;
+static void open_losing(uint32_t started, uint32_t completed) {
+    rig_open(NULL);
+    rig_buffer(1, 4);
+    rig.trusted = true; /* or its priming would be what is lost */
+    rig_kernel(1, CODE(increment));
+    real_wait = rig.backend->device.api.WaitForFences;
+    rig.backend->device.api.WaitForFences = lose_device;
+    rig.backend->device.api.GetFenceStatus = never_ready;
+    lost_markers = rig.markers;
     lost_at.started = started;
     lost_at.completed = completed;
 }
 
 TEST(markers_tell_the_guilty) {
-    struct rig rig;
-    open_losing(&rig, 3, 2);
+    open_losing(3, 2);
     for (int i = 0; i < 6; i++) {
-        dispatch_increment(&rig);
+        dispatch_increment();
     }
-    BHT_TRUE(!rig_run(&rig));
+    BHT_TRUE(!rig_run());
     for (int i = 0; i < 6; i++) {
         BHT_EQ(rig.results[i].status, i < 2 ? BH_OK : BH_DEVICE_LOST);
         BHT_EQ(rig.results[i].executed, i < 2    ? BH_EXECUTED_YES
@@ -204,21 +188,18 @@ TEST(markers_tell_the_guilty) {
             BHT_STR_EQ(rig.errors[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
-    dispatch_increment(&rig); /* whatever comes next is refused */
-    BHT_TRUE(!rig_run(&rig));
+    dispatch_increment(); /* whatever comes next is refused */
+    BHT_TRUE(!rig_run());
     BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
     BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
-    rig_close(&rig);
 }
 
 TEST(a_single_record_is_the_guilty_one) {
-    struct rig rig;
-    open_losing(&rig, 1, 0);
-    dispatch_increment(&rig);
-    BHT_TRUE(!rig_run(&rig));
+    open_losing(1, 0);
+    dispatch_increment();
+    BHT_TRUE(!rig_run());
     BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
     BHT_EQ(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
-    rig_close(&rig);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL lost_at_once(VkDevice device, VkFence fence) {
@@ -228,30 +209,26 @@ static VKAPI_ATTR VkResult VKAPI_CALL lost_at_once(VkDevice device, VkFence fenc
 }
 
 TEST(a_loss_seen_while_polling) {
-    struct rig rig;
-    open_losing(&rig, 1, 0);
+    open_losing(1, 0);
     rig.backend->device.api.GetFenceStatus = lost_at_once;
     rig.backend->last_wait_ns = 0; /* it polls */
-    dispatch_increment(&rig);
-    BHT_TRUE(!rig_run(&rig));
+    dispatch_increment();
+    BHT_TRUE(!rig_run());
     BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
     BHT_EQ(rig.results[0].executed, BH_EXECUTED_UNKNOWN);
-    rig_close(&rig);
 }
 
 TEST(a_submit_that_is_refused) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *count = rig_buffer(&rig, 1, 4);
+    uint32_t *count = rig_buffer(1, 4);
     rig.trusted = true; /* or its priming would be what is refused */
-    rig_kernel(&rig, 1, CODE(increment));
+    rig_kernel(1, CODE(increment));
     PFN_vkQueueSubmit real_submit = rig.backend->device.api.QueueSubmit;
     rig.backend->device.api.QueueSubmit = refuse_submit;
     for (int records = 1; records <= 3; records += 2) {
         for (int i = 0; i < records; i++) {
-            dispatch_increment(&rig);
+            dispatch_increment();
         }
-        BHT_TRUE(rig_run(&rig)); /* the device is as it was */
+        BHT_TRUE(rig_run()); /* the device is as it was */
         for (int i = 0; i < records; i++) {
             BHT_EQ(rig.results[i].status, BH_OUT_OF_DEVICE_MEMORY);
             BHT_EQ(rig.results[i].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -260,10 +237,9 @@ TEST(a_submit_that_is_refused) {
         }
     }
     rig.backend->device.api.QueueSubmit = real_submit;
-    dispatch_increment(&rig);
-    rig_run_ok(&rig);
+    dispatch_increment();
+    rig_run_ok();
     BHT_EQ(*count, 1);
-    rig_close(&rig);
 }
 
 /* -- failures of the driver while it prepares ------------------------------------------------ */
@@ -292,24 +268,21 @@ static VKAPI_ATTR VkResult VKAPI_CALL exhausted_pipeline(VkDevice device, VkPipe
 }
 
 TEST(compiles_that_fail) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_buffer(&rig, 1, 4);
+    rig_buffer(1, 4);
     PFN_vkCreateComputePipelines real = rig.backend->device.api.CreateComputePipelines;
-    rig_kernel(&rig, 1, CODE(increment));
+    rig_kernel(1, CODE(increment));
     rig.backend->device.api.CreateComputePipelines = exhausted_pipeline;
-    dispatch_increment(&rig);
-    rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 0, "vkCreateComputePipelines");
+    dispatch_increment();
+    rig_run_fails(BH_OUT_OF_HOST_MEMORY, 0, "vkCreateComputePipelines");
     rig.backend->device.api.CreateComputePipelines = real;
-    dispatch_increment(&rig); /* that was not the kernel's error: it is tried again */
-    rig_run_ok(&rig);
+    dispatch_increment(); /* that was not the kernel's error: it is tried again */
+    rig_run_ok();
 
-    rig_kernel(&rig, 1, CODE(increment));
+    rig_kernel(1, CODE(increment));
     rig.backend->device.api.CreateComputePipelines = refuse_pipeline;
-    dispatch_increment(&rig);
-    rig_run_fails(&rig, BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
+    dispatch_increment();
+    rig_run_fails(BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
     rig.backend->device.api.CreateComputePipelines = real;
-    dispatch_increment(&rig); /* this was: it stays */
-    rig_run_fails(&rig, BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
-    rig_close(&rig);
+    dispatch_increment(); /* this was: it stays */
+    rig_run_fails(BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
 }

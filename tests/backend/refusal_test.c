@@ -47,20 +47,17 @@ KERNEL(vertex)
 #include "kernels/vertex.inc"
     ;
 
+BHT_AT_START(bht_around(rig_open_usual, NULL))
+
 static void refused_kernel(const uint32_t *code, size_t bytes, const char *entry, bh_status status,
                            const char *text) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_kernel_entry(&rig, 1, code, bytes, entry, NULL, 0);
+    rig_kernel_entry(1, code, bytes, entry, NULL, 0);
     for (int twice = 0; twice < 2; twice++) { /* it stays refused, with the same text */
-        rig_begin(&rig);
-        rig_prepare(&rig, 1);
-        rig_run_fails(&rig, status, 0, text);
+        rig_begin();
+        rig_prepare(1);
+        rig_run_fails(status, 0, text);
     }
-    struct bhi_msg_kernel_info info;
-    static struct bhi_msg_kernel_binding bindings[256];
-    BHT_TRUE(!bhi_backend_next_reflection(rig.backend, &info, bindings));
-    rig_close(&rig);
+    rig_no_reflection();
 }
 
 TEST(kernels_out_of_scope) {
@@ -89,17 +86,13 @@ TEST(kernels_over_limits) {
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "maxPushConstantsSize");
     refused_kernel(CODE(big_push), "main", BH_LIMIT_EXCEEDED, "bytes of push constants: 1024");
     char shared[128];
-    struct rig device;
-    rig_open(&device, NULL);
     snprintf(shared, sizeof shared,
              "bytes of shared memory: 1048576, the device allows %u (maxComputeSharedMemorySize)",
-             device.backend->device.limits.maxComputeSharedMemorySize);
-    rig_close(&device);
+             rig.backend->device.limits.maxComputeSharedMemorySize);
     refused_kernel(CODE(big_shared), "main", BH_LIMIT_EXCEEDED, shared);
 
     for (size_t i = 0; i < 3; i++) {
-        struct rig rig;
-        rig_open(&rig, NULL);
+        rig_open(NULL);
         const uint32_t *most = rig.backend->device.limits.maxComputeWorkGroupSize;
         char invocations[64];
         snprintf(invocations, sizeof invocations, "invocations in a workgroup: %u",
@@ -113,29 +106,25 @@ TEST(kernels_over_limits) {
             {most[0], most[1], invocations},
         };
         const struct bhi_spec_constant constants[] = {{0, 4, sizes[i].x}, {1, 4, sizes[i].y}};
-        rig_kernel_entry(&rig, 1, CODE(spec), "main", constants, 2);
-        rig_begin(&rig);
-        rig_prepare(&rig, 1);
-        rig_run_fails(&rig, BH_LIMIT_EXCEEDED, 0, sizes[i].text);
-        rig_close(&rig);
+        rig_kernel_entry(1, CODE(spec), "main", constants, 2);
+        rig_begin();
+        rig_prepare(1);
+        rig_run_fails(BH_LIMIT_EXCEEDED, 0, sizes[i].text);
     }
 }
 
 TEST(specialization_of_the_wrong_size) {
-    struct rig rig;
-    rig_open(&rig, NULL);
     const struct bhi_spec_constant constant = {2, 8, 1};
-    rig_kernel_entry(&rig, 1, CODE(spec), "main", &constant, 1);
-    rig_begin(&rig);
-    rig_prepare(&rig, 1);
-    rig_run_fails(&rig, BH_INVALID_KERNEL, 0,
+    rig_kernel_entry(1, CODE(spec), "main", &constant, 1);
+    rig_begin();
+    rig_prepare(1);
+    rig_run_fails(BH_INVALID_KERNEL, 0,
                   "specialization constant 2 has 4 bytes in the module; 8 were given");
     const struct bhi_spec_constant zero = {0, 4, 0};
-    rig_kernel_entry(&rig, 2, CODE(spec), "main", &zero, 1);
-    rig_begin(&rig);
-    rig_prepare(&rig, 2);
-    rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "workgroup size");
-    rig_close(&rig);
+    rig_kernel_entry(2, CODE(spec), "main", &zero, 1);
+    rig_begin();
+    rig_prepare(2);
+    rig_run_fails(BH_INVALID_KERNEL, 0, "workgroup size");
 }
 
 /* saxpy, asking for |mode| of floats of |width| bits. Returns the bytes. */
@@ -171,9 +160,7 @@ TEST(modes_of_floats) {
         {SpvExecutionModeSignedZeroInfNanPreserve,
          "capability SignedZeroInfNanPreserve (4466) is not", 32},
     };
-    struct rig rig;
-    rig_open(&rig, NULL);
-    float *x = rig_buffer(&rig, 1, 16), *y = rig_buffer(&rig, 2, 16);
+    float *x = rig_buffer(1, 16), *y = rig_buffer(2, 16);
     uint64_t id = 1;
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
         for (uint32_t width = modes[m].first_width; width <= 32; width *= 2, id++) {
@@ -184,13 +171,10 @@ TEST(modes_of_floats) {
             } push = {2, 4};
             *x = 3;
             *y = 1;
-            rig_kernel(&rig, id, code, with_mode(code, modes[m].mode, width));
-            rig_begin(&rig);
-            rig_dispatch(&rig, id, 1, 1, 1,
-                         BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ},
-                                  {.binding = 1, .buffer = 2, .access = BH_ACCESS_READ_WRITE}),
-                         &push, sizeof push);
-            BHT_TRUE(rig_run(&rig));
+            rig_kernel(id, code, with_mode(code, modes[m].mode, width));
+            rig_begin();
+            rig_dispatch(id, 1, 1, 1, BINDINGS(READ(0, 1), BOTH(1, 2)), &push, sizeof push);
+            BHT_TRUE(rig_run());
             if (rig.results[0].status == BH_OK) {
                 BHT_EQ(*y, 7);
                 continue;
@@ -199,7 +183,7 @@ TEST(modes_of_floats) {
             const bool always = modes[m].mode == SpvExecutionModeRoundingModeRTE ||
                                 modes[m].mode == SpvExecutionModeSignedZeroInfNanPreserve;
             /* The capability is not there; or it is, and not for this width. */
-            if ((always && rig_is_lavapipe(&rig)) ||
+            if ((always && rig_is_lavapipe()) ||
                 (!strstr(bhi_error_line(&rig.errors[0]), modes[m].refusal) &&
                  !strstr(bhi_error_line(&rig.errors[0]),
                          " is not supported by this device (shader"))) {
@@ -208,7 +192,6 @@ TEST(modes_of_floats) {
             }
         }
     }
-    rig_close(&rig);
 }
 
 /* An expression that would take 2^40 steps to compute. */
@@ -217,19 +200,16 @@ TEST(sizes_that_cannot_be_computed) {
     uint32_t *code = rig_load(BACKEND_KERNELS, "doubling_constant", &bytes);
     refused_kernel(code, bytes, "main", BH_INVALID_KERNEL,
                    "the workgroup size in x is not a constant that can be computed here");
-    free(code);
 }
 
 /* Wherever a module is cut: the words that it has, the instruction, and what that means. */
 TEST(a_module_that_was_cut) {
-    struct rig rig;
-    rig_open(&rig, NULL);
     for (uint32_t words = 5; words < sizeof add / 4; words++) {
-        rig_kernel_entry(&rig, words, add, words * 4, "main", NULL, 0);
-        rig_begin(&rig);
-        rig_prepare(&rig, words);
+        rig_kernel_entry(words, add, words * 4, "main", NULL, 0);
+        rig_begin();
+        rig_prepare(words);
         rig_run_fails(
-            &rig, BH_INVALID_KERNEL, 0,
+            BH_INVALID_KERNEL, 0,
             words == 6
                 ? "its 6 words end within instruction 1 (OpCapability), which has 2 words from "
                   "word 5 on: it was probably cut short"
@@ -237,7 +217,6 @@ TEST(a_module_that_was_cut) {
                            "OpFunctionEnd: it was probably cut short"
                          : "it was probably cut short");
     }
-    rig_close(&rig);
 }
 
 TEST(invalid_modules_keep_the_rule) {

@@ -8,25 +8,22 @@ static const uint32_t add[] =
 #include "kernels/add.inc"
     ;
 
-static void dispatch_add(struct rig *rig, uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
-    rig_dispatch(rig, kernel, 4, 1, 1,
-                 BINDINGS({.binding = 0, .buffer = from, .access = BH_ACCESS_READ},
-                          {.binding = 1, .buffer = to, .access = BH_ACCESS_WRITE}),
-                 &c, sizeof c);
+BHT_AT_START(bht_around(rig_open_usual, NULL))
+
+static void dispatch_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
+    rig_dispatch(kernel, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
 }
 
 TEST(a_repeated_record_is_one_recording) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *x = rig_buffer(&rig, 1, 1024);
-    uint32_t *y = rig_buffer(&rig, 2, 1024);
-    rig_kernel(&rig, 1, CODE(add));
+    uint32_t *x = rig_buffer(1, 1024);
+    uint32_t *y = rig_buffer(2, 1024);
+    rig_kernel(1, CODE(add));
     uint32_t recordings = 0;
     for (uint32_t i = 0; i < 50; i++) {
         x[0] = i;
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, 1, 2, 7);
-        rig_run_ok(&rig);
+        rig_begin();
+        dispatch_add(1, 1, 2, 7);
+        rig_run_ok();
         BHT_EQ(y[0], i + 7);
         if (i == 0) {
             recordings = rig.backend->recordings.count;
@@ -34,89 +31,79 @@ TEST(a_repeated_record_is_one_recording) {
     }
     BHT_EQ(rig.backend->recordings.count, recordings);
     BHT_EQ(rig.backend->groups.count, 1);
-    rig_begin(&rig); /* another constant: another recording, the same descriptor set */
-    dispatch_add(&rig, 1, 1, 2, 8);
-    rig_run_ok(&rig);
+    rig_begin(); /* another constant: another recording, the same descriptor set */
+    dispatch_add(1, 1, 2, 8);
+    rig_run_ok();
     BHT_EQ(y[0], 49 + 8);
     BHT_EQ(rig.backend->groups.count, 1);
-    rig_close(&rig);
 }
 
 /* More distinct records than are kept: all run right, and again in the same order. */
 TEST(recordings_are_bounded) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *x = rig_buffer(&rig, 1, 1024);
-    uint32_t *y = rig_buffer(&rig, 2, 1024);
+    uint32_t *x = rig_buffer(1, 1024);
+    uint32_t *y = rig_buffer(2, 1024);
     x[0] = 1;
-    rig_kernel(&rig, 1, CODE(add));
+    rig_kernel(1, CODE(add));
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 300; i++) {
-            rig_begin(&rig);
-            dispatch_add(&rig, 1, 1, 2, i);
-            rig_run_ok(&rig);
+            rig_begin();
+            dispatch_add(1, 1, 2, i);
+            rig_run_ok();
             BHT_EQ(y[0], i + 1);
         }
     }
     BHT_LE(rig.backend->recordings.count, rig.backend->recordings.max_count);
-    rig_close(&rig);
 }
 
 TEST(pipelines_are_bounded) {
-    struct rig rig;
     const struct rig_options options = {.max_pipelines = 3};
-    rig_open(&rig, &options);
-    uint32_t *x = rig_buffer(&rig, 1, 1024);
-    uint32_t *y = rig_buffer(&rig, 2, 1024);
+    rig_open(&options);
+    uint32_t *x = rig_buffer(1, 1024);
+    uint32_t *y = rig_buffer(2, 1024);
     enum { KERNELS = 8 };
     for (uint64_t id = 1; id <= KERNELS; id++) {
-        rig_kernel(&rig, id, CODE(add));
+        rig_kernel(id, CODE(add));
     }
-    struct bhi_backend_counts counts;
     unsigned seed = 17;
     for (uint32_t i = 0; i < 60; i++) {
         x[3] = i;
-        rig_begin(&rig);
-        dispatch_add(&rig, 1 + (uint64_t)rand_r(&seed) % KERNELS, 1, 2, i);
-        rig_run_ok(&rig);
+        rig_begin();
+        dispatch_add(1 + (uint64_t)rand_r(&seed) % KERNELS, 1, 2, i);
+        rig_run_ok();
         BHT_EQ(y[3], 2 * i);
-        bhi_backend_counts(rig.backend, &counts);
-        BHT_LE(counts.pipelines, 3);
+        BHT_LE(rig_counts().pipelines, 3);
     }
     /* One record that needs more than that: none of them goes while it is in use. */
-    rig_begin(&rig);
+    rig_begin();
     for (uint64_t id = 1; id <= KERNELS; id++) {
-        dispatch_add(&rig, id, 1, 2, (uint32_t)id);
+        dispatch_add(id, 1, 2, (uint32_t)id);
     }
-    rig_run_ok(&rig);
+    rig_run_ok();
     BHT_EQ(y[3], 59 + KERNELS);
-    rig_begin(&rig);
-    dispatch_add(&rig, 1, 1, 2, 1);
-    rig_run_ok(&rig);
-    rig_begin(&rig); /* a miss makes room again */
-    rig_kernel(&rig, 100, CODE(add));
-    dispatch_add(&rig, 100, 1, 2, 1);
-    rig_run_ok(&rig);
-    bhi_backend_counts(rig.backend, &counts);
-    BHT_LE(counts.pipelines, 3);
-    rig_close(&rig);
+    rig_begin();
+    dispatch_add(1, 1, 2, 1);
+    rig_run_ok();
+    rig_begin(); /* a miss makes room again */
+    rig_kernel(100, CODE(add));
+    dispatch_add(100, 1, 2, 1);
+    rig_run_ok();
+    BHT_LE(rig_counts().pipelines, 3);
 }
 
 /* The least recently used goes first. */
 TEST(eviction_order) {
-    struct rig rig;
     const struct rig_options options = {.max_pipelines = 2};
-    rig_open(&rig, &options);
-    rig_buffer(&rig, 1, 1024);
-    rig_buffer(&rig, 2, 1024);
+    rig_open(&options);
+    rig_buffer(1, 1024);
+    rig_buffer(2, 1024);
     static const uint64_t uses[] = {1, 2, 1, 3};
     for (uint64_t id = 1; id <= 3; id++) {
-        rig_kernel(&rig, id, CODE(add));
+        rig_kernel(id, CODE(add));
     }
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
-        rig_begin(&rig);
-        dispatch_add(&rig, uses[i], 1, 2, 1); /* the third is a kept recording */
-        rig_run_ok(&rig);
+        rig_begin();
+        dispatch_add(uses[i], 1, 2, 1); /* the third is a kept recording */
+        rig_run_ok();
     }
     static const enum bhi_kernel_state expected[] = {BHI_KERNEL_READY, BHI_KERNEL_REFLECTED,
                                                      BHI_KERNEL_READY};
@@ -124,138 +111,115 @@ TEST(eviction_order) {
         const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, id);
         BHT_EQ(kernel->state, expected[id - 1]);
     }
-    rig_close(&rig);
 }
 
 /* An id that is attached again is another buffer: nothing kept for the old one is used. */
 TEST(attach_and_detach) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_kernel(&rig, 1, CODE(add));
-    rig_buffer(&rig, 2, 1024);
-    struct bhi_backend_counts counts;
+    rig_kernel(1, CODE(add));
+    rig_buffer(2, 1024);
     for (uint32_t i = 0; i < 20; i++) {
-        uint32_t *x = rig_buffer(&rig, 1, 1024);
+        uint32_t *x = rig_buffer(1, 1024);
         uint32_t *y = rig.buffers[0].id == 2 ? rig.buffers[0].data : rig.buffers[1].data;
         x[9] = i;
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, 1, 2, 100);
-        rig_run_ok(&rig);
+        rig_begin();
+        dispatch_add(1, 1, 2, 100);
+        rig_run_ok();
         BHT_EQ(y[9], i + 100);
         if (i % 2 == 0) {
-            rig_detach(&rig, 1);
-            rig_begin(&rig);
+            rig_detach(1);
+            rig_begin();
             rig_dispatch(
-                &rig, 1, 4, 1, 1,
+                1, 4, 1, 1,
                 BINDINGS({.binding = 0, .buffer = 1, .access = BH_ACCESS_READ, .size = 1024},
-                         {.binding = 1, .buffer = 2, .access = BH_ACCESS_WRITE}),
+                         WRITE(1, 2)),
                 &(uint32_t){100}, 4);
-            rig_run_fails(&rig, BH_BINDING_MISMATCH, 0, "buffer 1 is not attached");
+            rig_run_fails(BH_BINDING_MISMATCH, 0, "buffer 1 is not attached");
         }
-        bhi_backend_counts(rig.backend, &counts);
-        BHT_EQ(counts.imported_bytes, i % 2 == 0 ? 1024 : 2048);
+        BHT_EQ(rig_counts().imported_bytes, i % 2 == 0 ? 1024 : 2048);
         BHT_LE(rig.backend->groups.count, 1);
     }
     bhi_backend_detach(rig.backend, 4711); /* unknown ids are fine */
-    rig_close(&rig);
 }
 
 TEST(kernels_come_and_go) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    uint32_t *x = rig_buffer(&rig, 1, 1024);
-    uint32_t *y = rig_buffer(&rig, 2, 1024);
+    uint32_t *x = rig_buffer(1, 1024);
+    uint32_t *y = rig_buffer(2, 1024);
     x[0] = 5;
-    struct bhi_backend_counts counts;
     for (uint32_t i = 0; i < 10; i++) {
-        rig_kernel(&rig, 1, CODE(add)); /* created again: replaced */
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, 1, 2, i);
-        rig_run_ok(&rig);
+        rig_kernel(1, CODE(add)); /* created again: replaced */
+        rig_begin();
+        dispatch_add(1, 1, 2, i);
+        rig_run_ok();
         BHT_EQ(y[0], 5 + i);
-        bhi_backend_counts(rig.backend, &counts);
-        BHT_EQ(counts.pipelines, 1);
+        BHT_EQ(rig_counts().pipelines, 1);
     }
     bhi_backend_kernel_destroy(rig.backend, 1);
     bhi_backend_kernel_destroy(rig.backend, 1);
-    rig_begin(&rig);
-    dispatch_add(&rig, 1, 1, 2, 0);
-    rig_run_fails(&rig, BH_INVALID_KERNEL, 0, "kernel 1 does not exist");
-    struct bhi_msg_kernel_info info;
-    static struct bhi_msg_kernel_binding bindings[256];
-    BHT_TRUE(!bhi_backend_next_reflection(rig.backend, &info, bindings)); /* they are gone */
-    bhi_backend_counts(rig.backend, &counts);
-    BHT_EQ(counts.pipelines, 0);
-    rig_close(&rig);
+    rig_begin();
+    dispatch_add(1, 1, 2, 0);
+    rig_run_fails(BH_INVALID_KERNEL, 0, "kernel 1 does not exist");
+    rig_no_reflection(); /* they are gone */
+    BHT_EQ(rig_counts().pipelines, 0);
 }
 
 /* Descriptor sets beyond the limit, each with another pair of buffers. */
 TEST(groups_are_bounded) {
-    struct rig rig;
-    rig_open(&rig, NULL);
     rig.backend->groups.limit = 10;
-    rig_kernel(&rig, 1, CODE(add));
+    rig_kernel(1, CODE(add));
     for (uint64_t id = 1; id <= 40; id++) {
-        ((uint32_t *)rig_buffer(&rig, id, 1024))[0] = (uint32_t)id;
+        ((uint32_t *)rig_buffer(id, 1024))[0] = (uint32_t)id;
     }
-    rig_begin(&rig); /* more in one record than are kept: all stay while it does */
+    rig_begin(); /* more in one record than are kept: all stay while it does */
     for (uint64_t id = 1; id < 40; id++) {
-        dispatch_add(&rig, 1, id, id + 1, 1);
+        dispatch_add(1, id, id + 1, 1);
     }
-    rig_run_ok(&rig);
+    rig_run_ok();
     BHT_EQ(rig.backend->groups.count, 39);
     BHT_EQ(((uint32_t *)rig.buffers[39].data)[0], 40);
     for (uint32_t i = 0; i < 600; i++) { /* others push the recording out, and with it the sets */
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, 1, 2, i);
-        rig_run_ok(&rig);
+        rig_begin();
+        dispatch_add(1, 1, 2, i);
+        rig_run_ok();
     }
     BHT_LE(rig.backend->groups.count, 10);
-    rig_close(&rig);
 }
 
 /* Descriptor sets beyond the bytes that a driver has for them: what is only kept gives way, and
  * what one record needs at once has to fit. */
 TEST(descriptor_bytes_are_bounded) {
-    struct rig rig;
-    rig_open(&rig, NULL);
     rig.backend->groups.max_bytes = 100000;
-    rig_kernel(&rig, 1, CODE(add));
+    rig_kernel(1, CODE(add));
     for (uint64_t id = 1; id <= 40; id++) {
-        ((uint32_t *)rig_buffer(&rig, id, 1024))[0] = (uint32_t)id;
+        ((uint32_t *)rig_buffer(id, 1024))[0] = (uint32_t)id;
     }
     for (uint64_t id = 1; id < 40; id++) {
-        rig_begin(&rig);
-        dispatch_add(&rig, 1, id, id + 1, 1);
-        rig_run_ok(&rig);
+        rig_begin();
+        dispatch_add(1, id, id + 1, 1);
+        rig_run_ok();
         BHT_EQ(((uint32_t *)rig.buffers[id].data)[0], id + 1);
         BHT_LE(rig.backend->groups.bytes, 100000);
         BHT_GT(rig.backend->groups.bytes, 0);
     }
-    rig_begin(&rig);
+    rig_begin();
     for (uint64_t id = 1; id < 40; id++) {
-        dispatch_add(&rig, 1, id, id + 1, 1);
+        dispatch_add(1, id, id + 1, 1);
     }
-    rig_run_fails(&rig, BH_OUT_OF_HOST_MEMORY, 19, "more descriptor sets than a worker may have");
-    rig_begin(&rig); /* and the worker goes on */
-    dispatch_add(&rig, 1, 1, 2, 5);
-    rig_run_ok(&rig);
+    rig_run_fails(BH_OUT_OF_HOST_MEMORY, 19, "more descriptor sets than a worker may have");
+    rig_begin(); /* and the worker goes on */
+    dispatch_add(1, 1, 2, 5);
+    rig_run_ok();
     BHT_EQ(((uint32_t *)rig.buffers[1].data)[0], 6);
-    rig_close(&rig);
 }
 
 TEST(a_thousand_buffers) {
-    struct rig rig;
-    rig_open(&rig, NULL);
-    rig_kernel(&rig, 1, CODE(add));
+    rig_kernel(1, CODE(add));
     for (uint64_t id = 1; id <= 1000; id++) {
-        rig_buffer(&rig, id, 256);
+        rig_buffer(id, 256);
     }
-    rig_begin(&rig);
+    rig_begin();
     for (uint64_t id = 1; id < 1000; id++) {
-        dispatch_add(&rig, 1, id, id + 1, 1);
+        dispatch_add(1, id, id + 1, 1);
     }
-    rig_run_ok(&rig);
+    rig_run_ok();
     BHT_EQ(((uint32_t *)rig.buffers[999].data)[63], 999);
-    rig_close(&rig);
 }

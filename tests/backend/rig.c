@@ -8,33 +8,39 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void rig_open(struct rig *rig, const struct rig_options *options) {
+struct rig rig;
+
+void rig_open(const struct rig_options *options) {
     static const struct rig_options none;
     options = options ? options : &none;
-    memset(rig, 0, sizeof *rig);
+    rig_close();
     rig_layer_reset();
-    rig->markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    BHT_NE(rig->markers, MAP_FAILED);
+    rig.markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    BHT_NE(rig.markers, MAP_FAILED);
     const struct bhi_backend_config config = {
         .get_instance_proc_addr = rig_instance_proc_addr(),
-        .markers = options->no_markers ? NULL : rig->markers,
+        .markers = options->no_markers ? NULL : rig.markers,
         .max_pipelines = options->max_pipelines,
         .meanwhile = options->meanwhile,
-        .user = rig,
+        .user = &rig,
         .layers = options->no_layer ? NULL : rig_layers,
     };
     struct bhi_error error;
-    rig->backend = bhi_backend_create(&config, &error);
-    if (!rig->backend) {
+    rig.backend = bhi_backend_create(&config, &error);
+    if (!rig.backend) {
         BHT_FAIL("no backend: %s", bhi_error_line(&error));
     }
-    if (!bhi_backend_warm_up(rig->backend, &error)) {
+    if (!bhi_backend_warm_up(rig.backend, &error)) {
         BHT_FAIL("warm-up: %s", bhi_error_line(&error));
     }
 }
 
-bool rig_is_lavapipe(const struct rig *rig) {
-    const struct bhi_vk_device *device = &rig->backend->device;
+void rig_open_usual(void) {
+    rig_open(NULL);
+}
+
+bool rig_is_lavapipe(void) {
+    const struct bhi_vk_device *device = &rig.backend->device;
     VkPhysicalDeviceDriverProperties driver = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
     VkPhysicalDeviceProperties2 properties = {
@@ -50,72 +56,93 @@ static void assert_layer_silent(void) {
     }
 }
 
-void rig_close(struct rig *rig) {
-    bhi_backend_destroy(rig->backend);
-    for (size_t i = 0; i < rig->buffer_count; i++) {
-        munmap(rig->buffers[i].data, bhi_page_round(rig->buffers[i].size));
-        close(rig->buffers[i].fd);
+void rig_close(void) {
+    if (!rig.backend) {
+        return;
+    }
+    bhi_backend_destroy(rig.backend);
+    for (size_t i = 0; i < rig.buffer_count; i++) {
+        munmap(rig.buffers[i].data, bhi_page_round(rig.buffers[i].size));
+        close(rig.buffers[i].fd);
     }
     for (size_t i = 0; i < RIG_RECORDS; i++) {
-        free(rig->records[i]);
+        free(rig.records[i]);
     }
-    munmap(rig->markers, 4096);
+    munmap(rig.markers, 4096);
+    memset(&rig, 0, sizeof rig);
     assert_layer_silent();
 }
 
-static struct rig_buffer *find(struct rig *rig, uint64_t id) {
-    for (size_t i = 0; i < rig->buffer_count; i++) {
-        if (rig->buffers[i].id == id) {
-            return &rig->buffers[i];
+BHT_AT_START(bht_end_with(rig_close))
+
+struct bhi_msg_kernel_info rig_reflection(void) {
+    struct bhi_msg_kernel_info info;
+    BHT_TRUE(bhi_backend_next_reflection(rig.backend, &info, rig.bindings));
+    return info;
+}
+
+void rig_no_reflection(void) {
+    struct bhi_msg_kernel_info info;
+    BHT_TRUE(!bhi_backend_next_reflection(rig.backend, &info, rig.bindings));
+}
+
+struct bhi_backend_counts rig_counts(void) {
+    struct bhi_backend_counts counts;
+    bhi_backend_counts(rig.backend, &counts);
+    return counts;
+}
+
+static struct rig_buffer *find(uint64_t id) {
+    for (size_t i = 0; i < rig.buffer_count; i++) {
+        if (rig.buffers[i].id == id) {
+            return &rig.buffers[i];
         }
     }
     return NULL;
 }
 
-void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size) {
+void *rig_buffer(uint64_t id, uint64_t size) {
     int fd = bhi_memfd_create("test", size, 0);
     BHT_GE(fd, 0);
     void *data = mmap(NULL, bhi_page_round(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     BHT_NE(data, MAP_FAILED);
-    rig_detach(rig, id);
-    BHT_LT(rig->buffer_count, RIG_BUFFERS);
-    rig->buffers[rig->buffer_count++] = (struct rig_buffer){id, size, data, fd};
+    rig_detach(id);
+    BHT_LT(rig.buffer_count, RIG_BUFFERS);
+    rig.buffers[rig.buffer_count++] = (struct rig_buffer){id, size, data, fd};
     int copy = dup(fd);
     BHT_GE(copy, 0);
-    bhi_backend_attach(rig->backend, id, copy, size, BHI_ATTACH_WRITE);
+    bhi_backend_attach(rig.backend, id, copy, size, BHI_ATTACH_WRITE);
     return data;
 }
 
-void rig_attach_again(struct rig *rig, uint64_t id, enum bhi_attach access) {
-    const struct rig_buffer *buffer = find(rig, id);
+void rig_attach_again(uint64_t id, enum bhi_attach access) {
+    const struct rig_buffer *buffer = find(id);
     BHT_NE(buffer, NULL);
     int fd = access == BHI_ATTACH_WRITE ? dup(buffer->fd) : bhi_memfd_read_only(buffer->fd);
     BHT_GE(fd, 0);
-    bhi_backend_attach(rig->backend, id, fd, buffer->size, access);
+    bhi_backend_attach(rig.backend, id, fd, buffer->size, access);
 }
 
-void rig_detach(struct rig *rig, uint64_t id) {
-    struct rig_buffer *buffer = find(rig, id);
+void rig_detach(uint64_t id) {
+    struct rig_buffer *buffer = find(id);
     if (buffer) {
-        bhi_backend_detach(rig->backend, id);
+        bhi_backend_detach(rig.backend, id);
         munmap(buffer->data, bhi_page_round(buffer->size));
         close(buffer->fd);
-        *buffer = rig->buffers[--rig->buffer_count];
+        *buffer = rig.buffers[--rig.buffer_count];
     }
 }
 
-void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes,
-                      const char *entry, const struct bhi_spec_constant *constants,
-                      uint32_t constant_count) {
-    struct bhi_msg_kernel_create info = {
-        .kernel = id, .code_bytes = bytes, .trusted = rig->trusted};
+void rig_kernel_entry(uint64_t id, const uint32_t *code, size_t bytes, const char *entry,
+                      const struct bhi_spec_constant *constants, uint32_t constant_count) {
+    struct bhi_msg_kernel_create info = {.kernel = id, .code_bytes = bytes, .trusted = rig.trusted};
     snprintf(info.entry, sizeof info.entry, "%s", entry);
     snprintf(info.name, sizeof info.name, "k%llu", (unsigned long long)id);
-    bhi_backend_kernel_create(rig->backend, &info, code, constants, constant_count);
+    bhi_backend_kernel_create(rig.backend, &info, code, constants, constant_count);
 }
 
-void rig_kernel(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes) {
-    rig_kernel_entry(rig, id, code, bytes, "main", NULL, 0);
+void rig_kernel(uint64_t id, const uint32_t *code, size_t bytes) {
+    rig_kernel_entry(id, code, bytes, "main", NULL, 0);
 }
 
 uint32_t *rig_load(const char *folder, const char *name, size_t *out_bytes) {
@@ -123,27 +150,26 @@ uint32_t *rig_load(const char *folder, const char *name, size_t *out_bytes) {
     snprintf(path, sizeof path, "%s/%s.spv", folder, name);
     FILE *file = fopen(path, "rb");
     BHT_NE(file, NULL);
-    uint32_t *code = malloc(1 << 16);
-    BHT_NE(code, NULL);
+    uint32_t *code = bht_own(malloc(1 << 16));
     *out_bytes = fread(code, 1, 1 << 16, file);
     BHT_TRUE(*out_bytes >= 20 && *out_bytes < (1 << 16));
     fclose(file);
     return code;
 }
 
-void rig_begin(struct rig *rig) {
-    BHT_LT(rig->record_count, RIG_RECORDS);
-    struct bhi_lane_record **record = &rig->records[rig->record_count++];
+void rig_begin(void) {
+    BHT_LT(rig.record_count, RIG_RECORDS);
+    struct bhi_lane_record **record = &rig.records[rig.record_count++];
     if (!*record) {
         *record = calloc(1, RIG_RECORD_BYTES);
         BHT_NE(*record, NULL);
     }
-    **record = (struct bhi_lane_record){.size = sizeof **record, .seq = ++rig->seq};
+    **record = (struct bhi_lane_record){.size = sizeof **record, .seq = ++rig.seq};
 }
 
 /* Room for a command of |size| bytes at the end of the newest record. */
-static void *append(struct rig *rig, uint16_t type, size_t size) {
-    struct bhi_lane_record *record = rig->records[rig->record_count - 1];
+static void *append(uint16_t type, size_t size) {
+    struct bhi_lane_record *record = rig.records[rig.record_count - 1];
     BHT_LE(record->size + size, RIG_RECORD_BYTES);
     struct bhi_cmd_header *command = (void *)((uint8_t *)record + record->size);
     memset(command, 0, size);
@@ -154,11 +180,11 @@ static void *append(struct rig *rig, uint16_t type, size_t size) {
     return command;
 }
 
-void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
+void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
                   const struct rig_binding *bindings, size_t count, const void *push,
                   uint32_t push_size) {
     struct bhi_cmd_dispatch *dispatch =
-        append(rig, BHI_CMD_DISPATCH, bhi_cmd_dispatch_size((uint32_t)count, push_size));
+        append(BHI_CMD_DISPATCH, bhi_cmd_dispatch_size((uint32_t)count, push_size));
     dispatch->kernel = kernel;
     dispatch->groups_x = x;
     dispatch->groups_y = y;
@@ -167,7 +193,7 @@ void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint
     dispatch->push_size = push_size;
     struct bhi_cmd_binding *out = (void *)(dispatch + 1);
     for (size_t i = 0; i < count; i++) {
-        const struct rig_buffer *buffer = find(rig, bindings[i].buffer);
+        const struct rig_buffer *buffer = find(bindings[i].buffer);
         uint64_t size = bindings[i].size;
         if (size == 0 && buffer && buffer->size > bindings[i].offset) {
             size = buffer->size - bindings[i].offset;
@@ -185,9 +211,14 @@ void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint
     }
 }
 
-void rig_copy(struct rig *rig, uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset,
+void rig_one(uint64_t kernel, const struct rig_binding *bindings, size_t count) {
+    rig_begin();
+    rig_dispatch(kernel, 1, 1, 1, bindings, count, NULL, 0);
+}
+
+void rig_copy(uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset,
               uint64_t bytes) {
-    struct bhi_cmd_copy *copy = append(rig, BHI_CMD_COPY, sizeof *copy);
+    struct bhi_cmd_copy *copy = append(BHI_CMD_COPY, sizeof *copy);
     copy->src = src;
     copy->dst = dst;
     copy->src_offset = src_offset;
@@ -195,59 +226,59 @@ void rig_copy(struct rig *rig, uint64_t src, uint64_t src_offset, uint64_t dst, 
     copy->bytes = bytes;
 }
 
-void rig_fill(struct rig *rig, uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value) {
-    struct bhi_cmd_fill *fill = append(rig, BHI_CMD_FILL, sizeof *fill);
+void rig_fill(uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value) {
+    struct bhi_cmd_fill *fill = append(BHI_CMD_FILL, sizeof *fill);
     fill->dst = dst;
     fill->dst_offset = offset;
     fill->bytes = bytes;
     fill->value = value;
 }
 
-void rig_prepare(struct rig *rig, uint64_t kernel) {
-    struct bhi_cmd_prepare *prepare = append(rig, BHI_CMD_PREPARE, sizeof *prepare);
+void rig_prepare(uint64_t kernel) {
+    struct bhi_cmd_prepare *prepare = append(BHI_CMD_PREPARE, sizeof *prepare);
     prepare->kernel = kernel;
 }
 
-bool rig_run(struct rig *rig) {
-    for (size_t i = 0; i < rig->record_count; i++) {
+bool rig_run(void) {
+    for (size_t i = 0; i < rig.record_count; i++) {
         char why[256];
-        if (bhi_record_check(rig->records[i], rig->records[i]->size, why, sizeof why) != 0) {
+        if (bhi_record_check(rig.records[i], rig.records[i]->size, why, sizeof why) != 0) {
             BHT_FAIL("the test made a malformed record: %s", why);
         }
     }
-    bool alive = bhi_backend_run(rig->backend, (const struct bhi_lane_record *const *)rig->records,
-                                 rig->record_count, rig->results, rig->errors);
-    for (size_t i = 0; i < rig->record_count; i++) {
-        BHT_EQ(rig->results[i].seq, rig->records[i]->seq);
-        BHT_NE(rig->results[i].started_ns, 0);
-        BHT_GE(rig->results[i].ended_ns, rig->results[i].started_ns);
-        BHT_EQ(rig->results[i].status, rig->errors[i].status);
+    bool alive = bhi_backend_run(rig.backend, (const struct bhi_lane_record *const *)rig.records,
+                                 rig.record_count, rig.results, rig.errors);
+    for (size_t i = 0; i < rig.record_count; i++) {
+        BHT_EQ(rig.results[i].seq, rig.records[i]->seq);
+        BHT_NE(rig.results[i].started_ns, 0);
+        BHT_GE(rig.results[i].ended_ns, rig.results[i].started_ns);
+        BHT_EQ(rig.results[i].status, rig.errors[i].status);
     }
-    rig->record_count = 0;
+    rig.record_count = 0;
     return alive;
 }
 
-void rig_run_ok(struct rig *rig) {
-    size_t count = rig->record_count;
-    BHT_TRUE(rig_run(rig));
+void rig_run_ok(void) {
+    size_t count = rig.record_count;
+    BHT_TRUE(rig_run());
     for (size_t i = 0; i < count; i++) {
-        if (rig->results[i].status != BH_OK) {
-            BHT_FAIL("record %zu: status %u: %s", i, rig->results[i].status,
-                     bhi_error_line(&rig->errors[i]));
+        if (rig.results[i].status != BH_OK) {
+            BHT_FAIL("record %zu: status %u: %s", i, rig.results[i].status,
+                     bhi_error_line(&rig.errors[i]));
         }
-        BHT_EQ(rig->results[i].executed, BH_EXECUTED_YES);
-        BHT_EQ(rig->results[i].command_index, BHI_NO_COMMAND);
+        BHT_EQ(rig.results[i].executed, BH_EXECUTED_YES);
+        BHT_EQ(rig.results[i].command_index, BHI_NO_COMMAND);
     }
 }
 
-void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text) {
-    BHT_EQ(rig->record_count, 1);
-    BHT_TRUE(rig_run(rig));
-    if (rig->results[0].status != (uint32_t)status ||
-        !strstr(bhi_error_line(&rig->errors[0]), text)) {
+void rig_run_fails(bh_status status, uint32_t command, const char *text) {
+    BHT_EQ(rig.record_count, 1);
+    BHT_TRUE(rig_run());
+    if (rig.results[0].status != (uint32_t)status ||
+        !strstr(bhi_error_line(&rig.errors[0]), text)) {
         BHT_FAIL("expected status %d and \"%s\"; got %u, \"%s\"", (int)status, text,
-                 rig->results[0].status, bhi_error_line(&rig->errors[0]));
+                 rig.results[0].status, bhi_error_line(&rig.errors[0]));
     }
-    BHT_EQ(rig->results[0].command_index, command);
-    BHT_EQ(rig->results[0].executed, BH_EXECUTED_NO);
+    BHT_EQ(rig.results[0].command_index, command);
+    BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
 }

@@ -1,5 +1,6 @@
 /* A backend in this process, with the validation layer between it and the driver: any message of
- * the layer's is a failed test. Buffers and records as the supervisor would make them. */
+ * the layer's is a failed test. Buffers and records as the supervisor would make them. There is one
+ * rig at a time, which is closed after the test. */
 #ifndef BACKEND_RIG_H
 #define BACKEND_RIG_H
 
@@ -19,11 +20,11 @@ struct rig_options {
     bool no_markers;
     bool no_layer; /* for kernels that the layer itself does not survive */
     uint32_t max_pipelines;
-    void (*meanwhile)(void *rig); /* as bhi_backend_config.meanwhile */
+    void (*meanwhile)(void *user); /* as bhi_backend_config.meanwhile */
 };
 
-struct rig {
-    struct bhi_backend *backend;
+extern struct rig {
+    struct bhi_backend *backend; /* NULL: it is not open */
     struct bhi_markers *markers;
     struct rig_buffer {
         uint64_t id, size;
@@ -38,7 +39,8 @@ struct rig {
     bool trusted; /* kernels that are made from now on */
     struct bhi_result results[RIG_RECORDS];
     struct bhi_error errors[RIG_RECORDS];
-};
+    struct bhi_msg_kernel_binding bindings[256]; /* of the last rig_reflection() */
+} rig;
 
 /* rig_vulkan.c */
 PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void);
@@ -51,25 +53,34 @@ unsigned rig_layer_messages(void);
 const char *rig_layer_text(void);
 
 /* Is the driver lavapipe? Others run these tests, too (tests/swiftshader.cmake). */
-bool rig_is_lavapipe(const struct rig *rig);
+bool rig_is_lavapipe(void);
 
-void rig_open(struct rig *rig, const struct rig_options *options);
-void rig_close(struct rig *rig); /* fails the test if the layer has said anything */
+/* Another one, in place of one that is open. */
+void rig_open(const struct rig_options *options);
+/* The usual one, for BHT_AT_START(bht_around(rig_open_usual, NULL)). */
+void rig_open_usual(void);
+void rig_close(void); /* fails the test if the layer has said anything */
+/* What the backend says next of a kernel; and it says no more. */
+struct bhi_msg_kernel_info rig_reflection(void);
+void rig_no_reflection(void);
+struct bhi_backend_counts rig_counts(void);
 
 /* Makes a sealed memfd, attaches it, and returns our own mapping of it. */
-void *rig_buffer(struct rig *rig, uint64_t id, uint64_t size);
+void *rig_buffer(uint64_t id, uint64_t size);
 /* Attaches its memory once more: as something that is only read, or not any more. */
-void rig_attach_again(struct rig *rig, uint64_t id, enum bhi_attach access);
-void rig_detach(struct rig *rig, uint64_t id);
-void rig_kernel(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes);
-void rig_kernel_entry(struct rig *rig, uint64_t id, const uint32_t *code, size_t bytes,
-                      const char *entry, const struct bhi_spec_constant *constants,
-                      uint32_t constant_count);
+void rig_attach_again(uint64_t id, enum bhi_attach access);
+void rig_detach(uint64_t id);
+void rig_kernel(uint64_t id, const uint32_t *code, size_t bytes);
+void rig_kernel_entry(uint64_t id, const uint32_t *code, size_t bytes, const char *entry,
+                      const struct bhi_spec_constant *constants, uint32_t constant_count);
 
-/* Reads an assembled kernel; the caller frees it. */
+/* Reads an assembled kernel, which is freed after the test. */
 uint32_t *rig_load(const char *folder, const char *name, size_t *out_bytes);
+#define READ(at, id)  {.binding = at, .buffer = id, .access = BH_ACCESS_READ}
+#define WRITE(at, id) {.binding = at, .buffer = id, .access = BH_ACCESS_WRITE}
+#define BOTH(at, id)  {.binding = at, .buffer = id, .access = BH_ACCESS_READ_WRITE}
 /* Building records: begin, then commands, then begin the next or run. */
-void rig_begin(struct rig *rig);
+void rig_begin(void);
 struct rig_binding {
     uint32_t binding;
     uint64_t buffer;
@@ -77,20 +88,21 @@ struct rig_binding {
     uint64_t offset, size; /* size 0: the rest of the buffer */
     uint32_t set, element;
 };
-void rig_dispatch(struct rig *rig, uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
+void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
                   const struct rig_binding *bindings, size_t count, const void *push,
                   uint32_t push_size);
-void rig_copy(struct rig *rig, uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset,
-              uint64_t bytes);
-void rig_fill(struct rig *rig, uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value);
-void rig_prepare(struct rig *rig, uint64_t kernel);
+/* A record of one workgroup, without push constants. */
+void rig_one(uint64_t kernel, const struct rig_binding *bindings, size_t count);
+void rig_copy(uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset, uint64_t bytes);
+void rig_fill(uint64_t dst, uint64_t offset, uint64_t bytes, uint32_t value);
+void rig_prepare(uint64_t kernel);
 /* Runs what was built; results and errors are in |rig|. Returns bhi_backend_run()'s answer. */
-bool rig_run(struct rig *rig);
+bool rig_run(void);
 /* Runs it, and each record must be good. */
-void rig_run_ok(struct rig *rig);
+void rig_run_ok(void);
 /* Runs it, and the only record must fail with |status|, command |command|, and a text that
  * contains |text|. */
-void rig_run_fails(struct rig *rig, bh_status status, uint32_t command, const char *text);
+void rig_run_fails(bh_status status, uint32_t command, const char *text);
 
 #define BINDINGS(...)                                                                              \
     (const struct rig_binding[]){__VA_ARGS__},                                                     \

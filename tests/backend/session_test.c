@@ -55,110 +55,107 @@ static struct dispatch_record add_record(uint64_t kernel, uint64_t x, uint64_t y
         .push = {c, 0}};
 }
 
-static struct bhi_result harvest_one(struct fake *fake, char text[BHI_ERROR_TEXT]) {
+BHT_AT_START(bht_around(fake_open_ready, NULL))
+
+static struct bhi_result harvest_one(char text[BHI_ERROR_TEXT]) {
     struct bhi_result result;
-    fake_wait(fake, fake->harvested + 1);
-    fake_harvest(fake, &result, text);
+    fake_wait(fake.harvested + 1);
+    fake_harvest(&result, text);
     return result;
 }
 
-static void harvest_ok(struct fake *fake) {
+static void harvest_ok(void) {
     char text[BHI_ERROR_TEXT];
-    struct bhi_result result = harvest_one(fake, text);
+    struct bhi_result result = harvest_one(text);
     if (result.status != BH_OK) {
         BHT_FAIL("status %u: %s", result.status, text);
     }
     BHT_STR_EQ(text, "");
 }
 
+static void run_ok(struct bhi_lane_record *record) {
+    fake_publish(record, 0);
+    harvest_ok();
+}
+
+static void prepare(uint64_t kernel) {
+    struct {
+        struct bhi_lane_record record;
+        struct bhi_cmd_prepare prepare;
+    } job = {.record = {.size = sizeof job, .command_count = 1},
+             .prepare = {.header = {.type = BHI_CMD_PREPARE, .size = sizeof job.prepare},
+                         .kernel = kernel}};
+    run_ok(&job.record);
+}
+
 TEST(a_dispatch_from_end_to_end) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    uint32_t *x = fake_buffer(&fake, 1, 1024);
-    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    uint32_t *x = fake_buffer(1, 1024);
+    uint32_t *y = fake_buffer(2, 1024);
     for (uint32_t i = 0; i < 256; i++) {
         x[i] = i;
     }
-    fake_kernel(&fake, 5, CODE(add));
+    fake_kernel(5, CODE(add));
     struct dispatch_record record = add_record(5, 1, 2, 1000);
-    fake_publish(&fake, &record.record, 0);
-    harvest_ok(&fake);
+    run_ok(&record.record);
     for (uint32_t i = 0; i < 256; i++) {
         BHT_EQ(y[i], i + 1000);
     }
     struct bhi_message message;
     for (uint32_t i = 0; i < 2; i++) {
-        fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
+        fake_expect(BHI_MSG_KERNEL_BINDING, &message);
         BHT_EQ(message.kernel_binding.kernel, 5);
         BHT_EQ(message.kernel_binding.index, i);
         BHT_EQ(message.kernel_binding.binding, i);
         BHT_EQ(message.kernel_binding.access, i == 0 ? BH_ACCESS_READ : BH_ACCESS_WRITE);
         BHT_STR_EQ(message.kernel_binding.name, i == 0 ? "X" : "Y");
     }
-    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    fake_expect(BHI_MSG_KERNEL_INFO, &message);
     BHT_EQ(message.kernel_info.bindings, 2);
     BHT_EQ(message.kernel_info.push_bytes, 4);
     BHT_EQ(message.kernel_info.local_x, 64);
-
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 /* More submissions than the ring of results or the lane holds, each seen to be done in order. */
 TEST(many_submissions) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    uint32_t *x = fake_buffer(&fake, 1, 1024);
-    uint32_t *y = fake_buffer(&fake, 2, 1024);
-    fake_kernel(&fake, 1, CODE(add));
+    uint32_t *x = fake_buffer(1, 1024);
+    uint32_t *y = fake_buffer(2, 1024);
+    fake_kernel(1, CODE(add));
     enum { COUNT = 9000 };
     for (uint32_t i = 0; i < COUNT; i++) {
         struct dispatch_record record = add_record(1, 1 + i % 2, 2 - i % 2, 1);
-        fake_publish(&fake, &record.record, 0);
+        fake_publish(&record.record, 0);
     }
-    fake_wait(&fake, COUNT);
+    fake_wait(COUNT);
     BHT_EQ(x[7], COUNT);
     BHT_EQ(y[7], COUNT - 1);
     while (fake.harvested < COUNT) {
-        harvest_ok(&fake);
+        harvest_ok();
     }
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 /* A record waits for the control messages that it needs, and only then runs. */
 TEST(control_comes_first) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
     struct fill_record record = fill(3, 8, 77);
-    fake_publish(&fake, &record.record, 1); /* the buffer is announced later */
-    uint32_t *data = fake_buffer(&fake, 3, 64);
-    harvest_ok(&fake);
+    fake_publish(&record.record, 1); /* the buffer is announced later */
+    uint32_t *data = fake_buffer(3, 64);
+    harvest_ok();
     BHT_EQ(data[2], 77);
 
     const struct bhi_message detach = {.type = BHI_MSG_BUFFER_DETACH,
                                        .buffer_detach = {.buffer = 3}};
-    fake_send(&fake, &detach, -1, 0);
-    fake_publish(&fake, &record.record, 0);
+    fake_send(&detach, -1, 0);
+    fake_publish(&record.record, 0);
     char text[BHI_ERROR_TEXT];
-    struct bhi_result result = harvest_one(&fake, text);
+    struct bhi_result result = harvest_one(text);
     BHT_EQ(result.status, BH_BINDING_MISMATCH);
     BHT_STR_EQ(text, "buffer 3 is not attached");
     BHT_EQ(result.executed, BH_EXECUTED_NO);
     BHT_EQ(result.command_index, 0);
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
-static void wait_until_asleep(struct fake *fake) {
+static void wait_until_asleep(void) {
     const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
-    while (atomic_load(&fake->view.header->sleeping) == 0) {
+    while (atomic_load(&fake.view.header->sleeping) == 0) {
         BHT_LT(bhi_now_ns(), deadline);
         sched_yield();
     }
@@ -166,40 +163,29 @@ static void wait_until_asleep(struct fake *fake) {
 
 /* A record may ask for a message that is on its way and not yet counted in the lane. */
 TEST(control_that_is_counted_late) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
     struct fill_record record = fill(3, 8, 77);
     fake.withhold_count = true;
-    uint32_t *data = fake_buffer(&fake, 3, 64);
-    fake_publish(&fake, &record.record, 0);
-    harvest_ok(&fake);
+    uint32_t *data = fake_buffer(3, 64);
+    run_ok(&record.record);
     BHT_EQ(data[2], 77);
-    wait_until_asleep(&fake); /* and not in wait for another message */
+    wait_until_asleep(); /* and not in wait for another message */
     record.fill.value = 78;
-    fake_publish(&fake, &record.record, 0);
-    harvest_ok(&fake);
+    run_ok(&record.record);
     BHT_EQ(data[2], 78);
     fake.withhold_count = false;
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 /* Failures beyond the error slots: none is overwritten before it has been read, and the bell rings
  * for them. */
 TEST(failures_keep_their_texts) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    fake_buffer(&fake, 1, 64);
+    fake_buffer(1, 64);
     enum { COUNT = 500 };
     for (uint32_t i = 1; i <= COUNT; i++) {
         struct fill_record record = fill(i % 5 == 0 ? 1 : 100000 + i, 0, i);
-        fake_publish(&fake, &record.record, 0);
+        fake_publish(&record.record, 0);
     }
     /* Nobody fetches: it stops when the slots are full, and stays there. */
-    fake_wait(&fake, BHI_ERROR_SLOTS);
+    fake_wait(BHI_ERROR_SLOTS);
     const uint64_t until = bhi_now_ns() + 50000000;
     uint64_t completed, tail;
     while (bhi_now_ns() < until) {
@@ -208,7 +194,7 @@ TEST(failures_keep_their_texts) {
         sched_yield();
     }
     while (fake.harvested < COUNT) {
-        BHT_TRUE(fake_rung(&fake, FAKE_PATIENCE_MS));
+        BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
         BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
         /* It cannot have gone on past the slots; a good one needs none, and leaves none occupied.
          */
@@ -217,7 +203,7 @@ TEST(failures_keep_their_texts) {
             struct bhi_result result;
             char text[BHI_ERROR_TEXT], expected[64];
             const uint64_t seq = fake.harvested + 1;
-            fake_harvest(&fake, &result, text);
+            fake_harvest(&result, text);
             if (seq % 5 == 0) {
                 BHT_EQ(result.status, BH_OK);
                 continue;
@@ -228,59 +214,49 @@ TEST(failures_keep_their_texts) {
             BHT_STR_EQ(text, expected);
         }
     }
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 TEST(the_bell) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    fake_buffer(&fake, 1, 64);
-    wait_until_asleep(&fake);
-    BHT_TRUE(!fake_rung(&fake, 0)); /* nothing has happened */
+    fake_buffer(1, 64);
+    wait_until_asleep();
+    BHT_TRUE(!fake_rung(0)); /* nothing has happened */
 
     /* It rings before it sleeps on results that nobody has fetched. */
     struct fill_record record = fill(1, 0, 1);
-    fake_publish(&fake, &record.record, 0);
-    BHT_TRUE(fake_rung(&fake, FAKE_PATIENCE_MS));
-    harvest_ok(&fake);
-    wait_until_asleep(&fake);
-    BHT_TRUE(!fake_rung(&fake, 0));
+    fake_publish(&record.record, 0);
+    BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
+    harvest_ok();
+    wait_until_asleep();
+    BHT_TRUE(!fake_rung(0));
 
     /* It rings when notify_at is reached, though it does not sleep: a record holds it up that
      * needs a message which is yet to come. */
     atomic_store(&fake.lane.header->notify_at, 2);
-    fake_publish(&fake, &record.record, 0);
-    fake_publish(&fake, &record.record, 1);
-    BHT_TRUE(fake_rung(&fake, FAKE_PATIENCE_MS));
+    fake_publish(&record.record, 0);
+    fake_publish(&record.record, 1);
+    BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
     uint64_t completed, tail;
     BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &completed, &tail), 0);
     BHT_EQ(completed, 2);
-    harvest_ok(&fake);
+    harvest_ok();
     BHT_EQ(atomic_load(&fake.view.header->sleeping), 0);
-    fake_buffer(&fake, 2, 64);
-    harvest_ok(&fake);
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
+    fake_buffer(2, 64);
+    harvest_ok();
 }
 
 /* -- who sleeps on what it completes ----------------------------------------------------------- */
 
 struct sleeper {
     pthread_t thread;
-    struct fake *fake;
     _Atomic int tid;
     int result;
 };
 
 static void *sleep_on_it(void *argument) {
     struct sleeper *sleeper = argument;
-    atomic_fetch_add(&sleeper->fake->lane.header->waiters, 1);
+    atomic_fetch_add(&fake.lane.header->waiters, 1);
     atomic_store(&sleeper->tid, (int)syscall(SYS_gettid));
-    sleeper->result = bhi_futex_wait(&sleeper->fake->view.header->completed_word, 0, true,
+    sleeper->result = bhi_futex_wait(&fake.view.header->completed_word, 0, true,
                                      bhi_deadline_ns(FAKE_PATIENCE_NS));
     return NULL;
 }
@@ -299,14 +275,11 @@ static bool sleeps(const struct sleeper *sleeper) {
 
 /* Host threads that sleep on the completed word are woken by whoever changes it, all of them. */
 TEST(all_who_sleep_are_woken) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    fake_buffer(&fake, 1, 64);
+    fake_buffer(1, 64);
     struct sleeper sleepers[3];
     const size_t count = sizeof sleepers / sizeof sleepers[0];
     for (size_t i = 0; i < count; i++) {
-        sleepers[i] = (struct sleeper){.fake = &fake};
+        sleepers[i] = (struct sleeper){0};
         BHT_EQ(pthread_create(&sleepers[i].thread, NULL, sleep_on_it, &sleepers[i]), 0);
     }
     const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
@@ -317,24 +290,18 @@ TEST(all_who_sleep_are_woken) {
         }
     }
     struct fill_record record = fill(1, 0, 1);
-    fake_publish(&fake, &record.record, 0);
+    fake_publish(&record.record, 0);
     for (size_t i = 0; i < count; i++) {
         pthread_join(sleepers[i].thread, NULL);
         BHT_EQ(sleepers[i].result, 0); /* woken: it has not found out by itself */
     }
     atomic_store(&fake.lane.header->waiters, 0);
-    harvest_ok(&fake);
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
+    harvest_ok();
 }
 
 TEST(the_published_is_done_first) {
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    uint32_t *x = fake_buffer(&fake, 1, 1024);
-    fake_kernel(&fake, 1, CODE(increment));
+    uint32_t *x = fake_buffer(1, 1024);
+    fake_kernel(1, CODE(increment));
     enum { COUNT = 300 };
     for (uint32_t i = 0; i < COUNT; i++) {
         struct dispatch_record record = add_record(1, 1, 1, 0);
@@ -345,39 +312,27 @@ TEST(the_published_is_done_first) {
         record.dispatch.header.size =
             (uint32_t)bhi_cmd_dispatch_size(record.dispatch.binding_count, 0);
         record.record.size = sizeof record.record + record.dispatch.header.size;
-        fake_publish(&fake, &record.record, 0);
+        fake_publish(&record.record, 0);
         if (i == 0) {
-            fake_wait(&fake, 1); /* what a kernel is like is told while there is somebody to tell */
+            fake_wait(1); /* what a kernel is like is told while there is somebody to tell */
         }
     }
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
+    fake_hang_up();
+    BHT_EQ(fake_join(), BHI_EXIT_SUPERVISOR);
     while (fake.harvested < COUNT) {
-        harvest_ok(&fake);
+        harvest_ok();
     }
     BHT_EQ(x[0], COUNT);
-    fake_close(&fake);
 }
 
 /* The host kills a worker that writes more than 200 lines at once, and 20 a second from then on. */
 TEST(compiles_are_logged) {
     enum { COUNT = 150, AT_ONCE = 100, A_SECOND = 10 };
-    struct fake fake;
     const uint64_t began = bhi_now_ns();
     uint64_t lines = 0;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
     for (uint64_t id = 1; id <= COUNT; id++) {
-        struct {
-            struct bhi_lane_record record;
-            struct bhi_cmd_prepare prepare;
-        } job = {.record = {.size = sizeof job, .command_count = 1},
-                 .prepare = {.header = {.type = BHI_CMD_PREPARE, .size = sizeof job.prepare},
-                             .kernel = id}};
-        fake_kernel(&fake, id, CODE(increment));
-        fake_publish(&fake, &job.record, 0);
-        fake_wait(&fake, id);
-        harvest_ok(&fake);
+        fake_kernel(id, CODE(increment));
+        prepare(id);
         struct bhi_message message;
         do {
             BHT_EQ(bhi_channel_recv(&fake.channel, BHI_W2S, BHI_WS_RUNNING, FAKE_PATIENCE_MS,
@@ -392,23 +347,17 @@ TEST(compiles_are_logged) {
         BHT_TRUE(id > 1 || lines == 1);
     }
     BHT_LE(lines, AT_ONCE + 1 + (bhi_now_ns() - began) * A_SECOND / 1000000000);
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 TEST(specialization_constants_come_first) {
     static const uint32_t spec[] =
 #include "kernels/spec.inc"
         ;
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
     for (uint32_t i = 0; i < 2; i++) {
         const struct bhi_message constant = {
             .type = BHI_MSG_KERNEL_SPEC,
             .kernel_spec = {.kernel = 4, .index = i, .constant_id = i, .size = 4, .bits = 3 + i}};
-        fake_send(&fake, &constant, -1, 0);
+        fake_send(&constant, -1, 0);
     }
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
     create.kernel_create.kernel = 4;
@@ -417,31 +366,21 @@ TEST(specialization_constants_come_first) {
     memcpy(create.kernel_create.entry, "main", 5);
     int fd = bhi_memfd_create("code", sizeof spec, 0);
     BHT_EQ(pwrite(fd, spec, sizeof spec, 0), sizeof spec);
-    fake_send(&fake, &create, fd, 4);
-    struct {
-        struct bhi_lane_record record;
-        struct bhi_cmd_prepare prepare;
-    } job = {
-        .record = {.size = sizeof job, .command_count = 1},
-        .prepare = {.header = {.type = BHI_CMD_PREPARE, .size = sizeof job.prepare}, .kernel = 4}};
-    fake_publish(&fake, &job.record, 0);
-    harvest_ok(&fake);
+    fake_send(&create, fd, 4);
+    prepare(4);
     struct bhi_message message;
-    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
-    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    fake_expect(BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(BHI_MSG_KERNEL_INFO, &message);
     BHT_EQ(message.kernel_info.local_x, 3);
     BHT_EQ(message.kernel_info.local_y, 4);
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 /* The answer to `learn`. */
-static uint32_t learn(struct fake *fake, uint64_t kernel) {
+static uint32_t learn(uint64_t kernel) {
     const struct bhi_message message = {.type = BHI_MSG_LEARN, .learn = {.kernel = kernel}};
     struct bhi_message answer;
-    fake_send(fake, &message, -1, 0);
-    fake_expect(fake, BHI_MSG_LEARNED, &answer);
+    fake_send(&message, -1, 0);
+    fake_expect(BHI_MSG_LEARNED, &answer);
     BHT_EQ(answer.learned.kernel, kernel);
     return answer.learned.status;
 }
@@ -449,133 +388,107 @@ static uint32_t learn(struct fake *fake, uint64_t kernel) {
 /* A kernel that was learned is told about like one that was used, and its first use compiles
  * nothing. */
 TEST(what_is_learned_is_compiled) {
-    struct fake fake;
     struct bhi_message message;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    uint32_t *x = fake_buffer(&fake, 1, 1024);
-    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    uint32_t *x = fake_buffer(1, 1024);
+    uint32_t *y = fake_buffer(2, 1024);
     x[7] = 7;
     const struct bhi_progress_header *header = fake.view.header;
-    fake_kernel(&fake, 5, CODE(add));
-    fake_kernel(&fake, 6, CODE(add));
+    fake_kernel(5, CODE(add));
+    fake_kernel(6, CODE(add));
     const struct bhi_message request = {.type = BHI_MSG_LEARN, .learn = {.kernel = 5}};
-    fake_send(&fake, &request, -1, 0);
-    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
-    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
-    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    fake_send(&request, -1, 0);
+    fake_expect(BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(BHI_MSG_KERNEL_INFO, &message);
     BHT_EQ(message.kernel_info.kernel, 5);
-    fake_expect(&fake, BHI_MSG_LEARNED, &message);
+    fake_expect(BHI_MSG_LEARNED, &message);
     BHT_EQ(message.learned.kernel, 5);
     BHT_EQ(message.learned.status, BH_OK);
     struct dispatch_record record = add_record(5, 1, 2, 1000);
-    fake_publish(&fake, &record.record, 0);
-    harvest_ok(&fake);
+    run_ok(&record.record);
     BHT_EQ(y[7], 1007);
     BHT_EQ(atomic_load(&header->compile_seq), 0);
     record = add_record(6, 1, 2, 2000); /* this one was not */
-    fake_publish(&fake, &record.record, 0);
-    harvest_ok(&fake);
+    run_ok(&record.record);
     BHT_EQ(y[7], 2007);
     BHT_EQ(atomic_load(&header->compile_seq), 2);
-    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
-    fake_expect(&fake, BHI_MSG_KERNEL_BINDING, &message);
-    fake_expect(&fake, BHI_MSG_KERNEL_INFO, &message);
+    fake_expect(BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(BHI_MSG_KERNEL_BINDING, &message);
+    fake_expect(BHI_MSG_KERNEL_INFO, &message);
     BHT_EQ(message.kernel_info.kernel, 6);
-    BHT_EQ(learn(&fake, 5), BH_OK); /* nothing to be done, and nothing to be told */
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
+    BHT_EQ(learn(5), BH_OK); /* nothing to be done, and nothing to be told */
 }
 
 TEST(what_cannot_be_learned_harms_nothing) {
     static const uint32_t broken[] = {0x07230203, 0x00010000, 0, 1, 0};
-    struct fake fake;
-    fake_open(&fake, 0);
-    fake_expect_ready(&fake);
-    BHT_EQ(learn(&fake, 5), BH_INVALID_KERNEL); /* it was not created */
-    fake_kernel(&fake, 5, CODE(broken));
-    BHT_EQ(learn(&fake, 5), BH_INVALID_KERNEL);
-    uint32_t *x = fake_buffer(&fake, 1, 1024);
-    uint32_t *y = fake_buffer(&fake, 2, 1024);
+    BHT_EQ(learn(5), BH_INVALID_KERNEL); /* it was not created */
+    fake_kernel(5, CODE(broken));
+    BHT_EQ(learn(5), BH_INVALID_KERNEL);
+    uint32_t *x = fake_buffer(1, 1024);
+    uint32_t *y = fake_buffer(2, 1024);
     x[7] = 7;
-    fake_kernel(&fake, 6, CODE(add));
+    fake_kernel(6, CODE(add));
     struct dispatch_record record = add_record(6, 1, 2, 1);
-    fake_publish(&fake, &record.record, 0);
-    harvest_ok(&fake);
+    run_ok(&record.record);
     BHT_EQ(y[7], 8);
-    fake_hang_up(&fake);
-    BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-    fake_close(&fake);
 }
 
 /* -- a supervisor that is broken ------------------------------------------------------------ */
 
-static void malformed_record(struct fake *fake) {
+static void malformed_record(void) {
     struct fill_record record = fill(1, 0, 1);
     record.fill.bytes = 3;
-    fake_publish(fake, &record.record, 0);
+    fake_publish(&record.record, 0);
 }
 
-static void skipped_record(struct fake *fake) {
+static void skipped_record(void) {
     struct fill_record record = fill(1, 0, 1);
-    fake->published++;
-    fake_publish(fake, &record.record, 0);
+    fake.published++;
+    fake_publish(&record.record, 0);
 }
 
-static void unannounced_descriptor(struct fake *fake) {
+static void unannounced_descriptor(void) {
     const struct bhi_message attach = {.type = BHI_MSG_BUFFER_ATTACH,
                                        .buffer_attach = {.buffer = 9, .size = 64}};
-    fake_send(fake, &attach, bhi_memfd_create("buffer", 64, 0), 8); /* tagged as another's */
+    fake_send(&attach, bhi_memfd_create("buffer", 64, 0), 8); /* tagged as another's */
 }
 
-static void short_code(struct fake *fake) {
+static void short_code(void) {
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
     create.kernel_create.kernel = 1;
     create.kernel_create.code_bytes = 1 << 20;
     memcpy(create.kernel_create.entry, "main", 5);
-    fake_send(fake, &create, bhi_memfd_create("code", 4096, 0), 1);
+    fake_send(&create, bhi_memfd_create("code", 4096, 0), 1);
 }
 
-static void missing_constants(struct fake *fake) {
+static void missing_constants(void) {
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
     create.kernel_create.kernel = 1;
     create.kernel_create.code_bytes = 4096;
     create.kernel_create.spec_count = 1;
     memcpy(create.kernel_create.entry, "main", 5);
-    fake_send(fake, &create, bhi_memfd_create("code", 4096, 0), 1);
+    fake_send(&create, bhi_memfd_create("code", 4096, 0), 1);
 }
 
 TEST(broken_supervisors_end_it) {
-    static void (*const errors[])(struct fake *) = {
-        malformed_record, skipped_record, unannounced_descriptor, short_code, missing_constants};
+    static void (*const errors[])(void) = {malformed_record, skipped_record, unannounced_descriptor,
+                                           short_code, missing_constants};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        struct fake fake;
-        fake_open(&fake, 0);
-        fake_expect_ready(&fake);
-        errors[i](&fake);
-        BHT_EQ(fake_join(&fake), BHI_EXIT_SUPERVISOR);
-        fake_close(&fake);
+        fake_open_ready();
+        errors[i]();
+        BHT_EQ(fake_join(), BHI_EXIT_SUPERVISOR);
     }
 }
 
 TEST(no_such_device) {
-    struct fake fake;
     struct bhi_message message;
-    fake_open(&fake, 63);
-    fake_expect(&fake, BHI_MSG_DEVICE, &message);
+    fake_open(63);
+    fake_expect(BHI_MSG_DEVICE, &message);
     BHT_EQ(message.device.index, 0);
     BHT_EQ(message.device.chosen, 0);
     BHT_NE(message.device.features & 1, 0);
-    BHT_EQ(fake_join(&fake), -1);
+    BHT_EQ(fake_join(), -1);
     BHT_EQ(fake.view.header->step_status, BH_NO_DEVICE);
     BHT_EQ(fake.view.header->step_told.reason, BH_REASON_DEVICE_GONE);
     BHT_EQ(atomic_load(&fake.view.header->step), BHI_STEP_DEVICE);
-    fake_close(&fake);
-}
-
-int main(int argc, char **argv) {
-    rig_force_layer();
-    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a driver stays loaded */
-    return bht_main(argc, argv, NULL, 0);
 }

@@ -12,10 +12,8 @@ static const uint32_t shared_loop[] =
 /* The kernel's workgroup has 64 invocations: 16 groups of lanes, a word each. */
 enum { GUARDS = 64, SUMS = 64, BYTES = 4096 };
 
-static struct rig rig;
-
 static uint32_t open_rig(bool trusted) {
-    rig_open(&rig, NULL);
+    rig_open_usual();
     rig.trusted = trusted;
     rig.backend->device.whole_loops = false; /* the guard counts rounds, whatever the driver */
     return rig.backend->device.limits.maxComputeSharedMemorySize;
@@ -24,24 +22,21 @@ static uint32_t open_rig(bool trusted) {
 /* An array of |count| words, which is written and read from end to end. */
 static uint32_t *dispatch(uint32_t count) {
     const struct bhi_spec_constant constant = {0, 4, count};
-    uint32_t *data = rig_buffer(&rig, 1, BYTES);
-    rig_kernel_entry(&rig, 1, CODE(shared_loop), "main", &constant, 1);
+    uint32_t *data = rig_buffer(1, BYTES);
+    rig_kernel_entry(1, CODE(shared_loop), "main", &constant, 1);
     data[0] = count;
-    rig_begin(&rig);
-    rig_dispatch(&rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL,
-                 0);
+    rig_one(1, BINDINGS(BOTH(0, 1)));
     return data;
 }
 
 static void runs(uint32_t count) {
     uint64_t sum = 0;
     const uint32_t *data = dispatch(count);
-    rig_run_ok(&rig);
+    rig_run_ok();
     for (int i = 0; i < SUMS; i++) {
         sum += data[1 + i];
     }
     BHT_EQ(sum, (uint64_t)count * (count + 1) / 2);
-    rig_close(&rig);
 }
 
 TEST(all_of_it_with_the_guards) {
@@ -57,8 +52,7 @@ TEST(one_word_over) {
              "(maxComputeSharedMemorySize)",
              most + 4, most);
     dispatch((most - GUARDS) / 4 + 1);
-    rig_run_fails(&rig, BH_LIMIT_EXCEEDED, 0, refusal);
-    rig_close(&rig);
+    rig_run_fails(BH_LIMIT_EXCEEDED, 0, refusal);
 }
 
 TEST(a_trusted_kernel_has_all_of_it) {

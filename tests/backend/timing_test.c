@@ -6,53 +6,51 @@ static const uint32_t increment[] =
 #include "kernels/increment.inc"
     ;
 
-static void dispatch(struct rig *rig, bool timed) {
-    rig_begin(rig);
-    rig->records[rig->record_count - 1]->flags = timed ? BHI_RECORD_TIMED : 0;
-    rig_dispatch(rig, 1, 1, 1, 1, BINDINGS({.buffer = 1, .access = BH_ACCESS_READ_WRITE}), NULL, 0);
+static void dispatch(bool timed) {
+    rig_begin();
+    rig.records[rig.record_count - 1]->flags = timed ? BHI_RECORD_TIMED : 0;
+    rig_dispatch(1, 1, 1, 1, BINDINGS(BOTH(0, 1)), NULL, 0);
 }
 
-static uint32_t *set_up(struct rig *rig) {
-    rig_open(rig, NULL);
-    uint32_t *count = rig_buffer(rig, 1, 4);
-    rig_kernel(rig, 1, CODE(increment));
-    return count;
+static uint32_t *runs;
+
+static void set_up(void) {
+    rig_open_usual();
+    runs = rig_buffer(1, 4);
+    rig_kernel(1, CODE(increment));
 }
 
-static void expect_time(const struct rig *rig, size_t record) {
-    const struct bhi_result *result = &rig->results[record];
+BHT_AT_START(bht_around(set_up, NULL))
+
+static void expect_time(size_t record) {
+    const struct bhi_result *result = &rig.results[record];
     BHT_GE(result->device_ns, 1);
     BHT_LE(result->device_ns, result->ended_ns - result->started_ns);
 }
 
 /* One that is asked for its time is not another's recording, though its commands are the same. */
 TEST(only_what_is_asked_for) {
-    struct rig rig;
-    uint32_t *count = set_up(&rig);
     for (uint32_t i = 0; i < 6; i++) {
-        dispatch(&rig, i % 2);
-        rig_run_ok(&rig);
-        BHT_EQ(*count, i + 1);
+        dispatch(i % 2);
+        rig_run_ok();
+        BHT_EQ(*runs, i + 1);
         if (i % 2) {
-            expect_time(&rig, 0);
+            expect_time(0);
         } else {
             BHT_EQ(rig.results[0].device_ns, 0);
         }
     }
-    rig_close(&rig);
 }
 
 TEST(each_of_those_that_are_merged) {
-    struct rig rig;
-    uint32_t *count = set_up(&rig);
-    dispatch(&rig, false); /* compiled */
-    rig_run_ok(&rig);
+    dispatch(false); /* compiled */
+    rig_run_ok();
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 80; i++) {
-            dispatch(&rig, i % 3 != round);
+            dispatch(i % 3 != round);
         }
-        rig_run_ok(&rig);
-        BHT_EQ(*count, 1 + 80 * (round + 1));
+        rig_run_ok();
+        BHT_EQ(*runs, 1 + 80 * (round + 1));
         uint64_t sum = 0;
         for (uint32_t i = 0; i < 64; i++) {
             sum += rig.results[i].device_ns;
@@ -61,33 +59,27 @@ TEST(each_of_those_that_are_merged) {
         BHT_LE(sum, rig.results[0].ended_ns - rig.results[0].started_ns);
         for (uint32_t i = 0; i < 80; i++) {
             if (i % 3 != round) {
-                expect_time(&rig, i);
+                expect_time(i);
             } else {
                 BHT_EQ(rig.results[i].device_ns, 0);
             }
         }
     }
-    rig_close(&rig);
 }
 
 TEST(nothing_to_run_takes_no_time) {
-    struct rig rig;
-    set_up(&rig);
-    rig_begin(&rig);
+    rig_begin();
     rig.records[0]->flags = BHI_RECORD_TIMED;
-    rig_prepare(&rig, 1);
-    rig_run_ok(&rig);
+    rig_prepare(1);
+    rig_run_ok();
     BHT_EQ(rig.results[0].device_ns, 0);
-    rig_begin(&rig);
+    rig_begin();
     rig.records[0]->flags = BHI_RECORD_TIMED;
-    rig_run_ok(&rig);
+    rig_run_ok();
     BHT_EQ(rig.results[0].device_ns, 0);
-    rig_close(&rig);
 }
 
 TEST(a_queue_without_timestamps) {
-    struct rig rig;
-    uint32_t *count = set_up(&rig);
     struct bhi_backend *b = rig.backend;
     struct bhi_error error;
     bhi_vk_timing_fini(&b->device, &b->timing);
@@ -99,11 +91,10 @@ TEST(a_queue_without_timestamps) {
     b->device.enabled.v12.hostQueryReset = VK_FALSE;
     BHT_TRUE(bhi_vk_timing_init(&b->device, &b->timing, &error));
     BHT_TRUE(b->timing.pool == VK_NULL_HANDLE);
-    dispatch(&rig, true);
-    rig_run_ok(&rig);
-    BHT_EQ(*count, 1);
+    dispatch(true);
+    rig_run_ok();
+    BHT_EQ(*runs, 1);
     BHT_EQ(rig.results[0].device_ns, 0);
-    rig_close(&rig);
 }
 
 static VkResult answer;
@@ -120,15 +111,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL no_results(VkDevice device, VkQueryPool po
 TEST(a_driver_that_has_lost_them) {
     static const VkResult ANSWERS[] = {VK_NOT_READY, VK_ERROR_OUT_OF_HOST_MEMORY,
                                        VK_ERROR_DEVICE_LOST};
-    struct rig rig;
-    uint32_t *count = set_up(&rig);
     rig.backend->device.api.GetQueryPoolResults = no_results;
     for (uint32_t i = 0; i < BHT_COUNT(ANSWERS); i++) {
         answer = ANSWERS[i];
-        dispatch(&rig, true);
-        rig_run_ok(&rig);
-        BHT_EQ(*count, i + 1);
+        dispatch(true);
+        rig_run_ok();
+        BHT_EQ(*runs, i + 1);
         BHT_EQ(rig.results[0].device_ns, 0);
     }
-    rig_close(&rig);
 }
