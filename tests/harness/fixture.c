@@ -540,3 +540,52 @@ bh_status fx_content(bh_buffer *buffer) {
     void *pointer;
     return bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL);
 }
+
+/* -- the log ---------------------------------------------------------------------------------- */
+
+/* Lines as they came, each behind its level. */
+static struct {
+    pthread_mutex_t lock;
+    char text[1 << 17];
+    size_t used;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_line(bh_log_level level, const char *line, void *user) {
+    (void)user;
+    pthread_mutex_lock(&kept.lock);
+    const size_t length = strlen(line) + 2; /* what does not fit is not kept */
+    if (kept.used + length < sizeof kept.text) {
+        snprintf(kept.text + kept.used, length, "%c%s", (char)('0' + level), line);
+        kept.used += length;
+    }
+    pthread_mutex_unlock(&kept.lock);
+}
+
+void fx_keep_log(bh_context_options *options) {
+    options->log = keep_line;
+}
+
+/* |level| -1: any. */
+static unsigned count_lines(int level, const char *words, const char *more) {
+    unsigned found = 0;
+    pthread_mutex_lock(&kept.lock);
+    for (const char *line = kept.text; line < kept.text + kept.used; line += strlen(line) + 1) {
+        found += (level < 0 || line[0] == '0' + level) && strstr(line, words) && strstr(line, more);
+    }
+    pthread_mutex_unlock(&kept.lock);
+    return found;
+}
+
+unsigned fx_logged(const char *words) {
+    return count_lines(-1, words, "");
+}
+
+unsigned fx_logged_at(bh_log_level level, const char *words, const char *more) {
+    return count_lines((int)level, words, more);
+}
+
+void fx_forget_log(void) {
+    pthread_mutex_lock(&kept.lock);
+    kept.used = 0;
+    pthread_mutex_unlock(&kept.lock);
+}

@@ -155,4 +155,11 @@ bh_event *fx_load_event(bh_buffer *buffer);
 const void *fx_mapped(bh_buffer *buffer);
 bh_status fx_content(bh_buffer *buffer);
 
+/* Contexts of |options| have their log kept; how many of its lines have |words|, and how many of
+ * |level| have |more| as well. */
+void fx_keep_log(bh_context_options *options);
+unsigned fx_logged(const char *words);
+unsigned fx_logged_at(bh_log_level level, const char *words, const char *more);
+void fx_forget_log(void);
+
 #endif

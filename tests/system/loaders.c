@@ -9,12 +9,30 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* In a folder of its own: "file" has ten bytes, "t" a tensor of eight, 0, 1, 2, … */
+static void make_files(void) {
+    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
+    enter_folder();
+    fx_write_file("file", "0123456789", 10);
+    write_safetensors("t", sizeof header - 1, header, 8);
+}
+
+static bh_file_source raw(void) {
+    return source_of("file", BH_FILE_RAW, NULL);
+}
+
+static bh_file_source tensor(void) {
+    return source_of("t", BH_FILE_SAFETENSORS, "t");
+}
+
+static void expect_tensor(bh_buffer *buffer) {
+    BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
+}
+
 static void a_header_that_takes_too_long(void) {
     bh_context *context = fx_context("1:inspect:1=hang");
-    enter_folder();
-    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
-    write_safetensors("t", sizeof header - 1, header, 8);
-    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    make_files();
+    bh_file_source source = tensor();
     source.header_timeout_ns = 2 * BHT_SECOND_MS * FX_MS; /* the loader has to start, too */
     bh_buffer *buffer = NULL;
     bh_detail detail;
@@ -22,7 +40,7 @@ static void a_header_that_takes_too_long(void) {
     BHT_STR_HAS(detail.message, "t, tensor 't': its header was not parsed in time");
     source.header_timeout_ns = FX_SECONDS;
     buffer = fx_load(context, &source); /* the next loader does not hang */
-    BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
+    expect_tensor(buffer);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
 }
 
@@ -30,8 +48,7 @@ static void a_header_that_takes_too_long(void) {
  * before the first start has failed. */
 static void a_header_that_no_loader_reads(void) {
     bh_context *context = fx_context("*:connect:*=fail");
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
+    make_files();
     bh_file_source source = source_of("file", BH_FILE_NPY, NULL);
     bh_buffer *buffer = NULL;
     bh_detail detail = {0};
@@ -82,7 +99,7 @@ static void *reflect(void *argument) {
 
 static void *read_header(void *argument) {
     struct call *call = argument;
-    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    bh_file_source source = tensor();
     bh_buffer *buffer;
     source.header_timeout_ns = FX_SECONDS;
     call->status = fx_from_file(call->context, &source, &buffer, &call->detail);
@@ -101,9 +118,7 @@ static void a_zygote_that_dies_under_a_call(void) {
         {"*:compile:1=stop", reflect},
         {"*:inspect:1=stop", read_header},
     };
-    enter_folder();
-    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
-    write_safetensors("t", sizeof header - 1, header, 8);
+    make_files();
     for (size_t i = 0; i < BHT_COUNT(calls); i++) {
         struct call call = {.context = fx_context(calls[i].fault)};
         call.kernel = fx_kernel(call.context, "square");
@@ -117,18 +132,14 @@ static void a_zygote_that_dies_under_a_call(void) {
         if (call.status != BH_OK) {
             BHT_FAIL("call %zu: %s", i, call.detail.message);
         }
-        bh_kernel_release(call.kernel);
-        bh_stream_release(call.stream);
         bh_context_destroy(call.context);
     }
 }
 
 static void a_header_that_kills(void) {
     bh_context *context = fx_context("1:inspect:1=segv");
-    enter_folder();
-    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
-    write_safetensors("t", sizeof header - 1, header, 8);
-    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    make_files();
+    bh_file_source source = tensor();
     bh_buffer *buffer = NULL;
     bh_detail detail;
     BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_WORKER_SIGNAL);
@@ -137,18 +148,16 @@ static void a_header_that_kills(void) {
     /* The caller was told: nobody else is. */
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK);
     buffer = fx_load(context, &source);
-    BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
+    expect_tensor(buffer);
 }
 
 static void a_load_over_its_deadline(void) {
     bh_context *context = fx_context("1:load:1=hang");
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    make_files();
+    bh_file_source source = raw();
     source.deadline_ns = 100 * bht_slowness() * FX_MS;
     bh_buffer *buffer = fx_load(context, &source);
-    bh_event *event = NULL;
-    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_event *event = fx_load_event(buffer);
     BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_DEADLINE);
     BHT_STR_HAS(fx_verdict(event).message, bht_slowness() == 1
                                                ? "file: the deadline of 100 ms passed"
@@ -164,15 +173,14 @@ static void progress_is_told(void) {
     enter_folder();
     BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     BHT_EQ(truncate("file", 8 << 20), 0);
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_file_source source = raw();
     bh_buffer *buffer = fx_load(context, &source);
     pid_t loader = fx_await_stopped();
     uint64_t done = 0, total = 0;
     BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
     BHT_EQ(done, 8 << 20); /* all of it is read, but not yet known to be good */
     BHT_EQ(total, 8 << 20);
-    bh_event *event = NULL;
-    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_event *event = fx_load_event(buffer);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     fx_kill(loader, SIGCONT);
     fx_mapped(buffer);
@@ -182,23 +190,16 @@ static void progress_is_told(void) {
 
 static void closed_while_it_loads(void) {
     bh_context *context = fx_context("*:load:1=stop");
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    make_files();
+    bh_file_source source = raw();
     bh_buffer *buffer = fx_load(context, &source);
-    bh_buffer *queued[20];
-    for (size_t i = 0; i < BHT_COUNT(queued); i++) {
-        queued[i] = fx_load(context, &source);
+    for (int queued = 0; queued < 20; queued++) {
+        fx_load(context, &source);
     }
     fx_await_stopped();
-    bh_event *event = NULL;
-    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+    bh_event *event = fx_load_event(buffer);
     bh_context_destroy(context);
     BHT_EQ(bh_event_wait(event, 0), BH_CONTEXT_CLOSED);
-    bh_event_release(event);
-    for (size_t i = 0; i < BHT_COUNT(queued); i++) {
-        bh_buffer_release(queued[i]);
-    }
 }
 
 static void load_in_callback(void *context) {
@@ -212,15 +213,8 @@ static void load_in_callback(void *context) {
 
 static void only_raw_files_load_in_a_log_callback(void) {
     bh_context *context = fx_context(NULL);
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
+    make_files();
     fx_in_log_callback(load_in_callback, context);
-}
-
-static void square_all(bh_stream *stream, bh_kernel *square, bh_buffer *x, bh_buffer *y) {
-    bh_event *event = fx_square(stream, square, x, y);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
 }
 
 /* How much more memory a worker has mapped and touched when it has read a loaded buffer of 12 MiB
@@ -231,7 +225,7 @@ static uint64_t grown(const char *faults) {
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    square_all(stream, square, x, y); /* what a first run takes */
+    fx_expect(fx_square(stream, square, x, y), BH_OK); /* what a first run takes */
     pid_t pid = fx_ready(stream);
     float *floats = calloc(1, BYTES);
     BHT_TRUE(floats);
@@ -240,19 +234,12 @@ static uint64_t grown(const char *faults) {
     }
     fx_write_file("x", floats, BYTES);
     bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
-    bh_buffer *loaded = fx_load(context, &source), *squares = NULL;
-    BHT_EQ(bh_buffer_create(context, BYTES, NULL, &squares, NULL), BH_OK);
+    bh_buffer *loaded = fx_load(context, &source), *squares = fx_buffer(context, BYTES);
     uint64_t before = bht_resident_bytes(pid);
-    square_all(stream, square, loaded, squares);
+    fx_expect(fx_square(stream, square, loaded, squares), BH_OK);
     uint64_t after = bht_resident_bytes(pid);
     BHT_TRUE(before > 0 && ((const float *)fx_mapped(squares))[99] == 99 * 99);
     free(floats);
-    bh_buffer_release(loaded);
-    bh_buffer_release(squares);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
     bh_context_destroy(context);
     return after > before ? after - before : 0;
 }
@@ -271,18 +258,15 @@ static void bound_without_a_copy(void) {
  * host's is left either (the harness counts). */
 static void a_thousand_files(void) {
     bh_context *context = fx_context(NULL);
-    enter_folder();
-    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
-    write_safetensors("t", sizeof header - 1, header, 8);
-    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    make_files();
+    bh_file_source source = tensor();
     size_t before = 0, loader_count = 0;
     pid_t loaders[4]; /* as many as there may be */
     for (int i = 0; i < 3000; i++) {
         bh_buffer *buffer = fx_load(context, &source);
         if (i % 2) {
-            BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
-            bh_event *event = NULL;
-            BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
+            expect_tensor(buffer);
+            bh_event *event = fx_load_event(buffer);
             pid_t pid = fx_verdict(event).worker_pid;
             size_t known = 0;
             while (known < loader_count && loaders[known] != pid) {
@@ -306,24 +290,21 @@ static void a_thousand_files(void) {
 /* Without a device of its own a loader sees nothing of the machine: no path can be opened. */
 static void a_loader_can_open_nothing(void) {
     bh_context *context = fx_context("1:load:1=sigsys");
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
-    bh_buffer *buffer = fx_load(context, &source);
-    bh_event *event = NULL;
-    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
-    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_SECCOMP);
+    make_files();
+    bh_file_source source = raw();
+    fx_expect(fx_load_event(fx_load(context, &source)), BH_SECCOMP);
 }
 
 struct from_there {
     bh_context *context;
     _Atomic int opened;
+    pthread_t threads[4];
 };
 
 /* Loads until the context is closed under it. */
 static void *load_until_closed(void *argument) {
     struct from_there *there = argument;
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_file_source source = raw();
     bh_status status = BH_OK;
     while (status == BH_OK) {
         bh_buffer *buffer = NULL;
@@ -335,6 +316,20 @@ static void *load_until_closed(void *argument) {
     return NULL;
 }
 
+static void start_loading(struct from_there *there) {
+    *there = (struct from_there){.context = fx_context(NULL)};
+    for (size_t i = 0; i < BHT_COUNT(there->threads); i++) {
+        BHT_EQ(pthread_create(&there->threads[i], NULL, load_until_closed, there), 0);
+    }
+}
+
+static void close_it(struct from_there *there) {
+    BHT_EQ(bh_context_destroy(there->context), BH_OK);
+    for (size_t i = 0; i < BHT_COUNT(there->threads); i++) {
+        BHT_EQ(pthread_join(there->threads[i], NULL), 0);
+    }
+}
+
 /* The loaders' streams go while other threads, which came before the context was closed, and have
  * reserved their memory meanwhile, pick one. (ThreadSanitizer sees it each time.) */
 static void destroyed_while_loaders_are_picked(void) {
@@ -342,64 +337,36 @@ static void destroyed_while_loaders_are_picked(void) {
     BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     BHT_EQ(truncate("file", 32 << 20), 0);
     for (int round = 0; round < 5; round++) {
-        struct from_there there = {.context = fx_context(NULL)};
-        pthread_t threads[4];
-        for (size_t i = 0; i < BHT_COUNT(threads); i++) {
-            BHT_EQ(pthread_create(&threads[i], NULL, load_until_closed, &there), 0);
-        }
+        struct from_there there;
+        start_loading(&there);
         WAIT_UNTIL(atomic_load(&there.opened) > 4, 20000);
-        BHT_EQ(bh_context_destroy(there.context), BH_OK);
-        for (size_t i = 0; i < BHT_COUNT(threads); i++) {
-            BHT_EQ(pthread_join(threads[i], NULL), 0);
-        }
+        close_it(&there);
     }
 }
 
 /* The same while they are given up for having nothing to do: nobody but their owner notices. */
 static void trimmed_while_loaders_are_picked(void) {
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
-    struct from_there there = {.context = fx_context(NULL)};
-    pthread_t threads[3];
-    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
-        BHT_EQ(pthread_create(&threads[i], NULL, load_until_closed, &there), 0);
-    }
+    make_files();
+    struct from_there there;
+    start_loading(&there);
     for (int round = 1; round <= 20; round++) {
         BHT_EQ(bh_context_trim(there.context, 0, NULL), BH_OK);
         WAIT_UNTIL(atomic_load(&there.opened) > 3 * round, 20000);
     }
-    BHT_EQ(bh_context_destroy(there.context), BH_OK);
-    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
-        BHT_EQ(pthread_join(threads[i], NULL), 0);
-    }
+    close_it(&there);
 }
 
-static bh_status load_for(bh_context *context, const bh_file_source *source, bh_stream *stream,
-                          bh_buffer **out_buffer, bh_detail *detail) {
+/* The pid of the loader of a file for |stream|, or NULL. */
+static pid_t loader_for(bh_context *context, const bh_file_source *source, bh_stream *stream) {
     const bh_buffer_options options = {
         .struct_size = sizeof options, .stream = stream, .file = source};
-    return bh_buffer_create(context, 0, &options, out_buffer, detail);
-}
-
-static pid_t loader_for(bh_context *context, const bh_file_source *source, bh_stream *stream) {
-    bh_buffer *buffer = NULL;
-    BHT_EQ(load_for(context, source, stream, &buffer, NULL), BH_OK);
-    bh_event *event = NULL;
-    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
-    BHT_EQ(bh_event_wait(event, FX_SECONDS), BH_OK);
-    const pid_t pid = fx_verdict(event).worker_pid;
-    bh_event_release(event);
-    bh_buffer_release(buffer);
-    return pid;
-}
-
-static pid_t loader_of(bh_context *context, const char *path) {
-    const bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
-    return loader_for(context, &source, NULL);
+    bh_event *event = fx_load_event(fx_buffer_with(context, 0, &options));
+    fx_expect(event, BH_OK);
+    return fx_verdict(event).worker_pid;
 }
 
 static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_file_source source = raw();
     source.tenant = tenant;
     return loader_for(context, &source, NULL);
 }
@@ -408,8 +375,7 @@ static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
  * tenant it is. */
 static void a_loader_serves_one_tenant(void) {
     bh_context *context = fx_context(NULL);
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
+    make_files();
     const pid_t alice = loader_of_tenant(context, "alice");
     const pid_t bob = loader_of_tenant(context, "bob");
     const pid_t nobody = loader_of_tenant(context, NULL);
@@ -421,14 +387,15 @@ static void a_loader_serves_one_tenant(void) {
     /* The stream's tenant, where there is a stream. */
     bh_stream_options options = fx_stream_options();
     options.tenant = "bob";
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_stream *stream = fx_stream_with(context, options);
+    bh_file_source source = raw();
     BHT_EQ(loader_for(context, &source, stream), bob);
     source.tenant = "alice";
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    BHT_EQ(load_for(context, &source, stream, &buffer, &detail), BH_INVALID_ARGUMENT);
+    const bh_buffer_options for_bob = {
+        .struct_size = sizeof for_bob, .stream = stream, .file = &source};
+    BHT_EQ(bh_buffer_create(context, 0, &for_bob, &buffer, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message,
                 "file.tenant is \"alice\", and options.stream is of tenant \"bob\"");
     source.tenant = "a name of 64 bytes: 0123456789012345678901234567890123456789012";
@@ -442,9 +409,7 @@ static void a_loader_serves_one_tenant(void) {
 /* A header is parsed by the tenant's own loader, too: each tenant's first one dies of it. */
 static void a_header_is_its_tenants(void) {
     bh_context *context = fx_context("*:inspect:2=segv");
-    enter_folder();
-    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
-    write_safetensors("t", sizeof header - 1, header, 8);
+    make_files();
     bh_file_tensor *tensors = calloc(1, sizeof *tensors);
     size_t count;
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, NULL);
@@ -462,10 +427,9 @@ static void a_header_is_its_tenants(void) {
 /* Many tenants, one after the other, have no more loaders than one; those that load keep theirs. */
 static void idle_loaders_make_place_for_other_tenants(void) {
     bh_context *context = fx_context("1:load:2=stop");
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
+    make_files();
     pid_t pids[6];
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    bh_file_source source = raw();
     source.tenant = "busy";
     const pid_t busy = loader_for(context, &source, NULL);
     bh_buffer *slow = fx_load(context, &source);
@@ -487,22 +451,20 @@ static void idle_loaders_make_place_for_other_tenants(void) {
 /* A trim of everything ends those that have nothing to do, and no other. */
 static void idle_loaders_are_trimmed(void) {
     bh_context *context = fx_context("1:load:2=stop");
-    enter_folder();
-    fx_write_file("file", "0123456789", 10);
-    const pid_t busy = loader_of(context, "file");
-    bh_file_source source = source_of("file", BH_FILE_RAW, NULL);
+    make_files();
+    const pid_t busy = loader_of_tenant(context, NULL);
+    bh_file_source source = raw();
     bh_buffer *slow = fx_load(context, &source);
     BHT_EQ(fx_await_stopped(), busy);
-    const pid_t idle = loader_of(context, "file");
+    const pid_t idle = loader_of_tenant(context, NULL);
     BHT_NE(idle, busy);
     BHT_EQ(bh_context_trim(context, 1, NULL), BH_OK);
-    BHT_EQ(loader_of(context, "file"), idle);
+    BHT_EQ(loader_of_tenant(context, NULL), idle);
     BHT_EQ(bh_context_trim(context, 0, NULL), BH_OK);
     WAIT_UNTIL(kill(idle, 0) != 0, 20000);
-    BHT_NE(loader_of(context, "file"), idle);
+    BHT_NE(loader_of_tenant(context, NULL), idle);
     BHT_EQ(kill(busy, SIGCONT), 0);
     BHT_EQ(((const uint8_t *)fx_mapped(slow))[9], '9');
-    bh_buffer_release(slow);
     BHT_EQ(bh_context_synchronize(context, FX_SECONDS, NULL), BH_OK); /* that was no failure */
 }
 
@@ -510,24 +472,16 @@ static void idle_loaders_are_trimmed(void) {
  * against them. */
 static void a_header_behind_slow_loads(void) {
     bh_context *context = fx_context("*:load:1=stop");
-    enter_folder();
-    fx_write_file("slow", "0123456789", 10);
-    const char header[] = "{" TENSOR("t", "U8", "8", "0,8") "}";
-    write_safetensors("t", sizeof header - 1, header, 8);
-    bh_buffer *slow[4];
-    for (size_t i = 0; i < BHT_COUNT(slow); i++) {
-        bh_file_source source = source_of("slow", BH_FILE_RAW, NULL);
-        slow[i] = fx_load(context, &source);
-        WAIT_UNTIL(fx_stopped(NULL) == i + 1, 20000);
+    make_files();
+    bh_file_source source = raw();
+    for (size_t slow = 1; slow <= 4; slow++) {
+        fx_load(context, &source);
+        WAIT_UNTIL(fx_stopped(NULL) == slow, 20000);
     }
-    bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
+    source = tensor();
     source.header_timeout_ns = 5000 * bht_slowness() * FX_MS;
     bh_buffer *buffer = fx_load(context, &source);
     BHT_EQ(bh_buffer_size(buffer), 8);
-    bh_buffer_release(buffer);
-    for (size_t i = 0; i < BHT_COUNT(slow); i++) {
-        bh_buffer_release(slow[i]);
-    }
 }
 
 int main(int argc, char **argv) {

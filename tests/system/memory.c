@@ -11,6 +11,18 @@
 #define ROOM  (64ull << 20)  /* as in supervisor/worker/address_space.c */
 #define BIG   (320ull << 20)
 
+/* The first in /proc/|pid|/|name|. */
+static long long read_number(pid_t pid, const char *name) {
+    char path[64];
+    long long number = 0;
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    FILE *file = fopen(path, "re");
+    BHT_TRUE(file);
+    BHT_EQ(fscanf(file, "%lld", &number), 1);
+    fclose(file);
+    return number;
+}
+
 #if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
 
 static bh_stream *limited_stream(bh_context *context) {
@@ -18,9 +30,7 @@ static bh_stream *limited_stream(bh_context *context) {
     options.deadline_ns = FX_SECONDS;
     options.name = "limited";
     options.memory_limit = LIMIT;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 static uint64_t address_space(pid_t pid) {
@@ -30,26 +40,7 @@ static uint64_t address_space(pid_t pid) {
 }
 
 static uint64_t mapped(pid_t pid) {
-    char path[64];
-    unsigned long long pages = 0;
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    FILE *file = fopen(path, "re");
-    BHT_TRUE(file);
-    BHT_EQ(fscanf(file, "%llu", &pages), 1);
-    fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static void fill(bh_stream *stream, bh_buffer *buffer) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL,
-        .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = 7}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    return (uint64_t)read_number(pid, "statm") * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Whatever is mapped counts, but buffers beyond the limit can be had: each raises it first. */
@@ -64,7 +55,7 @@ static void the_address_space_follows_the_buffers(void) {
     BHT_LE(first, mapped(pid) + LIMIT + 2 * ROOM);
     BHT_GE(first, LIMIT + ROOM);
     bh_buffer *big = fx_buffer(context, BIG);
-    fill(stream, big);
+    fx_expect(fx_fill(stream, big, 7), BH_OK);
     const uint64_t second = address_space(pid);
     BHT_GE(second, first + BIG);
     BHT_LE(second, first + BIG + ROOM);
@@ -72,7 +63,7 @@ static void the_address_space_follows_the_buffers(void) {
     /* One after the other they need no more than one. */
     for (int i = 0; i < 3; i++) {
         bh_buffer *next = fx_buffer(context, BIG);
-        fill(stream, next);
+        fx_expect(fx_fill(stream, next, 7), BH_OK);
         bh_buffer_release(next);
     }
     BHT_LE(address_space(pid), second + ROOM);
@@ -87,12 +78,7 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
     bh_context *context = fx_context("1:started:1=hoard");
     bh_stream *stream = limited_stream(context);
     bh_buffer *buffer = fx_words(context, 64, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = buffer, .size = 256, .value = 7}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_fill(stream, buffer, 7);
     BHT_EQ(fx_verdict(event).signal, SIGABRT);
     BHT_EQ(fx_verdict(event).exit_code, -1);
 }
@@ -134,15 +120,8 @@ static void a_cgroup_needs_no_such_limit(void) {
 
 #endif
 
-static int score_of(pid_t pid) {
-    char path[64];
-    int score = -2000;
-    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)pid);
-    FILE *file = fopen(path, "re");
-    BHT_TRUE(file);
-    BHT_EQ(fscanf(file, "%d", &score), 1);
-    fclose(file);
-    return score;
+static long long score_of(pid_t pid) {
+    return read_number(pid, "oom_score_adj");
 }
 
 /* Workers before all others; warden and zygote as their host. */

@@ -25,25 +25,10 @@ struct stage {
 };
 
 static bh_event *launch(struct stage *s, bool gate, uint32_t groups, uint64_t deadline_ns) {
-    const bh_binding on_square[] = {
-        bh_bind_read(0, s->x),
-        bh_bind_write(1, s->y),
-    };
-    const bh_binding on_gate[] = {
-        bh_bind_read_write(0, s->y),
-    };
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = gate ? s->gate : s->square,
-                                             .groups = {groups, 1, 1},
-                                             .bindings = gate ? on_gate : on_square,
-                                             .binding_count = gate ? 1 : 2}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .deadline_ns = deadline_ns};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
-    return event;
+    const bh_binding on_square[] = {bh_bind_read(0, s->x), bh_bind_write(1, s->y)};
+    const bh_binding on_gate = bh_bind_read_write(0, s->y);
+    return gate ? fx_launch(s->stream, s->gate, groups, &on_gate, 1, deadline_ns)
+                : fx_launch(s->stream, s->square, groups, on_square, 2, deadline_ns);
 }
 
 static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_deadline_ns,
@@ -53,22 +38,18 @@ static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_d
     options.name = "merged";
     options.deadline_ns = BH_FOREVER;
     options.grace_ns = FX_SECONDS; /* what is told to end, ends: on a busy machine, too */
-    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    s.stream = fx_stream_with(s.context, options);
     s.gate = (trusted ? fx_kernel_trusted : fx_kernel_guarded)(s.context, "gate");
     s.square = fx_kernel(s.context, "square");
     s.x = fx_words(s.context, 64, 0);
     s.y = fx_words(s.context, 64, FX_GATE_OPEN);
     s.words = fx_pointer(s.y);
     /* Only what is compiled is merged. */
-    bh_event *open = launch(&s, true, 1, 0), *event = launch(&s, false, 1, 0);
-    fx_expect(open, BH_OK);
-    fx_expect(event, BH_OK);
-    bh_event_release(open);
-    bh_event_release(event);
+    fx_expect(launch(&s, true, 1, 0), BH_OK);
+    fx_expect(launch(&s, false, 1, 0), BH_OK);
     /* Both are in the lane before the worker looks. */
     s.pid = fx_ready(s.stream);
-    fx_kill(s.pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.pid) == 'T', 5000);
+    fx_stop(s.pid);
     s.words[1] = 0;
     s.first = launch(&s, false, 1, first_deadline_ns);
     s.second = launch(&s, true, 65535, second_deadline_ns);
@@ -79,12 +60,8 @@ static struct stage set_up_kernels(uint64_t first_deadline_ns, uint64_t second_d
     return s;
 }
 
-static struct stage set_up(uint64_t first_deadline_ns, uint64_t second_deadline_ns) {
-    return set_up_kernels(first_deadline_ns, second_deadline_ns, true);
-}
-
-static void tear_down(struct stage *s) {
-    fx_expect_healthy(s->context, s->stream);
+static struct stage set_up(uint64_t first_deadline_ns) {
+    return set_up_kernels(first_deadline_ns, BH_FOREVER, true);
 }
 
 /* |killed|: and its worker went with it. */
@@ -104,21 +81,26 @@ static void expect_second_did_it(struct stage *s, bh_status cause, bool killed) 
 
 /* The culprit depends on one that is lost with it: its own fault did not come along that path. */
 static void the_culprit_is_no_victim_of_its_victims(void) {
-    struct stage s = set_up(BH_FOREVER, BH_FOREVER);
+    struct stage s = set_up(BH_FOREVER);
     fx_kill(s.pid, SIGKILL);
     expect_second_did_it(&s, BH_WORKER_SIGNAL, true);
-    tear_down(&s);
+    fx_expect_healthy(s.context, s.stream);
+}
+
+/* The second runs for |wait_ns|, and then both are well. */
+static void expect_no_harm(struct stage *s, uint64_t wait_ns) {
+    BHT_EQ(bh_event_wait(s->second, wait_ns), BH_TIMEOUT);
+    fx_open(s->words);
+    fx_expect(s->second, BH_OK);
+    fx_expect(s->first, BH_OK);
+    BHT_EQ(bh_stream_worker_pid(s->stream), s->pid);
+    fx_expect_healthy(s->context, s->stream);
 }
 
 /* The first is long done, by the device's own word: its deadline is nobody else's. */
 static void a_deadline_is_for_its_own_submission(void) {
-    struct stage s = set_up(FIRST_DEADLINE_NS, BH_FOREVER);
-    BHT_EQ(bh_event_wait(s.second, FIRST_DEADLINE_NS + 300 * FX_MS), BH_TIMEOUT);
-    fx_open(s.words);
-    fx_expect(s.second, BH_OK);
-    fx_expect(s.first, BH_OK);
-    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
-    tear_down(&s);
+    struct stage s = set_up(FIRST_DEADLINE_NS);
+    expect_no_harm(&s, FIRST_DEADLINE_NS + 300 * FX_MS);
 }
 
 /* The first has no deadline, and its event is the oldest: the second has one all the same. It is
@@ -134,7 +116,7 @@ static void deadline_of_the_second(bool trusted) {
     const uint64_t drained_ns =
         trusted && fx_on_gpu() ? 5000 * FX_MS : 0; /* the driver's time-out */
     BHT_LE(verdict.ended_ns, s.seen_ns + SECOND_DEADLINE_NS + drained_ns + SLACK_NS);
-    tear_down(&s);
+    fx_expect_healthy(s.context, s.stream);
 }
 
 static void the_deadline_of_the_one_that_runs(void) {
@@ -149,7 +131,7 @@ static void cancel_the_second(bool trusted) {
     struct stage s = set_up_kernels(BH_FOREVER, BH_FOREVER, trusted);
     BHT_EQ(bh_event_cancel(s.second), BH_OK);
     expect_second_did_it(&s, BH_CANCELLED, trusted);
-    tear_down(&s);
+    fx_expect_healthy(s.context, s.stream);
 }
 
 static void the_one_that_runs_is_cancelled(void) {
@@ -162,22 +144,14 @@ static void a_trusted_one_that_runs_is_cancelled(void) {
 
 /* To be cancelled, but done: what runs behind it is not killed for that. */
 static void one_that_is_done_is_cancelled(void) {
-    struct stage s = set_up(BH_FOREVER, BH_FOREVER);
+    struct stage s = set_up(BH_FOREVER);
     BHT_EQ(bh_event_cancel(s.first), BH_OK);
-    BHT_EQ(bh_event_wait(s.second, 100 * FX_MS), BH_TIMEOUT);
-    fx_open(s.words);
-    fx_expect(s.second, BH_OK);
-    fx_expect(s.first, BH_OK);
-    BHT_EQ(bh_stream_worker_pid(s.stream), s.pid);
-    tear_down(&s);
+    expect_no_harm(&s, 100 * FX_MS);
 }
 
 /* data = data * 3 + one, each time it runs. */
 static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_buffer *one) {
-    const bh_binding bindings[] = {
-        bh_bind_read_write(0, data),
-        bh_bind_read(1, one),
-    };
+    const bh_binding bindings[] = {bh_bind_read_write(0, data), bh_bind_read(1, one)};
     const uint32_t groups[3] = {1, 1, 1}, push[2] = {3, 1};
     bh_event *event = NULL;
     BHT_EQ(bh_launch(stream, mix, groups, bindings, 2, push, sizeof push, &event, NULL), BH_OK);
@@ -195,13 +169,10 @@ static void nothing_runs_twice_after_a_protocol_violation(void) {
     uint32_t *words = fx_pointer(y);
     pid_t pid = fx_ready(stream);
     for (int i = 0; i < 2; i++) {
-        bh_event *event = triple(stream, mix, i % 2 ? x : y, one);
-        fx_expect(event, BH_OK);
-        bh_event_release(event);
+        fx_expect(triple(stream, mix, i % 2 ? x : y, one), BH_OK);
     }
     words[0] = 1;
-    fx_kill(pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(pid) == 'T', 5000);
+    fx_stop(pid);
     bh_event *first = triple(stream, mix, x, one), *second = triple(stream, mix, y, one);
     fx_kill(pid, SIGCONT);
     fx_expect(first, BH_PROTOCOL);

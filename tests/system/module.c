@@ -20,11 +20,16 @@ static bh_source source_of(const char *text) {
     return source;
 }
 
+static bh_module *start(bh_context *context, const bh_source *source, bh_event **out_event) {
+    bh_module *module = NULL;
+    BHT_EQ(bh_module_compile(context, source, &module, out_event, NULL), BH_OK);
+    return module;
+}
+
 /* Returns the id of the compile's event. */
 static uint64_t compile(bh_context *context, const bh_source *source, bh_status status) {
-    bh_module *module = NULL;
-    bh_event *event = NULL;
-    BHT_EQ(bh_module_compile(context, source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    bh_module *module = start(context, source, &event);
     fx_expect(event, status);
     const uint64_t id = bh_event_id(event);
     BHT_EQ(bh_module_log(module, NULL, 0) > 0, status == BH_COMPILE_FAILED);
@@ -34,23 +39,16 @@ static uint64_t compile(bh_context *context, const bh_source *source, bh_status 
 }
 
 static uint32_t run(bh_context *context, bh_kernel *kernel) {
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_buffer *data = fx_words(context, 1, 0);
-    bh_event *event = fx_run(stream, kernel, data);
-    fx_expect(event, BH_OK);
-    const uint32_t value = fx_pointer(data)[0];
-    bh_event_release(event);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    return value;
+    fx_expect(fx_run(fx_stream(context, "s", FX_SECONDS), kernel, data), BH_OK);
+    return fx_pointer(data)[0];
 }
 
 static void a_module_makes_several_kernels(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(FILL);
-    bh_module *module = NULL;
-    bh_event *event = NULL;
-    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    bh_module *module = start(context, &source, &event);
     fx_expect(event, BH_OK);
     const bh_verdict verdict = fx_verdict(event);
     BHT_STR_EQ(verdict.kernel_name, "test.comp");
@@ -92,10 +90,9 @@ static void a_module_makes_several_kernels(void) {
 static void a_pending_compile_is_cancelled(void) {
     bh_context *context = fx_context("1:compile:1=stop");
     bh_source source = source_of(FILL);
-    bh_module *module = NULL;
-    bh_event *event = NULL;
     bh_kernel *kernel;
-    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    bh_module *module = start(context, &source, &event);
     fx_await_stopped();
     BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_PENDING);
     BHT_EQ(bh_module_log(module, NULL, 0), 0);
@@ -112,24 +109,21 @@ static void a_pending_compile_is_cancelled(void) {
 static void a_released_compile_goes_on(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(FILL);
-    bh_module *module = NULL;
-    bh_event *event = NULL;
-    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    bh_module *module = start(context, &source, &event);
     bh_module_release(module);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
     BHT_EQ(bh_module_compile(context, &source, &module, NULL, NULL), BH_OK);
 }
 
 static void errors_poison_the_event(void) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\nvoid main() { a = 1; b = 2; }\n");
-    bh_module *module = NULL;
-    bh_event *event = NULL;
     bh_kernel *kernel;
     bh_detail detail;
     char log[4096], small[70];
-    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    bh_module *module = start(context, &source, &event);
     fx_expect(event, BH_COMPILE_FAILED);
     const bh_verdict verdict = fx_verdict(event);
     BHT_STR_HAS(verdict.message, "test.comp:2: error: 'a' : undeclared identifier");
@@ -296,23 +290,20 @@ static void a_source_that_crashes_its_compiler_is_remembered(void) {
     BHT_EQ(bh_kernel_create_source(context, &source, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(detail.message, "source \"test.comp\" is not compiled again: its compiler");
     BHT_EQ(detail.reason, BH_REASON_NOT_AGAIN);
-    bh_module *module = NULL;
-    bh_event *event = NULL;
-    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    start(context, &source, &event);
     const bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_COMPILE_FAILED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_EQ(verdict.origin, entry.origin);
     BHT_MEM_EQ(verdict.kernel_hash, entry.kernel_hash, 32);
-    bh_event_release(event);
-    bh_module_release(module);
     /* Another tenant, or another source, has no part in it. */
-    (void)compile(context, &other, BH_OK);
+    compile(context, &other, BH_OK);
     source.name = "other.comp";
-    (void)compile(context, &source, BH_OK);
+    compile(context, &source, BH_OK);
     source.name = "test.comp";
     BHT_EQ(bh_quarantine_release(context, "a", entry.kernel_hash, NULL), BH_OK);
-    (void)compile(context, &source, BH_OK);
+    compile(context, &source, BH_OK);
 }
 
 /* A compiler that is slow may be so because the machine is busy. */
@@ -320,19 +311,16 @@ static void a_compile_deadline_is_not_remembered(void) {
     bh_context *context = fx_context("1:compile:1=stop");
     bh_source source = source_of(FILL);
     source.deadline_ns = 300 * FX_MS;
-    bh_module *module = NULL;
-    bh_event *event = NULL;
     bh_kernel *kernel;
     bh_detail detail;
-    BHT_EQ(bh_module_compile(context, &source, &module, &event, NULL), BH_OK);
+    bh_event *event;
+    bh_module *module = start(context, &source, &event);
     fx_expect(event, BH_DEADLINE);
     BHT_EQ(bh_module_kernel(module, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_EQ(detail.cause, BH_DEADLINE);
     BHT_EQ(held(context, NULL), 0);
-    bh_event_release(event);
-    bh_module_release(module);
     source.deadline_ns = 3 * FX_SECONDS;
-    (void)compile(context, &source, BH_OK);
+    compile(context, &source, BH_OK);
 }
 
 /* -- the calls -------------------------------------------------------------------------------- */

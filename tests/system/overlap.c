@@ -19,6 +19,7 @@
 #define PAGE  4096
 
 static struct fake_engine *engine;
+static uint32_t *pattern; /* what is copied */
 
 static void install(void) {
     char path[256];
@@ -36,6 +37,7 @@ static void install(void) {
 
 static void remove_all(void) {
     munmap(engine, PAGE);
+    free(pattern);
     fake_driver_remove();
 }
 
@@ -46,50 +48,40 @@ struct scene {
     bh_buffer *words, *src, *dst;
     uint32_t *to;    /* what |dst| has */
     uint32_t *opens; /* the gate */
-    uint32_t *pattern;
     pid_t worker;
 };
 
 /* All buffers have been used, so that nothing has to be introduced to the worker any more. A kernel
  * that is to stop has |grace_ns| for it. */
-static void begin_with(struct scene *s, const char *faults, uint64_t grace_ns) {
-    *s = (struct scene){.context = fx_context(faults)};
+static struct scene begin_with(const char *faults, uint64_t grace_ns) {
+    struct scene s = {.context = fx_context(faults)};
     atomic_store(&engine->held, 0);
     bh_stream_options options = fx_stream_options();
     options.name = "s";
     options.deadline_ns = FX_SECONDS;
     options.grace_ns = grace_ns ? grace_ns : BH_OFF;
-    BHT_EQ(bh_stream_create(s->context, &options, &s->stream, NULL), BH_OK);
-    s->worker = fx_ready(s->stream);
-    s->gate = fx_kernel_guarded(s->context, "gate");
-    s->words = fx_words(s->context, 64, 0);
-    s->src = fx_words(s->context, BYTES / 4, 0);
-    s->dst = fx_words(s->context, BYTES / 4, 1);
-    s->to = fx_pointer(s->dst);
-    s->opens = fx_pointer(s->words);
-    s->pattern = device_pattern(BYTES, 7);
+    s.stream = fx_stream_with(s.context, options);
+    s.worker = fx_ready(s.stream);
+    s.gate = fx_kernel_guarded(s.context, "gate");
+    s.words = fx_words(s.context, 64, 0);
+    s.src = fx_words(s.context, BYTES / 4, 0);
+    s.dst = fx_words(s.context, BYTES / 4, 1);
+    s.to = fx_pointer(s.dst);
+    s.opens = fx_pointer(s.words);
+    pattern = device_pattern(BYTES, 7);
     const uint64_t before = atomic_load(&engine->done);
-    device_expect_ready(device_copy(s->stream, s->src, s->dst));
+    device_expect_ready(device_copy(s.stream, s.src, s.dst));
     BHT_GT(atomic_load(&engine->done), before); /* it did go there */
-    bh_event *opened = fx_gate(s->stream, s->gate, s->words);
-    fx_await_gate(s->words);
-    fx_open(s->opens);
+    bh_event *opened = fx_gate(s.stream, s.gate, s.words);
+    fx_await_gate(s.words);
+    fx_open(s.opens);
     device_expect_ready(opened);
-    memcpy(fx_pointer(s->src), s->pattern, BYTES);
+    memcpy(fx_pointer(s.src), pattern, BYTES);
+    return s;
 }
 
-static void begin(struct scene *s, const char *faults) {
-    begin_with(s, faults, fx_stream_options().grace_ns);
-}
-
-static void end(struct scene *s) {
-    free(s->pattern);
-    bh_kernel_release(s->gate);
-    bh_buffer_release(s->words);
-    bh_buffer_release(s->src);
-    bh_buffer_release(s->dst);
-    bh_stream_release(s->stream);
-    bh_context_destroy(s->context);
+static struct scene begin(const char *faults) {
+    return begin_with(faults, fx_stream_options().grace_ns);
 }
 
 static bh_event *close_gate(struct scene *s, uint64_t deadline_ns) {
@@ -101,7 +93,7 @@ static bh_event *close_gate(struct scene *s, uint64_t deadline_ns) {
 
 static bool has_arrived(const struct scene *s) {
     const volatile uint32_t *last = &s->to[BYTES / 4 - 1];
-    return *last == s->pattern[BYTES / 4 - 1];
+    return *last == pattern[BYTES / 4 - 1];
 }
 
 /* From here on the engine begins nothing new. */
@@ -120,15 +112,14 @@ static void let_go(void) {
 
 static void expect_copied(struct scene *s) {
     const uint32_t *bytes = fx_mapped(s->dst);
-    BHT_TRUE(memcmp(bytes, s->pattern, BYTES) == 0);
+    BHT_TRUE(memcmp(bytes, pattern, BYTES) == 0);
 }
 
 /* -- beside a kernel -------------------------------------------------------------------------- */
 
 /* All of it is there while the kernel runs, but no event says so before the kernel's. */
 static void a_copy_runs_beside_a_kernel(void) {
-    struct scene s;
-    begin(&s, NULL);
+    struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
     WAIT_UNTIL(has_arrived(&s), 20000);
@@ -137,16 +128,13 @@ static void a_copy_runs_beside_a_kernel(void) {
     fx_open(s.opens);
     device_expect_ready(copy);
     BHT_EQ(bh_event_query(kernel), BH_EVENT_READY);
-    bh_event_release(kernel);
     expect_copied(&s);
     BHT_EQ(bh_stream_worker_pid(s.stream), s.worker);
-    end(&s);
 }
 
 /* Up to a buffer in the device's memory, and down from it. */
 static void up_and_down_beside_a_kernel(void) {
-    struct scene s;
-    begin(&s, "*:poses_as_gpu:*=fail"); /* the filters let such a worker make memory */
+    struct scene s = begin("*:poses_as_gpu:*=fail"); /* the filters let such a worker make memory */
     bh_buffer *device = device_buffer(s.context, s.stream, BYTES, BH_MEMORY_DEVICE);
     device_expect_ready(device_copy(s.stream, s.dst, device));
     bh_event *kernel = close_gate(&s, 0);
@@ -159,15 +147,12 @@ static void up_and_down_beside_a_kernel(void) {
     device_expect_ready(up);
     device_expect_ready(kernel);
     expect_copied(&s);
-    device_expect(device, s.pattern, BYTES);
-    bh_buffer_release(device);
-    end(&s);
+    device_expect(device, pattern, BYTES);
 }
 
 /* The abort word is set on another queue than the one that the copy holds up. */
 static void a_kernel_is_stopped_beside_a_copy(void) {
-    struct scene s;
-    begin_with(&s, NULL, FX_SECONDS); /* a busy machine takes its time */
+    struct scene s = begin_with(NULL, FX_SECONDS); /* a busy machine takes its time */
     bh_event *kernel = close_gate(&s, 300 * FX_MS);
     hold();
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -179,16 +164,13 @@ static void a_kernel_is_stopped_beside_a_copy(void) {
     device_expect_ready(copy);
     expect_copied(&s);
     BHT_EQ(bh_stream_worker_pid(s.stream), s.worker);
-    bh_event_release(kernel);
-    end(&s);
 }
 
 /* -- deaths ----------------------------------------------------------------------------------- */
 
 /* The kernel was running, so the copy counts as not begun: it runs again. */
 static void a_kernel_dies_beside_a_copy(void) {
-    struct scene s;
-    begin(&s, NULL);
+    struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     hold();
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -199,30 +181,24 @@ static void a_kernel_dies_beside_a_copy(void) {
     device_expect_ready(copy);
     expect_copied(&s);
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
-    bh_event_release(kernel);
-    end(&s);
 }
 
 static void a_worker_dies_in_mid_copy(void) {
-    struct scene s;
-    begin(&s, NULL);
+    struct scene s = begin(NULL);
     hold();
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
     bh_event *next = device_copy(s.stream, s.src, s.dst); /* it begins beside the first one */
     await_held();
     fx_kill(s.worker, SIGKILL);
     fx_expect(copy, BH_WORKER_SIGNAL);
-    bh_event_release(copy);
     let_go();
     device_expect_ready(next);
     expect_copied(&s); /* all of it was written, so it is good again */
-    end(&s);
 }
 
 /* It is lost while a kernel runs, which has a good end. */
 static void the_device_is_lost_beside_a_kernel(void) {
-    struct scene s;
-    begin(&s, "1:copying:6=fail"); /* the first copy, in begin(), had four parts */
+    struct scene s = begin("1:copying:6=fail"); /* the first copy, in begin(), had four parts */
     bh_event *kernel = close_gate(&s, 0);
     const uint64_t before = atomic_load(&engine->done);
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -232,33 +208,25 @@ static void the_device_is_lost_beside_a_kernel(void) {
     device_expect_ready(copy);
     expect_copied(&s);
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
-    end(&s);
 }
 
 static void the_device_is_lost_in_mid_copy(void) {
-    struct scene s;
-    begin(&s, "1:copying:6=fail");
-    bh_event *copy = device_copy(s.stream, s.src, s.dst);
-    fx_expect(copy, BH_DEVICE_LOST);
-    bh_event_release(copy);
+    struct scene s = begin("1:copying:6=fail");
+    fx_expect(device_copy(s.stream, s.src, s.dst), BH_DEVICE_LOST);
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
     expect_copied(&s);
-    end(&s);
 }
 
 /* The fault "waited" is met whichever queue a copy takes. So a test that asks for it, as
  * system_device_files does, fails the same copies on each device. */
 static void the_device_is_lost_when_a_copy_has_ended(void) {
-    struct scene s;
-    begin(&s, "1:waited:3=fail"); /* behind the copy and the kernel in begin() */
+    struct scene s = begin("1:waited:3=fail"); /* behind the copy and the kernel in begin() */
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
     fx_expect(copy, BH_DEVICE_LOST);
     BHT_EQ(fx_verdict(copy).executed, BH_EXECUTED_UNKNOWN);
-    bh_event_release(copy);
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
     expect_copied(&s);
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
-    end(&s);
 }
 
 /* -- deadlines and cancels -------------------------------------------------------------------- */
@@ -270,30 +238,24 @@ static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
                                  .commands = &command,
                                  .command_count = 1,
                                  .deadline_ns = deadline_ns};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
-    return event;
+    return fx_submit(s->stream, &info);
 }
 
 static void a_deadline_passes_in_mid_copy(void) {
-    struct scene s;
-    begin(&s, NULL);
+    struct scene s = begin(NULL);
     hold();
     bh_event *copy = copy_within(&s, 200 * FX_MS);
     await_held();
     fx_expect(copy, BH_DEADLINE);
     BHT_EQ(fx_verdict(copy).signal, SIGKILL); /* a copy has no word to stop it */
-    bh_event_release(copy);
     let_go();
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
     expect_copied(&s);
-    end(&s);
 }
 
 /* Its time begins when it is its turn, not when it has begun beside a kernel. */
 static void time_beside_a_kernel_does_not_count(void) {
-    struct scene s;
-    begin_with(&s, NULL, FX_SECONDS);
+    struct scene s = begin_with(NULL, FX_SECONDS);
     bh_event *kernel = close_gate(&s, 2500 * FX_MS);
     hold();
     bh_event *copy = copy_within(&s, 2000 * FX_MS * bht_slowness());
@@ -302,14 +264,11 @@ static void time_beside_a_kernel_does_not_count(void) {
     let_go();
     device_expect_ready(copy);
     BHT_EQ(bh_stream_worker_pid(s.stream), s.worker);
-    bh_event_release(kernel);
-    end(&s);
 }
 
 /* A copy that has begun cannot be taken back; when it is its turn, its worker is killed. */
 static void a_cancel_beside_a_kernel(void) {
-    struct scene s;
-    begin(&s, NULL);
+    struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     hold();
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -319,11 +278,9 @@ static void a_cancel_beside_a_kernel(void) {
     fx_open(s.opens);
     device_expect_ready(kernel);
     fx_expect(copy, BH_CANCELLED);
-    bh_event_release(copy);
     let_go();
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
     expect_copied(&s);
-    end(&s);
 }
 
 int main(int argc, char **argv) {

@@ -130,9 +130,7 @@ static bh_context *open_at(const char *path, const char *faults) {
 static bh_stream *stream_of(bh_context *context, const char *tenant) {
     bh_stream_options options = fx_stream_options();
     options.tenant = tenant;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 /* A context of its own, in which |tenant| compiles something. */
@@ -148,9 +146,7 @@ static void run_at(const char *path, const char *tenant) {
 static void pass_gate(bh_context *context, bh_stream *stream) {
     bh_kernel *gate = fx_kernel(context, "gate");
     bh_buffer *word = fx_words(context, 2, FX_GATE_OPEN);
-    bh_event *event = fx_gate(stream, gate, word);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_gate(stream, gate, word), BH_OK);
     bh_buffer_release(word);
     bh_kernel_release(gate);
 }
@@ -203,7 +199,6 @@ static void it_is_there_before_the_result(void) {
     bh_event *event = fx_square(stream, square, x, y);
     fx_await_stopped();
     fx_expect(event, BH_OK);
-    bh_event_release(event);
     bh_kernel_release(square);
     bh_buffer_release(x);
     bh_buffer_release(y);
@@ -344,15 +339,12 @@ static void what_is_to_be_fresh_gets_none(void) {
             bh_context *context = open_at(folder, NULL);
             bh_stream_options options = fx_stream_options();
             options.isolation = isolations[i];
-            bh_stream *stream = NULL;
-            BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+            bh_stream *stream = fx_stream_with(context, options);
             bh_kernel *square = fx_kernel(context, "square");
             bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-            bh_event *event = isolations[i] == BH_ISOLATION_STREAM
-                                  ? square_alone(stream, square, x, y)
-                                  : fx_square(stream, square, x, y);
-            fx_expect(event, BH_OK);
-            bh_event_release(event);
+            fx_expect(isolations[i] == BH_ISOLATION_STREAM ? square_alone(stream, square, x, y)
+                                                           : fx_square(stream, square, x, y),
+                      BH_OK);
             bh_kernel_release(square);
             bh_buffer_release(x);
             bh_buffer_release(y);
@@ -499,9 +491,7 @@ static void a_file_that_kills_is_given_once(void) {
     bh_stream *stream = stream_of(context, NULL);
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    bh_event *event = fx_square(stream, square, x, y);
-    fx_expect(event, BH_WORKER_SIGNAL);
-    bh_event_release(event);
+    fx_expect(fx_square(stream, square, x, y), BH_WORKER_SIGNAL);
     expect_said(READ);
     forget_said();
     fx_expect_healthy(context, stream); /* a trial, which has no cache at all */

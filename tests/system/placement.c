@@ -3,63 +3,35 @@
 #include "fake_driver.h"
 #include "fixture.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LOG 16
-
-static struct {
-    pthread_mutex_t mutex;
-    char lines[LOG][512];
-    size_t count;
-} kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep(bh_log_level level, const char *line, void *user) {
-    (void)user;
-    if (level < BH_LOG_WARNING) {
-        return;
-    }
-    pthread_mutex_lock(&kept.mutex);
-    snprintf(kept.lines[kept.count++ % LOG], sizeof kept.lines[0], "%s", line);
-    pthread_mutex_unlock(&kept.mutex);
-}
-
-static bool was_said(const char *text) {
-    bool found = false;
-    pthread_mutex_lock(&kept.mutex);
-    for (size_t i = 0; i < LOG; i++) {
-        found = found || strstr(kept.lines[i], text);
-    }
-    pthread_mutex_unlock(&kept.mutex);
-    return found;
-}
-
 static bh_context *set_up(uint64_t idle_ns, const char *faults) {
-    fake_driver_install(BHT_FAKE_PAIR);
     bh_context_options options = fx_options();
     options.worker_idle_ns = idle_ns;
-    options.spares = BH_OFF;
-    options.log = keep;
+    fx_keep_log(&options);
     return fx_context_with(options, faults);
 }
 
-static void tear_down(bh_context *context) {
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+static void install(void) {
+    fake_driver_install(BHT_FAKE_PAIR);
+}
+
+static void tear_down(void) {
     BHT_EQ(bht_count_descendants(getpid()), 0);
     fake_driver_remove();
 }
 
 static void expect_on(bh_stream *stream, const char *device) {
     char selector[48] = "?";
-    (void)fx_ready(stream);
     BHT_EQ(bh_stream_device(stream, selector), BH_OK);
     BHT_STR_EQ(selector, device);
 }
 
 static bh_stream *ready_on(bh_context *context, const char *asked, const char *device) {
     bh_stream *stream = fx_stream_on(context, asked);
+    fx_ready(stream);
     expect_on(stream, device);
     return stream;
 }
@@ -85,26 +57,17 @@ static void streams_are_spread(void) {
     char text[8192];
     bh_context_describe(context, text, sizeof text);
     BHT_STR_HAS(text, "any device, now lavapipe:1; ");
-    for (int i = 0; i < STREAMS; i++) {
-        bh_stream_release(streams[i]);
-    }
-    tear_down(context);
 }
 
 /* Those that named their device are a load, too, whatever name they used. */
-static void others_count(void) {
+static void streams_that_name_their_device_count_as_load(void) {
     bh_context *context = set_up(0, NULL);
-    bh_stream *named[] = {ready_on(context, "1", "lavapipe:1"),
-                          ready_on(context, "lavapipe:1", "lavapipe:1"),
-                          ready_on(context, NULL, "lavapipe:0")};
-    bh_stream *any[] = {ready_on(context, "any", "lavapipe:0"),
-                        ready_on(context, "any", "lavapipe:0"),
-                        ready_on(context, "any", "lavapipe:1")};
-    for (size_t i = 0; i < BHT_COUNT(named); i++) {
-        bh_stream_release(named[i]);
-        bh_stream_release(any[i]);
-    }
-    tear_down(context);
+    ready_on(context, "1", "lavapipe:1");
+    ready_on(context, "lavapipe:1", "lavapipe:1");
+    ready_on(context, NULL, "lavapipe:0");
+    ready_on(context, "any", "lavapipe:0");
+    ready_on(context, "any", "lavapipe:0");
+    ready_on(context, "any", "lavapipe:1");
 }
 
 /* One stream with much to do is more than three that have nothing to do. |in_lane|: its worker has
@@ -120,28 +83,15 @@ static void work_counts(bool in_lane) {
     bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
     bh_buffer *words = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
     uint32_t *word = fx_pointer(words);
-    bh_event *first = fx_square(busy, square, words, y); /* so it is known how long one takes */
-    fx_expect(first, BH_OK);
-    bh_event_release(first);
+    fx_expect(fx_square(busy, square, words, y), BH_OK); /* so it is known how long one takes */
     bh_event *gated = fx_gate(in_lane ? busy : idle[0], gate, words);
     for (int i = 0; i < SUBMISSIONS; i++) {
         bh_event_release(fx_square(busy, square, words, y));
     }
-    bh_stream *any = ready_on(context, "any", "lavapipe:1");
+    ready_on(context, "any", "lavapipe:1");
     fx_open(word);
     fx_expect(gated, BH_OK);
     BHT_EQ(bh_stream_synchronize(busy, FX_SECONDS, NULL), BH_OK);
-    bh_event_release(gated);
-    bh_buffer_release(words);
-    bh_buffer_release(y);
-    bh_kernel_release(gate);
-    bh_kernel_release(square);
-    for (size_t i = 0; i < BHT_COUNT(idle); i++) {
-        bh_stream_release(idle[i]);
-    }
-    bh_stream_release(busy);
-    bh_stream_release(any);
-    tear_down(context);
 }
 
 static void what_runs_counts(void) {
@@ -155,19 +105,13 @@ static void what_is_queued_counts(void) {
 /* Where no worker starts any more, it is said once, and the stream goes on elsewhere. */
 static void a_device_that_fails_is_left_out(void) {
     bh_context *context = set_up(0, "2:device:1=fail,3:device:1=fail");
-    bh_stream *a = ready_on(context, "any", "lavapipe:0");
+    ready_on(context, "any", "lavapipe:0");
     bh_stream *b = ready_on(context, "any", "lavapipe:0"); /* and not :1, after two tries */
     fx_expect_healthy(context, b);
-    BHT_TRUE(was_said("device lavapipe:1 (Twin 1) is left out for 60 s"));
-    bh_stream *c = ready_on(context, "any", "lavapipe:0");
-    bh_stream *d = ready_on(context, "1", "lavapipe:1");   /* who names it gets it */
-    bh_stream *e = ready_on(context, "any", "lavapipe:1"); /* for now it is known to work */
-    bh_stream_release(a);
-    bh_stream_release(b);
-    bh_stream_release(c);
-    bh_stream_release(d);
-    bh_stream_release(e);
-    tear_down(context);
+    BHT_TRUE(fx_logged("device lavapipe:1 (Twin 1) is left out for 60 s"));
+    ready_on(context, "any", "lavapipe:0");
+    ready_on(context, "1", "lavapipe:1");   /* who names it gets it */
+    ready_on(context, "any", "lavapipe:1"); /* for now it is known to work */
 }
 
 /* A stream that has had no work gets its next worker where there is room by then. */
@@ -176,36 +120,20 @@ static void an_idle_stream_is_placed_anew(void) {
     bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
     bh_stream *moves = fx_stream_on(context, "any"), *stays = fx_stream_on(context, "0");
-    char selector[48];
-    bh_event *first = fx_square(moves, square, x, y);
-    fx_expect(first, BH_OK);
-    bh_event_release(first);
+    fx_expect(fx_square(moves, square, x, y), BH_OK);
     WAIT_UNTIL(bh_stream_worker_pid(moves) == 0, 20000);
-    BHT_EQ(bh_stream_device(moves, selector), BH_OK);
-    BHT_STR_EQ(selector, "");
+    expect_on(moves, "");
     bh_buffer *words = fx_words(context, 64, 0), *words_1 = fx_words(context, 64, 0);
     uint32_t *word = fx_pointer(words), *word_1 = fx_pointer(words_1);
     bh_event *gated = fx_gate(stays, gate, words); /* the first device has work */
     fx_await_gate(words);
     bh_event *gated_1 = fx_gate(moves, gate, words_1);
     fx_await_gate(words_1);
-    BHT_EQ(bh_stream_device(moves, selector), BH_OK);
-    BHT_STR_EQ(selector, "lavapipe:1");
+    expect_on(moves, "lavapipe:1");
     fx_open(word);
     fx_open(word_1);
     fx_expect(gated, BH_OK);
     fx_expect(gated_1, BH_OK);
-    bh_event_release(gated);
-    bh_event_release(gated_1);
-    bh_buffer_release(words);
-    bh_buffer_release(words_1);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(gate);
-    bh_kernel_release(square);
-    bh_stream_release(moves);
-    bh_stream_release(stays);
-    tear_down(context);
 }
 
 static void expect_device(bh_event *event, bh_status status, const char *device) {
@@ -232,24 +160,18 @@ static void verdicts_name_the_device(void) {
     fx_kill(bh_stream_worker_pid(second), SIGKILL);
     expect_device(gated, BH_WORKER_SIGNAL, "lavapipe:1");
     expect_device(dependent, BH_WORKER_SIGNAL, "lavapipe:1");
-    bh_buffer_release(words);
-    bh_buffer_release(y);
-    bh_kernel_release(gate);
-    bh_kernel_release(square);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    tear_down(context);
 }
 
 int main(int argc, char **argv) {
     static const struct bht_test tests[] = {
         BHT_TEST(streams_are_spread),
-        BHT_TEST(others_count),
+        BHT_TEST(streams_that_name_their_device_count_as_load),
         BHT_TEST(what_runs_counts),
         BHT_TEST(what_is_queued_counts),
         BHT_TEST(a_device_that_fails_is_left_out),
         BHT_TEST(an_idle_stream_is_placed_anew),
         BHT_TEST(verdicts_name_the_device),
     };
+    bht_around(install, tear_down);
     return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

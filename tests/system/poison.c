@@ -55,13 +55,7 @@ static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in,
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {
             .kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .waits = waits,
-                                 .wait_count = wait_count};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK); /* E8 */
+    bh_event *event = fx_command(stream, command, waits, wait_count); /* E8 */
     return event;
 }
 
@@ -112,8 +106,7 @@ static void data_crosses_streams(void) {
     bh_event *second = fx_square(s.b, s.square, s.y, s.z);
     BHT_EQ(bh_event_wait(second, 20 * FX_MS), BH_TIMEOUT);
     fx_open(s.word);
-    void *z;
-    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &z, NULL), BH_OK);
+    const void *z = fx_mapped(s.z);
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(((float *)z)[i] == 81.0f);
     }
@@ -131,14 +124,11 @@ static void a_writer_waits_for_readers(void) {
     fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = s.x, .size = 256, .value = 0}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *writer = NULL;
-    BHT_EQ(bh_submit(s.b, &info, &writer, NULL), BH_OK);
+    bh_event *writer = fx_command(s.b, fill, NULL, 0);
     BHT_EQ(bh_event_wait(writer, 20 * FX_MS), BH_TIMEOUT);
     fx_open(s.word);
     fx_expect(writer, BH_OK);
-    void *y;
-    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &y, NULL), BH_OK);
+    const void *y = fx_mapped(s.y);
     for (int i = 0; i < 64; i++) {
         BHT_TRUE(((float *)y)[i] == 4.0f);
     }
@@ -187,7 +177,6 @@ static void run(bh_stream *stream, const bh_command *command) {
     bh_event *event = NULL;
     BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
 }
 
 /* A buffer is poisoned whole, by one that never ran, too; two halves do not clean it, one command
@@ -267,13 +256,7 @@ static void many_poisoned_parts(void) {
     bh_event *first = NULL;
     for (int i = 0; i < 200; i++) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 4}};
-        const bh_submit_info info = {.struct_size = sizeof info,
-                                     .commands = &fill,
-                                     .command_count = 1,
-                                     .waits = &s.bad,
-                                     .wait_count = 1};
-        bh_event *event = NULL;
-        BHT_EQ(bh_submit(s.b, &info, &event, NULL), BH_OK);
+        bh_event *event = fx_command(s.b, fill, &s.bad, 1);
         if (i == 0) {
             first = event;
         } else {
@@ -338,7 +321,6 @@ static void all_handles_are_dropped_in_flight(void) {
     BHT_EQ(bh_event_wait(event, 10 * FX_MS), BH_TIMEOUT);
     fx_open(word);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
     /* Fire and forget: nobody waits; the worker's idle bell has the reactor look. */
     for (int i = 0; i < 100; i++) {
         bh_event_release(fx_square(s.b, s.square, s.x, s.y));

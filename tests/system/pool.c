@@ -26,8 +26,7 @@ static void *leave(struct scene *s, bh_stream *first, bh_stream *second) {
 static bool gets(struct scene *s, bh_stream *stream, const void *pointer) {
     bh_buffer *buffer = make(s->context, 64 * KIB, stream, 0);
     expect_words(buffer, 0);
-    void *found;
-    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &found, NULL), BH_OK);
+    const void *found = fx_mapped(buffer);
     bool same = found == pointer;
     /* Out of the way, if it is another one. */
     if (!same) {
@@ -179,9 +178,7 @@ static void a_hot_buffer_again_and_again(void) {
         }
         if (i % 16 == 15) {
             bh_kernel *square = fx_kernel(s.context, "square");
-            bh_event *event = fx_run(s.a, square, buffer); /* binding 1 is missing */
-            fx_expect(event, BH_BINDING_MISMATCH);
-            bh_event_release(event);
+            fx_expect(fx_run(s.a, square, buffer), BH_BINDING_MISMATCH); /* binding 1 is missing */
             bh_kernel_release(square);
         } else {
             fill(s.a, buffer, i);
@@ -202,14 +199,7 @@ static void a_block_that_could_not_be_imported(void) {
     fx_ready(stream);
     bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
     void *block = fx_pointer(buffer);
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OUT_OF_HOST_MEMORY);
-    bh_event_release(event);
+    fx_expect(fx_fill(stream, buffer, 0), BH_OUT_OF_HOST_MEMORY);
     bh_buffer_release(buffer);
     buffer = make(context, 64 * KIB, stream, 0);
     BHT_TRUE((void *)fx_pointer(buffer) == block);
@@ -260,14 +250,7 @@ static void a_failed_import_passes(void) {
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     fx_ready(stream);
     bh_buffer *buffer = make(context, 64 * KIB, stream, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OUT_OF_HOST_MEMORY);
-    bh_event_release(event);
+    fx_expect(fx_fill(stream, buffer, 0), BH_OUT_OF_HOST_MEMORY);
     fill(stream, buffer, 3);
     expect_words(buffer, 3);
 }
@@ -412,10 +395,7 @@ static void create_bind_kill_release(void) {
         const bh_command command = {
             .type = BH_COMMAND_FILL,
             .fill = {.dst = i % 2 ? behind : buffer, .size = BH_WHOLE_SIZE, .value = i}};
-        const bh_submit_info info = {
-            .struct_size = sizeof info, .commands = &command, .command_count = 1};
-        bh_event *next = NULL;
-        BHT_EQ(bh_submit(stream, &info, &next, NULL), BH_OK);
+        bh_event *next = fx_command(stream, command, NULL, 0);
         bool early = i % 3 == 0;
         if (early) {
             bh_buffer_release(buffer);

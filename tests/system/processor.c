@@ -26,9 +26,7 @@ static unsigned first_of(const cpu_set_t *set) {
 static bh_stream *stream_on(bh_context *context, uint32_t processor) {
     bh_stream_options options = fx_stream_options();
     options.processor = processor;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 /* All threads of the stream's worker may use what is in |set|, and no more. */
@@ -126,7 +124,7 @@ static void workers_are_nicer(void) {
     for (size_t i = 0; i < BHT_COUNT(steps); i++) {
         options.nice = (uint64_t)steps[i];
         WAIT_UNTIL(count_spares(context) > 0, 20000);
-        BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
+        stream = fx_stream_with(context, options);
         expect_nice(stream, level + steps[i] < 19 ? level + steps[i] : 19);
         bh_stream_release(stream);
     }

@@ -18,17 +18,13 @@ static bh_stream *stream_of(struct stage *s, const char *name, const char *tenan
     options.name = name;
     options.tenant = tenant;
     options.deadline_ns = deadline_ns;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(s->context, &options, &stream, NULL), BH_OK);
+    bh_stream *stream = fx_stream_with(s->context, options);
     fx_ready(stream);
     return stream;
 }
 
 static bh_kernel *trusted(bh_context *context, const char *name) {
-    bh_kernel_options options = {.struct_size = sizeof options};
-    options.name = name;
-    options.trusted = true;
-    return fx_kernel_with(context, name, &options);
+    return fx_kernel_trusted(context, name);
 }
 
 static struct stage stage_open_with(bh_context_options options, const char *faults,
@@ -112,9 +108,7 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
 static void accepted(struct stage *s, bh_stream *stream) {
     fresh_word(s);
     fx_open(s->open);
-    bh_event *event = fx_gate(stream, s->gate, s->word);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_gate(stream, s->gate, s->word), BH_OK);
 }
 
 static void two_deaths_are_enough(void) {
@@ -194,7 +188,6 @@ static void refusals_are_verdicts_like_others(void) {
     /* To prepare it is to use it. */
     BHT_EQ(bh_kernel_prepare(s.gate, s.stream, &first, NULL), BH_OK);
     fx_expect(first, BH_QUARANTINED);
-    bh_event_release(first);
     bh_buffer_release(x);
     bh_buffer_release(y);
     fx_expect_healthy(s.context, s.stream);
@@ -321,8 +314,7 @@ static void a_compiler_that_runs_out_of_memory_counts(void) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_stream_options options = fx_stream_options();
     options.memory_limit = 256ull << 20;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(s.context, &options, &stream, NULL), BH_OK);
+    bh_stream *stream = fx_stream_with(s.context, options);
     bh_kernel_release(s.gate);
     s.gate = trusted(s.context, "memory_bomb");
     fresh_word(&s);
@@ -349,9 +341,7 @@ static void what_does_not_count(void) {
     fx_kill(pid, SIGKILL);
     WAIT_UNTIL(bh_stream_worker_pid(s.stream) != pid, 20000);
     bh_buffer *empty = fx_buffer(s.context, 0);
-    bh_event *mismatch = fx_run(s.stream, s.square, empty); /* it wants two */
-    fx_expect(mismatch, BH_BINDING_MISMATCH);
-    bh_event_release(mismatch);
+    fx_expect(fx_run(s.stream, s.square, empty), BH_BINDING_MISMATCH); /* it wants two */
     bh_buffer_release(empty);
     BHT_EQ(held(&s), 0);
     accepted(&s, s.stream);
@@ -408,7 +398,7 @@ static struct late late_open(uint64_t deadlines, bh_isolation isolation) {
     options.isolation = isolation;
     options.deadline_ns = 100 * bht_slowness() * FX_MS;
     options.grace_ns = FX_SECONDS; /* a busy machine may take its time */
-    BHT_EQ(bh_stream_create(l.stage.context, &options, &l.stream, NULL), BH_OK);
+    l.stream = fx_stream_with(l.stage.context, options);
     l.pid = fx_ready(l.stream);
     return l;
 }
@@ -443,7 +433,6 @@ static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
     fx_open(l.stage.open);
     bh_event *event = fx_gate_within(l.stream, l.guarded, l.stage.word, FX_SECONDS);
     fx_expect(event, BH_OK); /* starts the count anew */
-    bh_event_release(event);
     passes_its_deadline(&l);
     BHT_EQ(held(&l.stage), 0);
     passes_its_deadline(&l);
@@ -478,7 +467,6 @@ static void in_time_among_other_kernels_starts_the_count_anew(void) {
     bh_event *event = NULL;
     BHT_EQ(bh_submit(l.stream, &info, &event, NULL), BH_OK);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
     passes_its_deadline(&l);
     BHT_EQ(held(&l.stage), 0);
     passes_its_deadline(&l);
@@ -495,7 +483,7 @@ static struct stage compiling_open(const char *faults) {
     options.deadline_ns = BH_FOREVER;
     options.compile_deadline_ns = FX_SECONDS / 10; /* four times as long at most */
     options.tenant = "alice";
-    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    s.stream = fx_stream_with(s.context, options);
     s.gate = trusted(s.context, "gate");
     s.square = fx_kernel(s.context, "square");
     s.word = fx_words(s.context, 2, 0);

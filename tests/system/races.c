@@ -170,8 +170,7 @@ static void a_zygote_that_stops(void) {
     fx_ready(first);
     pid_t stopped = zygote();
     BHT_GT(stopped, 1);
-    fx_kill(stopped, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(stopped) == 'T', 20000);
+    fx_stop(stopped);
     bh_stream *second = fx_stream(context, "second", FX_SECONDS);
     fx_expect_healthy(context, second);
     fx_expect_healthy(context, first);
@@ -187,8 +186,7 @@ static void a_zygote_that_is_slow_to_tell(void) {
     bh_buffer *data = fx_words(context, 64, 0);
     bh_event *event = fx_gate(stream, gate, data);
     fx_await_gate(data);
-    fx_kill(slow, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(slow) == 'T', 20000);
+    fx_stop(slow);
     fx_kill(pid, SIGSEGV);
     BHT_EQ(bh_event_wait(event, 500 * FX_MS), BH_TIMEOUT);
     fx_kill(slow, SIGCONT);
@@ -237,8 +235,7 @@ static void completed_but_not_taken(void) {
     pid_t pid = fx_ready(stream);
     bh_buffer *buffer = fx_buffer(context, 64);
     struct bhi_progress progress = fx_progress();
-    fx_kill(pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
+    fx_stop(pid);
     bh_event *events[4];
     for (int i = 0; i < 4; i++) {
         events[i] = big(stream, buffer);

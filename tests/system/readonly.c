@@ -41,13 +41,7 @@ static bh_event *run(bh_stream *stream, bh_kernel *kernel, bh_buffer *in, bh_acc
         {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = access},
         bh_bind_read_write(1, out),
     };
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, bindings, out ? 2 : 1, NULL, 0,
-                  &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_launch: %s", detail.message);
-    }
-    return event;
+    return fx_launch(stream, kernel, 1, bindings, out ? 2 : 1, 0);
 }
 
 /* Every word is |value|, as the host sees it through the buffer. */
@@ -69,15 +63,7 @@ static uint32_t word(bh_buffer *buffer, uint32_t index) {
 }
 
 static void expect_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL,
-        .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = value}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_fill(stream, buffer, value), BH_OK);
 }
 
 static void check_way(bh_context *context, const struct way *way, bool staged) {
@@ -210,9 +196,7 @@ static void upgraded_in_flight(const char *faults) {
     bh_buffer *x = fx_words(context, 64, 0x40000000);
     bh_buffer *a = fx_words(context, 64, 0), *b = fx_words(context, 64, 0);
     /* Compiled before, or the gate would be the last to share a queue submission. */
-    bh_event *warm = fx_square(stream, square, b, a);
-    fx_expect(warm, BH_OK);
-    bh_event_release(warm);
+    fx_expect(fx_square(stream, square, b, a), BH_OK);
     bh_event *running = fx_gate(stream, gate, word_buffer);
     fx_await_gate(word_buffer);
     bh_event *events[] = {
@@ -257,20 +241,15 @@ static void sees_what_others_wrote(const char *faults) {
         } else {
             BHT_EQ(bh_buffer_write(in, 4, &round, 4, FX_SECONDS, NULL), BH_OK);
         }
-        bh_event *event = run(reader, kernel, in, BH_ACCESS_READ, out);
-        fx_expect(event, BH_OK);
-        bh_event_release(event);
+        fx_expect(run(reader, kernel, in, BH_ACCESS_READ, out), BH_OK);
         BHT_EQ(word(out, 0), round);
     }
     /* Copied as well, from the middle of it. */
     const bh_command copy = {
         .type = BH_COMMAND_COPY,
         .copy = {.src = in, .src_offset = 4, .dst = out, .dst_offset = 8, .size = 4}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &copy, .command_count = 1};
     mapped[1] = 77;
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(reader, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OK);
+    fx_expect(fx_command(reader, copy, NULL, 0), BH_OK);
     BHT_EQ(word(out, 2), 77);
 }
 
@@ -322,9 +301,7 @@ static void rights_are_each_workers_own(void) {
     bh_buffer *in = fx_words(context, WORDS, 0);
     for (uint32_t round = 1; round <= 3; round++) {
         expect_fill(writer, in, round);
-        bh_event *event = run(reader, kernel, in, BH_ACCESS_READ, NULL);
-        fx_expect(event, BH_WORKER_SIGNAL);
-        bh_event_release(event);
+        fx_expect(run(reader, kernel, in, BH_ACCESS_READ, NULL), BH_WORKER_SIGNAL);
         expect_words(in, round);
     }
     /* And a new worker of a stream that wrote starts without it. */
@@ -332,9 +309,7 @@ static void rights_are_each_workers_own(void) {
     WAIT_UNTIL(bh_stream_worker_pid(writer) == 0 || bh_stream_wait_ready(writer, 0, NULL) != BH_OK,
                20000);
     fx_ready(writer);
-    bh_event *event = run(writer, kernel, in, BH_ACCESS_READ, NULL);
-    fx_expect(event, BH_WORKER_SIGNAL);
-    bh_event_release(event);
+    fx_expect(run(writer, kernel, in, BH_ACCESS_READ, NULL), BH_WORKER_SIGNAL);
     expect_words(in, 3);
 }
 

@@ -173,7 +173,7 @@ static void begin_with(struct scene *s, bh_context *context, uint64_t grace_ns) 
     options.name = "culprit";
     options.deadline_ns = BH_FOREVER;
     options.grace_ns = grace_ns;
-    BHT_EQ(bh_stream_create(context, &options, &s->stream, NULL), BH_OK);
+    s->stream = fx_stream_with(context, options);
     s->worker = fx_ready(s->stream);
     await_held(s->worker, 1);
     s->gate = fx_kernel_guarded(context, "gate");
@@ -370,8 +370,7 @@ static void host_dies(bool stopped) {
     close(say[1]);
     struct words words = map_words(host);
     if (stopped) {
-        fx_kill(worker, SIGSTOP);
-        WAIT_UNTIL(bht_process_state(worker) == 'T', 20000);
+        fx_stop(worker);
     }
     BHT_EQ(atomic_load(&words.at[UNUSED * SLOT]), 0);
     fx_kill(host, SIGKILL);

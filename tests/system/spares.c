@@ -54,9 +54,7 @@ static bh_stream *stream_of(bh_context *context, const char *tenant, bh_isolatio
     options.isolation = isolation;
     options.deadline_ns = FX_SECONDS;
     options.compile_deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 static struct scene open_scene(uint32_t spares, const char *faults, const char *cache_dir) {
@@ -110,9 +108,7 @@ static void add_ok(struct scene *s, bh_stream *stream) {
         bh_bind_read(1, s->x),
         bh_bind_write(2, s->z),
     };
-    bh_event *event = fx_launch(stream, s->add, 1, bindings, 3, 0);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_launch(stream, s->add, 1, bindings, 3, 0), BH_OK);
     const uint32_t *out = fx_mapped(s->z);
     BHT_EQ(out[0], 0x80000000u);
 }
@@ -278,9 +274,7 @@ static void isolated_streams_have_untold_spares(void) {
         square_ok(&s, apart);
     }
     await_spare(s.context, ", ready");
-    bh_event *event = fx_square(apart, s.square, s.x, s.y);
-    fx_expect(event, BH_OK);
-    bh_event_release(event);
+    fx_expect(fx_square(apart, s.square, s.x, s.y), BH_OK);
     BHT_EQ(fx_stats(s.context).kernels_told, 0);
     BHT_TRUE(!says(s.context, "known kernel"));
 }

@@ -126,9 +126,7 @@ static bh_event *submit(bh_stream *stream, bh_event *after) {
 }
 
 static bh_event *kill_an_idle_one(struct victim *v) {
-    bh_event *event = submit(v->stream, NULL);
-    fx_expect(event, BH_OK); /* so that the stream may go on without the worker */
-    bh_event_release(event);
+    fx_expect(submit(v->stream, NULL), BH_OK); /* so that the stream may go on without the worker */
     fx_kill(bh_stream_worker_pid(v->stream), SIGKILL);
     return NULL;
 }
@@ -217,9 +215,7 @@ static bh_stream *stream_of(bh_context *context, const char *name, const char *t
     options.name = name;
     options.tenant = tenant;
     options.strict = strict;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 static void a_submission_is_counted_once_by_its_end(void) {

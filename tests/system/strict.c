@@ -17,7 +17,7 @@ static struct stage set_up(void) {
     options.name = "strict";
     options.deadline_ns = BH_FOREVER;
     options.strict = true;
-    BHT_EQ(bh_stream_create(s.context, &options, &s.strict, NULL), BH_OK);
+    s.strict = fx_stream_with(s.context, options);
     s.other = fx_stream(s.context, "other", FX_SECONDS);
     fx_ready(s.strict);
     fx_ready(s.other);
@@ -67,9 +67,7 @@ static void a_strict_stream_stays_failed(void) {
     }
     BHT_EQ(bh_stream_synchronize(s.strict, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     /* Poison by data is told as such, also there. */
-    bh_event *dependent = fx_square(s.strict, s.square, s.gate, s.y);
-    fx_expect(dependent, BH_WORKER_SIGNAL);
-    bh_event_release(dependent);
+    fx_expect(fx_square(s.strict, s.square, s.gate, s.y), BH_WORKER_SIGNAL);
     fx_expect_healthy(s.context, s.other);
 
     BHT_EQ(bh_stream_reset(s.strict, NULL), BH_OK);
@@ -82,8 +80,7 @@ static void a_strict_stream_stays_failed(void) {
 static void others_are_not_strict(void) {
     struct stage s = set_up();
     bh_event *bad = refused(s.other, &s);
-    bh_event *after = fx_square(s.other, s.square, s.x, s.y);
-    fx_expect(after, BH_OK);
+    fx_expect(fx_square(s.other, s.square, s.x, s.y), BH_OK);
     fx_expect(bad, BH_BINDING_MISMATCH);
 }
 
@@ -138,13 +135,7 @@ static void a_dependent_fails_its_strict_stream(void) {
         .type = BH_COMMAND_DISPATCH,
         .dispatch = {
             .kernel = s.square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .waits = &bad,
-                                 .wait_count = 1};
-    bh_event *dependent = NULL;
-    BHT_EQ(bh_submit(s.strict, &info, &dependent, NULL), BH_OK);
+    bh_event *dependent = fx_command(s.strict, command, &bad, 1);
     bh_event *later = fx_square(s.strict, s.square, s.x, s.z);
     fx_expect(dependent, BH_BINDING_MISMATCH);
     fx_expect(later, BH_STREAM_FAILED);

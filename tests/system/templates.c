@@ -77,7 +77,6 @@ static void launch(bh_template *t, const bh_argument *arguments, uint32_t count,
         BHT_FAIL("%s", why.message);
     }
     fx_expect(event, BH_OK);
-    bh_event_release(event);
 }
 
 static void submit_both(const bh_template_call calls[2]) {

@@ -101,8 +101,8 @@ static void a_dependent_is_a_victim(void) {
     BHT_STR_HAS(detail.message, "stream s");
     BHT_EQ(bh_stream_synchronize(stream, FX_SECONDS, &detail), BH_WORKER_SIGNAL);
     BHT_STR_HAS(detail.message, "kernel k");
-    bh_event *good = fx_square(stream, square, y, data);
-    fx_expect(good, BH_WORKER_SIGNAL); /* it reads y, which the dependent should have written */
+    fx_expect(fx_square(stream, square, y, data),
+              BH_WORKER_SIGNAL); /* it reads y, which the dependent should have written */
 }
 
 /* Queued behind another stream, in the lane, running: all of one stream, none of the other. */

@@ -221,9 +221,7 @@ static void unknown_while_it_runs(void) {
     fx_ready(stream);
     bh_buffer *data = fx_words(context, 64, 1);
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = data, .size = 256}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_command(stream, fill, NULL, 0);
     bh_verdict verdict = fx_verdict(event);
     BHT_EQ(verdict.status, BH_SECCOMP);
     BHT_EQ(verdict.signal, SIGSYS);

@@ -35,13 +35,7 @@ static bh_event *square(bh_stream *stream, bh_kernel *kernel, bh_buffer *x, stru
          .size = to.size,
          .access = BH_ACCESS_WRITE},
     };
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_launch(stream, kernel, (const uint32_t[3]){WORDS / 64, 1, 1}, bindings, 2, NULL, 0,
-                  &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_launch: %s", detail.message);
-    }
-    return event;
+    return fx_launch(stream, kernel, WORDS / 64, bindings, 2, 0);
 }
 
 /* A kernel sees its part and nothing beside it, at both ends. */
@@ -103,11 +97,8 @@ static void an_unaligned_part_is_refused(void) {
     const bh_command copy = {
         .type = BH_COMMAND_COPY,
         .copy = {.src = x, .src_offset = 4093, .dst = y, .dst_offset = 1, .size = 3}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &copy, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_command(stream, copy, NULL, 0);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
     BHT_EQ(bh_buffer_read(y, 1, back, 3, FX_SECONDS, NULL), BH_OK);
     BHT_MEM_EQ(back, bytes, 3);
 }

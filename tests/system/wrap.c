@@ -144,14 +144,9 @@ static void odd_sizes(void) {
         BHT_EQ(st.st_size, good[i].has); /* filled, not grown */
         BHT_GT(st.st_blocks, 0);
         bh_buffer *copy = fx_buffer(context, good[i].size);
-        const bh_command command = {.type = BH_COMMAND_COPY,
-                                    .copy = {.src = buffer, .dst = copy, .size = BH_WHOLE_SIZE}};
-        const bh_submit_info info = {
-            .struct_size = sizeof info, .commands = &command, .command_count = 1};
         uint8_t last = 9;
         BHT_EQ(pwrite(fd, &last, 1, (off_t)good[i].size - 1), 1);
-        bh_event *event = NULL;
-        BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+        bh_event *event = fx_copy(stream, buffer, copy);
         fx_expect(event, BH_OK);
         last = 0;
         BHT_EQ(bh_buffer_read(copy, good[i].size - 1, &last, 1, FX_SECONDS, NULL), BH_OK);
@@ -279,12 +274,7 @@ static void nothing_is_left(void) {
         int fd = memfd(BYTES, MFD_ALLOW_SEALING);
         bh_buffer *from = wrap(context, fd, BYTES), *to = fx_buffer(context, BYTES);
         close(fd);
-        const bh_command command = {.type = BH_COMMAND_COPY,
-                                    .copy = {.src = from, .dst = to, .size = BH_WHOLE_SIZE}};
-        const bh_submit_info info = {
-            .struct_size = sizeof info, .commands = &command, .command_count = 1};
-        bh_event *event = NULL;
-        BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+        bh_event *event = fx_copy(stream, from, to);
         bh_buffer_release(from);
         bh_buffer_release(to);
         if (round % 50 == 49) {
