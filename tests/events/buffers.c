@@ -85,15 +85,15 @@ static void temporary(bool in_lane) {
     ev_well(&s);
 }
 
-static void case_21_a_temporary_in_a_lane_keeps_its_memory(void) {
+TEST(case_21_a_temporary_in_a_lane_keeps_its_memory) {
     temporary(true);
 }
 
-static void case_21_a_temporary_in_a_queue_keeps_its_memory(void) {
+TEST(case_21_a_temporary_in_a_queue_keeps_its_memory) {
     temporary(false);
 }
 
-static void case_22_a_dropped_output_keeps_its_memory(void) {
+TEST(case_22_a_dropped_output_keeps_its_memory) {
     struct stage s = stage_open();
     bh_buffer *output = buffer_for(&s, s.a, 3);
     bh_event *event = ev_square(&s, s.a, s.x, output, NULL, 0);
@@ -108,7 +108,7 @@ static void case_22_a_dropped_output_keeps_its_memory(void) {
 
 /* -- 23: trimming ------------------------------------------------------------------------------ */
 
-static void case_23_trimming_spares_what_is_in_flight(void) {
+TEST(case_23_trimming_spares_what_is_in_flight) {
     struct stage s = stage_open();
     bh_buffer *idle = buffer_for(&s, s.b, 1), *in = buffer_for(&s, s.b, 3);
     bh_event *event = ev_square(&s, s.b, in, s.y, &s.bad, 1);
@@ -126,7 +126,7 @@ static void case_23_trimming_spares_what_is_in_flight(void) {
 
 /* -- 24: retained or refused ------------------------------------------------------------------- */
 
-static void case_24_a_bound_handle_is_retained(void) {
+TEST(case_24_a_bound_handle_is_retained) {
     struct stage s = stage_open();
     bh_kernel *square = fx_kernel(s.context, "square");
     const bh_binding bindings[] = {bh_bind_read(0, buffer_for(&s, s.b, 3)), bh_bind_write(1, s.y)};
@@ -149,7 +149,7 @@ static void refused(bh_stream *stream, bh_command command, const char *what) {
     BHT_STR_HAS(detail.message, "was released");
 }
 
-static void case_24_a_handle_without_a_reference_is_refused(void) {
+TEST(case_24_a_handle_without_a_reference_is_refused) {
     struct stage s = stage_open();
     bh_buffer *gone = buffer_for(&s, s.b, 3);
     bh_event *event = ev_square(&s, s.b, gone, s.y, &s.bad, 1);
@@ -177,7 +177,7 @@ static void expect_none(struct stage *s) {
 
 /* -- 25: when ---------------------------------------------------------------------------------- */
 
-static void case_25_temporaries_go_at_their_own_end(void) {
+TEST(case_25_temporaries_go_at_their_own_end) {
     struct stage s = stage_open_with(NULL, BH_FOREVER);
     bh_buffer *temporary = buffer_for(&s, s.a, 0);
     volatile uint32_t *word = fx_pointer(temporary);
@@ -202,7 +202,7 @@ static void case_25_temporaries_go_at_their_own_end(void) {
 
 /* -- 26: what is not registered ---------------------------------------------------------------- */
 
-static void case_26_unregistered_names_kernel_and_slot(void) {
+TEST(case_26_unregistered_names_kernel_and_slot) {
     struct stage s = stage_open();
     bh_buffer *gone = buffer_for(&s, s.b, 3);
     bh_buffer_release(gone);
@@ -218,7 +218,7 @@ static void case_26_unregistered_names_kernel_and_slot(void) {
 
 /* Nothing that was registered when it was submitted is unregistered when it runs. With retention
  * off it is, and the worker says which kernel, and which slot. */
-static void case_26_what_runs_is_registered(void) {
+TEST(case_26_what_runs_is_registered) {
     struct stage s = stage_open();
     bh_buffer *in = buffer_for(&s, s.b, 3);
     bh_event *event = ev_square(&s, s.b, in, s.y, &s.bad, 1);
@@ -244,7 +244,7 @@ static void expect_one_block(struct stage *s) {
     BHT_EQ(fx_stats(s->context).pool_blocks, 0);
 }
 
-static void case_27_a_killed_submission_releases_once(void) {
+TEST(case_27_a_killed_submission_releases_once) {
     struct stage s = stage_open_with(NULL, BH_FOREVER);
     bh_buffer *temporary = buffer_for(&s, s.a, 0);
     bh_event *event = fx_gate(s.a, s.hang, temporary);
@@ -257,7 +257,7 @@ static void case_27_a_killed_submission_releases_once(void) {
     ev_well(&s);
 }
 
-static void case_27_a_failed_submission_releases_once(void) {
+TEST(case_27_a_failed_submission_releases_once) {
     struct stage s = stage_open();
     bh_buffer *temporary = buffer_for(&s, s.a, 0);
     bh_event *event = ev_refused(&s, s.a, temporary); /* by its worker, behind the gate */
@@ -269,7 +269,7 @@ static void case_27_a_failed_submission_releases_once(void) {
     ev_well(&s);
 }
 
-static void case_27_a_cancelled_or_poisoned_submission_releases_once(void) {
+TEST(case_27_a_cancelled_or_poisoned_submission_releases_once) {
     struct stage s = stage_open();
     bh_buffer *temporary = buffer_for(&s, s.b, 0);
     bh_event *event = ev_square(&s, s.b, temporary, s.y, &s.bad, 1);
@@ -291,7 +291,7 @@ static void case_27_a_cancelled_or_poisoned_submission_releases_once(void) {
 }
 
 /* The third command is wrong, the first two had bound their buffers. */
-static void case_27_a_refused_submission_releases_once(void) {
+TEST(case_27_a_refused_submission_releases_once) {
     struct stage s = stage_open();
     bh_buffer *temporary = buffer_for(&s, s.b, 0);
     const bh_command fill = {.type = BH_COMMAND_FILL,
@@ -306,23 +306,4 @@ static void case_27_a_refused_submission_releases_once(void) {
     expect_one_block(&s);
     open_gate(&s);
     ev_well(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_21_a_temporary_in_a_lane_keeps_its_memory),
-        BHT_TEST(case_21_a_temporary_in_a_queue_keeps_its_memory),
-        BHT_TEST(case_22_a_dropped_output_keeps_its_memory),
-        BHT_TEST(case_23_trimming_spares_what_is_in_flight),
-        BHT_TEST(case_24_a_bound_handle_is_retained),
-        BHT_TEST(case_24_a_handle_without_a_reference_is_refused),
-        BHT_TEST(case_25_temporaries_go_at_their_own_end),
-        BHT_TEST(case_26_unregistered_names_kernel_and_slot),
-        BHT_TEST(case_26_what_runs_is_registered),
-        BHT_TEST(case_27_a_killed_submission_releases_once),
-        BHT_TEST(case_27_a_failed_submission_releases_once),
-        BHT_TEST(case_27_a_cancelled_or_poisoned_submission_releases_once),
-        BHT_TEST(case_27_a_refused_submission_releases_once),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

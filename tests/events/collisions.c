@@ -30,11 +30,11 @@ static void both_run(size_t bytes, bool one_hash) {
     BHT_EQ(after.kernels_shared, before.kernels_shared + 1);
 }
 
-static void case_31_two_sources_with_one_64_bit_hash(void) {
+TEST(case_31_two_sources_with_one_64_bit_hash) {
     both_run(8, false);
 }
 
-static void case_31_two_sources_with_one_hash(void) {
+TEST(case_31_two_sources_with_one_hash) {
     both_run(32, true);
 }
 
@@ -47,7 +47,7 @@ static void create_meanwhile(void *body) {
 }
 
 /* Another thread makes the same one between our look and our entry: there is one in the end. */
-static void case_34_created_meanwhile(void) {
+TEST(case_34_created_meanwhile) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     const bh_stats before = fx_stats(s.context);
     meanwhile = &s;
@@ -59,13 +59,4 @@ static void case_34_created_meanwhile(void) {
     BHT_EQ(after.kernels, before.kernels + 1);
     BHT_EQ(after.kernels_shared, before.kernels_shared + 1);
     ev_well(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(case_31_two_sources_with_one_64_bit_hash),
-        BHT_TEST(case_31_two_sources_with_one_hash),
-        BHT_TEST(case_34_created_meanwhile),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

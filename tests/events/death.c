@@ -41,7 +41,7 @@ static void *wait_for_them(void *argument) {
 
 /* Fifty: one running, 24 in the lane, 15 in its stream's queue, 10 in another's. Each ends once,
  * and wakes all that wait for it: two or more of the sixteen begin with the same one. */
-static void case_43_fifty_events_and_sixteen_waiters(void) {
+TEST(case_43_fifty_events_and_sixteen_waiters) {
     struct stage s = stage_open_with(NULL, BH_FOREVER);
     enum { EARLIER = 5, INNOCENT = 10 };
     bh_event *earlier[EARLIER], *innocent[INNOCENT], *events[OUTSTANDING];
@@ -128,7 +128,7 @@ static void case_43_fifty_events_and_sixteen_waiters(void) {
 
 /* -- 44, 45: around the completion record ----------------------------------------------------- */
 
-static void case_44_death_between_data_and_record(void) {
+TEST(case_44_death_between_data_and_record) {
     struct stage s = stage_open_with("1:before_record:1=kill", FX_SECONDS);
     const float *y = (const float *)(const void *)fx_pointer(s.y);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
@@ -146,7 +146,7 @@ static void case_44_death_between_data_and_record(void) {
 }
 
 /* Nobody waits, and the worker dies before it has woken anybody: the obituary reads the record. */
-static void case_45_read_by_the_obituary(void) {
+TEST(case_45_read_by_the_obituary) {
     struct stage s = stage_open_with("1:after_record:1=kill", FX_SECONDS);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     WAIT_UNTIL(bh_stream_worker_pid(s.a) != s.pid, 20000);
@@ -160,7 +160,7 @@ static void case_45_read_by_the_obituary(void) {
 
 /* A stopped zygote does not tell how its worker died: it is dead, and not yet buried. Who waits
  * then reads the record himself. */
-static void case_45_read_before_the_burial(void) {
+TEST(case_45_read_before_the_burial) {
     struct stage s = stage_open_with("1:after_record:1=kill", FX_SECONDS);
     pid_t zygote = fx_parent(s.pid);
     BHT_GT(zygote, 1);
@@ -175,7 +175,7 @@ static void case_45_read_before_the_burial(void) {
 }
 
 /* With dependents: those go on, on the other stream and on the same. */
-static void case_45_dependents_of_the_recorded_one_run(void) {
+TEST(case_45_dependents_of_the_recorded_one_run) {
     struct stage s = stage_open_with("1:after_record:1=kill", FX_SECONDS);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     bh_event *other = ev_square(&s, s.b, s.y, s.z, NULL, 0);
@@ -192,7 +192,7 @@ static void case_45_dependents_of_the_recorded_one_run(void) {
 
 /* The dead worker's progress memory is still mapped here: it says now that its first submission
  * has completed. Neither the old event nor the new worker's first one may believe it. */
-static void case_46_late_completion_of_a_dead_generation(void) {
+TEST(case_46_late_completion_of_a_dead_generation) {
     struct stage s = stage_open();
     struct bhi_progress late = fx_progress();
     BHT_EQ(atomic_load(&late.header->started_seq), 1); /* it is the one of a's worker */
@@ -274,7 +274,7 @@ static size_t watched_by(int epoll, int fd, bool *out_has) {
 
 /* Who kept the dead worker's doorbell rings it: the open file description is still there, and so
  * could be what watches it. */
-static void case_46_late_rings_of_a_dead_generation(void) {
+TEST(case_46_late_rings_of_a_dead_generation) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     pid_t pid = fx_ready(c);
@@ -311,7 +311,7 @@ static void case_46_late_rings_of_a_dead_generation(void) {
 
 /* It has said what the kernel binds, and is killed before it records that it compiled it: the next
  * worker compiles it, and says so again. */
-static void case_46_late_reflection_of_a_dead_generation(void) {
+TEST(case_46_late_reflection_of_a_dead_generation) {
     struct stage s = stage_open_with("1:before_record:1=kill", FX_SECONDS);
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_detail detail;
@@ -323,7 +323,7 @@ static void case_46_late_reflection_of_a_dead_generation(void) {
     ev_well(&s);
 }
 
-static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
+TEST(case_47_old_verdicts_stand_and_new_work_succeeds) {
     struct stage s = stage_open();
     static const int signals[] = {SIGKILL, SIGSEGV, SIGABRT};
     enum { LIVES = BHT_COUNT(signals) };
@@ -350,7 +350,7 @@ static void case_47_old_verdicts_stand_and_new_work_succeeds(void) {
 }
 
 /* Waited for on a stream that has nothing to do with it, when its own stream is long gone. */
-static void case_48_an_event_carries_its_verdict_to_another_stream(void) {
+TEST(case_48_an_event_carries_its_verdict_to_another_stream) {
     struct stage s = stage_open();
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     bh_event *early = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
@@ -432,7 +432,7 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     ev_well(&s);
 }
 
-static void case_49_killed_in_mid_batch(void) {
+TEST_WITH(case_49_killed_in_mid_batch, 90, 0) {
     static const int nth[] = {1, 4, 8};
     for (size_t i = 0; i < BHT_COUNT(nth); i++) {
         dies_in_a_batch("started", nth[i], "kill", BH_FOREVER, BH_WORKER_SIGNAL);
@@ -441,7 +441,7 @@ static void case_49_killed_in_mid_batch(void) {
     }
 }
 
-static void case_49_stopped_in_mid_batch(void) {
+TEST_WITH(case_49_stopped_in_mid_batch, 90, 0) {
     dies_in_a_batch("started", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
     dies_in_a_batch("before_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
     dies_in_a_batch("after_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
@@ -465,7 +465,7 @@ static void record_in_part(struct bhi_progress *progress, int stores) {
 }
 
 /* Half a record is there, and nothing that says that it is whole. */
-static void case_49_killed_in_mid_record(void) {
+TEST(case_49_killed_in_mid_record) {
     for (int stores = 1; stores <= 4; stores++) {
         struct stage s = stage_open();
         struct bhi_progress progress = fx_progress();
@@ -484,7 +484,7 @@ static void case_49_killed_in_mid_record(void) {
 }
 
 /* Published, and torn all the same: no honest worker does that. */
-static void case_49_a_torn_record_is_no_data(void) {
+TEST(case_49_a_torn_record_is_no_data) {
     struct stage s = stage_open();
     bh_event *behind = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     struct bhi_progress progress = fx_progress();
@@ -500,24 +500,4 @@ static void case_49_a_torn_record_is_no_data(void) {
     BHT_STR_HAS(verdict.message, "malformed");
     ev_well(&s);
     bhi_progress_unmap(&progress);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_43_fifty_events_and_sixteen_waiters),
-        BHT_TEST(case_44_death_between_data_and_record),
-        BHT_TEST(case_45_read_by_the_obituary),
-        BHT_TEST(case_45_read_before_the_burial),
-        BHT_TEST(case_45_dependents_of_the_recorded_one_run),
-        BHT_TEST(case_46_late_completion_of_a_dead_generation),
-        BHT_TEST(case_46_late_rings_of_a_dead_generation),
-        BHT_TEST(case_46_late_reflection_of_a_dead_generation),
-        BHT_TEST(case_47_old_verdicts_stand_and_new_work_succeeds),
-        BHT_TEST(case_48_an_event_carries_its_verdict_to_another_stream),
-        BHT_TEST_WITH(case_49_killed_in_mid_batch, 90, 0),
-        BHT_TEST_WITH(case_49_stopped_in_mid_batch, 90, 0),
-        BHT_TEST(case_49_killed_in_mid_record),
-        BHT_TEST(case_49_a_torn_record_is_no_data),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -10,7 +10,7 @@
 
 /* -- 1: the failure comes first --------------------------------------------------------------- */
 
-static void case_01_read_that_fails_before_its_event_is_waited_for(void) {
+TEST(case_01_read_that_fails_before_its_event_is_waited_for) {
     struct stage s = stage_open();
     stage_fail_unseen(&s);
     bh_verdict verdict = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
@@ -20,7 +20,7 @@ static void case_01_read_that_fails_before_its_event_is_waited_for(void) {
     ev_well(&s);
 }
 
-static void case_01_event_made_after_the_failure(void) {
+TEST(case_01_event_made_after_the_failure) {
     struct stage s = stage_open();
     stage_fail_unseen(&s);
     bh_event *by_data = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
@@ -56,7 +56,7 @@ static void query_shows_the_failure(bh_event *event) {
 }
 
 /* Its worker writes a completion record, and in it that it failed. */
-static void case_02_recorded_as_failed(void) {
+TEST(case_02_recorded_as_failed) {
     struct stage s = stage_open();
     bh_event *refused = ev_refused(&s, s.a, s.y);
     fx_open(s.word);
@@ -68,7 +68,7 @@ static void case_02_recorded_as_failed(void) {
 
 /* On one stream the dependent is in the lane already when its producer is refused: it may run, and
  * be recorded as done, but it does not count. */
-static void case_02_ran_although_its_producer_was_refused(void) {
+TEST(case_02_ran_although_its_producer_was_refused) {
     struct stage s = stage_open();
     bh_event *refused = ev_refused(&s, s.a, s.y);
     bh_event *dependent = ev_square(&s, s.a, s.y, s.z, NULL, 0);
@@ -85,7 +85,7 @@ static void case_02_ran_although_its_producer_was_refused(void) {
 
 /* -- 3: bad and good -------------------------------------------------------------------------- */
 
-static void case_03_the_good_one_stays_clean(void) {
+TEST(case_03_the_good_one_stays_clean) {
     struct stage s = stage_open();
     bh_stream *c = fx_stream(s.context, "c", FX_SECONDS);
     bh_event *good = ev_square(&s, s.b, s.x, s.y, NULL, 0);
@@ -131,16 +131,16 @@ static void dependents_of_a_blocked_one(bool dependent_first) {
     ev_well(&s);
 }
 
-static void case_04_the_dependent_is_waited_first(void) {
+TEST(case_04_the_dependent_is_waited_first) {
     dependents_of_a_blocked_one(true);
 }
 
-static void case_04_the_bad_one_is_waited_first(void) {
+TEST(case_04_the_bad_one_is_waited_first) {
     dependents_of_a_blocked_one(false);
 }
 
 /* a, b, a: through an event and through what they read; and the one after those. */
-static void case_05_producer_and_consumer_on_different_streams(void) {
+TEST(case_05_producer_and_consumer_on_different_streams) {
     struct stage s = stage_open();
     bh_event *by_wait = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
     bh_event *by_data = ev_square(&s, s.b, s.gate, s.z, NULL, 0);
@@ -160,7 +160,7 @@ static void case_05_producer_and_consumer_on_different_streams(void) {
 /* -- 6: several errors ------------------------------------------------------------------------ */
 
 /* b fails first, then a twice: what depends on all three names b's, in whatever order it waits. */
-static void case_06_the_earliest_is_reported(void) {
+TEST(case_06_the_earliest_is_reported) {
     struct stage s = stage_open();
     bh_event *first = ev_gate(&s, s.b, NULL);
     fx_kill(fx_ready(s.b), SIGABRT);
@@ -189,7 +189,7 @@ static void case_06_the_earliest_is_reported(void) {
 
 /* It waits for two, one of them fails: that is its end. The other's failure, later, is nothing to
  * it (E1). */
-static void case_06_a_later_error_changes_nothing(void) {
+TEST(case_06_a_later_error_changes_nothing) {
     struct stage s = stage_open();
     bh_event *other = ev_gate(&s, s.b, NULL);
     bh_event *waits[] = {other, s.bad};
@@ -221,7 +221,7 @@ static void *synchronize(void *argument) {
     return NULL;
 }
 
-static void case_07_synchronize_reports_it(void) {
+TEST(case_07_synchronize_reports_it) {
     struct stage s = stage_open();
     struct synchronizer one = {.stream = s.a};
     pthread_t thread;
@@ -313,7 +313,7 @@ static void closed_while_it_runs(void) {
     stage_close(&s);
 }
 
-static void case_08_teardown_with_unread_errors_is_silent(void) {
+TEST(case_08_teardown_with_unread_errors_is_silent) {
     in_silence(closed_with_everything_unread);
     in_silence(closed_before_the_event);
     in_silence(a_stream_goes_first);
@@ -359,7 +359,7 @@ static void *stare(void *argument) {
     return NULL;
 }
 
-static void case_09_many_threads_see_the_same_verdict(void) {
+TEST(case_09_many_threads_see_the_same_verdict) {
     struct stage s = stage_open();
     bh_event *dependent = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
     struct eye eyes[4] = {0};
@@ -439,38 +439,15 @@ static void no_event_is_left_pending(enum way way, bh_status status) {
     ev_well(&s);
 }
 
-static void case_10_no_event_is_left_pending_by_a_death(void) {
+TEST(case_10_no_event_is_left_pending_by_a_death) {
     no_event_is_left_pending(KILLED, BH_WORKER_SIGNAL);
 }
-static void case_10_no_event_is_left_pending_by_a_refusal(void) {
+TEST(case_10_no_event_is_left_pending_by_a_refusal) {
     no_event_is_left_pending(REFUSED, BH_BINDING_MISMATCH);
 }
-static void case_10_no_event_is_left_pending_by_a_cancel(void) {
+TEST(case_10_no_event_is_left_pending_by_a_cancel) {
     no_event_is_left_pending(CANCELLED, BH_CANCELLED);
 }
-static void case_10_no_event_is_left_pending_by_a_deadline(void) {
+TEST(case_10_no_event_is_left_pending_by_a_deadline) {
     no_event_is_left_pending(PAST_ITS_DEADLINE, BH_DEADLINE);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_01_read_that_fails_before_its_event_is_waited_for),
-        BHT_TEST(case_01_event_made_after_the_failure),
-        BHT_TEST(case_02_recorded_as_failed),
-        BHT_TEST(case_02_ran_although_its_producer_was_refused),
-        BHT_TEST(case_03_the_good_one_stays_clean),
-        BHT_TEST(case_04_the_dependent_is_waited_first),
-        BHT_TEST(case_04_the_bad_one_is_waited_first),
-        BHT_TEST(case_05_producer_and_consumer_on_different_streams),
-        BHT_TEST(case_06_the_earliest_is_reported),
-        BHT_TEST(case_06_a_later_error_changes_nothing),
-        BHT_TEST(case_07_synchronize_reports_it),
-        BHT_TEST(case_08_teardown_with_unread_errors_is_silent),
-        BHT_TEST(case_09_many_threads_see_the_same_verdict),
-        BHT_TEST(case_10_no_event_is_left_pending_by_a_death),
-        BHT_TEST(case_10_no_event_is_left_pending_by_a_refusal),
-        BHT_TEST(case_10_no_event_is_left_pending_by_a_cancel),
-        BHT_TEST(case_10_no_event_is_left_pending_by_a_deadline),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -7,7 +7,7 @@
 /* -- 11: the middle of a submission ----------------------------------------------------------- */
 
 /* Refused before anything runs: also the command before it has not. */
-static void case_11_refused_in_the_middle(void) {
+TEST(case_11_refused_in_the_middle) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     const uint32_t *y = fx_pointer(s.y), *w = fx_pointer(s.w);
     const bh_binding one = bh_bind_write(1, s.z);
@@ -35,7 +35,7 @@ static void case_11_refused_in_the_middle(void) {
 }
 
 /* Its worker dies of SIGSEGV while the second command runs: the third does not run. */
-static void case_11_a_crash_in_the_middle(void) {
+TEST(case_11_a_crash_in_the_middle) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     const uint32_t *w = fx_pointer(s.w);
     volatile uint32_t *word = fx_pointer(s.z);
@@ -67,7 +67,7 @@ static void case_11_a_crash_in_the_middle(void) {
 /* -- 12: what was complete stays -------------------------------------------------------------- */
 
 /* Eight in the lane at once, the fifth is refused: the others have nothing to do with it. */
-static void case_12_one_of_a_batch_is_refused(void) {
+TEST(case_12_one_of_a_batch_is_refused) {
     struct stage s = stage_open();
     enum { COUNT = 8, BAD = 4 };
     bh_buffer *outs[COUNT];
@@ -94,7 +94,7 @@ static void case_12_one_of_a_batch_is_refused(void) {
 }
 
 /* The worker dies of a later one: what it had completed stays, what it had not begun runs again. */
-static void case_12_one_of_a_batch_kills_the_worker(void) {
+TEST(case_12_one_of_a_batch_kills_the_worker) {
     struct stage s = stage_open_with(NULL, BH_FOREVER);
     enum { COUNT = 8, BEFORE = 4 };
     bh_buffer *outs[COUNT];
@@ -121,7 +121,7 @@ static void case_12_one_of_a_batch_kills_the_worker(void) {
 
 /* -- 13 to 15: again and again ---------------------------------------------------------------- */
 
-static void case_13_every_look_at_a_bad_result_fails(void) {
+TEST(case_13_every_look_at_a_bad_result_fails) {
     struct stage s = stage_open();
     fx_kill(s.pid, SIGKILL);
     BHT_EQ(bh_event_wait(s.bad, FX_SECONDS), BH_WORKER_SIGNAL);
@@ -142,7 +142,7 @@ static void case_13_every_look_at_a_bad_result_fails(void) {
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
 }
 
-static void case_14_two_failures_on_one_stream_both_fail(void) {
+TEST(case_14_two_failures_on_one_stream_both_fail) {
     struct stage s = stage_open();
     fx_kill(s.pid, SIGKILL);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
@@ -167,7 +167,7 @@ static void case_14_two_failures_on_one_stream_both_fail(void) {
 }
 
 /* Two of the same cause in one worker: the second is not taken for the first one's echo. */
-static void case_14_two_refusals_on_one_stream_both_fail(void) {
+TEST(case_14_two_refusals_on_one_stream_both_fail) {
     struct stage s = stage_open();
     bh_event *one = ev_refused(&s, s.a, s.y), *two = ev_refused(&s, s.a, s.z);
     fx_open(s.word);
@@ -196,11 +196,11 @@ static void bad_then_dependent(bool same_stream) {
     ev_well(&s);
 }
 
-static void case_15_same_stream(void) {
+TEST(case_15_same_stream) {
     bad_then_dependent(true);
 }
 
-static void case_15_other_stream(void) {
+TEST(case_15_other_stream) {
     bad_then_dependent(false);
 }
 
@@ -208,7 +208,7 @@ static void case_15_other_stream(void) {
 
 /* On the same stream and on another, before and after the death: neither gets the error nor takes
  * it away. */
-static void case_16_unrelated_work_neither_gets_nor_takes_the_error(void) {
+TEST(case_16_unrelated_work_neither_gets_nor_takes_the_error) {
     struct stage s = stage_open();
     bh_event *same = ev_square(&s, s.a, s.x, s.y, NULL, 0); /* behind the gate */
     bh_event *other = ev_square(&s, s.b, s.x, s.z, NULL, 0);
@@ -229,7 +229,7 @@ static void case_16_unrelated_work_neither_gets_nor_takes_the_error(void) {
 }
 
 /* a's worker is stopped in the middle of its gate: it fails, but not yet. */
-static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
+TEST(case_17_a_healthy_command_beside_a_failing_one_completes) {
     struct stage s = stage_open();
     fx_stop(s.pid);
     bh_event *stuck = ev_square(&s, s.a, s.gate, s.y, NULL, 0);
@@ -254,7 +254,7 @@ static void case_17_a_healthy_command_beside_a_failing_one_completes(void) {
 
 /* The short form: 1,000 caught failures, one in 20 of them a death, each with a dependent on
  * another stream. The long one, 100,000, is in tests/system/endurance.c and runs nightly. */
-static void case_18_a_thousand_caught_failures(void) {
+TEST_WITH(case_18_a_thousand_caught_failures, 120, 0) {
     enum { FAILURES = 1000, WARM_UP = 200, DEATH = 20 };
     const size_t processes = PROCESSES_A_CONTEXT + 2 * PROCESSES_A_WORKER;
     struct stage s = stage_open_with(NULL, BH_FOREVER);
@@ -294,7 +294,7 @@ static void case_18_a_thousand_caught_failures(void) {
 
 /* -- 19: who comes last ----------------------------------------------------------------------- */
 
-static void case_19_the_verdict_outlives_the_stream(void) {
+TEST(case_19_the_verdict_outlives_the_stream) {
     struct stage s = stage_open();
     bh_event *bad = s.bad, *dependent = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
     s.bad = NULL; /* the fixture's */
@@ -328,7 +328,7 @@ static void case_19_the_verdict_outlives_the_stream(void) {
         BHT_LT(bht_now_ns() - began_ns, (timeout_ns) + 2 * BHT_SECOND_MS * FX_MS);                 \
     } while (0)
 
-static void case_20_every_wait_takes_a_timeout(void) {
+TEST(case_20_every_wait_takes_a_timeout) {
     struct stage s = stage_open();
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_event *held = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
@@ -379,7 +379,7 @@ static void case_20_every_wait_takes_a_timeout(void) {
 }
 
 /* The waits for a worker, where none ever comes. */
-static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
+TEST(case_20_waiting_for_a_worker_takes_a_timeout) {
     bh_context *context = fx_context("*:device:*=stop");
     bh_stream *stream = fx_stream(context, "none", FX_SECONDS);
     (void)fx_await_stopped();
@@ -393,25 +393,4 @@ static void case_20_waiting_for_a_worker_takes_a_timeout(void) {
         BHT_EQ(bh_stream_synchronize(stream, limits[i], NULL), i ? BH_TIMEOUT : BH_OK);
         TIMES_OUT(limits[i], bh_kernel_reflect(square, stream, limits[i], &info, &detail));
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_11_refused_in_the_middle),
-        BHT_TEST(case_11_a_crash_in_the_middle),
-        BHT_TEST(case_12_one_of_a_batch_is_refused),
-        BHT_TEST(case_12_one_of_a_batch_kills_the_worker),
-        BHT_TEST(case_13_every_look_at_a_bad_result_fails),
-        BHT_TEST(case_14_two_failures_on_one_stream_both_fail),
-        BHT_TEST(case_14_two_refusals_on_one_stream_both_fail),
-        BHT_TEST(case_15_same_stream),
-        BHT_TEST(case_15_other_stream),
-        BHT_TEST(case_16_unrelated_work_neither_gets_nor_takes_the_error),
-        BHT_TEST(case_17_a_healthy_command_beside_a_failing_one_completes),
-        BHT_TEST_WITH(case_18_a_thousand_caught_failures, 120, 0),
-        BHT_TEST(case_19_the_verdict_outlives_the_stream),
-        BHT_TEST(case_20_every_wait_takes_a_timeout),
-        BHT_TEST(case_20_waiting_for_a_worker_takes_a_timeout),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -35,7 +35,7 @@ static bh_command unary(bh_kernel *kernel, bh_binding bindings[2], bh_buffer *in
     return fx_dispatch(kernel, bindings, 2);
 }
 
-static void case_28_one_name_for_two_types(void) {
+TEST(case_28_one_name_for_two_types) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *half = named(s.context, "half", "square");
     bh_kernel *full = named(s.context, "square", "square");
@@ -54,7 +54,7 @@ static void case_28_one_name_for_two_types(void) {
     }
 }
 
-static void case_29_one_name_for_two_sources(void) {
+TEST(case_29_one_name_for_two_sources) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *twice = named(s.context, "twice", "square");
     uint8_t one[32], other[32];
@@ -75,7 +75,7 @@ static void case_29_one_name_for_two_sources(void) {
     }
 }
 
-static void case_30_one_source_and_other_constants(void) {
+TEST(case_30_one_source_and_other_constants) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_kernel *plain = named(s.context, "variant", "variant");
     bh_kernel *seven = variant(s.context, 7, "variant"), *nine = variant(s.context, 9, "variant");
@@ -106,7 +106,7 @@ static void case_30_one_source_and_other_constants(void) {
 
 /* The lane is full of kernels that wait for the gate before them: none of them may be forgotten,
  * though the worker may know only a few. */
-static void case_32_eviction_spares_what_is_in_flight(void) {
+TEST(case_32_eviction_spares_what_is_in_flight) {
     bh_context_options options = fx_options();
     options.kernel_limit = FEW;
     bh_context *context = fx_context_with(options, NULL);
@@ -141,7 +141,7 @@ static void case_32_eviction_spares_what_is_in_flight(void) {
 
 #define BATCH 64u
 
-static void case_32_many_variants(void) {
+TEST_WITH(case_32_many_variants, 70, 0) {
     const uint32_t count = bht_nightly() ? 100000 : 320;
     bh_context_options options = fx_options();
     options.kernel_limit = FEW;
@@ -194,7 +194,7 @@ static void case_32_many_variants(void) {
     free(kernels);
 }
 
-static void case_32_a_respawned_worker_is_told_again(void) {
+TEST(case_32_a_respawned_worker_is_told_again) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     pid_t pid = fx_ready(stream);
@@ -212,7 +212,7 @@ static void case_32_a_respawned_worker_is_told_again(void) {
 
 /* The driver's compiler fails for the first kernel of a's worker: once, so that it would succeed if
  * it were asked again. */
-static void case_33_a_failed_compile_fails_its_own(void) {
+TEST(case_33_a_failed_compile_fails_its_own) {
     struct stage s = stage_open_with("1:pipeline:1=fail", FX_SECONDS);
     bh_kernel *bad = named(s.context, "twice", "bad");
     bh_binding bindings[2];
@@ -252,7 +252,7 @@ static void case_33_a_failed_compile_fails_its_own(void) {
     ev_well(&s);
 }
 
-static void case_33_a_refused_module_fails_its_own(void) {
+TEST(case_33_a_refused_module_fails_its_own) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     /* The magic number, a version, and nothing that makes sense. */
     static const uint32_t garbage[] = {0x07230203, 0x00010000, 0, 8, 0, 0x12345678};
@@ -303,8 +303,7 @@ static void *use_first(void *argument) {
     pthread_barrier_wait(user->barrier);
     user->kernel = variant(user->context, 77, name);
     bh_event *event = launch_variant(user->stream, user->kernel, user->words, user->index);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_OK);
+    bh_verdict verdict = fx_expect(event, BH_OK);
     BHT_STR_EQ(verdict.kernel_name, name);
     return NULL;
 }
@@ -325,7 +324,7 @@ static void use_at_once(struct user users[THREADS], bh_context *context, bh_stre
 }
 
 /* A worker that compiled a second time would die of it; the next kernel's compile shows that. */
-static void case_34_one_compile_serves_all(void) {
+TEST(case_34_one_compile_serves_all) {
     bh_context *context = fx_context("1:compile:2=segv");
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     fx_ready(stream);
@@ -339,7 +338,7 @@ static void case_34_one_compile_serves_all(void) {
     fx_expect(launch_variant(stream, second, words, 0), BH_COMPILE_FAILED);
 }
 
-static void case_34_first_use_by_many_threads(void) {
+TEST(case_34_first_use_by_many_threads) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     fx_ready(stream);
@@ -368,7 +367,7 @@ static void case_34_first_use_by_many_threads(void) {
     BHT_EQ(fx_stats(context).kernels_introduced, 2);
 }
 
-static void bytes_of_kernels_are_limited(void) {
+TEST(bytes_of_kernels_are_limited) {
     /* Each of these is over the limit, and stays as long as it is in use. */
     bh_context_options options = fx_options();
     options.kernel_limit_bytes = 1;
@@ -384,21 +383,4 @@ static void bytes_of_kernels_are_limited(void) {
     BHT_EQ(fx_pointer(words)[0], 1);
     BHT_EQ(fx_pointer(words)[1], 2);
     BHT_GT(fx_stats(context).kernel_bytes, 2 * 20);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(case_28_one_name_for_two_types),
-        BHT_TEST(case_29_one_name_for_two_sources),
-        BHT_TEST(case_30_one_source_and_other_constants),
-        BHT_TEST(case_32_eviction_spares_what_is_in_flight),
-        BHT_TEST_WITH(case_32_many_variants, 70, 0),
-        BHT_TEST(case_32_a_respawned_worker_is_told_again),
-        BHT_TEST(case_33_a_failed_compile_fails_its_own),
-        BHT_TEST(case_33_a_refused_module_fails_its_own),
-        BHT_TEST(case_34_first_use_by_many_threads),
-        BHT_TEST(case_34_one_compile_serves_all),
-        BHT_TEST(bytes_of_kernels_are_limited),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -18,7 +18,7 @@ static void expect_floats(bh_buffer *buffer, uint32_t count) {
 /* -- cases ------------------------------------------------------------------------------------ */
 
 /* Nobody has asked for its event when the read fails: who asks then gets the failure (E6). */
-static void case_01_a_read_that_failed_before_its_event_was_asked_for(void) {
+TEST(case_01_a_read_that_failed_before_its_event_was_asked_for) {
     enter_folder();
     write_floats("x", FLOATS);
     struct stage s = stage_open_with("*:load_read:1=fail", FX_SECONDS);
@@ -37,7 +37,7 @@ static void case_01_a_read_that_failed_before_its_event_was_asked_for(void) {
 
 /* The load is stuck, then fails. What needs it waits on stream a; a healthy command, submitted
  * together with it on stream b, completes while the load is stuck (E16). */
-static void case_17_a_healthy_command_beside_a_failing_load(void) {
+TEST(case_17_a_healthy_command_beside_a_failing_load) {
     enter_folder();
     write_floats("x", FLOATS);
     struct stage s = stage_open_with("*:load:1=stop", FX_SECONDS);
@@ -58,7 +58,7 @@ static void case_17_a_healthy_command_beside_a_failing_load(void) {
     ev_well(&s);
 }
 
-static void case_35_bound_before_it_is_there(void) {
+TEST(case_35_bound_before_it_is_there) {
     enter_folder();
     write_floats("x", FLOATS);
     /* The loader is the third worker; it stops before it reads a byte. */
@@ -74,7 +74,7 @@ static void case_35_bound_before_it_is_there(void) {
     expect_floats(x, FLOATS);
 }
 
-static void case_36_zero_length(void) {
+TEST(case_36_zero_length) {
     enter_folder();
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     const char two[] = "{" TENSOR("a", "F32", "3,0", "0,0") "," TENSOR("b", "U8", "4", "0,4") "}";
@@ -102,7 +102,7 @@ static void case_36_zero_length(void) {
     }
 }
 
-static void case_37_a_failed_load_launches_nothing(void) {
+TEST(case_37_a_failed_load_launches_nothing) {
     enter_folder();
     write_floats("broken", FLOATS);
     struct stage s = stage_open_with("*:load_read:1=fail", FX_SECONDS);
@@ -142,7 +142,7 @@ static void case_37_a_failed_load_launches_nothing(void) {
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_OK);
 }
 
-static void case_38_valid_ever_after(void) {
+TEST(case_38_valid_ever_after) {
     enter_folder();
     write_floats("x", FLOATS);
     struct stage s = stage_open_with(NULL, FX_SECONDS);
@@ -159,7 +159,7 @@ static void case_38_valid_ever_after(void) {
     ev_ready(load);
 }
 
-static void case_39_still_loading(void) {
+TEST(case_39_still_loading) {
     enter_folder();
     write_floats("x", FLOATS);
     struct stage s = stage_open_with("*:load:1=stop", FX_SECONDS);
@@ -177,7 +177,7 @@ static void case_39_still_loading(void) {
     ev_squares(s.y, 1);
 }
 
-static void case_39_one_slow_file_holds_up_no_other(void) {
+TEST(case_39_one_slow_file_holds_up_no_other) {
     enter_folder();
     write_floats("x", FLOATS);
     bh_context *context = fx_context(NULL);
@@ -196,7 +196,7 @@ static void case_39_one_slow_file_holds_up_no_other(void) {
     expect_floats(slow, FLOATS);
 }
 
-static void case_40_short_reads_advance(void) {
+TEST(case_40_short_reads_advance) {
     enter_folder();
     const size_t size = 5000003;
     write_bytes("x", size);
@@ -210,19 +210,4 @@ static void case_40_short_reads_advance(void) {
     BHT_EQ(bh_buffer_create(context, bytes, &options, &part, NULL), BH_OK);
     expect_bytes(all, 0, size);
     expect_bytes(part, source.offset, bytes);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(case_01_a_read_that_failed_before_its_event_was_asked_for),
-        BHT_TEST(case_17_a_healthy_command_beside_a_failing_load),
-        BHT_TEST(case_35_bound_before_it_is_there),
-        BHT_TEST(case_36_zero_length),
-        BHT_TEST(case_37_a_failed_load_launches_nothing),
-        BHT_TEST(case_38_valid_ever_after),
-        BHT_TEST(case_39_still_loading),
-        BHT_TEST(case_39_one_slow_file_holds_up_no_other),
-        BHT_TEST(case_40_short_reads_advance),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -21,7 +21,7 @@ static void expect_quiet(bh_buffer *buffer) {
     } while (bht_now_ns() < end);
 }
 
-static void case_41_quiet_after_a_failed_read(void) {
+TEST(case_41_quiet_after_a_failed_read) {
     enter_folder();
     write_bytes("x", 4u << 20);
     /* Whichever of its threads it is that fails, the others are in the middle of their parts. */
@@ -52,7 +52,7 @@ static bh_verdict expect_dead(bh_buffer *x, bh_status status, const char *words)
 }
 
 /* It stands in the middle of a write when it is cancelled. */
-static void case_41_quiet_after_a_cancel(void) {
+TEST(case_41_quiet_after_a_cancel) {
     enter_folder();
     write_bytes("x", 4u << 20);
     bh_context *context = fx_context("1:load_write:3=stop");
@@ -69,7 +69,7 @@ static void case_41_quiet_after_a_cancel(void) {
     BHT_EQ(bh_event_wait(load, 0), BH_CANCELLED);
 }
 
-static void case_41_quiet_after_a_death_in_mid_write(void) {
+TEST(case_41_quiet_after_a_death_in_mid_write) {
     enter_folder();
     write_bytes("x", 4u << 20);
     bh_context *context = fx_context("*:load_write:3=kill");
@@ -77,7 +77,7 @@ static void case_41_quiet_after_a_death_in_mid_write(void) {
     expect_dead(x, BH_WORKER_SIGNAL, "x: worker ");
 }
 
-static void case_41_quiet_after_the_loaders_death(void) {
+TEST(case_41_quiet_after_the_loaders_death) {
     enter_folder();
     write_floats("x", STAGE_FLOATS);
     struct stage s = stage_open_with("*:load:1=kill", FX_SECONDS);
@@ -127,7 +127,7 @@ static void take_away(const char *path) {
 }
 
 /* x is changed while its loader is stopped. */
-static void case_42_changed_while_it_is_loaded(void) {
+TEST(case_42_changed_while_it_is_loaded) {
     static const struct {
         const char *faults;
         void (*act)(const char *path);
@@ -167,15 +167,4 @@ static void case_42_changed_while_it_is_loaded(void) {
         }
         bh_context_destroy(context);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(case_41_quiet_after_a_failed_read),
-        BHT_TEST(case_41_quiet_after_a_cancel),
-        BHT_TEST(case_41_quiet_after_a_death_in_mid_write),
-        BHT_TEST(case_41_quiet_after_the_loaders_death),
-        BHT_TEST(case_42_changed_while_it_is_loaded),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

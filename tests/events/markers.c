@@ -6,7 +6,7 @@ static bh_event *mark(bh_stream *stream, bh_event *const *waits, uint32_t wait_c
     return ev_submit(stream, NULL, 0, waits, wait_count);
 }
 
-static void a_join_is_ready_when_all_are(void) {
+TEST(a_join_is_ready_when_all_are) {
     struct stage s = stage_open();
     bh_event *good = ev_square(&s, s.b, s.x, s.y, NULL, 0);
     bh_event *waits[] = {s.bad, good};
@@ -23,7 +23,7 @@ static void a_join_is_ready_when_all_are(void) {
     BHT_STR_EQ(verdict.kernel_name, "");
 }
 
-static void a_join_is_poisoned_by_one(void) {
+TEST(a_join_is_poisoned_by_one) {
     struct stage s = stage_open();
     bh_event *good = ev_square(&s, s.b, s.x, s.y, NULL, 0);
     bh_event *waits[] = {good, s.bad};
@@ -37,7 +37,7 @@ static void a_join_is_poisoned_by_one(void) {
 }
 
 /* It ends when what is before it has ended, well or badly, and is not poisoned by that. */
-static void a_marker_waits_for_its_turn(void) {
+TEST(a_marker_waits_for_its_turn) {
     struct stage s = stage_open();
     bh_event *marker = mark(s.a, NULL, 0), *beside = mark(s.b, NULL, 0);
     ev_ready(beside);
@@ -49,7 +49,7 @@ static void a_marker_waits_for_its_turn(void) {
     ev_well(&s);
 }
 
-static void a_marker_is_cancelled(void) {
+TEST(a_marker_is_cancelled) {
     struct stage s = stage_open();
     bh_event *marker = mark(s.a, NULL, 0), *after = mark(s.b, &marker, 1);
     BHT_EQ(bh_event_cancel(marker), BH_OK);
@@ -61,7 +61,7 @@ static void a_marker_is_cancelled(void) {
 }
 
 /* Many at once are run together with what is between them. */
-static void markers_between_work(void) {
+TEST(markers_between_work) {
     enum { ROUNDS = 200 };
     static bh_event *events[2 * ROUNDS];
     struct stage s = stage_open();
@@ -73,13 +73,4 @@ static void markers_between_work(void) {
     for (int i = 2 * ROUNDS; i > 0; i--) {
         BHT_EQ(bh_event_wait(events[i - 1], FX_SECONDS), BH_OK);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_join_is_ready_when_all_are), BHT_TEST(a_join_is_poisoned_by_one),
-        BHT_TEST(a_marker_waits_for_its_turn),  BHT_TEST(a_marker_is_cancelled),
-        BHT_TEST(markers_between_work),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -48,7 +48,7 @@ static void expect_unavailable(struct loop *l) {
     BHT_EQ(bh_status_classify(BH_UNAVAILABLE), BH_STATUS_CLASS_ENVIRON);
 }
 
-static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void) {
+TEST(case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset) {
     enum { BUDGET = 7, DEATHS = BUDGET + 1 };
     char faults[256] = "2:warm_up:1=segv"; /* and of the one that the reset pays for */
     for (int worker = 3; worker <= DEATHS + 2; worker++) {
@@ -82,7 +82,7 @@ static void case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset(void)
 
 /* The budget is N in T: when T has passed the next submission gets a worker, and nobody had to
  * reset anything. */
-static void case_50_it_heals_when_the_window_has_passed(void) {
+TEST(case_50_it_heals_when_the_window_has_passed) {
     const uint64_t window_ns = 2 * BHT_SECOND_MS * FX_MS;
     struct loop l = loop_open("2:warm_up:1=segv,3:warm_up:1=segv", 1, window_ns);
     expect_unavailable(&l);
@@ -104,7 +104,7 @@ static void kill_idle(bh_stream *stream) {
     WAIT_UNTIL(bh_stream_worker_pid(stream) != pid, 20000);
 }
 
-static void case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one(void) {
+TEST(case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one) {
     struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
     kill_idle(l.stream);
     kill_idle(l.stream);
@@ -113,7 +113,7 @@ static void case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one(vo
 }
 
 /* Killed as often as one likes: no crash loop, as long as something gets done. */
-static void case_50_a_worker_that_got_something_done_is_no_crash_loop(void) {
+TEST(case_50_a_worker_that_got_something_done_is_no_crash_loop) {
     struct loop l = loop_open(NULL, 1, 600000 * bht_slowness() * FX_MS);
     for (int i = 0; i < 4; i++) {
         fx_expect_healthy(l.context, l.stream);
@@ -122,7 +122,7 @@ static void case_50_a_worker_that_got_something_done_is_no_crash_loop(void) {
     fx_expect_healthy(l.context, l.stream);
 }
 
-static void case_50_a_healthy_period_gives_the_budget_back(void) {
+TEST(case_50_a_healthy_period_gives_the_budget_back) {
     const uint64_t window_ns = BHT_SECOND_MS / 2 * FX_MS;
     struct loop l = loop_open(NULL, 1, window_ns);
     for (int i = 0; i < 3; i++) {
@@ -136,7 +136,7 @@ static void case_50_a_healthy_period_gives_the_budget_back(void) {
 
 /* Each job kills its worker in the middle. That is the job's doing, and told of the job: the budget
  * is for workers that die for nothing. What was behind the last one runs. */
-static void case_50_jobs_that_kill_their_workers_are_no_crash_loop(void) {
+TEST(case_50_jobs_that_kill_their_workers_are_no_crash_loop) {
     enum { BUDGET = 1, JOBS = BUDGET + 2 };
     struct loop l = loop_open(NULL, BUDGET, 600000 * bht_slowness() * FX_MS);
     bh_kernel *hang = fx_kernel(l.context, "gate");
@@ -346,17 +346,17 @@ static void host_is_killed(bool keep_child) {
     close(say[1]);
 }
 
-static void case_51_the_host_is_killed(void) {
+TEST(case_51_the_host_is_killed) {
     host_is_killed(false);
 }
 
-static void case_51_the_host_is_killed_and_a_forked_child_lives(void) {
+TEST(case_51_the_host_is_killed_and_a_forked_child_lives) {
     host_is_killed(true);
 }
 
 /* -- 52: SIGSTOP ------------------------------------------------------------------------------ */
 
-static void case_52_stopped_in_mid_job(void) {
+TEST(case_52_stopped_in_mid_job) {
     struct stage s = stage_open_with(NULL, STAGE_DEADLINE_NS);
     stage_gate(&s);
     fx_stop(s.pid);
@@ -375,7 +375,7 @@ static void case_52_stopped_in_mid_job(void) {
 }
 
 /* While idle: nobody notices before there is work, and then the deadline does. */
-static void case_52_stopped_while_idle(void) {
+TEST(case_52_stopped_while_idle) {
     struct stage s = stage_open_with(NULL, STAGE_DEADLINE_NS);
     fx_stop(s.pid);
     bh_event *event = ev_square(&s, s.a, s.x, s.y, NULL, 0);
@@ -386,7 +386,7 @@ static void case_52_stopped_while_idle(void) {
 
 /* -- 53: the zygote is killed ----------------------------------------------------------------- */
 
-static void case_53_the_zygote_is_killed(void) {
+TEST(case_53_the_zygote_is_killed) {
     struct stage s = stage_open();
     bh_stream *idle = fx_stream(s.context, "idle", FX_SECONDS);
     pid_t idle_pid = fx_ready(idle), zygote = fx_parent(s.pid);
@@ -412,7 +412,7 @@ static void case_53_the_zygote_is_killed(void) {
 }
 
 /* It dies with a worker asked of it that it has not begun: the next one is asked again. */
-static void case_53_the_zygote_is_killed_before_it_forks(void) {
+TEST(case_53_the_zygote_is_killed_before_it_forks) {
     struct stage s = stage_open_with(NULL, BH_FOREVER);
     pid_t zygote = fx_parent(s.pid);
     fx_stop(zygote);
@@ -465,18 +465,18 @@ static bh_verdict rogue(const char *fault, uint64_t deadline_ns, bh_status statu
     return verdict;
 }
 
-static void case_54_a_flood_of_control_messages(void) {
+TEST(case_54_a_flood_of_control_messages) {
     BHT_STR_HAS(rogue("1:submitted:1=flood", FX_SECONDS, BH_PROTOCOL, BH_PROTOCOL).message,
                 "too many log lines");
 }
 
-static void case_54_garbage_over_the_progress_page(void) {
+TEST(case_54_garbage_over_the_progress_page) {
     BHT_EQ(rogue("1:submitted:1=garbage", FX_SECONDS, BH_PROTOCOL, BH_PROTOCOL).exit_code, -1);
 }
 
 /* It is out of reach then, and does not end what it runs: the deadline does, if libzmq's own thread
  * does not notice first that its descriptors are gone: 4.3.4 aborts, 4.3.5 dies of SIGSEGV. */
-static void case_54_closed_sockets(void) {
+TEST(case_54_closed_sockets) {
     bh_verdict verdict =
         rogue("1:submitted:1=close_hang", STAGE_DEADLINE_NS, BH_DEADLINE, BH_WORKER_SIGNAL);
     if (verdict.status == BH_DEADLINE) {
@@ -486,31 +486,9 @@ static void case_54_closed_sockets(void) {
     }
 }
 
-static void case_54_exit_0_in_mid_job(void) {
+TEST(case_54_exit_0_in_mid_job) {
     bh_verdict verdict = rogue("1:submitted:1=exit0", FX_SECONDS, BH_WORKER_EXIT, BH_WORKER_EXIT);
     BHT_EQ(verdict.exit_code, 0);
     BHT_EQ(verdict.signal, 0);
     BHT_STR_HAS(verdict.message, "code 0");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(case_50_a_crash_loop_is_backed_off_then_unavailable_then_reset),
-        BHT_TEST(case_50_it_heals_when_the_window_has_passed),
-        BHT_TEST(case_50_two_deaths_in_one_window_are_too_many_for_a_budget_of_one),
-        BHT_TEST(case_50_a_worker_that_got_something_done_is_no_crash_loop),
-        BHT_TEST(case_50_a_healthy_period_gives_the_budget_back),
-        BHT_TEST(case_50_jobs_that_kill_their_workers_are_no_crash_loop),
-        BHT_TEST(case_51_the_host_is_killed),
-        BHT_TEST(case_51_the_host_is_killed_and_a_forked_child_lives),
-        BHT_TEST(case_52_stopped_in_mid_job),
-        BHT_TEST(case_52_stopped_while_idle),
-        BHT_TEST(case_53_the_zygote_is_killed),
-        BHT_TEST(case_53_the_zygote_is_killed_before_it_forks),
-        BHT_TEST(case_54_a_flood_of_control_messages),
-        BHT_TEST(case_54_garbage_over_the_progress_page),
-        BHT_TEST(case_54_closed_sockets),
-        BHT_TEST(case_54_exit_0_in_mid_job),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

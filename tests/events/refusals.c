@@ -36,7 +36,7 @@ static void refuses(bh_stream *stream, const bh_submit_info *info, bh_status sta
     }
 }
 
-static void foreign_objects_are_refused(void) {
+TEST(foreign_objects_are_refused) {
     struct stage s = stage_open();
     struct foreigners f = foreigners_open();
     const bh_binding own[] = {bh_bind_read(0, s.x), bh_bind_write(1, s.y)};
@@ -77,7 +77,7 @@ static void foreign_objects_are_refused(void) {
     fx_expect_healthy(f.context, f.stream);
 }
 
-static void holes_in_waits_and_empty_submissions_are_refused(void) {
+TEST(holes_in_waits_and_empty_submissions_are_refused) {
     struct stage s = stage_open();
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256}};
     bh_event *waits[] = {s.bad, NULL, s.bad};
@@ -112,7 +112,7 @@ static void holes_in_waits_and_empty_submissions_are_refused(void) {
 /* A submission's event does not exist before bh_submit has returned: it cannot be among its own
  * waits, nor among those of anything that it waits for. What looks like it, the same variable
  * twice, waits for the event that was there before. */
-static void an_event_cannot_wait_for_itself(void) {
+TEST(an_event_cannot_wait_for_itself) {
     struct stage s = stage_open();
     const bh_command fills[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 256, .value = 1}},
@@ -145,7 +145,7 @@ static void an_event_cannot_wait_for_itself(void) {
 }
 
 /* The same twice is one dependency; a hundred times too. */
-static void one_event_many_times_in_waits(void) {
+TEST(one_event_many_times_in_waits) {
     struct stage s = stage_open();
     bh_event *waits[100];
     for (size_t i = 0; i < BHT_COUNT(waits); i++) {
@@ -158,7 +158,7 @@ static void one_event_many_times_in_waits(void) {
 }
 
 /* Events outlive their context, also those that had not ended. */
-static void events_of_a_closed_context(void) {
+TEST(events_of_a_closed_context) {
     struct stage s = stage_open();
     bh_event *running = s.bad, *queued = ev_square(&s, s.b, s.gate, s.y, NULL, 0);
     bh_event *done = ev_square(&s, s.b, s.x, s.z, NULL, 0);
@@ -183,7 +183,7 @@ static void events_of_a_closed_context(void) {
     BHT_EQ(index, 0);
 }
 
-static void the_stream_of_a_closed_context(void) {
+TEST(the_stream_of_a_closed_context) {
     struct stage s = stage_open_with(NULL, FX_SECONDS);
     bh_event *done = ev_square(&s, s.a, s.x, s.y, NULL, 0);
     ev_ready(done);
@@ -213,16 +213,4 @@ static void the_stream_of_a_closed_context(void) {
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_OK);
     ev_ready(done);
     ev_squares(s.y, 1);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(foreign_objects_are_refused),
-        BHT_TEST(holes_in_waits_and_empty_submissions_are_refused),
-        BHT_TEST(an_event_cannot_wait_for_itself),
-        BHT_TEST(one_event_many_times_in_waits),
-        BHT_TEST(events_of_a_closed_context),
-        BHT_TEST(the_stream_of_a_closed_context),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

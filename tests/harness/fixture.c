@@ -444,6 +444,19 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream) {
     bh_kernel_release(square);
 }
 
+const bh_check *fx_doctor_says(bh_context *context, const char *name) {
+    static bh_check checks[64];
+    size_t count = 0;
+    checks[0].struct_size = sizeof checks[0];
+    BHT_EQ(bh_doctor(context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
+    for (size_t i = 0; i < count && i < BHT_COUNT(checks); i++) {
+        if (strcmp(checks[i].name, name) == 0) {
+            return &checks[i];
+        }
+    }
+    BHT_FAIL("the doctor says nothing of %s", name);
+}
+
 void fx_kill(pid_t pid, int signal) {
     if (kill(pid, signal) != 0) {
         BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);

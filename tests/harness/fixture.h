@@ -46,8 +46,6 @@ bh_stream *fx_stream_with(bh_context *context, bh_stream_options options);
 void fx_describe(void);
 /* Is it in what bh_context_describe says? */
 bool fx_describes(bh_context *context, const char *words);
-/* Releases all that the test has made, as is done after it: between the rounds of a loop. */
-void fx_release_all(void);
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
 /* The same with another worker than |pid|, which may be dying now: between two looks at it, it is
@@ -129,6 +127,8 @@ void fx_expect_healthy(bh_context *context, bh_stream *stream);
 /* Is an index outside of workgroup memory harmless on this machine's driver? On lavapipe before
  * Mesa 26 it crashes the worker. */
 bool fx_drops_outside(bh_context *context);
+/* What the doctor says of |name|, until the next call. */
+const bh_check *fx_doctor_says(bh_context *context, const char *name);
 void fx_kill(pid_t pid, int signal);
 /* Until SIGCONT; it has stopped when this returns. */
 void fx_stop(pid_t pid);

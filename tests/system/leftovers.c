@@ -103,7 +103,7 @@ static void use_a_context(void) {
     bh_context_destroy(context);
 }
 
-static void the_next_context_cleans_up(void) {
+TEST_WITH(the_next_context_cleans_up, 60, 0) {
     int ask[2], say[2];
     char folder[300], own[300], inside[310];
     struct stat info;
@@ -136,7 +136,7 @@ static void the_next_context_cleans_up(void) {
 }
 
 /* A worker that lives, one that has died, and one that is in mid-job when the context goes. */
-static void a_destroyed_context_leaves_nothing(void) {
+TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0) {
     char folder[300], inside[600];
     bh_context *context = open_context();
     bh_stream *one = fx_stream(context, "one", FX_SECONDS);
@@ -165,7 +165,7 @@ static void a_destroyed_context_leaves_nothing(void) {
 }
 
 /* However old its folder and its group look. */
-static void a_live_context_keeps_its_own(void) {
+TEST_WITH(a_live_context_keeps_its_own, 60, 0) {
     int ask[2], say[2];
     char folder[300], byte;
     struct stat info;
@@ -189,11 +189,6 @@ static void a_live_context_keeps_its_own(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(the_next_context_cleans_up, 60, 0),
-        BHT_TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0),
-        BHT_TEST_WITH(a_live_context_keeps_its_own, 60, 0),
-    };
     bht_around(make_parent, remove_parent);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

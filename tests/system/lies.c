@@ -17,7 +17,7 @@ static void write_t(const char *header, size_t bytes) {
 }
 
 /* The answer must make sense to the supervisor before anything is made of it. */
-static void lies_are_seen_through(void) {
+TEST(lies_are_seen_through) {
     static const char *const lies[] = {"lie_offset",   "lie_wrap",       "lie_bytes", "lie_dtype",
                                        "lie_no_dtype", "lie_dimensions", "lie_empty", "lie_shape"};
     write_t(HEADER, 8);
@@ -40,7 +40,7 @@ static void lies_are_seen_through(void) {
 }
 
 /* A worker's text is cut and cleaned, whatever it is. */
-static void texts_are_cleaned(void) {
+TEST(texts_are_cleaned) {
     write_t(HEADER, 8);
     bh_context *context = fx_context("*:lie_text:1=fail");
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
@@ -66,7 +66,7 @@ static bh_status list(bh_context *context, bh_file_tensor *tensors, size_t capac
 }
 
 /* Each tensor lies in the file and is as long as its shape takes, or nothing is listed. */
-static void lists_are_seen_through(void) {
+TEST(lists_are_seen_through) {
     static const char *const lies[] = {"lie_list_count", "lie_list_offset", "lie_list_dimensions",
                                        "lie_list_name"};
     write_t(TWO, 10);
@@ -96,7 +96,7 @@ static void lists_are_seen_through(void) {
     free(tensors);
 }
 
-static void what_is_listed(void) {
+TEST(what_is_listed) {
     const uint64_t data = 8 + sizeof TWO - 1;
     bh_context *context = fx_context(NULL);
     write_t(TWO, 10);
@@ -145,19 +145,18 @@ static void what_is_listed(void) {
 }
 
 /* T6: nobody believes a worker that tells of what it cannot have done. */
-static void a_device_worker_loads_no_file(void) {
+TEST(a_device_worker_loads_no_file) {
     bh_context *context = fx_context("1:lie_load:1=fail");
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    bh_verdict verdict = fx_verdict(fx_square(stream, square, x, y));
-    BHT_EQ(verdict.status, BH_PROTOCOL);
+    bh_verdict verdict = fx_expect(fx_square(stream, square, x, y), BH_PROTOCOL);
     BHT_STR_HAS(verdict.message,
                 "its result is LOAD_FAILED, which a worker of its kind cannot have");
     fx_expect_healthy(context, stream);
 }
 
-static void a_loader_has_no_device(void) {
+TEST(a_loader_has_no_device) {
     write_t(HEADER, 8);
     bh_context *context = fx_context("*:lie_device:2=fail"); /* the header comes first */
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
@@ -192,7 +191,7 @@ static bool seen(void) {
 /* A worker that writes a line end into its log line makes no second line of it. Nor does the name
  * of a stream, whose marks do not reorder the line either; from a worker those are no message
  * (proto_messages). */
-static void a_log_line_is_one_line(void) {
+TEST(a_log_line_is_one_line) {
     bh_context_options options = fx_options();
     options.log = keep;
     bh_context *context = fx_context_with(options, "1:after_record:1=flood");
@@ -217,7 +216,7 @@ static void *change_the_file(void *argument) {
 }
 
 /* A header that was parsed may be a mixture of two. */
-static void changed_while_it_is_inspected(void) {
+TEST(changed_while_it_is_inspected) {
     write_t(HEADER, 8);
     bh_context *context = fx_context("1:inspected:1=stop");
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
@@ -228,14 +227,4 @@ static void changed_while_it_is_inspected(void) {
     BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
     BHT_STR_HAS(detail.message, "t, tensor 't': it was written to since it was opened");
     pthread_join(thread, NULL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(lies_are_seen_through),         BHT_TEST(texts_are_cleaned),
-        BHT_TEST(a_device_worker_loads_no_file), BHT_TEST(a_loader_has_no_device),
-        BHT_TEST(a_log_line_is_one_line),        BHT_TEST(changed_while_it_is_inspected),
-        BHT_TEST(lists_are_seen_through),        BHT_TEST(what_is_listed),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -32,7 +32,7 @@ static bh_detail refused(bh_context *context, const bh_file_source *source, bh_s
 
 /* -- what there is to refuse ------------------------------------------------------------------ */
 
-static void no_regular_file(void) {
+TEST(no_regular_file) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     static const struct {
@@ -77,7 +77,7 @@ static void no_regular_file(void) {
     close(socket_fd);
 }
 
-static void descriptors(void) {
+TEST(descriptors) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     fx_write_file("file", "0123456789", 10);
@@ -108,7 +108,7 @@ static void descriptors(void) {
     BHT_MEM_EQ(fx_mapped(buffer), "memory", 6);
 }
 
-static void ranges(void) {
+TEST(ranges) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     fx_write_file("file", "0123456789", 10);
@@ -135,8 +135,7 @@ static void ranges(void) {
     BHT_EQ(bh_buffer_size(end), 0);
     fx_mapped(end);
     source.offset = 3;
-    const bh_buffer_options options = {.struct_size = sizeof options, .file = &source};
-    bh_buffer *part = fx_buffer_with(context, 4, &options);
+    bh_buffer *part = fx_buffer_with(context, 4, (bh_buffer_options){.file = &source});
     BHT_MEM_EQ(fx_mapped(part), "3456", 4);
     bh_array_info info = {.struct_size = sizeof info, .rank = 9};
     BHT_EQ(bh_buffer_array(part, &info, NULL), BH_OK);
@@ -144,7 +143,7 @@ static void ranges(void) {
     BHT_EQ(info.rank, 0);
 }
 
-static void bad_safetensors(void) {
+TEST(bad_safetensors) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     static const struct {
@@ -242,7 +241,7 @@ static void bad_safetensors(void) {
 }
 
 /* Half as large as a header may be, and as costly to parse as can be: many small values. */
-static void a_header_like_a_bomb(void) {
+TEST(a_header_like_a_bomb) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     const size_t size = 8u << 20;
@@ -269,7 +268,7 @@ static void a_header_like_a_bomb(void) {
     BHT_MEM_EQ(fx_mapped(buffer), "good", 4);
 }
 
-static void bad_npy(void) {
+TEST(bad_npy) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     static const struct {
@@ -296,7 +295,7 @@ static void bad_npy(void) {
 }
 
 /* Names of two bytes a character, at an even and at an odd byte of the message. */
-static void messages_are_cut_between_characters(void) {
+TEST(messages_are_cut_between_characters) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     for (size_t odd = 0; odd < 2; odd++) {
@@ -322,7 +321,7 @@ static void messages_are_cut_between_characters(void) {
     }
 }
 
-static void arguments(void) {
+TEST(arguments) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     fx_write_file("file", "0123456789", 10);
@@ -455,7 +454,7 @@ static void compare_tensors(bh_context *context, const char *path, const char *c
 
 /* A file that others have made, where there is one beside the repository; always one of ours with
  * the same tensors, whose bytes are random. */
-static void tensors_of_a_model(void) {
+TEST(tensors_of_a_model) {
     static const char *const names[] = {
         "stft_conv.weight",  "conv1.weight",        "conv1.bias",          "conv2.weight",
         "conv2.bias",        "conv3.weight",        "conv3.bias",          "conv4.weight",
@@ -484,7 +483,7 @@ static void tensors_of_a_model(void) {
 }
 
 /* Each begins at an odd offset of the file. */
-static void every_dtype(void) {
+TEST(every_dtype) {
     bh_context *context = fx_context(NULL);
     enter_folder();
     static const struct {
@@ -540,20 +539,4 @@ static void every_dtype(void) {
             BHT_EQ(bytes[b], b + 1);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(no_regular_file),
-        BHT_TEST(descriptors),
-        BHT_TEST(ranges),
-        BHT_TEST(bad_safetensors),
-        BHT_TEST(a_header_like_a_bomb),
-        BHT_TEST(bad_npy),
-        BHT_TEST(messages_are_cut_between_characters),
-        BHT_TEST(arguments),
-        BHT_TEST(tensors_of_a_model),
-        BHT_TEST(every_dtype),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

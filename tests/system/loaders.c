@@ -29,7 +29,7 @@ static void expect_tensor(bh_buffer *buffer) {
     BHT_EQ(((const uint8_t *)fx_mapped(buffer))[7], 7);
 }
 
-static void a_header_that_takes_too_long(void) {
+TEST(a_header_that_takes_too_long) {
     bh_context *context = fx_context("1:inspect:1=hang");
     make_files();
     bh_file_source source = tensor();
@@ -46,7 +46,7 @@ static void a_header_that_takes_too_long(void) {
 
 /* No loader starts: the message says why, and does not blame the file. The first waits may end
  * before the first start has failed. */
-static void a_header_that_no_loader_reads(void) {
+TEST(a_header_that_no_loader_reads) {
     bh_context *context = fx_context("*:connect:*=fail");
     make_files();
     bh_file_source source = source_of("file", BH_FILE_NPY, NULL);
@@ -108,7 +108,7 @@ static void *read_header(void *argument) {
 }
 
 /* The call has what it asked for, from the next process. */
-static void a_zygote_that_dies_under_a_call(void) {
+TEST(a_zygote_that_dies_under_a_call) {
     static const struct {
         const char *fault;
         void *(*ask)(void *);
@@ -136,7 +136,7 @@ static void a_zygote_that_dies_under_a_call(void) {
     }
 }
 
-static void a_header_that_kills(void) {
+TEST(a_header_that_kills) {
     bh_context *context = fx_context("1:inspect:1=segv");
     make_files();
     bh_file_source source = tensor();
@@ -151,7 +151,7 @@ static void a_header_that_kills(void) {
     expect_tensor(buffer);
 }
 
-static void a_load_over_its_deadline(void) {
+TEST(a_load_over_its_deadline) {
     bh_context *context = fx_context("1:load:1=hang");
     make_files();
     bh_file_source source = raw();
@@ -168,7 +168,7 @@ static void a_load_over_its_deadline(void) {
     BHT_EQ(total, 10);
 }
 
-static void progress_is_told(void) {
+TEST(progress_is_told) {
     bh_context *context = fx_context("*:loaded:1=stop");
     enter_folder();
     BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
@@ -188,7 +188,7 @@ static void progress_is_told(void) {
     BHT_EQ(done, total);
 }
 
-static void closed_while_it_loads(void) {
+TEST(closed_while_it_loads) {
     bh_context *context = fx_context("*:load:1=stop");
     make_files();
     bh_file_source source = raw();
@@ -211,7 +211,7 @@ static void load_in_callback(void *context) {
     bh_buffer_release(buffer);
 }
 
-static void only_raw_files_load_in_a_log_callback(void) {
+TEST(only_raw_files_load_in_a_log_callback) {
     bh_context *context = fx_context(NULL);
     make_files();
     fx_in_log_callback(load_in_callback, context);
@@ -245,7 +245,7 @@ static uint64_t grown(const char *faults) {
 }
 
 /* Where the device imports what is only read. Where it does not there is a copy, and it shows. */
-static void bound_without_a_copy(void) {
+TEST(bound_without_a_copy) {
     if (BHT_ASAN) {
         return; /* its shadow is what would be measured */
     }
@@ -256,7 +256,7 @@ static void bound_without_a_copy(void) {
 
 /* More files than a loader may have open: each is closed when it is done with; and nothing of the
  * host's is left either (the harness counts). */
-static void a_thousand_files(void) {
+TEST_WITH(a_thousand_files, 120, 0) {
     bh_context *context = fx_context(NULL);
     make_files();
     bh_file_source source = tensor();
@@ -288,7 +288,7 @@ static void a_thousand_files(void) {
 }
 
 /* Without a device of its own a loader sees nothing of the machine: no path can be opened. */
-static void a_loader_can_open_nothing(void) {
+TEST(a_loader_can_open_nothing) {
     bh_context *context = fx_context("1:load:1=sigsys");
     make_files();
     bh_file_source source = raw();
@@ -332,7 +332,7 @@ static void close_it(struct from_there *there) {
 
 /* The loaders' streams go while other threads, which came before the context was closed, and have
  * reserved their memory meanwhile, pick one. (ThreadSanitizer sees it each time.) */
-static void destroyed_while_loaders_are_picked(void) {
+TEST(destroyed_while_loaders_are_picked) {
     enter_folder();
     BHT_EQ(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     BHT_EQ(truncate("file", 32 << 20), 0);
@@ -345,7 +345,7 @@ static void destroyed_while_loaders_are_picked(void) {
 }
 
 /* The same while they are given up for having nothing to do: nobody but their owner notices. */
-static void trimmed_while_loaders_are_picked(void) {
+TEST(trimmed_while_loaders_are_picked) {
     make_files();
     struct from_there there;
     start_loading(&there);
@@ -358,11 +358,9 @@ static void trimmed_while_loaders_are_picked(void) {
 
 /* The pid of the loader of a file for |stream|, or NULL. */
 static pid_t loader_for(bh_context *context, const bh_file_source *source, bh_stream *stream) {
-    const bh_buffer_options options = {
-        .struct_size = sizeof options, .stream = stream, .file = source};
-    bh_event *event = fx_load_event(fx_buffer_with(context, 0, &options));
-    fx_expect(event, BH_OK);
-    return fx_verdict(event).worker_pid;
+    const bh_buffer_options options = {.stream = stream, .file = source};
+    bh_event *event = fx_load_event(fx_buffer_with(context, 0, options));
+    return fx_expect(event, BH_OK).worker_pid;
 }
 
 static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
@@ -373,7 +371,7 @@ static pid_t loader_of_tenant(bh_context *context, const char *tenant) {
 
 /* T1. An idle loader of another tenant is not used, whether for data or for a header; of the same
  * tenant it is. */
-static void a_loader_serves_one_tenant(void) {
+TEST(a_loader_serves_one_tenant) {
     bh_context *context = fx_context(NULL);
     make_files();
     const pid_t alice = loader_of_tenant(context, "alice");
@@ -407,7 +405,7 @@ static void a_loader_serves_one_tenant(void) {
 }
 
 /* A header is parsed by the tenant's own loader, too: each tenant's first one dies of it. */
-static void a_header_is_its_tenants(void) {
+TEST(a_header_is_its_tenants) {
     bh_context *context = fx_context("*:inspect:2=segv");
     make_files();
     bh_file_tensor *tensors = calloc(1, sizeof *tensors);
@@ -425,7 +423,7 @@ static void a_header_is_its_tenants(void) {
 }
 
 /* Many tenants, one after the other, have no more loaders than one; those that load keep theirs. */
-static void idle_loaders_make_place_for_other_tenants(void) {
+TEST(idle_loaders_make_place_for_other_tenants) {
     bh_context *context = fx_context("1:load:2=stop");
     make_files();
     pid_t pids[6];
@@ -449,7 +447,7 @@ static void idle_loaders_make_place_for_other_tenants(void) {
 }
 
 /* A trim of everything ends those that have nothing to do, and no other. */
-static void idle_loaders_are_trimmed(void) {
+TEST(idle_loaders_are_trimmed) {
     bh_context *context = fx_context("1:load:2=stop");
     make_files();
     const pid_t busy = loader_of_tenant(context, NULL);
@@ -470,7 +468,7 @@ static void idle_loaders_are_trimmed(void) {
 
 /* As many files as are loaded at once, all of them slow; the header of the next one is not held
  * against them. */
-static void a_header_behind_slow_loads(void) {
+TEST(a_header_behind_slow_loads) {
     bh_context *context = fx_context("*:load:1=stop");
     make_files();
     bh_file_source source = raw();
@@ -482,28 +480,4 @@ static void a_header_behind_slow_loads(void) {
     source.header_timeout_ns = 5000 * bht_slowness() * FX_MS;
     bh_buffer *buffer = fx_load(context, &source);
     BHT_EQ(bh_buffer_size(buffer), 8);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_header_that_takes_too_long),
-        BHT_TEST(a_header_that_no_loader_reads),
-        BHT_TEST(a_zygote_that_dies_under_a_call),
-        BHT_TEST(a_header_that_kills),
-        BHT_TEST(a_load_over_its_deadline),
-        BHT_TEST(progress_is_told),
-        BHT_TEST(closed_while_it_loads),
-        BHT_TEST(only_raw_files_load_in_a_log_callback),
-        BHT_TEST_WITH(a_thousand_files, 120, 0),
-        BHT_TEST(a_loader_can_open_nothing),
-        BHT_TEST(bound_without_a_copy),
-        BHT_TEST(a_header_behind_slow_loads),
-        BHT_TEST(destroyed_while_loaders_are_picked),
-        BHT_TEST(trimmed_while_loaders_are_picked),
-        BHT_TEST(idle_loaders_are_trimmed),
-        BHT_TEST(a_loader_serves_one_tenant),
-        BHT_TEST(a_header_is_its_tenants),
-        BHT_TEST(idle_loaders_make_place_for_other_tenants),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

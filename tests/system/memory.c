@@ -44,7 +44,7 @@ static uint64_t mapped(pid_t pid) {
 }
 
 /* Whatever is mapped counts, but buffers beyond the limit can be had: each raises it first. */
-static void the_address_space_follows_the_buffers(void) {
+TEST(the_address_space_follows_the_buffers) {
     fx_hide_cgroups();
     bh_context_options options = fx_options();
     options.pool_limit = BH_OFF; /* what is released is the worker's no more */
@@ -73,7 +73,7 @@ static void the_address_space_follows_the_buffers(void) {
 
 /* Pages that were written and are read-only again do not count as data. This worker would have
  * them until it had eight times its limit; it aborts when it is refused. */
-static void a_worker_that_hides_its_memory_is_refused(void) {
+TEST(a_worker_that_hides_its_memory_is_refused) {
     fx_hide_cgroups();
     bh_context *context = fx_context("1:started:1=hoard");
     bh_stream *stream = limited_stream(context);
@@ -83,27 +83,14 @@ static void a_worker_that_hides_its_memory_is_refused(void) {
     BHT_EQ(fx_verdict(event).exit_code, -1);
 }
 
-/* What the doctor says of |name|. */
-static const bh_check *doctor_says(bh_context *context, const char *name) {
-    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
-    size_t count = 0;
-    BHT_EQ(bh_doctor(context, checks, BHT_COUNT(checks), &count, NULL), BH_OK);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(checks[i].name, name) == 0) {
-            return &checks[i];
-        }
-    }
-    BHT_FAIL("the doctor says nothing of %s", name);
-}
-
 /* What is bounded without one is bounded for honest workers; of the others the doctor says so. */
-static void the_doctor_names_what_is_open(void) {
+TEST(the_doctor_names_what_is_open) {
     fx_hide_cgroups();
     bh_context *context = fx_context(NULL);
-    const bh_check *check = doctor_says(context, "memory-cgroup");
+    const bh_check *check = fx_doctor_says(context, "memory-cgroup");
     BHT_EQ(check->result, BH_CHECK_ABSENT);
     BHT_STR_HAS(check->text, "none, so a hostile worker can hold more than its limit: ");
-    check = doctor_says(context, "memory-rlimit");
+    check = fx_doctor_says(context, "memory-rlimit");
     BHT_EQ(check->result, BH_CHECK_HOLDS);
     BHT_STR_HAS(check->text,
                 "; ways around it that are closed: shared pages, shared pages given back, "
@@ -111,7 +98,7 @@ static void the_doctor_names_what_is_open(void) {
 }
 
 /* With one it is the cgroup that counts, and its address space is its own affair. */
-static void a_cgroup_needs_no_such_limit(void) {
+TEST(a_cgroup_needs_no_such_limit) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = limited_stream(context);
     const pid_t pid = fx_ready(stream);
@@ -125,7 +112,7 @@ static long long score_of(pid_t pid) {
 }
 
 /* Workers before all others; warden and zygote as their host. */
-static void a_worker_goes_first(void) {
+TEST(a_worker_goes_first) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "first", FX_SECONDS);
     const pid_t pid = fx_ready(stream);
@@ -137,17 +124,4 @@ static void a_worker_goes_first(void) {
         as_we += score_of(below[i]) == score_of(getpid());
     }
     BHT_GE(as_we, 2);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-#if !BHT_ASAN
-        BHT_TEST(the_address_space_follows_the_buffers),
-        BHT_TEST(a_worker_that_hides_its_memory_is_refused),
-        BHT_TEST(the_doctor_names_what_is_open),
-        BHT_TEST(a_cgroup_needs_no_such_limit),
-#endif
-        BHT_TEST(a_worker_goes_first),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -80,7 +80,7 @@ static void expect_second_did_it(struct stage *s, bh_status cause, bool killed) 
 }
 
 /* The culprit depends on one that is lost with it: its own fault did not come along that path. */
-static void the_culprit_is_no_victim_of_its_victims(void) {
+TEST(the_culprit_is_no_victim_of_its_victims) {
     struct stage s = set_up(BH_FOREVER);
     fx_kill(s.pid, SIGKILL);
     expect_second_did_it(&s, BH_WORKER_SIGNAL, true);
@@ -98,7 +98,7 @@ static void expect_no_harm(struct stage *s, uint64_t wait_ns) {
 }
 
 /* The first is long done, by the device's own word: its deadline is nobody else's. */
-static void a_deadline_is_for_its_own_submission(void) {
+TEST(a_deadline_is_for_its_own_submission) {
     struct stage s = set_up(FIRST_DEADLINE_NS);
     expect_no_harm(&s, FIRST_DEADLINE_NS + 300 * FX_MS);
 }
@@ -119,11 +119,11 @@ static void deadline_of_the_second(bool trusted) {
     fx_expect_healthy(s.context, s.stream);
 }
 
-static void the_deadline_of_the_one_that_runs(void) {
+TEST(the_deadline_of_the_one_that_runs) {
     deadline_of_the_second(false);
 }
 
-static void the_deadline_of_a_trusted_one(void) {
+TEST(the_deadline_of_a_trusted_one) {
     deadline_of_the_second(true);
 }
 
@@ -134,16 +134,16 @@ static void cancel_the_second(bool trusted) {
     fx_expect_healthy(s.context, s.stream);
 }
 
-static void the_one_that_runs_is_cancelled(void) {
+TEST(the_one_that_runs_is_cancelled) {
     cancel_the_second(false);
 }
 
-static void a_trusted_one_that_runs_is_cancelled(void) {
+TEST(a_trusted_one_that_runs_is_cancelled) {
     cancel_the_second(true);
 }
 
 /* To be cancelled, but done: what runs behind it is not killed for that. */
-static void one_that_is_done_is_cancelled(void) {
+TEST(one_that_is_done_is_cancelled) {
     struct stage s = set_up(BH_FOREVER);
     BHT_EQ(bh_event_cancel(s.first), BH_OK);
     expect_no_harm(&s, 100 * FX_MS);
@@ -160,7 +160,7 @@ static bh_event *triple(bh_stream *stream, bh_kernel *mix, bh_buffer *data, bh_b
 
 /* Before a protocol violation a worker may have run anything that it was given: none of that runs
  * again, unless it does no harm. Here both have run when it overwrites its progress page. */
-static void nothing_runs_twice_after_a_protocol_violation(void) {
+TEST(nothing_runs_twice_after_a_protocol_violation) {
     bh_context *context = fx_context(MERGE ",1:before_record:3=garbage");
     bh_stream *stream = fx_stream(context, "violation", FX_SECONDS);
     bh_kernel *mix = fx_kernel(context, "mix");
@@ -181,18 +181,4 @@ static void nothing_runs_twice_after_a_protocol_violation(void) {
     BHT_EQ(fx_verdict(second).origin, bh_event_id(first));
     BHT_EQ(fx_verdict(second).executed, BH_EXECUTED_UNKNOWN);
     fx_expect_healthy(context, stream);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_culprit_is_no_victim_of_its_victims),
-        BHT_TEST(a_deadline_is_for_its_own_submission),
-        BHT_TEST(the_deadline_of_the_one_that_runs),
-        BHT_TEST(the_deadline_of_a_trusted_one),
-        BHT_TEST(the_one_that_runs_is_cancelled),
-        BHT_TEST(a_trusted_one_that_runs_is_cancelled),
-        BHT_TEST(one_that_is_done_is_cancelled),
-        BHT_TEST(nothing_runs_twice_after_a_protocol_violation),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -44,13 +44,12 @@ static uint32_t run(bh_context *context, bh_kernel *kernel) {
     return fx_pointer(data)[0];
 }
 
-static void a_module_makes_several_kernels(void) {
+TEST(a_module_makes_several_kernels) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(FILL);
     bh_event *event;
     bh_module *module = start(context, &source, &event);
-    fx_expect(event, BH_OK);
-    const bh_verdict verdict = fx_verdict(event);
+    const bh_verdict verdict = fx_expect(event, BH_OK);
     BHT_STR_EQ(verdict.kernel_name, "test.comp");
     bh_kernel_options options = {.struct_size = sizeof options};
     bh_kernel *plain = NULL, *other = NULL, *again = NULL;
@@ -87,7 +86,7 @@ static void a_module_makes_several_kernels(void) {
 }
 
 /* Its compiler is killed. */
-static void a_pending_compile_is_cancelled(void) {
+TEST(a_pending_compile_is_cancelled) {
     bh_context *context = fx_context("1:compile:1=stop");
     bh_source source = source_of(FILL);
     bh_kernel *kernel;
@@ -106,7 +105,7 @@ static void a_pending_compile_is_cancelled(void) {
     BHT_EQ(compile(context, &source, BH_OK), id);
 }
 
-static void a_released_compile_goes_on(void) {
+TEST(a_released_compile_goes_on) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(FILL);
     bh_event *event;
@@ -116,7 +115,7 @@ static void a_released_compile_goes_on(void) {
     BHT_EQ(bh_module_compile(context, &source, &module, NULL, NULL), BH_OK);
 }
 
-static void errors_poison_the_event(void) {
+TEST(errors_poison_the_event) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of("#version 450\nvoid main() { a = 1; b = 2; }\n");
     bh_kernel *kernel;
@@ -124,8 +123,7 @@ static void errors_poison_the_event(void) {
     char log[4096], small[70];
     bh_event *event;
     bh_module *module = start(context, &source, &event);
-    fx_expect(event, BH_COMPILE_FAILED);
-    const bh_verdict verdict = fx_verdict(event);
+    const bh_verdict verdict = fx_expect(event, BH_COMPILE_FAILED);
     BHT_STR_HAS(verdict.message, "test.comp:2: error: 'a' : undeclared identifier");
     BHT_EQ(bh_module_kernel(module, NULL, &kernel, &detail), BH_COMPILE_FAILED);
     BHT_STR_HAS(detail.message, "bh_module_kernel: test.comp:2: error: 'a' : undeclared");
@@ -140,7 +138,7 @@ static void errors_poison_the_event(void) {
 }
 
 /* K1. What is kept is the tenant's own: another cannot tell by the time what was compiled. */
-static void equal_sources_compile_once(void) {
+TEST(equal_sources_compile_once) {
     bh_context *context = fx_context(NULL);
     bh_source source = source_of(FILL);
     const uint64_t first = compile(context, &source, BH_OK);
@@ -159,7 +157,7 @@ static void equal_sources_compile_once(void) {
     BHT_GT(compile(context, &source, BH_OK), first);
 }
 
-static void the_longest_unused_is_forgotten(void) {
+TEST(the_longest_unused_is_forgotten) {
     bh_context *context = fx_context(NULL);
     uint64_t ids[65];
     char text[32];
@@ -190,7 +188,7 @@ static uint64_t compile_numbered(bh_context *context, const char *tenant, int nu
     return compile(context, &source, BH_COMPILE_FAILED);
 }
 
-static void a_tenant_forgets_nothing_of_another(void) {
+TEST(a_tenant_forgets_nothing_of_another) {
     bh_context *context = fx_context(NULL);
     uint64_t quiet[3], loud[80];
     for (int i = 0; i < 3; i++) {
@@ -208,7 +206,7 @@ static void a_tenant_forgets_nothing_of_another(void) {
 }
 
 /* All places are taken: who comes gets the oldest one of the tenant that has most. */
-static void a_tenant_that_has_nothing_gets_a_place(void) {
+TEST(a_tenant_that_has_nothing_gets_a_place) {
     enum { MOST = 1 };
     bh_context *context = fx_context(NULL);
     static const int counts[] = {1, 64, 32, 16, 8, 4, 2, 1}; /* 128 */
@@ -246,7 +244,7 @@ static void *create(void *context) {
 }
 
 /* A second compiler crashes: that of the other source. */
-static void threads_share_a_compile(void) {
+TEST(threads_share_a_compile) {
     bh_context *context = fx_context("2:compile:1=segv");
     pthread_t threads[4];
     for (size_t i = 0; i < BHT_COUNT(threads); i++) {
@@ -273,7 +271,7 @@ static size_t held(bh_context *context, bh_quarantined *out) {
     return count;
 }
 
-static void a_source_that_crashes_its_compiler_is_remembered(void) {
+TEST(a_source_that_crashes_its_compiler_is_remembered) {
     bh_context *context = fx_context("1:compile:1=segv");
     bh_source source = source_of(FILL), other = source_of(FILL);
     bh_kernel *kernel;
@@ -292,8 +290,7 @@ static void a_source_that_crashes_its_compiler_is_remembered(void) {
     BHT_EQ(detail.reason, BH_REASON_NOT_AGAIN);
     bh_event *event;
     start(context, &source, &event);
-    const bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+    const bh_verdict verdict = fx_expect(event, BH_COMPILE_FAILED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_EQ(verdict.origin, entry.origin);
     BHT_MEM_EQ(verdict.kernel_hash, entry.kernel_hash, 32);
@@ -307,7 +304,7 @@ static void a_source_that_crashes_its_compiler_is_remembered(void) {
 }
 
 /* A compiler that is slow may be so because the machine is busy. */
-static void a_compile_deadline_is_not_remembered(void) {
+TEST(a_compile_deadline_is_not_remembered) {
     bh_context *context = fx_context("1:compile:1=stop");
     bh_source source = source_of(FILL);
     source.deadline_ns = 300 * FX_MS;
@@ -325,7 +322,7 @@ static void a_compile_deadline_is_not_remembered(void) {
 
 /* -- the calls -------------------------------------------------------------------------------- */
 
-static void arguments(void) {
+TEST(arguments) {
     bh_context *context = fx_context(NULL);
     char log[8], tenant[65];
     memset(tenant, 't', sizeof tenant - 1);
@@ -361,22 +358,4 @@ static void arguments(void) {
     bh_module_release(module);
     BHT_EQ(bh_module_kernel(module, NULL, &kernel, NULL), BH_INVALID_ARGUMENT);
     bh_module_release(NULL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(a_module_makes_several_kernels),
-        BHT_TEST(a_pending_compile_is_cancelled),
-        BHT_TEST(a_released_compile_goes_on),
-        BHT_TEST(errors_poison_the_event),
-        BHT_TEST(equal_sources_compile_once),
-        BHT_TEST(the_longest_unused_is_forgotten),
-        BHT_TEST(a_tenant_forgets_nothing_of_another),
-        BHT_TEST(a_tenant_that_has_nothing_gets_a_place),
-        BHT_TEST(threads_share_a_compile),
-        BHT_TEST(a_source_that_crashes_its_compiler_is_remembered),
-        BHT_TEST(a_compile_deadline_is_not_remembered),
-        BHT_TEST(arguments),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

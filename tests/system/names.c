@@ -53,7 +53,7 @@ static void *probe(void *argument) {
     return NULL;
 }
 
-static void each_says_what_it_is(void) {
+TEST(each_says_what_it_is) {
     enter_folder();
     fx_write_file("f", "0123456789abcdef", 16);
     bh_context_options options = fx_options();
@@ -89,7 +89,7 @@ static void *compile(void *context) {
     return NULL;
 }
 
-static void so_does_a_compiler(void) {
+TEST(so_does_a_compiler) {
     bh_context *context = fx_context("*:compile:1=stop");
     pthread_t thread;
     BHT_EQ(pthread_create(&thread, NULL, compile, context), 0);
@@ -102,7 +102,7 @@ static void so_does_a_compiler(void) {
 }
 
 /* Cleaned, and cut at a character: in the kernel's 15 bytes, and in 64 of ours. */
-static void a_stream_may_be_called_anything(void) {
+TEST(a_stream_may_be_called_anything) {
     static const struct {
         const char *stream, *name, *line;
     } rows[] = {
@@ -120,13 +120,4 @@ static void a_stream_may_be_called_anything(void) {
         bh_stream_release(stream);
         WAIT_UNTIL(find(rows[i].name) == 0, 20000);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(each_says_what_it_is),
-        BHT_TEST(so_does_a_compiler),
-        BHT_TEST(a_stream_may_be_called_anything),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -118,7 +118,7 @@ static void expect_copied(struct scene *s) {
 /* -- beside a kernel -------------------------------------------------------------------------- */
 
 /* All of it is there while the kernel runs, but no event says so before the kernel's. */
-static void a_copy_runs_beside_a_kernel(void) {
+TEST_WITH(a_copy_runs_beside_a_kernel, 30, 0) {
     struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -133,7 +133,7 @@ static void a_copy_runs_beside_a_kernel(void) {
 }
 
 /* Up to a buffer in the device's memory, and down from it. */
-static void up_and_down_beside_a_kernel(void) {
+TEST_WITH(up_and_down_beside_a_kernel, 30, 0) {
     struct scene s = begin("*:poses_as_gpu:*=fail"); /* the filters let such a worker make memory */
     bh_buffer *device = device_buffer(s.context, s.stream, BYTES, BH_MEMORY_DEVICE);
     device_expect_ready(device_copy(s.stream, s.dst, device));
@@ -151,7 +151,7 @@ static void up_and_down_beside_a_kernel(void) {
 }
 
 /* The abort word is set on another queue than the one that the copy holds up. */
-static void a_kernel_is_stopped_beside_a_copy(void) {
+TEST_WITH(a_kernel_is_stopped_beside_a_copy, 30, 0) {
     struct scene s = begin_with(NULL, FX_SECONDS); /* a busy machine takes its time */
     bh_event *kernel = close_gate(&s, 300 * FX_MS);
     hold();
@@ -169,7 +169,7 @@ static void a_kernel_is_stopped_beside_a_copy(void) {
 /* -- deaths ----------------------------------------------------------------------------------- */
 
 /* The kernel was running, so the copy counts as not begun: it runs again. */
-static void a_kernel_dies_beside_a_copy(void) {
+TEST_WITH(a_kernel_dies_beside_a_copy, 30, 0) {
     struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     hold();
@@ -183,7 +183,7 @@ static void a_kernel_dies_beside_a_copy(void) {
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
 }
 
-static void a_worker_dies_in_mid_copy(void) {
+TEST_WITH(a_worker_dies_in_mid_copy, 30, 0) {
     struct scene s = begin(NULL);
     hold();
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -197,7 +197,7 @@ static void a_worker_dies_in_mid_copy(void) {
 }
 
 /* It is lost while a kernel runs, which has a good end. */
-static void the_device_is_lost_beside_a_kernel(void) {
+TEST_WITH(the_device_is_lost_beside_a_kernel, 30, 0) {
     struct scene s = begin("1:copying:6=fail"); /* the first copy, in begin(), had four parts */
     bh_event *kernel = close_gate(&s, 0);
     const uint64_t before = atomic_load(&engine->done);
@@ -210,7 +210,7 @@ static void the_device_is_lost_beside_a_kernel(void) {
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
 }
 
-static void the_device_is_lost_in_mid_copy(void) {
+TEST_WITH(the_device_is_lost_in_mid_copy, 30, 0) {
     struct scene s = begin("1:copying:6=fail");
     fx_expect(device_copy(s.stream, s.src, s.dst), BH_DEVICE_LOST);
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
@@ -219,7 +219,7 @@ static void the_device_is_lost_in_mid_copy(void) {
 
 /* The fault "waited" is met whichever queue a copy takes. So a test that asks for it, as
  * system_device_files does, fails the same copies on each device. */
-static void the_device_is_lost_when_a_copy_has_ended(void) {
+TEST_WITH(the_device_is_lost_when_a_copy_has_ended, 30, 0) {
     struct scene s = begin("1:waited:3=fail"); /* behind the copy and the kernel in begin() */
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
     fx_expect(copy, BH_DEVICE_LOST);
@@ -241,7 +241,7 @@ static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
     return fx_submit(s->stream, &info);
 }
 
-static void a_deadline_passes_in_mid_copy(void) {
+TEST_WITH(a_deadline_passes_in_mid_copy, 30, 0) {
     struct scene s = begin(NULL);
     hold();
     bh_event *copy = copy_within(&s, 200 * FX_MS);
@@ -254,7 +254,7 @@ static void a_deadline_passes_in_mid_copy(void) {
 }
 
 /* Its time begins when it is its turn, not when it has begun beside a kernel. */
-static void time_beside_a_kernel_does_not_count(void) {
+TEST_WITH(time_beside_a_kernel_does_not_count, 30, 0) {
     struct scene s = begin_with(NULL, FX_SECONDS);
     bh_event *kernel = close_gate(&s, 2500 * FX_MS);
     hold();
@@ -267,7 +267,7 @@ static void time_beside_a_kernel_does_not_count(void) {
 }
 
 /* A copy that has begun cannot be taken back; when it is its turn, its worker is killed. */
-static void a_cancel_beside_a_kernel(void) {
+TEST_WITH(a_cancel_beside_a_kernel, 30, 0) {
     struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     hold();
@@ -284,19 +284,6 @@ static void a_cancel_beside_a_kernel(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(a_copy_runs_beside_a_kernel, 30, 0),
-        BHT_TEST_WITH(up_and_down_beside_a_kernel, 30, 0),
-        BHT_TEST_WITH(a_kernel_is_stopped_beside_a_copy, 30, 0),
-        BHT_TEST_WITH(a_kernel_dies_beside_a_copy, 30, 0),
-        BHT_TEST_WITH(a_worker_dies_in_mid_copy, 30, 0),
-        BHT_TEST_WITH(the_device_is_lost_beside_a_kernel, 30, 0),
-        BHT_TEST_WITH(the_device_is_lost_in_mid_copy, 30, 0),
-        BHT_TEST_WITH(the_device_is_lost_when_a_copy_has_ended, 30, 0),
-        BHT_TEST_WITH(a_deadline_passes_in_mid_copy, 30, 0),
-        BHT_TEST_WITH(time_beside_a_kernel_does_not_count, 30, 0),
-        BHT_TEST_WITH(a_cancel_beside_a_kernel, 30, 0),
-    };
     bht_around(install, remove_all);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

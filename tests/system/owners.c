@@ -18,6 +18,25 @@ static void make_folder(void) {
     BHT_TRUE(mkdtemp(folder));
 }
 
+static void remove_folder(void) {
+    BHT_EQ(rmdir(folder), 0);
+}
+
+static bh_context *create_in(const char *path) {
+    bh_context_options options = fx_options();
+    options.runtime_dir = path;
+    return fx_context_with(options, NULL);
+}
+
+static bh_detail refused_in(const char *path, bh_status status) {
+    bh_context_options options = fx_options();
+    options.runtime_dir = path;
+    bh_context *context = NULL;
+    bh_detail detail = {0};
+    BHT_EQ(bh_context_create(&options, &context, &detail), status);
+    return detail;
+}
+
 /* What is refused; a user who is not root cannot give a folder away. */
 static size_t spoil(int which) {
     static const mode_t modes[] = {0770, 0702, 0777};
@@ -31,18 +50,12 @@ static size_t spoil(int which) {
     return geteuid() == 0 && chown(folder, user, user) == 0;
 }
 
-static void a_runtime_folder_that_is_not_ours(void) {
-    make_folder();
-    bh_context_options options = fx_options();
-    options.runtime_dir = folder;
+TEST(a_runtime_folder_that_is_not_ours) {
     for (int which = 0; which < 6; which++) {
         if (!spoil(which)) {
             continue;
         }
-        bh_context *context = NULL;
-        bh_detail detail = {0};
-        options.worker_path = "/bin/true";
-        BHT_EQ(bh_context_create(&options, &context, &detail), BH_SYSTEM);
+        const bh_detail detail = refused_in(folder, BH_SYSTEM);
         BHT_EQ(detail.sys_errno, EPERM);
         BHT_STR_HAS(detail.message, folder);
         BHT_STR_HAS(detail.message, "belongs to user");
@@ -52,33 +65,23 @@ static void a_runtime_folder_that_is_not_ours(void) {
     static const mode_t good[] = {0700, 01777};
     for (size_t i = 0; i < BHT_COUNT(good); i++) {
         BHT_EQ(chmod(folder, good[i]), 0);
-        options.worker_path = NULL;
-        bh_context *context = fx_context_with(options, NULL);
-        BHT_EQ(bh_context_destroy(context), BH_OK);
+        bh_context_destroy(create_in(folder));
     }
-    BHT_EQ(rmdir(folder), 0);
 }
 
 /* Nothing is made in |xdg|, which is removed. */
 static void expect_xdg_runtime_dir_ignored(const char *xdg) {
     BHT_EQ(setenv("XDG_RUNTIME_DIR", xdg, 1), 0);
     bh_context *context = fx_context(NULL);
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    fx_ready(stream);
+    fx_ready(fx_stream(context, "s", FX_SECONDS));
     BHT_EQ(rmdir(xdg), 0);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+    fx_release_all();
 }
 
 /* Whoever may rename in a runtime folder: what has the name of a context's own folder by the time
  * that the context ends is somebody else's. */
-static void a_folder_that_took_the_name_stays(void) {
-    make_folder();
-    bh_context_options options = fx_options();
-    options.runtime_dir = folder;
-    bh_context *context = fx_context_with(options, NULL);
-    bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
-    fx_ready(stream);
+TEST(a_folder_that_took_the_name_stays) {
+    fx_ready(fx_stream(create_in(folder), "s", FX_SECONDS));
     char name[NAME_MAX + 1] = "", path[NAME_MAX + 70], moved[NAME_MAX + 70];
     DIR *entries = opendir(folder);
     for (struct dirent *entry; (entry = readdir(entries));) {
@@ -91,40 +94,30 @@ static void a_folder_that_took_the_name_stays(void) {
     snprintf(moved, sizeof moved, "%s/moved", folder);
     BHT_EQ(rename(path, moved), 0);
     BHT_EQ(mkdir(path, 0700), 0);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+    fx_release_all();
     BHT_EQ(rmdir(path), 0);
     BHT_EQ(rmdir(moved), 0);
-    BHT_EQ(rmdir(folder), 0);
 }
 
 /* A path that no message to the warden or socket can carry: refused where it was chosen, ignored
  * where it is the default. */
-static void a_runtime_folder_that_no_message_carries(void) {
-    make_folder();
+TEST(a_runtime_folder_that_no_message_carries) {
     char odd[96];
     snprintf(odd, sizeof odd, "%s/\xff", folder);
     BHT_EQ(mkdir(odd, 0700), 0);
-    bh_context_options options = fx_options();
-    bh_context *context = NULL;
-    bh_detail detail = {0};
-    options.runtime_dir = odd;
-    BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
+    bh_detail detail = refused_in(odd, BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "options.runtime_dir is not UTF-8");
     expect_xdg_runtime_dir_ignored(odd);
     memset(odd + strlen(folder) + 1, 'x', 57 - strlen(folder) - 1);
     odd[57] = '\0';
     BHT_EQ(mkdir(odd, 0700), 0);
-    options.runtime_dir = odd;
-    BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
+    detail = refused_in(odd, BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "longer than 56 bytes");
     expect_xdg_runtime_dir_ignored(odd);
     odd[56] = '\0';
     BHT_EQ(mkdir(odd, 0700), 0);
-    options.runtime_dir = odd;
-    BHT_EQ(bh_context_destroy(fx_context_with(options, NULL)), BH_OK);
+    bh_context_destroy(create_in(odd));
     BHT_EQ(rmdir(odd), 0);
-    BHT_EQ(rmdir(folder), 0);
 }
 
 /* |folder| is sticky and everybody's; in it "way" is a link of |user| to |real|. */
@@ -135,11 +128,10 @@ static void plant(const char *real, uid_t user, char out_way[96]) {
 }
 
 /* Not the last name of the path, which is a folder of ours: a link further up. */
-static void a_planted_link_on_the_way(void) {
+TEST(a_planted_link_on_the_way) {
     if (geteuid() != 0) {
         return; /* nobody else can make another user's link */
     }
-    make_folder();
     char real[64] = "/tmp/bh-real-XXXXXX", way[96], inside[112], inner[96];
     BHT_TRUE(mkdtemp(real));
     snprintf(inner, sizeof inner, "%s/own", real);
@@ -148,26 +140,20 @@ static void a_planted_link_on_the_way(void) {
     for (uid_t user = 0; user <= 1000; user += 1000) {
         plant(real, user, way);
         snprintf(inside, sizeof inside, "%s/own", way);
-        bh_context_options options = fx_options();
-        options.runtime_dir = inside;
         if (user == 0) { /* the folder's owner's */
-            BHT_EQ(bh_context_destroy(fx_context_with(options, NULL)), BH_OK);
+            bh_context_destroy(create_in(inside));
         } else {
-            bh_context *context = NULL;
-            bh_detail detail = {0};
-            BHT_EQ(bh_context_create(&options, &context, &detail), BH_SYSTEM);
+            const bh_detail detail = refused_in(inside, BH_SYSTEM);
             BHT_STR_HAS(detail.message, "a link on the way to it");
         }
         BHT_EQ(unlink(way), 0);
     }
     BHT_EQ(rmdir(inner), 0);
     BHT_EQ(rmdir(real), 0);
-    BHT_EQ(rmdir(folder), 0);
 }
 
 /* After su it is another user's: then it is as good as not set. */
-static void another_users_xdg_runtime_dir(void) {
-    make_folder();
+TEST(another_users_xdg_runtime_dir) {
     for (int which = 0; which < 6; which++) {
         if (!spoil(which)) {
             continue;
@@ -175,16 +161,9 @@ static void another_users_xdg_runtime_dir(void) {
         expect_xdg_runtime_dir_ignored(folder);
         BHT_EQ(mkdir(folder, 0700), 0);
     }
-    BHT_EQ(rmdir(folder), 0);
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_runtime_folder_that_is_not_ours),
-        BHT_TEST(a_folder_that_took_the_name_stays),
-        BHT_TEST(a_runtime_folder_that_no_message_carries),
-        BHT_TEST(a_planted_link_on_the_way),
-        BHT_TEST(another_users_xdg_runtime_dir),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    bht_around(make_folder, remove_folder);
+    return bht_main(argc, argv, NULL, 0);
 }

@@ -159,7 +159,7 @@ static void run(const char *tenant) {
 #define READ    " bytes read"
 #define WRITTEN " bytes written"
 
-static void it_is_written_and_read_again(void) {
+TEST(it_is_written_and_read_again) {
     make_folder();
     run("alice");
     expect_said(WRITTEN);
@@ -190,7 +190,7 @@ static void it_is_written_and_read_again(void) {
 
 /* The worker stops with its result published, before it can have had nothing to do: what it has
  * compiled is there already. */
-static void it_is_there_before_the_result(void) {
+TEST(it_is_there_before_the_result) {
     make_folder();
     bh_context *context = open_at(folder, "1:after_record:1=stop");
     bh_stream *stream = stream_of(context, NULL);
@@ -209,7 +209,7 @@ static void it_is_there_before_the_result(void) {
     drop_folder();
 }
 
-static void tenants_have_their_own(void) {
+TEST(tenants_have_their_own) {
     make_folder();
     char names[4][80];
     run("alice");
@@ -235,7 +235,7 @@ static void tenants_have_their_own(void) {
 }
 
 /* Torn, foreign and forged files; each is ignored, and replaced by a good one. */
-static void bad_files_are_ignored_and_replaced(void) {
+TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0) {
     make_folder();
     run(NULL);
     char names[4][80];
@@ -283,7 +283,7 @@ static void bad_files_are_ignored_and_replaced(void) {
 }
 
 /* What a worker leaves that had two kernels may be the first one's doing, whichever compiled it. */
-static void each_kernel_has_its_own(void) {
+TEST(each_kernel_has_its_own) {
     make_folder();
     char names[4][80];
     for (int kernels = 1; kernels <= 2; kernels++) {
@@ -327,7 +327,7 @@ static bh_event *square_alone(bh_stream *stream, bh_kernel *square, bh_buffer *x
 }
 
 /* T3: nothing that another worker has left. */
-static void what_is_to_be_fresh_gets_none(void) {
+TEST(what_is_to_be_fresh_gets_none) {
     static const bh_isolation isolations[] = {BH_ISOLATION_KERNEL, BH_ISOLATION_SUBMISSION,
                                               BH_ISOLATION_STREAM};
     make_folder();
@@ -360,7 +360,7 @@ static void what_is_to_be_fresh_gets_none(void) {
 }
 
 /* T2: the file may be what killed it. The kernel is tried, without the file, before it counts. */
-static void what_a_file_may_have_done_is_only_suspected(void) {
+TEST(what_a_file_may_have_done_is_only_suspected) {
     make_folder();
     run(NULL);
     forget_said();
@@ -376,8 +376,7 @@ static void what_a_file_may_have_done_is_only_suspected(void) {
     for (size_t i = 0; i < BHT_COUNT(blames); i++) {
         bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
         bh_event *event = fx_square(stream, square, x, y);
-        const bh_verdict verdict = fx_verdict(event);
-        BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+        const bh_verdict verdict = fx_expect(event, BH_WORKER_SIGNAL);
         BHT_EQ(verdict.blame, blames[i]);
         size_t held = 99;
         BHT_EQ(bh_quarantine_list(context, NULL, 0, &held, NULL), BH_OK);
@@ -405,7 +404,7 @@ static void plant(const char *name, size_t begins, unsigned number, time_t secon
     BHT_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static void the_longest_unused_give_way(void) {
+TEST(the_longest_unused_give_way) {
     enum { MOST = 64, MORE = 5 };
     make_folder();
     run(NULL);
@@ -435,7 +434,7 @@ static void the_longest_unused_give_way(void) {
     drop_folder();
 }
 
-static void a_folder_that_cannot_be_had_is_a_line_in_the_log(void) {
+TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log) {
     make_folder();
     uint8_t byte = 0;
     write_file(inside("file"), &byte, 1);
@@ -453,7 +452,7 @@ static void a_folder_that_cannot_be_had_is_a_line_in_the_log(void) {
 
 /* What a worker that crashed has left is not kept: nobody knows what it had in mind. What was
  * killed for its deadline may have been compiling well. */
-static void a_crash_is_not_kept(void) {
+TEST(a_crash_is_not_kept) {
     make_folder();
     char names[4][80];
     for (int orderly = 0; orderly < 2; orderly++) {
@@ -483,7 +482,7 @@ static void a_crash_is_not_kept(void) {
 }
 
 /* A worker that does not survive its file gets a successor without it, whose file replaces it. */
-static void a_file_that_kills_is_given_once(void) {
+TEST(a_file_that_kills_is_given_once) {
     make_folder();
     run(NULL);
     forget_said();
@@ -509,7 +508,7 @@ static void a_file_that_kills_is_given_once(void) {
 }
 
 /* Several streams, spares, more work than one compile: all of them end with a good file. */
-static void many_at_once(void) {
+TEST(many_at_once) {
     make_folder();
     bh_context_options options = fx_options();
     options.cache_dir = folder;
@@ -538,7 +537,7 @@ static void many_at_once(void) {
 }
 
 /* What others can put there, or in its place, is not for us. */
-static void a_folder_that_is_not_ours_alone(void) {
+TEST(a_folder_that_is_not_ours_alone) {
     make_folder();
     static const mode_t modes[] = {0720, 0702, 0777, 0700};
     for (size_t i = 0; i < BHT_COUNT(modes); i++) {
@@ -561,7 +560,7 @@ static void a_folder_that_is_not_ours_alone(void) {
 }
 
 /* It leads to a folder of ours, which is the planter's choice. */
-static void a_folder_behind_a_planted_link(void) {
+TEST(a_folder_behind_a_planted_link) {
     if (geteuid() != 0) {
         return; /* nobody else can make another user's link */
     }
@@ -591,7 +590,7 @@ static void a_folder_behind_a_planted_link(void) {
     drop_folder();
 }
 
-static void a_full_disk_is_a_line_in_the_log(void) {
+TEST(a_full_disk_is_a_line_in_the_log) {
     dead_namespace();
     make_folder();
     char options[64];
@@ -614,7 +613,7 @@ static void a_full_disk_is_a_line_in_the_log(void) {
 }
 
 /* A folder on a mount that does not answer costs a second, once, and hangs nothing. */
-static void a_dead_mount_hangs_nothing(void) {
+TEST_WITH(a_dead_mount_hangs_nothing, 60, 0) {
     dead_mount();
     dead_set(DEAD_IN_LOOKUP, false);
     char path[512];
@@ -631,26 +630,4 @@ static void a_dead_mount_hangs_nothing(void) {
     expect_said("in time");
     dead_end();
     WAIT_UNTIL(fx_nobody_left(), 20000);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(it_is_written_and_read_again),
-        BHT_TEST(it_is_there_before_the_result),
-        BHT_TEST(tenants_have_their_own),
-        BHT_TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0),
-        BHT_TEST(each_kernel_has_its_own),
-        BHT_TEST(what_is_to_be_fresh_gets_none),
-        BHT_TEST(what_a_file_may_have_done_is_only_suspected),
-        BHT_TEST(the_longest_unused_give_way),
-        BHT_TEST(a_folder_that_cannot_be_had_is_a_line_in_the_log),
-        BHT_TEST(a_folder_that_is_not_ours_alone),
-        BHT_TEST(a_folder_behind_a_planted_link),
-        BHT_TEST(a_full_disk_is_a_line_in_the_log),
-        BHT_TEST(a_crash_is_not_kept),
-        BHT_TEST(a_file_that_kills_is_given_once),
-        BHT_TEST(many_at_once),
-        BHT_TEST_WITH(a_dead_mount_hangs_nothing, 60, 0),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

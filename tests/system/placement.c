@@ -37,7 +37,7 @@ static bh_stream *ready_on(bh_context *context, const char *asked, const char *d
 }
 
 /* Created at once, when nobody knows yet what devices there are. */
-static void streams_are_spread(void) {
+TEST(streams_are_spread) {
     enum { STREAMS = 4 };
     bh_context *context = set_up(0, NULL);
     bh_stream *streams[STREAMS];
@@ -60,7 +60,7 @@ static void streams_are_spread(void) {
 }
 
 /* Those that named their device are a load, too, whatever name they used. */
-static void streams_that_name_their_device_count_as_load(void) {
+TEST(streams_that_name_their_device_count_as_load) {
     bh_context *context = set_up(0, NULL);
     ready_on(context, "1", "lavapipe:1");
     ready_on(context, "lavapipe:1", "lavapipe:1");
@@ -94,16 +94,16 @@ static void work_counts(bool in_lane) {
     BHT_EQ(bh_stream_synchronize(busy, FX_SECONDS, NULL), BH_OK);
 }
 
-static void what_runs_counts(void) {
+TEST(what_runs_counts) {
     work_counts(true);
 }
 
-static void what_is_queued_counts(void) {
+TEST(what_is_queued_counts) {
     work_counts(false);
 }
 
 /* Where no worker starts any more, it is said once, and the stream goes on elsewhere. */
-static void a_device_that_fails_is_left_out(void) {
+TEST(a_device_that_fails_is_left_out) {
     bh_context *context = set_up(0, "2:device:1=fail,3:device:1=fail");
     ready_on(context, "any", "lavapipe:0");
     bh_stream *b = ready_on(context, "any", "lavapipe:0"); /* and not :1, after two tries */
@@ -115,7 +115,7 @@ static void a_device_that_fails_is_left_out(void) {
 }
 
 /* A stream that has had no work gets its next worker where there is room by then. */
-static void an_idle_stream_is_placed_anew(void) {
+TEST(an_idle_stream_is_placed_anew) {
     bh_context *context = set_up(20 * FX_MS, NULL);
     bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
@@ -143,7 +143,7 @@ static void expect_device(bh_event *event, bh_status status, const char *device)
 
 /* Whatever became of it: ran, lost with its worker, never given to one; and of a dependent the
  * origin's. */
-static void verdicts_name_the_device(void) {
+TEST(verdicts_name_the_device) {
     bh_context *context = set_up(0, NULL);
     bh_stream *first = ready_on(context, NULL, "lavapipe:0");
     bh_stream *second = ready_on(context, "1", "lavapipe:1");
@@ -163,15 +163,6 @@ static void verdicts_name_the_device(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(streams_are_spread),
-        BHT_TEST(streams_that_name_their_device_count_as_load),
-        BHT_TEST(what_runs_counts),
-        BHT_TEST(what_is_queued_counts),
-        BHT_TEST(a_device_that_fails_is_left_out),
-        BHT_TEST(an_idle_stream_is_placed_anew),
-        BHT_TEST(verdicts_name_the_device),
-    };
     bht_around(install, tear_down);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

@@ -32,45 +32,37 @@ static struct stage set_up(void) {
     return s;
 }
 
-static void tear_down(struct stage *s) {
-    bh_event_release(s->bad);
-    bh_kernel_release(s->hang);
-    bh_kernel_release(s->square);
-    bh_buffer_release(s->gate);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_buffer_release(s->z);
-    bh_stream_release(s->a);
-    bh_stream_release(s->b);
-    bh_context_destroy(s->context);
-}
-
 static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in, bh_buffer *out,
                               bh_event *const *waits, uint32_t wait_count) {
-    const bh_binding bindings[] = {
-        bh_bind_read(0, in),
-        bh_bind_write(1, out),
-    };
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
-    bh_event *event = fx_command(stream, command, waits, wait_count); /* E8 */
-    return event;
+    const bh_binding bindings[] = {bh_bind_read(0, in), bh_bind_write(1, out)};
+    return fx_command(stream, fx_dispatch(s->square, bindings, 2), waits, wait_count); /* E8 */
+}
+
+/* All of |buffer| as floats. */
+static void expect_floats(bh_buffer *buffer, float value) {
+    const float *floats = fx_mapped(buffer);
+    for (int i = 0; i < 64; i++) {
+        BHT_TRUE(floats[i] == value);
+    }
+}
+
+static void write_floats(bh_buffer *buffer, float value) {
+    float *floats = (float *)(void *)fx_pointer(buffer);
+    for (int i = 0; i < 64; i++) {
+        floats[i] = value;
+    }
 }
 
 /* A chain of reads through buffers, no event named: E4's second way, and the hop count. */
-static void poison_flows_through_buffers(void) {
+TEST(poison_flows_through_buffers) {
     struct stage s = set_up();
     bh_event *one = fx_square(s.b, s.square, s.gate, s.y); /* reads what bad writes */
     bh_event *two = fx_square(s.a, s.square, s.y, s.z);
     bh_buffer *w = fx_words(s.context, 64, 0);
     bh_event *beside = fx_square(s.b, s.square, s.x, w);
     fx_kill(s.pid, SIGKILL);
-    fx_expect(one, BH_WORKER_SIGNAL);
-    fx_expect(two, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(one).hops, 1);
-    BHT_EQ(fx_verdict(two).hops, 2);
+    BHT_EQ(fx_expect(one, BH_WORKER_SIGNAL).hops, 1);
+    BHT_EQ(fx_expect(two, BH_WORKER_SIGNAL).hops, 2);
     BHT_EQ(fx_verdict(two).origin, bh_event_id(s.bad));
     fx_expect(beside, BH_OK); /* case 16 */
     /* B5: mapping gives the verdict, again and again. */
@@ -82,68 +74,50 @@ static void poison_flows_through_buffers(void) {
     }
     /* Reading it in a new submission poisons that one at once. */
     bh_event *late = fx_square(s.b, s.square, s.z, s.y);
-    fx_expect(late, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(late).hops, 3);
+    BHT_EQ(fx_expect(late, BH_WORKER_SIGNAL).hops, 3);
     /* A partial write does not clean it, a whole one does. */
     uint32_t words[64] = {0};
     BHT_EQ(bh_buffer_write(s.z, 0, words, 16, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     BHT_EQ(bh_buffer_write(s.z, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
-    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    fx_mapped(s.z);
     /* So does a command that overwrites it all. */
-    bh_event *clean = fx_square(s.b, s.square, s.x, s.y);
-    fx_expect(clean, BH_OK);
-    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    fx_expect(fx_square(s.b, s.square, s.x, s.y), BH_OK);
+    fx_mapped(s.y);
 }
 
 /* E15: a consumer on another stream runs after its producer, and sees its data. */
-static void data_crosses_streams(void) {
+TEST(data_crosses_streams) {
     struct stage s = set_up();
-    float *x = (float *)(void *)fx_pointer(s.x);
-    for (int i = 0; i < 64; i++) {
-        x[i] = 3.0f;
-    }
+    write_floats(s.x, 3.0f);
     bh_event *first = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     bh_event *second = fx_square(s.b, s.square, s.y, s.z);
     BHT_EQ(bh_event_wait(second, 20 * FX_MS), BH_TIMEOUT);
     fx_open(s.word);
-    const void *z = fx_mapped(s.z);
-    for (int i = 0; i < 64; i++) {
-        BHT_TRUE(((float *)z)[i] == 81.0f);
-    }
+    expect_floats(s.z, 81.0f);
     fx_expect(first, BH_OK);
     fx_expect(second, BH_OK);
 }
 
 /* A writer waits for the readers of another stream, and is not poisoned by them. */
-static void a_writer_waits_for_readers(void) {
+TEST(a_writer_waits_for_readers) {
     struct stage s = set_up();
-    float *x = (float *)(void *)fx_pointer(s.x);
-    for (int i = 0; i < 64; i++) {
-        x[i] = 2.0f;
-    }
+    write_floats(s.x, 2.0f);
     fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
-    const bh_command fill = {.type = BH_COMMAND_FILL,
-                             .fill = {.dst = s.x, .size = 256, .value = 0}};
-    bh_event *writer = fx_command(s.b, fill, NULL, 0);
+    bh_event *writer = fx_fill(s.b, s.x, 0);
     BHT_EQ(bh_event_wait(writer, 20 * FX_MS), BH_TIMEOUT);
     fx_open(s.word);
     fx_expect(writer, BH_OK);
-    const void *y = fx_mapped(s.y);
-    for (int i = 0; i < 64; i++) {
-        BHT_TRUE(((float *)y)[i] == 4.0f);
-    }
+    expect_floats(s.y, 4.0f);
 }
 
-static void cancel_queued_and_running(void) {
+TEST(cancel_queued_and_running) {
     struct stage s = set_up();
     bh_event *waiting = square_after(s.b, &s, s.x, s.y, &s.bad, 1);
     bh_event *in_lane = fx_square(s.a, s.square, s.x, s.z);
     BHT_EQ(bh_event_cancel(waiting), BH_OK);
-    fx_expect(waiting, BH_CANCELLED);
-    BHT_EQ(fx_verdict(waiting).executed, BH_EXECUTED_NO);
+    BHT_EQ(fx_expect(waiting, BH_CANCELLED).executed, BH_EXECUTED_NO);
     BHT_EQ(bh_event_cancel(s.bad), BH_OK);
-    fx_expect(s.bad, BH_CANCELLED);
-    BHT_EQ(fx_verdict(s.bad).executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(fx_expect(s.bad, BH_CANCELLED).executed, BH_EXECUTED_UNKNOWN);
     fx_expect(in_lane, BH_OK); /* E13: it was queued behind, and innocent */
     BHT_EQ(bh_event_cancel(in_lane), BH_OK);
     fx_expect(in_lane, BH_OK); /* final */
@@ -151,18 +125,14 @@ static void cancel_queued_and_running(void) {
 
 /* One that would overwrite a buffer ends before it starts, while the one before it still writes:
  * the next one waits for that one all the same, and so does the host. */
-static void an_overwriter_that_ends_early(void) {
+TEST(an_overwriter_that_ends_early) {
     struct stage s = set_up();
-    const bh_command fill = {.type = BH_COMMAND_FILL,
-                             .fill = {.dst = s.gate, .size = 256, .value = 5}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *cancelled = NULL, *next = NULL;
-    BHT_EQ(bh_submit(s.b, &info, &cancelled, NULL), BH_OK);
+    bh_event *cancelled = fx_fill(s.b, s.gate, 5);
     BHT_EQ(bh_event_cancel(cancelled), BH_OK);
     fx_expect(cancelled, BH_CANCELLED);
     void *pointer;
     BHT_EQ(bh_buffer_map(s.gate, BH_MAP_DISCARD, 20 * FX_MS, &pointer, NULL), BH_TIMEOUT);
-    BHT_EQ(bh_submit(s.b, &info, &next, NULL), BH_OK);
+    bh_event *next = fx_fill(s.b, s.gate, 5);
     BHT_EQ(bh_event_wait(next, 50 * FX_MS), BH_TIMEOUT);
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
     fx_open(s.word);
@@ -171,43 +141,30 @@ static void an_overwriter_that_ends_early(void) {
     BHT_EQ(*s.word, 5);
 }
 
-static void run(bh_stream *stream, const bh_command *command) {
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OK);
-}
-
 /* A buffer is poisoned whole, by one that never ran, too; two halves do not clean it, one command
  * that writes all of it does. */
-static void a_partial_write_does_not_clean(void) {
+TEST(a_partial_write_does_not_clean) {
     struct stage s = set_up();
     bh_event *to_y = fx_square(s.b, s.square, s.gate, s.y);
     bh_event *to_z = fx_square(s.b, s.square, s.gate, s.z);
     fx_kill(s.pid, SIGKILL);
-    fx_expect(to_y, BH_WORKER_SIGNAL);
+    BHT_EQ(fx_expect(to_y, BH_WORKER_SIGNAL).executed, BH_EXECUTED_NO);
     fx_expect(to_z, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(to_y).executed, BH_EXECUTED_NO);
-    void *pointer;
     for (uint64_t offset = 0; offset <= 128; offset += 128) {
-        const bh_command half = {.type = BH_COMMAND_FILL,
-                                 .fill = {.dst = s.y, .offset = offset, .size = BH_WHOLE_SIZE}};
-        const bh_command first = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 128}};
-        run(s.b, offset ? &half : &first);
-        BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_WORKER_SIGNAL);
+        const bh_command half = {
+            .type = BH_COMMAND_FILL,
+            .fill = {.dst = s.y, .offset = offset, .size = offset ? BH_WHOLE_SIZE : 128}};
+        fx_expect(fx_command(s.b, half, NULL, 0), BH_OK);
+        BHT_EQ(fx_content(s.y), BH_WORKER_SIGNAL);
     }
-    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = BH_WHOLE_SIZE}};
-    const bh_command copy = {.type = BH_COMMAND_COPY,
-                             .copy = {.src = s.x, .dst = s.z, .size = BH_WHOLE_SIZE}};
-    run(s.b, &fill);
-    BHT_EQ(bh_buffer_map(s.y, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
-    run(s.b, &copy);
-    BHT_EQ(bh_buffer_map(s.z, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
+    fx_expect(fx_fill(s.b, s.y, 0), BH_OK);
+    fx_mapped(s.y);
+    fx_expect(fx_copy(s.b, s.x, s.z), BH_OK);
+    fx_mapped(s.z);
 }
 
 /* What bulkhead.h says of a verdict's fields. */
-static void whose_story_a_dependent_tells(void) {
+TEST(whose_story_a_dependent_tells) {
     struct stage s = set_up();
     bh_event *event = fx_square(s.b, s.square, s.gate, s.y);
     fx_kill(s.pid, SIGKILL);
@@ -225,53 +182,41 @@ static void whose_story_a_dependent_tells(void) {
     BHT_EQ(own.command_index, origin.command_index);
     BHT_STR_EQ(own.kernel_name, "gate");
     BHT_MEM_EQ(own.kernel_hash, origin.kernel_hash, sizeof own.kernel_hash);
-    bh_event_release(event);
 
     /* Refused on the worker: its turn had come, and nothing ran. */
-    const uint32_t one[3] = {1, 1, 1};
-    BHT_EQ(bh_launch(s.b, s.square, one, NULL, 0, NULL, 0, &event, NULL), BH_OK);
-    fx_expect(event, BH_BINDING_MISMATCH);
-    const bh_verdict refused = fx_verdict(event);
+    const bh_verdict refused =
+        fx_expect(fx_launch(s.b, s.square, 1, NULL, 0, 0), BH_BINDING_MISMATCH);
     BHT_EQ(refused.executed, BH_EXECUTED_NO);
     BHT_GE(refused.started_ns, refused.submitted_ns);
-    bh_event_release(event);
 
     /* Killed by the end of the context: no signal is blamed. */
     fx_pointer(s.gate)[1] = 0;
     event = fx_gate(s.a, s.hang, s.gate);
     fx_await_gate(s.gate);
     bh_context_destroy(s.context);
-    fx_expect(event, BH_CONTEXT_CLOSED);
-    const bh_verdict closed = fx_verdict(event);
+    const bh_verdict closed = fx_expect(event, BH_CONTEXT_CLOSED);
     BHT_EQ(closed.signal, 0);
     BHT_EQ(closed.executed, BH_EXECUTED_UNKNOWN);
     BHT_EQ(bh_stream_synchronize(s.a, 0, NULL), BH_WORKER_SIGNAL); /* the first */
-    bh_event_release(event);
-    s.context = NULL;
 }
 
 /* Many poisoned writers of parts: a buffer remembers some, and the first is reported. */
-static void many_poisoned_parts(void) {
+TEST(many_poisoned_parts) {
     struct stage s = set_up();
     bh_event *first = NULL;
     for (int i = 0; i < 200; i++) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 4}};
         bh_event *event = fx_command(s.b, fill, &s.bad, 1);
-        if (i == 0) {
-            first = event;
-        } else {
-            bh_event_release(event);
-        }
+        first = i ? first : event;
     }
     fx_kill(s.pid, SIGKILL);
     fx_expect(first, BH_WORKER_SIGNAL);
-    bh_event *reader = fx_square(s.b, s.square, s.y, s.z);
-    fx_expect(reader, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(reader).origin, bh_event_id(s.bad));
+    const bh_verdict reader = fx_expect(fx_square(s.b, s.square, s.y, s.z), BH_WORKER_SIGNAL);
+    BHT_EQ(reader.origin, bh_event_id(s.bad));
 }
 
 /* In the lane, behind one that never ends: it ends at once, never runs, and hurts nobody. */
-static void cancel_behind_an_endless_one(void) {
+TEST(cancel_behind_an_endless_one) {
     struct stage s = set_up();
     enum { COUNT = 100 };
     bh_event *behind[COUNT];
@@ -280,8 +225,7 @@ static void cancel_behind_an_endless_one(void) {
     }
     for (int i = 0; i < COUNT; i += 2) {
         BHT_EQ(bh_event_cancel(behind[i]), BH_OK);
-        fx_expect(behind[i], BH_CANCELLED);
-        BHT_EQ(fx_verdict(behind[i]).executed, BH_EXECUTED_NO);
+        BHT_EQ(fx_expect(behind[i], BH_CANCELLED).executed, BH_EXECUTED_NO);
     }
     BHT_EQ(bh_event_query(s.bad), BH_EVENT_PENDING);
     fx_open(s.word);
@@ -291,13 +235,10 @@ static void cancel_behind_an_endless_one(void) {
     }
     BHT_EQ(bh_stream_worker_pid(s.a), s.pid);
     fx_expect_healthy(s.context, s.a);
-    for (int i = 0; i < COUNT; i++) {
-        bh_event_release(behind[i]);
-    }
 }
 
 /* Cancelled in the lane, then its worker dies: it is not run by the next one. */
-static void cancelled_ones_stay_cancelled(void) {
+TEST(cancelled_ones_stay_cancelled) {
     struct stage s = set_up();
     bh_event *a = fx_square(s.a, s.square, s.x, s.y);
     bh_event *b = fx_square(s.a, s.square, s.x, s.z);
@@ -309,7 +250,7 @@ static void cancelled_ones_stay_cancelled(void) {
 }
 
 /* Cases 21, 22, 27: everything is released while it runs. */
-static void all_handles_are_dropped_in_flight(void) {
+TEST(all_handles_are_dropped_in_flight) {
     struct stage s = set_up();
     bh_buffer *gate = fx_words(s.context, 64, 0);
     uint32_t *word = fx_pointer(gate);
@@ -329,7 +270,7 @@ static void all_handles_are_dropped_in_flight(void) {
     fx_open(s.word);
 }
 
-static void wait_any(void) {
+TEST(wait_any) {
     struct stage s = set_up();
     bh_event *good = fx_square(s.b, s.square, s.x, s.y);
     bh_event *events[] = {s.bad, good};
@@ -345,7 +286,7 @@ static void wait_any(void) {
 }
 
 /* More than the lane and the result ring can hold at once. */
-static void more_than_the_lane_holds(void) {
+TEST_WITH(more_than_the_lane_holds, 120, 0) {
     struct stage s = set_up();
     enum { COUNT = 9000 };
     static bh_event *events[COUNT];
@@ -361,7 +302,7 @@ static void more_than_the_lane_holds(void) {
 
 /* B5: a buffer that one dispatch reads and overwrites, in whichever order it is bound. What it
  * reads is what was there before: poison, here. */
-static void read_and_overwritten_in_place(void) {
+TEST(read_and_overwritten_in_place) {
     for (int write_first = 0; write_first < 2; write_first++) {
         struct stage s = set_up();
         fx_kill(s.pid, SIGKILL);
@@ -369,37 +310,8 @@ static void read_and_overwritten_in_place(void) {
         const bh_binding read = bh_bind_read(0, s.gate);
         const bh_binding write = bh_bind_write(1, s.gate);
         const bh_binding bindings[] = {write_first ? write : read, write_first ? read : write};
-        bh_event *event = NULL;
-        bh_detail detail;
-        if (bh_launch(s.b, s.square, (const uint32_t[3]){1, 1, 1}, bindings, 2, NULL, 0, &event,
-                      &detail) != BH_OK) {
-            BHT_FAIL("bh_launch: %s", detail.message);
-        }
-        fx_expect(event, BH_WORKER_SIGNAL);
-        BHT_EQ(fx_verdict(event).hops, 1);
-        void *pointer;
-        BHT_EQ(bh_buffer_map(s.gate, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_WORKER_SIGNAL);
-        bh_event_release(event);
-        tear_down(&s);
+        bh_event *event = fx_launch(s.b, s.square, 1, bindings, 2, 0);
+        BHT_EQ(fx_expect(event, BH_WORKER_SIGNAL).hops, 1);
+        BHT_EQ(fx_content(s.gate), BH_WORKER_SIGNAL);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(poison_flows_through_buffers),
-        BHT_TEST(data_crosses_streams),
-        BHT_TEST(a_writer_waits_for_readers),
-        BHT_TEST(cancel_queued_and_running),
-        BHT_TEST(an_overwriter_that_ends_early),
-        BHT_TEST(a_partial_write_does_not_clean),
-        BHT_TEST(whose_story_a_dependent_tells),
-        BHT_TEST(many_poisoned_parts),
-        BHT_TEST(cancel_behind_an_endless_one),
-        BHT_TEST(cancelled_ones_stay_cancelled),
-        BHT_TEST(all_handles_are_dropped_in_flight),
-        BHT_TEST(wait_any),
-        BHT_TEST_WITH(more_than_the_lane_holds, 120, 0),
-        BHT_TEST(read_and_overwritten_in_place),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

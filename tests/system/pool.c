@@ -40,7 +40,7 @@ static bool gets(struct scene *s, bh_stream *stream, const void *pointer) {
 /* -- who gets what ------------------------------------------------------------------------------
  */
 
-static void memory_that_no_worker_has_is_everybodys(void) {
+TEST(memory_that_no_worker_has_is_everybodys) {
     struct scene s = set_up();
     void *block = leave(&s, NULL, NULL);
     BHT_TRUE(gets(&s, NULL, block));
@@ -49,7 +49,7 @@ static void memory_that_no_worker_has_is_everybodys(void) {
     tear_down(&s);
 }
 
-static void what_a_worker_has_is_for_its_stream(void) {
+TEST(what_a_worker_has_is_for_its_stream) {
     struct scene s = set_up();
     void *block = leave(&s, s.a, NULL);
     BHT_TRUE(!gets(&s, NULL, block));
@@ -58,7 +58,7 @@ static void what_a_worker_has_is_for_its_stream(void) {
     tear_down(&s);
 }
 
-static void what_two_workers_have_is_nobodys(void) {
+TEST(what_two_workers_have_is_nobodys) {
     struct scene s = set_up();
     void *block = leave(&s, s.a, s.b);
     BHT_TRUE(!gets(&s, s.a, block));
@@ -67,7 +67,7 @@ static void what_two_workers_have_is_nobodys(void) {
     tear_down(&s);
 }
 
-static void a_death_gives_it_back(void) {
+TEST(a_death_gives_it_back) {
     struct scene s = set_up();
     void *block = leave(&s, s.a, s.b);
     fx_replace_worker(s.context, s.a);
@@ -80,7 +80,7 @@ static void a_death_gives_it_back(void) {
 }
 
 /* Made for one stream, bound to another: both have it then. */
-static void bound_to_another_stream(void) {
+TEST(bound_to_another_stream) {
     struct scene s = set_up();
     void *block = leave(&s, s.a, NULL);
     bh_buffer *buffer = make(s.context, 64 * KIB, s.a, 0);
@@ -98,7 +98,7 @@ static void bound_to_another_stream(void) {
 /* -- what is in it ------------------------------------------------------------------------------
  */
 
-static void uninitialized_only_where_it_was_its_own(void) {
+TEST(uninitialized_only_where_it_was_its_own) {
     struct scene s = set_up();
     bh_buffer *buffer = make(s.context, 64 * KIB, s.a, 0);
     void *block = fx_pointer(buffer);
@@ -127,7 +127,7 @@ static void uninitialized_only_where_it_was_its_own(void) {
 /* A kernel that nobody trusts would see them. What was in a buffer that was not made for its stream
  * may be of anybody, and so may what another stream has written, also when that one's worker is
  * gone. */
-static void others_old_bytes_are_never_seen(void) {
+TEST(others_old_bytes_are_never_seen) {
     struct scene s = set_up();
     void *block = leave(&s, s.a, NULL);
     bh_buffer *buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
@@ -145,7 +145,7 @@ static void others_old_bytes_are_never_seen(void) {
 }
 
 /* A worker maps whole blocks: what is beyond the end of a buffer is zero, too. */
-static void zero_to_the_end_of_the_block(void) {
+TEST(zero_to_the_end_of_the_block) {
     struct scene s = set_up();
     bh_buffer *large = make(s.context, 80 * KIB, NULL, 0); /* a class of its own */
     unsigned char *bytes = (unsigned char *)(void *)fx_pointer(large);
@@ -162,7 +162,7 @@ static void zero_to_the_end_of_the_block(void) {
 
 /* The worker keeps a block while nobody uses it: nothing is sent when it is bound again, and what
  * is computed in it is right. One that failed is told to it anew. */
-static void a_hot_buffer_again_and_again(void) {
+TEST(a_hot_buffer_again_and_again) {
     struct scene s = set_up();
     void *block = NULL;
     for (uint32_t i = 0; i < 200; i++) {
@@ -193,7 +193,7 @@ static void a_hot_buffer_again_and_again(void) {
 }
 
 /* It is not what the next buffer has to suffer from. */
-static void a_block_that_could_not_be_imported(void) {
+TEST(a_block_that_could_not_be_imported) {
     bh_context *context = fx_context("1:attach:1=fail");
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     fx_ready(stream);
@@ -226,7 +226,7 @@ static int descriptor_of_the_buffer(void) {
 
 /* As a worker could punch them whose filter has failed: memory that is not there any more would be
  * a SIGBUS where there is none left. */
-static void a_block_with_a_hole_is_not_used_again(void) {
+TEST(a_block_with_a_hole_is_not_used_again) {
     bh_context *context = fx_context(NULL);
     bh_buffer *buffer = make(context, 64 * KIB, NULL, 0);
     memset(fx_pointer(buffer), 1, 64 * KIB);
@@ -245,7 +245,7 @@ static void a_block_with_a_hole_is_not_used_again(void) {
 }
 
 /* A worker that could not map a buffer once is told of it anew, also while the buffer is in use. */
-static void a_failed_import_passes(void) {
+TEST(a_failed_import_passes) {
     bh_context *context = fx_context("1:attach:1=fail");
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS);
     fx_ready(stream);
@@ -258,7 +258,7 @@ static void a_failed_import_passes(void) {
 /* -- arguments, ends ----------------------------------------------------------------------------
  */
 
-static void bad_arguments(void) {
+TEST(bad_arguments) {
     bh_context *context = fx_context(NULL), *other = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "a", FX_SECONDS), *stranger = fx_stream(other, "b", 1);
     bh_buffer *buffer = (bh_buffer *)(void *)context;
@@ -345,7 +345,7 @@ static void *churn(void *argument) {
     return NULL;
 }
 
-static void threads(void) {
+TEST_WITH(threads, 60, BHT_ALLOW_MAPPINGS) {
     struct scene s = set_up();
     pthread_t ids[4];
     struct churn churns[4];
@@ -374,7 +374,7 @@ static struct footprint measure(bh_context *context) {
 }
 
 /* Create, bind, kill, release. Nightly 10,000 times: descriptors, mappings and memory stay. */
-static void create_bind_kill_release(void) {
+TEST_WITH(create_bind_kill_release, 60, BHT_ALLOW_MAPPINGS) {
     const uint32_t rounds = bht_nightly() ? 10000 : BHT_TSAN || BHT_ASAN ? 12 : 40;
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "a", BH_FOREVER);
@@ -418,25 +418,4 @@ static void create_bind_kill_release(void) {
     WAIT_UNTIL((after = measure(context), after.descriptors <= before.descriptors + 4), 20000);
     BHT_LE(after.mappings, before.mappings + 4);
     BHT_LT(after.resident, before.resident + (BHT_ASAN || BHT_TSAN ? 64 * MIB : 3 * MIB));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(memory_that_no_worker_has_is_everybodys),
-        BHT_TEST(what_a_worker_has_is_for_its_stream),
-        BHT_TEST(what_two_workers_have_is_nobodys),
-        BHT_TEST(a_death_gives_it_back),
-        BHT_TEST(bound_to_another_stream),
-        BHT_TEST(uninitialized_only_where_it_was_its_own),
-        BHT_TEST(others_old_bytes_are_never_seen),
-        BHT_TEST(zero_to_the_end_of_the_block),
-        BHT_TEST(a_hot_buffer_again_and_again),
-        BHT_TEST(a_block_that_could_not_be_imported),
-        BHT_TEST(a_failed_import_passes),
-        BHT_TEST(a_block_with_a_hole_is_not_used_again),
-        BHT_TEST(bad_arguments),
-        BHT_TEST_WITH(threads, 60, BHT_ALLOW_MAPPINGS),
-        BHT_TEST_WITH(create_bind_kill_release, 60, BHT_ALLOW_MAPPINGS),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

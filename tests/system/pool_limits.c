@@ -11,7 +11,7 @@
 /* -- how much is kept ---------------------------------------------------------------------------
  */
 
-static void the_oldest_go_first(void) {
+TEST(the_oldest_go_first) {
     bh_context_options options = fx_options();
     options.pool_limit = 1 * MIB;
     bh_context *context = fx_context_with(options, NULL);
@@ -52,7 +52,7 @@ static void the_oldest_go_first(void) {
 }
 
 /* What two workers have had is of use to nobody: it does not push out what is. */
-static void what_nobody_can_use_goes_first(void) {
+TEST(what_nobody_can_use_goes_first) {
     bh_context_options options = fx_options();
     options.pool_limit = 256 * KIB;
     struct scene s = {.context = fx_context_with(options, NULL)};
@@ -87,7 +87,7 @@ static void what_nobody_can_use_goes_first(void) {
 
 /* A loop that names no stream cannot have its memory back while the worker lives; at least it does
  * not fill the pool with it. */
-static void a_loop_without_a_stream(void) {
+TEST(a_loop_without_a_stream) {
     struct scene s = set_up();
     for (uint32_t i = 0; i < 20; i++) {
         bh_buffer *buffers[2];
@@ -107,7 +107,7 @@ static void a_loop_without_a_stream(void) {
     tear_down(&s);
 }
 
-static void a_limit_of_nothing(void) {
+TEST(a_limit_of_nothing) {
     bh_context_options options = fx_options();
     options.pool_limit = BH_OFF;
     bh_context *context = fx_context_with(options, NULL);
@@ -125,7 +125,7 @@ static void a_limit_of_nothing(void) {
 }
 
 /* Each block has a descriptor: they are bounded, too. */
-static void descriptors_are_bounded(void) {
+TEST(descriptors_are_bounded) {
     const struct rlimit files = {1024, 1024};
     BHT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
     bh_context *context = fx_context(NULL);
@@ -144,7 +144,7 @@ static void descriptors_are_bounded(void) {
     BHT_EQ(bht_count_self().descriptors, before);
 }
 
-static void sizes(void) {
+TEST(sizes) {
     struct scene s = set_up();
     static const uint64_t edges[] = {
         0,       1,     4095,  4096, 4097,    8192,        16384,
@@ -191,7 +191,7 @@ static bool write_text(const char *dir, const char *name, const char *text) {
 /* More than our memory cgroup has left is refused: reserving it would have the kernel kill us.
  * Where root has no v1 hierarchy to make a group in (containers, v2), supervisor_cgroup has made-up
  * ones. */
-static void more_than_the_cgroup_has(void) {
+TEST(more_than_the_cgroup_has) {
     char group[128];
     snprintf(group, sizeof group, "/sys/fs/cgroup/memory/bulkhead-test-%d", (int)getpid());
     if (BHT_ASAN || BHT_TSAN || mkdir(group, 0700) != 0) {
@@ -214,14 +214,4 @@ static void more_than_the_cgroup_has(void) {
     bh_context_destroy(context);
     BHT_TRUE(write_text("/sys/fs/cgroup/memory", "cgroup.procs", "0"));
     WAIT_UNTIL(rmdir(group) == 0, 5000); /* what has ended leaves it a moment later */
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_oldest_go_first),      BHT_TEST(what_nobody_can_use_goes_first),
-        BHT_TEST(a_loop_without_a_stream),  BHT_TEST(a_limit_of_nothing),
-        BHT_TEST(descriptors_are_bounded),  BHT_TEST(sizes),
-        BHT_TEST(more_than_the_cgroup_has),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -58,7 +58,7 @@ static unsigned count_spares(bh_context *context) {
 }
 
 /* There is a spare of either kind: none serves a stream of the other. */
-static void workers_run_on_the_processor(void) {
+TEST(workers_run_on_the_processor) {
     const cpu_set_t all = set_of(0);
     const unsigned number = first_of(&all);
     cpu_set_t only;
@@ -82,7 +82,7 @@ static void workers_run_on_the_processor(void) {
     expect_on(bound, &only);
 }
 
-static void a_processor_that_is_not_there(void) {
+TEST(a_processor_that_is_not_there) {
     bh_stream_options options = fx_stream_options();
     bh_context *context = fx_context(NULL);
     bh_stream *stream = NULL;
@@ -111,7 +111,7 @@ static void expect_nice(bh_stream *stream, int wanted) {
 }
 
 /* A spare of the usual level serves no stream of another one. */
-static void workers_are_nicer(void) {
+TEST(workers_are_nicer) {
     bh_context_options context_options = fx_options();
     context_options.spares = 1;
     bh_context *context = fx_context_with(context_options, NULL);
@@ -131,13 +131,4 @@ static void workers_are_nicer(void) {
     options.nice = 20;
     BHT_EQ(bh_stream_create(context, &options, &stream, &why), BH_INVALID_ARGUMENT);
     BHT_STR_EQ(why.message, "bh_stream_create: options.nice is 20, over 19");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(workers_run_on_the_processor),
-        BHT_TEST(a_processor_that_is_not_there),
-        BHT_TEST(workers_are_nicer),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

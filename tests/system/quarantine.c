@@ -68,8 +68,7 @@ static bh_verdict die_of(struct stage *s, bh_stream *stream, int signal, bh_stat
     bh_event *event = fx_gate(stream, s->gate, s->word);
     fx_await_gate(s->word);
     fx_kill(pid, signal);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, status);
+    bh_verdict verdict = fx_expect(event, status);
     bh_event_release(event);
     return verdict;
 }
@@ -90,8 +89,7 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
     fresh_word(s);
     bh_event *event = fx_gate(stream, s->gate, s->word);
     BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_QUARANTINED);
+    bh_verdict verdict = fx_expect(event, BH_QUARANTINED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_EQ(verdict.hops, 0);
     BHT_EQ(verdict.worker_pid, 0);
@@ -111,7 +109,7 @@ static void accepted(struct stage *s, bh_stream *stream) {
     fx_expect(fx_gate(stream, s->gate, s->word), BH_OK);
 }
 
-static void two_deaths_are_enough(void) {
+TEST(two_deaths_are_enough) {
     struct stage s = stage_open(2, BH_FOREVER, NULL, BH_FOREVER);
     die(&s, s.stream);
     BHT_EQ(held(&s), 0);
@@ -152,7 +150,7 @@ static void two_deaths_are_enough(void) {
 
 /* What reads its output is poisoned with it; a submission that has it among others is refused
  * whole. */
-static void refusals_are_verdicts_like_others(void) {
+TEST(refusals_are_verdicts_like_others) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_verdict last = die(&s, s.stream);
     fresh_word(&s);
@@ -174,11 +172,9 @@ static void refusals_are_verdicts_like_others(void) {
     info = (bh_submit_info){
         .struct_size = sizeof(bh_submit_info), .commands = &reader, .command_count = 1};
     BHT_EQ(bh_submit(s.stream, &info, &dependent, NULL), BH_OK);
-    bh_verdict verdict = fx_verdict(first);
-    BHT_EQ(verdict.status, BH_QUARANTINED);
+    bh_verdict verdict = fx_expect(first, BH_QUARANTINED);
     BHT_EQ(verdict.command_index, 1);
-    verdict = fx_verdict(dependent);
-    BHT_EQ(verdict.status, BH_QUARANTINED);
+    verdict = fx_expect(dependent, BH_QUARANTINED);
     BHT_EQ(verdict.hops, 1);
     BHT_EQ(verdict.origin, last.event);
     void *mapped;
@@ -196,7 +192,7 @@ static void refusals_are_verdicts_like_others(void) {
 enum { QUEUED = 8 };
 
 /* Those that were queued before it was known are refused when their turn comes. */
-static void what_is_queued_is_refused_too(void) {
+TEST(what_is_queued_is_refused_too) {
     struct stage s = stage_open(2, BH_FOREVER, NULL, 50 * bht_slowness() * FX_MS);
     bh_event *events[QUEUED];
     bh_buffer *words[QUEUED];
@@ -206,8 +202,7 @@ static void what_is_queued_is_refused_too(void) {
     }
     uint64_t deaths[2];
     for (int i = 0; i < QUEUED; i++) {
-        bh_verdict verdict = fx_verdict(events[i]);
-        BHT_EQ(verdict.status, i < 2 ? BH_DEADLINE : BH_QUARANTINED);
+        bh_verdict verdict = fx_expect(events[i], i < 2 ? BH_DEADLINE : BH_QUARANTINED);
         if (i < 2) {
             deaths[i] = verdict.event;
         } else {
@@ -219,7 +214,7 @@ static void what_is_queued_is_refused_too(void) {
     fx_expect_healthy(s.context, s.stream);
 }
 
-static void other_tenants_are_not_touched(void) {
+TEST(other_tenants_are_not_touched) {
     struct stage s = stage_open(2, BH_FOREVER, NULL, BH_FOREVER);
     bh_stream *a = stream_of(&s, "a", "alice", BH_FOREVER);
     bh_stream *b = stream_of(&s, "b", "bob", BH_FOREVER);
@@ -235,7 +230,7 @@ static void other_tenants_are_not_touched(void) {
     refused(&s, second);
 }
 
-static void it_is_released(void) {
+TEST(it_is_released) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     uint8_t hash[32], other[32];
     bh_kernel_hash(s.gate, hash);
@@ -258,7 +253,7 @@ static void it_is_released(void) {
     BHT_EQ(bh_quarantine_release(NULL, NULL, NULL, NULL), BH_INVALID_ARGUMENT);
 }
 
-static void it_expires(void) {
+TEST(it_expires) {
     struct stage s = stage_open(1, BHT_SECOND_MS * FX_MS, NULL, BH_FOREVER);
     die(&s, s.stream);
     fx_ready(s.stream);
@@ -267,7 +262,7 @@ static void it_expires(void) {
 }
 
 /* Each of these ends a worker; what it ends with is in tests/system/death.c. */
-static void every_kind_of_death_counts(void) {
+TEST(every_kind_of_death_counts) {
     static const struct {
         const char *fault;
         bh_status status;
@@ -292,7 +287,7 @@ static void every_kind_of_death_counts(void) {
 }
 
 /* T2: a kernel cannot send its worker these signals, nor stop it. */
-static void what_came_from_outside_counts_for_nobody(void) {
+TEST(what_came_from_outside_counts_for_nobody) {
     static const int signals[] = {SIGKILL, SIGTERM, SIGXCPU, SIGSTOP};
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_stream *limited = stream_of(&s, "limited", NULL, BHT_SECOND_MS * FX_MS);
@@ -310,7 +305,7 @@ static void what_came_from_outside_counts_for_nobody(void) {
     accepted(&s, s.stream);
 }
 
-static void a_compiler_that_runs_out_of_memory_counts(void) {
+TEST(a_compiler_that_runs_out_of_memory_counts) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_stream_options options = fx_stream_options();
     options.memory_limit = 256ull << 20;
@@ -319,15 +314,14 @@ static void a_compiler_that_runs_out_of_memory_counts(void) {
     s.gate = trusted(s.context, "memory_bomb");
     fresh_word(&s);
     bh_event *event = fx_run(stream, s.gate, s.word);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+    bh_verdict verdict = fx_expect(event, BH_COMPILE_FAILED);
     bh_event_release(event);
     BHT_EQ(held(&s), 1);
 }
 
 /* A worker that dies idle, a submission that is cancelled or refused, one that is lost with its
  * worker through another's fault: none of them is the kernel's doing. */
-static void what_does_not_count(void) {
+TEST(what_does_not_count) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     for (int i = 0; i < 2; i++) {
         fresh_word(&s);
@@ -348,7 +342,7 @@ static void what_does_not_count(void) {
 }
 
 /* Which of two different kernels it was nobody knows; two names of one are one. */
-static void a_death_among_several_kernels_counts_for_none(void) {
+TEST(a_death_among_several_kernels_counts_for_none) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     bh_buffer *y = fx_words(s.context, 64, 0);
     for (int same = 0; same < 2; same++) {
@@ -406,8 +400,7 @@ static struct late late_open(uint64_t deadlines, bh_isolation isolation) {
 static void passes_its_deadline(struct late *l) {
     fresh_word(&l->stage);
     bh_event *event = fx_gate(l->stream, l->guarded, l->stage.word);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_DEADLINE);
+    bh_verdict verdict = fx_expect(event, BH_DEADLINE);
     if (verdict.signal) {
         BHT_FAIL("%s", verdict.message);
     }
@@ -418,7 +411,7 @@ static void late_close(struct late *l) {
 }
 
 /* What is ended at its deadline with its worker alive costs nobody a worker. */
-static void an_abort_does_not_count(void) {
+TEST(an_abort_does_not_count) {
     struct late l = late_open(0, BH_ISOLATION_STREAM);
     passes_its_deadline(&l);
     passes_its_deadline(&l);
@@ -426,7 +419,7 @@ static void an_abort_does_not_count(void) {
     late_close(&l);
 }
 
-static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
+TEST(deadlines_in_a_row_count_if_the_host_wants_it) {
     struct late l = late_open(2, BH_ISOLATION_STREAM);
     passes_its_deadline(&l);
     fresh_word(&l.stage);
@@ -438,8 +431,7 @@ static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
     passes_its_deadline(&l);
     BHT_EQ(held(&l.stage), 1);
     event = fx_gate(l.stream, l.guarded, l.stage.word);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_QUARANTINED);
+    bh_verdict verdict = fx_expect(event, BH_QUARANTINED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_STR_HAS(verdict.message, "its last 2 launches have passed their deadline, the last one at");
     bh_event_release(event);
@@ -448,7 +440,7 @@ static void deadlines_in_a_row_count_if_the_host_wants_it(void) {
 
 /* Whatever else is launched with it: it was in time. Each runs on a worker of its own, so that blame
  * is certain. */
-static void in_time_among_other_kernels_starts_the_count_anew(void) {
+TEST(in_time_among_other_kernels_starts_the_count_anew) {
     struct late l = late_open(2, BH_ISOLATION_KERNEL);
     passes_its_deadline(&l);
     fresh_word(&l.stage);
@@ -494,7 +486,7 @@ static struct stage compiling_open(const char *faults) {
 
 /* A compile that passes its deadline proves nothing (T2), not even twice, on workers that compiled
  * nothing else: it is tried on a fresh worker each time, and runs once it can be compiled. */
-static void a_compile_deadline_is_only_suspected(void) {
+TEST(a_compile_deadline_is_only_suspected) {
     struct stage s = compiling_open("1:compile:1=spin,2:compile:1=spin");
     pid_t pids[2];
     for (int i = 0; i < 2; i++) {
@@ -516,7 +508,7 @@ static void a_compile_deadline_is_only_suspected(void) {
 }
 
 /* The driver's compiler dies of a kernel: once is enough. */
-static void what_ended_the_compiler_is_not_compiled_again(void) {
+TEST(what_ended_the_compiler_is_not_compiled_again) {
     static const struct {
         const char *fault, *words;
         int signal;
@@ -537,8 +529,7 @@ static void what_ended_the_compiler_is_not_compiled_again(void) {
             fresh_word(&s);
             event = fx_gate(s.stream, s.gate, s.word);
             BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
-            bh_verdict verdict = fx_verdict(event);
-            BHT_EQ(verdict.status, BH_COMPILE_FAILED);
+            bh_verdict verdict = fx_expect(event, BH_COMPILE_FAILED);
             BHT_EQ(verdict.origin, first.event);
             BHT_EQ(verdict.executed, BH_EXECUTED_NO);
             BHT_STR_HAS(verdict.message, "is not compiled again");
@@ -560,7 +551,7 @@ static void what_ended_the_compiler_is_not_compiled_again(void) {
 }
 
 /* A module that the compiler refuses costs nobody a worker: each submission gets its own answer. */
-static void what_is_refused_is_not_remembered(void) {
+TEST(what_is_refused_is_not_remembered) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     static const uint32_t garbage[] = {0x07230203, 0x00010000, 0, 8, 0, 0x12345678};
     bh_kernel *bad = NULL;
@@ -568,15 +559,14 @@ static void what_is_refused_is_not_remembered(void) {
     for (int i = 0; i < 3; i++) {
         fresh_word(&s);
         bh_event *event = fx_run(s.stream, bad, s.word);
-        bh_verdict verdict = fx_verdict(event);
-        BHT_EQ(verdict.status, BH_INVALID_KERNEL);
+        bh_verdict verdict = fx_expect(event, BH_INVALID_KERNEL);
         BHT_EQ(verdict.origin, verdict.event);
         bh_event_release(event);
     }
     BHT_EQ(held(&s), 0);
 }
 
-static void it_can_be_switched_off(void) {
+TEST(it_can_be_switched_off) {
     struct stage s = stage_open(0, BH_FOREVER, NULL, BH_FOREVER);
     for (int i = 0; i < 3; i++) {
         die(&s, s.stream);
@@ -585,7 +575,7 @@ static void it_can_be_switched_off(void) {
     accepted(&s, s.stream);
 }
 
-static void by_default_there_are_two_in_ten_minutes(void) {
+TEST(by_default_there_are_two_in_ten_minutes) {
     bh_context_options options = fx_options();
     options.quarantine_deaths = BH_DEFAULT;
     options.quarantine_ns = BH_DEFAULT;
@@ -614,29 +604,4 @@ static void by_default_there_are_two_in_ten_minutes(void) {
     BHT_STR_HAS(detail.message, "options.tenant");
     tenant[63] = 0;
     BHT_EQ(bh_stream_create(context, &stream_options, &stream, &detail), BH_OK);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(two_deaths_are_enough),
-        BHT_TEST(refusals_are_verdicts_like_others),
-        BHT_TEST(what_is_queued_is_refused_too),
-        BHT_TEST(other_tenants_are_not_touched),
-        BHT_TEST(it_is_released),
-        BHT_TEST(it_expires),
-        BHT_TEST(every_kind_of_death_counts),
-        BHT_TEST(what_came_from_outside_counts_for_nobody),
-        BHT_TEST(a_compiler_that_runs_out_of_memory_counts),
-        BHT_TEST(what_does_not_count),
-        BHT_TEST(a_death_among_several_kernels_counts_for_none),
-        BHT_TEST(an_abort_does_not_count),
-        BHT_TEST(deadlines_in_a_row_count_if_the_host_wants_it),
-        BHT_TEST(in_time_among_other_kernels_starts_the_count_anew),
-        BHT_TEST(a_compile_deadline_is_only_suspected),
-        BHT_TEST(what_ended_the_compiler_is_not_compiled_again),
-        BHT_TEST(what_is_refused_is_not_remembered),
-        BHT_TEST(it_can_be_switched_off),
-        BHT_TEST(by_default_there_are_two_in_ten_minutes),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -77,7 +77,7 @@ static void destroy_the_context(struct stage *s) {
 
 /* E6, E9: the one that runs, one that depends on it and one behind it, each added twice, are given
  * exactly once for each time, in the order in which they end: of |certain| of them it is known. */
-static void each_is_given_once_however_it_ends(void) {
+TEST(each_is_given_once_however_it_ends) {
     static const struct {
         void (*end)(struct stage *s);
         bh_status of[3]; /* running, dependent, behind */
@@ -127,7 +127,7 @@ static void each_is_given_once_however_it_ends(void) {
 }
 
 /* READY, POISONED, and of a context that is no more: after those that wait to be taken. */
-static void an_event_that_has_ended_is_given_at_once(void) {
+TEST(an_event_that_has_ended_is_given_at_once) {
     struct stage s = stage_set_up();
     bh_queue *queue = make_queue();
     bh_event *good = work(s.context, s.b, NULL, 0);
@@ -148,7 +148,7 @@ static void an_event_that_has_ended_is_given_at_once(void) {
 
 /* A worker rings by itself when it goes to sleep. Here it goes on with the next at once, and has to
  * ring for what is queued; the second time for one that was put back. */
-static void a_busy_worker_rings_for_what_is_queued(void) {
+TEST(a_busy_worker_rings_for_what_is_queued) {
     struct stage s = stage_set_up();
     enum { GATES = 4 };
     bh_queue *queue = make_queue();
@@ -193,7 +193,7 @@ static void a_busy_worker_rings_for_what_is_queued(void) {
 
 enum { MANY = 100, ODD = 42 };
 
-static void one_loop_takes_the_events_of_two_contexts(void) {
+TEST(one_loop_takes_the_events_of_two_contexts) {
     struct stage s = stage_set_up(), t = stage_set_up();
     bh_queue *queue = make_queue();
     bh_stream *streams[4] = {s.a, s.b, t.a, t.b};
@@ -273,7 +273,7 @@ static void *take_some(void *argument) {
     return NULL;
 }
 
-static void threads_that_add_and_take_get_each_event_once(void) {
+TEST(threads_that_add_and_take_get_each_event_once) {
     static struct crowd crowd;
     crowd = (struct crowd){.s = stage_set_up(), .queue = make_queue()};
     pthread_t threads[2 * THREADS];
@@ -302,7 +302,7 @@ static void *take_one(void *argument) {
     return NULL;
 }
 
-static void a_wait_ends_at_its_timeout_or_with_an_event(void) {
+TEST(a_wait_ends_at_its_timeout_or_with_an_event) {
     struct stage s = stage_set_up();
     bh_queue *queue = make_queue();
     bh_completion none;
@@ -322,7 +322,7 @@ static void a_wait_ends_at_its_timeout_or_with_an_event(void) {
 /* -- the end of a queue, of descriptors, of a process ------------------------------------------ */
 
 /* Pending ones end all the same, and nobody is told. */
-static void destroying_a_queue_releases_its_events(void) {
+TEST(destroying_a_queue_releases_its_events) {
     struct stage s = stage_set_up();
     const size_t descriptors = bht_count_self().descriptors;
     bh_queue *queue = make_queue();
@@ -342,7 +342,7 @@ static void destroying_a_queue_releases_its_events(void) {
     stage_tear_down(&s);
 }
 
-static void only_a_new_queue_needs_a_descriptor(void) {
+TEST(only_a_new_queue_needs_a_descriptor) {
     struct stage s = stage_set_up();
     struct rlimit before, low;
     bh_queue *queue = make_queue(), *other = queue;
@@ -367,7 +367,7 @@ static void only_a_new_queue_needs_a_descriptor(void) {
 }
 
 /* It takes nothing of its parent's, and does not make the parent's descriptor unreadable. */
-static void a_forked_child_is_refused(void) {
+TEST(a_forked_child_is_refused) {
     struct stage s = stage_set_up();
     bh_queue *queue = make_queue();
     bh_event *ended = work(s.context, s.b, NULL, 0);
@@ -404,7 +404,7 @@ static void a_forked_child_is_refused(void) {
     stage_tear_down(&s);
 }
 
-static void bad_arguments_are_refused(void) {
+TEST(bad_arguments_are_refused) {
     struct stage s = stage_set_up();
     bh_detail detail;
     bh_queue *queue = make_queue();
@@ -429,20 +429,4 @@ static void bad_arguments_are_refused(void) {
     BHT_EQ(bh_context_synchronize(NULL, 0, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_context_reset(NULL, &detail), BH_INVALID_ARGUMENT);
     stage_tear_down(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(each_is_given_once_however_it_ends),
-        BHT_TEST(an_event_that_has_ended_is_given_at_once),
-        BHT_TEST(a_busy_worker_rings_for_what_is_queued),
-        BHT_TEST(one_loop_takes_the_events_of_two_contexts),
-        BHT_TEST(threads_that_add_and_take_get_each_event_once),
-        BHT_TEST(a_wait_ends_at_its_timeout_or_with_an_event),
-        BHT_TEST(destroying_a_queue_releases_its_events),
-        BHT_TEST(only_a_new_queue_needs_a_descriptor),
-        BHT_TEST(a_forked_child_is_refused),
-        BHT_TEST(bad_arguments_are_refused),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -43,7 +43,7 @@ static void *wait_for_a_worker(void *stream) {
     return (void *)(intptr_t)bh_stream_wait_ready(stream, BH_FOREVER, &detail);
 }
 
-static void destroy_wakes_who_waits_for_a_worker(void) {
+TEST(destroy_wakes_who_waits_for_a_worker) {
     bh_context *context = without_workers(100, "*:hello:*=exit7");
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_detail detail = {0};
@@ -78,7 +78,7 @@ static void chain_of_released_streams(bh_context *context, bh_event *out[4]) {
     }
 }
 
-static void destroy_with_released_streams_in_line(void) {
+TEST(destroy_with_released_streams_in_line) {
     bh_context *context = without_workers(100, "?*:hello:*=exit7");
     bh_event *events[4];
     chain_of_released_streams(context, events);
@@ -89,7 +89,7 @@ static void destroy_with_released_streams_in_line(void) {
     }
 }
 
-static void released_streams_in_line_become_unavailable(void) {
+TEST(released_streams_in_line_become_unavailable) {
     bh_context *context = without_workers(1, "*:hello:*=exit7");
     bh_event *events[4];
     chain_of_released_streams(context, events);
@@ -129,7 +129,7 @@ static int running_workers(void) {
 }
 
 /* Spares that cannot be started must not keep the reactor from everything else. */
-static void no_folder_for_a_spare(void) {
+TEST(no_folder_for_a_spare) {
     char folder[] = "/tmp/bulkhead-test-XXXXXX", moved[64];
     BHT_TRUE(mkdtemp(folder));
     bh_context_options options = fx_options();
@@ -162,7 +162,7 @@ static void no_folder_for_a_spare(void) {
 }
 
 /* A zygote that does not answer is replaced. */
-static void a_zygote_that_stops(void) {
+TEST(a_zygote_that_stops) {
     bh_context_options options = fx_options();
     options.start_timeout_ns = 2000 * bht_slowness() * FX_MS;
     bh_context *context = fx_context_with(options, NULL);
@@ -178,7 +178,7 @@ static void a_zygote_that_stops(void) {
 
 /* E14: a zygote that is slow to say how its worker died is waited for, since to guess would be to
  * call the guilty a victim. */
-static void a_zygote_that_is_slow_to_tell(void) {
+TEST(a_zygote_that_is_slow_to_tell) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream), slow = fx_parent(pid);
@@ -196,7 +196,7 @@ static void a_zygote_that_is_slow_to_tell(void) {
 }
 
 /* As soon as it has forked a worker, and before it can say so. */
-static void a_zygote_that_dies_with_every_start(void) {
+TEST(a_zygote_that_dies_with_every_start) {
     bh_context_options options = fx_options();
     options.restart_budget = 3;
     bh_context *context = fx_context_with(options, "*:spawned:*=exit7");
@@ -229,7 +229,7 @@ static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
 
 /* A worker that completes all and takes nothing from its lane: there is no room, nothing in flight,
  * and so no deadline. It is found out. */
-static void completed_but_not_taken(void) {
+TEST(completed_but_not_taken) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream);
@@ -257,7 +257,7 @@ static void completed_but_not_taken(void) {
 
 /* E14: a worker is killed for a submission that is recorded at the last moment. The one behind it,
  * which had been started, is lost, but nobody has cancelled it. */
-static void the_next_one_is_not_blamed(void) {
+TEST(the_next_one_is_not_blamed) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream);
@@ -282,19 +282,4 @@ static void the_next_one_is_not_blamed(void) {
     fx_kill(stopped, SIGCONT);
     fx_expect_healthy(context, stream);
     bhi_progress_unmap(&progress);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(destroy_wakes_who_waits_for_a_worker),
-        BHT_TEST(destroy_with_released_streams_in_line),
-        BHT_TEST(released_streams_in_line_become_unavailable),
-        BHT_TEST(no_folder_for_a_spare),
-        BHT_TEST(a_zygote_that_stops),
-        BHT_TEST(a_zygote_that_is_slow_to_tell),
-        BHT_TEST(a_zygote_that_dies_with_every_start),
-        BHT_TEST(completed_but_not_taken),
-        BHT_TEST(the_next_one_is_not_blamed),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

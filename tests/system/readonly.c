@@ -103,14 +103,14 @@ static void check_way(bh_context *context, const struct way *way, bool staged) {
     bh_stream_release(stream);
 }
 
-static void no_kernel_writes_what_it_reads(void) {
+TEST_WITH(no_kernel_writes_what_it_reads, 60, 0) {
     bh_context *context = fx_context(NULL);
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], false);
     }
 }
 
-static void nor_through_a_copy(void) {
+TEST_WITH(nor_through_a_copy, 60, 0) {
     bh_context *context = fx_context(STAGED);
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], true);
@@ -118,7 +118,7 @@ static void nor_through_a_copy(void) {
 }
 
 /* The same kernels do write where they may: else the tests above would show nothing. */
-static void they_write_what_they_may(void) {
+TEST(they_write_what_they_may) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "may", FX_SECONDS);
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
@@ -141,7 +141,7 @@ static void they_write_what_they_may(void) {
 }
 
 /* A binding that is not declared readonly, and is only read: that is no reason to refuse. */
-static void an_honest_reader_needs_no_decoration(void) {
+TEST(an_honest_reader_needs_no_decoration) {
     static const char *const faults[] = {NULL, STAGED};
     for (size_t i = 0; i < 2; i++) {
         bh_context *context = fx_context(faults[i]);
@@ -161,7 +161,7 @@ static void an_honest_reader_needs_no_decoration(void) {
 }
 
 /* Read at one binding and written at another, in one submission: it is written. */
-static void one_buffer_read_and_written(void) {
+TEST(one_buffer_read_and_written) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "both", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
@@ -216,11 +216,11 @@ static void upgraded_in_flight(const char *faults) {
     expect_words(x, 0x47800000); /* 65536 */
 }
 
-static void a_reader_becomes_a_writer(void) {
+TEST(a_reader_becomes_a_writer) {
     upgraded_in_flight(NULL);
 }
 
-static void a_reader_of_a_copy_becomes_a_writer(void) {
+TEST(a_reader_of_a_copy_becomes_a_writer) {
     upgraded_in_flight(STAGED);
 }
 
@@ -253,16 +253,16 @@ static void sees_what_others_wrote(const char *faults) {
     BHT_EQ(word(out, 2), 77);
 }
 
-static void a_reader_sees_what_others_wrote(void) {
+TEST(a_reader_sees_what_others_wrote) {
     sees_what_others_wrote(NULL);
 }
 
-static void a_reader_of_a_copy_sees_what_others_wrote(void) {
+TEST(a_reader_of_a_copy_sees_what_others_wrote) {
     sees_what_others_wrote(STAGED);
 }
 
 /* Several readers in one queue submission, of overlapping parts. */
-static void merged_readers_of_a_copy(void) {
+TEST(merged_readers_of_a_copy) {
     bh_context *context = fx_context(STAGED ",*:merge:*=fail");
     bh_stream *stream = fx_stream(context, "merged", FX_SECONDS);
     bh_buffer *in = fx_buffer(context, 4 * WORDS), *out = fx_words(context, WORDS, 0);
@@ -293,7 +293,7 @@ static void merged_readers_of_a_copy(void) {
 }
 
 /* One worker may write it, another only reads it: the one's right is not the other's. */
-static void rights_are_each_workers_own(void) {
+TEST(rights_are_each_workers_own) {
     bh_context *context = fx_context(NULL);
     bh_stream *writer = fx_stream(context, "writer", FX_SECONDS);
     bh_stream *reader = fx_stream(context, "reader", FX_SECONDS);
@@ -316,7 +316,7 @@ static void rights_are_each_workers_own(void) {
 #define MANY 300u
 
 /* Hundreds of inputs, each read, some written later, with deaths between. */
-static void many_buffers(void) {
+TEST_WITH(many_buffers, 60, 0) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "many", FX_SECONDS);
     bh_kernel *kernel = hostile(context, "store");
@@ -357,7 +357,7 @@ static void many_buffers(void) {
 }
 
 /* What lies on both sides of the part that a kernel sees is as safe as the part itself. */
-static void an_input_without_bytes(void) {
+TEST(an_input_without_bytes) {
     static const char *const faults[] = {NULL, STAGED};
     for (size_t i = 0; i < 2; i++) {
         bh_context *context = fx_context(faults[i]);
@@ -424,7 +424,7 @@ static bool tamper(const char *point, size_t which, bh_access access) {
     return intact;
 }
 
-static void no_usurper_writes_what_it_reads(void) {
+TEST_WITH(no_usurper_writes_what_it_reads, 60, 0) {
     for (size_t i = 0; i < BHT_COUNT(tampers); i++) {
         if (!tamper("tamper_input", i, BH_ACCESS_READ)) {
             BHT_FAIL("%s changed the bytes of an input", tampers[i].name);
@@ -433,32 +433,11 @@ static void no_usurper_writes_what_it_reads(void) {
 }
 
 /* The same attempts do change what the worker may write, so they are attempts. */
-static void usurpers_write_what_they_may(void) {
+TEST_WITH(usurpers_write_what_they_may, 60, 0) {
     for (size_t i = 0; i < BHT_COUNT(tampers); i++) {
         if (tamper("tamper_output", i, BH_ACCESS_READ_WRITE) == tampers[i].writes) {
             BHT_FAIL("%s %s the bytes of an output", tampers[i].name,
                      tampers[i].writes ? "did not change" : "changed");
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST_WITH(no_kernel_writes_what_it_reads, 60, 0),
-        BHT_TEST_WITH(nor_through_a_copy, 60, 0),
-        BHT_TEST(they_write_what_they_may),
-        BHT_TEST(an_honest_reader_needs_no_decoration),
-        BHT_TEST(one_buffer_read_and_written),
-        BHT_TEST(a_reader_becomes_a_writer),
-        BHT_TEST(a_reader_of_a_copy_becomes_a_writer),
-        BHT_TEST(a_reader_sees_what_others_wrote),
-        BHT_TEST(a_reader_of_a_copy_sees_what_others_wrote),
-        BHT_TEST(merged_readers_of_a_copy),
-        BHT_TEST(rights_are_each_workers_own),
-        BHT_TEST_WITH(many_buffers, 60, 0),
-        BHT_TEST(an_input_without_bytes),
-        BHT_TEST_WITH(no_usurper_writes_what_it_reads, 60, 0),
-        BHT_TEST_WITH(usurpers_write_what_they_may, 60, 0),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

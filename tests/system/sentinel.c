@@ -208,7 +208,7 @@ static bool device_has(bh_context *context, const char *feature) {
 /* -- the tests -------------------------------------------------------------------------------- */
 
 /* What the doctor says. A device without a stream has no sentinel: it makes one. */
-static void the_doctor_asks_each_device(void) {
+TEST_WITH(the_doctor_asks_each_device, 30, 0) {
     static bh_check checks[96] = {{.struct_size = sizeof checks[0]}};
     fake_driver_remove();
     fake_driver_install(BHT_FAKE_TWO_TRANSFERS);
@@ -239,7 +239,7 @@ static bh_check check_of(bh_context *context) {
     BHT_FAIL("the doctor says nothing of a sentinel");
 }
 
-static void a_device_that_can_has_one(void) {
+TEST_WITH(a_device_that_can_has_one, 30, 0) {
     bh_context *context = fx_context(NULL);
     BHT_TRUE(device_has(context, "sentinel"));
     bh_check check = check_of(context);
@@ -256,7 +256,7 @@ static void a_device_that_can_has_one(void) {
 }
 
 /* As it was, without one. */
-static void lavapipe_has_none(void) {
+TEST_WITH(lavapipe_has_none, 30, 0) {
     unsetenv("VK_DRIVER_FILES");
     bh_context *context = fx_context(NULL);
     BHT_TRUE(!device_has(context, "sentinel"));
@@ -269,7 +269,7 @@ static void lavapipe_has_none(void) {
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), 0);
 }
 
-static void a_killed_worker_has_its_words_set(void) {
+TEST_WITH(a_killed_worker_has_its_words_set, 30, 0) {
     struct scene s;
     begin(&s, listening_context(NULL));
     const pid_t sentinel = await_sentinel(getpid(), 0);
@@ -285,7 +285,7 @@ static void a_killed_worker_has_its_words_set(void) {
 }
 
 /* Host and sentinel give back what they had of the dead. */
-static void nothing_is_left_of_the_dead(void) {
+TEST_WITH(nothing_is_left_of_the_dead, 30, 0) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     const pid_t first = fx_ready(stream);
@@ -304,32 +304,30 @@ static void nothing_is_left_of_the_dead(void) {
 }
 
 /* The worker's own watchdog has no other way, either: no processor can write these words. */
-static void a_deadline_is_kept(void) {
+TEST_WITH(a_deadline_is_kept, 30, 0) {
     struct scene s;
     begin_with(&s, listening_context(NULL), FX_SECONDS); /* a busy machine may take its time */
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
-    bh_verdict verdict = fx_verdict(s.event);
-    BHT_EQ(verdict.status, BH_CANCELLED);
+    bh_verdict verdict = fx_expect(s.event, BH_CANCELLED);
     BHT_EQ(fx_ready(s.stream), s.worker);
     fx_expect_healthy(s.context, s.stream); /* the word is 0 again */
     BHT_EQ(fx_ready(s.stream), s.worker);
 }
 
 /* A cancel that the worker does not answer ends with its death, and with its words set. */
-static void a_deaf_worker_has_its_words_set(void) {
+TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0) {
     struct scene s;
     begin(&s, listening_context("*:abort:*=fail"));
     (void)await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
-    bh_verdict verdict = fx_verdict(s.event);
-    BHT_EQ(verdict.status, BH_CANCELLED);
+    bh_verdict verdict = fx_expect(s.event, BH_CANCELLED);
     BHT_STR_HAS(verdict.message, "was killed");
     WAIT_UNTIL(all_set(&words), 20000);
     unmap_words(&words);
 }
 
-static void a_context_ends_what_runs(void) {
+TEST_WITH(a_context_ends_what_runs, 30, 0) {
     struct scene s;
     begin(&s, listening_context(NULL));
     (void)await_sentinel(getpid(), 0);
@@ -381,10 +379,10 @@ static void host_dies(bool stopped) {
     unmap_words(&words);
 }
 
-static void a_dead_hosts_words_are_set(void) {
+TEST_WITH(a_dead_hosts_words_are_set, 30, 0) {
     host_dies(false);
 }
-static void a_stopped_workers_too(void) {
+TEST_WITH(a_stopped_workers_too, 30, 0) {
     host_dies(true);
 }
 
@@ -405,7 +403,7 @@ static _Noreturn void be_early_host(int say) {
 
 /* In the first moments of a context its sentinel is not ready: here it stands still. The worker
  * itself sees that the host has died, and ends what runs. Its zygote gives it 10 s for that. */
-static void a_host_dies_before_its_sentinel_is_ready(void) {
+TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0) {
     int say[2];
     pid_t worker = 0, sentinel = 0;
     BHT_EQ(pipe2(say, O_CLOEXEC), 0);
@@ -428,7 +426,7 @@ static void a_host_dies_before_its_sentinel_is_ready(void) {
 
 /* -- when the sentinel dies ------------------------------------------------------------------- */
 
-static void a_dead_sentinel_is_replaced(void) {
+TEST_WITH(a_dead_sentinel_is_replaced, 30, 0) {
     struct scene s;
     begin(&s, listening_context(NULL));
     const pid_t first = await_sentinel(getpid(), 0);
@@ -446,7 +444,7 @@ static void a_dead_sentinel_is_replaced(void) {
 
 /* What it died of it is not given again; others are. The sentinel is the zygote's second process.
  */
-static void what_kills_a_sentinel_is_left_out(void) {
+TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0) {
     bh_context *context = listening_context("sentinel:import:1=segv");
     bh_stream *bad = fx_stream(context, "bad", BH_FOREVER);
     const pid_t bad_worker = fx_ready(bad);
@@ -484,22 +482,22 @@ static void expect_violation(const char *fault, const char *words) {
     WAIT_UNTIL(count_words(getpid()) == 1, 20000);
 }
 
-static void no_descriptor(void) {
+TEST_WITH(no_descriptor, 30, 0) {
     expect_violation("words_none", "it announced abort words, but sent no descriptor");
 }
-static void two_descriptors(void) {
+TEST_WITH(two_descriptors, 30, 0) {
     expect_violation("words_two", "it announced abort words, but sent no descriptor");
 }
-static void another_descriptor(void) {
+TEST_WITH(another_descriptor, 30, 0) {
     expect_violation("words_other", "it announced abort words, but sent no descriptor");
 }
-static void too_many_bytes(void) {
+TEST_WITH(too_many_bytes, 30, 0) {
     expect_violation("words_size", "it announced abort words, but sent no descriptor");
 }
 
 /* Its end of the socket is gone, and it lives: nothing of it is set while it may say that all is
  * well, and then it is killed. */
-static void a_closed_socket(void) {
+TEST_WITH(a_closed_socket, 30, 0) {
     struct scene s;
     begin(&s, listening_context("1:submitted:1=hang_up"));
     struct words words = map_words(getpid());
@@ -510,26 +508,6 @@ static void a_closed_socket(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(a_device_that_can_has_one, 30, 0),
-        BHT_TEST_WITH(the_doctor_asks_each_device, 30, 0),
-        BHT_TEST_WITH(lavapipe_has_none, 30, 0),
-        BHT_TEST_WITH(a_killed_worker_has_its_words_set, 30, 0),
-        BHT_TEST_WITH(nothing_is_left_of_the_dead, 30, 0),
-        BHT_TEST_WITH(a_deadline_is_kept, 30, 0),
-        BHT_TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0),
-        BHT_TEST_WITH(a_context_ends_what_runs, 30, 0),
-        BHT_TEST_WITH(a_dead_hosts_words_are_set, 30, 0),
-        BHT_TEST_WITH(a_stopped_workers_too, 30, 0),
-        BHT_TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0),
-        BHT_TEST_WITH(a_dead_sentinel_is_replaced, 30, 0),
-        BHT_TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0),
-        BHT_TEST_WITH(no_descriptor, 30, 0),
-        BHT_TEST_WITH(two_descriptors, 30, 0),
-        BHT_TEST_WITH(another_descriptor, 30, 0),
-        BHT_TEST_WITH(too_many_bytes, 30, 0),
-        BHT_TEST_WITH(a_closed_socket, 30, 0),
-    };
     bht_around(install, fake_driver_remove);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

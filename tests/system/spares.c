@@ -160,7 +160,7 @@ static void hand_over(bh_stream *stream, pid_t spare) {
 
 /* K2. The next worker is the spare. It is sent no kernel and compiles none, and each result is
  * right. */
-static void recovery_compiles_nothing(void) {
+TEST(recovery_compiles_nothing) {
     struct scene s = open_scene(1, NULL, NULL);
     for (int i = 0; i < 2; i++) {
         square_ok(&s, s.stream);
@@ -179,7 +179,7 @@ static void recovery_compiles_nothing(void) {
 }
 
 /* What was in the queue when the worker died runs there, too. */
-static void what_waits_runs_on_the_spare(void) {
+TEST(what_waits_runs_on_the_spare) {
     struct scene s = open_scene(1, NULL, NULL);
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *word = fx_words(s.context, 2, 0);
@@ -190,13 +190,12 @@ static void what_waits_runs_on_the_spare(void) {
     await_compiles(2);
     fx_kill(fx_ready(s.stream), SIGKILL);
     fx_expect(running, BH_WORKER_SIGNAL);
-    const bh_verdict verdict = fx_verdict(behind);
-    BHT_EQ(verdict.status, BH_OK);
+    const bh_verdict verdict = fx_expect(behind, BH_OK);
     BHT_EQ(verdict.worker_pid, spare);
     await_compiles(2);
 }
 
-static void a_kernel_that_is_not_known_is_introduced(void) {
+TEST(a_kernel_that_is_not_known_is_introduced) {
     struct scene s = open_scene(1, NULL, NULL);
     const pid_t spare = teach_square(&s);
     hand_over(s.stream, spare);
@@ -206,7 +205,7 @@ static void a_kernel_that_is_not_known_is_introduced(void) {
 }
 
 /* A spare that learns loads no pipeline cache: what it knows it has compiled itself. */
-static void with_a_pipeline_cache(void) {
+TEST(with_a_pipeline_cache) {
     char folder[] = "/tmp/bulkhead-spares-XXXXXX";
     BHT_TRUE(mkdtemp(folder));
     struct scene s = open_scene(0, NULL, folder);
@@ -230,7 +229,7 @@ static void with_a_pipeline_cache(void) {
  */
 
 /* T1. A tenant's spare serves nobody else, and there is one for the others. */
-static void tenants_are_kept_apart(void) {
+TEST(tenants_are_kept_apart) {
     struct scene s = open_scene(2, NULL, NULL);
     bh_stream *bob = stream_of(s.context, "bob", BH_ISOLATION_STREAM);
     for (int i = 0; i < 4; i++) {
@@ -250,7 +249,7 @@ static void tenants_are_kept_apart(void) {
 }
 
 /* T2. Blame is certain as long as the spare knew nothing else: what it compiled is its past. */
-static void what_a_spare_knows_is_its_past(void) {
+TEST(what_a_spare_knows_is_its_past) {
     struct scene s = open_scene(1, NULL, NULL);
     bh_kernel *gate = fx_kernel(s.context, "gate");
     bh_buffer *word = fx_words(s.context, 2, 0);
@@ -259,14 +258,13 @@ static void what_a_spare_knows_is_its_past(void) {
     bh_event *event = fx_gate(s.stream, gate, word);
     fx_await_gate(word);
     fx_kill(spare, SIGSEGV);
-    const bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+    const bh_verdict verdict = fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(verdict.worker_pid, spare);
     BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
 }
 
 /* T3. A stream that keeps its kernels apart has no use for such a spare. */
-static void isolated_streams_have_untold_spares(void) {
+TEST(isolated_streams_have_untold_spares) {
     struct scene s = open_scene(1, NULL, NULL);
     bh_stream *apart = stream_of(s.context, NULL, BH_ISOLATION_KERNEL);
     for (int i = 0; i < 3; i++) {
@@ -284,7 +282,7 @@ static void isolated_streams_have_untold_spares(void) {
 
 /* K5. One spare dies of it, and no other. The kernel is refused as if a launch had killed its
  * compiler; another one is learned. */
-static void a_kernel_that_kills_its_compiler_kills_one_spare(void) {
+TEST(a_kernel_that_kills_its_compiler_kills_one_spare) {
     struct scene s = open_scene(1, "*:learn:1=segv,?*:learn:2=segv", NULL);
     square_ok(&s, s.stream);
     const pid_t pid = bh_stream_worker_pid(s.stream);
@@ -313,7 +311,7 @@ static void a_kernel_that_kills_its_compiler_kills_one_spare(void) {
 }
 
 /* A worker that says what is not so is killed, and nobody misses it. */
-static void lies_are_seen(void) {
+TEST(lies_are_seen) {
     static const char *const lies[] = {"*:lie_learned:1=fail,?*:lie_learned:2=fail",
                                        "*:lie_learned_twice:1=fail,?*:lie_learned_twice:2=fail"};
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
@@ -335,7 +333,7 @@ static void lies_are_seen(void) {
 }
 
 /* A spare without memory for it says so: it lives, and a launch introduces the kernel there. */
-static void what_could_not_be_learned_is_introduced(void) {
+TEST(what_could_not_be_learned_is_introduced) {
     struct scene s = open_scene(1, "*:learned:1=fail", NULL);
     square_ok(&s, s.stream);
     const pid_t spare = await_spare(s.context, ", ready");
@@ -346,7 +344,7 @@ static void what_could_not_be_learned_is_introduced(void) {
     BHT_EQ(bh_stream_worker_pid(s.stream), spare);
 }
 
-static void more_kernels_than_a_spare_can_learn(void) {
+TEST(more_kernels_than_a_spare_can_learn) {
     bh_context_options options = fx_options();
     bh_context *context = NULL;
     bh_detail detail;
@@ -354,21 +352,4 @@ static void more_kernels_than_a_spare_can_learn(void) {
     options.spare_kernels = 33;
     BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "options.spare_kernels is 33, over 32");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(recovery_compiles_nothing),
-        BHT_TEST(what_waits_runs_on_the_spare),
-        BHT_TEST(a_kernel_that_is_not_known_is_introduced),
-        BHT_TEST(with_a_pipeline_cache),
-        BHT_TEST(tenants_are_kept_apart),
-        BHT_TEST(what_a_spare_knows_is_its_past),
-        BHT_TEST(isolated_streams_have_untold_spares),
-        BHT_TEST(a_kernel_that_kills_its_compiler_kills_one_spare),
-        BHT_TEST(lies_are_seen),
-        BHT_TEST(what_could_not_be_learned_is_introduced),
-        BHT_TEST(more_kernels_than_a_spare_can_learn),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -27,7 +27,7 @@ static struct stage set_up(void) {
 }
 
 /* The submission on its way keeps its event: the caller's second release takes nothing from it. */
-static void an_event_released_twice_while_it_runs(void) {
+TEST(an_event_released_twice_while_it_runs) {
     struct stage s = set_up();
     bh_event *event = fx_gate(s.stream, s.gate, s.data);
     bh_event *behind = fx_square(s.stream, s.square, s.data, s.y);
@@ -45,7 +45,7 @@ static void an_event_released_twice_while_it_runs(void) {
     BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
 }
 
-static void a_released_event_answers(void) {
+TEST(a_released_event_answers) {
     struct stage s = set_up();
     bh_event *event = fx_square(s.stream, s.square, s.x, s.y);
     bh_event *other = fx_square(s.stream, s.square, s.x, s.y);
@@ -83,7 +83,7 @@ static void a_released_event_answers(void) {
 }
 
 /* In flight they are the library's: B2 holds for what was released once too often, too. */
-static void released_in_flight(void) {
+TEST(released_in_flight) {
     struct stage s = set_up();
     bh_event *event = fx_gate(s.stream, s.gate, s.data);
     fx_await_gate(s.data);
@@ -144,7 +144,7 @@ static void released_in_flight(void) {
     fx_expect_healthy(s.context, other);
 }
 
-static void a_context_destroyed_twice(void) {
+TEST(a_context_destroyed_twice) {
     struct stage s = set_up();
     bh_event *event = fx_square(s.stream, s.square, s.x, s.y);
     bh_context *context = s.context;
@@ -194,7 +194,7 @@ static void *release(void *argument) {
 }
 
 /* Each of eight takes one reference of nine: the last is whole, and no other. */
-static void threads_release_at_once(void) {
+TEST(threads_release_at_once) {
     struct stage s = set_up();
     for (int round = 0; round < 100; round++) {
         struct race race = {.event = fx_square(s.stream, s.square, s.x, s.y)};
@@ -213,15 +213,4 @@ static void threads_release_at_once(void) {
         BHT_EQ(bh_event_wait(race.event, FX_SECONDS), BH_INVALID_ARGUMENT);
     }
     BHT_EQ(bh_stream_synchronize(s.stream, FX_SECONDS, NULL), BH_OK);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(an_event_released_twice_while_it_runs),
-        BHT_TEST(a_released_event_answers),
-        BHT_TEST(released_in_flight),
-        BHT_TEST(a_context_destroyed_twice),
-        BHT_TEST(threads_release_at_once),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

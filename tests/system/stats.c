@@ -151,7 +151,7 @@ static const struct cause {
     {"a failed start", "1:device:1=kill", nothing, BH_UNAVAILABLE},
 };
 
-static void a_death_is_counted_once_by_its_cause(void) {
+TEST(a_death_is_counted_once_by_its_cause) {
     for (size_t i = 0; i < BHT_COUNT(causes); i++) {
         const struct cause *cause = &causes[i];
         struct victim v = {.context = fx_context(cause->fault)};
@@ -193,7 +193,7 @@ static void a_death_is_counted_once_by_its_cause(void) {
     }
 }
 
-static void a_lost_zygote_is_counted_and_its_workers(void) {
+TEST(a_lost_zygote_is_counted_and_its_workers) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     const pid_t pid = fx_ready(stream);
@@ -218,7 +218,7 @@ static bh_stream *stream_of(bh_context *context, const char *name, const char *t
     return fx_stream_with(context, options);
 }
 
-static void a_submission_is_counted_once_by_its_end(void) {
+TEST(a_submission_is_counted_once_by_its_end) {
     bh_context *context = fx_context(NULL);
     bh_stream *a = stream_of(context, "a", "alice", false);
     bh_stream *b = stream_of(context, "b", "bob", false);
@@ -296,7 +296,7 @@ static size_t called(const char *beginning) {
     return found;
 }
 
-static void processes_are_those_that_ps_shows(void) {
+TEST(processes_are_those_that_ps_shows) {
     bh_context_options options = fx_options();
     options.spares = 2;
     bh_context *context = fx_context_with(options, NULL);
@@ -336,7 +336,7 @@ static void processes_are_those_that_ps_shows(void) {
 
 /* -- bytes ------------------------------------------------------------------------------------- */
 
-static void bytes_are_counted_where_they_are(void) {
+TEST(bytes_are_counted_where_they_are) {
     bh_context *context = fx_context("*:load:1=stop");
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     fx_ready(stream);
@@ -397,7 +397,7 @@ static bool is_zero(const struct all *all) {
            !memcmp(&all->rows[1], &no_row, sizeof no_row);
 }
 
-static void a_closed_context_and_a_child_get_zeros(void) {
+TEST(a_closed_context_and_a_child_get_zeros) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     fx_ready(stream);
@@ -451,7 +451,7 @@ static void *read_on(void *nothing) {
     return nothing;
 }
 
-static void sums_agree_at_every_moment_while_workers_die(void) {
+TEST(sums_agree_at_every_moment_while_workers_die) {
     bh_context_options options = fx_options();
     options.restart_budget = 1000;
     options.worker_idle_ns = FX_SECONDS;
@@ -494,17 +494,4 @@ static void sums_agree_at_every_moment_while_workers_die(void) {
     for (int i = 0; i < 3; i++) {
         bh_stream_release(streams[i]);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_death_is_counted_once_by_its_cause),
-        BHT_TEST(a_lost_zygote_is_counted_and_its_workers),
-        BHT_TEST(a_submission_is_counted_once_by_its_end),
-        BHT_TEST(processes_are_those_that_ps_shows),
-        BHT_TEST(bytes_are_counted_where_they_are),
-        BHT_TEST(a_closed_context_and_a_child_get_zeros),
-        BHT_TEST(sums_agree_at_every_moment_while_workers_die),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

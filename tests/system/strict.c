@@ -37,8 +37,7 @@ static bh_event *refused(bh_stream *stream, struct stage *s) {
 }
 
 static void expect_strict(bh_event *event, const bh_event *origin, bh_executed executed) {
-    fx_expect(event, BH_STREAM_FAILED);
-    bh_verdict verdict = fx_verdict(event);
+    bh_verdict verdict = fx_expect(event, BH_STREAM_FAILED);
     BHT_EQ(verdict.origin, bh_event_id(origin));
     BHT_EQ(verdict.hops, 1);
     BHT_EQ(verdict.executed, executed);
@@ -48,7 +47,7 @@ static void expect_strict(bh_event *event, const bh_event *origin, bh_executed e
 }
 
 /* What is in the lane behind a failure, what is queued behind that, and what is submitted later. */
-static void a_strict_stream_stays_failed(void) {
+TEST(a_strict_stream_stays_failed) {
     struct stage s = set_up();
     bh_event *before = fx_square(s.strict, s.square, s.x, s.y);
     bh_event *gate = fx_gate(s.strict, s.gate_kernel, s.gate);
@@ -77,7 +76,7 @@ static void a_strict_stream_stays_failed(void) {
 }
 
 /* The same program on a stream that is not strict: only what depends on the failure fails. */
-static void others_are_not_strict(void) {
+TEST(others_are_not_strict) {
     struct stage s = set_up();
     bh_event *bad = refused(s.other, &s);
     fx_expect(fx_square(s.other, s.square, s.x, s.y), BH_OK);
@@ -85,7 +84,7 @@ static void others_are_not_strict(void) {
 }
 
 /* The worker goes on after a refused submission, and would run what comes next. */
-static void a_refusal_fails_a_strict_stream(void) {
+TEST(a_refusal_fails_a_strict_stream) {
     struct stage s = set_up();
     bh_event *gate = fx_gate(s.strict, s.gate_kernel, s.gate);
     fx_await_gate(s.gate);
@@ -107,7 +106,7 @@ static void a_refusal_fails_a_strict_stream(void) {
 }
 
 /* "After" is the order of submission: what came before a cancelled one is none of its business. */
-static void what_came_before_is_spared(void) {
+TEST(what_came_before_is_spared) {
     struct stage s = set_up();
     bh_event *gate = fx_gate(s.strict, s.gate_kernel, s.gate);
     fx_await_gate(s.gate);
@@ -124,7 +123,7 @@ static void what_came_before_is_spared(void) {
 }
 
 /* Poison that comes from another stream fails a strict one, too. */
-static void a_dependent_fails_its_strict_stream(void) {
+TEST(a_dependent_fails_its_strict_stream) {
     struct stage s = set_up();
     bh_event *bad = refused(s.other, &s);
     const bh_binding bindings[] = {
@@ -145,13 +144,12 @@ static void a_dependent_fails_its_strict_stream(void) {
 
 /* What depends on one that a strict stream has failed is itself a victim of that stream, whatever
  * its own is like. Reset, overwritten, all is well again. */
-static void strictness_spreads_to_dependents(void) {
+TEST(strictness_spreads_to_dependents) {
     struct stage s = set_up();
     bh_event *bad = refused(s.strict, &s);
     fx_square(s.strict, s.square, s.x, s.y);
     bh_event *dependent = fx_square(s.other, s.square, s.y, s.gate);
-    fx_expect(dependent, BH_STREAM_FAILED);
-    const bh_verdict verdict = fx_verdict(dependent);
+    const bh_verdict verdict = fx_expect(dependent, BH_STREAM_FAILED);
     BHT_EQ(verdict.origin, bh_event_id(bad));
     BHT_EQ(verdict.hops, 2);
     BHT_STR_EQ(verdict.stream_name, "other");
@@ -160,13 +158,4 @@ static void strictness_spreads_to_dependents(void) {
     bh_event *good = fx_square(s.other, s.square, s.y, s.gate);
     fx_expect(again, BH_OK);
     fx_expect(good, BH_OK);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_strict_stream_stays_failed),        BHT_TEST(others_are_not_strict),
-        BHT_TEST(a_refusal_fails_a_strict_stream),     BHT_TEST(what_came_before_is_spared),
-        BHT_TEST(a_dependent_fails_its_strict_stream), BHT_TEST(strictness_spreads_to_dependents),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -92,7 +92,7 @@ static void submit_both(const bh_template_call calls[2]) {
 
 /* -- cases 28 and 29, of templates ----------------------------------------------------------- */
 
-static void case_28_one_template_for_halves_and_floats_in_one_batch(void) {
+TEST(case_28_one_template_for_halves_and_floats_in_one_batch) {
     begin();
     bh_template *t = x_to_y_template("double", "y = x + x;");
     bh_buffer *x = floats(0, 0.5f, COUNT), *y = floats(0, 0, COUNT);
@@ -114,7 +114,7 @@ static void case_28_one_template_for_halves_and_floats_in_one_batch(void) {
     bh_template_call_fini(&calls[1]);
 }
 
-static void case_29_two_templates_of_one_name_in_one_batch(void) {
+TEST(case_29_two_templates_of_one_name_in_one_batch) {
     begin();
     bh_template *twice = x_to_y_template("same", "y = x + x;");
     bh_template *square = x_to_y_template("same", "y = x * x;");
@@ -132,7 +132,7 @@ static void case_29_two_templates_of_one_name_in_one_batch(void) {
 }
 
 /* As many dimensions as a description may have. */
-static void many_dimensions(void) {
+TEST(many_dimensions) {
     begin();
     bh_template *t = x_to_y_template("deep", "y = x + x;");
     bh_buffer *x = floats(1, 1, COUNT), *y = floats(0, 0, COUNT);
@@ -160,7 +160,7 @@ static void many_dimensions(void) {
 
 /* It may return; what it leaves unassigned is 0; index and count are at hand; functions can be
  * declared; numbers come with the launch; a single element goes with all. */
-static void a_body_and_its_surroundings(void) {
+TEST(a_body_and_its_surroundings) {
     static const bh_parameter parameters[] = {
         {"x", BH_PARAMETER_IN, "T"},        {"one", BH_PARAMETER_IN, "T"},
         {"a", BH_PARAMETER_PUSH, "i16"},    {"y", BH_PARAMETER_OUT, "T"},
@@ -197,7 +197,7 @@ static void a_body_and_its_surroundings(void) {
 }
 
 /* Sums of rows, by workgroups. */
-static void a_grid(void) {
+TEST(a_grid) {
     static const bh_parameter parameters[] = {{"x", BH_PARAMETER_IN, "T"},
                                               {"sums", BH_PARAMETER_OUT, "T"},
                                               {"width", BH_PARAMETER_PUSH, "u32"}};
@@ -229,7 +229,7 @@ static void a_grid(void) {
 }
 
 /* A number of each type arrives as it is. */
-static void numbers(void) {
+TEST(numbers) {
     static const struct {
         bh_dtype dtype;
         bh_number_kind kind;
@@ -277,7 +277,7 @@ static void numbers(void) {
 
 /* -- compiles -------------------------------------------------------------------------------- */
 
-static void errors_are_in_the_lines_of_the_body(void) {
+TEST(errors_are_in_the_lines_of_the_body) {
     begin();
     bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT);
     const bh_argument arguments[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}};
@@ -294,7 +294,7 @@ static void errors_are_in_the_lines_of_the_body(void) {
 }
 
 /* Two are kept of five, in turns: what went is compiled again, and what is in use stays good. */
-static void variants_are_bounded(void) {
+TEST(variants_are_bounded) {
     static const uint32_t bits[] = {8, 16, 32, 64};
     begin();
     bh_template_options options = options_of("copy", "y = x;", x_to_y, 2);
@@ -345,7 +345,7 @@ static void *race(void *argument) {
 }
 
 /* Case 34, of templates: all are given the one kernel. */
-static void threads_compile_once(void) {
+TEST(threads_compile_once) {
     static struct racer racers[THREADS];
     pthread_t threads[THREADS];
     pthread_barrier_t barrier;
@@ -382,7 +382,7 @@ static void prepare_in_callback(void *user) {
 }
 
 /* What would have to wait for a compile is refused there; a variant that is there is not. */
-static void only_a_known_variant_is_prepared_in_a_log_callback(void) {
+TEST(only_a_known_variant_is_prepared_in_a_log_callback) {
     begin();
     struct caller caller = {.t = x_to_y_template("back", "y = x;")};
     bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT);
@@ -404,7 +404,7 @@ static void refused(bh_template *t, const bh_argument *arguments, uint32_t count
     BHT_STR_HAS(why.message, message);
 }
 
-static void arguments_that_do_not_fit(void) {
+TEST(arguments_that_do_not_fit) {
     begin();
     bh_template *t = x_to_y_template("copy", "y = x;");
     bh_buffer *x = floats(0, 1, COUNT), *y = floats(0, 0, COUNT);
@@ -445,7 +445,7 @@ static void arguments_that_do_not_fit(void) {
 }
 
 /* An output may be what an input is, element for element, and no other bytes of it. */
-static void in_place_and_overlapping(void) {
+TEST(in_place_and_overlapping) {
     begin();
     bh_template *t = x_to_y_template("more", "y = x + T(1);");
     bh_buffer *x = floats(0, 1, COUNT), *part = floats(0, 1, COUNT);
@@ -464,7 +464,7 @@ static void in_place_and_overlapping(void) {
     refused(two, b, 3, "output 'y' overlaps 'z'");
 }
 
-static void options_that_make_no_sense(void) {
+TEST(options_that_make_no_sense) {
     static const bh_parameter bad_name[] = {{"i", BH_PARAMETER_OUT, NULL}};
     static const bh_parameter bad_type[] = {{"y", BH_PARAMETER_OUT, "f 32"}};
     static const bh_parameter no_output[] = {{"x", BH_PARAMETER_IN, NULL}};
@@ -496,23 +496,4 @@ static void options_that_make_no_sense(void) {
     options.struct_size = 1;
     BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(why.reason, BH_REASON_STRUCT_SIZE);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(case_28_one_template_for_halves_and_floats_in_one_batch),
-        BHT_TEST(case_29_two_templates_of_one_name_in_one_batch),
-        BHT_TEST(many_dimensions),
-        BHT_TEST(a_body_and_its_surroundings),
-        BHT_TEST(a_grid),
-        BHT_TEST(numbers),
-        BHT_TEST(errors_are_in_the_lines_of_the_body),
-        BHT_TEST(variants_are_bounded),
-        BHT_TEST(threads_compile_once),
-        BHT_TEST(only_a_known_variant_is_prepared_in_a_log_callback),
-        BHT_TEST(arguments_that_do_not_fit),
-        BHT_TEST(in_place_and_overlapping),
-        BHT_TEST(options_that_make_no_sense),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

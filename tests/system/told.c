@@ -36,7 +36,7 @@ static bool logged(struct lines *lines, bh_log_level level, const char *what, co
     return found;
 }
 
-static void the_log_tells_of_deaths(void) {
+TEST(the_log_tells_of_deaths) {
     struct lines lines = {.lock = PTHREAD_MUTEX_INITIALIZER};
     bh_context_options options = fx_options();
     options.log = keep;
@@ -72,7 +72,7 @@ static void the_log_tells_of_deaths(void) {
 
 /* A dependent has its origin's status, but it is nobody's culprit. A detail names the kernel,
  * whatever its name: that of this one is a part of the word "worker". */
-static void a_dependent_is_a_victim(void) {
+TEST(a_dependent_is_a_victim) {
     bh_kernel_options options = {.struct_size = sizeof options};
     options.name = "k";
     options.trusted = !fx_on_gpu();
@@ -106,7 +106,7 @@ static void a_dependent_is_a_victim(void) {
 }
 
 /* Queued behind another stream, in the lane, running: all of one stream, none of the other. */
-static void a_stream_is_cancelled(void) {
+TEST(a_stream_is_cancelled) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     bh_stream *other = fx_stream(context, "other", FX_SECONDS);
@@ -147,13 +147,4 @@ static void a_stream_is_cancelled(void) {
     bh_buffer_release(z);
     bh_stream_release(stream);
     BHT_EQ(bh_stream_cancel(stream), BH_INVALID_ARGUMENT);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_log_tells_of_deaths),
-        BHT_TEST(a_dependent_is_a_victim),
-        BHT_TEST(a_stream_is_cancelled),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -41,7 +41,7 @@ static void expect_call(size_t count, const char *phase, const char *name, const
 }
 
 /* Of the whole course the table knows everything, and what it needs is in the list. */
-static void what_a_driver_calls(void) {
+TEST_WITH(what_a_driver_calls, 100, 0) {
     bh_context *context = fx_context(NULL);
     size_t count = 0;
     bh_trace seen = trace(context, &count);
@@ -82,7 +82,7 @@ static void what_a_driver_calls(void) {
 /* A device that shares its memory and has a queue for transfers (fake_transfer.c): one process
  * makes and exports memory, another imports it, a sentinel imports abort words and sets them. What
  * they all call is in its phase, and is put to the same table. */
-static void memory_and_a_sentinel(void) {
+TEST_WITH(memory_and_a_sentinel, 100, 0) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     bh_context *context = fx_context("*:poses_as_gpu:*=fail");
     size_t count = 0;
@@ -100,7 +100,7 @@ static void memory_and_a_sentinel(void) {
 }
 
 /* Lavapipe's own table: filter B makes no memory that other processes can have. */
-static void memory_is_judged_by_filter_b(void) {
+TEST_WITH(memory_is_judged_by_filter_b, 100, 0) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     bh_context *context = fx_context(NULL);
     size_t count = 0;
@@ -126,15 +126,15 @@ static void named_late(const char *point, const char *phase) {
     fake_driver_remove();
 }
 
-static void unknown_while_memory_is_made(void) {
+TEST_WITH(unknown_while_memory_is_made, 100, 0) {
     named_late("make", "memory");
 }
-static void unknown_while_words_are_set(void) {
+TEST_WITH(unknown_while_words_are_set, 100, 0) {
     named_late("set", "words");
 }
 
 /* Memory that cannot be imported, and a sentinel that dies: the trace says whose fault it was. */
-static void the_others_fail(void) {
+TEST_WITH(the_others_fail, 100, 0) {
     fake_driver_install(BHT_FAKE_TRANSFER);
     static const struct {
         const char *faults, *failure;
@@ -173,8 +173,7 @@ static void named(const char *faults, const char *phase, bool doctor) {
     bh_event *event = NULL;
     bh_status status = bh_submit(stream, &info, &event, &why);
     if (status == BH_OK) {
-        bh_verdict verdict = fx_verdict(event);
-        BHT_EQ(verdict.status, BH_UNSUPPORTED);
+        bh_verdict verdict = fx_expect(event, BH_UNSUPPORTED);
         BHT_EQ(verdict.executed, BH_EXECUTED_NO);
         BHT_STR_HAS(verdict.message, call);
         bh_event_release(event);
@@ -203,33 +202,32 @@ static void named(const char *faults, const char *phase, bool doctor) {
     BHT_TRUE(told);
 }
 
-static void unknown_while_a_device_is_made(void) {
+TEST_WITH(unknown_while_a_device_is_made, 100, 0) {
     named("*:device:*=unlisted", "device", false);
 }
-static void unknown_while_it_warms_up(void) {
+TEST_WITH(unknown_while_it_warms_up, 100, 0) {
     named("*:warm_up:*=unlisted", "warm-up", true);
 }
-static void unknown_behind_filter_b(void) {
+TEST_WITH(unknown_behind_filter_b, 100, 0) {
     named("*:ready:*=unlisted", "running", false);
 }
 
 /* Once it runs, its kernels may be to blame: nothing of theirs is traced, and the verdict says how
  * the driver can be (E9, E14). */
-static void unknown_while_it_runs(void) {
+TEST(unknown_while_it_runs) {
     bh_context *context = fx_context("1:started:1=unlisted");
     bh_stream *stream = fx_stream(context, "running", FX_SECONDS);
     fx_ready(stream);
     bh_buffer *data = fx_words(context, 64, 1);
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = data, .size = 256}};
     bh_event *event = fx_command(stream, fill, NULL, 0);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_SECCOMP);
+    bh_verdict verdict = fx_expect(event, BH_SECCOMP);
     BHT_EQ(verdict.signal, SIGSYS);
     BHT_STR_HAS(verdict.message, "bulkhead doctor --trace-driver");
 }
 
 /* A driver that dies in its trace is told of, too. */
-static void a_death_in_the_trace(void) {
+TEST_WITH(a_death_in_the_trace, 100, 0) {
     bh_context *context = fx_context("*:warm_up:*=segv");
     size_t count = 0;
     bh_trace seen = trace(context, &count);
@@ -240,7 +238,7 @@ static void a_death_in_the_trace(void) {
     BHT_TRUE(!find(count, "running", "mmap", ""));
 }
 
-static void arguments(void) {
+TEST(arguments) {
     bh_context *context = fx_context(NULL);
     bh_trace seen = {.struct_size = sizeof seen};
     bh_detail detail;
@@ -252,22 +250,4 @@ static void arguments(void) {
     BHT_EQ(bh_trace_driver(NULL, NULL, &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_trace_driver(context, "a b:c", &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_trace_driver(context, "absent", &seen, NULL, 0, &count, &detail), BH_NO_DEVICE);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST_WITH(what_a_driver_calls, 100, 0),
-        BHT_TEST_WITH(memory_and_a_sentinel, 100, 0),
-        BHT_TEST_WITH(memory_is_judged_by_filter_b, 100, 0),
-        BHT_TEST_WITH(unknown_while_memory_is_made, 100, 0),
-        BHT_TEST_WITH(unknown_while_words_are_set, 100, 0),
-        BHT_TEST_WITH(the_others_fail, 100, 0),
-        BHT_TEST_WITH(unknown_while_a_device_is_made, 100, 0),
-        BHT_TEST_WITH(unknown_while_it_warms_up, 100, 0),
-        BHT_TEST_WITH(unknown_behind_filter_b, 100, 0),
-        BHT_TEST(unknown_while_it_runs),
-        BHT_TEST_WITH(a_death_in_the_trace, 100, 0),
-        BHT_TEST(arguments),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -10,7 +10,7 @@
 
 /* -- all and any ------------------------------------------------------------------------------- */
 
-static void wait_all_waits_for_all(void) {
+TEST(wait_all_waits_for_all) {
     struct stage s = stage_set_up();
     size_t index = 99;
     BHT_EQ(bh_event_wait_all(NULL, 0, 0, &index), BH_OK);
@@ -57,7 +57,7 @@ static void wait_all_waits_for_all(void) {
     stage_tear_down(&s);
 }
 
-static void wait_any_takes_the_first(void) {
+TEST(wait_any_takes_the_first) {
     struct stage s = stage_set_up();
     bh_event *good = work(s.context, s.b, NULL, 0);
     fx_expect(good, BH_OK);
@@ -85,7 +85,7 @@ static void wait_any_takes_the_first(void) {
     stage_tear_down(&s);
 }
 
-static void events_of_two_contexts(void) {
+TEST(events_of_two_contexts) {
     struct stage s = stage_set_up(), t = stage_set_up();
     bh_event *both[] = {s.running, t.running};
     size_t index = 99;
@@ -128,7 +128,7 @@ static void *sleep_over_many(void *argument) {
 
 /* A thread that waits for ten thousand is not woken by the ends of others; or each of them would
  * cost it a look at all of its own. */
-static void ten_thousand_events(void) {
+TEST_WITH(ten_thousand_events, 120, 0) {
     struct stage s = stage_set_up();
     static bh_event *events[MANY];
     bh_buffer *buffers[BUFFERS];
@@ -212,7 +212,7 @@ static void *observe_all_ways(void *argument) {
     return NULL;
 }
 
-static void sixteen_threads_on_the_same_events(void) {
+TEST(sixteen_threads_on_the_same_events) {
     struct stage s = stage_set_up();
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, THREADS + 1);
@@ -242,7 +242,7 @@ static void sixteen_threads_on_the_same_events(void) {
 
 /* -- the whole context ------------------------------------------------------------------------- */
 
-static void drain_of_a_context(void) {
+TEST(drain_of_a_context) {
     struct stage s = stage_set_up();
     bh_detail detail;
     bh_event *held = work(s.context, s.b, &s.running, 1);
@@ -285,7 +285,7 @@ static void drain_of_a_context(void) {
 
 /* The last that is known of them is what they had submitted: it is waited for, and a failure is
  * reported, whether it comes before the drain, during it, or with the stream's end. */
-static void drain_of_released_streams(void) {
+TEST(drain_of_released_streams) {
     struct stage s = stage_set_up();
     bh_detail detail;
     bh_event *quiet = work(s.context, s.a, NULL, 0);
@@ -342,7 +342,7 @@ static void *submit_on_and_on(void *argument) {
     return NULL;
 }
 
-static void drain_while_another_submits(void) {
+TEST(drain_while_another_submits) {
     struct stage s = stage_set_up();
     struct submitter submitter = {.stage = &s};
     pthread_t thread;
@@ -375,7 +375,7 @@ static void *drain_it(void *argument) {
 }
 
 /* What comes after the call does not hold it up, even if it never ends. */
-static void drain_leaves_the_later_ones_alone(void) {
+TEST(drain_leaves_the_later_ones_alone) {
     struct stage s = stage_set_up();
     struct drainer drainer = {.context = s.context};
     pthread_t thread;
@@ -439,7 +439,7 @@ static void try_to_wait(void *user) {
     BHT_EQ(bh_stream_synchronize(s->b, BH_FOREVER, &detail), BH_OK);
 }
 
-static void nothing_waits_in_a_log_callback(void) {
+TEST(nothing_waits_in_a_log_callback) {
     struct stage s = stage_set_up();
     fx_in_log_callback(try_to_wait, &s);
     BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
@@ -473,7 +473,7 @@ static void *wait_one_way(void *argument) {
     return NULL;
 }
 
-static void destroy_wakes_all_ways(void) {
+TEST(destroy_wakes_all_ways) {
     struct stage s = stage_set_up();
     struct waiter waiters[3];
     for (int i = 0; i < 3; i++) {
@@ -489,21 +489,4 @@ static void destroy_wakes_all_ways(void) {
         BHT_EQ(waiters[i].status, BH_CONTEXT_CLOSED);
     }
     stage_let_go(&s);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(wait_all_waits_for_all),
-        BHT_TEST(wait_any_takes_the_first),
-        BHT_TEST(events_of_two_contexts),
-        BHT_TEST_WITH(ten_thousand_events, 120, 0),
-        BHT_TEST(sixteen_threads_on_the_same_events),
-        BHT_TEST(drain_of_a_context),
-        BHT_TEST(drain_of_released_streams),
-        BHT_TEST(drain_while_another_submits),
-        BHT_TEST(drain_leaves_the_later_ones_alone),
-        BHT_TEST(nothing_waits_in_a_log_callback),
-        BHT_TEST(destroy_wakes_all_ways),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }

@@ -45,7 +45,7 @@ static void refuse(bh_context *context, int fd, uint64_t size, bh_status status,
 
 /* The host's bytes go in and a worker's come out, without a copy, and the host's descriptor is the
  * host's all along. */
-static void one_memory_for_both(void) {
+TEST(one_memory_for_both) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "wrap", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
@@ -83,7 +83,7 @@ static void one_memory_for_both(void) {
 }
 
 /* The caller closes it and the buffer lives; the buffer goes and the descriptor lives. */
-static void each_side_has_its_own_descriptor(void) {
+TEST(each_side_has_its_own_descriptor) {
     bh_context *context = fx_context(NULL);
     int fd = memfd(BYTES, MFD_ALLOW_SEALING);
     bh_buffer *buffer = wrap(context, fd, BYTES);
@@ -99,7 +99,7 @@ static void each_side_has_its_own_descriptor(void) {
 }
 
 /* A worker that only reads wrapped memory cannot change it, nor can anybody open it for writing. */
-static void readers_cannot_write_it(void) {
+TEST(readers_cannot_write_it) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
     bh_kernel_options options = {
@@ -129,7 +129,7 @@ static void readers_cannot_write_it(void) {
 }
 
 /* A size that is no multiple of a page, a memfd that is none, and one with holes. */
-static void odd_sizes(void) {
+TEST(odd_sizes) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "odd", FX_SECONDS);
     static const struct {
@@ -167,7 +167,7 @@ static void odd_sizes(void) {
     }
 }
 
-static void what_is_no_memfd(void) {
+TEST(what_is_no_memfd) {
     bh_context *context = fx_context(NULL);
     char path[] = "/tmp/bulkhead-wrap-XXXXXX";
     char shared[] = "/dev/shm/bulkhead-wrap-XXXXXX";
@@ -203,7 +203,7 @@ static void what_is_no_memfd(void) {
     close(zero);
 }
 
-static void what_is_the_wrong_memfd(void) {
+TEST(what_is_the_wrong_memfd) {
     bh_context *context = fx_context(NULL);
     int fd = memfd(BYTES, 0); /* F_SEAL_SEAL from the start */
     refuse(context, fd, BYTES, BH_INVALID_ARGUMENT, "MFD_ALLOW_SEALING");
@@ -267,7 +267,7 @@ static void what_is_the_wrong_memfd(void) {
 }
 
 /* Wrapped, used, killed and released over and over: nothing is left. The harness counts. */
-static void nothing_is_left(void) {
+TEST(nothing_is_left) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "rounds", FX_SECONDS);
     for (uint32_t round = 0; round < 200; round++) {
@@ -299,7 +299,7 @@ static bh_description description(bh_number_kind kind, uint32_t bits, uint32_t r
     return d;
 }
 
-static void described_and_told(void) {
+TEST(described_and_told) {
     bh_context *context = fx_context(NULL);
     bh_buffer *buffer = fx_buffer(context, 96);
     bh_description told = {.struct_size = sizeof told};
@@ -355,7 +355,7 @@ static void bad(const bh_description *d, const char *text) {
     BHT_STR_HAS(detail.message, text);
 }
 
-static void descriptions_that_fit(void) {
+TEST(descriptions_that_fit) {
     bh_context *context = fx_context(NULL);
     subject = fx_buffer(context, 96);
     bh_description d = description(BH_NUMBER_FLOAT, 32, 2, (const uint64_t[]){4, 6});
@@ -393,7 +393,7 @@ static void descriptions_that_fit(void) {
     bad(&d, "outside the buffer");
 }
 
-static void descriptions_that_overflow(void) {
+TEST(descriptions_that_overflow) {
     bh_context *context = fx_context(NULL);
     subject = fx_buffer(context, 96);
     const uint64_t huge = 1ull << 63;
@@ -430,7 +430,7 @@ static void descriptions_that_overflow(void) {
     bad(&d, "offset");
 }
 
-static void descriptions_of_nothing(void) {
+TEST(descriptions_of_nothing) {
     bh_context *context = fx_context(NULL);
     subject = fx_buffer(context, 96);
     const uint64_t shape = 1;
@@ -462,16 +462,4 @@ static void descriptions_of_nothing(void) {
     good(&d);
     bh_buffer_release(subject);
     BHT_EQ(bh_buffer_set_description(subject, &d, NULL), BH_INVALID_ARGUMENT);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test TESTS[] = {
-        BHT_TEST(one_memory_for_both),     BHT_TEST(each_side_has_its_own_descriptor),
-        BHT_TEST(readers_cannot_write_it), BHT_TEST(odd_sizes),
-        BHT_TEST(what_is_no_memfd),        BHT_TEST(what_is_the_wrong_memfd),
-        BHT_TEST(nothing_is_left),         BHT_TEST(described_and_told),
-        BHT_TEST(descriptions_that_fit),   BHT_TEST(descriptions_that_overflow),
-        BHT_TEST(descriptions_of_nothing),
-    };
-    return bht_main(argc, argv, TESTS, BHT_COUNT(TESTS));
 }
