@@ -20,6 +20,24 @@ static struct {
     bh_context *contexts[16];
 } open_ones = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* What contexts of fx_keep_log have logged: lines as they came, each behind its level. */
+static struct {
+    pthread_mutex_t lock;
+    char text[1 << 17];
+    size_t used;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_line(bh_log_level level, const char *line, void *user) {
+    (void)user;
+    pthread_mutex_lock(&kept.lock);
+    const size_t length = strlen(line) + 2; /* what does not fit is not kept */
+    if (kept.used + length < sizeof kept.text) {
+        snprintf(kept.text + kept.used, length, "%c%s", (char)('0' + level), line);
+        kept.used += length;
+    }
+    pthread_mutex_unlock(&kept.lock);
+}
+
 void fx_describe(void) {
     bh_context *contexts[BHT_COUNT(open_ones.contexts)] = {0};
     pthread_mutex_lock(&open_ones.lock);
@@ -36,6 +54,11 @@ void fx_describe(void) {
         bh_context_describe(contexts[i], text, sizeof text);
         fputs(text, stderr);
     }
+    pthread_mutex_lock(&kept.lock);
+    for (const char *line = kept.text; line < kept.text + kept.used; line += strlen(line) + 1) {
+        fprintf(stderr, "log: %s\n", line + 1);
+    }
+    pthread_mutex_unlock(&kept.lock);
 }
 
 __attribute__((constructor)) static void describe_failures(void) {
@@ -555,24 +578,6 @@ bh_status fx_content(bh_buffer *buffer) {
 }
 
 /* -- the log ---------------------------------------------------------------------------------- */
-
-/* Lines as they came, each behind its level. */
-static struct {
-    pthread_mutex_t lock;
-    char text[1 << 17];
-    size_t used;
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep_line(bh_log_level level, const char *line, void *user) {
-    (void)user;
-    pthread_mutex_lock(&kept.lock);
-    const size_t length = strlen(line) + 2; /* what does not fit is not kept */
-    if (kept.used + length < sizeof kept.text) {
-        snprintf(kept.text + kept.used, length, "%c%s", (char)('0' + level), line);
-        kept.used += length;
-    }
-    pthread_mutex_unlock(&kept.lock);
-}
 
 void fx_keep_log(bh_context_options *options) {
     options->log = keep_line;

@@ -270,21 +270,6 @@ TEST(all_handles_are_dropped_in_flight) {
     fx_open(s.word);
 }
 
-TEST(wait_any) {
-    struct stage s = set_up();
-    bh_event *good = fx_square(s.b, s.square, s.x, s.y);
-    bh_event *events[] = {s.bad, good};
-    size_t index = 9;
-    BHT_EQ(bh_event_wait_any(events, 2, FX_SECONDS, &index), BH_OK);
-    BHT_EQ(index, 1);
-    bh_event *held = square_after(s.b, &s, s.x, s.z, &s.bad, 1);
-    bh_event *pending[] = {s.bad, held};
-    BHT_EQ(bh_event_wait_any(pending, 2, 20 * FX_MS, &index), BH_TIMEOUT);
-    fx_kill(s.pid, SIGKILL);
-    BHT_EQ(bh_event_wait_any(pending, 2, FX_SECONDS, &index), BH_OK);
-    BHT_EQ(bh_event_wait_any(pending, 0, 0, &index), BH_INVALID_ARGUMENT);
-}
-
 /* More than the lane and the result ring can hold at once. */
 TEST_WITH(more_than_the_lane_holds, 120, 0) {
     struct stage s = set_up();

@@ -40,31 +40,27 @@ static bool gets(struct scene *s, bh_stream *stream, const void *pointer) {
 /* -- who gets what ------------------------------------------------------------------------------
  */
 
-TEST(memory_that_no_worker_has_is_everybodys) {
+/* One that no worker has is everybody's; one that a worker has is for its stream; one that two
+ * have is nobody's. */
+TEST(memory_is_for_whose_worker_has_had_it) {
+    static const struct {
+        bool by_a, by_b, for_none, for_a, for_b;
+    } rows[] = {
+        {false, false, true, true, true},
+        {true, false, false, true, false},
+        {true, true, false, false, false},
+    };
     struct scene s = set_up();
-    void *block = leave(&s, NULL, NULL);
-    BHT_TRUE(gets(&s, NULL, block));
-    BHT_TRUE(gets(&s, s.a, block));
-    BHT_TRUE(gets(&s, s.b, block));
-    tear_down(&s);
-}
-
-TEST(what_a_worker_has_is_for_its_stream) {
-    struct scene s = set_up();
-    void *block = leave(&s, s.a, NULL);
-    BHT_TRUE(!gets(&s, NULL, block));
-    BHT_TRUE(!gets(&s, s.b, block));
-    BHT_TRUE(gets(&s, s.a, block));
-    tear_down(&s);
-}
-
-TEST(what_two_workers_have_is_nobodys) {
-    struct scene s = set_up();
-    void *block = leave(&s, s.a, s.b);
-    BHT_TRUE(!gets(&s, s.a, block));
-    BHT_TRUE(!gets(&s, s.b, block));
-    BHT_TRUE(!gets(&s, NULL, block));
-    tear_down(&s);
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        const char *const row = rows[i].by_b ? "two" : rows[i].by_a ? "one" : "none";
+        void *block = leave(&s, rows[i].by_a ? s.a : NULL, rows[i].by_b ? s.b : NULL);
+        if (gets(&s, NULL, block) != rows[i].for_none || gets(&s, s.b, block) != rows[i].for_b ||
+            gets(&s, s.a, block) != rows[i].for_a) {
+            BHT_FAIL("memory that %s of the workers had went to the wrong stream", row);
+        }
+        BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
+    }
+    expect_well(&s);
 }
 
 TEST(a_death_gives_it_back) {
@@ -76,7 +72,7 @@ TEST(a_death_gives_it_back) {
     BHT_TRUE(gets(&s, s.b, block));
     fx_replace_worker(s.context, s.b);
     BHT_TRUE(gets(&s, NULL, block));
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* Made for one stream, bound to another: both have it then. */
@@ -92,7 +88,7 @@ TEST(bound_to_another_stream) {
     bh_buffer_release(buffer);
     BHT_TRUE(!gets(&s, s.a, block));
     BHT_TRUE(!gets(&s, s.b, block));
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* -- what is in it ------------------------------------------------------------------------------
@@ -120,8 +116,7 @@ TEST(uninitialized_only_where_it_was_its_own) {
     buffer = make(s.context, 64 * KIB, NULL, BH_BUFFER_UNINITIALIZED); /* the host's own */
     BHT_TRUE(fx_pointer(buffer) == block);
     expect_words(buffer, 0);
-    bh_buffer_release(buffer);
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* A kernel that nobody trusts would see them. What was in a buffer that was not made for its stream
@@ -140,8 +135,7 @@ TEST(others_old_bytes_are_never_seen) {
     buffer = make(s.context, 64 * KIB, s.a, BH_BUFFER_UNINITIALIZED);
     BHT_TRUE(fx_pointer(buffer) == block);
     expect_words(buffer, 0);
-    bh_buffer_release(buffer);
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* A worker maps whole blocks: what is beyond the end of a buffer is zero, too. */
@@ -156,8 +150,7 @@ TEST(zero_to_the_end_of_the_block) {
     for (uint64_t i = 0; i < 80 * KIB; i++) {
         BHT_EQ(bytes[i], 0);
     }
-    bh_buffer_release(small);
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* The worker keeps a block while nobody uses it: nothing is sent when it is bound again, and what
@@ -189,7 +182,7 @@ TEST(a_hot_buffer_again_and_again) {
     bh_stats stats = fx_stats(s.context);
     BHT_EQ(stats.pool_misses, 1);
     BHT_EQ(stats.pool_hits, 199);
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* It is not what the next buffer has to suffer from. */
@@ -356,7 +349,7 @@ TEST_WITH(threads, 60, BHT_ALLOW_MAPPINGS) {
     for (int i = 0; i < 4; i++) {
         pthread_join(ids[i], NULL);
     }
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* -- rounds with deaths -------------------------------------------------------------------------
@@ -392,10 +385,7 @@ TEST_WITH(create_bind_kill_release, 60, BHT_ALLOW_MAPPINGS) {
         expect_words(behind, 0);
         bh_event *event = fx_gate(stream, gate, buffer);
         fx_await_gate(buffer);
-        const bh_command command = {
-            .type = BH_COMMAND_FILL,
-            .fill = {.dst = i % 2 ? behind : buffer, .size = BH_WHOLE_SIZE, .value = i}};
-        bh_event *next = fx_command(stream, command, NULL, 0);
+        bh_event *next = fx_fill(stream, i % 2 ? behind : buffer, i);
         bool early = i % 3 == 0;
         if (early) {
             bh_buffer_release(buffer);

@@ -80,9 +80,7 @@ TEST(what_nobody_can_use_goes_first) {
         own[i] = make(s.context, 64 * KIB, s.a, 0);
     }
     BHT_EQ(fx_stats(s.context).pool_hits, 2);
-    bh_buffer_release(own[0]);
-    bh_buffer_release(own[1]);
-    tear_down(&s);
+    expect_well(&s);
 }
 
 /* A loop that names no stream cannot have its memory back while the worker lives; at least it does
@@ -101,10 +99,9 @@ TEST(a_loop_without_a_stream) {
         BHT_LE(fx_stats(s.context).pool_blocks, 3);
     }
     BHT_EQ(fx_stats(s.context).pool_hits, 0);
-    bh_buffer *own = make(s.context, 64 * KIB, s.a, 0); /* what is left is of use to who names it */
+    make(s.context, 64 * KIB, s.a, 0); /* what is left is of use to who names it */
     BHT_EQ(fx_stats(s.context).pool_hits, 1);
-    bh_buffer_release(own);
-    tear_down(&s);
+    expect_well(&s);
 }
 
 TEST(a_limit_of_nothing) {
@@ -174,7 +171,7 @@ TEST(sizes) {
         }
         BHT_EQ(bh_context_trim(s.context, 0, NULL), BH_OK);
     }
-    tear_down(&s);
+    expect_well(&s);
 }
 
 static bool write_text(const char *dir, const char *name, const char *text) {

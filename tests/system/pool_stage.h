@@ -9,33 +9,20 @@
 
 static inline bh_buffer *make(bh_context *context, uint64_t size, bh_stream *stream,
                               uint32_t flags) {
-    bh_buffer_options options = {.struct_size = sizeof options};
-    options.stream = stream;
-    options.flags = flags;
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    if (bh_buffer_create(context, size, &options, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create: %s", detail.message);
-    }
+    bh_buffer *buffer =
+        fx_buffer_with(context, size, (bh_buffer_options){.stream = stream, .flags = flags});
     BHT_EQ(bh_buffer_size(buffer), size);
     return buffer;
 }
 
 static inline void fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = value}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_fill(stream, buffer, value);
     fx_expect(event, BH_OK);
-    bh_event_release(event);
+    bh_event_release(event); /* there are many */
 }
 
 static inline void expect_words(bh_buffer *buffer, uint32_t value) {
-    void *pointer;
-    BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, FX_SECONDS, &pointer, NULL), BH_OK);
-    const uint32_t *words = pointer;
+    const uint32_t *words = fx_mapped(buffer);
     for (uint64_t i = 0; i < bh_buffer_size(buffer) / 4; i++) {
         if (words[i] != value) {
             BHT_FAIL("word %llu is 0x%x, must be 0x%x", (unsigned long long)i, words[i], value);
@@ -57,12 +44,9 @@ static inline struct scene set_up(void) {
     return s;
 }
 
-static inline void tear_down(struct scene *s) {
+static inline void expect_well(struct scene *s) {
     fx_expect_healthy(s->context, s->a);
     fx_expect_healthy(s->context, s->b);
-    bh_stream_release(s->a);
-    bh_stream_release(s->b);
-    bh_context_destroy(s->context);
 }
 
 #endif

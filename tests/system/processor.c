@@ -29,8 +29,9 @@ static bh_stream *stream_on(bh_context *context, uint32_t processor) {
     return fx_stream_with(context, options);
 }
 
-/* All threads of the stream's worker may use what is in |set|, and no more. */
-static void expect_on(bh_stream *stream, const cpu_set_t *set) {
+/* Calls |check| for each thread of the stream's worker. */
+static void for_each_thread(bh_stream *stream, void (*check)(pid_t tid, const void *wanted),
+                            const void *wanted) {
     char path[64];
     size_t threads = 0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)fx_ready(stream));
@@ -38,13 +39,22 @@ static void expect_on(bh_stream *stream, const cpu_set_t *set) {
     BHT_TRUE(folder);
     for (const struct dirent *entry; (entry = readdir(folder));) {
         if (entry->d_name[0] != '.') {
-            const cpu_set_t its = set_of((pid_t)atoi(entry->d_name));
-            BHT_TRUE(CPU_EQUAL(&its, set));
+            check((pid_t)atoi(entry->d_name), wanted);
             threads++;
         }
     }
     closedir(folder);
     BHT_TRUE(threads > 2); /* its own, the channel's, the driver's */
+}
+
+static void has_set(pid_t tid, const void *wanted) {
+    const cpu_set_t its = set_of(tid), *set = wanted;
+    BHT_TRUE(CPU_EQUAL(&its, set));
+}
+
+/* All threads of the stream's worker may use what is in |set|, and no more. */
+static void expect_on(bh_stream *stream, const cpu_set_t *set) {
+    for_each_thread(stream, has_set, set);
 }
 
 static unsigned count_spares(bh_context *context) {
@@ -96,18 +106,8 @@ TEST(a_processor_that_is_not_there) {
     BHT_STR_HAS(why.message, "cannot run on processor 1023 alone");
 }
 
-/* Expects all threads of the stream's worker to be on the nice level |wanted|. */
-static void expect_nice(bh_stream *stream, int wanted) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)fx_ready(stream));
-    DIR *folder = opendir(path);
-    BHT_TRUE(folder);
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        if (entry->d_name[0] != '.') {
-            BHT_EQ(getpriority(PRIO_PROCESS, (id_t)atoi(entry->d_name)), wanted);
-        }
-    }
-    closedir(folder);
+static void is_as_nice(pid_t tid, const void *wanted) {
+    BHT_EQ(getpriority(PRIO_PROCESS, (id_t)tid), *(const int *)wanted);
 }
 
 /* A spare of the usual level serves no stream of another one. */
@@ -125,7 +125,8 @@ TEST(workers_are_nicer) {
         options.nice = (uint64_t)steps[i];
         WAIT_UNTIL(count_spares(context) > 0, 20000);
         stream = fx_stream_with(context, options);
-        expect_nice(stream, level + steps[i] < 19 ? level + steps[i] : 19);
+        const int wanted = level + steps[i] < 19 ? level + steps[i] : 19;
+        for_each_thread(stream, is_as_nice, &wanted);
         bh_stream_release(stream);
     }
     options.nice = 20;

@@ -23,18 +23,18 @@ static bh_stream *stream_of(struct stage *s, const char *name, const char *tenan
     return stream;
 }
 
-static bh_kernel *trusted(bh_context *context, const char *name) {
-    return fx_kernel_trusted(context, name);
+static void make_rest(struct stage *s) {
+    s->gate = fx_kernel_trusted(s->context, "gate");
+    s->square = fx_kernel(s->context, "square");
+    s->word = fx_words(s->context, 2, 0);
+    s->open = fx_pointer(s->word);
 }
 
 static struct stage stage_open_with(bh_context_options options, const char *faults,
                                     uint64_t deadline_ns) {
     struct stage s = {.context = fx_context_with(options, faults)};
     s.stream = stream_of(&s, "s", NULL, deadline_ns);
-    s.gate = trusted(s.context, "gate");
-    s.square = fx_kernel(s.context, "square");
-    s.word = fx_words(s.context, 2, 0);
-    s.open = fx_pointer(s.word);
+    make_rest(&s);
     return s;
 }
 
@@ -46,14 +46,6 @@ static struct stage stage_open(uint32_t deaths, uint64_t keep_ns, const char *fa
     return stage_open_with(options, faults, deadline_ns);
 }
 
-static void stage_close(struct stage *s) {
-    bh_kernel_release(s->gate);
-    bh_kernel_release(s->square);
-    bh_buffer_release(s->word);
-    bh_stream_release(s->stream);
-    bh_context_destroy(s->context);
-}
-
 /* A fresh word each time: the last one is poisoned, and may still be written. */
 static void fresh_word(struct stage *s) {
     bh_buffer_release(s->word);
@@ -61,33 +53,28 @@ static void fresh_word(struct stage *s) {
     s->open = fx_pointer(s->word);
 }
 
+static bh_event *fresh_gate(struct stage *s, bh_stream *stream) {
+    fresh_word(s);
+    return fx_gate(stream, s->gate, s->word);
+}
+
 /* The gate runs on |stream|, and its worker gets |signal|. */
 static bh_verdict die_of(struct stage *s, bh_stream *stream, int signal, bh_status status) {
     pid_t pid = fx_ready(stream);
-    fresh_word(s);
-    bh_event *event = fx_gate(stream, s->gate, s->word);
+    bh_event *event = fresh_gate(s, stream);
     fx_await_gate(s->word);
     fx_kill(pid, signal);
-    bh_verdict verdict = fx_expect(event, status);
-    bh_event_release(event);
-    return verdict;
+    return fx_expect(event, status);
 }
 
 static bh_verdict die(struct stage *s, bh_stream *stream) {
     return die_of(s, stream, SIGSEGV, BH_WORKER_SIGNAL);
 }
 
-static size_t held(struct stage *s) {
-    size_t count = 99;
-    BHT_EQ(bh_quarantine_list(s->context, NULL, 0, &count, NULL), BH_OK);
-    return count;
-}
-
 /* The gate is refused, and no worker hears of it. */
 static bh_verdict refused(struct stage *s, bh_stream *stream) {
     const bh_stats before = fx_stats(s->context);
-    fresh_word(s);
-    bh_event *event = fx_gate(stream, s->gate, s->word);
+    bh_event *event = fresh_gate(s, stream);
     BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
     bh_verdict verdict = fx_expect(event, BH_QUARANTINED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
@@ -96,7 +83,6 @@ static bh_verdict refused(struct stage *s, bh_stream *stream) {
     BHT_STR_EQ(verdict.kernel_name, "gate");
     BHT_STR_HAS(verdict.message, "quarantined");
     BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_INPUT);
-    bh_event_release(event);
     const bh_stats after = fx_stats(s->context);
     BHT_EQ(after.kernels_introduced, before.kernels_introduced);
     return verdict;
@@ -112,7 +98,7 @@ static void accepted(struct stage *s, bh_stream *stream) {
 TEST(two_deaths_are_enough) {
     struct stage s = stage_open(2, BH_FOREVER, NULL, BH_FOREVER);
     die(&s, s.stream);
-    BHT_EQ(held(&s), 0);
+    BHT_EQ(fx_quarantined(s.context), 0);
     bh_verdict last = die(&s, s.stream);
     bh_verdict verdict = refused(&s, s.stream);
     BHT_EQ(verdict.origin, last.event);
@@ -138,7 +124,7 @@ TEST(two_deaths_are_enough) {
     BHT_EQ(entry.expires_ns, BH_FOREVER);
     BHT_TRUE(entry.since_ns < bht_now_ns());
     /* It is the kernel, not its handle, its name or its stream. */
-    bh_kernel *again = trusted(s.context, "gate");
+    bh_kernel *again = fx_kernel_trusted(s.context, "gate");
     bh_kernel *old = s.gate;
     s.gate = again;
     bh_stream *other = stream_of(&s, "other", "", BH_FOREVER);
@@ -159,33 +145,18 @@ TEST(refusals_are_verdicts_like_others) {
     const bh_binding pair[] = {bh_bind_read(0, s.word), bh_bind_write(1, y)};
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = BH_WHOLE_SIZE, .value = 7}},
-        {.type = BH_COMMAND_DISPATCH,
-         .dispatch = {
-             .kernel = s.gate, .groups = {1, 1, 1}, .bindings = &word, .binding_count = 1}}};
-    const bh_command reader = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s.square, .groups = {1, 1, 1}, .bindings = pair, .binding_count = 2}};
-    bh_submit_info info = {.struct_size = sizeof info, .commands = commands, .command_count = 2};
-    bh_event *first, *dependent;
-    BHT_EQ(bh_submit(s.stream, &info, &first, NULL), BH_OK);
-    info = (bh_submit_info){
-        .struct_size = sizeof(bh_submit_info), .commands = &reader, .command_count = 1};
-    BHT_EQ(bh_submit(s.stream, &info, &dependent, NULL), BH_OK);
+        fx_dispatch(s.gate, &word, 1)};
+    bh_event *first = fx_commands(s.stream, commands, 2);
+    bh_event *dependent = fx_command(s.stream, fx_dispatch(s.square, pair, 2), NULL, 0);
     bh_verdict verdict = fx_expect(first, BH_QUARANTINED);
     BHT_EQ(verdict.command_index, 1);
     verdict = fx_expect(dependent, BH_QUARANTINED);
     BHT_EQ(verdict.hops, 1);
     BHT_EQ(verdict.origin, last.event);
-    void *mapped;
-    BHT_EQ(bh_buffer_map(x, BH_MAP_READ, FX_SECONDS, &mapped, NULL), BH_QUARANTINED);
-    bh_event_release(first);
-    bh_event_release(dependent);
+    BHT_EQ(fx_content(x), BH_QUARANTINED);
     /* To prepare it is to use it. */
     BHT_EQ(bh_kernel_prepare(s.gate, s.stream, &first, NULL), BH_OK);
     fx_expect(first, BH_QUARANTINED);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
     fx_expect_healthy(s.context, s.stream);
 }
 
@@ -208,8 +179,6 @@ TEST(what_is_queued_is_refused_too) {
         } else {
             BHT_EQ(verdict.origin, deaths[1]);
         }
-        bh_event_release(events[i]);
-        bh_buffer_release(words[i]);
     }
     fx_expect_healthy(s.context, s.stream);
 }
@@ -220,7 +189,7 @@ TEST(other_tenants_are_not_touched) {
     bh_stream *b = stream_of(&s, "b", "bob", BH_FOREVER);
     die(&s, a);
     die(&s, b);
-    BHT_EQ(held(&s), 0); /* one each */
+    BHT_EQ(fx_quarantined(s.context), 0); /* one each */
     accepted(&s, a);
     die(&s, a);
     refused(&s, a);
@@ -240,7 +209,7 @@ TEST(it_is_released) {
     BHT_EQ(bh_quarantine_release(s.context, "alice", NULL, NULL), BH_OK);
     refused(&s, s.stream);
     BHT_EQ(bh_quarantine_release(s.context, "", hash, NULL), BH_OK);
-    BHT_EQ(held(&s), 0);
+    BHT_EQ(fx_quarantined(s.context), 0);
     accepted(&s, s.stream);
     die(&s, s.stream); /* and is counted anew */
     refused(&s, s.stream);
@@ -257,7 +226,7 @@ TEST(it_expires) {
     struct stage s = stage_open(1, BHT_SECOND_MS * FX_MS, NULL, BH_FOREVER);
     die(&s, s.stream);
     fx_ready(s.stream);
-    WAIT_UNTIL(held(&s) == 0, 20000);
+    WAIT_UNTIL(fx_quarantined(s.context) == 0, 20000);
     accepted(&s, s.stream);
 }
 
@@ -280,9 +249,8 @@ TEST(every_kind_of_death_counts) {
         if (verdict.status != kinds[i].status) {
             BHT_FAIL("%s: %s: %s", kinds[i].fault, bh_status_name(verdict.status), verdict.message);
         }
-        bh_event_release(event);
         BHT_EQ(refused(&s, s.stream).origin, verdict.event);
-        stage_close(&s);
+        fx_release_all();
     }
 }
 
@@ -300,7 +268,7 @@ TEST(what_came_from_outside_counts_for_nobody) {
         BHT_EQ(bh_verdict_classify(&verdict), BH_STATUS_CLASS_VICTIM);
         BHT_STR_HAS(verdict.message,
                     stops ? "somebody had stopped the worker (SIGSTOP)" : "from outside");
-        BHT_EQ(held(&s), 0);
+        BHT_EQ(fx_quarantined(s.context), 0);
     }
     accepted(&s, s.stream);
 }
@@ -311,12 +279,10 @@ TEST(a_compiler_that_runs_out_of_memory_counts) {
     options.memory_limit = 256ull << 20;
     bh_stream *stream = fx_stream_with(s.context, options);
     bh_kernel_release(s.gate);
-    s.gate = trusted(s.context, "memory_bomb");
+    s.gate = fx_kernel_trusted(s.context, "memory_bomb");
     fresh_word(&s);
-    bh_event *event = fx_run(stream, s.gate, s.word);
-    bh_verdict verdict = fx_expect(event, BH_COMPILE_FAILED);
-    bh_event_release(event);
-    BHT_EQ(held(&s), 1);
+    fx_expect(fx_run(stream, s.gate, s.word), BH_COMPILE_FAILED);
+    BHT_EQ(fx_quarantined(s.context), 1);
 }
 
 /* A worker that dies idle, a submission that is cancelled or refused, one that is lost with its
@@ -324,20 +290,17 @@ TEST(a_compiler_that_runs_out_of_memory_counts) {
 TEST(what_does_not_count) {
     struct stage s = stage_open(1, BH_FOREVER, NULL, BH_FOREVER);
     for (int i = 0; i < 2; i++) {
-        fresh_word(&s);
-        bh_event *event = fx_gate(s.stream, s.gate, s.word);
+        bh_event *event = fresh_gate(&s, s.stream);
         fx_await_gate(s.word);
         BHT_EQ(bh_event_cancel(event), BH_OK);
         fx_expect(event, BH_CANCELLED);
-        bh_event_release(event);
     }
     pid_t pid = fx_ready(s.stream);
     fx_kill(pid, SIGKILL);
     WAIT_UNTIL(bh_stream_worker_pid(s.stream) != pid, 20000);
     bh_buffer *empty = fx_buffer(s.context, 0);
     fx_expect(fx_run(s.stream, s.square, empty), BH_BINDING_MISMATCH); /* it wants two */
-    bh_buffer_release(empty);
-    BHT_EQ(held(&s), 0);
+    BHT_EQ(fx_quarantined(s.context), 0);
     accepted(&s, s.stream);
 }
 
@@ -348,28 +311,16 @@ TEST(a_death_among_several_kernels_counts_for_none) {
     for (int same = 0; same < 2; same++) {
         pid_t pid = fx_ready(s.stream);
         fresh_word(&s);
-        bh_kernel *other = same ? trusted(s.context, "gate") : fx_kernel(s.context, "empty");
+        bh_kernel *other =
+            same ? fx_kernel_trusted(s.context, "gate") : fx_kernel(s.context, "empty");
         const bh_binding words[] = {bh_bind_read_write(0, s.word), bh_bind_read_write(0, y)};
-        const bh_command commands[] = {{.type = BH_COMMAND_DISPATCH,
-                                        .dispatch = {.kernel = s.gate,
-                                                     .groups = {1, 1, 1},
-                                                     .bindings = &words[0],
-                                                     .binding_count = 1}},
-                                       {.type = BH_COMMAND_DISPATCH,
-                                        .dispatch = {.kernel = other,
-                                                     .groups = {1, 1, 1},
-                                                     .bindings = &words[1],
-                                                     .binding_count = same ? 1 : 0}}};
-        const bh_submit_info info = {
-            .struct_size = sizeof info, .commands = commands, .command_count = 2};
-        bh_event *event;
-        BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+        const bh_command commands[] = {fx_dispatch(s.gate, &words[0], 1),
+                                       fx_dispatch(other, &words[1], same ? 1 : 0)};
+        bh_event *event = fx_commands(s.stream, commands, 2);
         WAIT_UNTIL(((volatile uint32_t *)s.open)[1] != 0, 20000);
         fx_kill(pid, SIGSEGV);
         fx_expect(event, BH_WORKER_SIGNAL);
-        bh_event_release(event);
-        bh_kernel_release(other);
-        BHT_EQ(held(&s), same);
+        BHT_EQ(fx_quarantined(s.context), same);
     }
 }
 
@@ -406,17 +357,13 @@ static void passes_its_deadline(struct late *l) {
     }
 }
 
-static void late_close(struct late *l) {
-    BHT_EQ(bh_stream_worker_pid(l->stream), l->pid);
-}
-
 /* What is ended at its deadline with its worker alive costs nobody a worker. */
 TEST(an_abort_does_not_count) {
     struct late l = late_open(0, BH_ISOLATION_STREAM);
     passes_its_deadline(&l);
     passes_its_deadline(&l);
-    BHT_EQ(held(&l.stage), 0);
-    late_close(&l);
+    BHT_EQ(fx_quarantined(l.stage.context), 0);
+    BHT_EQ(bh_stream_worker_pid(l.stream), l.pid);
 }
 
 TEST(deadlines_in_a_row_count_if_the_host_wants_it) {
@@ -427,15 +374,14 @@ TEST(deadlines_in_a_row_count_if_the_host_wants_it) {
     bh_event *event = fx_gate_within(l.stream, l.guarded, l.stage.word, FX_SECONDS);
     fx_expect(event, BH_OK); /* starts the count anew */
     passes_its_deadline(&l);
-    BHT_EQ(held(&l.stage), 0);
+    BHT_EQ(fx_quarantined(l.stage.context), 0);
     passes_its_deadline(&l);
-    BHT_EQ(held(&l.stage), 1);
+    BHT_EQ(fx_quarantined(l.stage.context), 1);
     event = fx_gate(l.stream, l.guarded, l.stage.word);
     bh_verdict verdict = fx_expect(event, BH_QUARANTINED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_STR_HAS(verdict.message, "its last 2 launches have passed their deadline, the last one at");
-    bh_event_release(event);
-    late_close(&l);
+    BHT_EQ(bh_stream_worker_pid(l.stream), l.pid);
 }
 
 /* Whatever else is launched with it: it was in time. Each runs on a worker of its own, so that blame
@@ -447,25 +393,17 @@ TEST(in_time_among_other_kernels_starts_the_count_anew) {
     fx_open(l.stage.open);
     bh_kernel *empty = fx_kernel(l.stage.context, "empty");
     const bh_binding binding = bh_bind_read_write(0, l.stage.word);
-    const bh_command commands[] = {
-        {.type = BH_COMMAND_DISPATCH,
-         .dispatch =
-             {.kernel = l.guarded, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}},
-        {.type = BH_COMMAND_DISPATCH, .dispatch = {.kernel = empty, .groups = {1, 1, 1}}}};
+    const bh_command commands[] = {fx_dispatch(l.guarded, &binding, 1),
+                                   fx_dispatch(empty, NULL, 0)};
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = commands,
                                  .command_count = 2,
                                  .deadline_ns = FX_SECONDS};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(l.stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OK);
+    fx_expect(fx_submit(l.stream, &info), BH_OK);
     passes_its_deadline(&l);
-    BHT_EQ(held(&l.stage), 0);
+    BHT_EQ(fx_quarantined(l.stage.context), 0);
     passes_its_deadline(&l);
-    BHT_EQ(held(&l.stage), 1);
-    bh_kernel_release(empty);
-    l.pid = bh_stream_worker_pid(l.stream);
-    late_close(&l);
+    BHT_EQ(fx_quarantined(l.stage.context), 1);
 }
 
 /* Of tenant alice; what is submitted waits for the worker, so that it compiles is seen only later. */
@@ -476,10 +414,7 @@ static struct stage compiling_open(const char *faults) {
     options.compile_deadline_ns = FX_SECONDS / 10; /* four times as long at most */
     options.tenant = "alice";
     s.stream = fx_stream_with(s.context, options);
-    s.gate = trusted(s.context, "gate");
-    s.square = fx_kernel(s.context, "square");
-    s.word = fx_words(s.context, 2, 0);
-    s.open = fx_pointer(s.word);
+    make_rest(&s);
     fx_open(s.open);
     return s;
 }
@@ -492,13 +427,12 @@ TEST(a_compile_deadline_is_only_suspected) {
     for (int i = 0; i < 2; i++) {
         bh_event *event = fx_gate(s.stream, s.gate, s.word);
         const bh_verdict verdict = fx_verdict(event);
-        bh_event_release(event);
         BHT_EQ(verdict.status, BH_COMPILE_FAILED);
         BHT_STR_HAS(verdict.message, "the compile deadline of");
         BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
         BHT_EQ(verdict.executed, BH_EXECUTED_NO);
         BHT_EQ(verdict.signal, SIGKILL);
-        BHT_EQ(held(&s), 0);
+        BHT_EQ(fx_quarantined(s.context), 0);
         pids[i] = verdict.worker_pid;
         fresh_word(&s);
         fx_open(s.open);
@@ -520,14 +454,12 @@ TEST(what_ended_the_compiler_is_not_compiled_again) {
         struct stage s = compiling_open(ends[i].fault);
         bh_event *event = fx_gate(s.stream, s.gate, s.word);
         bh_verdict first = fx_verdict(event);
-        bh_event_release(event);
         BHT_EQ(first.status, BH_COMPILE_FAILED);
         BHT_EQ(first.signal, ends[i].signal);
         pid_t pid = fx_ready(s.stream);
-        BHT_EQ(held(&s), 1);
+        BHT_EQ(fx_quarantined(s.context), 1);
         for (int again = 0; again < 2; again++) {
-            fresh_word(&s);
-            event = fx_gate(s.stream, s.gate, s.word);
+            event = fresh_gate(&s, s.stream);
             BHT_EQ(bh_event_query(event), BH_EVENT_POISONED); /* at once */
             bh_verdict verdict = fx_expect(event, BH_COMPILE_FAILED);
             BHT_EQ(verdict.origin, first.event);
@@ -535,18 +467,16 @@ TEST(what_ended_the_compiler_is_not_compiled_again) {
             BHT_STR_HAS(verdict.message, "is not compiled again");
             BHT_STR_HAS(verdict.message, ends[i].words);
             BHT_STR_HAS(verdict.message, "expires in ");
-            bh_event_release(event);
         }
         fx_expect_healthy(s.context, s.stream);
         BHT_EQ(bh_stream_worker_pid(s.stream), pid);
         bh_stream *other = stream_of(&s, "other", "bob", BH_FOREVER);
         accepted(&s, other);
-        bh_stream_release(other);
         uint8_t hash[32];
         bh_kernel_hash(s.gate, hash);
         BHT_EQ(bh_quarantine_release(s.context, "alice", hash, NULL), BH_OK);
         accepted(&s, s.stream);
-        stage_close(&s);
+        fx_release_all();
     }
 }
 
@@ -561,9 +491,8 @@ TEST(what_is_refused_is_not_remembered) {
         bh_event *event = fx_run(s.stream, bad, s.word);
         bh_verdict verdict = fx_expect(event, BH_INVALID_KERNEL);
         BHT_EQ(verdict.origin, verdict.event);
-        bh_event_release(event);
     }
-    BHT_EQ(held(&s), 0);
+    BHT_EQ(fx_quarantined(s.context), 0);
 }
 
 TEST(it_can_be_switched_off) {
@@ -571,7 +500,7 @@ TEST(it_can_be_switched_off) {
     for (int i = 0; i < 3; i++) {
         die(&s, s.stream);
     }
-    BHT_EQ(held(&s), 0);
+    BHT_EQ(fx_quarantined(s.context), 0);
     accepted(&s, s.stream);
 }
 
@@ -581,7 +510,7 @@ TEST(by_default_there_are_two_in_ten_minutes) {
     options.quarantine_ns = BH_DEFAULT;
     struct stage s = stage_open_with(options, NULL, FX_SECONDS);
     die(&s, s.stream);
-    BHT_EQ(held(&s), 0);
+    BHT_EQ(fx_quarantined(s.context), 0);
     const uint64_t before = bht_now_ns();
     die(&s, s.stream);
     bh_quarantined entry = {.struct_size = sizeof entry};
@@ -590,7 +519,6 @@ TEST(by_default_there_are_two_in_ten_minutes) {
     BHT_EQ(count, 1);
     BHT_GT(entry.expires_ns, before + 600 * 1000 * FX_MS);
     BHT_GT(bht_now_ns() + 600 * 1000 * FX_MS, entry.expires_ns);
-    stage_close(&s);
     bh_context *context = fx_context(NULL);
     bh_stream_options stream_options = fx_stream_options();
     BHT_TRUE(!stream_options.tenant);
