@@ -11,18 +11,12 @@
 
 static bh_queue *make_queue(void) {
     bh_queue *queue = NULL;
-    bh_detail detail;
-    if (bh_queue_create(&queue, &detail) != BH_OK) {
-        BHT_FAIL("bh_queue_create: %s", detail.message);
-    }
+    BHT_EQ(bh_queue_create(&queue, NULL), BH_OK);
     return queue;
 }
 
 static void add(bh_queue *queue, bh_event *event, uint64_t user_data) {
-    bh_detail detail;
-    if (bh_queue_add(queue, event, user_data, &detail) != BH_OK) {
-        BHT_FAIL("bh_queue_add: %s", detail.message);
-    }
+    BHT_EQ(bh_queue_add(queue, event, user_data, NULL), BH_OK);
 }
 
 /* Adds |event|, of which the queue has the only reference then. */
@@ -118,11 +112,7 @@ TEST(each_is_given_once_however_it_ends) {
             is_given[user_data] = true;
             bh_event_release(given[j].event);
         }
-        bh_queue_destroy(queue);
-        stage_let_go(&s);
-        if (WAYS[i].end != destroy_the_context) {
-            destroy_the_context(&s);
-        }
+        fx_release_all();
     }
 }
 
@@ -142,8 +132,6 @@ TEST(an_event_that_has_ended_is_given_at_once) {
     BHT_EQ(expect_next(queue, 2), BH_WORKER_SIGNAL);
     BHT_EQ(expect_next(queue, UINT64_MAX), BH_OK);
     expect_empty(queue);
-    bh_queue_destroy(queue);
-    stage_let_go(&s);
 }
 
 /* A worker rings by itself when it goes to sleep. Here it goes on with the next at once, and has to
@@ -182,11 +170,7 @@ TEST(a_busy_worker_rings_for_what_is_queued) {
     fx_open(words[3]);
     for (int i = 0; i < GATES; i++) {
         fx_expect(events[i], i ? BH_OK : BH_WORKER_SIGNAL);
-        bh_event_release(events[i]);
-        bh_buffer_release(gates[i]);
     }
-    bh_queue_destroy(queue);
-    stage_tear_down(&s);
 }
 
 /* -- one loop, two contexts -------------------------------------------------------------------- */
@@ -230,9 +214,6 @@ TEST(one_loop_takes_the_events_of_two_contexts) {
     BHT_EQ(epoll_wait(epoll, &ready, 1, 0), 0);
     expect_empty(queue);
     close(epoll);
-    bh_queue_destroy(queue);
-    stage_tear_down(&s);
-    stage_tear_down(&t);
 }
 
 /* -- many threads ------------------------------------------------------------------------------ */
@@ -288,8 +269,6 @@ TEST(threads_that_add_and_take_get_each_event_once) {
         BHT_EQ(atomic_load(&crowd.given[i]), 1);
     }
     expect_empty(crowd.queue);
-    bh_queue_destroy(crowd.queue);
-    stage_tear_down(&crowd.s);
 }
 
 /* E10: an empty queue has a thread wait until its timeout, or until another thread adds one. */
@@ -315,8 +294,6 @@ TEST(a_wait_ends_at_its_timeout_or_with_an_event) {
     fx_open(s.word);
     pthread_join(thread, NULL);
     expect_empty(queue);
-    bh_queue_destroy(queue);
-    stage_tear_down(&s);
 }
 
 /* -- the end of a queue, of descriptors, of a process ------------------------------------------ */
@@ -339,7 +316,6 @@ TEST(destroying_a_queue_releases_its_events) {
     fx_open(s.word);
     fx_expect(s.running, BH_OK);
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_OK);
-    stage_tear_down(&s);
 }
 
 TEST(only_a_new_queue_needs_a_descriptor) {
@@ -362,8 +338,6 @@ TEST(only_a_new_queue_needs_a_descriptor) {
     BHT_TRUE(!other);
     fx_open(s.word);
     BHT_EQ(expect_next(queue, 1), BH_OK);
-    bh_queue_destroy(queue);
-    stage_tear_down(&s);
 }
 
 /* It takes nothing of its parent's, and does not make the parent's descriptor unreadable. */
@@ -399,9 +373,6 @@ TEST(a_forked_child_is_refused) {
     BHT_EQ(status, 0);
     BHT_EQ(expect_next(queue, 1), BH_OK);
     expect_empty(queue);
-    bh_event_release(ended);
-    bh_queue_destroy(queue);
-    stage_tear_down(&s);
 }
 
 TEST(bad_arguments_are_refused) {
@@ -428,5 +399,4 @@ TEST(bad_arguments_are_refused) {
     bh_queue_destroy(NULL);
     BHT_EQ(bh_context_synchronize(NULL, 0, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_context_reset(NULL, &detail), BH_INVALID_ARGUMENT);
-    stage_tear_down(&s);
 }

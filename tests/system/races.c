@@ -20,17 +20,7 @@ static bh_context *without_workers(uint32_t restart_budget, const char *fault) {
 static bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
     bh_command command = {.type = BH_COMMAND_FILL,
                           .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = 7}};
-    bh_submit_info info = {.struct_size = sizeof info,
-                           .commands = &command,
-                           .command_count = 1,
-                           .waits = &wait,
-                           .wait_count = wait ? 1 : 0};
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
+    return fx_command(stream, command, &wait, wait ? 1 : 0);
 }
 
 /* -- the end of a context ---------------------------------------------------------------------- */
@@ -63,15 +53,12 @@ TEST(destroy_wakes_who_waits_for_a_worker) {
 /* Streams that the caller has released, and that live by one submission which waits for another
  * stream's: the end of the one queue is the end of the next streams in the list. */
 static void chain_of_released_streams(bh_context *context, bh_event *out[4]) {
-    bh_buffer *buffers[4];
     bh_stream *streams[4];
     for (int i = 0; i < 4; i++) {
-        buffers[i] = fx_buffer(context, 64);
         streams[i] = fx_stream(context, NULL, FX_SECONDS);
     }
     for (int i = 0; i < 4; i++) {
-        out[i] = fill(streams[i], buffers[i], i ? out[i - 1] : NULL);
-        bh_buffer_release(buffers[i]);
+        out[i] = fill(streams[i], fx_buffer(context, 64), i ? out[i - 1] : NULL);
     }
     for (int i = 0; i < 4; i++) {
         bh_stream_release(streams[i]);
@@ -85,7 +72,6 @@ TEST(destroy_with_released_streams_in_line) {
     bh_context_destroy(context);
     for (int i = 0; i < 4; i++) {
         fx_expect(events[i], BH_CONTEXT_CLOSED);
-        bh_event_release(events[i]);
     }
 }
 
@@ -95,24 +81,10 @@ TEST(released_streams_in_line_become_unavailable) {
     chain_of_released_streams(context, events);
     for (int i = 0; i < 4; i++) {
         fx_expect(events[i], BH_UNAVAILABLE);
-        bh_event_release(events[i]);
     }
 }
 
 /* -- the processes ----------------------------------------------------------------------------- */
-
-/* The zygote, once it has forked a worker; 0 before. Host, warden, zygote, worker. */
-static pid_t zygote(void) {
-    pid_t below[64];
-    size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
-    for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
-        pid_t parent = fx_parent(below[i]), warden = parent > 1 ? fx_parent(parent) : 0;
-        if (warden > 1 && fx_parent(warden) == getpid()) {
-            return parent;
-        }
-    }
-    return 0;
-}
 
 /* Workers, spares among them, that say that they run. */
 static int running_workers(void) {
@@ -148,16 +120,10 @@ TEST(no_folder_for_a_spare) {
     BHT_EQ(rename(folder, moved), 0);
     fx_kill(pid, SIGKILL);
     WAIT_UNTIL(bh_stream_worker_pid(first) != pid && bh_stream_worker_pid(first) != 0, 20000);
-    bh_event *event = fx_gate(second, gate, data);
-    fx_expect(event, BH_DEADLINE);
+    fx_expect(fx_gate(second, gate, data), BH_DEADLINE);
     BHT_EQ(rename(moved, folder), 0);
     fx_expect_healthy(context, second);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(first);
-    bh_stream_release(second);
-    bh_context_destroy(context);
+    fx_release_all();
     BHT_EQ(rmdir(folder), 0);
 }
 
@@ -167,10 +133,7 @@ TEST(a_zygote_that_stops) {
     options.start_timeout_ns = 2000 * bht_slowness() * FX_MS;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", FX_SECONDS);
-    fx_ready(first);
-    pid_t stopped = zygote();
-    BHT_GT(stopped, 1);
-    fx_stop(stopped);
+    fx_stop(fx_parent(fx_ready(first)));
     bh_stream *second = fx_stream(context, "second", FX_SECONDS);
     fx_expect_healthy(context, second);
     fx_expect_healthy(context, first);
@@ -182,10 +145,7 @@ TEST(a_zygote_that_is_slow_to_tell) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream), slow = fx_parent(pid);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    bh_event *event = fx_gate(stream, gate, data);
-    fx_await_gate(data);
+    bh_event *event = fx_hold(context, stream).event;
     fx_stop(slow);
     fx_kill(pid, SIGSEGV);
     BHT_EQ(bh_event_wait(event, 500 * FX_MS), BH_TIMEOUT);
@@ -217,14 +177,7 @@ static bh_event *big(bh_stream *stream, bh_buffer *buffer) {
     for (int i = 0; i < COUNT; i++) {
         commands[i] = (bh_command){.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}};
     }
-    bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = COUNT};
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
+    return fx_commands(stream, commands, COUNT);
 }
 
 /* A worker that completes all and takes nothing from its lane: there is no room, nothing in flight,
@@ -249,9 +202,6 @@ TEST(completed_but_not_taken) {
     for (int i = 2; i < 4; i++) {
         fx_expect(events[i], BH_OK);
     }
-    for (int i = 0; i < 4; i++) {
-        bh_event_release(events[i]);
-    }
     bhi_progress_unmap(&progress);
 }
 
@@ -261,18 +211,13 @@ TEST(the_next_one_is_not_blamed) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     pid_t pid = fx_ready(stream);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0), *other = fx_buffer(context, 64);
     struct bhi_progress progress = fx_progress();
-    bh_event *event = fx_gate(stream, gate, data);
-    fx_await_gate(data);
+    bh_event *event = fx_hold(context, stream).event;
     /* A stopped zygote does not tell how its worker died: there is time before it is buried. */
-    pid_t stopped = zygote();
-    BHT_GT(stopped, 1);
-    fx_kill(stopped, SIGSTOP);
-    fx_kill(pid, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(pid) == 'T' && bht_process_state(stopped) == 'T', 20000);
-    bh_event *next = fill(stream, other, NULL);
+    pid_t stopped = fx_parent(pid);
+    fx_stop(stopped);
+    fx_stop(pid);
+    bh_event *next = fill(stream, fx_buffer(context, 64), NULL);
     BHT_EQ(bh_event_cancel(event), BH_OK);
     WAIT_UNTIL(bht_process_state(pid) == 'X' || bht_process_state(pid) == 'Z', 20000);
     atomic_store(&progress.header->started_seq, 2);

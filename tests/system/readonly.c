@@ -28,10 +28,8 @@ static const struct way {
 
 /* Trusted: the guard refuses some of them, and this is of the mapping. */
 static bh_kernel *hostile(bh_context *context, const char *entry) {
-    bh_kernel_options options = {.struct_size = sizeof options};
-    options.name = "hostile_writes";
-    options.entry = entry;
-    options.trusted = true;
+    const bh_kernel_options options = {
+        .struct_size = sizeof options, .name = "hostile_writes", .entry = entry, .trusted = true};
     return fx_kernel_with(context, "hostile_writes", &options);
 }
 
@@ -39,18 +37,14 @@ static bh_event *run(bh_stream *stream, bh_kernel *kernel, bh_buffer *in, bh_acc
                      bh_buffer *out) {
     const bh_binding bindings[] = {
         {.binding = 0, .buffer = in, .size = BH_WHOLE_SIZE, .access = access},
-        bh_bind_read_write(1, out),
-    };
+        bh_bind_read_write(1, out)};
     return fx_launch(stream, kernel, 1, bindings, out ? 2 : 1, 0);
 }
 
 /* Every word is |value|, as the host sees it through the buffer. */
 static void expect_words(bh_buffer *buffer, uint32_t value) {
     static uint32_t words[WORDS];
-    bh_detail detail;
-    if (bh_buffer_read(buffer, 0, words, bh_buffer_size(buffer), FX_SECONDS, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_read: %s", detail.message);
-    }
+    BHT_EQ(bh_buffer_read(buffer, 0, words, bh_buffer_size(buffer), FX_SECONDS, NULL), BH_OK);
     for (uint32_t i = 0; i < bh_buffer_size(buffer) / 4; i++) {
         BHT_EQ(words[i], value);
     }
@@ -62,17 +56,12 @@ static uint32_t word(bh_buffer *buffer, uint32_t index) {
     return value;
 }
 
-static void expect_fill(bh_stream *stream, bh_buffer *buffer, uint32_t value) {
-    fx_expect(fx_fill(stream, buffer, value), BH_OK);
-}
-
 static void check_way(bh_context *context, const struct way *way, bool staged) {
     bh_stream *stream = fx_stream(context, way->entry, FX_SECONDS);
     bh_kernel *kernel = hostile(context, way->entry);
     bh_buffer *in = fx_words(context, WORDS, 7), *beside = fx_words(context, WORDS, 8);
     bh_buffer *out = way->out ? fx_words(context, 4, 1) : NULL;
-    bh_event *event = run(stream, kernel, in, BH_ACCESS_READ, out);
-    bh_verdict verdict = fx_verdict(event);
+    bh_verdict verdict = fx_verdict(run(stream, kernel, in, BH_ACCESS_READ, out));
     if (way->fate == REFUSED) {
         BHT_EQ(verdict.status, BH_BINDING_MISMATCH);
         BHT_EQ(verdict.executed, BH_EXECUTED_NO);
@@ -87,19 +76,12 @@ static void check_way(bh_context *context, const struct way *way, bool staged) {
     } else {
         BHT_EQ(verdict.status, BH_OK);
     }
-    bh_event_release(event);
     /* Clean, intact, and of use to the stream's next worker. */
     expect_words(in, 7);
     expect_words(beside, 8);
     fx_expect_healthy(context, stream);
-    event = run(stream, kernel, in, BH_ACCESS_READ, out);
-    (void)fx_verdict(event);
-    bh_event_release(event);
+    fx_verdict(run(stream, kernel, in, BH_ACCESS_READ, out));
     expect_words(in, 7);
-    bh_buffer_release(in);
-    bh_buffer_release(beside);
-    bh_buffer_release(out);
-    bh_kernel_release(kernel);
     bh_stream_release(stream);
 }
 
@@ -125,18 +107,13 @@ TEST(they_write_what_they_may) {
         bh_kernel *kernel = hostile(context, ways[i].entry);
         bh_buffer *in = fx_words(context, WORDS, 7);
         bh_buffer *out = ways[i].out ? fx_words(context, 4, 1) : NULL;
-        bh_event *event = run(stream, kernel, in, BH_ACCESS_READ_WRITE, out);
-        fx_expect(event, BH_OK);
+        fx_expect(run(stream, kernel, in, BH_ACCESS_READ_WRITE, out), BH_OK);
         BHT_EQ(word(in, 0), 7);
         if (ways[i].fate == LOST) {
             BHT_EQ(word(in, 1), 7);
         } else {
             BHT_NE(word(in, 1), 7);
         }
-        bh_event_release(event);
-        bh_buffer_release(in);
-        bh_buffer_release(out);
-        bh_kernel_release(kernel);
     }
 }
 
@@ -148,15 +125,9 @@ TEST(an_honest_reader_needs_no_decoration) {
         bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
         bh_kernel *kernel = hostile(context, "reads");
         bh_buffer *in = fx_words(context, WORDS, 7), *out = fx_words(context, 4, 0);
-        bh_event *event = run(stream, kernel, in, BH_ACCESS_READ, out);
-        fx_expect(event, BH_OK);
+        fx_expect(run(stream, kernel, in, BH_ACCESS_READ, out), BH_OK);
         BHT_EQ(word(out, 0), 7);
-        bh_event_release(event);
-        bh_buffer_release(in);
-        bh_buffer_release(out);
-        bh_kernel_release(kernel);
-        bh_stream_release(stream);
-        BHT_EQ(bh_context_destroy(context), BH_OK);
+        fx_release_all();
     }
 }
 
@@ -166,10 +137,8 @@ TEST(one_buffer_read_and_written) {
     bh_stream *stream = fx_stream(context, "both", FX_SECONDS);
     bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0x40000000); /* 2.0 */
-    bh_event *event = fx_square(stream, square, x, x);
-    fx_expect(event, BH_OK);
+    fx_expect(fx_square(stream, square, x, x), BH_OK);
     expect_words(x, 0x40800000);
-    bh_event_release(event);
     /* In two commands of one. */
     bh_buffer *y = fx_words(context, 64, 0);
     const bh_command commands[] = {
@@ -177,10 +146,7 @@ TEST(one_buffer_read_and_written) {
         {.type = BH_COMMAND_FILL, .fill = {.dst = x, .size = BH_WHOLE_SIZE, .value = 5}},
         {.type = BH_COMMAND_COPY, .copy = {.src = x, .dst = y, .size = 4}},
     };
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = 3};
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    fx_expect(event, BH_OK);
+    fx_expect(fx_commands(stream, commands, 3), BH_OK);
     expect_words(x, 5);
     BHT_EQ(word(y, 0), 5);
     BHT_EQ(word(y, 1), 0x40800000);
@@ -190,26 +156,22 @@ TEST(one_buffer_read_and_written) {
 static void upgraded_in_flight(const char *faults) {
     bh_context *context = fx_context(faults);
     bh_stream *stream = fx_stream(context, "upgrade", BH_FOREVER);
-    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
-    bh_buffer *word_buffer = fx_words(context, 64, 0);
-    volatile uint32_t *open = fx_pointer(word_buffer);
+    bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0x40000000);
     bh_buffer *a = fx_words(context, 64, 0), *b = fx_words(context, 64, 0);
     /* Compiled before, or the gate would be the last to share a queue submission. */
     fx_expect(fx_square(stream, square, b, a), BH_OK);
-    bh_event *running = fx_gate(stream, gate, word_buffer);
-    fx_await_gate(word_buffer);
+    const struct fx_held gate = fx_hold(context, stream);
     bh_event *events[] = {
         fx_square(stream, square, x, a), /* reads x = 2 */
         fx_square(stream, square, a, x), /* writes x = 16 */
         fx_square(stream, square, x, b), /* reads x */
         fx_square(stream, square, b, x), /* and writes it again */
     };
-    fx_open(open);
-    fx_expect(running, BH_OK);
+    fx_open(gate.word);
+    fx_expect(gate.event, BH_OK);
     for (size_t i = 0; i < BHT_COUNT(events); i++) {
         fx_expect(events[i], BH_OK);
-        bh_event_release(events[i]);
     }
     expect_words(a, 0x40800000); /* 4 */
     expect_words(b, 0x43800000); /* 256 */
@@ -235,7 +197,7 @@ static void sees_what_others_wrote(const char *faults) {
     volatile uint32_t *mapped = fx_pointer(in);
     for (uint32_t round = 1; round <= 30; round++) {
         if (round % 3 == 0) {
-            expect_fill(writer, in, round);
+            fx_expect(fx_fill(writer, in, round), BH_OK);
         } else if (round % 3 == 1) {
             mapped[1] = round;
         } else {
@@ -279,13 +241,9 @@ TEST(merged_readers_of_a_copy) {
             const bh_command copy = {
                 .type = BH_COMMAND_COPY,
                 .copy = {.src = in, .dst = out, .src_offset = at, .dst_offset = at, .size = size}};
-            const bh_submit_info info = {
-                .struct_size = sizeof info, .commands = &copy, .command_count = 1};
-            bh_event_release(last);
-            BHT_EQ(bh_submit(stream, &info, &last, NULL), BH_OK);
+            last = fx_command(stream, copy, NULL, 0);
         }
         fx_expect(last, BH_OK);
-        bh_event_release(last);
         for (uint32_t i = 0; i < WORDS; i++) {
             BHT_EQ(word(out, i), i * round);
         }
@@ -300,15 +258,12 @@ TEST(rights_are_each_workers_own) {
     bh_kernel *kernel = hostile(context, "store");
     bh_buffer *in = fx_words(context, WORDS, 0);
     for (uint32_t round = 1; round <= 3; round++) {
-        expect_fill(writer, in, round);
+        fx_expect(fx_fill(writer, in, round), BH_OK);
         fx_expect(run(reader, kernel, in, BH_ACCESS_READ, NULL), BH_WORKER_SIGNAL);
         expect_words(in, round);
     }
     /* And a new worker of a stream that wrote starts without it. */
-    fx_kill(fx_ready(writer), SIGKILL);
-    WAIT_UNTIL(bh_stream_worker_pid(writer) == 0 || bh_stream_wait_ready(writer, 0, NULL) != BH_OK,
-               20000);
-    fx_ready(writer);
+    fx_replace_worker(context, writer);
     fx_expect(run(writer, kernel, in, BH_ACCESS_READ, NULL), BH_WORKER_SIGNAL);
     expect_words(in, 3);
 }
@@ -332,27 +287,19 @@ TEST_WITH(many_buffers, 60, 0) {
                 .type = BH_COMMAND_COPY,
                 .copy = {.src = buffers[i], .dst = sum, .dst_offset = 4ull * i, .size = 4}};
         }
-        const bh_submit_info info = {
-            .struct_size = sizeof info, .commands = commands, .command_count = MANY};
-        bh_event *event = NULL;
-        BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-        fx_expect(event, BH_OK);
-        bh_event_release(event);
+        fx_expect(fx_commands(stream, commands, MANY), BH_OK);
         for (uint32_t i = 0; i < MANY; i++) {
             BHT_EQ(word(sum, i), (round && i % 3 == 0 ? 1000 : 0) + i + 1);
         }
         for (uint32_t i = 0; i < MANY; i += 50) { /* only those that are not written */
-            event = run(stream, kernel, buffers[i + 1], BH_ACCESS_READ, NULL);
-            fx_expect(event, BH_WORKER_SIGNAL);
-            bh_event_release(event);
+            fx_expect(run(stream, kernel, buffers[i + 1], BH_ACCESS_READ, NULL), BH_WORKER_SIGNAL);
         }
         for (uint32_t i = 0; i < MANY; i += 3) {
-            expect_fill(stream, buffers[i], 1000 + i + 1);
+            fx_expect(fx_fill(stream, buffers[i], 1000 + i + 1), BH_OK);
         }
     }
     for (uint32_t i = 0; i < MANY; i++) {
         expect_words(buffers[i], (i % 3 == 0 ? 1000 : 0) + i + 1);
-        bh_buffer_release(buffers[i]);
     }
 }
 
@@ -364,15 +311,9 @@ TEST(an_input_without_bytes) {
         bh_stream *stream = fx_stream(context, "empty", FX_SECONDS);
         bh_kernel *kernel = hostile(context, "reads");
         bh_buffer *in = fx_buffer(context, 0), *out = fx_words(context, 4, 9);
-        bh_event *event = run(stream, kernel, in, BH_ACCESS_READ, out);
-        fx_expect(event, BH_OK);
+        fx_expect(run(stream, kernel, in, BH_ACCESS_READ, out), BH_OK);
         BHT_EQ(word(out, 0), 0);
-        bh_event_release(event);
-        bh_buffer_release(in);
-        bh_buffer_release(out);
-        bh_kernel_release(kernel);
-        bh_stream_release(stream);
-        BHT_EQ(bh_context_destroy(context), BH_OK);
+        fx_release_all();
     }
 }
 
@@ -400,14 +341,12 @@ static bool tamper(const char *point, size_t which, bh_access access) {
     volatile uint32_t *mapped = fx_pointer(in);
     const pid_t first = fx_ready(stream);
     /* It dies before it has started, if it does: another worker runs it (E13). */
-    bh_event *event = run(stream, kernel, in, access, out);
-    fx_expect(event, BH_OK);
+    fx_expect(run(stream, kernel, in, access, out), BH_OK);
     const bool dies =
         tampers[which].kills && !(access == BH_ACCESS_READ_WRITE && tampers[which].writes);
     if ((fx_ready(stream) != first) != dies) {
         BHT_FAIL("%s %s the worker", tampers[which].name, dies ? "does not kill" : "kills");
     }
-    bh_event_release(event);
     bool intact = true;
     for (uint32_t i = 0; i < WORDS; i++) {
         intact &= mapped[i] == 7;
@@ -416,11 +355,7 @@ static bool tamper(const char *point, size_t which, bh_access access) {
         expect_words(in, 7); /* clean, too */
         fx_expect_healthy(context, stream);
     }
-    bh_buffer_release(in);
-    bh_buffer_release(out);
-    bh_kernel_release(kernel);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+    fx_release_all();
     return intact;
 }
 

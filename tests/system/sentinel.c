@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -111,46 +110,16 @@ static size_t count_mapped(pid_t pid) {
     return count;
 }
 
-/* What the log says. */
-static struct log {
-    pthread_mutex_t mutex;
-    char text[16384];
-} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep_line(bh_log_level level, const char *line, void *user) {
-    (void)user;
-    (void)level;
-    pthread_mutex_lock(&said.mutex);
-    const size_t used = strlen(said.text);
-    snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
-    pthread_mutex_unlock(&said.mutex);
-}
-
-/* How often it has said that. */
-static size_t count_said(const char *words) {
-    size_t count = 0;
-    pthread_mutex_lock(&said.mutex);
-    for (const char *at = said.text; (at = strstr(at, words)); at++) {
-        count++;
-    }
-    pthread_mutex_unlock(&said.mutex);
-    return count;
-}
-
-static bool has_said(const char *words) {
-    return count_said(words) > 0;
-}
-
 /* Until |times| sentinels have had the words of |worker|. */
 static void await_held(pid_t worker, size_t times) {
     char words[64];
-    snprintf(words, sizeof words, "has imported the abort words of worker %d\n", (int)worker);
-    WAIT_UNTIL(count_said(words) == times, 20000);
+    snprintf(words, sizeof words, "has imported the abort words of worker %d", (int)worker);
+    WAIT_UNTIL(fx_logged(words) == times, 20000);
 }
 
 static bh_context *listening_context(const char *faults) {
     bh_context_options options = fx_options();
-    options.log = keep_line;
+    fx_keep_log(&options);
     return fx_context_with(options, faults);
 }
 
@@ -167,23 +136,24 @@ struct scene {
 
 /* A stream of |context| whose worker runs a guarded kernel that never ends; to stop when it is told to,
  * it has |grace_ns|. */
-static void begin_with(struct scene *s, bh_context *context, uint64_t grace_ns) {
-    s->context = context;
+static struct scene begin_with(bh_context *context, uint64_t grace_ns) {
+    struct scene s = {.context = context};
     bh_stream_options options = fx_stream_options();
     options.name = "culprit";
     options.deadline_ns = BH_FOREVER;
     options.grace_ns = grace_ns;
-    s->stream = fx_stream_with(context, options);
-    s->worker = fx_ready(s->stream);
-    await_held(s->worker, 1);
-    s->gate = fx_kernel_guarded(context, "gate");
-    s->data = fx_words(context, 64, 0);
-    s->event = fx_gate(s->stream, s->gate, s->data);
-    fx_await_gate(s->data);
+    s.stream = fx_stream_with(context, options);
+    s.worker = fx_ready(s.stream);
+    await_held(s.worker, 1);
+    s.gate = fx_kernel_guarded(context, "gate");
+    s.data = fx_words(context, 64, 0);
+    s.event = fx_gate(s.stream, s.gate, s.data);
+    fx_await_gate(s.data);
+    return s;
 }
 
-static void begin(struct scene *s, bh_context *context) {
-    begin_with(s, context, fx_stream_options().grace_ns);
+static struct scene begin(bh_context *context) {
+    return begin_with(context, fx_stream_options().grace_ns);
 }
 
 static pid_t await_sentinel(pid_t host, pid_t but) {
@@ -226,32 +196,18 @@ TEST_WITH(the_doctor_asks_each_device, 30, 0) {
     BHT_EQ(held, 2);
 }
 
-static bh_check check_of(bh_context *context) {
-    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
-    bh_detail detail = {0};
-    size_t count = 0;
-    BHT_EQ(bh_doctor(context, checks, 64, &count, &detail), BH_OK);
-    for (size_t i = 0; i < count && i < 64; i++) {
-        if (strcmp(checks[i].name, "sentinel") == 0) {
-            return checks[i];
-        }
-    }
-    BHT_FAIL("the doctor says nothing of a sentinel");
-}
-
 TEST_WITH(a_device_that_can_has_one, 30, 0) {
     bh_context *context = fx_context(NULL);
     BHT_TRUE(device_has(context, "sentinel"));
-    bh_check check = check_of(context);
-    BHT_STR_HAS(check.text, "sets the abort words");
-    BHT_EQ(check.result, BH_CHECK_HOLDS);
+    const bh_check *check = fx_doctor_says(context, "sentinel");
+    BHT_STR_HAS(check->text, "sets the abort words");
+    BHT_EQ(check->result, BH_CHECK_HOLDS);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
-    (void)fx_ready(stream);
+    fx_ready(stream);
     const pid_t sentinel = await_sentinel(getpid(), 0);
     fx_expect_healthy(context, stream);
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), sentinel);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
+    fx_release_all();
     BHT_EQ(count_words(getpid()), 0);
 }
 
@@ -260,18 +216,17 @@ TEST_WITH(lavapipe_has_none, 30, 0) {
     unsetenv("VK_DRIVER_FILES");
     bh_context *context = fx_context(NULL);
     BHT_TRUE(!device_has(context, "sentinel"));
-    bh_check check = check_of(context);
-    BHT_EQ(check.result, BH_CHECK_ABSENT);
-    BHT_STR_HAS(check.advice, "needs no sentinel");
+    const bh_check *check = fx_doctor_says(context, "sentinel");
+    BHT_EQ(check->result, BH_CHECK_ABSENT);
+    BHT_STR_HAS(check->advice, "needs no sentinel");
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
-    (void)fx_ready(stream);
+    fx_ready(stream);
     fx_expect_healthy(context, stream);
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), 0);
 }
 
 TEST_WITH(a_killed_worker_has_its_words_set, 30, 0) {
-    struct scene s;
-    begin(&s, listening_context(NULL));
+    struct scene s = begin(listening_context(NULL));
     const pid_t sentinel = await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     BHT_EQ(atomic_load(&words.at[0]), 0);
@@ -298,17 +253,16 @@ TEST_WITH(nothing_is_left_of_the_dead, 30, 0) {
         WAIT_UNTIL(count_words(getpid()) == 1, 20000);
         WAIT_UNTIL(count_mapped(sentinel) <= 1, 20000);
     }
-    bh_stream_release(stream);
-    bh_context_destroy(context);
+    fx_release_all();
     BHT_EQ(count_words(getpid()), 0);
 }
 
 /* The worker's own watchdog has no other way, either: no processor can write these words. */
 TEST_WITH(a_deadline_is_kept, 30, 0) {
-    struct scene s;
-    begin_with(&s, listening_context(NULL), FX_SECONDS); /* a busy machine may take its time */
+    /* A busy machine may take its time. */
+    struct scene s = begin_with(listening_context(NULL), FX_SECONDS);
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
-    bh_verdict verdict = fx_expect(s.event, BH_CANCELLED);
+    fx_expect(s.event, BH_CANCELLED);
     BHT_EQ(fx_ready(s.stream), s.worker);
     fx_expect_healthy(s.context, s.stream); /* the word is 0 again */
     BHT_EQ(fx_ready(s.stream), s.worker);
@@ -316,9 +270,8 @@ TEST_WITH(a_deadline_is_kept, 30, 0) {
 
 /* A cancel that the worker does not answer ends with its death, and with its words set. */
 TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0) {
-    struct scene s;
-    begin(&s, listening_context("*:abort:*=fail"));
-    (void)await_sentinel(getpid(), 0);
+    struct scene s = begin(listening_context("*:abort:*=fail"));
+    await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
     bh_verdict verdict = fx_expect(s.event, BH_CANCELLED);
@@ -328,44 +281,44 @@ TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0) {
 }
 
 TEST_WITH(a_context_ends_what_runs, 30, 0) {
-    struct scene s;
-    begin(&s, listening_context(NULL));
-    (void)await_sentinel(getpid(), 0);
+    struct scene s = begin(listening_context(NULL));
+    await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
-    bh_kernel_release(s.gate);
-    bh_buffer_release(s.data);
-    bh_stream_release(s.stream);
     bh_context_destroy(s.context);
     fx_expect(s.event, BH_CONTEXT_CLOSED);
-    bh_event_release(s.event);
     BHT_TRUE(all_set(&words)); /* before the zygote has gone, and with it the sentinel */
     unmap_words(&words);
 }
 
 /* -- when the host dies ----------------------------------------------------------------------- */
 
-static _Noreturn void be_host(int say) {
-    struct scene s;
-    begin(&s, listening_context(NULL));
-    if (write(say, &s.worker, sizeof s.worker) != (ssize_t)sizeof s.worker) {
-        _exit(1);
-    }
-    for (;;) {
-        pause();
-    }
-}
-
-static void host_dies(bool stopped) {
+/* Another process that has a worker run |run|, which returns the worker. */
+static pid_t start_host(pid_t (*run)(void), pid_t *out_worker) {
     int say[2];
-    pid_t worker = 0;
     BHT_EQ(pipe2(say, O_CLOEXEC), 0);
     const pid_t host = fork();
     if (host == 0) {
-        be_host(say[1]);
+        const pid_t worker = run();
+        if (write(say[1], &worker, sizeof worker) != (ssize_t)sizeof worker) {
+            _exit(1);
+        }
+        for (;;) {
+            pause();
+        }
     }
-    BHT_EQ(read(say[0], &worker, sizeof worker), (ssize_t)sizeof worker);
+    BHT_EQ(read(say[0], out_worker, sizeof *out_worker), (ssize_t)sizeof *out_worker);
     close(say[0]);
     close(say[1]);
+    return host;
+}
+
+static pid_t run_culprit(void) {
+    return begin(listening_context(NULL)).worker;
+}
+
+static void host_dies(bool stopped) {
+    pid_t worker;
+    const pid_t host = start_host(run_culprit, &worker);
     struct words words = map_words(host);
     if (stopped) {
         fx_stop(worker);
@@ -386,34 +339,21 @@ TEST_WITH(a_stopped_workers_too, 30, 0) {
     host_dies(true);
 }
 
-static _Noreturn void be_early_host(int say) {
+static pid_t run_early(void) {
     bh_context *context = fx_context("*:farewell:*=fail,sentinel:connect:1=stop");
     bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
     const pid_t worker = fx_ready(stream);
     bh_buffer *data = fx_words(context, 64, 0);
     (void)fx_gate(stream, fx_kernel_guarded(context, "gate"), data);
     fx_await_gate(data);
-    if (write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
-        _exit(1);
-    }
-    for (;;) {
-        pause();
-    }
+    return worker;
 }
 
 /* In the first moments of a context its sentinel is not ready: here it stands still. The worker
  * itself sees that the host has died, and ends what runs. Its zygote gives it 10 s for that. */
 TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0) {
-    int say[2];
-    pid_t worker = 0, sentinel = 0;
-    BHT_EQ(pipe2(say, O_CLOEXEC), 0);
-    const pid_t host = fork();
-    if (host == 0) {
-        be_early_host(say[1]);
-    }
-    BHT_EQ(read(say[0], &worker, sizeof worker), (ssize_t)sizeof worker);
-    close(say[0]);
-    close(say[1]);
+    pid_t worker, sentinel = 0;
+    const pid_t host = start_host(run_early, &worker);
     WAIT_UNTIL((sentinel = bht_descendant_called(host, SENTINEL)) != 0 &&
                    bht_process_state(sentinel) == 'T',
                20000);
@@ -427,13 +367,12 @@ TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0) {
 /* -- when the sentinel dies ------------------------------------------------------------------- */
 
 TEST_WITH(a_dead_sentinel_is_replaced, 30, 0) {
-    struct scene s;
-    begin(&s, listening_context(NULL));
+    struct scene s = begin(listening_context(NULL));
     const pid_t first = await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
     fx_kill(first, SIGKILL);
-    (void)await_sentinel(getpid(), first);
-    WAIT_UNTIL(has_said("a sentinel: worker"), 20000);
+    await_sentinel(getpid(), first);
+    WAIT_UNTIL(fx_logged("a sentinel: worker"), 20000);
     await_held(s.worker, 2);
     BHT_EQ(fx_ready(s.stream), s.worker); /* nobody else has noticed */
     fx_kill(s.worker, SIGKILL);
@@ -449,10 +388,9 @@ TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0) {
     bh_stream *bad = fx_stream(context, "bad", BH_FOREVER);
     const pid_t bad_worker = fx_ready(bad);
     struct words left_out = map_words(getpid());
-    WAIT_UNTIL(has_said("they are not imported again"), 20000);
+    WAIT_UNTIL(fx_logged("they are not imported again"), 20000);
     fx_expect_healthy(context, bad);
-    struct scene s;
-    begin(&s, context);
+    struct scene s = begin(context);
     const pid_t sentinel = await_sentinel(getpid(), 0);
     await_held(bad_worker, 0); /* its turn would have come before */
     struct words words = map_words_but(getpid(), left_out.inode);
@@ -466,40 +404,29 @@ TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0) {
 
 /* -- workers that lie ------------------------------------------------------------------------- */
 
-static void expect_violation(const char *fault, const char *words) {
-    char faults[64];
-    snprintf(faults, sizeof faults, "1:%s:1=fail", fault);
-    memset(said.text, 0, sizeof said.text);
-    bh_context *context = listening_context(faults);
-    bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
-    (void)fx_ready(stream); /* another worker's: that one does not lie */
-    if (!has_said(words)) {
-        BHT_FAIL("%s: %s", fault, said.text);
+TEST_WITH(what_is_no_descriptor_of_words, 100, 0) {
+    static const char *const faults[] = {"1:words_none:1=fail", "1:words_two:1=fail",
+                                         "1:words_other:1=fail", "1:words_size:1=fail"};
+    for (size_t i = 0; i < BHT_COUNT(faults); i++) {
+        bh_context *context = listening_context(faults[i]);
+        bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
+        fx_ready(stream); /* another worker's: that one does not lie */
+        if (!fx_logged("it announced abort words, but sent no descriptor")) {
+            BHT_FAIL("%s: nobody noticed", faults[i]);
+        }
+        await_sentinel(getpid(), 0);
+        fx_expect_healthy(context, stream);
+        /* The sentinel closes those of the worker that lied once that is dead. */
+        WAIT_UNTIL(count_words(getpid()) == 1, 20000);
+        fx_release_all();
+        fx_forget_log();
     }
-    (void)await_sentinel(getpid(), 0);
-    fx_expect_healthy(context, stream);
-    /* The sentinel closes those of the worker that lied once that is dead. */
-    WAIT_UNTIL(count_words(getpid()) == 1, 20000);
-}
-
-TEST_WITH(no_descriptor, 30, 0) {
-    expect_violation("words_none", "it announced abort words, but sent no descriptor");
-}
-TEST_WITH(two_descriptors, 30, 0) {
-    expect_violation("words_two", "it announced abort words, but sent no descriptor");
-}
-TEST_WITH(another_descriptor, 30, 0) {
-    expect_violation("words_other", "it announced abort words, but sent no descriptor");
-}
-TEST_WITH(too_many_bytes, 30, 0) {
-    expect_violation("words_size", "it announced abort words, but sent no descriptor");
 }
 
 /* Its end of the socket is gone, and it lives: nothing of it is set while it may say that all is
  * well, and then it is killed. */
 TEST_WITH(a_closed_socket, 30, 0) {
-    struct scene s;
-    begin(&s, listening_context("1:submitted:1=hang_up"));
+    struct scene s = begin(listening_context("1:submitted:1=hang_up"));
     struct words words = map_words(getpid());
     fx_expect(s.event, BH_PROTOCOL);
     WAIT_UNTIL(all_set(&words), 20000);

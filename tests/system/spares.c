@@ -1,38 +1,13 @@
 /* Spares that know the kernels of a tenant: what a death costs then, and whom they serve. */
 #include "fixture.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What workers have compiled, by their lines in the log. */
-static struct {
-    pthread_mutex_t lock;
-    unsigned needed; /* by a submission that waited for it */
-    unsigned caches; /* that were read for a worker */
-} compiles = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep(bh_log_level level, const char *line, void *user) {
-    (void)level, (void)user;
-    pthread_mutex_lock(&compiles.lock);
-    compiles.needed += strstr(line, ": compiled in ") && !strstr(line, "before it is needed");
-    compiles.caches += strstr(line, "pipeline cache: ") && strstr(line, " bytes read");
-    pthread_mutex_unlock(&compiles.lock);
-}
-
+/* What workers have compiled for a submission that waited for it, by their lines in the log. */
 static unsigned needed_compiles(void) {
-    pthread_mutex_lock(&compiles.lock);
-    const unsigned needed = compiles.needed;
-    pthread_mutex_unlock(&compiles.lock);
-    return needed;
-}
-
-static unsigned read_caches(void) {
-    pthread_mutex_lock(&compiles.lock);
-    const unsigned caches = compiles.caches;
-    pthread_mutex_unlock(&compiles.lock);
-    return caches;
+    return fx_logged(": compiled in ") - fx_logged("before it is needed");
 }
 
 /* The log comes later than results. */
@@ -61,7 +36,7 @@ static struct scene open_scene(uint32_t spares, const char *faults, const char *
     bh_context_options options = fx_options();
     options.spares = spares;
     options.spare_kernels = 16;
-    options.log = keep;
+    fx_keep_log(&options);
     options.cache_dir = cache_dir;
     struct scene s = {.context = fx_context_with(options, faults)};
     s.stream = stream_of(s.context, NULL, BH_ISOLATION_STREAM);
@@ -73,25 +48,13 @@ static struct scene open_scene(uint32_t spares, const char *faults, const char *
     return s;
 }
 
-static void close_scene(struct scene *s) {
-    bh_kernel_release(s->square);
-    bh_kernel_release(s->add);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_buffer_release(s->z);
-    bh_stream_release(s->stream);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
-}
-
 /* Returns the verdict of one launch of square, whose result is right if it is READY. */
 static bh_verdict square(struct scene *s, bh_stream *stream) {
-    bh_event *event = fx_square(stream, s->square, s->x, s->y);
-    bh_verdict verdict = fx_verdict(event);
+    bh_verdict verdict = fx_verdict(fx_square(stream, s->square, s->x, s->y));
     if (verdict.status == BH_OK) {
         const float *out = fx_mapped(s->y);
         BHT_TRUE(out[0] == 4.0f && out[63] == 4.0f);
     }
-    bh_event_release(event);
     return verdict;
 }
 
@@ -103,20 +66,11 @@ static void square_ok(struct scene *s, bh_stream *stream) {
 }
 
 static void add_ok(struct scene *s, bh_stream *stream) {
-    const bh_binding bindings[] = {
-        bh_bind_read(0, s->x),
-        bh_bind_read(1, s->x),
-        bh_bind_write(2, s->z),
-    };
+    const bh_binding bindings[] = {bh_bind_read(0, s->x), bh_bind_read(1, s->x),
+                                   bh_bind_write(2, s->z)};
     fx_expect(fx_launch(stream, s->add, 1, bindings, 3, 0), BH_OK);
     const uint32_t *out = fx_mapped(s->z);
     BHT_EQ(out[0], 0x80000000u);
-}
-
-static bool says(bh_context *context, const char *what) {
-    static char text[1 << 14];
-    bh_context_describe(context, text, sizeof text);
-    return strstr(text, what);
 }
 
 /* The pid of a spare whose line has |what|, and not |lacks|; 0: there is none. */
@@ -133,13 +87,9 @@ static pid_t find_spare(bh_context *context, const char *what, const char *lacks
     return 0;
 }
 
-static pid_t spare_with(bh_context *context, const char *what) {
-    return find_spare(context, what, NULL);
-}
-
 static pid_t await_spare(bh_context *context, const char *what) {
-    WAIT_UNTIL(spare_with(context, what), 20000);
-    return spare_with(context, what);
+    WAIT_UNTIL(find_spare(context, what, NULL), 20000);
+    return find_spare(context, what, NULL);
 }
 
 /* Two launches of the square: the spare learns it. Returns the spare. */
@@ -181,12 +131,9 @@ TEST(recovery_compiles_nothing) {
 /* What was in the queue when the worker died runs there, too. */
 TEST(what_waits_runs_on_the_spare) {
     struct scene s = open_scene(1, NULL, NULL);
-    bh_kernel *gate = fx_kernel(s.context, "gate");
-    bh_buffer *word = fx_words(s.context, 2, 0);
     const pid_t spare = teach_square(&s);
-    bh_event *running = fx_gate(s.stream, gate, word);
+    bh_event *running = fx_hold(s.context, s.stream).event;
     bh_event *behind = fx_square(s.stream, s.square, s.x, s.y);
-    fx_await_gate(word);
     await_compiles(2);
     fx_kill(fx_ready(s.stream), SIGKILL);
     fx_expect(running, BH_WORKER_SIGNAL);
@@ -211,15 +158,15 @@ TEST(with_a_pipeline_cache) {
     struct scene s = open_scene(0, NULL, folder);
     square_ok(&s, s.stream);
     await_compiles(1); /* a context that closes reads no more messages */
-    close_scene(&s);   /* writes the file */
+    fx_release_all();  /* writes the file */
     s = open_scene(1, NULL, folder);
     const pid_t spare = teach_square(&s);
     await_compiles(2);
     hand_over(s.stream, spare);
     square_ok(&s, s.stream);
     await_compiles(2);
-    BHT_EQ(read_caches(), 1); /* for the stream's first worker */
-    close_scene(&s);
+    BHT_EQ(fx_logged(" bytes read"), 1); /* for the stream's first worker */
+    fx_release_all();
     char command[96];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     BHT_EQ(system(command), 0);
@@ -251,12 +198,9 @@ TEST(tenants_are_kept_apart) {
 /* T2. Blame is certain as long as the spare knew nothing else: what it compiled is its past. */
 TEST(what_a_spare_knows_is_its_past) {
     struct scene s = open_scene(1, NULL, NULL);
-    bh_kernel *gate = fx_kernel(s.context, "gate");
-    bh_buffer *word = fx_words(s.context, 2, 0);
     const pid_t spare = teach_square(&s);
     hand_over(s.stream, spare);
-    bh_event *event = fx_gate(s.stream, gate, word);
-    fx_await_gate(word);
+    bh_event *event = fx_hold(s.context, s.stream).event;
     fx_kill(spare, SIGSEGV);
     const bh_verdict verdict = fx_expect(event, BH_WORKER_SIGNAL);
     BHT_EQ(verdict.worker_pid, spare);
@@ -274,7 +218,7 @@ TEST(isolated_streams_have_untold_spares) {
     await_spare(s.context, ", ready");
     fx_expect(fx_square(apart, s.square, s.x, s.y), BH_OK);
     BHT_EQ(fx_stats(s.context).kernels_told, 0);
-    BHT_TRUE(!says(s.context, "known kernel"));
+    BHT_TRUE(!fx_describes(s.context, "known kernel"));
 }
 
 /* -- kernels that spares do not survive ---------------------------------------------------------
@@ -320,15 +264,11 @@ TEST(lies_are_seen) {
         const pid_t first = await_spare(s.context, ", ready");
         square_ok(&s, s.stream);
         square_ok(&s, s.stream);
-        WAIT_UNTIL(bht_process_state(first) == 0 || bht_process_state(first) == 'Z' ||
-                       bht_process_state(first) == 'X',
-                   20000);
+        WAIT_UNTIL(strchr("ZX", bht_process_state(first)), 20000);
         square_ok(&s, s.stream);
         BHT_EQ(bh_stream_worker_pid(s.stream), pid);
-        size_t count = 0; /* it proves nothing about the kernel */
-        BHT_EQ(bh_quarantine_list(s.context, NULL, 0, &count, NULL), BH_OK);
-        BHT_EQ(count, 0);
-        close_scene(&s);
+        BHT_EQ(fx_quarantined(s.context), 0); /* it proves nothing about the kernel */
+        fx_release_all();
     }
 }
 

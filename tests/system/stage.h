@@ -21,29 +21,15 @@ struct stage {
 /* |buffer| filled on |stream| once |waits| have ended. */
 static inline bh_event *fill(bh_stream *stream, bh_buffer *buffer, bh_event *const *waits,
                              uint32_t count) {
-    const bh_command command = {
-        .type = BH_COMMAND_FILL,
-        .fill = {.dst = buffer, .size = bh_buffer_size(buffer), .value = 7}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &command,
-                                 .command_count = 1,
-                                 .waits = waits,
-                                 .wait_count = count};
-    bh_event *event = NULL;
-    bh_detail detail;
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
+    const bh_command command = {.type = BH_COMMAND_FILL,
+                                .fill = {.dst = buffer, .size = BH_WHOLE_SIZE, .value = 7}};
+    return fx_command(stream, command, waits, count);
 }
 
 /* The same with a buffer of its own. */
 static inline bh_event *work(bh_context *context, bh_stream *stream, bh_event *const *waits,
                              uint32_t count) {
-    bh_buffer *buffer = fx_buffer(context, 64);
-    bh_event *event = fill(stream, buffer, waits, count);
-    bh_buffer_release(buffer);
-    return event;
+    return fill(stream, fx_buffer(context, 64), waits, count);
 }
 
 static inline struct stage stage_set_up(void) {
@@ -58,20 +44,6 @@ static inline struct stage stage_set_up(void) {
     s.running = fx_gate(s.a, s.kernel, s.gate);
     fx_await_gate(s.gate);
     return s;
-}
-
-/* All but the context. */
-static inline void stage_let_go(struct stage *s) {
-    bh_event_release(s->running);
-    bh_kernel_release(s->kernel);
-    bh_buffer_release(s->gate);
-    bh_stream_release(s->a);
-    bh_stream_release(s->b);
-}
-
-static inline void stage_tear_down(struct stage *s) {
-    stage_let_go(s);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
 }
 
 static inline bool stage_readable(int fd, int milliseconds) {

@@ -118,12 +118,8 @@ TEST(released_in_flight) {
     const bh_command copy = {.type = BH_COMMAND_COPY,
                              .copy = {.src = s.data, .dst = s.y, .size = 4}};
     const bh_binding binding = bh_bind_read(0, s.data);
-    const bh_command dispatch = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s.square, .groups = {1, 1, 1}, .bindings = &binding, .binding_count = 1}};
-    const bh_command stale_kernel = {.type = BH_COMMAND_DISPATCH,
-                                     .dispatch = {.kernel = s.gate, .groups = {1, 1, 1}}};
+    const bh_command dispatch = fx_dispatch(s.square, &binding, 1);
+    const bh_command stale_kernel = fx_dispatch(s.gate, NULL, 0);
     bh_stream *other = fx_stream(s.context, "other", FX_SECONDS);
     const bh_command *refused[] = {&fill, &copy, &dispatch, &stale_kernel};
     for (size_t i = 0; i < BHT_COUNT(refused); i++) {
@@ -169,13 +165,7 @@ TEST(a_context_destroyed_twice) {
         }
         /* Objects keep it; without them it is as dead. */
         BHT_EQ(bh_event_wait(event, 0), BH_OK);
-        bh_event_release(event);
-        bh_kernel_release(s.gate);
-        bh_kernel_release(s.square);
-        bh_buffer_release(s.data);
-        bh_buffer_release(s.x);
-        bh_buffer_release(s.y);
-        bh_stream_release(s.stream);
+        fx_release_all();
     }
 }
 

@@ -2,72 +2,29 @@
  * end of all that a stream has. */
 #include "fixture.h"
 
-#include <pthread.h>
-#include <stdio.h>
-
-struct lines {
-    pthread_mutex_t lock;
-    struct {
-        bh_log_level level;
-        char text[300];
-    } all[64];
-    int count;
-};
-
-static void keep(bh_log_level level, const char *line, void *user) {
-    struct lines *lines = user;
-    pthread_mutex_lock(&lines->lock);
-    if (lines->count < (int)BHT_COUNT(lines->all)) {
-        lines->all[lines->count].level = level;
-        snprintf(lines->all[lines->count].text, sizeof lines->all[0].text, "%s", line);
-        lines->count++;
-    }
-    pthread_mutex_unlock(&lines->lock);
-}
-
-static bool logged(struct lines *lines, bh_log_level level, const char *what, const char *more) {
-    bool found = false;
-    pthread_mutex_lock(&lines->lock);
-    for (int i = 0; i < lines->count; i++) {
-        found |= lines->all[i].level == level && strstr(lines->all[i].text, what) &&
-                 strstr(lines->all[i].text, more);
-    }
-    pthread_mutex_unlock(&lines->lock);
-    return found;
-}
-
 TEST(the_log_tells_of_deaths) {
-    struct lines lines = {.lock = PTHREAD_MUTEX_INITIALIZER};
     bh_context_options options = fx_options();
-    options.log = keep;
-    options.log_user = &lines;
+    fx_keep_log(&options);
     options.restart_budget = 1;
     bh_context *context = fx_context_with(options, "3:warm_up:1=segv");
     bh_stream *stream = fx_stream(context, "named", BH_FOREVER);
     pid_t pid = fx_ready(stream);
-    WAIT_UNTIL(logged(&lines, BH_LOG_INFO, "ready", "stream named"), 20000);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    bh_event *event = fx_gate(stream, gate, data);
-    fx_await_gate(data);
-    WAIT_UNTIL(logged(&lines, 3, "worker ", "kernel gate: compiled in "), 20000);
+    WAIT_UNTIL(fx_logged_at(BH_LOG_INFO, "ready", "stream named"), 20000);
+    bh_event *event = fx_hold(context, stream).event;
+    WAIT_UNTIL(fx_logged_at(BH_LOG_DEBUG, "worker ", "kernel gate: compiled in "), 20000);
     fx_kill(pid, SIGSEGV);
     fx_expect(event, BH_WORKER_SIGNAL);
-    WAIT_UNTIL(logged(&lines, BH_LOG_WARNING, "stream named", "SIGSEGV"), 20000);
+    WAIT_UNTIL(fx_logged_at(BH_LOG_WARNING, "stream named", "SIGSEGV"), 20000);
     /* The second dies idle before it has completed anything, and the one after it while starting.
      */
     pid = fx_ready(stream);
     fx_kill(pid, SIGKILL);
-    WAIT_UNTIL(logged(&lines, BH_LOG_WARNING, "stream named", "idle"), 20000);
-    WAIT_UNTIL(logged(&lines, BH_LOG_ERROR, "stream named", "restart budget (1 in 60 s) is spent"),
+    WAIT_UNTIL(fx_logged_at(BH_LOG_WARNING, "stream named", "idle"), 20000);
+    WAIT_UNTIL(fx_logged_at(BH_LOG_ERROR, "stream named", "restart budget (1 in 60 s) is spent"),
                20000);
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(data);
-    bh_stream_release(stream);
-    int before = lines.count;
-    bh_context_destroy(context);
-    BHT_EQ(lines.count, before); /* an ordered end is no news */
+    const unsigned before = fx_logged("");
+    fx_release_all();
+    BHT_EQ(fx_logged(""), before); /* an ordered end is no news */
 }
 
 /* A dependent has its origin's status, but it is nobody's culprit. A detail names the kernel,
@@ -112,39 +69,26 @@ TEST(a_stream_is_cancelled) {
     bh_stream *other = fx_stream(context, "other", FX_SECONDS);
     fx_ready(stream);
     fx_ready(other);
-    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
-    bh_buffer *data = fx_words(context, 64, 0), *x = fx_words(context, 64, 0);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0);
     bh_buffer *y = fx_words(context, 64, 0), *z = fx_words(context, 64, 0);
     enum { COUNT = 5000 }; /* more than the lane holds */
     static bh_event *events[COUNT];
-    bh_event *running = fx_gate(stream, gate, data);
-    fx_await_gate(data);
+    bh_event *running = fx_hold(context, stream).event;
     for (int i = 0; i < COUNT; i++) {
         events[i] = fx_square(stream, square, x, y);
     }
     bh_event *beside = fx_square(other, square, x, z);
     BHT_EQ(bh_stream_cancel(stream), BH_OK);
     bh_event *after = fx_square(stream, square, x, y);
-    fx_expect(running, BH_CANCELLED);
-    BHT_EQ(fx_verdict(running).executed, BH_EXECUTED_UNKNOWN);
+    BHT_EQ(fx_expect(running, BH_CANCELLED).executed, BH_EXECUTED_UNKNOWN);
     for (int i = 0; i < COUNT; i++) {
-        BHT_EQ(bh_event_wait(events[i], FX_SECONDS), BH_CANCELLED);
-        BHT_EQ(fx_verdict(events[i]).executed, BH_EXECUTED_NO);
-        bh_event_release(events[i]);
+        BHT_EQ(fx_expect(events[i], BH_CANCELLED).executed, BH_EXECUTED_NO);
     }
     fx_expect(beside, BH_OK);
     fx_expect(after, BH_OK);                 /* it was submitted after the call */
     BHT_EQ(bh_stream_cancel(stream), BH_OK); /* nothing to do */
     BHT_EQ(bh_stream_cancel(NULL), BH_INVALID_ARGUMENT);
-    bh_event_release(running);
-    bh_event_release(beside);
-    bh_event_release(after);
-    bh_kernel_release(gate);
-    bh_kernel_release(square);
-    bh_buffer_release(data);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_buffer_release(z);
     bh_stream_release(stream);
     BHT_EQ(bh_stream_cancel(stream), BH_INVALID_ARGUMENT);
 }

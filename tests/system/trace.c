@@ -6,6 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static bool installed;
+
+static void install(void) {
+    fake_driver_install(BHT_FAKE_TRANSFER);
+    installed = true;
+}
+
+static void remove_driver(void) {
+    if (installed) {
+        fake_driver_remove();
+    }
+}
+
 static bh_traced_call calls[1500] = {{.struct_size = sizeof calls[0]}};
 
 static bh_trace trace(bh_context *context, size_t *out_count) {
@@ -43,7 +56,7 @@ static void expect_call(size_t count, const char *phase, const char *name, const
 /* Of the whole course the table knows everything, and what it needs is in the list. */
 TEST_WITH(what_a_driver_calls, 100, 0) {
     bh_context *context = fx_context(NULL);
-    size_t count = 0;
+    size_t count;
     bh_trace seen = trace(context, &count);
     for (size_t i = 0; i < count; i++) {
         if (calls[i].judgement == BH_CALL_UNKNOWN) {
@@ -83,9 +96,9 @@ TEST_WITH(what_a_driver_calls, 100, 0) {
  * makes and exports memory, another imports it, a sentinel imports abort words and sets them. What
  * they all call is in its phase, and is put to the same table. */
 TEST_WITH(memory_and_a_sentinel, 100, 0) {
-    fake_driver_install(BHT_FAKE_TRANSFER);
+    install();
     bh_context *context = fx_context("*:poses_as_gpu:*=fail");
-    size_t count = 0;
+    size_t count;
     bh_trace seen = trace(context, &count);
     BHT_STR_EQ(seen.failure, "");
     BHT_STR_EQ(seen.first_unknown, "");
@@ -95,20 +108,16 @@ TEST_WITH(memory_and_a_sentinel, 100, 0) {
     expect_call(count, "memory", "memfd_create", "", BH_CALL_ALLOWED);
     expect_call(count, "sentinel", "clone", "CLONE_THREAD", BH_CALL_ALLOWED);
     expect_call(count, "words", "mmap", "PROT_READ|PROT_WRITE MAP_SHARED", BH_CALL_ALLOWED);
-    bh_context_destroy(context);
-    fake_driver_remove();
 }
 
 /* Lavapipe's own table: filter B makes no memory that other processes can have. */
 TEST_WITH(memory_is_judged_by_filter_b, 100, 0) {
-    fake_driver_install(BHT_FAKE_TRANSFER);
+    install();
     bh_context *context = fx_context(NULL);
-    size_t count = 0;
+    size_t count;
     bh_trace seen = trace(context, &count);
     BHT_STR_HAS(seen.first_unknown, "memfd_create");
     BHT_STR_HAS(seen.first_unknown, "in phase memory");
-    bh_context_destroy(context);
-    fake_driver_remove();
 }
 
 /* A call that no table knows, in |phase|, made at |point| of the course. */
@@ -116,14 +125,12 @@ static void named_late(const char *point, const char *phase) {
     char faults[96], call[128];
     snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,*:%s:*=unlisted", point);
     snprintf(call, sizeof call, "ioctl SIOCGIFNAME (0x8910) in phase %s", phase);
-    fake_driver_install(BHT_FAKE_TRANSFER);
+    install();
     bh_context *context = fx_context(faults);
-    size_t count = 0;
+    size_t count;
     bh_trace seen = trace(context, &count);
     BHT_EQ(seen.unknown, 1);
     BHT_STR_EQ(seen.first_unknown, call);
-    bh_context_destroy(context);
-    fake_driver_remove();
 }
 
 TEST_WITH(unknown_while_memory_is_made, 100, 0) {
@@ -135,7 +142,7 @@ TEST_WITH(unknown_while_words_are_set, 100, 0) {
 
 /* Memory that cannot be imported, and a sentinel that dies: the trace says whose fault it was. */
 TEST_WITH(the_others_fail, 100, 0) {
-    fake_driver_install(BHT_FAKE_TRANSFER);
+    install();
     static const struct {
         const char *faults, *failure;
     } cases[] = {
@@ -148,9 +155,8 @@ TEST_WITH(the_others_fail, 100, 0) {
         bh_trace seen = trace(context, &count);
         BHT_TRUE(!seen.complete);
         BHT_STR_HAS(seen.failure, cases[i].failure);
-        bh_context_destroy(context);
+        fx_release_all();
     }
-    fake_driver_remove();
 }
 
 /* |faults| has each worker make a call that no table knows, in |phase|. */
@@ -168,38 +174,20 @@ static void named(const char *faults, const char *phase, bool doctor) {
     BHT_STR_HAS(why.message, "report this line");
     /* E14: what was to run there says the same, and never ran. */
     bh_buffer *data = fx_words(context, 64, 1);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = data, .size = 256}};
-    const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    bh_event *event = NULL;
-    bh_status status = bh_submit(stream, &info, &event, &why);
-    if (status == BH_OK) {
-        bh_verdict verdict = fx_expect(event, BH_UNSUPPORTED);
-        BHT_EQ(verdict.executed, BH_EXECUTED_NO);
-        BHT_STR_HAS(verdict.message, call);
-        bh_event_release(event);
-    } else {
-        BHT_STR_HAS(why.message, call);
-    }
-    bh_trace seen = {.struct_size = sizeof seen};
-    size_t count = 0;
-    seen = trace(context, &count);
+    const bh_verdict verdict = fx_expect(fx_fill(stream, data, 0), BH_UNSUPPORTED);
+    BHT_EQ(verdict.executed, BH_EXECUTED_NO);
+    BHT_STR_HAS(verdict.message, call);
+    size_t count;
+    bh_trace seen = trace(context, &count);
     BHT_EQ(seen.unknown, 1);
     BHT_STR_EQ(seen.first_unknown, call);
     expect_call(count, phase, "ioctl", "SIOCGIFNAME", BH_CALL_UNKNOWN);
-    static bh_check checks[64] = {{.struct_size = sizeof checks[0]}};
-    bool told = !doctor;
     if (doctor) {
-        BHT_EQ(bh_doctor(context, checks, 64, &count, &why), BH_OK);
+        const bh_check *check = fx_doctor_says(context, "system-calls");
+        BHT_EQ(check->result, BH_CHECK_BROKEN);
+        BHT_STR_HAS(check->text, call);
+        BHT_STR_HAS(check->advice, "--trace-driver");
     }
-    for (size_t i = 0; doctor && i < count && i < 64; i++) {
-        if (strcmp(checks[i].name, "system-calls") == 0) {
-            BHT_EQ(checks[i].result, BH_CHECK_BROKEN);
-            BHT_STR_HAS(checks[i].text, call);
-            BHT_STR_HAS(checks[i].advice, "--trace-driver");
-            told = true;
-        }
-    }
-    BHT_TRUE(told);
 }
 
 TEST_WITH(unknown_while_a_device_is_made, 100, 0) {
@@ -219,9 +207,7 @@ TEST(unknown_while_it_runs) {
     bh_stream *stream = fx_stream(context, "running", FX_SECONDS);
     fx_ready(stream);
     bh_buffer *data = fx_words(context, 64, 1);
-    const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = data, .size = 256}};
-    bh_event *event = fx_command(stream, fill, NULL, 0);
-    bh_verdict verdict = fx_expect(event, BH_SECCOMP);
+    bh_verdict verdict = fx_expect(fx_fill(stream, data, 0), BH_SECCOMP);
     BHT_EQ(verdict.signal, SIGSYS);
     BHT_STR_HAS(verdict.message, "bulkhead doctor --trace-driver");
 }
@@ -229,7 +215,7 @@ TEST(unknown_while_it_runs) {
 /* A driver that dies in its trace is told of, too. */
 TEST_WITH(a_death_in_the_trace, 100, 0) {
     bh_context *context = fx_context("*:warm_up:*=segv");
-    size_t count = 0;
+    size_t count;
     bh_trace seen = trace(context, &count);
     BHT_TRUE(!seen.complete);
     BHT_STR_HAS(seen.failure, "SIGSEGV");
@@ -250,4 +236,9 @@ TEST(arguments) {
     BHT_EQ(bh_trace_driver(NULL, NULL, &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_trace_driver(context, "a b:c", &seen, NULL, 0, &count, &detail), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_trace_driver(context, "absent", &seen, NULL, 0, &count, &detail), BH_NO_DEVICE);
+}
+
+int main(int argc, char **argv) {
+    bht_around(NULL, remove_driver);
+    return bht_main(argc, argv, NULL, 0);
 }

@@ -30,9 +30,7 @@ TEST(wait_all_waits_for_all) {
     /* A poisoned one does not end the wait: another is still pending. */
     bh_stream *c = fx_stream(s.context, "c", BH_FOREVER);
     pid_t pid = fx_ready(c);
-    bh_buffer *gate = fx_words(s.context, 64, 0);
-    bh_event *bad = fx_gate(c, s.kernel, gate);
-    fx_await_gate(gate);
+    bh_event *bad = fx_hold(s.context, c).event;
     bh_event *heir = work(s.context, s.b, &bad, 1);
     fx_kill(pid, SIGABRT);
     fx_expect(heir, BH_WORKER_SIGNAL);
@@ -49,12 +47,6 @@ TEST(wait_all_waits_for_all) {
         BHT_EQ(bh_event_query(s.running), BH_EVENT_READY);
     }
     BHT_EQ(bh_event_wait_all(mixed, 5, 0, NULL), BH_WORKER_SIGNAL);
-    bh_event_release(good);
-    bh_event_release(bad);
-    bh_event_release(heir);
-    bh_buffer_release(gate);
-    bh_stream_release(c);
-    stage_tear_down(&s);
 }
 
 TEST(wait_any_takes_the_first) {
@@ -80,9 +72,6 @@ TEST(wait_any_takes_the_first) {
     BHT_EQ(bh_event_wait_any(&s.running, 1, FX_SECONDS, &index), BH_OK);
     BHT_EQ(index, 0);
     fx_expect(held, BH_WORKER_SIGNAL);
-    bh_event_release(good);
-    bh_event_release(held);
-    stage_tear_down(&s);
 }
 
 TEST(events_of_two_contexts) {
@@ -98,8 +87,6 @@ TEST(events_of_two_contexts) {
     fx_kill(s.pid, SIGKILL);
     BHT_EQ(bh_event_wait_all(both, 2, FX_SECONDS, &index), BH_WORKER_SIGNAL);
     BHT_EQ(index, 0);
-    stage_tear_down(&s);
-    stage_tear_down(&t);
 }
 
 /* -- many -------------------------------------------------------------------------------------- */
@@ -152,13 +139,6 @@ TEST_WITH(ten_thousand_events, 120, 0) {
     BHT_LT(sleeper.index, MANY);
     BHT_EQ(sleeper.all, BH_OK);
     BHT_LT(sleeper.switches, ENDS / 2);
-    for (int i = 0; i < MANY; i++) {
-        bh_event_release(events[i]);
-    }
-    for (int i = 0; i < BUFFERS; i++) {
-        bh_buffer_release(buffers[i]);
-    }
-    stage_tear_down(&s);
 }
 
 /* -- many threads ------------------------------------------------------------------------------ */
@@ -234,10 +214,6 @@ TEST(sixteen_threads_on_the_same_events) {
         pthread_join(observers[i].thread, NULL);
     }
     pthread_barrier_destroy(&start);
-    for (int i = 0; i < SHARED; i++) {
-        bh_event_release(events[i]);
-    }
-    stage_tear_down(&s);
 }
 
 /* -- the whole context ------------------------------------------------------------------------- */
@@ -257,11 +233,7 @@ TEST(drain_of_a_context) {
     BHT_EQ(bh_context_synchronize(s.context, 0, &detail), BH_OK);
 
     /* Two failures: the earliest is reported, again and again, until it is reset. */
-    bh_buffer *other = fx_words(s.context, 64, 0);
-    *s.word = 0;
-    bh_event *early = fx_gate(s.a, s.kernel, s.gate), *late = fx_gate(s.b, s.kernel, other);
-    fx_await_gate(s.gate);
-    fx_await_gate(other);
+    bh_event *early = fx_hold(s.context, s.a).event, *late = fx_hold(s.context, s.b).event;
     fx_kill(fx_ready(s.b), SIGABRT);
     fx_expect(late, BH_WORKER_SIGNAL);
     BHT_EQ(bh_event_cancel(early), BH_OK);
@@ -276,11 +248,6 @@ TEST(drain_of_a_context) {
     BHT_STR_HAS(detail.message, "SIGABRT");
     BHT_EQ(bh_stream_reset(s.b, NULL), BH_OK);
     BHT_EQ(bh_context_synchronize(s.context, 0, &detail), BH_OK);
-    bh_event_release(held);
-    bh_event_release(early);
-    bh_event_release(late);
-    bh_buffer_release(other);
-    stage_tear_down(&s);
 }
 
 /* The last that is known of them is what they had submitted: it is waited for, and a failure is
@@ -288,15 +255,12 @@ TEST(drain_of_a_context) {
 TEST(drain_of_released_streams) {
     struct stage s = stage_set_up();
     bh_detail detail;
-    bh_event *quiet = work(s.context, s.a, NULL, 0);
-    bh_event_release(quiet); /* fire and forget */
+    bh_event_release(work(s.context, s.a, NULL, 0)); /* fire and forget */
     bh_stream_release(s.a);
     BHT_EQ(bh_context_synchronize(s.context, 20 * FX_MS, &detail), BH_TIMEOUT);
     bh_stream *c = fx_stream(s.context, "c", BH_FOREVER);
     pid_t pid = fx_ready(c);
-    bh_buffer *other = fx_words(s.context, 64, 0);
-    bh_event *later = fx_gate(c, s.kernel, other);
-    fx_await_gate(other);
+    bh_event *later = fx_hold(s.context, c).event;
     bh_stream_release(c);
     fx_kill(pid, SIGABRT);
     fx_expect(later, BH_WORKER_SIGNAL); /* c is gone */
@@ -309,10 +273,6 @@ TEST(drain_of_released_streams) {
     BHT_EQ(bh_context_reset(s.context, &detail), BH_OK);
     BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, &detail), BH_OK);
     BHT_EQ(bh_event_wait(s.running, 0), BH_CANCELLED);
-    bh_event_release(later);
-    bh_buffer_release(other);
-    s.a = NULL;
-    stage_tear_down(&s);
 }
 
 struct submitter {
@@ -354,11 +314,9 @@ TEST(drain_while_another_submits) {
         bh_event *last = work(s.context, s.b, NULL, 0);
         BHT_EQ(bh_context_synchronize(s.context, FX_SECONDS, NULL), BH_OK);
         BHT_EQ(bh_event_query(last), BH_EVENT_READY);
-        bh_event_release(last);
     }
     atomic_store(&submitter.stop, true);
     pthread_join(thread, NULL);
-    stage_tear_down(&s);
 }
 
 struct drainer {
@@ -382,16 +340,11 @@ TEST(drain_leaves_the_later_ones_alone) {
     BHT_EQ(pthread_create(&thread, NULL, drain_it, &drainer), 0);
     WAIT_UNTIL(atomic_load(&drainer.tid) && bht_process_state(atomic_load(&drainer.tid)) == 'S',
                20000);
-    bh_buffer *other = fx_words(s.context, 64, 0);
-    bh_event *endless = fx_gate(s.b, s.kernel, other);
-    fx_await_gate(other);
+    bh_event *endless = fx_hold(s.context, s.b).event;
     fx_open(s.word);
     pthread_join(thread, NULL);
     BHT_EQ(drainer.status, BH_OK);
     BHT_EQ(bh_event_query(endless), BH_EVENT_PENDING);
-    bh_event_release(endless);
-    bh_buffer_release(other);
-    stage_tear_down(&s);
 }
 
 /* -- where nothing may wait -------------------------------------------------------------------- */
@@ -445,7 +398,6 @@ TEST(nothing_waits_in_a_log_callback) {
     BHT_EQ(bh_event_query(s.running), BH_EVENT_PENDING);
     fx_open(s.word);
     fx_expect(s.running, BH_OK);
-    stage_tear_down(&s);
 }
 
 /* -- the end of the context -------------------------------------------------------------------- */
@@ -488,5 +440,4 @@ TEST(destroy_wakes_all_ways) {
         pthread_join(waiters[i].thread, NULL);
         BHT_EQ(waiters[i].status, BH_CONTEXT_CLOSED);
     }
-    stage_let_go(&s);
 }
