@@ -8,10 +8,6 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static const uint32_t add[] =
-#include "kernels/add.inc"
-    ;
-
 #define SLICE   BHI_COPY_LEAST
 #define SLICES  6u
 #define WORDS   (SLICE / 4)

@@ -4,22 +4,6 @@
 
 #include <stdio.h>
 
-static const uint32_t elements[] =
-#include "kernels/elements.inc"
-    ;
-static const uint32_t elements_vary[] =
-#include "kernels/elements_vary.inc"
-    ;
-static const uint32_t array_sized[] =
-#include "kernels/array_sized.inc"
-    ;
-static const uint32_t array_uniform[] =
-#include "kernels/array_uniform.inc"
-    ;
-static const uint32_t array_length[] =
-#include "kernels/array_length.inc"
-    ;
-
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
 #define ITEMS 64u

@@ -7,10 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const uint32_t add[] =
-#include "kernels/add.inc"
-    ;
-
 #define ROOM 65536u
 
 #define ROOM 65536u

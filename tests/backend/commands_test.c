@@ -4,16 +4,6 @@
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 
-static const uint32_t add[] =
-#include "kernels/add.inc"
-    ;
-static const uint32_t increment[] =
-#include "kernels/increment.inc"
-    ;
-static const uint32_t undecorated[] =
-#include "kernels/undecorated.inc"
-    ;
-
 enum { ADD = 1, INCREMENT, UNDECORATED };
 
 static void open_with_kernels(void) {

@@ -5,10 +5,6 @@
 
 #include <stdlib.h>
 
-static const uint32_t add[] =
-#include "kernels/add.inc"
-    ;
-
 #define SLICE BHI_COPY_LEAST
 #define BYTES ((uint64_t)8 * SLICE)
 

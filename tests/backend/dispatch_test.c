@@ -5,40 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const uint32_t saxpy[] =
-#include "kernels/saxpy.inc"
-    ;
-static const uint32_t places[] =
-#include "kernels/places.inc"
-    ;
-static const uint32_t alias[] =
-#include "kernels/alias.inc"
-    ;
-static const uint32_t push[] =
-#include "kernels/push.inc"
-    ;
-static const uint32_t unused_push[] =
-#include "kernels/unused_push.inc"
-    ;
-static const uint32_t nothing[] =
-#include "kernels/nothing.inc"
-    ;
-static const uint32_t spec[] =
-#include "kernels/spec.inc"
-    ;
-static const uint32_t spec_13[] =
-#include "kernels/spec_13.inc"
-    ;
-static const uint32_t length[] =
-#include "kernels/length.inc"
-    ;
-static const uint32_t long_spec[] =
-#include "kernels/long_spec.inc"
-    ;
-static const uint32_t eight_sets[] =
-#include "kernels/eight_sets.inc"
-    ;
-
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
 TEST(saxpy_runs) {

@@ -3,13 +3,6 @@
 #include "worker/vulkan/backend.h"
 #include "worker/vulkan/dispatch.h"
 
-static const uint32_t grid[] =
-#include "kernels/grid.inc"
-    ;
-static const uint32_t parts[] =
-#include "kernels/parts.inc"
-    ;
-
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
 /* Each invocation wrote where it is, in a grid whose size it read. */

@@ -6,21 +6,12 @@
 
 #include <stdlib.h>
 
-static const uint32_t places[] =
-#include "kernels/places.inc"
-    ;
-static const uint32_t spec[] =
-#include "kernels/spec.inc"
-    ;
-static const uint32_t undecorated[] =
-#include "kernels/undecorated.inc"
-    ;
-
 static const struct {
     const uint32_t *code;
     size_t words;
-} seeds[] = {
-    {places, sizeof places / 4}, {spec, sizeof spec / 4}, {undecorated, sizeof undecorated / 4}};
+} seeds[] = {{kernel_places, sizeof kernel_places / 4},
+             {kernel_spec, sizeof kernel_spec / 4},
+             {kernel_undecorated, sizeof kernel_undecorated / 4}};
 #define SEEDS (sizeof seeds / sizeof *seeds)
 
 static unsigned accepted, refused;
@@ -126,16 +117,16 @@ TEST(changed_words) {
 
 /* A bound that asks for gigabytes of tables. */
 TEST(huge_bounds) {
-    uint32_t code[sizeof places / 4];
-    memcpy(code, places, sizeof places);
+    uint32_t code[sizeof kernel_places / 4];
+    memcpy(code, kernel_places, sizeof kernel_places);
     accepted = 0;
     code[3] = UINT32_MAX;
-    examine(code, sizeof places / 4);
+    examine(code, sizeof kernel_places / 4);
     code[3] = 0x400000;
-    examine(code, sizeof places / 4);
+    examine(code, sizeof kernel_places / 4);
     code[3] = 1;
-    examine(code, sizeof places / 4);
+    examine(code, sizeof kernel_places / 4);
     code[3] = 0;
-    examine(code, sizeof places / 4);
+    examine(code, sizeof kernel_places / 4);
     BHT_EQ(accepted, 0);
 }

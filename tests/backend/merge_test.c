@@ -3,10 +3,6 @@
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 
-static const uint32_t increment[] =
-#include "kernels/increment.inc"
-    ;
-
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
 static void dispatch_increment(void) {

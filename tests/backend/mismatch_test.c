@@ -8,17 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define KERNEL(name) static const uint32_t name[] =
-KERNEL(places)
-#include "kernels/places.inc"
-    ;
-KERNEL(add)
-#include "kernels/add.inc"
-    ;
-KERNEL(undecorated)
-#include "kernels/undecorated.inc"
-    ;
-
 static const uint32_t c = 1;
 
 static void open_add(void) {

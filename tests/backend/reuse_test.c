@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 
-static const uint32_t add[] =
-#include "kernels/add.inc"
-    ;
-
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
 static void dispatch_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {

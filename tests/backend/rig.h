@@ -7,6 +7,7 @@
 #include "harness.h"
 
 #include "ipc/commands.h"
+#include "kernels/all.h" /* kernel_NAME, of each in kernels/ (CMakeLists.txt) */
 #include "worker/backend.h"
 
 #include <bulkhead/bulkhead.h>
@@ -107,6 +108,6 @@ void rig_run_fails(bh_status status, uint32_t command, const char *text);
 #define BINDINGS(...)                                                                              \
     (const struct rig_binding[]){__VA_ARGS__},                                                     \
         sizeof((const struct rig_binding[]){__VA_ARGS__}) / sizeof(struct rig_binding)
-#define CODE(name) name, sizeof name
+#define CODE(name) kernel_##name, sizeof kernel_##name
 
 #endif

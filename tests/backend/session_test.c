@@ -9,13 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const uint32_t add[] =
-#include "kernels/add.inc"
-    ;
-static const uint32_t increment[] =
-#include "kernels/increment.inc"
-    ;
-
 struct fill_record {
     struct bhi_lane_record record;
     struct bhi_cmd_fill fill;
@@ -350,9 +343,6 @@ TEST(compiles_are_logged) {
 }
 
 TEST(specialization_constants_come_first) {
-    static const uint32_t spec[] =
-#include "kernels/spec.inc"
-        ;
     for (uint32_t i = 0; i < 2; i++) {
         const struct bhi_message constant = {
             .type = BHI_MSG_KERNEL_SPEC,
@@ -361,11 +351,11 @@ TEST(specialization_constants_come_first) {
     }
     struct bhi_message create = {.type = BHI_MSG_KERNEL_CREATE};
     create.kernel_create.kernel = 4;
-    create.kernel_create.code_bytes = sizeof spec;
+    create.kernel_create.code_bytes = sizeof kernel_spec;
     create.kernel_create.spec_count = 2;
     memcpy(create.kernel_create.entry, "main", 5);
-    int fd = bhi_memfd_create("code", sizeof spec, 0);
-    BHT_EQ(pwrite(fd, spec, sizeof spec, 0), sizeof spec);
+    int fd = bhi_memfd_create("code", sizeof kernel_spec, 0);
+    BHT_EQ(pwrite(fd, kernel_spec, sizeof kernel_spec, 0), sizeof kernel_spec);
     fake_send(&create, fd, 4);
     prepare(4);
     struct bhi_message message;
@@ -422,7 +412,7 @@ TEST(what_is_learned_is_compiled) {
 TEST(what_cannot_be_learned_harms_nothing) {
     static const uint32_t broken[] = {0x07230203, 0x00010000, 0, 1, 0};
     BHT_EQ(learn(5), BH_INVALID_KERNEL); /* it was not created */
-    fake_kernel(5, CODE(broken));
+    fake_kernel(5, broken, sizeof broken);
     BHT_EQ(learn(5), BH_INVALID_KERNEL);
     uint32_t *x = fake_buffer(1, 1024);
     uint32_t *y = fake_buffer(2, 1024);

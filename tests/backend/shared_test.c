@@ -5,10 +5,6 @@
 
 #include <stdio.h>
 
-static const uint32_t shared_loop[] =
-#include "kernels/shared_loop.inc"
-    ;
-
 /* The kernel's workgroup has 64 invocations: 16 groups of lanes, a word each. */
 enum { GUARDS = 64, SUMS = 64, BYTES = 4096 };
 

@@ -2,10 +2,6 @@
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 
-static const uint32_t increment[] =
-#include "kernels/increment.inc"
-    ;
-
 static void dispatch(bool timed) {
     rig_begin();
     rig.records[rig.record_count - 1]->flags = timed ? BHI_RECORD_TIMED : 0;
