@@ -95,11 +95,11 @@ bulkhead_room(worker/vulkan
     bind.c
     buffer.c
     cache.c
+    commands.c
     copies.c
     copies_fit.c
     device.c
     dispatch.c
-    evict.c
     export.c
     features.c
     groups.c
@@ -107,7 +107,6 @@ bulkhead_room(worker/vulkan
     kernel.c
     memory.c
     merge.c
-    prime.c
     record.c
     recordings.c
     reserve.c
@@ -115,7 +114,6 @@ bulkhead_room(worker/vulkan
     run.c
     sentinel.c
     stage.c
-    ticks.c
     timing.c
     transfer.c
     MAY base ipc worker worker/compiler worker/guard worker/sandbox worker/spirv

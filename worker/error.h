@@ -4,12 +4,14 @@
 #ifndef BHI_WORKER_ERROR_H
 #define BHI_WORKER_ERROR_H
 
+#include "base/format.h"
 #include "ipc/progress.h"
 #include "ipc/refusal.h"
 #include "ipc/wire.h"
 
 #include <bulkhead/status.h>
 #include <stdint.h>
+#include <string.h>
 
 struct bhi_error {
     bh_status status; /* BH_OK: none */
@@ -33,6 +35,10 @@ void bhi_error_message(const struct bhi_error *error, struct bhi_message *out);
 #define BHI_ERROR(error, ...) bhi_error_why(error, &(struct bhi_why){.reason = __VA_ARGS__})
 /* The same for a reason whose sentence needs a text, and nothing else. */
 #define BHI_ERROR_SAY(error, reason, ...) BHI_ERROR(error, reason, .text = BHI_SAY(__VA_ARGS__))
+/* Appends to the text, as printf does. */
+#define BHI_ERROR_APPEND(error, ...)                                                               \
+    bhi_format((error)->text + strlen((error)->text), sizeof(error)->text - strlen((error)->text), \
+               __VA_ARGS__)
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
 /* The error as what bhi_tell takes; it points into |error|. */
 struct bhi_why bhi_error_as_why(const struct bhi_error *error);

@@ -1,6 +1,6 @@
 /* From a device's timestamps to nanoseconds. */
 #include "harness.h"
-#include "worker/vulkan/ticks.h"
+#include "worker/vulkan/timing.h"
 
 #include <math.h>
 

@@ -191,23 +191,15 @@ bool bhi_vk_abort_init(struct bhi_vk_device *device, struct bhi_vk_abort *a,
 
 void bhi_vk_abort_fini(struct bhi_vk_device *device, struct bhi_vk_abort *a) {
     const struct bhi_vk_api *vk = &device->api;
-    if (a->pool != VK_NULL_HANDLE) {
-        vk->DestroyDescriptorPool(device->device, a->pool, NULL);
-    }
-    if (a->layout != VK_NULL_HANDLE) {
-        vk->DestroyDescriptorSetLayout(device->device, a->layout, NULL);
-    }
-    if (a->empty != VK_NULL_HANDLE) {
-        vk->DestroyDescriptorSetLayout(device->device, a->empty, NULL);
-    }
+    vk->DestroyDescriptorPool(device->device, a->pool, NULL);
+    vk->DestroyDescriptorSetLayout(device->device, a->layout, NULL);
+    vk->DestroyDescriptorSetLayout(device->device, a->empty, NULL);
     bhi_vk_transfer_fini(device, &a->transfer);
     bhi_vk_words_destroy(device, &a->words);
-    if (a->buffer != VK_NULL_HANDLE && !a->remote) {
+    if (!a->remote) {
         vk->DestroyBuffer(device->device, a->buffer, NULL);
     }
-    if (a->memory != VK_NULL_HANDLE) {
-        vk->FreeMemory(device->device, a->memory, NULL); /* unmaps it */
-    }
+    vk->FreeMemory(device->device, a->memory, NULL); /* unmaps it */
     if (a->mutex_made) {
         pthread_mutex_destroy(&a->mutex);
     }

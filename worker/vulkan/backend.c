@@ -5,7 +5,7 @@
 
 #include "ipc/commands.h"
 #include "worker/error.h"
-#include "worker/vulkan/evict.h"
+#include "worker/vulkan/commands.h"
 #include "worker/vulkan/reserve.h"
 #include "worker/vulkan/result.h"
 
@@ -64,6 +64,8 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->groups.limit = BHI_GROUP_LIMIT;
     b->groups.max_bytes = BHI_GROUP_BYTES;
     b->groups.abort = &b->abort;
+    b->groups.device = b->recordings.device = &b->device;
+    b->recordings.groups = &b->groups;
     b->compiling = config->compiling;
     b->log = config->log;
     b->meanwhile = config->meanwhile;
@@ -77,13 +79,11 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
         bhi_backend_destroy(b);
         return NULL;
     }
-    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    VkResult result = b->device.api.CreateFence(b->device.device, &fence, NULL, &b->fence);
+    VkResult result = bhi_vk_fence_create(&b->device, &b->fence);
     if (result != VK_SUCCESS) {
-        b->fence = VK_NULL_HANDLE;
         bhi_error_vk(error, result, "vkCreateFence");
     }
-    if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->device, &b->recordings, error) ||
+    if (result != VK_SUCCESS || !bhi_vk_recordings_init(&b->recordings, error) ||
         !bhi_vk_merge_init(b, config->markers, error) ||
         !bhi_vk_abort_init(&b->device, &b->abort, error) ||
         !bhi_vk_timing_init(&b->device, &b->timing, error) || !bhi_vk_copies_init(b, error)) {
@@ -101,8 +101,8 @@ void bhi_backend_destroy(struct bhi_backend *b) {
         (void)b->device.api.DeviceWaitIdle(b->device.device);
     }
     bhi_vk_merge_fini(b);
-    bhi_vk_recordings_fini(&b->device, &b->recordings, &b->groups);
-    bhi_vk_groups_fini(&b->device, &b->groups);
+    bhi_vk_recordings_fini(&b->recordings);
+    bhi_vk_groups_fini(&b->groups);
     for (size_t i = 0; i < b->kernels.map.capacity; i++) {
         if (b->kernels.map.entries[i].value) {
             bhi_vk_kernel_free(&b->device, &b->kernels, b->kernels.map.entries[i].value);
@@ -118,9 +118,7 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     bhi_vk_cache_fini(&b->device, &b->cache);
     bhi_vk_timing_fini(&b->device, &b->timing);
     bhi_vk_copies_fini(b);
-    if (b->fence != VK_NULL_HANDLE) {
-        b->device.api.DestroyFence(b->device.device, b->fence, NULL);
-    }
+    b->device.api.DestroyFence(b->device.device, b->fence, NULL);
     bhi_vk_device_fini(&b->device);
     free(b);
 }
@@ -172,7 +170,7 @@ void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kerne
 void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
     struct bhi_vk_kernel *kernel = bhi_map_remove(&b->kernels.map, id);
     if (kernel) {
-        bhi_vk_forget_kernel(&b->device, &b->recordings, &b->groups, kernel);
+        bhi_vk_forget_kernel(&b->recordings, kernel);
         bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
     }
 }
@@ -213,8 +211,8 @@ bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_in
 }
 
 static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
-    bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, buffer);
-    bhi_vk_groups_forget(&b->device, &b->groups, buffer, NULL);
+    bhi_vk_recordings_forget(&b->recordings, buffer);
+    bhi_vk_groups_forget(&b->groups, buffer, NULL);
     b->imported_bytes -= buffer->error.status == BH_OK ? buffer->size : 0;
     b->staged -= !!buffer->source;
     bhi_vk_buffer_destroy(&b->device, buffer);
@@ -349,8 +347,8 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     b->page->scratch[0] = 0;
     const bool alive = bhi_backend_run(b, &record, 1, &result, error);
     bhi_map_remove(&b->buffers, UINT64_MAX);
-    bhi_vk_recordings_forget(&b->device, &b->recordings, &b->groups, &b->page_buffer);
-    bhi_vk_groups_forget(&b->device, &b->groups, &b->page_buffer, NULL);
+    bhi_vk_recordings_forget(&b->recordings, &b->page_buffer);
+    bhi_vk_groups_forget(&b->groups, &b->page_buffer, NULL);
     struct bhi_vk_kernel *warm = bhi_map_get(&b->kernels.map, UINT64_MAX);
     if (warm && b->kernels.reflected_first == warm) {
         b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* not for the host */

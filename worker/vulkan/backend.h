@@ -40,7 +40,7 @@ struct bhi_backend {
     struct bhi_vk_copies copies;
     struct bhi_vk_cache cache;
     struct bhi_vk_timing timing;
-    VkCommandBuffer primer; /* see prime.h */
+    VkCommandBuffer primer; /* see prime() in record.c */
     void (*compiling)(void *user, uint64_t seq, bool over);
     void (*log)(void *user, uint32_t level, const char *line);
     void (*meanwhile)(void *user);
@@ -77,7 +77,7 @@ bool bhi_vk_copies_joins(const struct bhi_backend *backend);
 void bhi_vk_copies_beside(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
                           const size_t *places, uint32_t count);
 void bhi_vk_copies_alone(struct bhi_backend *backend);
-/* Waits for |fence| of the compute queue, and lets copies begin and go on meanwhile. It polls for
+/* Waits for |fence| of the compute queue. Copies, if there are any, begin and go on meanwhile. Polls for
  * |poll_ns| before it sleeps. */
 VkResult bhi_vk_copies_wait_beside(struct bhi_backend *backend, VkFence fence, uint64_t since_ns,
                                    uint64_t poll_ns);

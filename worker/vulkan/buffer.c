@@ -2,6 +2,7 @@
 
 #include "base/memfd.h"
 #include "worker/error.h"
+#include "worker/vulkan/memory.h"
 #include "worker/vulkan/result.h"
 
 #include <errno.h>
@@ -12,42 +13,27 @@
 
 #define HANDLE_TYPE VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
 
-/* Returns a host-visible, coherent memory type from |allowed|, a cached one if possible; -1:
- * none. */
-static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
-    const VkMemoryPropertyFlags needed =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    int best = -1;
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
-        VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
-        if (!(allowed & (1u << i)) || (flags & needed) != needed) {
-            continue;
-        }
-        if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) {
-            return (int)i;
-        }
-        best = best < 0 ? (int)i : best;
-    }
-    return best;
-}
-
-static bool create_buffer(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
+bool bhi_vk_buffer_create(struct bhi_vk_device *device, struct bhi_vk_buffer *b,
+                          VkExternalMemoryHandleTypeFlags handle, uint64_t size, const char *call) {
     const VkExternalMemoryBufferCreateInfo external = {
-        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-        .handleTypes = HANDLE_TYPE,
-    };
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = handle};
+    /* The queues for copies and for kernels own it together: for buffers that costs nothing, and no
+     * record has to be told from which family it takes them over. */
     const uint32_t families[2] = {device->queue_family, device->transfer_family};
-    VkBufferCreateInfo info = {
+    const bool both = device->copy_queue != VK_NULL_HANDLE;
+    const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .pNext = &external,
-        .size = b->size > 0 ? b->size : 4,
+        .size = size,
         .usage = BHI_VK_BUFFER_USAGE,
+        .sharingMode = both ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = both ? 2 : 0,
+        .pQueueFamilyIndices = families,
     };
-    bhi_vk_device_share(device, families, &info);
     VkResult result = device->api.CreateBuffer(device->device, &info, NULL, &b->buffer);
     if (result != VK_SUCCESS) {
         b->buffer = VK_NULL_HANDLE;
-        bhi_error_vk(&b->error, result, "vkCreateBuffer");
+        bhi_error_vk(&b->error, result, call);
     }
     return result == VK_SUCCESS;
 }
@@ -64,12 +50,15 @@ bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *b)
         bhi_error_vk(&b->error, result, "vkGetMemoryHostPointerPropertiesEXT");
         return false;
     }
-    if (!create_buffer(device, b)) {
+    if (!bhi_vk_buffer_create(device, b, HANDLE_TYPE, b->size > 0 ? b->size : 4,
+                              "vkCreateBuffer")) {
         return false;
     }
     VkMemoryRequirements needs;
     device->api.GetBufferMemoryRequirements(device->device, b->buffer, &needs);
-    int type = pick_memory_type(&device->memory, pointer.memoryTypeBits & needs.memoryTypeBits);
+    const int type =
+        bhi_vk_memory_type(&device->memory, pointer.memoryTypeBits & needs.memoryTypeBits,
+                           BHI_HOST_MEMORY, VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 0);
     if (type < 0 || needs.size > b->mapped) {
         BHI_ERROR(&b->error, BH_REASON_DEVICE_STEP, "import host memory", .value = b->mapped,
                   .text = type < 0 ? "no coherent memory type" : NULL);
@@ -165,14 +154,10 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
 }
 
 void bhi_vk_buffer_release(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {
-    if (b->buffer != VK_NULL_HANDLE) {
-        device->api.DestroyBuffer(device->device, b->buffer, NULL);
-        b->buffer = VK_NULL_HANDLE;
-    }
-    if (b->memory != VK_NULL_HANDLE) {
-        device->api.FreeMemory(device->device, b->memory, NULL);
-        b->memory = VK_NULL_HANDLE;
-    }
+    device->api.DestroyBuffer(device->device, b->buffer, NULL);
+    b->buffer = VK_NULL_HANDLE;
+    device->api.FreeMemory(device->device, b->memory, NULL);
+    b->memory = VK_NULL_HANDLE;
 }
 
 void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *b) {

@@ -34,6 +34,9 @@ struct bhi_vk_buffer *bhi_vk_buffer_attach(struct bhi_vk_device *device, uint64_
                                            uint64_t size, enum bhi_attach access);
 /* Imports |mapped| bytes at |pointer|. The caller keeps the mapping. */
 bool bhi_vk_buffer_import(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);
+/* Makes buffer->buffer, for memory that comes by |handle|. |call| names this in an error. */
+bool bhi_vk_buffer_create(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer,
+                          VkExternalMemoryHandleTypeFlags handle, uint64_t size, const char *call);
 void bhi_vk_buffer_destroy(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);
 /* Frees the Vulkan objects, not the mapping. */
 void bhi_vk_buffer_release(struct bhi_vk_device *device, struct bhi_vk_buffer *buffer);

@@ -106,9 +106,7 @@ void bhi_vk_cache_save(const struct bhi_vk_device *device, struct bhi_vk_cache *
 }
 
 void bhi_vk_cache_fini(const struct bhi_vk_device *device, struct bhi_vk_cache *cache) {
-    if (cache->cache != VK_NULL_HANDLE) {
-        device->api.DestroyPipelineCache(device->device, cache->cache, NULL);
-    }
+    device->api.DestroyPipelineCache(device->device, cache->cache, NULL);
     if (cache->area) {
         munmap(cache->area, BHI_CACHE_AREA_HEADER + cache->room);
     }

@@ -23,48 +23,21 @@
 #define NAP_FULL_NS   200000u /* while a job waits for a free part */
 #define WARM_UP_BYTES 64u     /* of the scratch words of the markers page */
 
-static void barrier(const struct bhi_backend *b, VkCommandBuffer commands,
-                    VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to,
-                    VkAccessFlags used) {
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = written, .dstAccessMask = used};
-    b->device.api.CmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
-}
-
 /* -- objects ---------------------------------------------------------------------------------- */
 
 static VkResult create(struct bhi_backend *b, const char **out_call) {
     struct bhi_vk_copies *c = &b->copies;
-    const struct bhi_vk_api *vk = &b->device.api;
-    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                                          .queueFamilyIndex = b->device.transfer_family};
     *out_call = "vkCreateCommandPool (copies)";
-    VkResult result = vk->CreateCommandPool(b->device.device, &pool, NULL, &c->pool);
-    if (result != VK_SUCCESS) {
-        c->pool = VK_NULL_HANDLE;
-        return result;
-    }
-    const VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = c->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
-    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    for (uint32_t i = 0; i < BHI_COPY_PARTS; i++) {
+    VkResult result = bhi_vk_pool_create(&b->device, b->device.transfer_family, &c->pool);
+    for (uint32_t i = 0; result == VK_SUCCESS && i < BHI_COPY_PARTS; i++) {
         *out_call = "vkAllocateCommandBuffers (copies)";
-        result = vk->AllocateCommandBuffers(b->device.device, &commands, &c->parts[i].commands);
-        if (result != VK_SUCCESS) {
-            return result;
-        }
-        *out_call = "vkCreateFence (copies)";
-        result = vk->CreateFence(b->device.device, &fence, NULL, &c->parts[i].fence);
-        if (result != VK_SUCCESS) {
-            c->parts[i].fence = VK_NULL_HANDLE;
-            return result;
+        result = bhi_vk_commands_create(&b->device, c->pool, &c->parts[i].commands);
+        if (result == VK_SUCCESS) {
+            *out_call = "vkCreateFence (copies)";
+            result = bhi_vk_fence_create(&b->device, &c->parts[i].fence);
         }
     }
-    return VK_SUCCESS;
+    return result;
 }
 
 /* Copies end before the commands that need them begin (they have a fence, and the session waits for
@@ -73,25 +46,18 @@ static VkResult create(struct bhi_backend *b, const char **out_call) {
  * them, and on a GPU the barrier costs more than an empty dispatch. */
 static VkResult record_join(struct bhi_backend *b, const char **out_call) {
     struct bhi_vk_copies *c = &b->copies;
-    const struct bhi_vk_api *vk = &b->device.api;
-    const VkCommandBufferAllocateInfo info = {.sType =
-                                                  VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                              .commandPool = b->recordings.pool,
-                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                              .commandBufferCount = 1};
-    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     *out_call = "vkAllocateCommandBuffers (join)";
-    VkResult result = vk->AllocateCommandBuffers(b->device.device, &info, &c->join);
+    VkResult result = bhi_vk_commands_create(&b->device, b->recordings.pool, &c->join);
     if (result != VK_SUCCESS) {
-        c->join = VK_NULL_HANDLE;
         return result;
     }
     *out_call = "recording a barrier";
-    result = vk->BeginCommandBuffer(c->join, &begin);
+    result = bhi_vk_commands_begin(&b->device, c->join, false);
     if (result == VK_SUCCESS) {
-        barrier(b, c->join, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT,
-                BHI_WORK_STAGES, BHI_WORK_READS | BHI_WORK_WRITES);
-        result = vk->EndCommandBuffer(c->join);
+        bhi_vk_barrier(&b->device, c->join, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                       VK_ACCESS_MEMORY_WRITE_BIT, BHI_WORK_STAGES,
+                       BHI_WORK_READS | BHI_WORK_WRITES);
+        result = b->device.api.EndCommandBuffer(c->join);
     }
     return result;
 }
@@ -116,13 +82,9 @@ bool bhi_vk_copies_init(struct bhi_backend *b, struct bhi_error *error) {
 void bhi_vk_copies_fini(struct bhi_backend *b) {
     struct bhi_vk_copies *c = &b->copies;
     for (uint32_t i = 0; i < BHI_COPY_PARTS; i++) {
-        if (c->parts[i].fence != VK_NULL_HANDLE) {
-            b->device.api.DestroyFence(b->device.device, c->parts[i].fence, NULL);
-        }
+        b->device.api.DestroyFence(b->device.device, c->parts[i].fence, NULL);
     }
-    if (c->pool != VK_NULL_HANDLE) {
-        b->device.api.DestroyCommandPool(b->device.device, c->pool, NULL);
-    }
+    b->device.api.DestroyCommandPool(b->device.device, c->pool, NULL);
     *c = (struct bhi_vk_copies){0};
 }
 
@@ -130,28 +92,21 @@ void bhi_vk_copies_fini(struct bhi_backend *b) {
 
 /* Begins the next part. What earlier parts and the compute queue have written is visible to it. */
 static VkResult begin_part(const struct bhi_backend *b, VkCommandBuffer commands) {
-    const VkCommandBufferBeginInfo begin = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    VkResult result = b->device.api.BeginCommandBuffer(commands, &begin);
+    VkResult result = bhi_vk_commands_begin(&b->device, commands, true);
     if (result == VK_SUCCESS) {
-        barrier(b, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT,
-                VK_PIPELINE_STAGE_TRANSFER_BIT,
-                VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+        bhi_vk_barrier(&b->device, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                       VK_ACCESS_MEMORY_WRITE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                       VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
     }
     return result;
 }
 
 static VkResult submit_part(struct bhi_backend *b, VkCommandBuffer commands, VkFence fence) {
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands};
-    barrier(b, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-            VK_PIPELINE_STAGE_HOST_BIT, BHI_HOST_ACCESS);
+    bhi_vk_barrier(&b->device, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                   VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, BHI_HOST_ACCESS);
     VkResult result = b->device.api.EndCommandBuffer(commands);
     if (result == VK_SUCCESS) {
-        result = b->device.api.QueueSubmit(b->copies.queue, 1, &info, fence);
+        result = bhi_vk_submit(&b->device, b->copies.queue, commands, fence);
     }
     if (result == VK_SUCCESS) {
         b->copies.submitted++;
@@ -232,9 +187,9 @@ static void record_copies(struct bhi_backend *b, struct bhi_copy_job *job,
             staged += bytes;
         }
         if (!first) { /* a later copy may depend on an earlier one */
-            barrier(b, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-                    VK_PIPELINE_STAGE_TRANSFER_BIT,
-                    VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+            bhi_vk_barrier(&b->device, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
         }
         const VkBufferCopy region = {from, copy->dst_offset + job->next_bytes, bytes};
         b->device.api.CmdCopyBuffer(commands, src->buffer, dst->buffer, 1, &region);
@@ -307,10 +262,10 @@ void bhi_vk_copies_alone(struct bhi_backend *b) {
 
 VkResult bhi_vk_copies_wait_beside(struct bhi_backend *b, VkFence fence, uint64_t since_ns,
                                    uint64_t poll_ns) {
-    const struct bhi_vk_api *vk = &b->device.api;
+    const bool copies = b->copies.queue != VK_NULL_HANDLE;
     for (;;) {
-        const bool submitted = step(b);
-        VkResult result = vk->GetFenceStatus(b->device.device, fence);
+        const bool submitted = copies && step(b);
+        VkResult result = b->device.api.GetFenceStatus(b->device.device, fence);
         if (result != VK_NOT_READY) {
             return result;
         }
@@ -322,8 +277,8 @@ VkResult bhi_vk_copies_wait_beside(struct bhi_backend *b, VkFence fence, uint64_
             sched_yield();
             continue;
         }
-        result =
-            vk->WaitForFences(b->device.device, 1, &fence, VK_TRUE, nap_ns(&b->copies, waited_ns));
+        result = b->device.api.WaitForFences(b->device.device, 1, &fence, VK_TRUE,
+                                             copies ? nap_ns(&b->copies, waited_ns) : UINT64_MAX);
         if (result != VK_TIMEOUT) {
             return result;
         }
@@ -394,9 +349,9 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
 }
 
 static bool warm_up_join(struct bhi_backend *b, struct bhi_error *error) {
-    VkResult result = bhi_vk_device_submit(&b->device, b->copies.join, b->fence);
+    VkResult result = bhi_vk_submit(&b->device, b->device.queue, b->copies.join, b->fence);
     if (result == VK_SUCCESS) {
-        result = bhi_vk_device_finish(&b->device, b->fence);
+        result = bhi_vk_finish(&b->device, b->fence);
     }
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "the first barrier for copies");

@@ -527,22 +527,6 @@ size_t bhi_vk_device_messages(const struct bhi_vk_api *api, VkInstance instance,
     return written;
 }
 
-VkResult bhi_vk_device_submit(const struct bhi_vk_device *d, VkCommandBuffer commands,
-                              VkFence fence) {
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands};
-    return d->api.QueueSubmit(d->queue, 1, &info, fence);
-}
-
-VkResult bhi_vk_device_finish(const struct bhi_vk_device *d, VkFence fence) {
-    VkResult result;
-    do {
-        result = d->api.WaitForFences(d->device, 1, &fence, VK_TRUE, UINT64_MAX);
-    } while (result == VK_TIMEOUT);
-    return result == VK_SUCCESS ? d->api.ResetFences(d->device, 1, &fence) : result;
-}
-
 void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *error) {
     if (!d->api.GetDeviceFaultInfoEXT) {
         return;
@@ -564,21 +548,16 @@ void bhi_vk_device_describe_loss(struct bhi_vk_device *d, struct bhi_error *erro
     if (d->api.GetDeviceFaultInfoEXT(d->device, &counts, &info) < 0) {
         return;
     }
-    char text[BHI_ERROR_TEXT];
-    size_t used = (size_t)bhi_format(text, sizeof text, "%s; the driver says: %.*s", error->text,
-                                     VK_MAX_DESCRIPTION_SIZE, info.description);
-    for (uint32_t i = 0; i < counts.addressInfoCount && used < sizeof text; i++) {
-        used += (size_t)snprintf(
-            text + used, sizeof text - used, "; address 0x%llx (kind %d, precision %llu)",
-            (unsigned long long)addresses[i].reportedAddress, (int)addresses[i].addressType,
-            (unsigned long long)addresses[i].addressPrecision);
+    BHI_ERROR_APPEND(error, "; the driver says: %.*s", VK_MAX_DESCRIPTION_SIZE, info.description);
+    for (uint32_t i = 0; i < counts.addressInfoCount; i++) {
+        BHI_ERROR_APPEND(error, "; address 0x%llx (kind %d, precision %llu)",
+                         (unsigned long long)addresses[i].reportedAddress,
+                         (int)addresses[i].addressType,
+                         (unsigned long long)addresses[i].addressPrecision);
     }
-    for (uint32_t i = 0; i < counts.vendorInfoCount && used < sizeof text; i++) {
-        used += (size_t)bhi_format(text + used, sizeof text - used, "; %.*s (%llu, %llu)",
-                                   VK_MAX_DESCRIPTION_SIZE, vendor[i].description,
-                                   (unsigned long long)vendor[i].vendorFaultCode,
-                                   (unsigned long long)vendor[i].vendorFaultData);
+    for (uint32_t i = 0; i < counts.vendorInfoCount; i++) {
+        BHI_ERROR_APPEND(error, "; %.*s (%llu, %llu)", VK_MAX_DESCRIPTION_SIZE,
+                         vendor[i].description, (unsigned long long)vendor[i].vendorFaultCode,
+                         (unsigned long long)vendor[i].vendorFaultData);
     }
-    memcpy(error->text, text, sizeof text);
-    error->text[sizeof error->text - 1] = '\0';
 }

@@ -38,16 +38,6 @@ struct bhi_vk_device {
     struct bhi_spirv_target target;
 };
 
-/* Which queue families use buffers. Those of copies and of kernels own them together: for buffers
- * that costs nothing, and no record has to be told from which family it takes them over. */
-static inline void bhi_vk_device_share(const struct bhi_vk_device *device,
-                                       const uint32_t families[2], VkBufferCreateInfo *info) {
-    const bool both = device->copy_queue != VK_NULL_HANDLE;
-    info->sharingMode = both ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE;
-    info->queueFamilyIndexCount = both ? 2 : 0;
-    info->pQueueFamilyIndices = both ? families : NULL;
-}
-
 bool bhi_vk_device_init(struct bhi_vk_device *device, const struct bhi_backend_config *config,
                         struct bhi_error *error);
 /* Makes the device with the transfer queue alone, for a sentinel. UNSUPPORTED if it has no such
@@ -64,12 +54,6 @@ size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance
 /* Makes an instance alone, to list devices where no device can be made. */
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error);
-/* Submits a command buffer to the compute queue. */
-VkResult bhi_vk_device_submit(const struct bhi_vk_device *device, VkCommandBuffer commands,
-                              VkFence fence);
-/* Waits for the fence of a submission, and resets it. After a failure the device may still run what
- * was submitted. */
-VkResult bhi_vk_device_finish(const struct bhi_vk_device *device, VkFence fence);
 /* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault reports to error->text. */
 void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_error *error);
 

@@ -60,20 +60,15 @@ bool bhi_vk_dispatch_splits(const struct bhi_vk_kernel *kernel, const uint32_t g
  * same slot, so the write waits for it. */
 static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, uint32_t slot,
                          const uint32_t groups[3]) {
-    const struct bhi_vk_api *vk = &b->device.api;
-    const VkMemoryBarrier before = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                    .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
-                                    .dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT};
-    const VkMemoryBarrier written = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                     .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
-                                     .dstAccessMask = VK_ACCESS_SHADER_READ_BIT};
-    vk->CmdPipelineBarrier(commands, BHI_WORK_STAGES, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &before,
-                           0, NULL, 0, NULL);
-    vk->CmdUpdateBuffer(commands, b->abort.buffer,
-                        bhi_vk_abort_offset(slot) + offsetof(struct bhi_guard_words, groups),
-                        sizeof(uint32_t[3]), groups);
-    vk->CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &written, 0, NULL, 0, NULL);
+    bhi_vk_barrier(&b->device, commands, BHI_WORK_STAGES, VK_ACCESS_TRANSFER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
+    b->device.api.CmdUpdateBuffer(commands, b->abort.buffer,
+                                  bhi_vk_abort_offset(slot) +
+                                      offsetof(struct bhi_guard_words, groups),
+                                  sizeof(uint32_t[3]), groups);
+    bhi_vk_barrier(&b->device, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                   VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                   VK_ACCESS_SHADER_READ_BIT);
 }
 
 void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,

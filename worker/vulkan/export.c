@@ -1,6 +1,8 @@
 #include "worker/vulkan/export.h"
 
 #include "worker/error.h"
+#include "worker/vulkan/commands.h"
+#include "worker/vulkan/memory.h"
 #include "worker/vulkan/result.h"
 
 #include <stdio.h>
@@ -8,24 +10,6 @@
 #include <unistd.h>
 
 #define HANDLE_TYPE VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
-
-/* Prefers memory that only the device sees: on some devices memory that the host sees cannot be
- * exported. The choice is the same in each worker, because an import must use its maker's type.
- * Returns -1 if there is none. */
-static int pick_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
-    int best = -1;
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
-        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
-        if (!(allowed & (1u << i)) || !(flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
-            continue;
-        }
-        if (!(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) {
-            return (int)i;
-        }
-        best = best < 0 ? (int)i : best;
-    }
-    return best;
-}
 
 /* Appends the size of the device's heap and how much of it is free. */
 static void say_sizes(const struct bhi_vk_device *device, uint32_t heap, uint64_t bytes,
@@ -57,22 +41,9 @@ static bool is_of_the_handle(VkResult result) {
  * success. */
 static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkExternalMemoryBufferCreateInfo external = {
-        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-        .handleTypes = HANDLE_TYPE,
-    };
-    const uint32_t families[2] = {device->queue_family, device->transfer_family};
-    VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .pNext = &external,
-        .size = (b->size + 3) & ~UINT64_C(3), /* rounded up, so that it can be cleared to its end */
-        .usage = BHI_VK_BUFFER_USAGE,
-    };
-    bhi_vk_device_share(device, families, &info);
-    VkResult result = vk->CreateBuffer(device->device, &info, NULL, &b->buffer);
-    if (result != VK_SUCCESS) {
-        b->buffer = VK_NULL_HANDLE;
-        bhi_error_vk(&b->error, result, "vkCreateBuffer (device memory)");
+    /* Rounded up, so that it can be cleared to its end. */
+    if (!bhi_vk_buffer_create(device, b, HANDLE_TYPE, (b->size + 3) & ~UINT64_C(3),
+                              "vkCreateBuffer (device memory)")) {
         return false;
     }
     const VkBufferMemoryRequirementsInfo2 of = {
@@ -82,7 +53,11 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
     VkMemoryRequirements2 needs = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2,
                                    .pNext = &dedicated};
     vk->GetBufferMemoryRequirements2(device->device, &of, &needs);
-    const int type = pick_memory_type(&device->memory, needs.memoryRequirements.memoryTypeBits);
+    /* Memory that only the device sees: on some devices memory that the host sees cannot be
+     * exported. The choice is the same in each worker, because an import must use its maker's. */
+    const int type = bhi_vk_memory_type(&device->memory, needs.memoryRequirements.memoryTypeBits,
+                                        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0,
+                                        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT);
     if (type < 0) {
         BHI_ERROR(&b->error, BH_REASON_DEVICE_STEP, "hold buffers in memory of its own");
         return false;
@@ -109,7 +84,7 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
         .allocationSize = needs.memoryRequirements.size,
         .memoryTypeIndex = (uint32_t)type,
     };
-    result = vk->AllocateMemory(device->device, &allocate, NULL, &b->memory);
+    VkResult result = vk->AllocateMemory(device->device, &allocate, NULL, &b->memory);
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && fd < 0) {
         b->memory = VK_NULL_HANDLE;
         say_sizes(device, device->memory.memoryTypes[type].heapIndex, b->size, &b->error);
@@ -131,35 +106,26 @@ static bool create(struct bhi_vk_device *device, struct bhi_vk_buffer *b, int fd
     return result == VK_SUCCESS;
 }
 
-static bool clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
-                  struct bhi_vk_buffer *buffer) {
-    const struct bhi_vk_api *vk = &device->api;
-    const VkCommandBufferBeginInfo begin = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    VkResult result = vk->BeginCommandBuffer(once->commands, &begin);
+bool bhi_vk_export_clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
+                         struct bhi_vk_buffer *buffer) {
+    VkResult result = bhi_vk_commands_begin(device, once->commands, true);
     if (result == VK_SUCCESS) {
-        vk->CmdFillBuffer(once->commands, buffer->buffer, 0, VK_WHOLE_SIZE, 0);
+        device->api.CmdFillBuffer(once->commands, buffer->buffer, 0, VK_WHOLE_SIZE, 0);
         /* Whatever uses the buffer first sees the zeros. */
-        const VkMemoryBarrier cleared = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                         .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
-                                         .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT |
-                                                          VK_ACCESS_MEMORY_WRITE_BIT};
-        vk->CmdPipelineBarrier(once->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                               VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1, &cleared, 0, NULL, 0,
-                               NULL);
-        result = vk->EndCommandBuffer(once->commands);
+        bhi_vk_barrier(device, once->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                       VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                       VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+        result = device->api.EndCommandBuffer(once->commands);
     }
     if (result == VK_SUCCESS) {
-        result = bhi_vk_device_submit(device, once->commands, once->fence);
+        result = bhi_vk_submit(device, device->queue, once->commands, once->fence);
     }
     if (result != VK_SUCCESS) {
         bhi_error_vk(&buffer->error, result, "clearing device memory");
         *once->lost |= buffer->error.status == BH_DEVICE_LOST;
         return false;
     }
-    result = bhi_vk_device_finish(device, once->fence);
+    result = bhi_vk_finish(device, once->fence);
     if (result != VK_SUCCESS) {
         bhi_error_vk(&buffer->error, result, "clearing device memory");
         *once->lost = true;
@@ -189,7 +155,7 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
         BHI_ERROR(&b->error, BH_REASON_WORKER_LACKS, .text = "export memory");
         return b;
     }
-    if (create(device, b, -1) && clear(device, once, b)) {
+    if (create(device, b, -1) && bhi_vk_export_clear(device, once, b)) {
         const VkMemoryGetFdInfoKHR get = {
             .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
             .memory = b->memory,
@@ -205,11 +171,6 @@ struct bhi_vk_buffer *bhi_vk_export_make(struct bhi_vk_device *device,
         bhi_vk_buffer_release(device, b);
     }
     return b;
-}
-
-bool bhi_vk_export_clear(struct bhi_vk_device *device, const struct bhi_vk_once *once,
-                         struct bhi_vk_buffer *buffer) {
-    return clear(device, once, buffer);
 }
 
 struct bhi_vk_buffer *bhi_vk_export_import(struct bhi_vk_device *device, uint64_t id, int fd,

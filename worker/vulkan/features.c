@@ -1,11 +1,31 @@
 #include "worker/vulkan/features.h"
 
 #include "ipc/layers.h"
+#include "worker/vulkan/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void bhi_vk_features_chain(struct bhi_vk_features *f) {
+static const struct {
+    const char *name;
+    size_t has; /* where in struct bhi_vk_features */
+} extensions[] = {
+#define HAS(name, member) {name, offsetof(struct bhi_vk_features, member)},
+    HAS(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, has_host_import)
+        HAS(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME, has_robustness2)
+            HAS(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, has_atomic_float)
+                HAS(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, has_explicit_layout)
+                    HAS(VK_EXT_DEVICE_FAULT_EXTENSION_NAME, has_fault)
+                        HAS(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, has_conditional)
+                            HAS(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, has_memory_budget)
+                                HAS(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, has_memory_fd)
+#undef HAS
+};
+#define EXTENSIONS (sizeof extensions / sizeof *extensions)
+_Static_assert(EXTENSIONS <= 8, "as many names fit");
+
+/* Links the structs that the device has into features->base.pNext. */
+static void chain(struct bhi_vk_features *f) {
     f->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     f->v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     f->v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
@@ -36,20 +56,6 @@ void bhi_vk_features_chain(struct bhi_vk_features *f) {
 #undef LINK
 }
 
-/* Can buffers be in memory that is exported to, and imported from, other processes? */
-static bool exports(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
-    const VkPhysicalDeviceExternalBufferInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
-        .usage = BHI_VK_BUFFER_USAGE,
-        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
-    };
-    const VkExternalMemoryFeatureFlags both =
-        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
-    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
-    api->GetPhysicalDeviceExternalBufferProperties(physical, &info, &properties);
-    return (properties.externalMemoryProperties.externalMemoryFeatures & both) == both;
-}
-
 VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice physical,
                                uint32_t api_version, struct bhi_vk_features *out) {
     memset(out, 0, sizeof *out);
@@ -64,20 +70,10 @@ VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice ph
     }
     result = api->EnumerateDeviceExtensionProperties(physical, NULL, &count, list);
     for (uint32_t i = 0; result >= 0 && i < count; i++) {
-        const char *name = list[i].extensionName;
-#define HAS(extension, member)                                                                     \
-    if (strcmp(name, extension) == 0) {                                                            \
-        out->member = true;                                                                        \
-    }
-        HAS(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, has_host_import)
-        HAS(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME, has_robustness2)
-        HAS(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME, has_atomic_float)
-        HAS(VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, has_explicit_layout)
-        HAS(VK_EXT_DEVICE_FAULT_EXTENSION_NAME, has_fault)
-        HAS(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, has_conditional)
-        HAS(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, has_memory_budget)
-        HAS(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, has_memory_fd)
-#undef HAS
+        for (size_t e = 0; e < EXTENSIONS; e++) {
+            *(bool *)((char *)out + extensions[e].has) |=
+                strcmp(list[i].extensionName, extensions[e].name) == 0;
+        }
     }
     free(list);
     if (result < 0) {
@@ -85,9 +81,10 @@ VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice ph
     }
     out->has_v13 = api_version >= VK_API_VERSION_1_3;
     if (api_version >= VK_API_VERSION_1_2) {
-        bhi_vk_features_chain(out);
+        chain(out);
         api->GetPhysicalDeviceFeatures2(physical, &out->base);
-        out->has_memory_fd = out->has_memory_fd && exports(api, physical);
+        out->has_memory_fd =
+            out->has_memory_fd && bhi_vk_memory_shared(api, physical, BHI_VK_BUFFER_USAGE);
     }
     return VK_SUCCESS;
 }
@@ -147,32 +144,15 @@ void bhi_vk_features_narrow(struct bhi_vk_features *f) {
     }
     f->error.deviceFaultVendorBinary = VK_FALSE;
     f->conditional.inheritedConditionalRendering = VK_FALSE;
-    bhi_vk_features_chain(f);
+    chain(f);
 }
 
 uint32_t bhi_vk_features_extensions(const struct bhi_vk_features *f, const char *out[8]) {
     uint32_t count = 0;
-    out[count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
-    if (f->has_robustness2) {
-        out[count++] = VK_EXT_ROBUSTNESS_2_EXTENSION_NAME;
-    }
-    if (f->has_atomic_float) {
-        out[count++] = VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME;
-    }
-    if (f->has_explicit_layout) {
-        out[count++] = VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
-    }
-    if (f->has_fault) {
-        out[count++] = VK_EXT_DEVICE_FAULT_EXTENSION_NAME;
-    }
-    if (f->has_conditional) {
-        out[count++] = VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME;
-    }
-    if (f->has_memory_fd) {
-        out[count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
-    }
-    if (f->has_memory_budget) {
-        out[count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    for (size_t e = 0; e < EXTENSIONS; e++) {
+        if (*(const bool *)((const char *)f + extensions[e].has)) {
+            out[count++] = extensions[e].name;
+        }
     }
     return count;
 }

@@ -30,8 +30,6 @@ struct bhi_vk_features {
     bool has_host_import, has_memory_budget, has_memory_fd;
 };
 
-/* Links the structs that the device has into features->base.pNext. */
-void bhi_vk_features_chain(struct bhi_vk_features *features);
 /* Asks |physical| for extensions and features. */
 VkResult bhi_vk_features_query(const struct bhi_vk_api *api, VkPhysicalDevice physical,
                                uint32_t api_version, struct bhi_vk_features *out);

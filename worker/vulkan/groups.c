@@ -44,8 +44,8 @@ static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sig
     pool->left.words += (uint32_t)sign * room->words;
 }
 
-static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                                     const struct room *room, struct bhi_error *error) {
+static struct bhi_vk_pool *find_pool(struct bhi_vk_groups *groups, const struct room *room,
+                                     struct bhi_error *error) {
     BHI_LIST_EACH(node, &groups->pools) {
         struct bhi_vk_pool *pool = BHI_CONTAINER(node, struct bhi_vk_pool, node);
         const struct room *left = &pool->left;
@@ -71,7 +71,8 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
         .poolSizeCount = 3,
         .pPoolSizes = sizes,
     };
-    VkResult result = device->api.CreateDescriptorPool(device->device, &info, NULL, &pool->pool);
+    VkResult result =
+        groups->device->api.CreateDescriptorPool(groups->device->device, &info, NULL, &pool->pool);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkCreateDescriptorPool");
         free(pool);
@@ -82,7 +83,7 @@ static struct bhi_vk_pool *find_pool(struct bhi_vk_device *device, struct bhi_vk
     return pool;
 }
 
-static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_groups *groups,
+static void write_descriptors(const struct bhi_vk_groups *groups,
                               const struct bhi_vk_group *group) {
     const struct bhi_module_bindings *r = group->kernel->reflection;
     VkDescriptorBufferInfo buffers[BHI_MAX_BINDINGS];
@@ -108,9 +109,11 @@ static void write_descriptors(struct bhi_vk_device *device, const struct bhi_vk_
             .pBufferInfo = &buffers[r->bindings[i].first],
         };
     }
-    device->api.UpdateDescriptorSets(device->device, r->binding_count, writes, 0, NULL);
+    groups->device->api.UpdateDescriptorSets(groups->device->device, r->binding_count, writes, 0,
+                                             NULL);
     if (group->kernel->guard_shares_set) {
-        bhi_vk_abort_write_shared(device, groups->abort, group->sets[group->kernel->guard_set],
+        bhi_vk_abort_write_shared(groups->device, groups->abort,
+                                  group->sets[group->kernel->guard_set],
                                   group->kernel->guard_binding);
     }
 }
@@ -129,34 +132,32 @@ static uint64_t hash_ranges(const struct bhi_vk_kernel *kernel,
     return hash;
 }
 
-static void destroy_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                          struct bhi_vk_group *group) {
+static void destroy_group(struct bhi_vk_groups *groups, struct bhi_vk_group *group) {
     bhi_map_unlink(&groups->map, &group->chain);
     bhi_list_remove(&group->used);
     groups->count--;
     groups->bytes -= group->bytes;
     const struct room room = room_for(group->kernel);
-    device->api.FreeDescriptorSets(device->device, group->pool->pool,
-                                   group->kernel->reflection->set_count, group->sets);
+    groups->device->api.FreeDescriptorSets(groups->device->device, group->pool->pool,
+                                           group->kernel->reflection->set_count, group->sets);
     move_room(group->pool, &room, 1);
     free(group);
 }
 
-static void evict(struct bhi_vk_device *device, struct bhi_vk_groups *groups, uint64_t bytes) {
+static void evict(struct bhi_vk_groups *groups, uint64_t bytes) {
     BHI_LIST_EACH_SAFE(node, &groups->used) {
         if (groups->count <= groups->limit && groups->bytes + bytes <= groups->max_bytes) {
             break;
         }
         struct bhi_vk_group *group = BHI_CONTAINER(node, struct bhi_vk_group, used);
         if (group->references == 0) {
-            destroy_group(device, groups, group);
+            destroy_group(groups, group);
         }
     }
 }
 
-bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                             uint64_t bytes) {
-    evict(device, groups, bytes);
+bool bhi_vk_groups_make_room(struct bhi_vk_groups *groups, uint64_t bytes) {
+    evict(groups, bytes);
     return groups->bytes + bytes <= groups->max_bytes;
 }
 
@@ -167,19 +168,19 @@ static uint64_t bytes_of(const struct bhi_vk_kernel *kernel) {
            ((uint64_t)r->buffer_count + kernel->guard_shares_set) * 512;
 }
 
-static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
+static struct bhi_vk_group *create_group(struct bhi_vk_groups *groups,
                                          const struct bhi_vk_kernel *kernel,
                                          const struct bhi_group_range *ranges,
                                          struct bhi_error *error) {
     const struct bhi_module_bindings *r = kernel->reflection;
     const struct room room = room_for(kernel);
-    if (!bhi_vk_groups_make_room(device, groups, bytes_of(kernel))) {
+    if (!bhi_vk_groups_make_room(groups, bytes_of(kernel))) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .value = groups->bytes + bytes_of(kernel),
                   .limit = groups->max_bytes,
                   .text = "more descriptor sets than a worker may have");
         return NULL;
     }
-    struct bhi_vk_pool *pool = find_pool(device, groups, &room, error);
+    struct bhi_vk_pool *pool = find_pool(groups, &room, error);
     struct bhi_vk_group *group =
         pool ? calloc(1, sizeof *group + r->buffer_count * sizeof *ranges) : NULL;
     if (!group) {
@@ -194,7 +195,8 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
         .descriptorSetCount = r->set_count,
         .pSetLayouts = kernel->set_layouts,
     };
-    VkResult result = device->api.AllocateDescriptorSets(device->device, &info, group->sets);
+    VkResult result =
+        groups->device->api.AllocateDescriptorSets(groups->device->device, &info, group->sets);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkAllocateDescriptorSets");
         free(group);
@@ -207,11 +209,11 @@ static struct bhi_vk_group *create_group(struct bhi_vk_device *device, struct bh
     groups->bytes += group->bytes;
     group->range_count = r->buffer_count;
     memcpy(group->ranges, ranges, r->buffer_count * sizeof *ranges);
-    write_descriptors(device, groups, group);
+    write_descriptors(groups, group);
     return group;
 }
 
-struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
+struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_groups *groups,
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
                                       struct bhi_error *error) {
@@ -230,7 +232,7 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "descriptor sets");
         return NULL;
     }
-    struct bhi_vk_group *group = create_group(device, groups, kernel, ranges, error);
+    struct bhi_vk_group *group = create_group(groups, kernel, ranges, error);
     if (!group) {
         return NULL;
     }
@@ -238,14 +240,13 @@ struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_v
     bhi_map_link(&groups->map, hash, &group->chain);
     bhi_list_append(&groups->used, &group->used);
     groups->count++;
-    evict(device, groups, 0);
+    evict(groups, 0);
     return group;
 }
 
-void bhi_vk_group_release(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                          struct bhi_vk_group *group) {
+void bhi_vk_group_release(struct bhi_vk_groups *groups, struct bhi_vk_group *group) {
     group->references--;
-    evict(device, groups, 0);
+    evict(groups, 0);
 }
 
 static bool uses(const struct bhi_vk_group *group, const struct bhi_vk_buffer *buffer) {
@@ -257,25 +258,25 @@ static bool uses(const struct bhi_vk_group *group, const struct bhi_vk_buffer *b
     return false;
 }
 
-void bhi_vk_groups_forget(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                          const struct bhi_vk_buffer *buffer, const struct bhi_vk_kernel *kernel) {
+void bhi_vk_groups_forget(struct bhi_vk_groups *groups, const struct bhi_vk_buffer *buffer,
+                          const struct bhi_vk_kernel *kernel) {
     BHI_LIST_EACH_SAFE(node, &groups->used) {
         struct bhi_vk_group *group = BHI_CONTAINER(node, struct bhi_vk_group, used);
         if (group->kernel == kernel || uses(group, buffer)) {
-            destroy_group(device, groups, group);
+            destroy_group(groups, group);
         }
     }
 }
 
-void bhi_vk_groups_fini(struct bhi_vk_device *device, struct bhi_vk_groups *groups) {
+void bhi_vk_groups_fini(struct bhi_vk_groups *groups) {
     BHI_LIST_EACH_SAFE(node, &groups->used) {
-        destroy_group(device, groups, BHI_CONTAINER(node, struct bhi_vk_group, used));
+        destroy_group(groups, BHI_CONTAINER(node, struct bhi_vk_group, used));
     }
     bhi_map_fini(&groups->map);
     BHI_LIST_EACH_SAFE(node, &groups->pools) {
         struct bhi_vk_pool *pool = BHI_CONTAINER(node, struct bhi_vk_pool, node);
         bhi_list_remove(node);
-        device->api.DestroyDescriptorPool(device->device, pool->pool, NULL);
+        groups->device->api.DestroyDescriptorPool(groups->device->device, pool->pool, NULL);
         free(pool);
     }
 }

@@ -37,6 +37,7 @@ struct bhi_vk_group {
 #define BHI_GROUP_BYTES_A_BYTE 128u
 
 struct bhi_vk_groups {
+    struct bhi_vk_device *device;
     struct bhi_map map;    /* by hash */
     struct bhi_list used;  /* all groups, least recently used first */
     struct bhi_list pools; /* all pools, newest first */
@@ -47,19 +48,17 @@ struct bhi_vk_groups {
 
 /* Returns the group of |kernel| (READY) with |ranges|, and makes it if there is none. Takes a
  * reference. Returns NULL and *error on failure. */
-struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
+struct bhi_vk_group *bhi_vk_group_get(struct bhi_vk_groups *groups,
                                       const struct bhi_vk_kernel *kernel,
                                       const struct bhi_group_range *ranges,
                                       struct bhi_error *error);
 /* Removes groups without references until |bytes| fit. Returns false if that is not enough. */
-bool bhi_vk_groups_make_room(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                             uint64_t bytes);
-void bhi_vk_group_release(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                          struct bhi_vk_group *group);
+bool bhi_vk_groups_make_room(struct bhi_vk_groups *groups, uint64_t bytes);
+void bhi_vk_group_release(struct bhi_vk_groups *groups, struct bhi_vk_group *group);
 /* Removes all groups that use |buffer| or belong to |kernel| (either may be NULL). They must have
  * no references left. */
-void bhi_vk_groups_forget(struct bhi_vk_device *device, struct bhi_vk_groups *groups,
-                          const struct bhi_vk_buffer *buffer, const struct bhi_vk_kernel *kernel);
-void bhi_vk_groups_fini(struct bhi_vk_device *device, struct bhi_vk_groups *groups);
+void bhi_vk_groups_forget(struct bhi_vk_groups *groups, const struct bhi_vk_buffer *buffer,
+                          const struct bhi_vk_kernel *kernel);
+void bhi_vk_groups_fini(struct bhi_vk_groups *groups);
 
 #endif

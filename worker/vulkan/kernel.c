@@ -71,15 +71,11 @@ void bhi_vk_kernel_evict(struct bhi_vk_device *device, struct bhi_vk_kernels *ke
 }
 
 static void destroy_layouts(struct bhi_vk_device *device, struct bhi_vk_kernel *k) {
-    if (k->layout != VK_NULL_HANDLE) {
-        device->api.DestroyPipelineLayout(device->device, k->layout, NULL);
-        k->layout = VK_NULL_HANDLE;
-    }
+    device->api.DestroyPipelineLayout(device->device, k->layout, NULL);
+    k->layout = VK_NULL_HANDLE;
     for (uint32_t set = 0; set < BHI_MAX_SETS; set++) {
-        if (k->set_layouts[set] != VK_NULL_HANDLE) {
-            device->api.DestroyDescriptorSetLayout(device->device, k->set_layouts[set], NULL);
-            k->set_layouts[set] = VK_NULL_HANDLE;
-        }
+        device->api.DestroyDescriptorSetLayout(device->device, k->set_layouts[set], NULL);
+        k->set_layouts[set] = VK_NULL_HANDLE;
     }
 }
 

@@ -1,18 +1,15 @@
 #include "worker/vulkan/memory.h"
 
-int bhi_vk_memory_for_words(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed,
-                            bool is_cpu, bool *out_reaches) {
-    const VkMemoryPropertyFlags needed =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+int bhi_vk_memory_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed,
+                       VkMemoryPropertyFlags needed, VkMemoryPropertyFlags wanted,
+                       VkMemoryPropertyFlags unwanted) {
     int best = -1;
-    *out_reaches = false;
     for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
         const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
         if (!(allowed & (1u << i)) || (flags & needed) != needed) {
             continue;
         }
-        if (is_cpu || (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
-            *out_reaches = true;
+        if ((flags & wanted) == wanted && !(flags & unwanted)) {
             return (int)i;
         }
         best = best < 0 ? (int)i : best;
@@ -20,27 +17,27 @@ int bhi_vk_memory_for_words(const VkPhysicalDeviceMemoryProperties *memory, uint
     return best;
 }
 
+int bhi_vk_memory_for_words(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed,
+                            bool is_cpu, bool *out_reaches) {
+    const VkMemoryPropertyFlags local = is_cpu ? 0 : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    const int type = bhi_vk_memory_type(memory, allowed, BHI_HOST_MEMORY, local, 0);
+    *out_reaches = type >= 0 && (memory->memoryTypes[type].propertyFlags & local) == local;
+    return type;
+}
+
 bool bhi_vk_memory_reaches(const VkPhysicalDeviceMemoryProperties *memory, bool is_cpu) {
     bool reaches;
-    return bhi_vk_memory_for_words(memory, UINT32_MAX, is_cpu, &reaches) >= 0 && reaches;
+    (void)bhi_vk_memory_for_words(memory, UINT32_MAX, is_cpu, &reaches);
+    return reaches;
 }
 
-int bhi_vk_memory_for_export(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed) {
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
-        if ((allowed & (1u << i)) &&
-            (memory->memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-static bool shares_memory(const struct bhi_vk_api *api, VkPhysicalDevice physical) {
+bool bhi_vk_memory_shared(const struct bhi_vk_api *api, VkPhysicalDevice physical,
+                          VkBufferUsageFlags usage) {
     const VkExternalMemoryFeatureFlags both =
         VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
     const VkPhysicalDeviceExternalBufferInfo info = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
-        .usage = BHI_WORDS_USAGE,
+        .usage = usage,
         .handleType = BHI_WORDS_HANDLE};
     VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
     api->GetPhysicalDeviceExternalBufferProperties(physical, &info, &properties);
@@ -51,7 +48,7 @@ uint32_t bhi_vk_transfer_family(const struct bhi_vk_api *api, VkPhysicalDevice p
                                 bool has_memory_fd, bool whole_loops) {
     VkQueueFamilyProperties families[32];
     uint32_t count = 32;
-    if (!has_memory_fd || !whole_loops || !shares_memory(api, physical)) {
+    if (!has_memory_fd || !whole_loops || !bhi_vk_memory_shared(api, physical, BHI_WORDS_USAGE)) {
         return UINT32_MAX;
     }
     api->GetPhysicalDeviceQueueFamilyProperties(physical, &count, families);

@@ -32,28 +32,18 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
         *error = b->page_buffer.error;
         return false;
     }
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = b->recordings.pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    VkResult result =
-        b->device.api.AllocateCommandBuffers(b->device.device, &info, &b->merged.commands);
-    if (result != VK_SUCCESS) {
-        b->merged.commands = VK_NULL_HANDLE;
-    } else {
-        result = b->device.api.AllocateCommandBuffers(b->device.device, &info, &b->primer);
+    VkResult result = bhi_vk_commands_create(&b->device, b->recordings.pool, &b->merged.commands);
+    if (result == VK_SUCCESS) {
+        result = bhi_vk_commands_create(&b->device, b->recordings.pool, &b->primer);
     }
     if (result != VK_SUCCESS) {
-        b->primer = VK_NULL_HANDLE;
         bhi_error_vk(error, result, "vkAllocateCommandBuffers");
     }
     return result == VK_SUCCESS;
 }
 
 void bhi_vk_merge_fini(struct bhi_backend *b) {
-    bhi_vk_recording_fini(&b->device, &b->recordings, &b->groups, &b->merged);
+    bhi_vk_recording_fini(&b->recordings, &b->merged);
     bhi_vk_buffer_release(&b->device, &b->page_buffer);
     if (b->page && !b->merge) {
         munmap(b->page, b->page_buffer.mapped);
@@ -62,27 +52,18 @@ void bhi_vk_merge_fini(struct bhi_backend *b) {
 }
 
 static void write_marker(struct bhi_recorder *r, uint64_t started, uint64_t completed) {
-    const struct bhi_vk_api *vk = &r->backend->device.api;
     const uint32_t words[2] = {(uint32_t)started, (uint32_t)completed};
     _Static_assert(sizeof words == sizeof(struct bhi_markers), "both words at once");
-    vk->CmdUpdateBuffer(r->commands, r->backend->page_buffer.buffer,
-                        offsetof(struct bhi_marker_page, markers), sizeof words, words);
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS,
-    };
-    vk->CmdPipelineBarrier(r->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                           BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &memory, 0, NULL, 0,
-                           NULL);
+    r->backend->device.api.CmdUpdateBuffer(r->commands, r->backend->page_buffer.buffer,
+                                           offsetof(struct bhi_marker_page, markers), sizeof words,
+                                           words);
+    bhi_vk_barrier(&r->backend->device, r->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                   VK_ACCESS_TRANSFER_WRITE_BIT, BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT,
+                   BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS);
 }
 
 bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_error *error) {
-    const VkCommandBufferBeginInfo begin = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    VkResult result = b->device.api.BeginCommandBuffer(b->merged.commands, &begin);
+    VkResult result = bhi_vk_commands_begin(&b->device, b->merged.commands, true);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkBeginCommandBuffer");
         return false;
@@ -128,5 +109,5 @@ VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *b, uint64_t last, struct bh
 }
 
 void bhi_vk_merge_clear(struct bhi_backend *b) {
-    bhi_vk_recording_clear(&b->device, &b->recordings, &b->groups, &b->merged);
+    bhi_vk_recording_clear(&b->recordings, &b->merged);
 }

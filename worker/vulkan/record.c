@@ -1,17 +1,113 @@
-#include "worker/vulkan/recorder.h"
-
 #include "base/futex.h"
 #include "ipc/commands.h"
 #include "worker/error.h"
+#include "worker/vulkan/backend.h"
 #include "worker/vulkan/bind.h"
 #include "worker/vulkan/dispatch.h"
-#include "worker/vulkan/evict.h"
-#include "worker/vulkan/prime.h"
+#include "worker/vulkan/recorder.h"
 #include "worker/vulkan/result.h"
 
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Priming: a kernel's first dispatch runs with the abort word set. A driver that compiles after the
+ * submission (lavapipe) does it then, and nothing of the kernel runs. So compiling and running have
+ * separate deadlines. */
+/* Returns a group with arbitrary bindings, because the kernel returns before it reads them. */
+static bool prime_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
+                        struct bhi_vk_group **out, struct bhi_error *error) {
+    const struct bhi_module_bindings *r = kernel->reflection;
+    struct bhi_group_range ranges[BHI_MAX_BINDINGS];
+    *out = NULL;
+    for (uint32_t i = 0; i < r->buffer_count; i++) {
+        ranges[i] =
+            (struct bhi_group_range){.buffer = &b->page_buffer, .size = b->page_buffer.size};
+    }
+    if (r->set_count > 0) {
+        *out = bhi_vk_group_get(&b->groups, kernel, ranges, error);
+    }
+    return *out || r->set_count == 0;
+}
+
+static bool has_uniforms(const struct bhi_module_bindings *r) {
+    bool found = r->push_bytes > 0;
+    for (uint32_t i = 0; i < r->binding_count; i++) {
+        found |= r->bindings[i].kind == BH_BINDING_UNIFORM_BUFFER;
+    }
+    return found;
+}
+
+/* Makes lavapipe compile the kernel for any uniforms. It compiles a variant for the values of those
+ * on which alone a branch depends, at each run with other values, unless the variant of one run is
+ * not much smaller than the kernel: then it never does that again for this pipeline. A run for which
+ * nothing but the pipeline has been bound anew has no values yet, and so nothing gets smaller. */
+static void record_prime_again(struct bhi_backend *b, VkPipeline pipeline) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    bhi_vk_barrier(&b->device, b->primer, BHI_WORK_STAGES, BHI_WORK_WRITES, BHI_WORK_STAGES,
+                   BHI_WORK_READS | BHI_WORK_WRITES);
+    vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    vk->CmdDispatch(b->primer, 1, 1, 1);
+}
+
+static VkResult record_prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
+                             VkPipeline pipeline, const struct bhi_vk_group *group) {
+    const struct bhi_vk_api *vk = &b->device.api;
+    const uint32_t push[1024] = {0};
+    VkResult result = bhi_vk_commands_begin(&b->device, b->primer, true);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    vk->CmdBindPipeline(b->primer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    bhi_vk_bind_group(b, b->primer, kernel, group);
+    bhi_vk_bind_abort(b, b->primer, kernel, group, BHI_ABORT_SET);
+    if (kernel->reflection->push_bytes > 0) {
+        vk->CmdPushConstants(b->primer, kernel->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                             kernel->reflection->push_bytes, push);
+    }
+    vk->CmdDispatch(b->primer, 1, 1, 1);
+    if (b->device.is_cpu && has_uniforms(kernel->reflection)) {
+        record_prime_again(b, pipeline);
+    }
+    return vk->EndCommandBuffer(b->primer);
+}
+
+static bool run_prime(struct bhi_backend *b, struct bhi_error *error) {
+    VkResult result = bhi_vk_submit(&b->device, b->device.queue, b->primer, b->fence);
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(error, result, "vkQueueSubmit (compiling a kernel)");
+        b->lost |= error->status == BH_DEVICE_LOST;
+        return false;
+    }
+    result = bhi_vk_finish(&b->device, b->fence);
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(error, result, "waiting for the device (compiling a kernel)");
+        error->status = BH_DEVICE_LOST; /* whatever the result says, the device may still run it */
+        b->lost = true;
+    }
+    return result == VK_SUCCESS;
+}
+
+/* |pipeline| belongs to |kernel|, which is READY and guarded. Returns false and *error on failure;
+ * the device may be lost then (backend->lost). */
+static bool prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel, VkPipeline pipeline,
+                  struct bhi_error *error) {
+    struct bhi_vk_group *group;
+    if (!prime_group(b, kernel, &group, error)) {
+        return false;
+    }
+    VkResult result = record_prime(b, kernel, pipeline, group);
+    if (result != VK_SUCCESS) {
+        bhi_error_vk(error, result, "recording the first dispatch of a kernel");
+    }
+    const bool good = result == VK_SUCCESS && run_prime(b, error);
+    /* The group is not used again. But a lost device may still be using it. */
+    if (group && !b->lost) {
+        bhi_vk_group_release(&b->groups, group);
+        bhi_vk_groups_forget(&b->groups, &b->page_buffer, NULL);
+    }
+    return good;
+}
 
 static bool out_of_memory(struct bhi_recorder *r) {
     BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a recording");
@@ -52,8 +148,8 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
         return false;
     }
     bhi_vk_kernel_touch(&b->kernels, kernel, b->run);
-    bhi_vk_evict_pipelines(&b->device, &b->kernels, &b->recordings, &b->groups, b->run);
-    if (primes && !bhi_vk_prime(b, kernel, kernel->pipeline, r->error)) {
+    bhi_vk_evict_pipelines(&b->recordings, &b->kernels, b->run);
+    if (primes && !prime(b, kernel, kernel->pipeline, r->error)) {
         return false;
     }
     kernel->has_run |= primes;
@@ -74,7 +170,7 @@ static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kerne
     if (!bhi_vk_kernel_prepare_split(&b->device, &b->kernels, kernel, r->error)) {
         return false;
     }
-    if (!bhi_vk_prime(b, kernel, kernel->split, r->error)) {
+    if (!prime(b, kernel, kernel->split, r->error)) {
         if (!b->lost) { /* a lost device may still be using it */
             b->device.api.DestroyPipeline(b->device.device, kernel->split, NULL);
             kernel->split = VK_NULL_HANDLE;
@@ -85,16 +181,20 @@ static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kerne
     return true;
 }
 
-static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
-    struct bhi_backend *b = r->backend;
+static struct bhi_vk_kernel *look_up(struct bhi_backend *b, uint64_t id, struct bhi_error *error) {
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (!kernel) {
-        if (b->starved) {
-            BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a kernel");
-        } else {
-            BHI_ERROR_SAY(r->error, BH_REASON_KERNEL_RULE, "kernel %llu does not exist",
-                          (unsigned long long)id);
-        }
+        BHI_ERROR_SAY(error, b->starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
+                      b->starved ? "kernel %llu" : "kernel %llu does not exist",
+                      (unsigned long long)id);
+    }
+    return kernel;
+}
+
+static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
+    struct bhi_backend *b = r->backend;
+    struct bhi_vk_kernel *kernel = look_up(b, id, r->error);
+    if (!kernel) {
         return NULL;
     }
     if ((kernel->last_run != b->run || kernel->state != BHI_KERNEL_READY) &&
@@ -108,27 +208,18 @@ static void barrier(struct bhi_recorder *r) {
     struct bhi_backend *b = r->backend;
     const bool compute = b->hazards.stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const bool transfer = b->hazards.stages & VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = (compute ? VK_ACCESS_SHADER_WRITE_BIT : 0u) |
-                         (transfer ? VK_ACCESS_TRANSFER_WRITE_BIT : 0u),
-        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES,
-    };
-    b->device.api.CmdPipelineBarrier(r->commands, b->hazards.stages, BHI_WORK_STAGES, 0, 1, &memory,
-                                     0, NULL, 0, NULL);
+    bhi_vk_barrier(&b->device, r->commands, b->hazards.stages,
+                   (compute ? VK_ACCESS_SHADER_WRITE_BIT : 0u) |
+                       (transfer ? VK_ACCESS_TRANSFER_WRITE_BIT : 0u),
+                   BHI_WORK_STAGES, BHI_WORK_READS | BHI_WORK_WRITES);
     bhi_hazards_clear(&b->hazards);
     r->uses->barriers++;
 }
 
 void bhi_recorder_settle(const struct bhi_recorder *r) {
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = BHI_WORK_WRITES,
-        .dstAccessMask = BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS,
-    };
-    r->backend->device.api.CmdPipelineBarrier(r->commands, BHI_WORK_STAGES,
-                                              BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
-                                              &memory, 0, NULL, 0, NULL);
+    bhi_vk_barrier(&r->backend->device, r->commands, BHI_WORK_STAGES, BHI_WORK_WRITES,
+                   BHI_WORK_STAGES | VK_PIPELINE_STAGE_HOST_BIT,
+                   BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS);
     bhi_hazards_clear(&r->backend->hazards);
 }
 
@@ -168,16 +259,16 @@ static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kerne
     if (kernel->reflection->set_count == 0) {
         return true;
     }
-    *out = bhi_vk_group_get(&b->device, &b->groups, kernel, ranges, r->error);
+    *out = bhi_vk_group_get(&b->groups, kernel, ranges, r->error);
     if (!*out) {
         return false;
     }
     if (*out != r->bound_group && !bhi_pointers_add(&r->uses->groups, *out)) {
-        bhi_vk_group_release(&b->device, &b->groups, *out);
+        bhi_vk_group_release(&b->groups, *out);
         return out_of_memory(r);
     }
     if (*out == r->bound_group) {
-        bhi_vk_group_release(&b->device, &b->groups, *out); /* it is listed, with a reference */
+        bhi_vk_group_release(&b->groups, *out); /* it is listed, with a reference */
     }
     return true;
 }
@@ -327,11 +418,11 @@ bool bhi_recorder_add_timed(struct bhi_recorder *r, const struct bhi_lane_record
     if (!(record->flags & BHI_RECORD_TIMED)) {
         return bhi_recorder_add(r, record);
     }
-    bhi_vk_timing_begin(&b->device, &b->timing, r->commands, r->slot);
+    bhi_vk_timing_stamp(&b->device, &b->timing, r->commands, r->slot, false);
     if (!bhi_recorder_add(r, record)) {
         return false;
     }
-    bhi_vk_timing_end(&b->device, &b->timing, r->commands, r->slot);
+    bhi_vk_timing_stamp(&b->device, &b->timing, r->commands, r->slot, true);
     return true;
 }
 
@@ -345,15 +436,12 @@ bool bhi_record_has_work(const struct bhi_lane_record *record) {
 
 bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *error) {
     struct bhi_recorder r = {.backend = b, .error = error, .learns = true};
-    struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (b->lost) {
         BHI_ERROR(error, BH_REASON_LOST, .text = "before");
         return false;
     }
+    struct bhi_vk_kernel *kernel = look_up(b, id, error);
     if (!kernel) {
-        BHI_ERROR_SAY(error, b->starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
-                      b->starved ? "kernel %llu" : "kernel %llu does not exist",
-                      (unsigned long long)id);
         return false;
     }
     b->run++;
@@ -369,10 +457,7 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
         .error = error,
         .seq = record->seq,
     };
-    const VkCommandBufferBeginInfo begin = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-    };
-    VkResult result = b->device.api.BeginCommandBuffer(recording->commands, &begin);
+    VkResult result = bhi_vk_commands_begin(&b->device, recording->commands, false);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkBeginCommandBuffer");
         return false;
@@ -404,13 +489,12 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_l
         }
         return recording;
     }
-    recording = bhi_vk_recording_take(&b->device, &b->recordings, &b->groups, b->run, hash, key,
-                                      size, error);
+    recording = bhi_vk_recording_take(&b->recordings, b->run, hash, key, size, error);
     if (!recording) {
         return NULL;
     }
     if (!record_into(b, recording, record, error)) {
-        bhi_vk_recording_clear(&b->device, &b->recordings, &b->groups, recording);
+        bhi_vk_recording_clear(&b->recordings, recording);
         return NULL;
     }
     b->barriers += recording->barriers;

@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "worker/error.h"
+#include "worker/vulkan/commands.h"
 #include "worker/vulkan/result.h"
 
 #include <stdlib.h>
@@ -15,18 +16,12 @@ bool bhi_pointers_add(struct bhi_pointers *list, void *item) {
     return true;
 }
 
-bool bhi_vk_recordings_init(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                            struct bhi_error *error) {
-    const VkCommandPoolCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = device->queue_family,
-    };
+bool bhi_vk_recordings_init(struct bhi_vk_recordings *recordings, struct bhi_error *error) {
     recordings->max_count = 256;
     recordings->max_bytes = 16u << 20;
-    VkResult result = device->api.CreateCommandPool(device->device, &info, NULL, &recordings->pool);
+    VkResult result =
+        bhi_vk_pool_create(recordings->device, recordings->device->queue_family, &recordings->pool);
     if (result != VK_SUCCESS) {
-        recordings->pool = VK_NULL_HANDLE;
         bhi_error_vk(error, result, "vkCreateCommandPool");
     }
     return result == VK_SUCCESS;
@@ -77,55 +72,46 @@ struct bhi_vk_recording *bhi_vk_recording_find(struct bhi_vk_recordings *recordi
     return NULL;
 }
 
-void bhi_vk_recording_clear(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                            struct bhi_vk_groups *groups, struct bhi_vk_recording *r) {
+void bhi_vk_recording_clear(struct bhi_vk_recordings *recordings, struct bhi_vk_recording *r) {
     if (r->valid) {
         bhi_map_unlink(&recordings->valid, &r->chain);
         r->valid = false;
     }
     for (size_t i = 0; i < r->groups.count; i++) {
-        bhi_vk_group_release(device, groups, r->groups.items[i]);
+        bhi_vk_group_release(recordings->groups, r->groups.items[i]);
     }
     r->groups.count = r->buffers.count = r->kernels.count = 0;
     r->barriers = 0;
     r->last_run = 0;
 }
 
-void bhi_vk_recording_fini(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                           struct bhi_vk_groups *groups, struct bhi_vk_recording *r) {
-    bhi_vk_recording_clear(device, recordings, groups, r);
+void bhi_vk_recording_fini(struct bhi_vk_recordings *recordings, struct bhi_vk_recording *r) {
+    bhi_vk_recording_clear(recordings, r);
     free(r->groups.items);
     free(r->buffers.items);
     free(r->kernels.items);
     free(r->bytes);
 }
 
-static void destroy(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                    struct bhi_vk_groups *groups, struct bhi_vk_recording *r) {
-    bhi_vk_recording_clear(device, recordings, groups, r);
+static void destroy(struct bhi_vk_recordings *recordings, struct bhi_vk_recording *r) {
+    bhi_vk_recording_clear(recordings, r);
     bhi_list_remove(&r->used);
     recordings->count--;
     recordings->bytes -= r->capacity;
-    device->api.FreeCommandBuffers(device->device, recordings->pool, 1, &r->commands);
-    bhi_vk_recording_fini(device, recordings, groups, r);
+    recordings->device->api.FreeCommandBuffers(recordings->device->device, recordings->pool, 1,
+                                               &r->commands);
+    bhi_vk_recording_fini(recordings, r);
     free(r);
 }
 
-static struct bhi_vk_recording *create(struct bhi_vk_device *device,
-                                       struct bhi_vk_recordings *recordings,
+static struct bhi_vk_recording *create(struct bhi_vk_recordings *recordings,
                                        struct bhi_error *error) {
     struct bhi_vk_recording *r = calloc(1, sizeof *r);
     if (!r) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a command buffer");
         return NULL;
     }
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = recordings->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    VkResult result = device->api.AllocateCommandBuffers(device->device, &info, &r->commands);
+    VkResult result = bhi_vk_commands_create(recordings->device, recordings->pool, &r->commands);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkAllocateCommandBuffers");
         free(r);
@@ -136,25 +122,23 @@ static struct bhi_vk_recording *create(struct bhi_vk_device *device,
     return r;
 }
 
-struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_device *device,
-                                               struct bhi_vk_recordings *recordings,
-                                               struct bhi_vk_groups *groups, uint64_t run,
+struct bhi_vk_recording *bhi_vk_recording_take(struct bhi_vk_recordings *recordings, uint64_t run,
                                                uint64_t hash, const void *bytes, size_t size,
                                                struct bhi_error *error) {
     struct bhi_vk_recording *r = oldest(recordings);
     for (; r && r->last_run != run &&
            (recordings->count > recordings->max_count ||
             recordings->bytes + size > recordings->max_bytes ||
-            !bhi_vk_groups_make_room(device, groups, size * BHI_GROUP_BYTES_A_BYTE));
+            !bhi_vk_groups_make_room(recordings->groups, size * BHI_GROUP_BYTES_A_BYTE));
          r = oldest(recordings)) {
-        destroy(device, recordings, groups, r);
+        destroy(recordings, r);
     }
     if (r && r->last_run != run && (!r->valid || recordings->count >= recordings->max_count)) {
-        bhi_vk_recording_clear(device, recordings, groups, r);
+        bhi_vk_recording_clear(recordings, r);
         bhi_list_remove(&r->used);
         bhi_list_append(&recordings->used, &r->used);
     } else {
-        r = create(device, recordings, error);
+        r = create(recordings, error);
         if (!r) {
             return NULL;
         }
@@ -194,12 +178,11 @@ static bool holds(const struct bhi_pointers *list, const void *object) {
     return false;
 }
 
-void bhi_vk_recordings_forget(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                              struct bhi_vk_groups *groups, const void *object) {
+void bhi_vk_recordings_forget(struct bhi_vk_recordings *recordings, const void *object) {
     BHI_LIST_EACH_SAFE(node, &recordings->used) {
         struct bhi_vk_recording *r = BHI_CONTAINER(node, struct bhi_vk_recording, used);
         if (holds(&r->buffers, object) || holds(&r->kernels, object)) {
-            bhi_vk_recording_clear(device, recordings, groups, r);
+            bhi_vk_recording_clear(recordings, r);
             /* An empty recording is reused before any other is evicted. */
             bhi_list_remove(&r->used);
             bhi_list_insert_before(recordings->used.next, &r->used);
@@ -207,14 +190,26 @@ void bhi_vk_recordings_forget(struct bhi_vk_device *device, struct bhi_vk_record
     }
 }
 
-void bhi_vk_recordings_fini(struct bhi_vk_device *device, struct bhi_vk_recordings *recordings,
-                            struct bhi_vk_groups *groups) {
+void bhi_vk_recordings_fini(struct bhi_vk_recordings *recordings) {
     BHI_LIST_EACH_SAFE(node, &recordings->used) {
-        destroy(device, recordings, groups, BHI_CONTAINER(node, struct bhi_vk_recording, used));
+        destroy(recordings, BHI_CONTAINER(node, struct bhi_vk_recording, used));
     }
     bhi_map_fini(&recordings->valid);
-    if (recordings->pool != VK_NULL_HANDLE) {
-        device->api.DestroyCommandPool(device->device, recordings->pool, NULL);
-        recordings->pool = VK_NULL_HANDLE;
+    recordings->device->api.DestroyCommandPool(recordings->device->device, recordings->pool, NULL);
+    recordings->pool = VK_NULL_HANDLE;
+}
+
+void bhi_vk_forget_kernel(struct bhi_vk_recordings *recordings,
+                          const struct bhi_vk_kernel *kernel) {
+    bhi_vk_recordings_forget(recordings, kernel);
+    bhi_vk_groups_forget(recordings->groups, NULL, kernel);
+}
+
+void bhi_vk_evict_pipelines(struct bhi_vk_recordings *recordings, struct bhi_vk_kernels *kernels,
+                            uint64_t run) {
+    struct bhi_vk_kernel *victim;
+    while ((victim = bhi_vk_kernel_victim(kernels, run))) {
+        bhi_vk_forget_kernel(recordings, victim);
+        bhi_vk_kernel_evict(recordings->device, kernels, victim);
     }
 }

@@ -11,11 +11,9 @@
 #include "worker/vulkan/stage.h"
 
 #include <bulkhead/bulkhead.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define MAX_MERGED     BHI_ABORT_SLOTS /* records in one vkQueueSubmit */
 #define POLL_NS        100000u
@@ -78,31 +76,9 @@ static void lose(struct bhi_backend *b, const struct answers *a, const struct ba
  * costs a CPU driver twice as much. */
 static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t records) {
     const uint64_t poll_ns = records > 1 ? POLL_MERGED_NS : POLL_NS;
-    const struct bhi_vk_api *vk = &b->device.api;
-    VkResult result = VK_NOT_READY;
-    uint64_t now = started;
-    if (b->copies.queue != VK_NULL_HANDLE) {
-        result = bhi_vk_copies_wait_beside(b, b->fence, started,
-                                           b->last_wait_ns < 2 * poll_ns ? poll_ns : 0);
-        b->last_wait_ns = bhi_now_ns() - started;
-        return result;
-    }
-    if (b->last_wait_ns < 2 * poll_ns) {
-        while (result == VK_NOT_READY && now - started < poll_ns) {
-            result = vk->GetFenceStatus(b->device.device, b->fence);
-            if (result == VK_NOT_READY) {
-                sched_yield();
-            }
-            now = bhi_now_ns();
-        }
-    }
-    if (result == VK_NOT_READY) {
-        do {
-            result = vk->WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX);
-        } while (result == VK_TIMEOUT);
-        now = bhi_now_ns();
-    }
-    b->last_wait_ns = now - started;
+    const VkResult result = bhi_vk_copies_wait_beside(b, b->fence, started,
+                                                      b->last_wait_ns < 2 * poll_ns ? poll_ns : 0);
+    b->last_wait_ns = bhi_now_ns() - started;
     return result;
 }
 
@@ -130,10 +106,8 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
         const uint32_t count = bhi_spec_defaults(&module, hidden, left, sizeof left);
         bhi_module_fini(&module);
         if (count > 0) {
-            const size_t used = strlen(error->text);
-            snprintf(error->text + used, sizeof error->text - used,
-                     "; of kernel \"%s\" %s, which may be the cause", BHI_KERNEL_LABEL(kernel),
-                     left);
+            BHI_ERROR_APPEND(error, "; of kernel \"%s\" %s, which may be the cause",
+                             BHI_KERNEL_LABEL(kernel), left);
             return; /* no room for more text */
         }
     }

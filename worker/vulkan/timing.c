@@ -2,7 +2,6 @@
 
 #include "worker/vulkan/abort.h"
 #include "worker/vulkan/result.h"
-#include "worker/vulkan/ticks.h"
 
 #define QUERIES (2 * BHI_ABORT_SLOTS)
 _Static_assert(BHI_ABORT_SLOTS <= 64, "a bit for each slot");
@@ -27,26 +26,16 @@ bool bhi_vk_timing_init(struct bhi_vk_device *device, struct bhi_vk_timing *timi
 }
 
 void bhi_vk_timing_fini(struct bhi_vk_device *device, struct bhi_vk_timing *timing) {
-    if (timing->pool != VK_NULL_HANDLE) {
-        device->api.DestroyQueryPool(device->device, timing->pool, NULL);
-        timing->pool = VK_NULL_HANDLE;
-    }
+    device->api.DestroyQueryPool(device->device, timing->pool, NULL);
+    timing->pool = VK_NULL_HANDLE;
 }
 
-void bhi_vk_timing_begin(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
-                         VkCommandBuffer commands, uint32_t slot) {
+void bhi_vk_timing_stamp(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
+                         VkCommandBuffer commands, uint32_t slot, bool end) {
     if (timing->pool != VK_NULL_HANDLE) {
         /* Also at the bottom of the pipe: the top may run before earlier commands have ended. */
         device->api.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timing->pool,
-                                      2 * slot);
-    }
-}
-
-void bhi_vk_timing_end(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
-                       VkCommandBuffer commands, uint32_t slot) {
-    if (timing->pool != VK_NULL_HANDLE) {
-        device->api.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, timing->pool,
-                                      2 * slot + 1);
+                                      2 * slot + end);
     }
 }
 
@@ -71,4 +60,25 @@ uint64_t bhi_vk_timing_read(const struct bhi_vk_device *device, const struct bhi
     }
     return bhi_ticks_to_ns(ticks[0], ticks[1], device->timestamp_bits,
                            (double)device->limits.timestampPeriod, host_ns);
+}
+
+uint64_t bhi_ticks_to_ns(uint64_t begin, uint64_t end, uint32_t valid_bits, double period_ns,
+                         uint64_t host_ns) {
+    const bool has_clock = valid_bits > 0 && period_ns > 0; /* a NaN compares false */
+    if (!has_clock || host_ns == 0) {
+        return 0;
+    }
+    const uint64_t mask = valid_bits >= 64 ? UINT64_MAX : (UINT64_C(1) << valid_bits) - 1;
+    if ((double)host_ns >= (double)mask * period_ns) {
+        return 0;
+    }
+    const double ns = (double)((end - begin) & mask) * period_ns;
+    /* Checked before the conversion, which is undefined for a value that a uint64_t cannot hold. */
+    if (ns > 2 * (double)host_ns) {
+        return 0;
+    }
+    if (ns >= (double)host_ns) {
+        return host_ns;
+    }
+    return ns < 1 ? 1 : (uint64_t)ns;
 }

@@ -15,11 +15,9 @@ struct bhi_vk_timing {
 bool bhi_vk_timing_init(struct bhi_vk_device *device, struct bhi_vk_timing *timing,
                         struct bhi_error *error);
 void bhi_vk_timing_fini(struct bhi_vk_device *device, struct bhi_vk_timing *timing);
-/* Call these around a record's commands. The time begins when all earlier commands have ended. */
-void bhi_vk_timing_begin(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
-                         VkCommandBuffer commands, uint32_t slot);
-void bhi_vk_timing_end(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
-                       VkCommandBuffer commands, uint32_t slot);
+/* Call it before and after a record's commands. The time begins when all earlier commands have ended. */
+void bhi_vk_timing_stamp(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
+                         VkCommandBuffer commands, uint32_t slot, bool end);
 /* Call it before the submission. |slots| has a bit for each slot with a time. */
 void bhi_vk_timing_reset(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
                          uint64_t slots);
@@ -27,5 +25,14 @@ void bhi_vk_timing_reset(const struct bhi_vk_device *device, const struct bhi_vk
  * submission. */
 uint64_t bhi_vk_timing_read(const struct bhi_vk_device *device, const struct bhi_vk_timing *timing,
                             uint32_t slot, uint64_t host_ns);
+
+/* Returns the time from |begin| to |end|, in nanoseconds. They are timestamps with |valid_bits|
+ * valid bits, of a clock whose tick takes |period_ns|; the host measured |host_ns| around both. The
+ * clock may wrap once in between. The result is at least 1, and at most |host_ns|, because the two
+ * clocks may drift apart. Returns 0 if the time is unknown: there is no clock (no valid bits or no
+ * period), it may have wrapped more than once in |host_ns|, or it shows more than twice
+ * |host_ns|. */
+uint64_t bhi_ticks_to_ns(uint64_t begin, uint64_t end, uint32_t valid_bits, double period_ns,
+                         uint64_t host_ns);
 
 #endif

@@ -1,5 +1,6 @@
 #include "worker/vulkan/transfer.h"
 
+#include "worker/vulkan/commands.h"
 #include "worker/vulkan/memory.h"
 
 #include <string.h>
@@ -7,55 +8,32 @@
 
 #define PATIENCE_NS (2ull * 1000000000)
 
-static VkResult allocate_commands(struct bhi_vk_device *device, const struct bhi_vk_transfer *t,
-                                  VkCommandBuffer *out) {
-    const VkCommandBufferAllocateInfo allocate = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = t->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
-    return device->api.AllocateCommandBuffers(device->device, &allocate, out);
-}
-
 VkResult bhi_vk_transfer_init(struct bhi_vk_device *device, struct bhi_vk_transfer *t,
                               const char **out_call) {
-    const struct bhi_vk_api *vk = &device->api;
-    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                                          .queueFamilyIndex = device->transfer_family};
-    vk->GetDeviceQueue(device->device, device->transfer_family, 0, &t->queue);
+    device->api.GetDeviceQueue(device->device, device->transfer_family, 0, &t->queue);
     *out_call = "vkCreateCommandPool (abort words)";
-    VkResult result = vk->CreateCommandPool(device->device, &pool, NULL, &t->pool);
-    if (result != VK_SUCCESS) {
-        t->pool = VK_NULL_HANDLE;
-        return result;
+    VkResult result = bhi_vk_pool_create(device, device->transfer_family, &t->pool);
+    if (result == VK_SUCCESS) {
+        *out_call = "vkAllocateCommandBuffers (abort words)";
+        result = bhi_vk_commands_create(device, t->pool, &t->commands);
     }
-    *out_call = "vkAllocateCommandBuffers (abort words)";
-    if ((result = allocate_commands(device, t, &t->commands)) != VK_SUCCESS) {
-        return result;
+    if (result == VK_SUCCESS) {
+        *out_call = "vkCreateFence (abort words)";
+        result = bhi_vk_fence_create(device, &t->fence);
     }
-    const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    *out_call = "vkCreateFence (abort words)";
-    result = vk->CreateFence(device->device, &fence, NULL, &t->fence);
-    t->fence = result == VK_SUCCESS ? t->fence : VK_NULL_HANDLE;
     return result;
 }
 
 void bhi_vk_transfer_fini(struct bhi_vk_device *device, struct bhi_vk_transfer *t) {
-    if (t->fence != VK_NULL_HANDLE) {
-        device->api.DestroyFence(device->device, t->fence, NULL);
-    }
-    if (t->pool != VK_NULL_HANDLE) {
-        device->api.DestroyCommandPool(device->device, t->pool, NULL);
-    }
+    device->api.DestroyFence(device->device, t->fence, NULL);
+    device->api.DestroyCommandPool(device->device, t->pool, NULL);
     memset(t, 0, sizeof *t);
 }
 
 static VkResult record(struct bhi_vk_device *device, VkCommandBuffer commands, VkBuffer buffer,
                        const struct bhi_vk_fill *fills, size_t count) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    VkResult result = vk->BeginCommandBuffer(commands, &begin);
+    VkResult result = bhi_vk_commands_begin(device, commands, false);
     if (result != VK_SUCCESS) {
         return result;
     }
@@ -68,12 +46,11 @@ static VkResult record(struct bhi_vk_device *device, VkCommandBuffer commands, V
 VkResult bhi_vk_transfer_record(struct bhi_vk_device *device, const struct bhi_vk_transfer *t,
                                 VkBuffer buffer, const struct bhi_vk_fill *fills, size_t count,
                                 VkCommandBuffer *out) {
-    VkResult result = allocate_commands(device, t, out);
-    if (result != VK_SUCCESS) {
-        *out = VK_NULL_HANDLE;
-        return result;
+    VkResult result = bhi_vk_commands_create(device, t->pool, out);
+    if (result == VK_SUCCESS) {
+        result = record(device, *out, buffer, fills, count);
     }
-    if ((result = record(device, *out, buffer, fills, count)) != VK_SUCCESS) {
+    if (result != VK_SUCCESS) {
         bhi_vk_transfer_discard(device, t, out);
     }
     return result;
@@ -90,13 +67,10 @@ void bhi_vk_transfer_discard(struct bhi_vk_device *device, const struct bhi_vk_t
 VkResult bhi_vk_transfer_run(struct bhi_vk_device *device, struct bhi_vk_transfer *t,
                              VkCommandBuffer commands) {
     const struct bhi_vk_api *vk = &device->api;
-    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                                 .commandBufferCount = 1,
-                                 .pCommandBuffers = &commands};
     if (t->lost) {
         return VK_ERROR_DEVICE_LOST;
     }
-    VkResult result = vk->QueueSubmit(t->queue, 1, &submit, t->fence);
+    VkResult result = bhi_vk_submit(device, t->queue, commands, t->fence);
     if (result != VK_SUCCESS) {
         return result;
     }
@@ -149,7 +123,8 @@ VkResult bhi_vk_words_create(struct bhi_vk_device *device, struct bhi_vk_words *
     }
     VkMemoryRequirements needs;
     vk->GetBufferMemoryRequirements(device->device, words->buffer, &needs);
-    const int type = bhi_vk_memory_for_export(&device->memory, needs.memoryTypeBits);
+    const int type = bhi_vk_memory_type(&device->memory, needs.memoryTypeBits,
+                                        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, 0);
     const VkExportMemoryAllocateInfo exported = {
         .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, .handleTypes = BHI_WORDS_HANDLE};
     const VkImportMemoryFdInfoKHR imported = {.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
@@ -181,12 +156,8 @@ VkResult bhi_vk_words_create(struct bhi_vk_device *device, struct bhi_vk_words *
 }
 
 void bhi_vk_words_destroy(struct bhi_vk_device *device, struct bhi_vk_words *words) {
-    if (words->buffer != VK_NULL_HANDLE) {
-        device->api.DestroyBuffer(device->device, words->buffer, NULL);
-    }
-    if (words->memory != VK_NULL_HANDLE) {
-        device->api.FreeMemory(device->device, words->memory, NULL);
-    }
+    device->api.DestroyBuffer(device->device, words->buffer, NULL);
+    device->api.FreeMemory(device->device, words->memory, NULL);
     memset(words, 0, sizeof *words);
 }
 
