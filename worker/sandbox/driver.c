@@ -39,9 +39,6 @@
 
 /* -- nvidia --------------------------------------------------------------------------------- */
 
-static const char *const nvidia_libraries[] = {"libGLX_nvidia.so*", "libEGL_nvidia.so*", NULL};
-static const char *const nvidia_devices[] = {"/dev/nvidiactl", "/dev/nvidia[0-9]*", NULL};
-static const char *const nvidia_versions[] = {"580.*", NULL};
 static const struct bhi_driver_env nvidia_environment[] = {
     /* With a shared cache of native code a worker could plant code for others. */
     {"__GL_SHADER_DISK_CACHE", "0"},
@@ -155,9 +152,7 @@ static const struct bhi_seccomp_rule nvidia_steady[] = {
 
 /* -- lavapipe ------------------------------------------------------------------------------- */
 
-static const char *const lavapipe_libraries[] = {"libvulkan_lvp.so*", NULL};
 static const char *const lavapipe_devices[] = {NULL};
-static const char *const lavapipe_versions[] = {"Mesa 22.3.*", "Mesa 25.0.*", "Mesa 26.1.*", NULL};
 static const struct bhi_driver_env lavapipe_environment[] = {
     /* As for NVIDIA. Without this setting Mesa would also ask nscd, through a socket, for a home
      * folder. */
@@ -192,10 +187,6 @@ static const struct bhi_seccomp_rule lavapipe_steady[] = {
  * They use render nodes, which need no master and do not show other processes' buffers, and libdrm
  * reads about these in sysfs (drmGetDevices2). On a machine with such a GPU, begin with bulkhead
  * doctor --trace-driver. */
-static const char *const radv_libraries[] = {"libvulkan_radeon.so*", NULL};
-static const char *const anv_libraries[] = {"libvulkan_intel.so*", NULL};
-static const char *const render_devices[] = {"/dev/dri/renderD[0-9]*", NULL};
-static const char *const render_versions[] = {"Mesa *", NULL};
 static const struct bhi_driver_path render_paths[] = {
     {"/dev/dri/renderD[0-9]*", BHI_PATH_DEVICE},
     {"/dev/dri", BHI_PATH_INSIDE}, /* the drivers list this folder to see which nodes exist */
@@ -233,13 +224,22 @@ static const struct bhi_seccomp_rule render_steady[] = {
     BHI_ANSWER_LOOKUPS, BHI_END_OF_RULES,
 };
 
+#define RENDER_DRIVER(called, library)                                                             \
+    {                                                                                              \
+        .name = called,                                                                            \
+        .package = "mesa-vulkan-drivers; a container needs the devices in /dev/dri, too",          \
+        .libraries = (const char *const[]){library, NULL},                                         \
+        .devices = (const char *const[]){"/dev/dri/renderD[0-9]*", NULL},                          \
+        .environment = lavapipe_environment, .paths = render_paths, .start_rules = render_start,   \
+        .steady_rules = render_steady,                                                             \
+        .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},            \
+        .compiles = true, .versions = (const char *const[]) {                                      \
+            "Mesa *", NULL                                                                         \
+        }                                                                                          \
+    }
+
 /* -- swiftshader ---------------------------------------------------------------------------- */
 
-static const char *const swiftshader_libraries[] = {"libvk_swiftshader.so*", NULL};
-/* Debian's package chromium-common installs it there, with a manifest where no Vulkan loader
- * looks. */
-static const char *const swiftshader_folders[] = {"/usr/lib/chromium", NULL};
-static const char *const swiftshader_versions[] = {"5.*", NULL};
 static const struct bhi_driver_env no_environment[] = {{NULL, NULL}};
 static const struct bhi_seccomp_rule swiftshader_start[] = {
     BHI_ANSWER(openat, ENOENT),
@@ -312,8 +312,8 @@ static const struct bhi_driver_info drivers[] = {
     {
         .name = "nvidia",
         .package = "NVIDIA's driver with its Vulkan part; a container needs the devices, too",
-        .libraries = nvidia_libraries,
-        .devices = nvidia_devices,
+        .libraries = (const char *const[]){"libGLX_nvidia.so*", "libEGL_nvidia.so*", NULL},
+        .devices = (const char *const[]){"/dev/nvidiactl", "/dev/nvidia[0-9]*", NULL},
         .environment = nvidia_environment,
         .paths = nvidia_paths,
         .node_folder = "/proc/driver/nvidia/gpus",
@@ -322,13 +322,13 @@ static const struct bhi_driver_info drivers[] = {
         .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
         .lingers = true,
         .compiles = true,
-        .versions = nvidia_versions,
+        .versions = (const char *const[]){"580.*", NULL},
         .tried = true,
     },
     {
         .name = "lavapipe",
         .package = "mesa-vulkan-drivers",
-        .libraries = lavapipe_libraries,
+        .libraries = (const char *const[]){"libvulkan_lvp.so*", NULL},
         .devices = lavapipe_devices,
         .environment = lavapipe_environment,
         .paths = lavapipe_paths,
@@ -336,16 +336,16 @@ static const struct bhi_driver_info drivers[] = {
         .steady_rules = lavapipe_steady,
         .limits = {.descriptors = 256, .file_bytes = BHI_DRIVER_FILE_MOST, .locked = 65536},
         .compiles = true,
-        .versions = lavapipe_versions,
+        .versions = (const char *const[]){"Mesa 22.3.*", "Mesa 25.0.*", "Mesa 26.1.*", NULL},
         .tried = true,
-#if !BHI_SANITIZED /* a sanitizer's runtime does not allow a second process in its memory */
-#endif
     },
     {
         .name = "swiftshader",
         .package = "SwiftShader, which Chromium has",
-        .libraries = swiftshader_libraries,
-        .folders = swiftshader_folders,
+        .libraries = (const char *const[]){"libvk_swiftshader.so*", NULL},
+        /* Debian's package chromium-common installs it there, with a manifest where no Vulkan
+         * loader looks. */
+        .folders = (const char *const[]){"/usr/lib/chromium", NULL},
         .devices = lavapipe_devices,
         .environment = no_environment,
         .paths = lavapipe_paths,
@@ -353,37 +353,11 @@ static const struct bhi_driver_info drivers[] = {
         .steady_rules = swiftshader_steady,
         .limits = {.descriptors = 256, .file_bytes = BHI_DRIVER_CODE_BYTES, .locked = 65536},
         .compiles = true,
-        .versions = swiftshader_versions,
+        .versions = (const char *const[]){"5.*", NULL},
         .tried = true,
-#if !BHI_SANITIZED
-#endif
     },
-    {
-        .name = "radv",
-        .package = "mesa-vulkan-drivers; a container needs the devices in /dev/dri, too",
-        .libraries = radv_libraries,
-        .devices = render_devices,
-        .environment = lavapipe_environment,
-        .paths = render_paths,
-        .start_rules = render_start,
-        .steady_rules = render_steady,
-        .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
-        .compiles = true,
-        .versions = render_versions,
-    },
-    {
-        .name = "anv",
-        .package = "mesa-vulkan-drivers; a container needs the devices in /dev/dri, too",
-        .libraries = anv_libraries,
-        .devices = render_devices,
-        .environment = lavapipe_environment,
-        .paths = render_paths,
-        .start_rules = render_start,
-        .steady_rules = render_steady,
-        .limits = {.descriptors = 1024, .file_bytes = 64u << 20, .locked = UINT64_MAX},
-        .compiles = true,
-        .versions = render_versions,
-    },
+    RENDER_DRIVER("radv", "libvulkan_radeon.so*"),
+    RENDER_DRIVER("anv", "libvulkan_intel.so*"),
 };
 
 #define DRIVERS (sizeof drivers / sizeof drivers[0])

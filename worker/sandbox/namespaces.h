@@ -15,8 +15,6 @@
 #define BHI_SANDBOX_ID   1000
 #define BHI_SANDBOX_HOST "bulkhead"
 
-/* -- ids.c -------------------------------------------------------------------------- */
-
 /* The user and group that the zygote and its workers are outside their user namespace. */
 struct bhi_sandbox_ids {
     unsigned user;
@@ -30,8 +28,6 @@ int bhi_sandbox_ids_choose(struct bhi_sandbox_ids *ids, struct bhi_error *failur
  * when it needs no more files as the host's user. Unless the ids are its own, the kernel then
  * clears PDEATHSIG and dumpable. */
 int bhi_sandbox_ids_take(const struct bhi_sandbox_ids *ids, struct bhi_error *failure);
-
-/* -- namespaces.c ------------------------------------------------------------------- */
 
 /* Which namespaces a process is in: the inode numbers of /proc/self/ns, in the order of
  * bhi_namespace_layer(). 0: unknown. */

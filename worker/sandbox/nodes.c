@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -88,13 +89,10 @@ static int find_value(const char *text, const char *key, char *out, size_t size)
 }
 
 static int parse_minor(const char *text, unsigned *out) {
-    unsigned value = 0;
     if (strlen(text) > 3 || strspn(text, "0123456789") != strlen(text)) {
         return -EBADMSG;
     }
-    for (; *text != '\0'; text++) {
-        value = 10 * value + (unsigned)(*text - '0');
-    }
+    const unsigned value = (unsigned)strtoul(text, NULL, 10);
     if (value > MINOR_MOST) {
         return -EBADMSG;
     }

@@ -25,36 +25,17 @@ struct bhi_seccomp_rule {
 #define BHI_MOST(arg, value)       {arg, SCMP_CMP_LE, value, 0}
 #define BHI_NOT(arg, value)        {arg, SCMP_CMP_NE, value, 0}
 
-#define BHI_ALLOW(name)                                                                            \
+#define BHI_RULE(name, answer, count, ...)                                                         \
     {                                                                                              \
-        SCMP_SYS(name), 0, 0, {                                                                    \
-            { 0 }                                                                                  \
-        }                                                                                          \
+        .syscall = SCMP_SYS(name), .error = answer, .arg_count = count, .args = { __VA_ARGS__ }    \
     }
-#define BHI_ALLOW1(name, a)                                                                        \
-    {                                                                                              \
-        SCMP_SYS(name), 0, 1, {                                                                    \
-            a                                                                                      \
-        }                                                                                          \
-    }
-#define BHI_ALLOW2(name, a, b)                                                                     \
-    {                                                                                              \
-        SCMP_SYS(name), 0, 2, {                                                                    \
-            a, b                                                                                   \
-        }                                                                                          \
-    }
-#define BHI_ANSWER(name, error)                                                                    \
-    {                                                                                              \
-        SCMP_SYS(name), error, 0, {                                                                \
-            { 0 }                                                                                  \
-        }                                                                                          \
-    }
-#define BHI_ANSWER1(name, error, a)                                                                \
-    {                                                                                              \
-        SCMP_SYS(name), error, 1, {                                                                \
-            a                                                                                      \
-        }                                                                                          \
-    }
+#define BHI_ALLOW(name)             BHI_RULE(name, 0, 0, {0})
+#define BHI_ALLOW1(name, a)         BHI_RULE(name, 0, 1, a)
+#define BHI_ALLOW2(name, a, b)      BHI_RULE(name, 0, 2, a, b)
+#define BHI_ANSWER(name, error)     BHI_RULE(name, error, 0, {0})
+#define BHI_ANSWER1(name, error, a) BHI_RULE(name, error, 1, a)
+#define BHI_END_OF_RULES            {.syscall = BHI_RULES_END}
+
 /* Look-ups of files find nothing. glibc opens /proc/sys/vm/overcommit_memory when it trims the
  * heap; killing the worker for that would fail most long runs. (The rules of openat are in the
  * drivers' tables.) */
@@ -62,12 +43,5 @@ struct bhi_seccomp_rule {
     BHI_ANSWER(access, ENOENT), BHI_ANSWER(faccessat, ENOENT), BHI_ANSWER(faccessat2, ENOENT),     \
         BHI_ANSWER(readlink, ENOENT), BHI_ANSWER(stat, ENOENT), BHI_ANSWER(statfs, ENOENT),        \
         BHI_ANSWER(lseek, ESPIPE), BHI_ANSWER1(newfstatat, ENOENT, BHI_NOT(3, AT_EMPTY_PATH))
-
-#define BHI_END_OF_RULES                                                                           \
-    {                                                                                              \
-        BHI_RULES_END, 0, 0, {                                                                     \
-            { 0 }                                                                                  \
-        }                                                                                          \
-    }
 
 #endif

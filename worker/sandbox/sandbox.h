@@ -32,11 +32,6 @@ int bhi_sandbox_proc(int *out_proc, int *out_error, struct bhi_error *failure);
  * table and, at /run, the context's runtime folder. Closes |tree|. */
 int bhi_sandbox_root(const struct bhi_driver *driver, int tree, struct bhi_error *failure);
 
-/* -- descriptors.c ------------------------------------------------------------------ */
-
-/* Moves |fds| to 3, 4, 5 … (updates the array) and closes all others except 0, 1 and 2. */
-int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure);
-
 /* -- privileges.c ------------------------------------------------------------------- */
 
 int bhi_sandbox_capabilities(struct bhi_error *failure);
@@ -71,6 +66,9 @@ int bhi_sandbox_seccomp(enum bhi_filter filter, const struct bhi_driver *driver,
                         struct bhi_error *failure);
 
 /* -- sandbox.c ------------------------------------------------------------------------------ */
+
+/* Moves |fds| to 3, 4, 5 … (updates the array) and closes all others except 0, 1 and 2. */
+int bhi_sandbox_descriptors(int *fds, size_t count, struct bhi_error *failure);
 
 struct bhi_sandbox {
     const struct bhi_driver *driver;
