@@ -17,70 +17,50 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static const char *outcome_text(int r) {
-    return r == 0 ? "worked" : strerrorname_np(errno);
-}
-
-/* Compares the identities, then runs the attempt. */
-static enum bhi_probe_result judge(const struct bhi_probe_context *context, enum bhi_layer layer,
-                                   enum bhi_stage stage, bhi_victim_fn fn, char *text,
-                                   size_t size) {
+enum bhi_probe_result bhi_probe_identity(const struct bhi_probe_context *context,
+                                         enum bhi_layer layer, char *text, size_t size) {
+    unsigned i = 0;
+    while (i < BHI_NAMESPACES && bhi_namespace_layer(i) != layer) {
+        i++;
+    }
+    if (i == BHI_NAMESPACES) {
+        return BHI_PROBE_HOLDS;
+    }
+    const unsigned long long inside = context->inside.inode[i], outside = context->outside.inode[i];
     if ((context->layers & 1ull << layer) == 0) {
         snprintf(text, size, "this kernel has no such namespace");
         return BHI_PROBE_ABSENT;
     }
-    for (unsigned i = 0; i < BHI_NAMESPACES; i++) {
-        if (bhi_namespace_layer(i) != layer) {
-            continue;
-        }
-        if (context->inside.inode[i] == 0 ||
-            context->inside.inode[i] == context->outside.inode[i]) {
-            snprintf(text, size, "it is the host's namespace (%llu)",
-                     (unsigned long long)context->inside.inode[i]);
-            return BHI_PROBE_BROKEN;
-        }
-        int n = snprintf(text, size, "not the host's namespace (%llu, %llu); ",
-                         (unsigned long long)context->inside.inode[i],
-                         (unsigned long long)context->outside.inode[i]);
-        text += n;
-        size -= (size_t)n;
+    if (inside == 0 || inside == outside) {
+        snprintf(text, size, "it is the host's namespace (%llu)", inside);
+        return BHI_PROBE_BROKEN;
     }
-    const struct bhi_victim_plan plan = {.stage = stage, .fn = fn};
-    return bhi_victim_judge(context, &plan, text, size);
+    snprintf(text, size, "not the host's namespace (%llu, %llu); ", inside, outside);
+    return BHI_PROBE_HOLDS;
 }
 
-static void try_user(struct bhi_victim *victim) {
+void bhi_try_userns(struct bhi_victim *victim) {
     int set = setresuid(0, 0, 0);
-    const char *set_text = outcome_text(set);
+    const char *set_text = bhi_victim_saw(set);
     const uid_t user = getuid(); /* read here: in a nested namespace the number would be another */
     int nested = unshare(CLONE_NEWUSER);
-    const char *nested_text = outcome_text(nested);
+    const char *nested_text = bhi_victim_saw(nested);
     /* The filters forbid nested namespaces, too. At this stage only the limit on them is tested. */
     bhi_victim_says(victim, set != 0 && user == BHI_SANDBOX_ID,
                     "uid %d, outside %u; setresuid(0): %s; a user namespace below: %s", (int)user,
                     victim->context->user, set_text, nested_text);
 }
 
-enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *context, char *text,
-                                       size_t size) {
-    return judge(context, BHI_LAYER_USERNS, BHI_STAGE_LAYERS, try_user, text, size);
-}
-
-static void try_pids(struct bhi_victim *victim) {
+void bhi_try_pidns(struct bhi_victim *victim) {
     const pid_t outsider = victim->context->warden;
     int r = kill(outsider, 0);
     /* If the host's number is not above ours, a process in our own namespace may have it. */
     const bool holds = (r != 0 && errno == ESRCH) || outsider <= getpid();
     bhi_victim_says(victim, holds, "pid inside %d; a signal to pid %d outside: %s", (int)getpid(),
-                    (int)outsider, outcome_text(r));
+                    (int)outsider, bhi_victim_saw(r));
 }
 
-enum bhi_probe_result bhi_probe_pidns(const struct bhi_probe_context *context, char *text,
-                                      size_t size) {
-    return judge(context, BHI_LAYER_PIDNS, BHI_STAGE_LAYERS, try_pids, text, size);
-}
-
-static void try_network(struct bhi_victim *victim) {
+void bhi_try_netns(struct bhi_victim *victim) {
     struct if_nameindex *interfaces = if_nameindex();
     unsigned others = 0;
     for (const struct if_nameindex *i = interfaces; i && i->if_index != 0; i++) {
@@ -92,62 +72,37 @@ static void try_network(struct bhi_victim *victim) {
     address.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, of the documentation range */
     int r = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
     bhi_victim_says(victim, others == 0 && r != 0, "interfaces other than lo: %u; a route out: %s",
-                    others, outcome_text(r));
+                    others, bhi_victim_saw(r));
 }
 
-enum bhi_probe_result bhi_probe_netns(const struct bhi_probe_context *context, char *text,
-                                      size_t size) {
-    return judge(context, BHI_LAYER_NETNS, BHI_STAGE_LAYERS, try_network, text, size);
-}
-
-static void try_ipc(struct bhi_victim *victim) {
+void bhi_try_ipcns(struct bhi_victim *victim) {
     struct shm_info info = {0};
     int r = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
     bhi_victim_says(victim, r < 0 || info.used_ids == 0, "shared memory segments to be seen: %d",
                     r < 0 ? 0 : info.used_ids);
 }
 
-enum bhi_probe_result bhi_probe_ipcns(const struct bhi_probe_context *context, char *text,
-                                      size_t size) {
-    return judge(context, BHI_LAYER_IPCNS, BHI_STAGE_LAYERS, try_ipc, text, size);
-}
-
-static void try_host_name(struct bhi_victim *victim) {
+void bhi_try_utsns(struct bhi_victim *victim) {
     struct utsname name;
     uname(&name);
     int r = sethostname("x", 1);
     bhi_victim_says(victim, strcmp(name.nodename, BHI_SANDBOX_HOST) == 0 && r != 0,
                     "the host is called '%.64s' in here; sethostname: %s", name.nodename,
-                    outcome_text(r));
+                    bhi_victim_saw(r));
 }
 
-enum bhi_probe_result bhi_probe_utsns(const struct bhi_probe_context *context, char *text,
-                                      size_t size) {
-    return judge(context, BHI_LAYER_UTSNS, BHI_STAGE_LAYERS, try_host_name, text, size);
-}
-
-static void try_mounts(struct bhi_victim *victim) {
+void bhi_try_mountns(struct bhi_victim *victim) {
     int added = mount("none", BHI_SANDBOX_RUN, "tmpfs", 0, NULL);
-    const char *added_text = outcome_text(added);
+    const char *added_text = bhi_victim_saw(added);
     int removed = umount2(BHI_SANDBOX_RUN, MNT_DETACH);
     bhi_victim_says(victim, added != 0 && removed != 0, "mount: %s; umount: %s", added_text,
-                    outcome_text(removed));
+                    bhi_victim_saw(removed));
 }
 
-enum bhi_probe_result bhi_probe_mountns(const struct bhi_probe_context *context, char *text,
-                                        size_t size) {
-    return judge(context, BHI_LAYER_MOUNTNS, BHI_STAGE_LAYERS, try_mounts, text, size);
-}
-
-static void try_cgroups(struct bhi_victim *victim) {
+void bhi_try_cgroupns(struct bhi_victim *victim) {
     int fd = open("/sys/fs/cgroup/cgroup.procs", O_WRONLY | O_CLOEXEC);
     bhi_victim_says(victim, fd < 0, "moving to another cgroup: %s",
                     fd < 0 ? strerrorname_np(errno) : "worked");
-}
-
-enum bhi_probe_result bhi_probe_cgroupns(const struct bhi_probe_context *context, char *text,
-                                         size_t size) {
-    return judge(context, BHI_LAYER_CGROUPNS, BHI_STAGE_LAYERS, try_cgroups, text, size);
 }
 
 /* -- the root ------------------------------------------------------------------------------- */
@@ -168,7 +123,7 @@ static bool in_table(const struct bhi_driver *driver, const char *name) {
 }
 
 /* Runs with all capabilities over its namespaces: the root must hold without other layers. */
-static void try_root(struct bhi_victim *victim) {
+void bhi_try_root(struct bhi_victim *victim) {
     static const char *const hidden[] = {"/etc/passwd", "/etc/shadow", "/root", "/home", "/var"};
     DIR *root = opendir("/");
     unsigned entries = 0;
@@ -191,10 +146,4 @@ static void try_root(struct bhi_victim *victim) {
         "entries in /: %u, of them not the driver's: %u; host files seen: %u; creating a "
         "file: %s",
         entries, foreign, seen, created);
-}
-
-enum bhi_probe_result bhi_probe_root(const struct bhi_probe_context *context, char *text,
-                                     size_t size) {
-    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_FORKED, .fn = try_root};
-    return bhi_victim_judge(context, &plan, text, size);
 }

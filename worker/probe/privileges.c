@@ -19,10 +19,6 @@
 #define LAST_OWN          4  /* 0 to 2, the descriptor socket, the doorbell */
 #define LOOK_UP_TO        65536
 
-static const char *outcome_text(int r) {
-    return r >= 0 ? "worked" : strerrorname_np(errno);
-}
-
 static void try_descriptors(struct bhi_victim *victim) {
     unsigned own = 0;
     unsigned foreign = 0;
@@ -49,7 +45,7 @@ enum bhi_probe_result bhi_probe_descriptors(const struct bhi_probe_context *cont
     return bhi_victim_judge(context, &plan, text, size);
 }
 
-static void try_capabilities(struct bhi_victim *victim) {
+void bhi_try_capabilities(struct bhi_victim *victim) {
     cap_t now = cap_get_proc();
     cap_t none = cap_init();
     const bool empty = now && none && cap_compare(now, none) == 0;
@@ -62,26 +58,14 @@ static void try_capabilities(struct bhi_victim *victim) {
     int r = chroot("/");
     bhi_victim_says(victim, empty && bounding == 0 && ambient == 0 && r != 0,
                     "sets %s; bounding %u, ambient %u; chroot: %s", empty ? "empty" : "not empty",
-                    bounding, ambient, outcome_text(r));
+                    bounding, ambient, bhi_victim_saw(r));
 }
 
-enum bhi_probe_result bhi_probe_capabilities(const struct bhi_probe_context *context, char *text,
-                                             size_t size) {
-    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_capabilities};
-    return bhi_victim_judge(context, &plan, text, size);
-}
-
-static void try_no_new_privs(struct bhi_victim *victim) {
+void bhi_try_no_new_privs(struct bhi_victim *victim) {
     int value = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
     int r = prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
     bhi_victim_says(victim, value == 1 && r != 0, "no_new_privs is %d; setting it to 0: %s", value,
-                    outcome_text(r));
-}
-
-enum bhi_probe_result bhi_probe_no_new_privs(const struct bhi_probe_context *context, char *text,
-                                             size_t size) {
-    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_no_new_privs};
-    return bhi_victim_judge(context, &plan, text, size);
+                    bhi_victim_saw(r));
 }
 
 static void sit(struct bhi_victim *victim) {
@@ -95,7 +79,7 @@ static void try_trace(struct bhi_victim *victim) {
     const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
     long r = ptrace(PTRACE_ATTACH, (pid_t)victim->argument, NULL, NULL);
     bhi_victim_says(victim, dumpable == 0 && r != 0, "dumpable is %d; tracing a neighbour: %s",
-                    dumpable, outcome_text((int)r));
+                    dumpable, bhi_victim_saw((int)r));
 }
 
 enum bhi_probe_result bhi_probe_not_dumpable(const struct bhi_probe_context *context, char *text,
@@ -120,7 +104,7 @@ static void try_open(struct bhi_victim *victim) {
     int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool wanted = victim->argument != 0;
     bhi_victim_says(victim, (fd >= 0) == wanted && (wanted || errno == EACCES), "opening /: %s",
-                    outcome_text(fd));
+                    bhi_victim_saw(fd));
 }
 
 /* Has only the first device's node: the nodes of the others must not open. It does not try its own
@@ -188,7 +172,7 @@ enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *context
                : probe_nodes(context, text + used, size - used);
 }
 
-static void try_limits(struct bhi_victim *victim) {
+void bhi_try_rlimits(struct bhi_victim *victim) {
     const struct bhi_driver_limits *limits = &victim->context->driver->info->limits;
     struct rlimit core = {0};
     struct rlimit files = {0};
@@ -196,11 +180,11 @@ static void try_limits(struct bhi_victim *victim) {
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_max += 1;
     int raised = setrlimit(RLIMIT_NOFILE, &files);
-    const char *raised_text = outcome_text(raised);
+    const char *raised_text = bhi_victim_saw(raised);
     signal(SIGXFSZ, SIG_IGN);
     int fd = memfd_create("probe", MFD_CLOEXEC);
     int grown = fd < 0 ? 0 : ftruncate(fd, (off_t)limits->file_bytes + 4096);
-    const char *grown_text = outcome_text(grown);
+    const char *grown_text = bhi_victim_saw(grown);
     unsigned opened = 0;
     while (dup(STDIN_FILENO) >= 0 && opened <= limits->descriptors) {
         opened++;
@@ -209,10 +193,4 @@ static void try_limits(struct bhi_victim *victim) {
                     core.rlim_max == 0 && raised != 0 && grown != 0 && opened < limits->descriptors,
                     "core %llu; raising a limit: %s; a file too big: %s; %u more descriptors",
                     (unsigned long long)core.rlim_max, raised_text, grown_text, opened);
-}
-
-enum bhi_probe_result bhi_probe_rlimits(const struct bhi_probe_context *context, char *text,
-                                        size_t size) {
-    const struct bhi_victim_plan plan = {.stage = BHI_STAGE_LAYERS, .fn = try_limits};
-    return bhi_victim_judge(context, &plan, text, size);
 }

@@ -12,28 +12,44 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const struct {
+/* A layer has an attempt, by a victim of one stage, or a probe. */
+static const struct row {
     enum bhi_layer layer;
-    bhi_probe_fn fn;
+    enum bhi_stage stage;
+    bhi_victim_fn attempt;
+    bhi_probe_fn probe;
 } probes[] = {
-    {BHI_LAYER_USERNS, bhi_probe_userns},
-    {BHI_LAYER_PIDNS, bhi_probe_pidns},
-    {BHI_LAYER_NETNS, bhi_probe_netns},
-    {BHI_LAYER_IPCNS, bhi_probe_ipcns},
-    {BHI_LAYER_UTSNS, bhi_probe_utsns},
-    {BHI_LAYER_MOUNTNS, bhi_probe_mountns},
-    {BHI_LAYER_CGROUPNS, bhi_probe_cgroupns},
-    {BHI_LAYER_ROOT, bhi_probe_root},
-    {BHI_LAYER_DESCRIPTORS, bhi_probe_descriptors},
-    {BHI_LAYER_CAPABILITIES, bhi_probe_capabilities},
-    {BHI_LAYER_NO_NEW_PRIVS, bhi_probe_no_new_privs},
-    {BHI_LAYER_NOT_DUMPABLE, bhi_probe_not_dumpable},
-    {BHI_LAYER_LANDLOCK, bhi_probe_landlock},
-    {BHI_LAYER_RLIMITS, bhi_probe_rlimits},
-    {BHI_LAYER_MEMORY_RLIMIT, bhi_probe_memory_rlimit},
-    {BHI_LAYER_SECCOMP_START, bhi_probe_seccomp_start},
-    {BHI_LAYER_SECCOMP_STEADY, bhi_probe_seccomp_steady},
+    {BHI_LAYER_USERNS, BHI_STAGE_LAYERS, bhi_try_userns, NULL},
+    {BHI_LAYER_PIDNS, BHI_STAGE_LAYERS, bhi_try_pidns, NULL},
+    {BHI_LAYER_NETNS, BHI_STAGE_LAYERS, bhi_try_netns, NULL},
+    {BHI_LAYER_IPCNS, BHI_STAGE_LAYERS, bhi_try_ipcns, NULL},
+    {BHI_LAYER_UTSNS, BHI_STAGE_LAYERS, bhi_try_utsns, NULL},
+    {BHI_LAYER_MOUNTNS, BHI_STAGE_LAYERS, bhi_try_mountns, NULL},
+    {BHI_LAYER_CGROUPNS, BHI_STAGE_LAYERS, bhi_try_cgroupns, NULL},
+    {BHI_LAYER_ROOT, BHI_STAGE_FORKED, bhi_try_root, NULL},
+    {BHI_LAYER_CAPABILITIES, BHI_STAGE_LAYERS, bhi_try_capabilities, NULL},
+    {BHI_LAYER_NO_NEW_PRIVS, BHI_STAGE_LAYERS, bhi_try_no_new_privs, NULL},
+    {BHI_LAYER_RLIMITS, BHI_STAGE_LAYERS, bhi_try_rlimits, NULL},
+    {.layer = BHI_LAYER_DESCRIPTORS, .probe = bhi_probe_descriptors},
+    {.layer = BHI_LAYER_NOT_DUMPABLE, .probe = bhi_probe_not_dumpable},
+    {.layer = BHI_LAYER_LANDLOCK, .probe = bhi_probe_landlock},
+    {.layer = BHI_LAYER_MEMORY_RLIMIT, .probe = bhi_probe_memory_rlimit},
+    {.layer = BHI_LAYER_SECCOMP_START, .probe = bhi_probe_seccomp_start},
+    {.layer = BHI_LAYER_SECCOMP_STEADY, .probe = bhi_probe_seccomp_steady},
 };
+
+static enum bhi_probe_result run(const struct bhi_probe_context *context, const struct row *row,
+                                 char *text, size_t size) {
+    const struct bhi_victim_plan plan = {.stage = row->stage, .fn = row->attempt};
+    if (row->probe) {
+        return row->probe(context, text, size);
+    }
+    text[0] = '\0';
+    const enum bhi_probe_result result = bhi_probe_identity(context, row->layer, text, size);
+    const size_t used = strlen(text);
+    return result != BHI_PROBE_HOLDS ? result
+                                     : bhi_victim_judge(context, &plan, text + used, size - used);
+}
 
 static void prove(const struct bhi_probe_context *context, const void *argument,
                   struct bhi_probe_report *report) {
@@ -42,7 +58,7 @@ static void prove(const struct bhi_probe_context *context, const void *argument,
     snprintf(report->text, sizeof report->text, "a worker cannot check this: the host makes it");
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
         if (probes[i].layer == layer) {
-            report->result = probes[i].fn(context, report->text, sizeof report->text);
+            report->result = run(context, &probes[i], report->text, sizeof report->text);
         }
     }
 }

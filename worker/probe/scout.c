@@ -5,21 +5,15 @@
 #include "worker/probe/victim.h"
 #include "worker/title.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* Opening the node of a GPU that nobody uses initialises the GPU, which takes one or two seconds.
  * All limits together stay below the time that the supervisor waits for a zygote. */
 #define LIST_NS UINT64_C(6000000000)
 #define TRY_NS  UINT64_C(6000000000)
-#define ALL_MS  14000
+#define ALL_NS  UINT64_C(14000000000)
 
 /* Shared memory of the zygote, its prober and the scouts. */
 struct survey {
@@ -31,14 +25,11 @@ struct survey {
 
 static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, struct bhi_pci *pci,
                    struct bhi_error *error) {
-    struct bhi_error failure = {.status = BH_OK};
-    const struct bhi_backend_config config = {
-        .get_instance_proc_addr = bhi_driver_entry(victim->context->driver, &failure)};
-    if (!config.get_instance_proc_addr) {
-        *error = failure;
-        return 0;
-    }
-    return bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error);
+    const struct bhi_backend_config config = {.get_instance_proc_addr =
+                                                  bhi_driver_entry(victim->context->driver, error)};
+    return config.get_instance_proc_addr
+               ? bhi_backend_survey(&config, devices, pci, BHI_NODES_MOST, error)
+               : 0;
 }
 
 /* The first scout lists all devices. */
@@ -49,20 +40,16 @@ static void look(struct bhi_victim *victim) {
     bhi_victim_says(victim, survey->count > 0, "%.200s", bhi_error_line(&error));
 }
 
-struct try {
-    struct bhi_pci pci;
-};
-
 /* The other scouts each check that one device is there. */
 static void look_for_one(struct bhi_victim *victim) {
     static struct bhi_msg_device devices[BHI_NODES_MOST];
     struct bhi_pci pci[BHI_NODES_MOST];
-    const struct try *wanted = (const struct try *)victim->argument;
+    const struct bhi_pci *wanted = (const struct bhi_pci *)victim->argument;
     struct bhi_error error = {.text = "it is not listed"};
     const size_t count = list(victim, devices, pci, &error);
     bool found = false;
     for (size_t i = 0; i < count; i++) {
-        found |= bhi_pci_equal(&pci[i], &wanted->pci);
+        found |= bhi_pci_equal(&pci[i], wanted);
     }
     bhi_victim_says(victim, found, "%.80s", bhi_error_line(&error));
 }
@@ -79,15 +66,13 @@ static void say_why(char *out, size_t size, const struct bhi_victim_outcome *out
 
 /* Tests each device with only its own node, all at the same time. */
 static void try_nodes(const struct bhi_probe_context *context, struct bhi_nodes *nodes) {
-    struct try wanted[BHI_NODES_MOST];
     struct bhi_victim_page *pages[BHI_NODES_MOST];
     pid_t pids[BHI_NODES_MOST];
     const uint64_t deadline_ns = bhi_deadline_ns(TRY_NS);
     for (unsigned i = 0; i < nodes->devices; i++) {
-        wanted[i].pci = nodes->of[i].pci;
         const struct bhi_victim_plan plan = {.stage = BHI_STAGE_START,
                                              .fn = look_for_one,
-                                             .argument = (uintptr_t)&wanted[i],
+                                             .argument = (uintptr_t)&nodes->of[i].pci,
                                              .node = nodes->of[i].path};
         pids[i] = nodes->of[i].path[0] == '\0' ? 0 : bhi_victim_start(context, &plan, &pages[i]);
     }
@@ -133,22 +118,6 @@ static void survey_all(const struct bhi_probe_context *context, const void *argu
     report->result = BHI_PROBE_HOLDS;
 }
 
-static void await(pid_t pid) {
-    struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
-    const uint64_t deadline_ns = bhi_deadline_ns(ALL_MS * UINT64_C(1000000));
-    int n = ended.fd < 0 ? 0 : -1;
-    while (n < 0 && bhi_now_ns() < deadline_ns) {
-        n = poll(&ended, 1, ALL_MS);
-    }
-    if (n != 1) {
-        kill(pid, SIGKILL);
-    }
-    waitid(P_PID, (id_t)pid, NULL, WEXITED);
-    if (ended.fd >= 0) {
-        close(ended.fd);
-    }
-}
-
 static void send_scouts(const struct bhi_probe_context *context, struct bhi_scouted *out) {
     struct survey *survey =
         mmap(NULL, sizeof *survey, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -160,7 +129,8 @@ static void send_scouts(const struct bhi_probe_context *context, struct bhi_scou
     survey->scouted.nodes = out->nodes;
     pid_t pid = bhi_prober_start(context, survey_all, &survey, &report);
     if (pid > 0) {
-        await(pid);
+        struct bhi_victim_outcome outcome;
+        bhi_victim_await(pid, bhi_deadline_ns(ALL_NS), &outcome);
         munmap(report, sizeof *report);
     }
     if (pid > 0 && survey->finished != 0) {

@@ -143,12 +143,16 @@ static pid_t fork_victim(const struct bhi_probe_context *context,
     return pid;
 }
 
-/* Waits for the end of |pid|, and kills it at the deadline. */
-static void await(pid_t pid, uint64_t deadline_ns, struct bhi_victim_outcome *out) {
+void bhi_victim_await(pid_t pid, uint64_t deadline_ns, struct bhi_victim_outcome *out) {
     struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
-    const uint64_t now = bhi_now_ns();
-    const uint64_t left_ms = deadline_ns > now ? (deadline_ns - now + 999999u) / 1000000u : 0;
-    if (ended.fd < 0 || poll(&ended, 1, (int)left_ms) != 1) {
+    uint64_t now;
+    int n;
+    do { /* a signal interrupts it */
+        now = bhi_now_ns();
+        const uint64_t left_ms = deadline_ns > now ? (deadline_ns - now + 999999u) / 1000000u : 0;
+        n = ended.fd < 0 ? 0 : poll(&ended, 1, (int)left_ms);
+    } while (n < 0 && now < deadline_ns);
+    if (n != 1) {
         out->timed_out = true;
         kill(pid, SIGKILL);
     }
@@ -176,7 +180,7 @@ void bhi_victim_run(const struct bhi_probe_context *context, const struct bhi_vi
 void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
                        struct bhi_victim_outcome *out) {
     memset(out, 0, sizeof *out);
-    await(pid, deadline_ns, out);
+    bhi_victim_await(pid, deadline_ns, out);
     out->entered = atomic_load(&page->entered) != 0;
     out->done = page->done != 0;
     out->holds = out->done && page->holds != 0;

@@ -4,6 +4,9 @@
 
 #include "worker/probe/context.h"
 
+#include <errno.h>
+#include <string.h>
+
 /* How many layers a victim has before it tries something. Each stage includes the earlier ones. */
 enum bhi_stage {
     BHI_STAGE_FORKED, /* namespaces, root, descriptors; it still has all capabilities over them */
@@ -62,29 +65,42 @@ pid_t bhi_victim_start(const struct bhi_probe_context *context, const struct bhi
 void bhi_victim_finish(pid_t pid, struct bhi_victim_page *page, uint64_t deadline_ns,
                        struct bhi_victim_outcome *out);
 void bhi_victim_end(pid_t pid, struct bhi_victim_page *page);
+/* Waits for the end of a child until |deadline_ns|, then kills it. Sets timed_out and signal. */
+void bhi_victim_await(pid_t pid, uint64_t deadline_ns, struct bhi_victim_outcome *out);
 
 /* Runs a victim that must survive, and returns what it reports. */
 enum bhi_probe_result bhi_victim_judge(const struct bhi_probe_context *context,
                                        const struct bhi_victim_plan *plan, char *text, size_t size);
 
-/* The probes: each fills in a text and returns a result. They are in namespaces.c, privileges.c,
- * memory.c and seccomp.c. */
+/* "worked", or the name of the errno of a call that returned |r|. */
+static inline const char *bhi_victim_saw(int r) {
+    return r >= 0 ? "worked" : strerrorname_np(errno);
+}
+
+/* Is the layer, if it is a namespace, another one than the host's? Begins the text then. */
+enum bhi_probe_result bhi_probe_identity(const struct bhi_probe_context *context,
+                                         enum bhi_layer layer, char *text, size_t size);
+
+/* What is tried: namespaces.c and privileges.c. */
+void bhi_try_userns(struct bhi_victim *victim);
+void bhi_try_pidns(struct bhi_victim *victim);
+void bhi_try_netns(struct bhi_victim *victim);
+void bhi_try_ipcns(struct bhi_victim *victim);
+void bhi_try_utsns(struct bhi_victim *victim);
+void bhi_try_mountns(struct bhi_victim *victim);
+void bhi_try_cgroupns(struct bhi_victim *victim);
+void bhi_try_root(struct bhi_victim *victim);
+void bhi_try_capabilities(struct bhi_victim *victim);
+void bhi_try_no_new_privs(struct bhi_victim *victim);
+void bhi_try_rlimits(struct bhi_victim *victim);
+
+/* Probes that need more than one attempt fill in a text and return a result: privileges.c, memory.c
+ * and seccomp.c. */
 typedef enum bhi_probe_result (*bhi_probe_fn)(const struct bhi_probe_context *context, char *text,
                                               size_t size);
-enum bhi_probe_result bhi_probe_userns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_pidns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_netns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_ipcns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_utsns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_mountns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_cgroupns(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_root(const struct bhi_probe_context *, char *, size_t);
 enum bhi_probe_result bhi_probe_descriptors(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_capabilities(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_no_new_privs(const struct bhi_probe_context *, char *, size_t);
 enum bhi_probe_result bhi_probe_not_dumpable(const struct bhi_probe_context *, char *, size_t);
 enum bhi_probe_result bhi_probe_landlock(const struct bhi_probe_context *, char *, size_t);
-enum bhi_probe_result bhi_probe_rlimits(const struct bhi_probe_context *, char *, size_t);
 enum bhi_probe_result bhi_probe_memory_rlimit(const struct bhi_probe_context *, char *, size_t);
 enum bhi_probe_result bhi_probe_seccomp_start(const struct bhi_probe_context *, char *, size_t);
 enum bhi_probe_result bhi_probe_seccomp_steady(const struct bhi_probe_context *, char *, size_t);
