@@ -1,4 +1,23 @@
-#include "worker/process/zygote.h"
+/* bulkhead-worker: the zygote and the workers of one context. Executed by bulkhead-warden, inside the
+ * namespaces of the sandbox; never by hand.
+ *
+ * ARCHITECTURE.md lists the processes. The order of reading is warden.c, zygote.c, worker.c,
+ * session.c. worker/sandbox/ has one file for each mechanism; driver.c has what differs between
+ * drivers. docs/sandbox.md explains order and reasons.
+ *
+ * The zygote: pid 1 of the sandbox's namespaces. It has the driver's library loaded, no thread, and
+ * forks workers on request.
+ *
+ * State:
+ *
+ *   (cloned) ──ids mapped──▶ loading ──▶ rooting ──zygote_ready──▶ serving ──end of file──▶ exit
+ *       │                       │           │                        │ spawn   → spawned(pidfd)
+ *       └────────── zygote_failed, exit ────┘                        │          | spawn_failed
+ *                                                                    │ probe   → probed
+ *                                                                    └ SIGCHLD → exited, once each
+ * If the driver has several devices, the zygote runs scouts (scout.h) between rooting and serving.
+ *
+ * When it ends, the kernel kills all its workers, because they are in its pid namespace. */
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/memfd.h"
@@ -448,7 +467,9 @@ static void announce(void) {
     close(fds[1]);
 }
 
-_Noreturn void bhi_zygote_run(void) {
+/* Its descriptors are those of enum bhi_zygote_descriptors. Never returns; a process that no warden has
+ * executed ends at once. */
+static _Noreturn void run(void) {
     struct bhi_error failure = {.status = BH_OK};
     take_page();
     follow_warden();
@@ -482,4 +503,35 @@ _Noreturn void bhi_zygote_run(void) {
             bhi_children_reap(&zygote.children);
         }
     }
+}
+
+/* -- the command line ----------------------------------------------------------------------- */
+
+static const char help[] =
+    "bulkhead-worker runs GPU kernels for a program that uses libbulkhead.\n"
+    "\n"
+    "It is executed by bulkhead-warden, inside the sandbox:\n"
+    "    bulkhead-worker zygote    loads the driver, and forks the processes that run kernels\n"
+    "There is nothing to be done with it by hand. To run a kernel: bulkhead run --help.\n"
+    "To see what its sandbox does on this machine: bulkhead doctor.\n";
+
+int main(int argc, char **argv) {
+    /* The dots make room for the titles of processes that are forked from here (title.h). */
+    const bool mode = argc == 2 || (argc == 3 && argv[2][strspn(argv[2], ".")] == '\0');
+    if (mode && strcmp(argv[1], "zygote") == 0) {
+        bhi_title_init(argc, argv);
+        bhi_title_set("bh-zygote", "zygote");
+        run();
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("bulkhead-worker " BHI_VERSION);
+        return 0;
+    }
+    fprintf(stderr,
+            "bulkhead-worker: it is started by bulkhead-warden; see bulkhead-worker --help\n");
+    return 2;
 }

@@ -34,14 +34,12 @@ static int take_descriptor(struct bhi_session *s, uint32_t type, uint64_t id) {
     return -1;
 }
 
-static int create_kernel(struct bhi_session *s, const struct bhi_msg_kernel_create *message) {
-    int fd = take_descriptor(s, BHI_MSG_KERNEL_CREATE, message->kernel);
-    if (fd < 0 || message->spec_count != s->constant_count ||
+static int create_kernel(struct bhi_session *s, const struct bhi_msg_kernel_create *message,
+                         int fd) {
+    if (message->spec_count != s->constant_count ||
         (s->constant_count > 0 && s->constants_kernel != message->kernel) ||
         bhi_memfd_verify(fd, message->code_bytes, 0) != 0) {
-        if (fd >= 0) {
-            close(fd);
-        }
+        close(fd);
         return BHI_EXIT_SUPERVISOR;
     }
     void *code = mmap(NULL, message->code_bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -95,21 +93,15 @@ static int send_answer(struct bhi_session *s, const struct bhi_fd_tag *tag, int 
     return send_tag(s, tag, &fd, fd >= 0, true) == 0 ? 0 : BHI_EXIT_SUPERVISOR;
 }
 
-static int attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *message) {
-    int fd = take_descriptor(s, BHI_MSG_BUFFER_ATTACH, message->buffer);
-    if (fd < 0) {
-        return BHI_EXIT_SUPERVISOR;
-    }
+static void attach(struct bhi_session *s, const struct bhi_msg_buffer_attach *message, int fd) {
+    const enum bhi_attach access = (enum bhi_attach)message->access;
     if (s->loader) {
         bhi_loader_attach(s->loader, message->buffer, fd, message->size);
     } else if (s->compiler) {
-        bhi_compiler_attach(s->compiler, message->buffer, fd, message->size,
-                            (enum bhi_attach)message->access);
+        bhi_compiler_attach(s->compiler, message->buffer, fd, message->size, access);
     } else {
-        bhi_backend_attach(s->backend, message->buffer, fd, message->size,
-                           (enum bhi_attach)message->access);
+        bhi_backend_attach(s->backend, message->buffer, fd, message->size, access);
     }
-    return 0;
 }
 
 /* Makes the memory, or returns -1. Other workers may have been told to give some up. */
@@ -166,75 +158,18 @@ static int clear(struct bhi_session *s, const struct bhi_msg_buffer_clear *messa
     return error;
 }
 
-static int detach(struct bhi_session *s, const struct bhi_msg_buffer_detach *message) {
-    settle_request(s, message->instead);
-    bhi_backend_detach(s->backend, message->buffer);
-    return 0;
-}
-
-static int import_buffer(struct bhi_session *s, const struct bhi_msg_buffer_import *message) {
-    int fd = take_descriptor(s, BHI_MSG_BUFFER_IMPORT, message->buffer);
-    if (fd < 0) {
-        return BHI_EXIT_SUPERVISOR;
-    }
-    bhi_backend_import(s->backend, message->buffer, fd, message->size);
-    return 0;
-}
-
-static int attach_cache(struct bhi_session *s, const struct bhi_msg_cache_attach *message) {
-    int fd = take_descriptor(s, BHI_MSG_CACHE_ATTACH, message->cache);
-    if (fd < 0) {
-        return BHI_EXIT_SUPERVISOR;
-    }
-    bhi_backend_cache_attach(s->backend, fd, message->room);
-    return 0;
-}
-
-static int attach_file(struct bhi_session *s, const struct bhi_msg_file_attach *message) {
-    int fd = take_descriptor(s, BHI_MSG_FILE_ATTACH, message->file);
-    if (fd < 0) {
-        return BHI_EXIT_SUPERVISOR;
-    }
-    bhi_loader_attach_file(s->loader, message, fd);
-    return 0;
-}
-
-/* Handles messages for loaders only. */
-static int handle_files(struct bhi_session *s, const struct bhi_message *message) {
-    switch (message->type) {
-    case BHI_MSG_FILE_ATTACH:
-        return attach_file(s, &message->file_attach);
-    case BHI_MSG_FILE_DETACH:
-        bhi_loader_detach_file(s->loader, message->file_detach.file);
-        return 0;
-    case BHI_MSG_BUFFER_ATTACH:
-        return attach(s, &message->buffer_attach);
-    case BHI_MSG_BUFFER_DETACH:
-        bhi_loader_detach(s->loader, message->buffer_detach.buffer);
-        return 0;
-    default:
-        return BHI_EXIT_SUPERVISOR;
+static void detach(struct bhi_session *s, const struct bhi_msg_buffer_detach *message) {
+    if (s->loader) {
+        bhi_loader_detach(s->loader, message->buffer);
+    } else if (s->compiler) {
+        bhi_compiler_detach(s->compiler, message->buffer);
+    } else {
+        settle_request(s, message->instead);
+        bhi_backend_detach(s->backend, message->buffer);
     }
 }
 
-/* Handles messages for compilers only. */
-static int handle_sources(struct bhi_session *s, const struct bhi_message *message) {
-    switch (message->type) {
-    case BHI_MSG_BUFFER_ATTACH:
-        return attach(s, &message->buffer_attach);
-    case BHI_MSG_BUFFER_DETACH:
-        bhi_compiler_detach(s->compiler, message->buffer_detach.buffer);
-        return 0;
-    default:
-        return BHI_EXIT_SUPERVISOR;
-    }
-}
-
-static int import(struct bhi_session *s, const struct bhi_msg_import *request) {
-    int fd = take_descriptor(s, BHI_MSG_IMPORT, request->worker);
-    if (fd < 0) {
-        return BHI_EXIT_SUPERVISOR;
-    }
+static int import(struct bhi_session *s, const struct bhi_msg_import *request, int fd) {
     struct bhi_message answer = {.type = BHI_MSG_IMPORTED};
     answer.imported.worker = request->worker;
     answer.imported.vk_result =
@@ -249,21 +184,6 @@ static int set_words(struct bhi_session *s, const struct bhi_msg_set *request) {
     const int err = bhi_session_send(s, &answer);
     /* A sentinel that can no longer set words exits, so that another one is started. */
     return err != 0 ? err : answer.words_set.vk_result != 0 ? BHI_EXIT_DEVICE_LOST : 0;
-}
-
-/* Handles messages for sentinels only. */
-static int handle_words(struct bhi_session *s, const struct bhi_message *message) {
-    switch (message->type) {
-    case BHI_MSG_IMPORT:
-        return import(s, &message->import);
-    case BHI_MSG_SET:
-        return set_words(s, &message->set);
-    case BHI_MSG_FORGET:
-        bhi_sentinel_device_forget(s->sentinel, message->forget.worker);
-        return 0;
-    default:
-        return BHI_EXIT_SUPERVISOR;
-    }
 }
 
 /* A kernel is compiled before anybody needs it. The answer comes after all that the supervisor may
@@ -282,52 +202,105 @@ static int learn(struct bhi_session *s, const struct bhi_msg_learn *request) {
     return err != 0 ? err : error.status == BH_DEVICE_LOST ? BHI_EXIT_DEVICE_LOST : 0;
 }
 
-static int serve(const struct bhi_msg_serve *message) {
+static void serve(const struct bhi_msg_serve *message) {
     char name[sizeof "bh:" + sizeof message->stream];
     char line[sizeof "worker of " + sizeof message->stream];
     snprintf(name, sizeof name, "bh:%s", message->stream);
     snprintf(line, sizeof line, "worker of %s", message->stream);
     bhi_title_set(name, line);
-    return 0;
+}
+
+/* Which workers take a message, and where the id of the descriptor is that comes with it; 0: none
+ * comes. */
+#define BY(kind)           (1u << BHI_WORKER_##kind)
+#define ID(message, field) offsetof(struct bhi_message, message.field)
+static const struct taker {
+    uint32_t type, kinds;
+    size_t id;
+} takers[] = {
+    {BHI_MSG_KERNEL_SPEC, BY(DEVICE), 0},
+    {BHI_MSG_KERNEL_CREATE, BY(DEVICE), ID(kernel_create, kernel)},
+    {BHI_MSG_KERNEL_DESTROY, BY(DEVICE), 0},
+    {BHI_MSG_BUFFER_ATTACH, BY(DEVICE) | BY(LOADER) | BY(COMPILER), ID(buffer_attach, buffer)},
+    {BHI_MSG_BUFFER_DETACH, BY(DEVICE) | BY(LOADER) | BY(COMPILER), 0},
+    {BHI_MSG_BUFFER_MAKE, BY(DEVICE), 0},
+    {BHI_MSG_BUFFER_CLEAR, BY(DEVICE), 0},
+    {BHI_MSG_BUFFER_IMPORT, BY(DEVICE), ID(buffer_import, buffer)},
+    {BHI_MSG_CACHE_ATTACH, BY(DEVICE), ID(cache_attach, cache)},
+    {BHI_MSG_SERVE, BY(DEVICE), 0},
+    {BHI_MSG_LEARN, BY(DEVICE), 0},
+    {BHI_MSG_FILE_ATTACH, BY(LOADER), ID(file_attach, file)},
+    {BHI_MSG_FILE_DETACH, BY(LOADER), 0},
+    {BHI_MSG_IMPORT, BY(SENTINEL), ID(import, worker)},
+    {BHI_MSG_SET, BY(SENTINEL), 0},
+    {BHI_MSG_FORGET, BY(SENTINEL), 0},
+};
+
+static const struct taker *find_taker(const struct bhi_session *s, uint32_t type) {
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
+        if (takers[i].type == type && takers[i].kinds >> s->config.kind & 1) {
+            return &takers[i];
+        }
+    }
+    return NULL;
 }
 
 static int handle(struct bhi_session *s, const struct bhi_message *message) {
-    if (s->loader) {
-        return handle_files(s, message);
+    const struct taker *taker = find_taker(s, message->type);
+    int fd = -1;
+    if (taker && taker->id) {
+        uint64_t id;
+        memcpy(&id, (const char *)message + taker->id, sizeof id);
+        fd = take_descriptor(s, message->type, id);
     }
-    if (s->compiler) {
-        return handle_sources(s, message);
-    }
-    if (s->sentinel) {
-        return handle_words(s, message);
+    if (!taker || (taker->id && fd < 0)) {
+        return BHI_EXIT_SUPERVISOR;
     }
     switch (message->type) {
     case BHI_MSG_KERNEL_SPEC:
         return add_constant(s, &message->kernel_spec);
     case BHI_MSG_KERNEL_CREATE:
-        return create_kernel(s, &message->kernel_create);
+        return create_kernel(s, &message->kernel_create, fd);
     case BHI_MSG_KERNEL_DESTROY:
         bhi_backend_kernel_destroy(s->backend, message->kernel_destroy.kernel);
-        return 0;
+        break;
     case BHI_MSG_BUFFER_ATTACH:
-        return attach(s, &message->buffer_attach);
+        attach(s, &message->buffer_attach, fd);
+        break;
     case BHI_MSG_BUFFER_DETACH:
-        return detach(s, &message->buffer_detach);
+        detach(s, &message->buffer_detach);
+        break;
     case BHI_MSG_BUFFER_MAKE:
         return make(s, &message->buffer_make);
     case BHI_MSG_BUFFER_CLEAR:
         return clear(s, &message->buffer_clear);
     case BHI_MSG_BUFFER_IMPORT:
-        return import_buffer(s, &message->buffer_import);
+        bhi_backend_import(s->backend, message->buffer_import.buffer, fd,
+                           message->buffer_import.size);
+        break;
     case BHI_MSG_CACHE_ATTACH:
-        return attach_cache(s, &message->cache_attach);
+        bhi_backend_cache_attach(s->backend, fd, message->cache_attach.room);
+        break;
     case BHI_MSG_SERVE:
-        return serve(&message->serve);
+        serve(&message->serve);
+        break;
     case BHI_MSG_LEARN:
         return learn(s, &message->learn);
-    default:
-        return BHI_EXIT_SUPERVISOR;
+    case BHI_MSG_FILE_ATTACH:
+        bhi_loader_attach_file(s->loader, &message->file_attach, fd);
+        break;
+    case BHI_MSG_FILE_DETACH:
+        bhi_loader_detach_file(s->loader, message->file_detach.file);
+        break;
+    case BHI_MSG_IMPORT:
+        return import(s, &message->import, fd);
+    case BHI_MSG_SET:
+        return set_words(s, &message->set);
+    default: /* BHI_MSG_FORGET */
+        bhi_sentinel_device_forget(s->sentinel, message->forget.worker);
+        break;
     }
+    return 0;
 }
 
 int bhi_session_control(struct bhi_session *s) {

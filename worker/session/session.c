@@ -65,35 +65,33 @@ static struct bhi_backend_config backend_config(struct bhi_session *s) {
     };
 }
 
-static int send_known_devices(struct bhi_session *s) {
-    int err = 0;
-    for (size_t i = 0; i < s->config.device_count && err == 0; i++) {
-        struct bhi_message message = {.type = BHI_MSG_DEVICE};
-        message.device = s->config.devices[i];
-        message.device.chosen = s->backend && i == s->config.device_index;
-        err = bhi_session_send(s, &message);
-    }
-    return err;
-}
-
 /* Sends the `device` messages, also if no backend could be created. */
 static int send_devices(struct bhi_session *s, const struct bhi_backend_config *config) {
-    if (s->config.devices) {
-        return send_known_devices(s);
-    }
-    struct bhi_msg_device *devices = calloc(64, sizeof *devices);
+    struct bhi_msg_device *asked = s->config.devices ? NULL : calloc(64, sizeof *asked);
+    const struct bhi_msg_device *devices = s->config.devices ? s->config.devices : asked;
     if (!devices) {
         return BHI_EXIT_START_FAILED;
     }
+    const size_t count =
+        asked ? bhi_backend_devices(config, s->backend, asked, 64) : s->config.device_count;
     int err = 0;
-    size_t count = bhi_backend_devices(config, s->backend, devices, 64);
     for (size_t i = 0; i < count && err == 0; i++) {
         struct bhi_message message = {.type = BHI_MSG_DEVICE};
         message.device = devices[i];
+        if (!asked) {
+            message.device.chosen = s->backend && i == s->config.device_index;
+        }
         err = bhi_session_send(s, &message);
     }
-    free(devices);
+    free(asked);
     return err;
+}
+
+static struct bhi_session *give_up(struct bhi_session *s, const struct bhi_error *error) {
+    const struct bhi_why why = bhi_error_as_why(error);
+    bhi_progress_step_failed(s->config.progress, &why);
+    bhi_session_destroy(s);
+    return NULL;
 }
 
 /* Starts a session that runs no kernels. */
@@ -114,10 +112,7 @@ static struct bhi_session *start_other(struct bhi_session *s) {
     if (s->loader || s->compiler || s->sentinel) {
         return s;
     }
-    const struct bhi_why why = bhi_error_as_why(&error);
-    bhi_progress_step_failed(s->config.progress, &why);
-    bhi_session_destroy(s);
-    return NULL;
+    return give_up(s, &error);
 }
 
 struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
@@ -150,10 +145,7 @@ struct bhi_session *bhi_session_start(const struct bhi_session_config *config) {
             return s;
         }
     }
-    const struct bhi_why why = bhi_error_as_why(&error);
-    bhi_progress_step_failed(progress, &why);
-    bhi_session_destroy(s);
-    return NULL;
+    return give_up(s, &error);
 }
 
 void bhi_session_destroy(struct bhi_session *s) {

@@ -104,6 +104,14 @@ struct job {
 
 enum { IN = 1, OUT, BIG, DEVICE, GUARDED = 1, TRUSTED };
 
+static bool run_record(struct bhi_backend *backend, const struct bhi_lane_record *record,
+                       struct bhi_error *error) {
+    struct bhi_result result;
+    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
+    (void)bhi_backend_run(backend, &record, 1, &result, error);
+    return error->status == BH_OK;
+}
+
 static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint64_t input,
                 uint64_t bytes, struct bhi_error *error) {
     struct job job = {
@@ -131,11 +139,7 @@ static bool run(struct bhi_backend *backend, uint64_t seq, uint64_t kernel, uint
                  .dst = OUT,
                  .bytes = SMALL / 2},
     };
-    const struct bhi_lane_record *record = &job.record;
-    struct bhi_result result;
-    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
-    (void)bhi_backend_run(backend, &record, 1, &result, error);
-    return error->status == BH_OK;
+    return run_record(backend, &job.record, error);
 }
 
 /* Copies as between a buffer in device memory and a staging buffer. */
@@ -151,11 +155,7 @@ static bool copy(struct bhi_backend *backend, uint64_t seq, uint64_t from, uint6
                  .dst = to,
                  .bytes = SMALL},
     };
-    const struct bhi_lane_record *record = &job.record;
-    struct bhi_result result;
-    *error = (struct bhi_error){.status = BH_OK, .command_index = BHI_NO_COMMAND};
-    (void)bhi_backend_run(backend, &record, 1, &result, error);
-    return error->status == BH_OK;
+    return run_record(backend, &job.record, error);
 }
 
 static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_course *course,
@@ -164,6 +164,13 @@ static void add_kernel(struct bhi_backend *backend, const struct bhi_trace_cours
         .kernel = id, .code_bytes = course->code_bytes, .trusted = id == TRUSTED, .entry = "main"};
     memcpy(kernel.name, "trace", sizeof "trace");
     bhi_backend_kernel_create(backend, &kernel, course->code, NULL, 0);
+}
+
+static void set_up(struct bhi_backend *backend, const struct bhi_trace_course *course) {
+    bhi_backend_attach(backend, IN, course->buffers[0], SMALL, BHI_ATTACH_CONSTANT);
+    bhi_backend_attach(backend, OUT, course->buffers[1], SMALL, BHI_ATTACH_WRITE);
+    bhi_backend_attach(backend, BIG, course->buffers[2], LARGE, BHI_ATTACH_READ);
+    add_kernel(backend, course, GUARDED);
 }
 
 /* Sends |fd|. Its own calls are not traced, because they are not the driver's. */
@@ -208,10 +215,7 @@ static bool make_device_memory(struct bhi_trace_course *course, struct bhi_backe
 
 static bool import_device_memory(struct bhi_trace_course *course, struct bhi_backend *backend,
                                  struct bhi_tracee_page *page, struct bhi_error *error) {
-    bhi_backend_attach(backend, IN, course->buffers[0], SMALL, BHI_ATTACH_CONSTANT);
-    bhi_backend_attach(backend, OUT, course->buffers[1], SMALL, BHI_ATTACH_WRITE);
-    bhi_backend_attach(backend, BIG, course->buffers[2], LARGE, BHI_ATTACH_READ);
-    add_kernel(backend, course, GUARDED);
+    set_up(backend, course);
     atomic_store(&page->phase, BHI_TRACE_MEMORY);
     bhi_backend_import(backend, DEVICE, course->given, course->handed.bytes);
     bool good = use_device_memory(backend, error);
@@ -226,10 +230,7 @@ static bool import_device_memory(struct bhi_trace_course *course, struct bhi_bac
 static bool work(struct bhi_trace_course *course, struct bhi_backend *backend,
                  struct bhi_tracee_page *page, struct bhi_error *error) {
     bhi_backend_cache_attach(backend, course->cache, CACHE);
-    bhi_backend_attach(backend, IN, course->buffers[0], SMALL, BHI_ATTACH_CONSTANT);
-    bhi_backend_attach(backend, OUT, course->buffers[1], SMALL, BHI_ATTACH_WRITE);
-    bhi_backend_attach(backend, BIG, course->buffers[2], LARGE, BHI_ATTACH_READ);
-    add_kernel(backend, course, GUARDED);
+    set_up(backend, course);
     add_kernel(backend, course, TRUSTED);
     const bool good = run(backend, 1, GUARDED, IN, SMALL, error) &&
                       run(backend, 2, TRUSTED, BIG, LARGE, error) &&
@@ -341,19 +342,15 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
         [BHI_TRACE_IMPORTER] = be_importer,
         [BHI_TRACE_SENTINELS] = be_sentinel,
     };
-    struct bhi_error failure = {.status = BH_OK};
-    struct bhi_error error = {.status = BH_OK, .text = ""};
+    struct bhi_error error = {.status = BH_OK};
     const struct bhi_backend_config config = {
-        .get_instance_proc_addr = bhi_driver_entry(context->driver, &failure),
+        .get_instance_proc_addr = bhi_driver_entry(context->driver, &error),
         .device_index = index,
         .pci = bhi_nodes_pci(context->nodes, index),
         .markers = course->markers,
     };
-    if (!config.get_instance_proc_addr) {
-        bhi_format(page->failure, sizeof page->failure, "%.250s", bhi_error_line(&failure));
-        return;
-    }
-    const bool good = roles[course->role](course, &config, page, &error);
+    const bool good =
+        config.get_instance_proc_addr && roles[course->role](course, &config, page, &error);
     if (!good) {
         bhi_format(page->failure, sizeof page->failure, "%.250s", bhi_error_line(&error));
     }

@@ -52,10 +52,10 @@ static void one(char *out, size_t size, const struct word *list, size_t count, u
     snprintf(out, size, "%" PRIu64, value);
 }
 
-#define WORDS(out, list, value, zero)                                                              \
-    words(out, sizeof out, list, sizeof list / sizeof list[0], value, zero)
-#define ONE(out, list, value) one(out, sizeof out, list, sizeof list / sizeof list[0], value)
-#define W(name)               {name, #name}
+#define WORDS(out, size, list, value, zero)                                                        \
+    words(out, size, list, sizeof list / sizeof list[0], value, zero)
+#define ONE(out, size, list, value) one(out, size, list, sizeof list / sizeof list[0], value)
+#define W(name)                     {name, #name}
 
 static const struct word protections[] = {W(PROT_READ), W(PROT_WRITE), W(PROT_EXEC)};
 static const struct word mappings[] = {W(MAP_SHARED_VALIDATE), W(MAP_SHARED),   W(MAP_PRIVATE),
@@ -140,7 +140,7 @@ static void open_file(pid_t pid, uint64_t folder, uint64_t path, uint64_t flags,
                       size_t size) {
     char name[220], how[100];
     file(pid, folder, path, name, sizeof name);
-    WORDS(how, opening, flags & ~(uint64_t)0100000 /* O_LARGEFILE */, "O_RDONLY");
+    WORDS(how, sizeof how, opening, flags & ~(uint64_t)0100000 /* O_LARGEFILE */, "O_RDONLY");
     snprintf(out, size, "%s %s", name, how);
 }
 
@@ -201,32 +201,29 @@ void bhi_trace_text(pid_t pid, int number, const uint64_t a[6], char *out, size_
         file(pid, (uint64_t)AT_FDCWD, a[0], out, size);
         return;
     case SYS_mmap:
-        WORDS(x, protections, a[2], "PROT_NONE");
-        WORDS(y, mappings, a[3], "0");
+        WORDS(x, sizeof x, protections, a[2], "PROT_NONE");
+        WORDS(y, sizeof y, mappings, a[3], "0");
         snprintf(out, size, "%s %s", x, y);
         return;
     case SYS_mprotect:
-        WORDS(x, protections, a[2], "PROT_NONE");
-        snprintf(out, size, "%s", x);
+        WORDS(out, size, protections, a[2], "PROT_NONE");
         return;
     case SYS_madvise:
-        one(out, size, advices, sizeof advices / sizeof advices[0], a[2]);
+        ONE(out, size, advices, a[2]);
         return;
     case SYS_memfd_create:
         text_at(pid, a[0], x, sizeof x);
-        WORDS(y, memfds, a[1], "0");
+        WORDS(y, sizeof y, memfds, a[1], "0");
         snprintf(out, size, "\"%s\" %s", x, y);
         return;
     case SYS_clone:
-        WORDS(x, clones, a[0], "0");
-        snprintf(out, size, "%s", x);
+        WORDS(out, size, clones, a[0], "0");
         return;
     case SYS_futex:
-        ONE(x, futexes, a[1] & ~(uint64_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME));
-        snprintf(out, size, "%s", x);
+        ONE(out, size, futexes, a[1] & ~(uint64_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME));
         return;
     case SYS_fcntl:
-        ONE(x, controls, (uint32_t)a[1]);
+        ONE(x, sizeof x, controls, (uint32_t)a[1]);
         snprintf(out, size, "%s %d", x, (uint32_t)a[1] == F_GETFL ? 0 : (int)a[2]);
         return;
     case SYS_prctl:

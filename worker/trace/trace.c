@@ -109,7 +109,7 @@ struct tracer {
     int listener;
 };
 
-static void record(struct tracer *tracer, uint32_t phase, const struct seccomp_notif *call,
+static void record(struct tracer *tracer, uint32_t phase, int number, const uint64_t args[6],
                    int judged) {
     struct bhi_trace_page *page = tracer->page;
     struct bhi_trace_call entry = {
@@ -118,17 +118,13 @@ static void record(struct tracer *tracer, uint32_t phase, const struct seccomp_n
         .judgement = judged == 0                ? BHI_TRACE_ALLOWED
                      : judged == BHI_JUDGE_DIES ? BHI_TRACE_UNKNOWN
                                                 : BHI_TRACE_ANSWERED,
-        .number = call->data.nr,
+        .number = number,
         .error = judged > 0 ? judged : 0,
     };
-    char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, call->data.nr);
+    char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
     bhi_format(entry.name, sizeof entry.name, "%s", name ? name : "a call without a name");
     free(name);
-    uint64_t args[6];
-    for (size_t i = 0; i < 6; i++) {
-        args[i] = call->data.args[i];
-    }
-    bhi_trace_text(tracer->pid, call->data.nr, args, entry.arguments, sizeof entry.arguments);
+    bhi_trace_text(tracer->pid, number, args, entry.arguments, sizeof entry.arguments);
     page->unknown += entry.judgement == BHI_TRACE_UNKNOWN;
     for (uint32_t i = 0; i < page->count; i++) {
         struct bhi_trace_call *known = &page->calls[i];
@@ -166,7 +162,7 @@ static void answer(struct tracer *tracer) {
         judged = bhi_sandbox_judge(&tracer->judge,
                                    behind_b(phase) ? BHI_FILTER_STEADY : BHI_FILTER_START,
                                    call.data.nr, args);
-        record(tracer, phase, &call, judged);
+        record(tracer, phase, call.data.nr, args, judged);
     }
     struct seccomp_notif_resp response = {.id = call.id};
     if (judged > 0) {

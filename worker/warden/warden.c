@@ -4,7 +4,7 @@
  *   host (libbulkhead)
  *     │ ▲  seqpacket, fd 3
  *     ├─┴─ posix_spawn ─▶ bulkhead-warden warden      watches pidfds of host and zygote
- *     │                     └─ clone(namespaces), exec ─▶ bulkhead-worker zygote  (process/main.c)
+ *     │                     └─ clone(namespaces), exec ─▶ bulkhead-worker zygote  (process/zygote.c)
  *     └─── posix_spawn ─▶ bulkhead-warden opener      opens files for loaders (opener.c)
  *
  * It is a program of its own so that neither compilers nor drivers are in a process that can open the
