@@ -28,7 +28,6 @@ bulkhead_room(worker/spirv
     array_indices.c
     catching.cpp
     debug_info.c
-    float_modes.c
     limits.c
     limits_sizes.c
     module.c

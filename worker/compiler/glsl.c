@@ -5,6 +5,7 @@
 #include "worker/compiler/hlsl.h"
 #include "worker/compiler/optimize.h"
 #include "worker/error.h"
+#include "worker/spirv/index.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -414,9 +415,8 @@ static bool needs_1_4(shaderc_compilation_result_t result) {
     }
     const uint32_t *code = (const uint32_t *)(const void *)shaderc_result_get_bytes(result);
     const size_t words = shaderc_result_get_length(result) / sizeof *code;
-    for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
-         i += code[i] >> SpvWordCountShift) {
-        if ((code[i] & SpvOpCodeMask) == SpvOpSpecConstantOp && code[i + 3] == SpvOpUConvert) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(code, words, at));) {
+        if (bhi_spv_op(at) == SpvOpSpecConstantOp && at[3] == SpvOpUConvert) {
             return true;
         }
     }

@@ -24,14 +24,6 @@
 #define FEW_SETS  8u
 #define MOST_SETS 32u
 
-static SpvOp opcode(const uint32_t *at) {
-    return (SpvOp)(at[0] & SpvOpCodeMask);
-}
-
-static size_t length_of(const uint32_t *at) {
-    return at[0] >> SpvWordCountShift;
-}
-
 /* -- what is declared before anything else ---------------------------------------------------- */
 
 static void take_capability(struct bhi_inspection *out, uint32_t capability) {
@@ -61,11 +53,10 @@ static bool take_head(struct bhi_inspection *out, const uint32_t *code, size_t w
                       const char *entry) {
     bool found = false;
     out->spirv_version = (code[1] >> 8) & 0xffffu;
-    for (size_t i = 5; i < words && opcode(&code[i]) != SpvOpFunction; i += length_of(&code[i])) {
-        const uint32_t *at = &code[i];
-        if (opcode(at) == SpvOpCapability) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(code, words, at));) {
+        if (bhi_spv_op(at) == SpvOpCapability) {
             take_capability(out, at[1]);
-        } else if (opcode(at) == SpvOpEntryPoint) {
+        } else if (bhi_spv_op(at) == SpvOpEntryPoint) {
             found |= take_entry(out, at, entry);
         }
     }
@@ -75,8 +66,8 @@ static bool take_head(struct bhi_inspection *out, const uint32_t *code, size_t w
 /* -- specialization constants ----------------------------------------------------------------- */
 
 static bh_dtype dtype_of(const uint32_t *type) {
-    const bool is_signed = opcode(type) == SpvOpTypeInt && type[3] != 0;
-    switch (opcode(type)) {
+    const bool is_signed = bhi_spv_op(type) == SpvOpTypeInt && type[3] != 0;
+    switch (bhi_spv_op(type)) {
     case SpvOpTypeBool:
         return BH_DTYPE_BOOL;
     case SpvOpTypeFloat:
@@ -99,8 +90,8 @@ static bh_dtype dtype_of(const uint32_t *type) {
 
 /* Returns the axis of the workgroup's size that |id| is, or -1. */
 static int axis_of(const struct bhi_module *module, uint32_t id) {
-    const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
-    for (int axis = 0; size && length_of(size) == 6 && axis < 3; axis++) {
+    const uint32_t *size = bhi_module_definition(module, module->work_group_size);
+    for (int axis = 0; size && bhi_spv_length(size) == 6 && axis < 3; axis++) {
         if (size[3 + axis] == id) {
             return axis;
         }
@@ -110,8 +101,8 @@ static int axis_of(const struct bhi_module *module, uint32_t id) {
 
 static bool take_constant(struct bhi_inspection *out, const struct bhi_module *module, uint32_t id,
                           struct bhi_error *error) {
-    const uint32_t *at = bhi_inspect_definition(module, id);
-    const uint32_t *type = !at ? NULL : bhi_inspect_definition(module, at[1]);
+    const uint32_t *at = bhi_module_definition(module, id);
+    const uint32_t *type = !at ? NULL : bhi_module_definition(module, at[1]);
     const uint32_t constant_id = module->spec_ids[id] - 1;
     for (uint32_t i = 0; i < out->constants; i++) {
         if (out->constant[i].constant_id == constant_id) {
@@ -130,12 +121,12 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
     struct bhi_inspected_constant *one = &out->constant[out->constants++];
     one->constant_id = constant_id;
     one->dtype = (uint32_t)dtype_of(type);
-    if (opcode(at) == SpvOpSpecConstantTrue) {
+    if (bhi_spv_op(at) == SpvOpSpecConstantTrue) {
         one->bits = 1;
-    } else if (opcode(at) == SpvOpSpecConstant) {
-        one->bits = length_of(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
+    } else if (bhi_spv_op(at) == SpvOpSpecConstant) {
+        one->bits = bhi_spv_length(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
     }
-    if (opcode(type) != SpvOpTypeBool && type[2] < 32) {
+    if (bhi_spv_op(type) != SpvOpTypeBool && type[2] < 32) {
         one->bits &= (UINT64_C(1) << type[2]) - 1; /* the module stores it sign-extended */
     }
     bhi_inspect_name(module, id, one->name);
@@ -202,8 +193,8 @@ static void add_type(char out[BHI_INSPECT_NAME], const char type[BHI_INSPECT_NAM
 
 /* Returns the type of one buffer, also if |type| is an array of buffers. */
 static uint32_t one_buffer(const struct bhi_module *module, uint32_t type) {
-    const uint32_t *at = bhi_inspect_definition(module, type);
-    return at && opcode(at) == SpvOpTypeArray ? at[2] : type;
+    const uint32_t *at = bhi_module_definition(module, type);
+    return at && bhi_spv_op(at) == SpvOpTypeArray ? at[2] : type;
 }
 
 static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module *module,
@@ -226,10 +217,8 @@ static void take_buffer_type(struct bhi_inspection *out, const struct bhi_module
 }
 
 static void take_variables(struct bhi_inspection *out, const struct bhi_module *module) {
-    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
-         i += length_of(&module->code[i])) {
-        const uint32_t *at = &module->code[i];
-        if (opcode(at) != SpvOpVariable) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) != SpvOpVariable) {
             continue;
         }
         if (at[3] == SpvStorageClassStorageBuffer || at[3] == SpvStorageClassUniform) {
@@ -302,10 +291,8 @@ static uint32_t sets_of_device(const struct bhi_inspection *out, const struct bh
     if (out->bindings == 0) {
         return MOST_SETS;
     }
-    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
-         i += length_of(&module->code[i])) {
-        const uint32_t *at = &module->code[i];
-        if (opcode(at) == SpvOpDecorate && at[2] == SpvDecorationDescriptorSet &&
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpDecorate && at[2] == SpvDecorationDescriptorSet &&
             at[3] >= FEW_SETS) {
             return MOST_SETS;
         }

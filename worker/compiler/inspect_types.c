@@ -8,31 +8,10 @@
 
 #define MAX_DEPTH 8u
 
-static SpvOp opcode(const uint32_t *at) {
-    return (SpvOp)(at[0] & SpvOpCodeMask);
-}
-
-static size_t length_of(const uint32_t *at) {
-    return at[0] >> SpvWordCountShift;
-}
-
-const uint32_t *bhi_inspect_definition(const struct bhi_module *module, uint32_t id) {
-    return id < module->bound && module->definitions[id] != 0
-               ? &module->code[module->definitions[id]]
-               : NULL;
-}
-
-/* Returns the instruction after |at|, or the first one for NULL. Returns NULL at the first
- * function. */
-static const uint32_t *next(const struct bhi_module *module, const uint32_t *at) {
-    at = !at ? module->code + 5 : at + length_of(at);
-    return at < module->code + module->words && opcode(at) != SpvOpFunction ? at : NULL;
-}
-
 void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI_INSPECT_NAME]) {
     out[0] = '\0';
-    for (const uint32_t *at = NULL; (at = next(module, at));) {
-        if (opcode(at) == SpvOpName && at[1] == id) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpName && at[1] == id) {
             const char *name = (const char *)&at[2];
             bhi_text_line(out, BHI_INSPECT_NAME, name, strlen(name));
             return;
@@ -42,9 +21,9 @@ void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI
 
 bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32_t decoration,
                             uint32_t *out) {
-    for (const uint32_t *at = NULL; (at = next(module, at));) {
-        if (opcode(at) == SpvOpDecorate && at[1] == id && at[2] == decoration &&
-            length_of(at) > 3) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpDecorate && at[1] == id && at[2] == decoration &&
+            bhi_spv_length(at) > 3) {
             *out = at[3];
             return true;
         }
@@ -53,8 +32,8 @@ bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32
 }
 
 uint32_t bhi_inspect_pointee(const struct bhi_module *module, const uint32_t *variable) {
-    const uint32_t *pointer = bhi_inspect_definition(module, variable[1]);
-    return pointer && opcode(pointer) == SpvOpTypePointer ? pointer[3] : 0;
+    const uint32_t *pointer = bhi_module_definition(module, variable[1]);
+    return pointer && bhi_spv_op(pointer) == SpvOpTypePointer ? pointer[3] : 0;
 }
 
 /* -- types ------------------------------------------------------------------------------------ */
@@ -84,13 +63,13 @@ static void __attribute__((format(printf, 2, 3))) put(struct text *text, const c
 
 static void put_type(struct text *text, const struct bhi_module *module, uint32_t type,
                      unsigned depth) {
-    const uint32_t *at = bhi_inspect_definition(module, type);
+    const uint32_t *at = bhi_module_definition(module, type);
     if (!at || depth > MAX_DEPTH) {
         put(text, "?");
         return;
     }
     uint64_t count;
-    switch (opcode(at)) {
+    switch (bhi_spv_op(at)) {
     case SpvOpTypeBool:
         put(text, "bool");
         break;
@@ -119,7 +98,7 @@ static void put_type(struct text *text, const struct bhi_module *module, uint32_
         break;
     case SpvOpTypeStruct:
         put(text, "{");
-        for (size_t i = 2; i < length_of(at) && !text->full; i++) {
+        for (size_t i = 2; i < bhi_spv_length(at) && !text->full; i++) {
             put(text, i == 2 ? "" : ", ");
             put_type(text, module, at[i], depth + 1);
         }
@@ -135,8 +114,8 @@ void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[B
     struct text text = {.out = out};
     out[0] = '\0';
     /* If a block has one member, as arrays in GLSL do, the type is that of the member. */
-    const uint32_t *at = bhi_inspect_definition(module, type);
-    if (at && opcode(at) == SpvOpTypeStruct && length_of(at) == 3) {
+    const uint32_t *at = bhi_module_definition(module, type);
+    if (at && bhi_spv_op(at) == SpvOpTypeStruct && bhi_spv_length(at) == 3) {
         type = at[2];
     }
     put_type(&text, module, type, 0);
@@ -176,13 +155,13 @@ static struct place place_of(const struct bhi_module *module, uint32_t type, uin
                              const struct place *outer) {
     struct place place = {.offset = outer->offset};
     char name[BHI_INSPECT_NAME] = "";
-    for (const uint32_t *at = NULL; (at = next(module, at));) {
-        if (opcode(at) == SpvOpMemberName && at[1] == type && at[2] == member) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpMemberName && at[1] == type && at[2] == member) {
             bhi_text_line(name, sizeof name, (const char *)&at[3], strlen((const char *)&at[3]));
-        } else if (opcode(at) == SpvOpMemberDecorate && at[1] == type && at[2] == member) {
-            if (at[3] == SpvDecorationOffset && length_of(at) > 4) {
+        } else if (bhi_spv_op(at) == SpvOpMemberDecorate && at[1] == type && at[2] == member) {
+            if (at[3] == SpvDecorationOffset && bhi_spv_length(at) > 4) {
                 place.offset = outer->offset + at[4];
-            } else if (at[3] == SpvDecorationMatrixStride && length_of(at) > 4) {
+            } else if (at[3] == SpvDecorationMatrixStride && bhi_spv_length(at) > 4) {
                 place.matrix_stride = at[4];
             } else if (at[3] == SpvDecorationRowMajor) {
                 place.by_row = true;
@@ -197,27 +176,28 @@ static struct place place_of(const struct bhi_module *module, uint32_t type, uin
 
 /* Returns the bytes of a number's type; 0 if the type is no number. */
 static uint32_t bytes_of(const struct bhi_module *module, uint32_t type) {
-    const uint32_t *at = bhi_inspect_definition(module, type);
-    return at && (opcode(at) == SpvOpTypeInt || opcode(at) == SpvOpTypeFloat) ? at[2] / 8 : 0;
+    const uint32_t *at = bhi_module_definition(module, type);
+    return at && (bhi_spv_op(at) == SpvOpTypeInt || bhi_spv_op(at) == SpvOpTypeFloat) ? at[2] / 8
+                                                                                      : 0;
 }
 
 static void add_leaf(struct members *m, uint32_t type, const struct place *place) {
     struct bhi_inspected_member *out = &m->out[m->count++];
-    const uint32_t *at = bhi_inspect_definition(m->module, type);
+    const uint32_t *at = bhi_module_definition(m->module, type);
     out->offset = place->offset;
     memcpy(out->name, place->name, sizeof out->name);
     bhi_inspect_type(m->module, type, out->type);
-    if (at && opcode(at) == SpvOpTypeArray) {
+    if (at && bhi_spv_op(at) == SpvOpTypeArray) {
         (void)bhi_inspect_decoration(m->module, type, SpvDecorationArrayStride, &out->stride);
-        at = bhi_inspect_definition(m->module, at[2]);
+        at = bhi_module_definition(m->module, at[2]);
     }
-    if (at && opcode(at) == SpvOpTypeMatrix) {
-        const uint32_t *column = bhi_inspect_definition(m->module, at[2]);
+    if (at && bhi_spv_op(at) == SpvOpTypeMatrix) {
+        const uint32_t *column = bhi_module_definition(m->module, at[2]);
         const uint32_t unit = column ? bytes_of(m->module, column[2]) : 0;
         out->stride = place->by_row ? unit : place->matrix_stride;
         out->step = place->by_row ? place->matrix_stride : unit;
     } else if (at) {
-        out->step = bytes_of(m->module, opcode(at) == SpvOpTypeVector ? at[2] : at[1]);
+        out->step = bytes_of(m->module, bhi_spv_op(at) == SpvOpTypeVector ? at[2] : at[1]);
     }
 }
 
@@ -226,21 +206,21 @@ static void add_members(struct members *m, uint32_t type, const struct place *ou
 /* Adds what a member consists of: numbers, vectors and matrices of structs, and arrays of numbers
  * and of vectors. */
 static void add(struct members *m, uint32_t type, const struct place *place) {
-    const uint32_t *at = bhi_inspect_definition(m->module, type);
+    const uint32_t *at = bhi_module_definition(m->module, type);
     if (m->count == BHI_INSPECT_MEMBERS || m->steps == 0) {
         return;
     }
     m->steps--;
-    if (at && opcode(at) == SpvOpTypeStruct) {
+    if (at && bhi_spv_op(at) == SpvOpTypeStruct) {
         add_members(m, type, place);
         return;
     }
     const uint32_t *element =
-        at && opcode(at) == SpvOpTypeArray ? bhi_inspect_definition(m->module, at[2]) : NULL;
+        at && bhi_spv_op(at) == SpvOpTypeArray ? bhi_module_definition(m->module, at[2]) : NULL;
     uint64_t count;
     uint32_t stride = 0;
-    if (!element || opcode(element) == SpvOpTypeInt || opcode(element) == SpvOpTypeFloat ||
-        opcode(element) == SpvOpTypeVector || !bhi_module_constant(m->module, at[3], &count)) {
+    if (!element || bhi_spv_op(element) == SpvOpTypeInt || bhi_spv_op(element) == SpvOpTypeFloat ||
+        bhi_spv_op(element) == SpvOpTypeVector || !bhi_module_constant(m->module, at[3], &count)) {
         add_leaf(m, type, place);
         return;
     }
@@ -259,9 +239,9 @@ static void add(struct members *m, uint32_t type, const struct place *place) {
 
 /* The recursion ends, because a module defines each struct before the structs that contain it. */
 static void add_members(struct members *m, uint32_t type, const struct place *outer) {
-    const uint32_t *at = bhi_inspect_definition(m->module, type);
-    for (uint32_t i = 0; i + 2 < length_of(at) && m->count < BHI_INSPECT_MEMBERS && m->steps > 0;
-         i++) {
+    const uint32_t *at = bhi_module_definition(m->module, type);
+    for (uint32_t i = 0;
+         i + 2 < bhi_spv_length(at) && m->count < BHI_INSPECT_MEMBERS && m->steps > 0; i++) {
         const struct place place = place_of(m->module, type, i, outer);
         add(m, at[2 + i], &place);
     }
@@ -269,10 +249,10 @@ static void add_members(struct members *m, uint32_t type, const struct place *ou
 
 uint32_t bhi_inspect_members(const struct bhi_module *module, uint32_t type,
                              struct bhi_inspected_member *out) {
-    const uint32_t *block = bhi_inspect_definition(module, type);
+    const uint32_t *block = bhi_module_definition(module, type);
     struct members members = {.module = module, .out = out, .steps = MAX_STEPS};
     const struct place whole = {.offset = 0};
-    if (block && opcode(block) == SpvOpTypeStruct) {
+    if (block && bhi_spv_op(block) == SpvOpTypeStruct) {
         add_members(&members, type, &whole);
     }
     return members.count;

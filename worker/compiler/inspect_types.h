@@ -5,8 +5,6 @@
 #include "ipc/inspection.h"
 #include "worker/spirv/module.h"
 
-/* Returns the instruction that defines |id|, or NULL. */
-const uint32_t *bhi_inspect_definition(const struct bhi_module *module, uint32_t id);
 /* Writes the OpName of |id|, cleaned; "" if it has none. */
 void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI_INSPECT_NAME]);
 /* Reads the operand of a decoration of |id|. Returns false if |id| is not decorated so. */

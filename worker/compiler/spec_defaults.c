@@ -8,26 +8,17 @@
 #define NAMED  4u
 #define LOOKED 64u /* the highest number that is looked at: a hostile module can have any number */
 
-static SpvOp opcode(const uint32_t *at) {
-    return (SpvOp)(at[0] & SpvOpCodeMask);
-}
-
-static size_t length_of(const uint32_t *at) {
-    return at[0] >> SpvWordCountShift;
-}
-
 /* Returns the axis of the workgroup's size that |id| is, or -1. */
 static int axis_of(const struct bhi_module *module, uint32_t id) {
-    const uint32_t *size = bhi_inspect_definition(module, module->work_group_size);
-    for (size_t i = 5; !size && i < module->words && opcode(&module->code[i]) != SpvOpFunction;
-         i += length_of(&module->code[i])) {
-        const uint32_t *at = &module->code[i];
-        if (opcode(at) == SpvOpExecutionModeId && length_of(at) == 6 &&
+    const uint32_t *size = bhi_module_definition(module, module->work_group_size);
+    for (const uint32_t *at = NULL;
+         !size && (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpExecutionModeId && bhi_spv_length(at) == 6 &&
             at[1] == module->code[module->entry + 2] && at[2] == SpvExecutionModeLocalSizeId) {
             size = at;
         }
     }
-    for (int axis = 0; size && length_of(size) == 6 && axis < 3; axis++) {
+    for (int axis = 0; size && bhi_spv_length(size) == 6 && axis < 3; axis++) {
         if (size[3 + axis] == id) {
             return axis;
         }
@@ -43,7 +34,7 @@ static bool was_left(const struct bhi_module *module, uint32_t id) {
             return false;
         }
     }
-    return spec_id != 0 && bhi_inspect_definition(module, id);
+    return spec_id != 0 && bhi_module_definition(module, id);
 }
 
 /* Finds the constants that were left. Sizes of the workgroup come first; of two constants with the
@@ -68,24 +59,25 @@ static uint32_t find_left(const struct bhi_module *module, uint32_t hidden, uint
 }
 
 static void print_value(const struct bhi_module *module, const uint32_t *at, char out[32]) {
-    const uint32_t *type = bhi_inspect_definition(module, at[1]);
-    if (opcode(at) != SpvOpSpecConstant || !type) {
-        snprintf(out, 32, "%s", opcode(at) == SpvOpSpecConstantTrue ? "true" : "false");
+    const uint32_t *type = bhi_module_definition(module, at[1]);
+    if (bhi_spv_op(at) != SpvOpSpecConstant || !type) {
+        snprintf(out, 32, "%s", bhi_spv_op(at) == SpvOpSpecConstantTrue ? "true" : "false");
         return;
     }
-    const uint64_t bits = length_of(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
-    if (opcode(type) == SpvOpTypeInt && type[3] != 0) { /* narrow types are stored sign-extended */
+    const uint64_t bits = bhi_spv_length(at) > 4 ? at[3] | (uint64_t)at[4] << 32 : at[3];
+    if (bhi_spv_op(type) == SpvOpTypeInt &&
+        type[3] != 0) { /* narrow types are stored sign-extended */
         snprintf(out, 32, "%lld", type[2] > 32 ? (long long)bits : (long long)(int32_t)at[3]);
-    } else if (opcode(type) == SpvOpTypeFloat && type[2] == 32) {
+    } else if (bhi_spv_op(type) == SpvOpTypeFloat && type[2] == 32) {
         float value;
         memcpy(&value, &at[3], sizeof value);
         snprintf(out, 32, "%g", (double)value);
-    } else if (opcode(type) == SpvOpTypeFloat && type[2] == 64) {
+    } else if (bhi_spv_op(type) == SpvOpTypeFloat && type[2] == 64) {
         double value;
         memcpy(&value, &bits, sizeof value);
         snprintf(out, 32, "%g", value);
     } else {
-        snprintf(out, 32, opcode(type) == SpvOpTypeFloat ? "0x%llx" : "%llu",
+        snprintf(out, 32, bhi_spv_op(type) == SpvOpTypeFloat ? "0x%llx" : "%llu",
                  (unsigned long long)bits);
     }
 }
@@ -112,7 +104,7 @@ uint32_t bhi_spec_defaults(const struct bhi_module *module, uint32_t hidden, cha
     for (uint32_t i = 0; i < count && i < NAMED && used < size; i++) {
         char name[96], value[32];
         print_name(module, left[i], name);
-        print_value(module, bhi_inspect_definition(module, left[i]), value);
+        print_value(module, bhi_module_definition(module, left[i]), value);
         used += (size_t)(count == 1 ? snprintf(out, size,
                                                "specialization constant %s was left at its default "
                                                "%s",

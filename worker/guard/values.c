@@ -7,17 +7,6 @@ uint32_t bhi_int_bits(const struct bhi_ir *ir, uint32_t type) {
     return ins && bhi_ins_op(ins) == SpvOpTypeInt ? ins->words[2] : 0;
 }
 
-uint64_t bhi_int_truncate(uint64_t value, uint32_t bits) {
-    return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
-}
-
-int64_t bhi_int_signed(uint64_t value, uint32_t bits) {
-    if (bits < 64 && (value >> (bits - 1) & 1) != 0) {
-        value |= ~UINT64_C(0) << bits;
-    }
-    return (int64_t)value;
-}
-
 /* Compares the exact results, unsigned and signed, with the truncated result. Adding 2^n-1 counts
  * as subtracting 1, and leaves the range only where that does. */
 static uint32_t wrapping(uint32_t bits, __int128 as_unsigned, __int128 as_signed, uint64_t kept) {

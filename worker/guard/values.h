@@ -14,8 +14,6 @@ struct bhi_values {
 
 /* Returns 8 to 64, or 0 if |type| is no integer. */
 uint32_t bhi_int_bits(const struct bhi_ir *ir, uint32_t type);
-uint64_t bhi_int_truncate(uint64_t value, uint32_t bits);
-int64_t bhi_int_signed(uint64_t value, uint32_t bits);
 /* Applies |op| to two integers of |bits| bits. |wraps| says whether the result left the range: 1 as
  * an unsigned number, 2 as a signed one, or the sum. Returns false if the operation is unknown or
  * has no result. */

@@ -11,27 +11,10 @@ struct check {
     struct bhi_error *error;
 };
 
-static SpvOp opcode(const uint32_t *at) {
-    return (SpvOp)(at[0] & SpvOpCodeMask);
-}
-
-static size_t length_of(const uint32_t *at) {
-    return at[0] >> SpvWordCountShift;
-}
-
-static const uint32_t *definition(const struct check *c, uint32_t id) {
-    const struct bhi_module *module = c->module;
-    return id < module->bound && module->definitions[id] != 0
-               ? &module->code[module->definitions[id]]
-               : NULL;
-}
-
 static bool is_decorated(const struct check *c, uint32_t id, SpvDecoration decoration) {
     const struct bhi_module *module = c->module;
-    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
-         i += length_of(&module->code[i])) {
-        const uint32_t *at = &module->code[i];
-        if (opcode(at) == SpvOpDecorate && at[1] == id && at[2] == (uint32_t)decoration) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpDecorate && at[1] == id && at[2] == (uint32_t)decoration) {
             return true;
         }
     }
@@ -42,14 +25,16 @@ static bool is_decorated(const struct check *c, uint32_t id, SpvDecoration decor
 enum arrays { NO_ARRAY, STORAGE_ARRAY, UNIFORM_ARRAY };
 
 static enum arrays array_of(const struct check *c, uint32_t pointer) {
-    const uint32_t *from = definition(c, pointer);
-    const uint32_t *type = from && length_of(from) > 2 ? definition(c, from[1]) : NULL;
-    if (!type || opcode(type) != SpvOpTypePointer ||
+    const uint32_t *from = bhi_module_definition(c->module, pointer);
+    const uint32_t *type =
+        from && bhi_spv_length(from) > 2 ? bhi_module_definition(c->module, from[1]) : NULL;
+    if (!type || bhi_spv_op(type) != SpvOpTypePointer ||
         (type[2] != SpvStorageClassStorageBuffer && type[2] != SpvStorageClassUniform)) {
         return NO_ARRAY;
     }
-    const uint32_t *array = definition(c, type[3]);
-    if (!array || (opcode(array) != SpvOpTypeArray && opcode(array) != SpvOpTypeRuntimeArray)) {
+    const uint32_t *array = bhi_module_definition(c->module, type[3]);
+    if (!array ||
+        (bhi_spv_op(array) != SpvOpTypeArray && bhi_spv_op(array) != SpvOpTypeRuntimeArray)) {
         return NO_ARRAY;
     }
     /* An array of anything else is inside one buffer. */
@@ -63,8 +48,8 @@ static enum arrays array_of(const struct check *c, uint32_t pointer) {
 }
 
 static bool is_chain(const uint32_t *at) {
-    return (opcode(at) == SpvOpAccessChain || opcode(at) == SpvOpInBoundsAccessChain) &&
-           length_of(at) > 4;
+    return (bhi_spv_op(at) == SpvOpAccessChain || bhi_spv_op(at) == SpvOpInBoundsAccessChain) &&
+           bhi_spv_length(at) > 4;
 }
 
 /* Returns the kind of array from which |at| picks a buffer by a computed index. */
@@ -117,16 +102,16 @@ static bool check_chain(const struct check *c, const uint32_t *at, enum arrays k
 }
 
 static const uint32_t *result_type(const struct check *c, const uint32_t *at) {
-    const uint32_t *type = length_of(at) > 2 ? definition(c, at[1]) : NULL;
-    return type && opcode(type) == SpvOpTypePointer ? type : NULL;
+    const uint32_t *type = bhi_spv_length(at) > 2 ? bhi_module_definition(c->module, at[1]) : NULL;
+    return type && bhi_spv_op(type) == SpvOpTypePointer ? type : NULL;
 }
 
 /* Does |at| move a pointer from one buffer to another? */
 static bool moves(const struct check *c, const uint32_t *at) {
-    if (opcode(at) != SpvOpPtrAccessChain && opcode(at) != SpvOpInBoundsPtrAccessChain) {
+    if (bhi_spv_op(at) != SpvOpPtrAccessChain && bhi_spv_op(at) != SpvOpInBoundsPtrAccessChain) {
         return false;
     }
-    const uint32_t *from = definition(c, at[3]);
+    const uint32_t *from = bhi_module_definition(c->module, at[3]);
     const uint32_t *type = from ? result_type(c, from) : NULL;
     return type &&
            (is_decorated(c, type[3], SpvDecorationBlock) ||
@@ -135,7 +120,7 @@ static bool moves(const struct check *c, const uint32_t *at) {
 
 /* Is the pointer that |at| results in chosen from several? */
 static bool chooses(const struct check *c, const uint32_t *at) {
-    switch (opcode(at)) {
+    switch (bhi_spv_op(at)) {
     case SpvOpSelect:
     case SpvOpPhi:
     case SpvOpLoad:
@@ -170,7 +155,7 @@ static bool check_choice(const struct check *c, const uint32_t *at) {
     BHI_ERROR_SAY(c->error, BH_REASON_KERNEL_RULE,
                   "%s %%%u selects a pointer to a uniform buffer; SPIR-V allows that for storage "
                   "buffers and workgroup memory only: select between the loaded values",
-                  name_of(opcode(at)), at[2]);
+                  name_of(bhi_spv_op(at)), at[2]);
     return false;
 }
 
@@ -186,13 +171,13 @@ static void pick(struct picks *picks, uint32_t id) {
 }
 
 static void pick_parameters(const struct check *c, struct picks *picks, const uint32_t *call) {
-    const uint32_t *at = definition(c, call[3]);
+    const uint32_t *at = bhi_module_definition(c->module, call[3]);
     const uint32_t *end = &c->module->code[c->module->words];
     size_t argument = 4;
-    for (; at && at < end && opcode(at) != SpvOpFunctionEnd && opcode(at) != SpvOpLabel &&
-           argument < length_of(call);
-         at += length_of(at)) {
-        if (opcode(at) == SpvOpFunctionParameter && picks->picked[call[argument++]]) {
+    for (; at && at < end && bhi_spv_op(at) != SpvOpFunctionEnd && bhi_spv_op(at) != SpvOpLabel &&
+           argument < bhi_spv_length(call);
+         at += bhi_spv_length(at)) {
+        if (bhi_spv_op(at) == SpvOpFunctionParameter && picks->picked[call[argument++]]) {
             pick(picks, at[2]);
         }
     }
@@ -203,16 +188,16 @@ static void pick_parameters(const struct check *c, struct picks *picks, const ui
 static void pick_all(const struct check *c, struct picks *picks) {
     const struct bhi_module *module = c->module;
     picks->changed = false;
-    for (size_t i = 5; i < module->words; i += length_of(&module->code[i])) {
+    for (size_t i = 5; i < module->words; i += bhi_spv_length(&module->code[i])) {
         const uint32_t *at = &module->code[i];
-        const bool follows = opcode(at) == SpvOpCopyObject || opcode(at) == SpvOpAccessChain ||
-                             opcode(at) == SpvOpInBoundsAccessChain ||
-                             opcode(at) == SpvOpPtrAccessChain ||
-                             opcode(at) == SpvOpInBoundsPtrAccessChain;
+        const bool follows =
+            bhi_spv_op(at) == SpvOpCopyObject || bhi_spv_op(at) == SpvOpAccessChain ||
+            bhi_spv_op(at) == SpvOpInBoundsAccessChain || bhi_spv_op(at) == SpvOpPtrAccessChain ||
+            bhi_spv_op(at) == SpvOpInBoundsPtrAccessChain;
         if (chooses(c, at) || computed(c, at) != NO_ARRAY || (follows && picks->picked[at[3]])) {
             pick(picks, at[2]);
         }
-        if (opcode(at) == SpvOpFunctionCall) {
+        if (bhi_spv_op(at) == SpvOpFunctionCall) {
             pick_parameters(c, picks, at);
         }
     }
@@ -222,9 +207,9 @@ static bool check_lengths(const struct check *c) {
     const struct bhi_module *module = c->module;
     struct picks picks = {.picked = NULL};
     bool good = true;
-    for (size_t i = 5; good && i < module->words; i += length_of(&module->code[i])) {
+    for (size_t i = 5; good && i < module->words; i += bhi_spv_length(&module->code[i])) {
         const uint32_t *at = &module->code[i];
-        if (opcode(at) != SpvOpArrayLength) {
+        if (bhi_spv_op(at) != SpvOpArrayLength) {
             continue;
         }
         if (!picks.picked) { /* allocated here, because few kernels ask for a length */
@@ -253,7 +238,7 @@ static bool check_lengths(const struct check *c) {
 bool bhi_array_indices_check(const struct bhi_module *module, const struct bhi_array_rules *rules,
                              struct bhi_error *error) {
     const struct check c = {.module = module, .rules = rules, .error = error};
-    for (size_t i = 5; i < module->words; i += length_of(&module->code[i])) {
+    for (size_t i = 5; i < module->words; i += bhi_spv_length(&module->code[i])) {
         const uint32_t *at = &module->code[i];
         const enum arrays kind = computed(&c, at);
         if ((kind != NO_ARRAY && !check_chain(&c, at, kind)) || !check_choice(&c, at)) {

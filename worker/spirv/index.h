@@ -24,4 +24,32 @@ struct bhi_module {
 
 #define BHI_MODULE_USED 4u
 
+static inline SpvOp bhi_spv_op(const uint32_t *at) {
+    return (SpvOp)(at[0] & SpvOpCodeMask);
+}
+static inline size_t bhi_spv_length(const uint32_t *at) {
+    return at[0] >> SpvWordCountShift;
+}
+/* Returns the instruction after |at| (NULL: the first one), or NULL where the functions begin. */
+static inline const uint32_t *bhi_spv_next(const uint32_t *code, size_t words, const uint32_t *at) {
+    at = at ? at + bhi_spv_length(at) : code + 5;
+    return at < code + words && bhi_spv_op(at) != SpvOpFunction ? at : NULL;
+}
+/* Returns the instruction that defines |id|, or NULL. */
+static inline const uint32_t *bhi_module_definition(const struct bhi_module *module, uint32_t id) {
+    return id < module->bound && module->definitions[id] != 0
+               ? &module->code[module->definitions[id]]
+               : NULL;
+}
+/* |value| as an integer of |bits| bits, unsigned or signed. */
+static inline uint64_t bhi_int_truncate(uint64_t value, uint32_t bits) {
+    return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+}
+static inline int64_t bhi_int_signed(uint64_t value, uint32_t bits) {
+    if (bits < 64 && (value >> (bits - 1) & 1) != 0) {
+        value |= ~UINT64_C(0) << bits;
+    }
+    return (int64_t)value;
+}
+
 #endif

@@ -15,17 +15,6 @@ extern inline void SpvHasResultAndType(SpvOp op, bool *has_result, bool *has_typ
 /* A limit: expressions may share parts, so n lines of a module can need 2^n steps. */
 #define MAX_EVALUATIONS 1000u
 
-static SpvOp opcode(const uint32_t *at) {
-    return (SpvOp)(at[0] & SpvOpCodeMask);
-}
-
-static const uint32_t *definition(const struct bhi_module *module, uint32_t id) {
-    if (id >= module->bound || module->definitions[id] == 0) {
-        return NULL;
-    }
-    return &module->code[module->definitions[id]];
-}
-
 /* Refuses two decorations of the same kind: the index must have the value that the driver uses, and
  * drivers may use either. */
 static bool decorate(struct bhi_module *module, const uint32_t *at, struct bhi_error *error) {
@@ -51,18 +40,18 @@ static bool index_instruction(struct bhi_module *module, size_t offset, const ch
                               struct bhi_error *error) {
     const uint32_t *at = &module->code[offset];
     bool has_result = false, has_type = false;
-    SpvHasResultAndType(opcode(at), &has_result, &has_type);
-    size_t length = at[0] >> SpvWordCountShift;
+    SpvHasResultAndType(bhi_spv_op(at), &has_result, &has_type);
+    size_t length = bhi_spv_length(at);
     if (has_result && length > (has_type ? 2u : 1u)) {
         uint32_t id = at[has_type ? 2 : 1];
         if (id < module->bound) {
             module->definitions[id] = (uint32_t)offset;
         }
     }
-    if (opcode(at) == SpvOpDecorate && length >= 4 && at[1] < module->bound) {
+    if (bhi_spv_op(at) == SpvOpDecorate && length >= 4 && at[1] < module->bound) {
         return decorate(module, at, error);
     }
-    if (opcode(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
+    if (bhi_spv_op(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
         strcmp((const char *)&at[3], entry) == 0) {
         module->entry = (uint32_t)offset;
     }
@@ -114,11 +103,11 @@ uint32_t bhi_module_uses(const struct bhi_module *module, uint32_t id) {
 /* Returns the bits of a scalar type, 0 for others. A boolean has 32, as in a specialization
  * entry. */
 static uint32_t scalar_bits(const struct bhi_module *module, uint32_t type) {
-    const uint32_t *at = definition(module, type);
+    const uint32_t *at = bhi_module_definition(module, type);
     if (!at) {
         return 0;
     }
-    switch (opcode(at)) {
+    switch (bhi_spv_op(at)) {
     case SpvOpTypeInt:
     case SpvOpTypeFloat:
         return at[2];
@@ -139,17 +128,6 @@ static const struct bhi_spec_constant * override(const struct bhi_module *module
     return NULL;
 }
 
-static uint64_t truncate_to(uint64_t value, uint32_t bits) {
-    return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
-}
-
-static int64_t sign_extend(uint64_t value, uint32_t bits) {
-    if (bits < 64 && (value >> (bits - 1)) & 1) {
-        value |= ~UINT64_C(0) << bits;
-    }
-    return (int64_t)value;
-}
-
 static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value);
 
@@ -158,12 +136,12 @@ static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *bud
 static bool evaluate_member(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                             uint64_t *out_value) {
     uint32_t part = at[4];
-    for (size_t i = 5; i < at[0] >> SpvWordCountShift; i++) {
-        const uint32_t *whole = definition(module, part);
+    for (size_t i = 5; i < bhi_spv_length(at); i++) {
+        const uint32_t *whole = bhi_module_definition(module, part);
         if (!whole ||
-            (opcode(whole) != SpvOpConstantComposite &&
-             opcode(whole) != SpvOpSpecConstantComposite) ||
-            at[i] >= (whole[0] >> SpvWordCountShift) - 3) {
+            (bhi_spv_op(whole) != SpvOpConstantComposite &&
+             bhi_spv_op(whole) != SpvOpSpecConstantComposite) ||
+            at[i] >= bhi_spv_length(whole) - 3) {
             return false;
         }
         part = whole[3 + at[i]];
@@ -180,137 +158,56 @@ struct operands {
 /* Returns false for other operations, and for what has no result. */
 static bool calculate(SpvOp operation, const struct operands *o, uint32_t bits, uint64_t *out) {
     const uint64_t *v = o->v;
+    const bool divides = o->b != 0 && o->b != -1;
+#define CASE(op, defined, result)                                                                  \
+    case SpvOp##op:                                                                                \
+        *out = (defined) ? (uint64_t)(result) : 0;                                                 \
+        return defined
     switch (operation) {
-    case SpvOpUConvert:
-        *out = v[0];
-        return true;
-    case SpvOpSConvert:
-        *out = (uint64_t)o->a;
-        return true;
-    case SpvOpSNegate:
-        *out = 0 - v[0];
-        return true;
-    case SpvOpIAdd:
-        *out = v[0] + v[1];
-        return true;
-    case SpvOpISub:
-        *out = v[0] - v[1];
-        return true;
-    case SpvOpIMul:
-        *out = v[0] * v[1];
-        return true;
-    case SpvOpUDiv:
-        if (v[1] == 0) {
-            return false;
-        }
-        *out = v[0] / v[1];
-        return true;
-    case SpvOpUMod:
-        if (v[1] == 0) {
-            return false;
-        }
-        *out = v[0] % v[1];
-        return true;
-    case SpvOpSDiv:
-        if (o->b == 0 || o->b == -1) {
-            return false;
-        }
-        *out = (uint64_t)(o->a / o->b);
-        return true;
-    case SpvOpSRem:
-        if (o->b == 0 || o->b == -1) {
-            return false;
-        }
-        *out = (uint64_t)(o->a % o->b);
-        return true;
-    case SpvOpShiftLeftLogical:
-        if (v[1] >= bits) {
-            return false;
-        }
-        *out = v[0] << v[1];
-        return true;
-    case SpvOpShiftRightLogical:
-        if (v[1] >= bits) {
-            return false;
-        }
-        *out = v[0] >> v[1];
-        return true;
-    case SpvOpShiftRightArithmetic:
-        if (v[1] >= bits) {
-            return false;
-        }
-        *out = (uint64_t)(o->a >> v[1]);
-        return true;
+        CASE(UConvert, true, v[0]);
+        CASE(SConvert, true, o->a);
+        CASE(SNegate, true, 0 - v[0]);
+        CASE(IAdd, true, v[0] + v[1]);
+        CASE(ISub, true, v[0] - v[1]);
+        CASE(IMul, true, v[0] * v[1]);
+        CASE(UDiv, v[1] != 0, v[0] / v[1]);
+        CASE(UMod, v[1] != 0, v[0] % v[1]);
+        CASE(SDiv, divides, o->a / o->b);
+        CASE(SRem, divides, o->a % o->b);
+        CASE(ShiftLeftLogical, v[1] < bits, v[0] << v[1]);
+        CASE(ShiftRightLogical, v[1] < bits, v[0] >> v[1]);
+        CASE(ShiftRightArithmetic, v[1] < bits, o->a >> v[1]);
+        CASE(Not, true, ~v[0]);
+        CASE(BitwiseAnd, true, v[0] & v[1]);
+        CASE(LogicalAnd, true, v[0] & v[1]);
+        CASE(BitwiseOr, true, v[0] | v[1]);
+        CASE(LogicalOr, true, v[0] | v[1]);
+        CASE(BitwiseXor, true, v[0] ^ v[1]);
+        CASE(LogicalNotEqual, true, v[0] ^ v[1]);
+        CASE(LogicalEqual, true, v[0] == v[1]);
+        CASE(IEqual, true, v[0] == v[1]);
+        CASE(INotEqual, true, v[0] != v[1]);
+        CASE(LogicalNot, true, !v[0]);
+        CASE(UGreaterThan, true, v[0] > v[1]);
+        CASE(UGreaterThanEqual, true, v[0] >= v[1]);
+        CASE(ULessThan, true, v[0] < v[1]);
+        CASE(ULessThanEqual, true, v[0] <= v[1]);
+        CASE(SGreaterThan, true, o->a > o->b);
+        CASE(SGreaterThanEqual, true, o->a >= o->b);
+        CASE(SLessThan, true, o->a < o->b);
+        CASE(SLessThanEqual, true, o->a <= o->b);
+        CASE(Select, true, v[0] ? v[1] : v[2]);
     default:
         return false;
     }
-}
-
-static bool compare_or_combine(SpvOp operation, const struct operands *o, uint64_t *out) {
-    const uint64_t *v = o->v;
-    switch (operation) {
-    case SpvOpNot:
-        *out = ~v[0];
-        return true;
-    case SpvOpBitwiseAnd:
-    case SpvOpLogicalAnd:
-        *out = v[0] & v[1];
-        return true;
-    case SpvOpBitwiseOr:
-    case SpvOpLogicalOr:
-        *out = v[0] | v[1];
-        return true;
-    case SpvOpBitwiseXor:
-    case SpvOpLogicalNotEqual:
-        *out = v[0] ^ v[1];
-        return true;
-    case SpvOpLogicalEqual:
-    case SpvOpIEqual:
-        *out = v[0] == v[1];
-        return true;
-    case SpvOpINotEqual:
-        *out = v[0] != v[1];
-        return true;
-    case SpvOpLogicalNot:
-        *out = !v[0];
-        return true;
-    case SpvOpUGreaterThan:
-        *out = v[0] > v[1];
-        return true;
-    case SpvOpUGreaterThanEqual:
-        *out = v[0] >= v[1];
-        return true;
-    case SpvOpULessThan:
-        *out = v[0] < v[1];
-        return true;
-    case SpvOpULessThanEqual:
-        *out = v[0] <= v[1];
-        return true;
-    case SpvOpSGreaterThan:
-        *out = o->a > o->b;
-        return true;
-    case SpvOpSGreaterThanEqual:
-        *out = o->a >= o->b;
-        return true;
-    case SpvOpSLessThan:
-        *out = o->a < o->b;
-        return true;
-    case SpvOpSLessThanEqual:
-        *out = o->a <= o->b;
-        return true;
-    case SpvOpSelect:
-        *out = v[0] ? v[1] : v[2];
-        return true;
-    default:
-        return false;
-    }
+#undef CASE
 }
 
 /* Evaluates OpSpecConstantOp on integers, which compilers emit for sizes. */
 static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, unsigned *budget,
                         uint64_t *out_value) {
     const uint32_t bits = scalar_bits(module, at[1]);
-    const size_t count = (at[0] >> SpvWordCountShift) - 4;
+    const size_t count = bhi_spv_length(at) - 4;
     struct operands operands = {.v = {0}};
     if (at[3] == SpvOpCompositeExtract) {
         return bits != 0 && count > 0 && evaluate_member(module, at, budget, out_value);
@@ -323,39 +220,38 @@ static bool evaluate_op(const struct bhi_module *module, const uint32_t *at, uns
             return false;
         }
     }
-    const uint32_t *first = definition(module, at[4]);
+    const uint32_t *first = bhi_module_definition(module, at[4]);
     const uint32_t in_bits = scalar_bits(module, first[1]);
-    operands.a = sign_extend(operands.v[0], in_bits);
-    operands.b = sign_extend(operands.v[1], in_bits);
+    operands.a = bhi_int_signed(operands.v[0], in_bits);
+    operands.b = bhi_int_signed(operands.v[1], in_bits);
     uint64_t result;
-    if (!calculate((SpvOp)at[3], &operands, bits, &result) &&
-        !compare_or_combine((SpvOp)at[3], &operands, &result)) {
+    if (!calculate((SpvOp)at[3], &operands, bits, &result)) {
         return false;
     }
-    *out_value = truncate_to(result, bits);
+    *out_value = bhi_int_truncate(result, bits);
     return true;
 }
 
 static bool evaluate(const struct bhi_module *module, uint32_t id, unsigned *budget,
                      uint64_t *out_value) {
-    const uint32_t *at = definition(module, id);
+    const uint32_t *at = bhi_module_definition(module, id);
     if (!at || *budget == 0) {
         return false;
     }
     --*budget;
     const struct bhi_spec_constant *given = override(module, id);
-    switch (opcode(at)) {
+    switch (bhi_spv_op(at)) {
     case SpvOpConstant:
     case SpvOpSpecConstant: {
-        const uint32_t *type = definition(module, at[1]);
-        if (!type || opcode(type) != SpvOpTypeInt) {
+        const uint32_t *type = bhi_module_definition(module, at[1]);
+        if (!type || bhi_spv_op(type) != SpvOpTypeInt) {
             return false;
         }
         uint64_t value = at[3];
-        if ((at[0] >> SpvWordCountShift) > 4) {
+        if (bhi_spv_length(at) > 4) {
             value |= (uint64_t)at[4] << 32;
         }
-        *out_value = truncate_to(given ? given->bits : value, type[2]);
+        *out_value = bhi_int_truncate(given ? given->bits : value, type[2]);
         return true;
     }
     case SpvOpConstantTrue:
@@ -383,7 +279,7 @@ bool bhi_module_constant(const struct bhi_module *module, uint32_t id, uint64_t 
 
 bool bhi_module_check_constants(const struct bhi_module *module, struct bhi_error *error) {
     for (uint32_t id = 1; id < module->bound; id++) {
-        const uint32_t *at = module->spec_ids[id] != 0 ? definition(module, id) : NULL;
+        const uint32_t *at = module->spec_ids[id] != 0 ? bhi_module_definition(module, id) : NULL;
         const struct bhi_spec_constant *given = at ? override(module, id) : NULL;
         if (!given) {
             continue;
@@ -404,23 +300,22 @@ bool bhi_module_local_size(const struct bhi_module *module, uint32_t out_size[3]
     const uint32_t function = module->code[module->entry + 2];
     const uint32_t *ids = NULL;
     bool found = false;
-    for (size_t i = 5; i < module->words && opcode(&module->code[i]) != SpvOpFunction;
-         i += module->code[i] >> SpvWordCountShift) {
-        const uint32_t *at = &module->code[i];
-        size_t length = at[0] >> SpvWordCountShift;
-        if (opcode(at) == SpvOpExecutionMode && length == 6 && at[1] == function &&
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(module->code, module->words, at));) {
+        size_t length = bhi_spv_length(at);
+        if (bhi_spv_op(at) == SpvOpExecutionMode && length == 6 && at[1] == function &&
             at[2] == SpvExecutionModeLocalSize) {
             memcpy(out_size, &at[3], 3 * sizeof *out_size);
             found = true;
-        } else if (opcode(at) == SpvOpExecutionModeId && length == 6 && at[1] == function &&
+        } else if (bhi_spv_op(at) == SpvOpExecutionModeId && length == 6 && at[1] == function &&
                    at[2] == SpvExecutionModeLocalSizeId) {
             ids = &at[3];
         }
     }
     /* The builtin takes precedence over the execution modes (SPIR-V specification, LocalSize). */
-    const uint32_t *builtin =
-        module->work_group_size != 0 ? definition(module, module->work_group_size) : NULL;
-    if (builtin && (builtin[0] >> SpvWordCountShift) == 6) {
+    const uint32_t *builtin = module->work_group_size != 0
+                                  ? bhi_module_definition(module, module->work_group_size)
+                                  : NULL;
+    if (builtin && bhi_spv_length(builtin) == 6) {
         ids = &builtin[3];
     }
     for (int axis = 0; ids && axis < 3; axis++) {

@@ -59,14 +59,14 @@ static void touch(struct walk *walk, uint32_t pointer, uint32_t bits) {
 static uint32_t parameter(const struct bhi_module *module, uint32_t offset, size_t number) {
     for (size_t i = offset; i < module->words;) {
         const uint32_t *at = &module->code[i];
-        SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        SpvOp op = bhi_spv_op(at);
         if (op == SpvOpFunctionParameter && number-- == 0) {
             return at[2];
         }
         if (op == SpvOpLabel || op == SpvOpFunctionEnd) {
             return 0;
         }
-        i += at[0] >> SpvWordCountShift;
+        i += bhi_spv_length(at);
     }
     return 0;
 }
@@ -90,8 +90,8 @@ static void call(struct walk *walk, const uint32_t *at, size_t length) {
 }
 
 static void visit(struct walk *walk, const uint32_t *at) {
-    const size_t length = at[0] >> SpvWordCountShift;
-    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    const size_t length = bhi_spv_length(at);
+    const SpvOp op = bhi_spv_op(at);
     switch (op) {
     case SpvOpAccessChain:
     case SpvOpInBoundsAccessChain:
@@ -157,8 +157,8 @@ static bool is_shared(const struct walk *walk, uint32_t id) {
 /* Workgroup memory that an instruction names in any way counts as used. Unused memory begins with
  * what another kernel has left there. A word that may be an id is treated as one. */
 static void name_shared(struct walk *walk, const uint32_t *at) {
-    size_t end = at[0] >> SpvWordCountShift;
-    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    size_t end = bhi_spv_length(at);
+    const SpvOp op = bhi_spv_op(at);
     switch (op) {
     case SpvOpLine:
     case SpvOpLabel:
@@ -199,7 +199,7 @@ static void pass(struct walk *walk) {
     uint32_t function = 0;
     for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
         const uint32_t *at = &module->code[i];
-        SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+        SpvOp op = bhi_spv_op(at);
         if (op == SpvOpFunction) {
             function = at[2];
             inside = walk->reachable[function];
@@ -227,13 +227,13 @@ bool bhi_module_find_accesses(struct bhi_module *module) {
         bool global = true;
         for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
             const uint32_t *at = &module->code[i];
-            SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+            SpvOp op = bhi_spv_op(at);
             if (op == SpvOpFunction) {
                 global = false;
                 walk.first[at[2]] = (uint32_t)i;
             } else if (op == SpvOpVariable && global) {
                 walk.root[at[2]] = at[2];
-                if (at[0] >> SpvWordCountShift > 4) { /* its initialiser, a pointer, points to it */
+                if (bhi_spv_length(at) > 4) { /* its initialiser, a pointer, points to it */
                     touch(&walk, at[4], 0);
                 }
             }

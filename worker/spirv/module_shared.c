@@ -31,20 +31,6 @@ struct measure {
     size_t functions;       /* where they begin; no type comes after that */
 };
 
-static SpvOp opcode(const uint32_t *at) {
-    return (SpvOp)(at[0] & SpvOpCodeMask);
-}
-
-static size_t length_of(const uint32_t *at) {
-    return at[0] >> SpvWordCountShift;
-}
-
-static const uint32_t *definition(const struct bhi_module *module, uint32_t id) {
-    return id < module->bound && module->definitions[id] != 0
-               ? &module->code[module->definitions[id]]
-               : NULL;
-}
-
 static uint64_t sum(uint64_t a, uint64_t b) {
     return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
 }
@@ -65,13 +51,13 @@ static struct size size_of(const struct measure *m, uint32_t id) {
 
 static void decorate(struct measure *m) {
     uint32_t pairs = 0;
-    for (size_t i = 5; i < m->functions; i += length_of(&m->module->code[i])) {
+    for (size_t i = 5; i < m->functions; i += bhi_spv_length(&m->module->code[i])) {
         const uint32_t *at = &m->module->code[i];
-        if (opcode(at) == SpvOpDecorate && at[2] == SpvDecorationArrayStride) {
+        if (bhi_spv_op(at) == SpvOpDecorate && at[2] == SpvDecorationArrayStride) {
             m->strides[at[1]] = at[3] > m->strides[at[1]] ? at[3] : m->strides[at[1]];
-        } else if (opcode(at) == SpvOpDecorate && at[2] == SpvDecorationBlock) {
+        } else if (bhi_spv_op(at) == SpvOpDecorate && at[2] == SpvDecorationBlock) {
             m->blocks[at[1]] = 1;
-        } else if (opcode(at) == SpvOpMemberDecorate) {
+        } else if (bhi_spv_op(at) == SpvOpMemberDecorate) {
             pairs++;
             m->decorations[2 * pairs] = (uint32_t)i;
             m->decorations[2 * pairs + 1] = m->first[at[1]];
@@ -82,7 +68,7 @@ static void decorate(struct measure *m) {
 
 /* If a member is decorated twice, a driver may use either decoration: the larger one counts. */
 static void find_members(const struct measure *m, const uint32_t *type) {
-    const size_t count = length_of(type) - 2;
+    const size_t count = bhi_spv_length(type) - 2;
     for (size_t i = 0; i < count; i++) {
         m->members[i] = (struct member){0};
     }
@@ -107,17 +93,18 @@ static void find_members(const struct measure *m, const uint32_t *type) {
 
 /* Returns the bytes of a matrix, or of an array of matrices, which has the stride of its member. */
 static uint64_t matrix_laid(const struct measure *m, uint32_t type, const struct member *member) {
-    const uint32_t *at = definition(m->module, type);
+    const uint32_t *at = bhi_module_definition(m->module, type);
     uint64_t before = 0; /* bytes of the array before its last element */
-    for (uint64_t count; at && opcode(at) == SpvOpTypeArray; at = definition(m->module, at[2])) {
+    for (uint64_t count; at && bhi_spv_op(at) == SpvOpTypeArray;
+         at = bhi_module_definition(m->module, at[2])) {
         if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
             before = sum(before, product(m->strides[at[1]], count - 1));
         }
     }
-    if (!at || opcode(at) != SpvOpTypeMatrix || member->stride == 0) {
+    if (!at || bhi_spv_op(at) != SpvOpTypeMatrix || member->stride == 0) {
         return size_of(m, type).laid;
     }
-    const uint32_t *column = definition(m->module, at[2]);
+    const uint32_t *column = bhi_module_definition(m->module, at[2]);
     const uint64_t columns = at[3], rows = column[3], unit = size_of(m, column[2]).packed;
     return sum(before, member->by_row ? member->stride * (rows - 1) + columns * unit
                                       : member->stride * (columns - 1) + rows * unit);
@@ -126,7 +113,7 @@ static uint64_t matrix_laid(const struct measure *m, uint32_t type, const struct
 static struct size struct_size(const struct measure *m, const uint32_t *at) {
     struct size size = {0};
     find_members(m, at);
-    for (size_t i = 2; i < length_of(at); i++) {
+    for (size_t i = 2; i < bhi_spv_length(at); i++) {
         const struct member *member = &m->members[i - 2];
         const uint64_t offset = member->placed ? member->offset : size.laid;
         size.packed = sum(size.packed, size_of(m, at[i]).packed);
@@ -138,7 +125,7 @@ static struct size struct_size(const struct measure *m, const uint32_t *at) {
 static struct size measure_type(const struct measure *m, const uint32_t *at) {
     struct size size = {0};
     uint64_t count;
-    switch (opcode(at)) {
+    switch (bhi_spv_op(at)) {
     case SpvOpTypeInt:
     case SpvOpTypeFloat:
         size.packed = size.laid = at[2] / 8;
@@ -173,12 +160,12 @@ static struct size measure_type(const struct measure *m, const uint32_t *at) {
 static uint64_t add_up(const struct measure *m) {
     uint64_t apart = 0, shared = 0;
     for (uint32_t id = 1; id < m->module->bound; id++) {
-        const uint32_t *at = definition(m->module, id);
-        if (!at || opcode(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
-            (m->module->uses[id] == 0 && length_of(at) <= 4)) {
+        const uint32_t *at = bhi_module_definition(m->module, id);
+        if (!at || bhi_spv_op(at) != SpvOpVariable || at[3] != SpvStorageClassWorkgroup ||
+            (m->module->uses[id] == 0 && bhi_spv_length(at) <= 4)) {
             continue; /* a driver drops unused variables, except those with an initialiser */
         }
-        const uint32_t *pointer = definition(m->module, at[1]);
+        const uint32_t *pointer = bhi_module_definition(m->module, at[1]);
         const uint32_t type = pointer ? pointer[3] : 0;
         if (type < m->module->bound && m->blocks[type]) {
             shared = larger(shared, size_of(m, type).laid);
@@ -196,15 +183,15 @@ static bool prepare(struct measure *m, bool *out_any) {
     *out_any = false;
     for (m->functions = 5; m->functions < module->words;) {
         const uint32_t *at = &module->code[m->functions];
-        if (opcode(at) == SpvOpFunction) {
+        if (bhi_spv_op(at) == SpvOpFunction) {
             break;
         }
-        pairs += opcode(at) == SpvOpMemberDecorate;
-        if (opcode(at) == SpvOpTypeStruct && length_of(at) > members) {
-            members = length_of(at);
+        pairs += bhi_spv_op(at) == SpvOpMemberDecorate;
+        if (bhi_spv_op(at) == SpvOpTypeStruct && bhi_spv_length(at) > members) {
+            members = bhi_spv_length(at);
         }
-        *out_any |= opcode(at) == SpvOpVariable && at[3] == SpvStorageClassWorkgroup;
-        m->functions += length_of(at);
+        *out_any |= bhi_spv_op(at) == SpvOpVariable && at[3] == SpvStorageClassWorkgroup;
+        m->functions += bhi_spv_length(at);
     }
     if (!*out_any) {
         return true;
@@ -236,9 +223,9 @@ bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_byte
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a reflection");
     } else if (any) {
         decorate(&m);
-        for (size_t i = 5; i < m.functions; i += length_of(&module->code[i])) {
+        for (size_t i = 5; i < m.functions; i += bhi_spv_length(&module->code[i])) {
             const uint32_t *at = &module->code[i];
-            const SpvOp op = opcode(at);
+            const SpvOp op = bhi_spv_op(at);
             if (op >= SpvOpTypeVoid && op <= SpvOpTypeFunction && at[1] < module->bound) {
                 m.sizes[at[1]] = measure_type(&m, at);
             }

@@ -4,9 +4,11 @@
 #include "worker/error.h"
 #include "worker/spirv/catching.h"
 #include "worker/spirv/debug_info.h"
+#include "worker/spirv/index.h"
 #include "worker/spirv/names.h"
 #include "worker/spirv/tools.h"
 
+#include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,12 +127,11 @@ bool bhi_validate_rules(const struct bhi_spirv_target *target, const uint32_t *c
 void bhi_no_entry(const uint32_t *code, size_t words, const char *entry, struct bhi_error *error) {
     char names[256] = "";
     size_t used = 0;
-    for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
-         i += code[i] >> SpvWordCountShift) {
-        if ((code[i] & SpvOpCodeMask) == SpvOpEntryPoint &&
-            code[i + 1] == SpvExecutionModelGLCompute && used < sizeof names) {
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(code, words, at));) {
+        if (bhi_spv_op(at) == SpvOpEntryPoint && at[1] == SpvExecutionModelGLCompute &&
+            used < sizeof names) {
             char name[64];
-            const char *text = (const char *)&code[i + 3];
+            const char *text = (const char *)&at[3];
             bhi_text_line(name, sizeof name, text, strlen(text));
             used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
                                      used > 0 ? ", " : "", name);
@@ -189,10 +190,8 @@ static bool lists(const uint32_t *code, size_t entry, uint32_t variable) {
 /* Only built-in inputs ever get values. Validators accept others, and drivers crash on them. */
 static bool check_interface(const uint32_t *code, size_t words, size_t entry,
                             struct bhi_error *error) {
-    for (size_t i = 5; i < words && (code[i] & SpvOpCodeMask) != SpvOpFunction;
-         i += code[i] >> SpvWordCountShift) {
-        const uint32_t *at = &code[i];
-        if ((at[0] & SpvOpCodeMask) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(code, words, at));) {
+        if (bhi_spv_op(at) == SpvOpDecorate && at[2] == SpvDecorationLocation &&
             lists(code, entry, at[1])) {
             BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
                           "%%%u is an input or output with a location (OpDecorate Location), but a "
@@ -203,6 +202,98 @@ static bool check_interface(const uint32_t *code, size_t words, size_t entry,
     }
     return true;
 }
+
+/* -- execution modes of floats ----------------------------------------------------------------- */
+
+static const struct {
+    SpvExecutionMode mode;
+    SpvCapability capability;
+    const char *name;
+} float_modes[BHI_FLOAT_MODES] = {
+#define MODE(name) {SpvExecutionMode##name, SpvCapability##name, #name}
+    MODE(DenormPreserve),  MODE(DenormFlushToZero), MODE(SignedZeroInfNanPreserve),
+    MODE(RoundingModeRTE), MODE(RoundingModeRTZ),
+#undef MODE
+};
+enum { DENORM_PRESERVE, DENORM_FLUSH, SIGNED_ZERO, ROUND_EVEN, ROUND_ZERO };
+
+size_t bhi_float_modes_capabilities(const struct bhi_float_modes *modes, SpvCapability *out,
+                                    size_t capacity) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < BHI_FLOAT_MODES && count < capacity; i++) {
+        if (modes->widths[i] != 0) {
+            out[count++] = float_modes[i].capability;
+        }
+    }
+    return count;
+}
+
+/* Checks that modes |a| and |b|, which exclude each other, are not asked for the same width, nor
+ * for two widths that must have the same mode on this device. */
+static bool agree(const uint8_t asked[BHI_FLOAT_MODES], uint32_t a, uint32_t b,
+                  enum bhi_float_independence independence, const char *property,
+                  struct bhi_error *error) {
+    for (uint32_t left = 16; left <= 64; left *= 2) {
+        for (uint32_t right = 16; right <= 64; right *= 2) {
+            const bool tied = left == right || independence == BHI_FLOAT_NONE ||
+                              (independence == BHI_FLOAT_32_ONLY && left != 32 && right != 32);
+            if (!tied || !(asked[a] & left) || !(asked[b] & right)) {
+                continue;
+            }
+            if (left == right) {
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "execution modes %s and %s exclude each other, and both are declared "
+                              "for floats of %u bits: remove one",
+                              float_modes[a].name, float_modes[b].name, left);
+            } else {
+                BHI_ERROR_SAY(
+                    error, BH_REASON_KERNEL_RULE,
+                    "execution mode %s is declared for floats of %u bits, and %s for those of %u "
+                    "bits; this device has the same mode for both (%s): declare one mode",
+                    float_modes[a].name, left, float_modes[b].name, right, property);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does the device support what entry point |function| of a valid module asks for? If not, *error is
+ * INVALID_KERNEL, and names mode, width and property. */
+static bool check_float_modes(const struct bhi_float_modes *modes, const uint32_t *code,
+                              size_t words, uint32_t function, struct bhi_error *error) {
+    uint8_t asked[BHI_FLOAT_MODES] = {0};
+    for (const uint32_t *at = NULL; (at = bhi_spv_next(code, words, at));) {
+        if (bhi_spv_op(at) != SpvOpExecutionMode || at[1] != function) {
+            continue;
+        }
+        for (uint32_t m = 0; m < BHI_FLOAT_MODES; m++) {
+            if (at[2] != (uint32_t)float_modes[m].mode) {
+                continue;
+            }
+            const uint32_t width = at[3];
+            if (width != 16 && width != 32 && width != 64) {
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "execution mode %s for floats of %u bits: there are 16, 32 and 64",
+                              float_modes[m].name, width);
+                return false;
+            }
+            if (!(modes->widths[m] & width)) {
+                BHI_ERROR_SAY(error, BH_REASON_KERNEL_RULE,
+                              "execution mode %s for floats of %u bits is not supported by this "
+                              "device (shader%sFloat%u): compile the kernel without it",
+                              float_modes[m].name, width, float_modes[m].name, width);
+                return false;
+            }
+            asked[m] |= (uint8_t)width;
+        }
+    }
+    return agree(asked, DENORM_PRESERVE, DENORM_FLUSH, modes->denorms, "denormBehaviorIndependence",
+                 error) &&
+           agree(asked, ROUND_EVEN, ROUND_ZERO, modes->rounding, "roundingModeIndependence", error);
+}
+
+/* -- all of it --------------------------------------------------------------------------------- */
 
 bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, size_t words,
                   const char *entry, struct bhi_error *error) {
@@ -277,5 +368,5 @@ bool bhi_validate(const struct bhi_spirv_target *target, const uint32_t *code, s
         return false;
     }
     return check_interface(code, words, listed, error) &&
-           bhi_float_modes_check(&target->floats, code, words, function, error);
+           check_float_modes(&target->floats, code, words, function, error);
 }

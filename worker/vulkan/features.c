@@ -288,7 +288,7 @@ size_t bhi_vk_features_spirv_extensions(const struct bhi_vk_features *f, const c
         {true, "SPV_KHR_non_semantic_info"},
         {true, "SPV_KHR_relaxed_extended_instruction"},
         {true, "SPV_KHR_no_integer_wrap_decoration"},
-        {true, "SPV_KHR_float_controls"}, /* float_modes.c decides on its capabilities */
+        {true, "SPV_KHR_float_controls"}, /* validate.c decides on its capabilities */
         {true, "SPV_GOOGLE_decorate_string"},
         {true, "SPV_GOOGLE_hlsl_functionality1"},
         {true, "SPV_GOOGLE_user_type"},
