@@ -35,22 +35,19 @@ static bool expect(struct parser *p, int kind, const char *what) {
     return p->token.kind == kind ? advance(p) : unexpected(p, what);
 }
 
-static struct bhi_node *add(struct parser *p, enum bhi_node_kind kind, const char *at,
-                            uint32_t *out_index) {
+static bool add(struct parser *p, const struct bhi_node *node, uint32_t *out_index) {
     if (p->out->node_count == BHI_EXPRESSION_NODES) {
-        REFUSE(p, at, "more than %d operands and operators", BHI_EXPRESSION_NODES);
-        return NULL;
+        return REFUSE(p, node->at, "more than %d operands and operators", BHI_EXPRESSION_NODES);
     }
     *out_index = p->out->node_count++;
-    struct bhi_node *node = &p->out->nodes[*out_index];
-    *node = (struct bhi_node){.kind = kind, .at = at};
-    return node;
+    p->out->nodes[*out_index] = *node;
+    return true;
 }
 
-static bool find_name(struct parser *p, uint32_t *out_name) {
+static bool find_name(struct parser *p, const struct bhi_token *token, uint32_t *out_name) {
     struct bhi_expression *e = p->out;
-    const char *text = p->token.text;
-    const size_t length = p->token.length;
+    const char *text = token->text;
+    const size_t length = token->length;
     if (length >= BHI_NAME_BYTES) {
         return REFUSE(p, text, "a name of over %d bytes", BHI_NAME_BYTES - 1);
     }
@@ -106,14 +103,12 @@ static bool parse_call(struct parser *p, const struct bhi_token *name, uint32_t 
                       count < known->least ? known->least : known->most,
                       (count < known->least ? known->least : known->most) == 1 ? "" : "s", count);
     }
-    struct bhi_node *node = add(p, BHI_NODE_CALL, name->text, out);
-    if (!node) {
-        return false;
-    }
-    node->op = function;
-    node->count = count;
-    memcpy(node->child, arguments, sizeof arguments);
-    return advance(p);
+    const struct bhi_node node = {.kind = BHI_NODE_CALL,
+                                  .at = name->text,
+                                  .op = function,
+                                  .count = count,
+                                  .child = {arguments[0], arguments[1], arguments[2]}};
+    return add(p, &node, out) && advance(p);
 }
 
 static bool parse_name(struct parser *p, uint32_t *out) {
@@ -125,17 +120,12 @@ static bool parse_name(struct parser *p, uint32_t *out) {
     if (p->token.kind == '(') {
         return parse_call(p, &name, out);
     }
-    struct bhi_node *node = add(p, BHI_NODE_NAME, name.text, out);
-    const struct bhi_token after = p->token;
-    p->token = name;
-    const bool found = node && find_name(p, &index);
-    p->token = after;
-    if (!found) {
+    if (!find_name(p, &name, &index)) {
         return false;
     }
-    node->name = index;
     p->out->names[index].read |= !p->out->names[index].assigned;
-    return true;
+    const struct bhi_node node = {.kind = BHI_NODE_NAME, .at = name.text, .name = index};
+    return add(p, &node, out);
 }
 
 static bool parse_primary(struct parser *p, uint32_t *out) {
@@ -144,14 +134,12 @@ static bool parse_primary(struct parser *p, uint32_t *out) {
         return parse_name(p, out);
     }
     if (token.kind == BHI_TOKEN_INTEGER || token.kind == BHI_TOKEN_REAL) {
-        struct bhi_node *node = add(
-            p, token.kind == BHI_TOKEN_REAL ? BHI_NODE_REAL : BHI_NODE_INTEGER, token.text, out);
-        if (!node) {
-            return false;
-        }
-        node->integer = token.integer;
-        node->real = token.real;
-        return advance(p);
+        const struct bhi_node node = {.kind = token.kind == BHI_TOKEN_REAL ? BHI_NODE_REAL
+                                                                           : BHI_NODE_INTEGER,
+                                      .at = token.text,
+                                      .integer = token.integer,
+                                      .real = token.real};
+        return add(p, &node, out) && advance(p);
     }
     if (token.kind != '(') {
         return unexpected(p, "a number, a name or '('");
@@ -169,17 +157,11 @@ static bool parse_unary(struct parser *p, uint32_t *out) {
         return false;
     }
     if (token.kind == '-' || token.kind == '+' || token.kind == '!' || token.kind == '~') {
-        uint32_t operand = 0;
-        if (!advance(p) || !parse_unary(p, &operand)) {
+        struct bhi_node node = {
+            .kind = BHI_NODE_UNARY, .at = token.text, .op = token.kind, .count = 1};
+        if (!advance(p) || !parse_unary(p, &node.child[0]) || !add(p, &node, out)) {
             return false;
         }
-        struct bhi_node *node = add(p, BHI_NODE_UNARY, token.text, out);
-        if (!node) {
-            return false;
-        }
-        node->op = token.kind;
-        node->count = 1;
-        node->child[0] = operand;
     } else if (!parse_primary(p, out)) {
         return false;
     }
@@ -251,43 +233,28 @@ static bool parse_binary(struct parser *p, int least, uint32_t *out) {
     }
     while (strength(p->token.kind) == least) {
         const struct bhi_token op = p->token;
-        uint32_t left = *out, right = 0;
-        if (!advance(p) || !parse_binary(p, least + 1, &right)) {
+        struct bhi_node node = {
+            .kind = BHI_NODE_BINARY, .at = op.text, .op = op.kind, .count = 2, .child = {*out}};
+        if (!advance(p) || !parse_binary(p, least + 1, &node.child[1]) ||
+            (least == COMPARISON && !check_comparison(p, &op, *out, node.child[1])) ||
+            !add(p, &node, out)) {
             return false;
         }
-        if (least == COMPARISON && !check_comparison(p, &op, left, right)) {
-            return false;
-        }
-        struct bhi_node *node = add(p, BHI_NODE_BINARY, op.text, out);
-        if (!node) {
-            return false;
-        }
-        node->op = op.kind;
-        node->count = 2;
-        node->child[0] = left;
-        node->child[1] = right;
     }
     return true;
 }
 
 static bool parse_conditional(struct parser *p, uint32_t *out) {
-    uint32_t children[3] = {0};
     if (!enter(p) || !parse_binary(p, 1, out)) {
         return false;
     }
     if (p->token.kind == '?') {
-        const char *at = p->token.text;
-        children[0] = *out;
-        if (!advance(p) || !parse_conditional(p, &children[1]) || !expect(p, ':', "':'") ||
-            !parse_conditional(p, &children[2])) {
+        struct bhi_node node = {
+            .kind = BHI_NODE_CONDITIONAL, .at = p->token.text, .count = 3, .child = {*out}};
+        if (!advance(p) || !parse_conditional(p, &node.child[1]) || !expect(p, ':', "':'") ||
+            !parse_conditional(p, &node.child[2]) || !add(p, &node, out)) {
             return false;
         }
-        struct bhi_node *node = add(p, BHI_NODE_CONDITIONAL, at, out);
-        if (!node) {
-            return false;
-        }
-        node->count = 3;
-        memcpy(node->child, children, sizeof children);
     }
     p->depth--;
     return true;
@@ -302,7 +269,7 @@ static bool parse_statement(struct parser *p) {
     if (e->statement_count == BHI_EXPRESSION_NAMES) {
         return REFUSE(p, p->token.text, "more than %d statements", BHI_EXPRESSION_NAMES);
     }
-    if (!find_name(p, &statement->name) || !advance(p)) {
+    if (!find_name(p, &p->token, &statement->name) || !advance(p)) {
         return false;
     }
     if (p->token.kind != '=') {

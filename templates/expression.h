@@ -17,8 +17,6 @@
 
 #include "formats/complaint.h"
 
-/* The whole complaint if memory ran out. */
-
 enum {
     BHI_EXPRESSION_BYTES = 16384,
     BHI_EXPRESSION_NODES = 4096,

@@ -1,6 +1,6 @@
 /* K3: the types of results, held against the table that NumPy's numpy.promote_types documents. */
 #include "harness.h"
-#include "templates/promote.h"
+#include "templates/values.h"
 
 #include <string.h>
 
