@@ -48,6 +48,10 @@ static struct {
 /* The driver's own functions. One copy is enough, because a worker has one device. */
 static struct bhi_vk_api real;
 
+#define CREATES(X, kind)                                                                           \
+    X(Create##kind,                                                                                \
+      (VkDevice a, const Vk##kind##CreateInfo *b, const VkAllocationCallbacks *c, Vk##kind *d),    \
+      (a, b, c, d))
 /* X(name, parameters, arguments) for each function that returns a VkResult. */
 #define BREAKABLE(X)                                                                               \
     X(CreateInstance,                                                                              \
@@ -68,46 +72,24 @@ static struct bhi_vk_api real;
       (VkDevice a, VkExternalMemoryHandleTypeFlagBits b, const void *c,                            \
        VkMemoryHostPointerPropertiesEXT *d),                                                       \
       (a, b, c, d))                                                                                \
-    X(CreateBuffer,                                                                                \
-      (VkDevice a, const VkBufferCreateInfo *b, const VkAllocationCallbacks *c, VkBuffer *d),      \
-      (a, b, c, d))                                                                                \
+    CREATES(X, Buffer)                                                                             \
     X(BindBufferMemory, (VkDevice a, VkBuffer b, VkDeviceMemory c, VkDeviceSize d), (a, b, c, d))  \
-    X(CreateFence,                                                                                 \
-      (VkDevice a, const VkFenceCreateInfo *b, const VkAllocationCallbacks *c, VkFence *d),        \
-      (a, b, c, d))                                                                                \
+    CREATES(X, Fence)                                                                              \
     X(ResetFences, (VkDevice a, uint32_t b, const VkFence *c), (a, b, c))                          \
-    X(CreateShaderModule,                                                                          \
-      (VkDevice a, const VkShaderModuleCreateInfo *b, const VkAllocationCallbacks *c,              \
-       VkShaderModule *d),                                                                         \
-      (a, b, c, d))                                                                                \
-    X(CreateDescriptorSetLayout,                                                                   \
-      (VkDevice a, const VkDescriptorSetLayoutCreateInfo *b, const VkAllocationCallbacks *c,       \
-       VkDescriptorSetLayout *d),                                                                  \
-      (a, b, c, d))                                                                                \
-    X(CreatePipelineLayout,                                                                        \
-      (VkDevice a, const VkPipelineLayoutCreateInfo *b, const VkAllocationCallbacks *c,            \
-       VkPipelineLayout *d),                                                                       \
-      (a, b, c, d))                                                                                \
-    X(CreateDescriptorPool,                                                                        \
-      (VkDevice a, const VkDescriptorPoolCreateInfo *b, const VkAllocationCallbacks *c,            \
-       VkDescriptorPool *d),                                                                       \
-      (a, b, c, d))                                                                                \
+    CREATES(X, ShaderModule)                                                                       \
+    CREATES(X, DescriptorSetLayout)                                                                \
+    CREATES(X, PipelineLayout)                                                                     \
+    CREATES(X, DescriptorPool)                                                                     \
     X(AllocateDescriptorSets,                                                                      \
       (VkDevice a, const VkDescriptorSetAllocateInfo *b, VkDescriptorSet *c), (a, b, c))           \
     X(FreeDescriptorSets, (VkDevice a, VkDescriptorPool b, uint32_t c, const VkDescriptorSet *d),  \
       (a, b, c, d))                                                                                \
-    X(CreateCommandPool,                                                                           \
-      (VkDevice a, const VkCommandPoolCreateInfo *b, const VkAllocationCallbacks *c,               \
-       VkCommandPool *d),                                                                          \
-      (a, b, c, d))                                                                                \
+    CREATES(X, CommandPool)                                                                        \
     X(AllocateCommandBuffers,                                                                      \
       (VkDevice a, const VkCommandBufferAllocateInfo *b, VkCommandBuffer *c), (a, b, c))           \
     X(BeginCommandBuffer, (VkCommandBuffer a, const VkCommandBufferBeginInfo *b), (a, b))          \
     X(EndCommandBuffer, (VkCommandBuffer a), (a))                                                  \
-    X(CreateQueryPool,                                                                             \
-      (VkDevice a, const VkQueryPoolCreateInfo *b, const VkAllocationCallbacks *c,                 \
-       VkQueryPool *d),                                                                            \
-      (a, b, c, d))                                                                                \
+    CREATES(X, QueryPool)                                                                          \
     X(GetQueryPoolResults,                                                                         \
       (VkDevice a, VkQueryPool b, uint32_t c, uint32_t d, size_t e, void *f, VkDeviceSize g,       \
        VkQueryResultFlags h),                                                                      \

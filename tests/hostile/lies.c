@@ -27,6 +27,14 @@
 
 #define DOORBELL 4 /* a worker's descriptor of it (docs/sandbox.md) */
 
+/* |what| is |value| where that fault is due. */
+#define FALSIFY(fault, what, value)                                                                \
+    do {                                                                                           \
+        if (lies(fault)) {                                                                         \
+            (what) = (value);                                                                      \
+        }                                                                                          \
+    } while (0)
+
 /* -- control messages, and the descriptors beside them ---------------------------------------- */
 
 WRAP(int, bhi_channel_send, struct bhi_channel *channel, const struct bhi_message *message) {
@@ -45,9 +53,7 @@ WRAP(int, bhi_channel_send, struct bhi_channel *channel, const struct bhi_messag
         told.words.bytes *= 4;
     }
     if (told.type == BHI_MSG_LEARNED) {
-        if (lies(learned)) {
-            told.learned.status = BH_OUT_OF_HOST_MEMORY;
-        }
+        FALSIFY(learned, told.learned.status, BH_OUT_OF_HOST_MEMORY);
         told.learned.kernel += lies(lie_learned);
         error = lies(lie_learned_twice) ? __real_bhi_channel_send(channel, &told) : 0;
     }
@@ -134,29 +140,19 @@ WRAP(int, bhi_backend_make, struct bhi_backend *backend, uint64_t buffer, uint64
 /* -- results ---------------------------------------------------------------------------------- */
 
 void bht_lie_of_run(struct bhi_result *result) {
-    if (lies(lie_deadline)) {
-        result->status = BH_DEADLINE;
-    }
+    FALSIFY(lie_deadline, result->status, BH_DEADLINE);
     if (lies(lie_invalid)) {
         result->status = BH_INVALID_KERNEL;
         result->executed = 0; /* no */
     }
-    if (lies(lie_time)) {
-        result->device_ns = result->ended_ns - result->started_ns + 1;
-    }
-    if (lies(lie_negative)) {
-        result->device_ns = (uint64_t)INT64_C(-1);
-    }
-    if (lies(lie_load)) {
-        result->status = BH_LOAD_FAILED;
-    }
+    FALSIFY(lie_time, result->device_ns, result->ended_ns - result->started_ns + 1);
+    FALSIFY(lie_negative, result->device_ns, (uint64_t)INT64_C(-1));
+    FALSIFY(lie_load, result->status, BH_LOAD_FAILED);
     if (lies(lie_import)) {
         result->status = BH_VULKAN;
         result->bad_memory = UINT64_MAX;
     }
-    if (lies(lie_device)) {
-        result->status = BH_DEVICE_LOST;
-    }
+    FALSIFY(lie_device, result->status, BH_DEVICE_LOST);
 }
 
 WRAP(bool, bhi_backend_run, struct bhi_backend *backend,
@@ -207,9 +203,7 @@ WRAP(bool, bhi_session_announce, struct bhi_session *s, uint64_t last) {
 
 /* After each batch: the next one is gathered as if none had taken long. */
 WRAP(int, bhi_session_send_reflections, struct bhi_session *s) {
-    if (lies(merge)) {
-        s->record_ns = 0;
-    }
+    FALSIFY(merge, s->record_ns, 0);
     return __real_bhi_session_send_reflections(s);
 }
 
@@ -219,12 +213,9 @@ WRAP(bool, bhi_glsl_compile, struct bhi_glsl_compiler *compiler, const struct bh
      struct bhi_compile_answer *answer, void *code, uint64_t room, struct bhi_error *error) {
     const bool good = __real_bhi_glsl_compile(compiler, glsl, answer, code, room, error);
     answer->code_bytes -= lies(lie_odd);
-    if (lies(lie_huge)) {
-        answer->code_bytes = UINT64_MAX;
-    }
-    if (lies(lie_more)) { /* there was enough room: no honest answer needs more */
-        answer->code_bytes = room + 4;
-    }
+    FALSIFY(lie_huge, answer->code_bytes, UINT64_MAX);
+    /* There was enough room: no honest answer needs more. */
+    FALSIFY(lie_more, answer->code_bytes, room + 4);
     if (lies(lie_magic)) {
         memset(code, '\xff', 4);
     }
@@ -242,18 +233,10 @@ WRAP(bool, bhi_inspect, const uint32_t *code, size_t words, const char *entry,
      struct bhi_inspection *out, char *text, uint64_t room, struct bhi_error *error) {
     const bool good = __real_bhi_inspect(code, words, entry, constants, constant_count, guarded,
                                          out, text, room, error);
-    if (lies(lie_counts)) {
-        out->bindings = BHI_INSPECT_BINDINGS + 1;
-    }
-    if (lies(lie_kind)) {
-        out->binding[0].kind = 3;
-    }
-    if (lies(lie_text_bytes)) {
-        out->text_bytes = room + 1;
-    }
-    if (lies(lie_status)) {
-        out->refused = BH_ACCESS_READ;
-    }
+    FALSIFY(lie_counts, out->bindings, BHI_INSPECT_BINDINGS + 1);
+    FALSIFY(lie_kind, out->binding[0].kind, 3);
+    FALSIFY(lie_text_bytes, out->text_bytes, room + 1);
+    FALSIFY(lie_status, out->refused, BH_ACCESS_READ);
     if (lies(lie_names)) {
         memset(out->binding[0].name, '\x1b', sizeof out->binding[0].name);
         memset(out->entry[0], '\xff', sizeof out->entry[0]);
@@ -265,21 +248,13 @@ WRAP(bool, bhi_inspect, const uint32_t *code, size_t words, const char *entry,
 
 static void lie_of_file(struct bhi_file_answer *answer) {
     answer->offset += lies(lie_offset);
-    if (lies(lie_wrap)) {
-        answer->offset = UINT64_MAX - answer->bytes + 1;
-    }
+    FALSIFY(lie_wrap, answer->offset, UINT64_MAX - answer->bytes + 1);
     if (lies(lie_bytes)) {
         answer->bytes /= 2;
     }
-    if (lies(lie_dtype)) {
-        answer->dtype = UINT32_MAX;
-    }
-    if (lies(lie_no_dtype)) {
-        answer->dtype = BH_DTYPE_NONE;
-    }
-    if (lies(lie_dimensions)) {
-        answer->dimensions = BHI_FILE_DIMENSIONS + 1;
-    }
+    FALSIFY(lie_dtype, answer->dtype, UINT32_MAX);
+    FALSIFY(lie_no_dtype, answer->dtype, BH_DTYPE_NONE);
+    FALSIFY(lie_dimensions, answer->dimensions, BHI_FILE_DIMENSIONS + 1);
     if (lies(lie_empty)) { /* no bytes at all, in more dimensions than allowed */
         answer->dimensions = BHI_FILE_DIMENSIONS + 1;
         answer->shape[0] = 0;
@@ -298,15 +273,9 @@ static void lie_of_file(struct bhi_file_answer *answer) {
 }
 
 static void lie_of_list(struct bhi_file_list *list, struct bhi_file_row *row) {
-    if (lies(lie_list_count)) {
-        list->count = BHI_FILE_TENSORS + 1;
-    }
-    if (lies(lie_list_offset)) {
-        row->offset = UINT64_MAX - 7;
-    }
-    if (lies(lie_list_dimensions)) {
-        row->dimensions = UINT32_MAX - 7;
-    }
+    FALSIFY(lie_list_count, list->count, BHI_FILE_TENSORS + 1);
+    FALSIFY(lie_list_offset, row->offset, UINT64_MAX - 7);
+    FALSIFY(lie_list_dimensions, row->dimensions, UINT32_MAX - 7);
     if (lies(lie_list_name)) {
         memset(row->name, '\x1b', sizeof row->name);
     }

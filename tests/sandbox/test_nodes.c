@@ -21,33 +21,30 @@
     "GPU Firmware: \t 580.159.04\nGPU Excluded:\t No\n"
 
 static const struct bhi_pci where = {.bus = 0x65, .known = true};
-static char folder[] = "/tmp/bulkhead-nodes-test-XXXXXX";
+static const char *folder;
 static char device[96];
 static char file[128];
 
-static void write_file(const char *path, const void *text, size_t size) {
+/* A folder with that of a device, which has no file yet. */
+static void begin(void) {
+    folder = bht_folder();
+    snprintf(device, sizeof device, "%s/0000:65:00.0", folder);
+    snprintf(file, sizeof file, "%s/information", device);
+    BHT_EQ(mkdir(device, 0700), 0);
+}
+
+BHT_AT_START(bht_around(begin, NULL))
+
+static void write_bytes(const char *path, const void *text, size_t size) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     BHT_GE(fd, 0);
     BHT_EQ(write(fd, text, size), (ssize_t)size);
     close(fd);
 }
 
-static void begin(void) {
-    BHT_TRUE(mkdtemp(folder));
-    snprintf(device, sizeof device, "%s/0000:65:00.0", folder);
-    snprintf(file, sizeof file, "%s/information", device);
-    BHT_EQ(mkdir(device, 0700), 0);
-}
-
-static void end(void) {
-    (void)unlink(file);
-    BHT_EQ(rmdir(device), 0);
-    BHT_EQ(rmdir(folder), 0);
-}
-
 static int minor_of(const void *text, size_t size) {
     unsigned number = 999;
-    write_file(file, text, size);
+    write_bytes(file, text, size);
     int r = bhi_nodes_minor(folder, &where, &number);
     BHT_EQ(number == 999, r != 0); /* nothing is written where nothing is known */
     return r != 0 ? r : (int)number;
@@ -93,21 +90,18 @@ TEST(files) {
         {"\n\n\n", -EBADMSG},
         {"", -EBADMSG},
     };
-    begin();
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         int got = minor_of(cases[i].text, strlen(cases[i].text));
         if (got != cases[i].minor_number) {
             BHT_FAIL("'%s' gives %d, not %d", cases[i].text, got, cases[i].minor_number);
         }
     }
-    end();
 }
 
 TEST(files_of_other_kinds) {
     static char long_one[8192];
     static const char zero[] = LOCATION "Device Minor: 1\0\n";
     unsigned number;
-    begin();
     BHT_EQ(bhi_nodes_minor(folder, &where, &number), -ENOENT);
     BHT_EQ(minor_of(zero, sizeof zero - 1), -EBADMSG);
     memset(long_one, '\n', sizeof long_one);
@@ -125,7 +119,6 @@ TEST(files_of_other_kinds) {
     BHT_EQ(unlink(other), 0);
     BHT_EQ(mkfifo(file, 0600), 0);
     BHT_EQ(bhi_nodes_minor(folder, &where, &number), -EBADMSG);
-    end();
 }
 
 TEST(addresses) {
@@ -136,8 +129,7 @@ TEST(addresses) {
         {.bus = 0x65, .function = 8, .known = true},
     };
     unsigned number;
-    begin();
-    write_file(file, GOOD, sizeof GOOD - 1);
+    bht_put(GOOD, "%s", file);
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         BHT_EQ(bhi_nodes_minor(folder, &bad[i], &number), -EBADMSG);
     }
@@ -148,7 +140,6 @@ TEST(addresses) {
     BHT_TRUE(bhi_pci_equal(&where, &where));
     BHT_TRUE(!bhi_pci_equal(&where, &domain));
     BHT_TRUE(!bhi_pci_equal(&none, &none));
-    end();
 }
 
 /* -- whose ---------------------------------------------------------------------------------- */
@@ -158,20 +149,15 @@ TEST(addresses) {
 static void expect_match(const char *const *names, const char *first, const char *second,
                          const char *first_node, const char *second_node, const char *why) {
     static struct bhi_nodes nodes;
-    char other[96];
-    char path[128];
     begin();
     memset(&nodes, 0, sizeof nodes);
     for (; *names; names++) {
         char *node = nodes.paths[nodes.count++];
         snprintf(node, BHI_NODE_PATH, "%s/%s", folder, *names);
-        write_file(node, "", 0);
+        bht_put("", "%s", node);
     }
-    snprintf(other, sizeof other, "%s/0000:17:00.0", folder);
-    BHT_EQ(mkdir(other, 0700), 0);
-    snprintf(path, sizeof path, "%s/information", other);
-    write_file(file, first, strlen(first));
-    write_file(path, second, strlen(second));
+    bht_put(first, "%s", file);
+    bht_put(second, "%s/0000:17:00.0/information", folder);
     nodes.devices = 2;
     nodes.of[0].pci = where;
     nodes.of[1].pci = (struct bhi_pci){.bus = 0x17, .known = true};
@@ -185,13 +171,6 @@ static void expect_match(const char *const *names, const char *first, const char
     BHT_STR_EQ(nodes.why, why);
     BHT_TRUE(!bhi_nodes_path(&nodes, 2));
     BHT_TRUE(!bhi_nodes_path(NULL, 0));
-    for (unsigned i = 0; i < nodes.count; i++) {
-        BHT_EQ(unlink(nodes.paths[i]), 0);
-    }
-    BHT_EQ(unlink(path), 0);
-    BHT_EQ(rmdir(other), 0);
-    end();
-    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
 }
 
 #define FIRST(n)  "Bus Location: 0000:65:00.0\nDevice Minor: " n "\n"
@@ -215,8 +194,7 @@ TEST(whose_node) {
 /* A name says one number and the node itself another. */
 TEST(a_node_that_is_another) {
     static struct bhi_nodes nodes;
-    begin();
-    write_file(file, FIRST("3"), sizeof FIRST("3") - 1);
+    bht_put(FIRST("3"), "%s", file);
     nodes.count = nodes.devices = 1;
     nodes.of[0].pci = where;
     snprintf(nodes.paths[0], BHI_NODE_PATH, "%s/null3", folder);
@@ -227,8 +205,6 @@ TEST(a_node_that_is_another) {
     BHT_EQ(symlink("/dev/zero", nodes.paths[0]), 0); /* 1:5 */
     bhi_nodes_match(&nodes, folder);
     BHT_STR_EQ(nodes.of[0].path, "");
-    BHT_EQ(unlink(nodes.paths[0]), 0);
-    end();
 }
 
 /* -- the ruleset ---------------------------------------------------------------------------- */
@@ -265,13 +241,12 @@ TEST(one_node_is_left) {
         return;
     }
     char control[96], pattern[96], nodes[2][96];
-    BHT_TRUE(mkdtemp(folder));
     snprintf(control, sizeof control, "%s/nodectl", folder);
     snprintf(pattern, sizeof pattern, "%s/node[0-9]*", folder);
-    write_file(control, "", 0);
+    bht_put("", "%s", control);
     for (int i = 0; i < 2; i++) {
         snprintf(nodes[i], sizeof nodes[i], "%s/node%d", folder, i);
-        write_file(nodes[i], "", 0);
+        bht_put("", "%s", nodes[i]);
     }
     const struct bhi_driver_path paths[] = {
         {control, BHI_PATH_DEVICE}, {pattern, BHI_PATH_NODE}, {NULL, BHI_PATH_READ}};
@@ -287,10 +262,6 @@ TEST(one_node_is_left) {
     BHT_EQ(listed.count, 2);
     BHT_STR_EQ(listed.paths[0], nodes[0]);
     BHT_STR_EQ(listed.paths[1], nodes[1]);
-    for (int i = 0; i < 3; i++) {
-        BHT_EQ(unlink(tried[i]), 0);
-    }
-    BHT_EQ(rmdir(folder), 0);
 }
 
 /* Only such drivers are looked at closer. */
