@@ -126,45 +126,60 @@ static void take_away(const char *path) {
     BHT_EQ(unlink(path), 0);
 }
 
-/* x is changed while its loader is stopped. */
-TEST(case_42_changed_while_it_is_loaded) {
-    static const struct {
-        const char *faults;
-        void (*act)(const char *path);
-        const char *words; /* NULL: it is loaded all the same */
-        bool by_descriptor;
-    } changes[] = {
-        {"*:load:1=stop", cut, "offset 100: its size has changed from 4194304 to 100 bytes", false},
-        {"*:load_read:1=stop", cut, "x: offset ", false},
-        {"*:loaded:1=stop", grow, "its size has changed", false},
-        {"*:loaded:1=stop", overwrite, "it was written to", false},
-        {"*:loaded:1=stop", overwrite_slyly, "it was changed", false},
-        {"*:load:1=stop", replace, "it was replaced or removed", false},
-        /* A descriptor needs no name. */
-        {"*:load:1=stop", take_away, NULL, true},
-        {"*:loaded:1=stop", overwrite, "it was written to", true},
-    };
+/* Loads x while |act| changes it when the loader stops at a point of |faults|; it is loaded all the
+ * same where |words| is NULL. */
+static void change_at(const char *faults, void (*act)(const char *path), bool by_descriptor,
+                      const char *words) {
     enter_folder();
-    for (size_t i = 0; i < BHT_COUNT(changes); i++) {
-        write_bytes("x", 4u << 20);
-        bh_context *context = fx_context(changes[i].faults);
-        bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
-        if (changes[i].by_descriptor) {
-            source.path = NULL;
-            source.fd = open("x", O_RDONLY | O_CLOEXEC);
-        }
-        bh_buffer *x = fx_load(context, &source);
-        if (changes[i].by_descriptor) {
-            close(source.fd);
-        }
-        pid_t loader = fx_await_stopped();
-        changes[i].act("x");
-        fx_kill(loader, SIGCONT);
-        if (changes[i].words) {
-            expect_failed(x, BH_LOAD_FAILED, changes[i].words);
-        } else {
-            expect_bytes(x, 0, 4u << 20);
-        }
-        bh_context_destroy(context);
+    write_bytes("x", 4u << 20);
+    bh_context *context = fx_context(faults);
+    bh_file_source source = source_of("x", BH_FILE_RAW, NULL);
+    if (by_descriptor) {
+        source.path = NULL;
+        source.fd = open("x", O_RDONLY | O_CLOEXEC);
     }
+    bh_buffer *x = fx_load(context, &source);
+    if (by_descriptor) {
+        close(source.fd);
+    }
+    pid_t loader = fx_await_stopped();
+    act("x");
+    fx_kill(loader, SIGCONT);
+    if (words) {
+        expect_failed(x, BH_LOAD_FAILED, words);
+    } else {
+        expect_bytes(x, 0, 4u << 20);
+    }
+    fx_release_all();
+    leave_folder();
+}
+
+TEST(case_42_cut_before_it_is_read) {
+    change_at("*:load:1=stop", cut, false,
+              "offset 100: its size has changed from 4194304 to 100 bytes");
+}
+
+TEST(case_42_cut_while_it_is_read) {
+    change_at("*:load_read:1=stop", cut, false, "x: offset ");
+}
+
+TEST(case_42_grown) {
+    change_at("*:loaded:1=stop", grow, false, "its size has changed");
+}
+
+TEST(case_42_overwritten) {
+    change_at("*:loaded:1=stop", overwrite, false, "it was written to");
+}
+
+TEST(case_42_overwritten_slyly) {
+    change_at("*:loaded:1=stop", overwrite_slyly, false, "it was changed");
+}
+
+TEST(case_42_replaced) {
+    change_at("*:load:1=stop", replace, false, "it was replaced or removed");
+}
+
+TEST(case_42_a_descriptor_needs_no_name) {
+    change_at("*:load:1=stop", take_away, true, NULL);
+    change_at("*:loaded:1=stop", overwrite, true, "it was written to");
 }

@@ -63,24 +63,12 @@ static void open_group(uint64_t seed) {
         of_stream.name = name;
         of_stream.deadline_ns = group.deadlines_ns[i];
         of_stream.strict = group.strict[i];
-        BHT_EQ(bh_stream_create(group.context, &of_stream, &group.streams[i], NULL), BH_OK);
+        group.streams[i] = fx_stream_with(group.context, of_stream);
     }
     for (unsigned i = 0; i < RP_BUFFERS; i++) {
         group.buffers[i] = fx_buffer(group.context, 4 * RP_WORDS);
         group.raw[i] = fx_pointer(group.buffers[i]);
     }
-}
-
-static void close_group(void) {
-    for (unsigned i = 0; i < RP_BUFFERS; i++) {
-        bh_buffer_release(group.buffers[i]);
-    }
-    for (unsigned i = 0; i < RP_STREAMS; i++) {
-        bh_stream_release(group.streams[i]);
-    }
-    bh_kernel_release(group.mix);
-    bh_kernel_release(group.derive);
-    bh_context_destroy(group.context);
 }
 
 static void add_to(struct rp_group *total) {
@@ -114,7 +102,7 @@ static void run_group(uint64_t seed, unsigned programs, struct rp_group *total) 
         rp_judge(&group, &program);
         rp_release(&program);
     }
-    close_group();
+    fx_release_all();
     add_to(total);
 }
 

@@ -1,4 +1,5 @@
 #include "random_program.h"
+#include "tamper.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -163,10 +164,7 @@ static void submit(struct rp_group *group, struct rp_program *program) {
                                  .waits = waits,
                                  .wait_count = made.wait_count,
                                  .deadline_ns = own_deadline_ns};
-    bh_detail detail;
-    if (bh_submit(group->streams[made.stream], &info, &made.event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message); /* E8 */
-    }
+    made.event = fx_submit(group->streams[made.stream], &info); /* E8 */
     *next_step(program, RP_SUBMIT) = made;
 }
 
@@ -212,27 +210,10 @@ static void hit(struct rp_group *group, int32_t pid, int signal) {
     (void)kill(pid, signal); /* it may just have died of something else */
 }
 
-/* 0: there is no such process (any more). */
-static int parent_of(int pid) {
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *file = pid > 1 ? fopen(path, "re") : NULL;
-    int parent = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "PPid: %d", &parent) == 1) {
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return parent;
-}
-
 static void kill_zygote(struct rp_group *group, int32_t worker) {
     /* The parent of an orphan is somebody else: this one's own parent must be a child of ours. */
-    int zygote = parent_of(worker), warden = parent_of(zygote);
-    if (zygote <= 1 || warden <= 1 || parent_of(warden) != getpid()) {
+    int zygote = fx_parent(worker), warden = fx_parent(zygote);
+    if (zygote <= 1 || warden <= 1 || fx_parent(warden) != getpid()) {
         return;
     }
     group->zygote_kills++;
@@ -326,9 +307,7 @@ void rp_run(struct rp_group *group, struct rp_program *program) {
     }
     await_all(program);
     for (unsigned i = 0; i < RP_BUFFERS; i++) {
-        void *ignored;
-        program->content[i] =
-            bh_buffer_map(group->buffers[i], BH_MAP_READ, FX_SECONDS, &ignored, NULL);
+        program->content[i] = fx_content(group->buffers[i]);
         BHT_NE(program->content[i], BH_TIMEOUT);
     }
 }

@@ -84,34 +84,26 @@ static void expect_sums(const struct all *all, bool nothing_gone) {
 struct victim {
     bh_context *context;
     bh_stream *stream;
-    bh_kernel *gate;
-    bh_buffer *data;
 };
 
-static bh_event *run_gate(struct victim *v, uint64_t deadline_ns) {
-    bh_event *event = fx_gate_within(v->stream, v->gate, v->data, deadline_ns);
-    if (deadline_ns == BH_FOREVER) {
-        fx_await_gate(v->data);
-    }
-    return event;
-}
-
 static bh_event *launch(struct victim *v) {
-    return fx_run(v->stream, v->gate, v->data); /* a fault ends it */
+    bh_buffer *data = fx_words(v->context, 64, 0);
+    return fx_run(v->stream, fx_kernel(v->context, "gate"), data); /* a fault ends it */
 }
 
 static bh_event *crash(struct victim *v) {
-    bh_event *event = run_gate(v, BH_FOREVER);
+    bh_event *event = fx_hold(v->context, v->stream).event;
     fx_kill(bh_stream_worker_pid(v->stream), SIGSEGV);
     return event;
 }
 
 static bh_event *hang(struct victim *v) {
-    return run_gate(v, 100 * FX_MS);
+    bh_buffer *data = fx_words(v->context, 64, 0);
+    return fx_gate_within(v->stream, fx_kernel(v->context, "gate"), data, 100 * FX_MS);
 }
 
 static bh_event *cancel(struct victim *v) {
-    bh_event *event = run_gate(v, BH_FOREVER);
+    bh_event *event = fx_hold(v->context, v->stream).event;
     BHT_EQ(bh_event_cancel(event), BH_OK);
     return event;
 }
@@ -120,9 +112,7 @@ static bh_event *submit(bh_stream *stream, bh_event *after) {
     bh_submit_info info = {.struct_size = sizeof info};
     info.waits = &after;
     info.wait_count = after ? 1 : 0;
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    return event;
+    return fx_submit(stream, &info);
 }
 
 static bh_event *kill_an_idle_one(struct victim *v) {
@@ -157,8 +147,6 @@ TEST(a_death_is_counted_once_by_its_cause) {
         struct victim v = {.context = fx_context(cause->fault)};
         fprintf(stderr, "%s\n", cause->name);
         v.stream = fx_stream(v.context, "s", BH_FOREVER);
-        v.gate = fx_kernel(v.context, "gate");
-        v.data = fx_words(v.context, 64, 0);
         (void)fx_ready(v.stream);
         struct all before = look(v.context);
         bh_event *event = cause->act(&v);
@@ -178,9 +166,6 @@ TEST(a_death_is_counted_once_by_its_cause) {
         BHT_EQ(after.stats.zygotes_lost, 0);
         expect_sums(&before, true);
         expect_sums(&after, true);
-        bh_event_release(event);
-        bh_kernel_release(v.gate);
-        bh_buffer_release(v.data);
         bh_stream_release(v.stream);
         /* A worker that is no longer needed is no loss, and what it was needed for is kept. */
         WAIT_UNTIL(fx_stats(v.context).deaths[BH_OK] == 1, 20000);
@@ -189,7 +174,7 @@ TEST(a_death_is_counted_once_by_its_cause) {
         BHT_EQ(row_of(&before, BH_WORK_TENANT, "")->deaths, 1);
         BHT_EQ(ended(&before.rows[0]), ended(row));
         expect_sums(&before, false);
-        bh_context_destroy(v.context);
+        fx_release_all();
     }
 }
 
@@ -223,11 +208,7 @@ TEST(a_submission_is_counted_once_by_its_end) {
     bh_stream *a = stream_of(context, "a", "alice", false);
     bh_stream *b = stream_of(context, "b", "bob", false);
     bh_stream *strict = stream_of(context, "strict", "bob", true);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    bh_event *events[8];
-    events[0] = fx_gate_within(a, gate, data, BH_FOREVER);
-    fx_await_gate(data);
+    bh_event *events[8] = {fx_hold(context, a).event};
     events[1] = submit(b, events[0]);      /* another stream's dependent */
     events[2] = submit(a, NULL);           /* behind it: in the lane, of none of its doing */
     events[3] = submit(strict, events[1]); /* a dependent's dependent: its stream fails, */
@@ -266,9 +247,6 @@ TEST(a_submission_is_counted_once_by_its_end) {
     BHT_EQ(ended(row), 2);
     BHT_EQ(row->queued + row->in_flight, 0);
     expect_sums(&all, true);
-    for (int i = 0; i < 6; i++) {
-        bh_event_release(events[i]);
-    }
     bh_stream_release(b);
     WAIT_UNTIL(fx_stats(context).streams == 2, 20000);
     all = look(context);
@@ -349,11 +327,8 @@ TEST(bytes_are_counted_where_they_are) {
     pooled = fx_buffer(context, 2 * page);
     BHT_EQ(fx_stats(context).host_bytes, before + 2 * page);
     BHT_EQ(fx_stats(context).pool_bytes, 0);
-    bh_buffer_options options = {.struct_size = sizeof options};
-    options.stream = stream;
-    options.memory = BH_MEMORY_DEVICE;
-    bh_buffer *device = NULL;
-    BHT_EQ(bh_buffer_create(context, 3 * page, &options, &device, NULL), BH_OK);
+    bh_buffer *device = fx_buffer_with(
+        context, 3 * page, (bh_buffer_options){.stream = stream, .memory = BH_MEMORY_DEVICE});
     struct all all = look(context);
     BHT_EQ(all.stats.device_bytes, 3 * page);
     BHT_EQ(row_of(&all, BH_WORK_STREAM, "s")->device_bytes, 3 * page);
@@ -473,14 +448,11 @@ TEST(sums_agree_at_every_moment_while_workers_die) {
         for (int i = 0; i < 3; i++) {
             const pid_t pid = fx_ready(streams[i]);
             for (int k = 0; k < 20; k++, submitted++) {
-                bh_event *event = submit(streams[i], last);
-                bh_event_release(last);
-                last = event;
+                last = submit(streams[i], last);
             }
             kill(pid, SIGKILL);
         }
         (void)fx_verdict(last);
-        bh_event_release(last);
     }
     atomic_store(&reader.stop, true);
     for (int i = 0; i < 2; i++) {
@@ -491,7 +463,4 @@ TEST(sums_agree_at_every_moment_while_workers_die) {
     BHT_EQ(ended(&all.rows[0]), submitted);
     BHT_EQ(all.rows[0].queued + all.rows[0].in_flight, 0);
     BHT_GE(all.rows[0].deaths, 4);
-    for (int i = 0; i < 3; i++) {
-        bh_stream_release(streams[i]);
-    }
 }

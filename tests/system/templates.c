@@ -79,15 +79,16 @@ static void launch(bh_template *t, const bh_argument *arguments, uint32_t count,
     fx_expect(event, BH_OK);
 }
 
-static void submit_both(const bh_template_call calls[2]) {
+static void launch_x_to_y(bh_template *t, bh_buffer *x, bh_buffer *y) {
+    const bh_argument arguments[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}};
+    launch(t, arguments, 2, NULL);
+}
+
+static void submit_both(bh_template_call calls[2]) {
     const bh_command commands[] = {calls[0].command, calls[1].command};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = 2};
-    bh_event *event = NULL;
-    if (bh_submit(stream, &info, &event, &why) != BH_OK) {
-        BHT_FAIL("%s", why.message);
-    }
-    fx_expect(event, BH_OK);
+    fx_expect(fx_commands(stream, commands, 2), BH_OK);
+    bh_template_call_fini(&calls[0]);
+    bh_template_call_fini(&calls[1]);
 }
 
 /* -- cases 28 and 29, of templates ----------------------------------------------------------- */
@@ -110,8 +111,6 @@ TEST(case_28_one_template_for_halves_and_floats_in_one_batch) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)i);
         BHT_EQ(((uint16_t *)(void *)fx_pointer(g))[i], 0x4000 + i); /* the exponent, one up */
     }
-    bh_template_call_fini(&calls[0]);
-    bh_template_call_fini(&calls[1]);
 }
 
 TEST(case_29_two_templates_of_one_name_in_one_batch) {
@@ -127,8 +126,6 @@ TEST(case_29_two_templates_of_one_name_in_one_batch) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)(2 * i));
         BHT_EQ(((float *)(void *)fx_pointer(z))[i], (float)(i * i));
     }
-    bh_template_call_fini(&calls[0]);
-    bh_template_call_fini(&calls[1]);
 }
 
 /* As many dimensions as a description may have. */
@@ -148,8 +145,7 @@ TEST(many_dimensions) {
         for (int i = 0; i < 2; i++) {
             BHT_EQ(bh_buffer_set_description(both[i], &d, NULL), BH_OK);
         }
-        const bh_argument arguments[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = y}};
-        launch(t, arguments, 2, NULL);
+        launch_x_to_y(t, x, y);
     }
     for (int i = 0; i < COUNT; i++) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], (float)(2 * (i + 1)));
@@ -190,9 +186,6 @@ TEST(a_body_and_its_surroundings) {
         BHT_EQ(((float *)(void *)fx_pointer(y))[i], wanted);
         BHT_EQ(((uint8_t *)(void *)fx_pointer(last))[i], i == COUNT - 1);
         BHT_EQ(fx_pointer(sum)[i], 7 + i);
-    }
-    for (int i = 0; i < 6; i++) {
-        bh_buffer_release(arguments[i].buffer);
     }
 }
 
@@ -271,7 +264,6 @@ TEST(numbers) {
         BHT_EQ(*(uint8_t *)(void *)fx_pointer(less), negative);
         memcpy(&got, fx_pointer(z), cases[i].bits / 8);
         BHT_EQ(got, cases[i].value);
-        bh_buffer_release(z), bh_buffer_release(less);
     }
 }
 
@@ -316,13 +308,10 @@ TEST(variants_are_bounded) {
                       */
                 BHT_TRUE(call.command.dispatch.kernel != seen[i]);
             }
-            const bh_argument arguments[] = {{.name = "x", .buffer = x},
-                                             {.name = "y", .buffer = y}};
-            launch(t, arguments, 2, NULL);
+            launch_x_to_y(t, x, y);
             BHT_MEM_EQ(fx_pointer(y), fx_pointer(x), bits[i] / 8 * COUNT);
             bh_template_call_fini(&call);
             bh_template_call_fini(&again);
-            bh_buffer_release(x), bh_buffer_release(y);
         }
     }
     for (size_t i = 0; i < BHT_COUNT(bits); i++) {
@@ -438,8 +427,6 @@ TEST(arguments_that_do_not_fit) {
     BHT_EQ(bh_buffer_set_description(y, &every_other, NULL), BH_OK);
     a[1].buffer = y;
     refused(t, a, 2, "'y': its elements are not contiguous");
-    bh_buffer_release(x), bh_buffer_release(y), bh_buffer_release(i), bh_buffer_release(few);
-    bh_buffer_release(wide), bh_buffer_release(bytes);
     bh_template_release(t);
     refused(t, a, 0, "template is NULL or was released");
 }
@@ -449,8 +436,7 @@ TEST(in_place_and_overlapping) {
     begin();
     bh_template *t = x_to_y_template("more", "y = x + T(1);");
     bh_buffer *x = floats(0, 1, COUNT), *part = floats(0, 1, COUNT);
-    bh_argument a[] = {{.name = "x", .buffer = x}, {.name = "y", .buffer = x}};
-    launch(t, a, 2, NULL);
+    launch_x_to_y(t, x, x);
     for (int i = 0; i < COUNT; i++) {
         BHT_EQ(((float *)(void *)fx_pointer(x))[i], (float)(i + 1));
     }

@@ -26,12 +26,7 @@ static uint32_t *map(int fd, uint64_t bytes) {
 }
 
 static bh_buffer *wrap(bh_context *context, int fd, uint64_t size) {
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    if (fx_wrap(context, fd, size, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create: %s", detail.message);
-    }
-    return buffer;
+    return fx_buffer_with(context, size, (bh_buffer_options){.memfd = &fd});
 }
 
 static void refuse(bh_context *context, int fd, uint64_t size, bh_status status, const char *text) {
@@ -56,8 +51,7 @@ TEST(one_memory_for_both) {
     }
     bh_buffer *from = wrap(context, in, BYTES), *to = wrap(context, out, BYTES);
     BHT_EQ(bh_buffer_size(from), BYTES);
-    bh_event *event = fx_square(stream, square, from, to);
-    fx_expect(event, BH_OK);
+    fx_expect(fx_square(stream, square, from, to), BH_OK);
     for (uint32_t i = 0; i < BYTES / 4; i++) {
         BHT_EQ(y[i], 0x40800000);
     }
@@ -69,12 +63,7 @@ TEST(one_memory_for_both) {
     BHT_EQ(ftruncate(in, 0), -1);
     BHT_EQ(pwrite(in, "\1\2\3\4", 4, 0), 4);
     BHT_EQ(x[0], 0x04030201);
-    bh_event_release(event);
-    bh_buffer_release(from);
-    bh_buffer_release(to);
-    bh_kernel_release(square);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+    fx_release_all();
     BHT_EQ(x[1], 0x40000000);
     munmap(x, BYTES);
     munmap(y, BYTES);
@@ -102,28 +91,20 @@ TEST(each_side_has_its_own_descriptor) {
 TEST(readers_cannot_write_it) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "reader", FX_SECONDS);
-    bh_kernel_options options = {
-        .struct_size =
-            sizeof options}; /* trusted: the guard refuses it, and this is of the mapping */
-    options.name = "hostile_writes";
-    options.entry = "store";
-    options.trusted = true;
+    /* Trusted: the guard refuses it, and this is of the mapping. */
+    const bh_kernel_options options = {
+        .struct_size = sizeof options, .name = "hostile_writes", .entry = "store", .trusted = true};
     bh_kernel *kernel = fx_kernel_with(context, "hostile_writes", &options);
     int fd = memfd(BYTES, MFD_ALLOW_SEALING);
     const uint32_t *words = map(fd, BYTES);
     bh_buffer *buffer = wrap(context, fd, BYTES);
     const bh_binding binding = bh_bind_read(0, buffer);
-    bh_event *event = NULL;
-    BHT_EQ(
-        bh_launch(stream, kernel, (const uint32_t[3]){1, 1, 1}, &binding, 1, NULL, 0, &event, NULL),
-        BH_OK);
-    fx_expect(event, BH_WORKER_SIGNAL);
+    fx_expect(fx_launch(stream, kernel, 1, &binding, 1, 0), BH_WORKER_SIGNAL);
     BHT_EQ(words[1], 0);
     struct stat st;
     BHT_EQ(fstat(fd, &st), 0);
     BHT_EQ(st.st_mode & 0222, 0);
     BHT_EQ(st.st_mode & 0444, 0444);
-    bh_event_release(event);
     munmap((void *)(uintptr_t)words, BYTES);
     close(fd);
 }
@@ -146,14 +127,10 @@ TEST(odd_sizes) {
         bh_buffer *copy = fx_buffer(context, good[i].size);
         uint8_t last = 9;
         BHT_EQ(pwrite(fd, &last, 1, (off_t)good[i].size - 1), 1);
-        bh_event *event = fx_copy(stream, buffer, copy);
-        fx_expect(event, BH_OK);
+        fx_expect(fx_copy(stream, buffer, copy), BH_OK);
         last = 0;
         BHT_EQ(bh_buffer_read(copy, good[i].size - 1, &last, 1, FX_SECONDS, NULL), BH_OK);
         BHT_EQ(last, 9);
-        bh_event_release(event);
-        bh_buffer_release(copy);
-        bh_buffer_release(buffer);
         close(fd);
     }
     static const struct {
@@ -179,12 +156,15 @@ TEST(what_is_no_memfd) {
     BHT_EQ(ftruncate(file, BYTES), 0);
     int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int event = eventfd(0, 0), zero = open("/dev/zero", O_RDWR);
-    refuse(context, file, BYTES, BH_INVALID_ARGUMENT, "");
-    refuse(context, pipes[0], BYTES, BH_INVALID_ARGUMENT, "not a memfd");
-    refuse(context, pipes[1], BYTES, BH_INVALID_ARGUMENT, "not a memfd");
-    refuse(context, folder, BYTES, BH_INVALID_ARGUMENT, "not");
-    refuse(context, event, BYTES, BH_INVALID_ARGUMENT, "not a memfd");
-    refuse(context, zero, BYTES, BH_INVALID_ARGUMENT, "not a memfd");
+    const struct {
+        int fd;
+        const char *text;
+    } bad[] = {{file, ""},      {pipes[0], "not a memfd"}, {pipes[1], "not a memfd"},
+               {folder, "not"}, {event, "not a memfd"},    {zero, "not a memfd"}};
+    for (size_t i = 0; i < BHT_COUNT(bad); i++) {
+        refuse(context, bad[i].fd, BYTES, BH_INVALID_ARGUMENT, bad[i].text);
+        close(bad[i].fd);
+    }
     if (shm >= 0) { /* tmpfs: has seals, takes none */
         unlink(shared);
         BHT_EQ(ftruncate(shm, BYTES), 0);
@@ -195,12 +175,6 @@ TEST(what_is_no_memfd) {
     close(closed);
     refuse(context, closed, BYTES, BH_INVALID_ARGUMENT, "not an open descriptor");
     refuse(context, -1, BYTES, BH_INVALID_ARGUMENT, "not an open descriptor");
-    close(file);
-    close(pipes[0]);
-    close(pipes[1]);
-    close(folder);
-    close(event);
-    close(zero);
 }
 
 TEST(what_is_the_wrong_memfd) {
