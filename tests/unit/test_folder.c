@@ -2,7 +2,7 @@
 #include "base/folder.h"
 #include "base/links.h"
 #include "base/runtime_parent.h"
-#include "support.h"
+#include "harness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char place[] = "/tmp/bulkhead-folder-XXXXXX";
+static const char *place; /* the folder of the test, and its working directory */
 
 static void enter(void) {
-    BHT_TRUE(mkdtemp(place));
+    place = bht_folder();
     BHT_EQ(chdir(place), 0);
-}
-
-static void leave(void) {
-    BHT_EQ(chdir("/"), 0);
-    remove_all(place);
 }
 
 static bool is_there(const char *path) {
@@ -44,8 +39,8 @@ static int make(const char *name) {
 TEST(files_go_and_not_what_links_lead_to) {
     int folder = make("ours");
     close(make("outside"));
-    put(place, "outside/precious", "");
-    put(place, "ours/file", "");
+    bht_put("", "outside/precious");
+    bht_put("", "ours/file");
     BHT_EQ(symlink("../outside", "ours/link"), 0);
     BHT_EQ(symlink("../outside/precious", "ours/other"), 0);
     BHT_EQ(bhi_folder_remove(folder, "ours"), 0);
@@ -63,7 +58,7 @@ TEST(a_folder_inside_stays) {
 
 TEST(what_has_its_name_now_stays) {
     int folder = make("ours");
-    put(place, "ours/file", "");
+    bht_put("", "ours/file");
     BHT_EQ(rename("ours", "moved"), 0);
     close(make("ours"));
     BHT_EQ(bhi_folder_remove(folder, "ours"), -ESTALE);
@@ -97,7 +92,7 @@ TEST(it_is_made_once) {
     }
     BHT_EQ(stat("new", &info), 0);
     BHT_EQ(info.st_mode & 07777, 0700);
-    put(place, "file", "");
+    bht_put("", "file");
     BHT_EQ(bhi_links_make_folder("file", geteuid(), link, sizeof link), -ENOTDIR);
     BHT_EQ(bhi_links_make_folder("none/new", geteuid(), link, sizeof link), -ENOENT);
     BHT_EQ(bhi_links_make_folder("", geteuid(), link, sizeof link), -ENOENT);
@@ -211,4 +206,4 @@ TEST(the_default_is_usable_and_short) {
     expect_parent("", "/tmp");
 }
 
-BHT_AT_START(bht_around(enter, leave))
+BHT_AT_START(bht_around(enter, NULL))

@@ -1,8 +1,11 @@
 #include "base/detail.h"
 #include "base/limits.h"
-#include "support.h"
+#include "harness.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 /* Each test has a process of its own, so a limit stays in it. */
 static void set_limit(__rlimit_resource_t resource, uint64_t bytes) {
@@ -84,14 +87,13 @@ TEST(test_processes) {
         {"8:memory:/a\n", "pids/a/pids.max", "9\n", 77, "limited to 77: raise that (ulimit -u)"},
     };
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        char folder[] = "/tmp/limits.XXXXXX", text[BHI_LIMIT_TEXT], cgroup[64];
+        char text[BHI_LIMIT_TEXT], cgroup[64];
+        const char *folder = bht_folder();
         const struct rlimit limit = {rows[i].user, rows[i].user};
-        BHT_TRUE(mkdtemp(folder));
-        put(folder, "cgroup", rows[i].cgroup);
-        put(folder, rows[i].folder, rows[i].content);
+        bht_put(rows[i].cgroup, "%s/cgroup", folder);
+        bht_put(rows[i].content, "%s/%s", folder, rows[i].folder);
         snprintf(cgroup, sizeof cgroup, "%s/cgroup", folder);
         BHT_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
         BHT_STR_HAS(bhi_limit_processes_from(cgroup, folder, text), rows[i].words);
-        remove_all(folder);
     }
 }
