@@ -127,7 +127,7 @@ TEST(a_birth_without_a_descriptor_costs_no_other_worker) {
     options.start_timeout_ns = 3 * FX_SECONDS / 20;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", BH_FOREVER), *second = NULL;
-    const pid_t pid = fx_ready(first), zygote = bht_parent_of(pid);
+    const pid_t pid = fx_ready(first), zygote = fx_parent(pid);
     bh_kernel *gate = fx_kernel(context, "gate");
     bh_buffer *data = fx_words(context, 64, 0);
     uint32_t *word = fx_pointer(data);
@@ -147,7 +147,7 @@ TEST(a_birth_without_a_descriptor_costs_no_other_worker) {
     }
     BHT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     WAIT_UNTIL(bh_stream_wait_ready(second, 100 * FX_MS, &detail) == BH_OK, 60000);
-    BHT_EQ(bht_parent_of(fx_ready(second)), zygote);
+    BHT_EQ(fx_parent(fx_ready(second)), zygote);
     /* The one that was born meanwhile is gone: there are those of |second| more, and no others. */
     WAIT_UNTIL(bht_count_descendants(getpid()) == processes + PROCESSES_A_WORKER, 20000);
     fx_open(word);
@@ -161,7 +161,7 @@ TEST(a_zygote_without_descriptors_refuses_a_start) {
     options.restart_budget = 1;
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", FX_SECONDS), *second = NULL;
-    const pid_t pid = fx_ready(first), zygote = bht_parent_of(pid);
+    const pid_t pid = fx_ready(first), zygote = fx_parent(pid);
     BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, NULL, &before), 0);
     const struct rlimit none = {3, before.rlim_max};
     BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &none, NULL), 0);
@@ -177,5 +177,5 @@ TEST(a_zygote_without_descriptors_refuses_a_start) {
     BHT_EQ(bh_stream_worker_pid(first), pid);
     BHT_EQ(prlimit(zygote, RLIMIT_NOFILE, &before, NULL), 0);
     BHT_EQ(bh_stream_reset(second, NULL), BH_OK);
-    BHT_EQ(bht_parent_of(fx_ready(second)), zygote);
+    BHT_EQ(fx_parent(fx_ready(second)), zygote);
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -64,23 +63,6 @@ bool __wrap_bhi_proc_is_runnable(pid_t pid) {
     return __real_bhi_proc_is_runnable(pid);
 }
 
-static pid_t find(const char *name) {
-    pid_t below[16];
-    const size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
-    for (size_t i = 0; i < count && i < BHT_COUNT(below); i++) {
-        char path[64], comm[32] = "";
-        snprintf(path, sizeof path, "/proc/%d/comm", (int)below[i]);
-        FILE *file = fopen(path, "re");
-        BHT_TRUE(file);
-        BHT_EQ(fscanf(file, "%31s", comm), 1);
-        fclose(file);
-        if (strcmp(comm, name) == 0) {
-            return below[i];
-        }
-    }
-    BHT_FAIL("there is no %s", name);
-}
-
 /* -- the opener -------------------------------------------------------------------------------- */
 
 /* Ends a context whose opener has been killed and does not end. Returns how often the library has
@@ -92,7 +74,7 @@ static unsigned killed(unsigned dies_at, bool lacks_only_a_processor) {
     source.format = BH_FILE_NPY;
     bh_buffer *buffer = NULL;
     BHT_EQ(fx_from_file(context, &source, &buffer, NULL), BH_LOAD_FAILED);
-    opener.pid = find("bh-opener");
+    opener.pid = bht_descendant_called(getpid(), "bh-opener");
     fx_kill(opener.pid, SIGSTOP); /* or it would end by itself: the library hangs up */
     WAIT_UNTIL(bht_process_state(opener.pid) == 'T', 20000);
     opener.looks = 0;
@@ -134,7 +116,7 @@ static _Noreturn void be_host(void) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     fx_ready(stream);
-    warden.pid = find("bh-warden");
+    warden.pid = bht_descendant_called(getpid(), "bh-warden");
     kill(warden.pid, SIGSTOP); /* which reaps no zygote now */
     WAIT_UNTIL(bht_process_state(warden.pid) == 'T', 20000);
     bh_stream_release(stream);

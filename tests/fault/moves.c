@@ -40,6 +40,7 @@ struct pair {
     bh_context *context;
     bh_stream *a, *b; /* on the first device, on the second; of one tenant */
     bh_buffer *buffer;
+    uint32_t *words; /* its content */
 };
 
 static bh_stream *stream_on(bh_context *context, const char *name, const char *device,
@@ -61,6 +62,8 @@ static struct pair open_pair(bool posing, uint64_t size, uint64_t limit, const c
     p.a = stream_on(p.context, "a", "0", NULL, 0);
     p.b = stream_on(p.context, "b", "1", NULL, limit);
     p.buffer = device_buffer(p.context, p.a, size, BH_MEMORY_DEVICE);
+    p.words = bht_own(device_pattern(size, 1));
+    device_put(p.buffer, p.words, size);
     return p;
 }
 
@@ -128,49 +131,45 @@ static void expect_read(bh_stream *stream, bh_buffer *buffer, const void *bytes,
 BOTH(content_moves) {
     const uint64_t size = 33 * MIB + 4; /* three pieces */
     struct pair p = open_pair(posing, size, 0, NULL);
-    uint32_t *words = bht_own(device_pattern(size, 1));
-    device_put(p.buffer, words, size);
     const uint64_t charged = in_use(p.a), first = bh_buffer_version(p.buffer);
     BHT_TRUE(charged >= size && in_use(p.b) == 0);
-    device_expect_ready(fill(p.b, p.buffer, 7, words[7] = 4711));
+    device_expect_ready(fill(p.b, p.buffer, 7, p.words[7] = 4711));
     const uint64_t second = bh_buffer_version(p.buffer);
     BHT_TRUE(second > first);
     WAIT_UNTIL(in_use(p.a) == 0, 20000);
     BHT_EQ(in_use(p.b), charged);
     BHT_EQ(bh_buffer_memory(p.buffer), BH_MEMORY_DEVICE);
-    device_expect(p.buffer, words, size);
-    expect_read(p.b, p.buffer, words, size);
-    expect_read(p.a, p.buffer, words, size); /* a copy of it */
+    device_expect(p.buffer, p.words, size);
+    expect_read(p.b, p.buffer, p.words, size);
+    expect_read(p.a, p.buffer, p.words, size); /* a copy of it */
     BHT_EQ(bh_buffer_version(p.buffer), second);
-    device_put(p.buffer, words, 16); /* the host's writes follow it */
+    device_put(p.buffer, p.words, 16); /* the host's writes follow it */
     BHT_EQ(in_use(p.b), charged);
     BHT_EQ(in_use(p.a), 0);
-    device_expect_ready(fill(p.a, p.buffer, 8, words[8] = 4712));
+    device_expect_ready(fill(p.a, p.buffer, 8, p.words[8] = 4712));
     WAIT_UNTIL(in_use(p.b) == 0, 20000);
     BHT_EQ(in_use(p.a), charged);
     BHT_TRUE(bh_buffer_version(p.buffer) > second);
-    device_expect(p.buffer, words, size);
+    device_expect(p.buffer, p.words, size);
 }
 
 /* Of each version. Who reads there and then writes there has one made. */
 BOTH(one_copy_of_each_version) {
     struct pair p = open_pair(posing, 256, 0, NULL);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     uint64_t before = given(p.a);
-    expect_read(p.b, p.buffer, words, 256);
-    expect_read(p.b, p.buffer, words, 256);
+    expect_read(p.b, p.buffer, p.words, 256);
+    expect_read(p.b, p.buffer, p.words, 256);
     BHT_EQ(given(p.a), before + 1);
     const uint64_t charged = in_use(p.b);
-    device_expect_ready(fill(p.b, p.buffer, 0, words[0] = 1));
+    device_expect_ready(fill(p.b, p.buffer, 0, p.words[0] = 1));
     BHT_EQ(in_use(p.b), charged); /* the copy is where it lives now */
-    device_expect_ready(fill(p.b, p.buffer, 1, words[1] = 2));
-    expect_read(p.b, p.buffer, words, 256);
+    device_expect_ready(fill(p.b, p.buffer, 1, p.words[1] = 2));
+    expect_read(p.b, p.buffer, p.words, 256);
     BHT_EQ(given(p.a), before + 1);
     before = given(p.b);
-    expect_read(p.a, p.buffer, words, 256);
-    expect_read(p.a, p.buffer, words, 256);
-    device_expect_ready(fill(p.a, p.buffer, 2, words[2] = 3));
+    expect_read(p.a, p.buffer, p.words, 256);
+    expect_read(p.a, p.buffer, p.words, 256);
+    device_expect_ready(fill(p.a, p.buffer, 2, p.words[2] = 3));
     BHT_EQ(given(p.b), before + 1);
     /* Read and written by the commands of one submission. */
     bh_buffer *host = fx_buffer(p.context, 256);
@@ -185,28 +184,26 @@ BOTH(one_copy_of_each_version) {
     device_expect_ready(fx_submit(p.b, &info));
     BHT_EQ(given(p.a), before + 1);
     const uint32_t *found = fx_mapped(host);
-    BHT_TRUE(memcmp(found, words, 128) == 0);
-    words[3] = 4;
-    BHT_TRUE(memcmp(found + 32, words, 128) == 0);
-    device_expect(p.buffer, words, 256);
+    BHT_TRUE(memcmp(found, p.words, 128) == 0);
+    p.words[3] = 4;
+    BHT_TRUE(memcmp(found + 32, p.words, 128) == 0);
+    device_expect(p.buffer, p.words, 256);
 }
 
 /* In the order in which they were submitted, and nobody waits for any of it. */
 BOTH(in_stream_order) {
     enum { ROUNDS = 20 };
     struct pair p = open_pair(posing, 256, 0, NULL);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     const struct fx_held held = fx_hold(p.context, p.a); /* all of it waits for |a| */
     bh_event *last = NULL;
     for (uint32_t i = 0; i < ROUNDS; i++) {
         last = fill(i % 2 ? p.a : p.b, p.buffer, i % 3, i);
-        words[i % 3] = i;
+        p.words[i % 3] = i;
     }
     BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
     fx_open(held.word);
     fx_expect(last, BH_OK);
-    device_expect(p.buffer, words, 256);
+    device_expect(p.buffer, p.words, 256);
     WAIT_UNTIL(in_use(p.a) + in_use(p.b) <= 4096, 20000); /* one of them has it */
 }
 
@@ -221,17 +218,15 @@ BOTH(lost_in_each_piece) {
     const uint64_t size = 16 * MIB + 4; /* two pieces, down and up */
     struct pair p = open_pair(posing, size, 0, bht_plan_open());
     bh_buffer *host = fx_buffer(p.context, 256);
-    uint32_t *words = bht_own(device_pattern(size, 1));
     bool on_a = true;
-    device_put(p.buffer, words, size);
     for (size_t i = 0; i < (posing ? BHT_COUNT(ways) : 1); i++) {
         for (unsigned nth = 1; nth <= COPIES; nth++, on_a = !on_a) {
             bht_plan_arm(ways[i].point, ways[i].what, nth);
             device_expect_ready(read_and_fill(on_a ? p.b : p.a, p.buffer, host));
             BHT_TRUE(bht_plan_disarm());
-            BHT_EQ(((const uint32_t *)fx_mapped(host))[32], words[0]);
-            words[0] = 0;
-            device_expect(p.buffer, words, size);
+            BHT_EQ(((const uint32_t *)fx_mapped(host))[32], p.words[0]);
+            p.words[0] = 0;
+            device_expect(p.buffer, p.words, size);
         }
     }
     bht_plan_arm("submitted", "kill", COPIES + 1);
@@ -248,11 +243,9 @@ BOTH(a_copy_runs_alone) {
     snprintf(faults, sizeof faults, "*:merge:*=fail,%s", bht_plan_open());
     struct pair p = open_pair(posing, 256, 0, faults);
     bh_buffer *other = fx_buffer(p.context, 256);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     device_expect_ready(fill(p.a, other, 0, 1)); /* its worker knows this buffer by now */
     const struct fx_held held = fx_hold(p.context, p.a);
-    bh_event *moved = fill(p.b, p.buffer, 0, words[0] = 1);
+    bh_event *moved = fill(p.b, p.buffer, 0, p.words[0] = 1);
     bh_event *behind[3];
     for (uint32_t i = 0; i < 3; i++) {
         behind[i] = fill(p.a, other, i, 7);
@@ -265,7 +258,7 @@ BOTH(a_copy_runs_alone) {
     }
     device_expect_ready(moved);
     BHT_TRUE(bht_plan_disarm());
-    device_expect(p.buffer, words, 256);
+    device_expect(p.buffer, p.words, 256);
 }
 
 /* No worker survives the copy: the content is lost. It was |written| by a submission, which is the
@@ -279,9 +272,7 @@ static void lost_too_often(bool posing, bool written) {
             snprintf(faults + used, sizeof faults - (size_t)used, ",%d:submitted:1=kill", worker);
     }
     struct pair p = open_pair(posing, 256, 0, faults);
-    uint32_t *words = bht_own(device_pattern(256, 1));
     bh_buffer *host = fx_buffer(p.context, 256), *other = fx_buffer(p.context, 256);
-    device_put(p.buffer, words, 256);
     bh_event *producer = written ? fill(p.a, p.buffer, 0, 1) : NULL;
     bh_event *write = read_and_fill(p.b, p.buffer, host), *part = fill(p.b, p.buffer, 0, 1);
     bh_event *dependent = device_copy(p.a, host, other);
@@ -300,8 +291,8 @@ static void lost_too_often(bool posing, bool written) {
     BHT_EQ(bh_buffer_read(p.buffer, 0, found, 256, FX_SECONDS, NULL), verdict.status);
     fx_expect(part, BH_OK);
     fx_expect_healthy(p.context, p.a);
-    device_put(p.buffer, words, 256);
-    device_expect(p.buffer, words, 256);
+    device_put(p.buffer, p.words, 256);
+    device_expect(p.buffer, p.words, 256);
 }
 
 BOTH(written_content_is_lost) {
@@ -338,17 +329,15 @@ BOTH(a_strict_stream_gives_its_content) {
 /* A copy that had not begun is made by the next worker (E13), and nobody is poisoned. */
 BOTH(killed_before_the_copy) {
     struct pair p = open_pair(posing, 256, 0, NULL);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     const struct fx_held held = fx_hold(p.context, p.a);
-    bh_event *write = fill(p.b, p.buffer, 0, words[0] = 1);
+    bh_event *write = fill(p.b, p.buffer, 0, p.words[0] = 1);
     fx_kill(bh_stream_worker_pid(p.a), SIGKILL);
     fx_expect(held.event, BH_WORKER_SIGNAL);
     fx_expect(write, BH_OK);
-    device_expect(p.buffer, words, 256);
+    device_expect(p.buffer, p.words, 256);
     /* It survives the death of the worker that has it now (D2). */
     fx_kill(bh_stream_worker_pid(p.b), SIGKILL);
-    device_expect(p.buffer, words, 256);
+    device_expect(p.buffer, p.words, 256);
 }
 
 /* Poison moves, too, with its origin; and all of it written there cleans it (B5). */
@@ -371,8 +360,6 @@ BOTH(poison_moves) {
 BOTH(what_is_refused_moves_nothing) {
     struct pair p = open_pair(posing, 2 * MIB, MIB, NULL);
     bh_stream *other = stream_on(p.context, "other", "1", "somebody else", 0);
-    uint32_t *words = bht_own(device_pattern(2 * MIB, 1));
-    device_put(p.buffer, words, 2 * MIB);
     const uint64_t charged = in_use(p.a), version = bh_buffer_version(p.buffer);
     expect_refused(p.b, p.buffer, BH_OUT_OF_DEVICE_MEMORY, "2097152 bytes of device memory");
     expect_refused(other, p.buffer, BH_INVALID_ARGUMENT, "stream a");
@@ -384,31 +371,29 @@ BOTH(what_is_refused_moves_nothing) {
     BHT_EQ(bh_submit(wide, &info, NULL, NULL), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_buffer_version(p.buffer), version);
     BHT_EQ(in_use(p.a), charged);
-    device_expect(p.buffer, words, 2 * MIB);
-    expect_read(p.a, p.buffer, words, 2 * MIB);
+    device_expect(p.buffer, p.words, 2 * MIB);
+    expect_read(p.a, p.buffer, p.words, 2 * MIB);
     BHT_EQ(in_use(p.a), charged);
     /* It is read from where it has moved to, by others, too. */
-    device_expect_ready(fill(wide, p.buffer, 0, words[0] = 1));
-    expect_read(other, p.buffer, words, 2 * MIB);
+    device_expect_ready(fill(wide, p.buffer, 0, p.words[0] = 1));
+    expect_read(other, p.buffer, p.words, 2 * MIB);
     expect_refused(other, p.buffer, BH_INVALID_ARGUMENT, "stream wide");
     bh_stream_release(wide); /* the buffer keeps it */
-    device_expect(p.buffer, words, 2 * MIB);
+    device_expect(p.buffer, p.words, 2 * MIB);
 }
 
 /* The buffer, and the stream that it was made for, are released while copies are under way. */
 BOTH(released_meanwhile) {
     struct pair p = open_pair(posing, 256, 0, NULL);
     bh_buffer *host = fx_words(p.context, 64, 0);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     const struct fx_held held = fx_hold(p.context, p.a);
-    bh_event_release(fill(p.b, p.buffer, 0, words[0] = 1));
+    fill(p.b, p.buffer, 0, p.words[0] = 1);
     bh_event *read = device_copy(p.b, p.buffer, host);
     bh_buffer_release(p.buffer);
     bh_stream_release(p.a);
     fx_open(held.word);
     fx_expect(read, BH_OK);
-    BHT_TRUE(memcmp(fx_mapped(host), words, 256) == 0);
+    BHT_TRUE(memcmp(fx_mapped(host), p.words, 256) == 0);
     WAIT_UNTIL(in_use(p.b) == 0, 20000);
 }
 
@@ -416,8 +401,6 @@ BOTH(released_meanwhile) {
  * as any other. */
 BOTH(each_call_fails) {
     struct pair p = open_pair(posing, 256, 0, NULL);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     bh_buffer *host = fx_buffer(p.context, 256);
     unsigned fired = 0;
     for (int kind = 0; kind < BHT_KINDS; kind++) {
@@ -435,11 +418,11 @@ BOTH(each_call_fails) {
             fired += met;
             bht_check_detail(status, &detail, bht_where());
             if (status == BH_OK && bht_end(event, bht_where()) == BH_OK) {
-                words[0] = nth;
+                p.words[0] = nth;
             } else if (status == BH_OK) {
-                device_put(p.buffer, words, 256); /* it was poisoned */
+                device_put(p.buffer, p.words, 256); /* it was poisoned */
             }
-            device_expect(p.buffer, words, 256);
+            device_expect(p.buffer, p.words, 256);
         }
     }
     BHT_GE(fired, 20);
@@ -475,15 +458,13 @@ static void write_meanwhile(void *object) {
  * not lost: it is copied once more. */
 BOTH(written_before_it_moves) {
     struct pair p = open_pair(posing, 256, 0, NULL);
-    uint32_t *words = bht_own(device_pattern(256, 1));
-    device_put(p.buffer, words, 256);
     meanwhile.stream = p.a, meanwhile.buffer = p.buffer;
-    meanwhile.word = 5, meanwhile.value = words[5] = 4711;
+    meanwhile.word = 5, meanwhile.value = p.words[5] = 4711;
     bht_at_step("replica_made", 1, write_meanwhile);
-    device_expect_ready(fill(p.b, p.buffer, 6, words[6] = 4712));
+    device_expect_ready(fill(p.b, p.buffer, 6, p.words[6] = 4712));
     BHT_EQ(bht_steps_passed(), 2);
     bht_at_step(NULL, 0, NULL);
-    device_expect(p.buffer, words, 256);
+    device_expect(p.buffer, p.words, 256);
     WAIT_UNTIL(in_use(p.a) == 0, 20000);
 }
 

@@ -163,7 +163,7 @@ static void across_streams(struct scene *scene) {
 }
 
 static void zygote_dies(struct scene *scene) {
-    pid_t zygote = bht_parent_of(fx_ready(scene->stream));
+    pid_t zygote = fx_parent(fx_ready(scene->stream));
     bh_event *running = start_gate(scene);
     kill(zygote, SIGKILL);
     if (bht_end(running, what) == BH_OK) {

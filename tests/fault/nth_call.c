@@ -114,9 +114,7 @@ static bh_status buffer_for_a_stream(struct scene *scene, bh_detail *detail) {
     const bh_command fill = {.type = BH_COMMAND_FILL,
                              .fill = {.dst = buffer, .size = 10000, .value = 0x11111111}};
     const bh_submit_info info = {.struct_size = sizeof info, .commands = &fill, .command_count = 1};
-    if (status == BH_OK) {
-        status = bh_submit(scene->stream, &info, &event, detail);
-    }
+    THEN(bh_submit(scene->stream, &info, &event, detail));
     if (status == BH_OK) {
         bh_status end = bht_end(event, bht_where());
         char bytes[10000];
@@ -144,12 +142,8 @@ static bh_status buffer_use(struct scene *scene, bh_detail *detail) {
     char bytes[64] = {0};
     bh_status status =
         bh_buffer_map(scene->buffer, BH_MAP_READ_WRITE, FX_SECONDS, &pointer, detail);
-    if (status == BH_OK) {
-        status = bh_buffer_write(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail);
-    }
-    if (status == BH_OK) {
-        status = bh_buffer_read(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail);
-    }
+    THEN(bh_buffer_write(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail));
+    THEN(bh_buffer_read(scene->buffer, 8, bytes, sizeof bytes, FX_SECONDS, detail));
     return status;
 }
 
@@ -162,14 +156,10 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
     bh_event *waits[WAITS] = {NULL}, *event = NULL;
     bh_command commands[BUFFERS + 2];
     bh_status status = bht_kernel(scene->context, "square", &square, detail);
-    if (status == BH_OK) {
-        status = bht_kernel(scene->context, "empty", &empty, detail);
-    }
+    THEN(bht_kernel(scene->context, "empty", &empty, detail));
     for (int i = 0; i < BUFFERS; i++) {
         buffers[i] = NULL;
-        if (status == BH_OK) {
-            status = bh_buffer_create(scene->context, 4096, NULL, &buffers[i], detail);
-        }
+        THEN(bh_buffer_create(scene->context, 4096, NULL, &buffers[i], detail));
     }
     for (int i = 0; i < WAITS && status == BH_OK; i++) {
         commands[0] = (bh_command){.type = BH_COMMAND_FILL,
@@ -198,9 +188,7 @@ static bh_status submit_many(struct scene *scene, bh_detail *detail) {
                                  .command_count = BUFFERS + 2,
                                  .waits = waits,
                                  .wait_count = WAITS};
-    if (status == BH_OK) {
-        status = bh_submit(scene->stream, &info, &event, detail);
-    }
+    THEN(bh_submit(scene->stream, &info, &event, detail));
     bool queued = event;
     bh_status end = bht_end(event, bht_where());
     for (int i = 0; i < WAITS; i++) {
@@ -242,9 +230,7 @@ static bh_status waits(struct scene *scene, bh_detail *detail) {
                 BHT_NE(again, BH_OK); /* E2: it does not forget */
             }
             BHT_EQ(bh_stream_wait_ready(scene->stream, FX_SECONDS, NULL), BH_OK);
-            if (status == BH_OK) {
-                status = again;
-            }
+            THEN(again);
         }
     }
     for (int i = 0; i < 3; i++) {
@@ -261,9 +247,7 @@ static bh_status queue(struct scene *scene, bh_detail *detail) {
     bh_queue *ends = NULL;
     bh_event *event = NULL;
     bh_status status = bh_queue_create(&ends, detail);
-    if (status == BH_OK) {
-        status = bh_submit(scene->stream, &marker, &event, detail);
-    }
+    THEN(bh_submit(scene->stream, &marker, &event, detail));
     if (status == BH_OK && (status = bh_queue_add(ends, event, 5, detail)) == BH_OK) {
         bh_completion given;
         size_t count;
@@ -323,23 +307,11 @@ static void make_npy(struct scene *scene) {
 
 /* The opener has died meanwhile: another one is started in the call. */
 static void make_npy_and_kill_opener(struct scene *scene) {
-    pid_t pids[64];
     make_npy(scene);
-    size_t count = bht_descendants(getpid(), pids, BHT_COUNT(pids));
-    for (size_t i = 0; i < count && i < BHT_COUNT(pids); i++) {
-        char path[64], text[4096] = "";
-        snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pids[i]);
-        int fd = (open)(path, O_RDONLY | O_CLOEXEC);
-        ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-        if (fd >= 0) {
-            close(fd);
-        }
-        size_t first = strlen(text) + 1;
-        if (length <= (ssize_t)first || strcmp(text + first, "opener") != 0) {
-            continue;
-        }
-        fx_kill(pids[i], SIGKILL);
-        WAIT_UNTIL(strchr("XZ", bht_process_state(pids[i])), 20000);
+    const pid_t opener = bht_descendant_called(getpid(), "bh-opener");
+    if (opener > 0) {
+        fx_kill(opener, SIGKILL);
+        WAIT_UNTIL(strchr("XZ", bht_process_state(opener)), 20000);
     }
 }
 

@@ -15,6 +15,9 @@ struct scene {
     bh_event *running, *queued[16]; /* as many as make its worker's books grow */
 };
 
+/* The next call, unless one before it has failed. */
+#define THEN(call) (status = status == BH_OK ? (call) : status)
+
 /* One call, and the end of what it began. Returns the call's status. */
 typedef bh_status entry(struct scene *scene, bh_detail *detail);
 /* What has to be there before, with nothing failing. */

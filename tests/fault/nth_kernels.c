@@ -34,9 +34,7 @@ bh_status nth_prepare_refused(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
     bh_status status = make_kernel(scene, &kernel, detail);
     bh_event *event = NULL;
-    if (status == BH_OK) {
-        status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
-    }
+    THEN(bh_kernel_prepare(kernel, scene->stream, &event, detail));
     if (status == BH_OK) {
         bh_status end = bht_end(event, bht_where());
         const bool memory = strstr(bht_where(), "alloc at") || strstr(bht_where(), "mmap at");
@@ -52,12 +50,8 @@ bh_status nth_prepare(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
     bh_event *event = NULL;
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK) {
-        status = bh_kernel_prepare(kernel, scene->stream, &event, detail);
-    }
-    if (status == BH_OK) {
-        status = bht_end(event, bht_where());
-    }
+    THEN(bh_kernel_prepare(kernel, scene->stream, &event, detail));
+    THEN(bht_end(event, bht_where()));
     if (status != BH_OK && event) {
         *detail = (bh_detail){.status = status, .message = "the verdict"};
     }
@@ -69,9 +63,7 @@ bh_status nth_reflect(struct scene *scene, bh_detail *detail) {
     bh_kernel *kernel;
     static bh_kernel_info info = {.struct_size = sizeof info};
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK) {
-        status = bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, detail);
-    }
+    THEN(bh_kernel_reflect(kernel, scene->stream, FX_SECONDS, &info, detail));
     if (status == BH_OK) {
         BHT_EQ(info.binding_count, 2);
     }
@@ -98,9 +90,7 @@ bh_status nth_inspect(struct scene *scene, bh_detail *detail) {
     options.text_size = sizeof text;
     bh_kernel *kernel;
     bh_status status = bht_kernel(scene->context, "square", &kernel, detail);
-    if (status == BH_OK) {
-        status = bh_kernel_inspect(kernel, &options, &said, detail);
-    }
+    THEN(bh_kernel_inspect(kernel, &options, &said, detail));
     if (status == BH_OK) {
         BHT_EQ(said.binding_count, 2);
     }
@@ -126,9 +116,7 @@ bh_status nth_template_use(struct scene *scene, bh_detail *detail) {
         description.struct_size = sizeof description;
         status = bh_template_output(made, &argument, 1, "z", &description, detail);
     }
-    if (status == BH_OK) {
-        status = bh_template_source(made, &argument, 1, NULL, 0, &length, detail);
-    }
+    THEN(bh_template_source(made, &argument, 1, NULL, 0, &length, detail));
     bh_template_release(made);
     return status;
 }
@@ -144,13 +132,9 @@ bh_status nth_template_launch(struct scene *scene, bh_detail *detail) {
     bh_template_call call = {0};
     bh_buffer *buffer = NULL;
     bh_status status = bh_template_create(scene->context, &options, &made, detail);
-    if (status == BH_OK) {
-        status = bh_buffer_create(scene->context, 64, NULL, &buffer, detail);
-    }
+    THEN(bh_buffer_create(scene->context, 64, NULL, &buffer, detail));
     const bh_argument argument = {.name = "z", .buffer = buffer};
-    if (status == BH_OK) {
-        status = bh_template_prepare(made, &argument, 1, NULL, &call, detail);
-    }
+    THEN(bh_template_prepare(made, &argument, 1, NULL, &call, detail));
     BHT_EQ(!call.command.dispatch.kernel, status != BH_OK);
     bh_template_call_fini(&call);
     bh_buffer_release(buffer);

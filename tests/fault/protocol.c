@@ -238,7 +238,7 @@ TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0) {
         pids[i] = fx_ready(stream);
         events[i] = fx_hold(scene.context, stream).event;
     }
-    const pid_t forker = bht_parent_of(pids[0]);
+    const pid_t forker = fx_parent(pids[0]);
     bht_plan_arm("reap", "hang", 1);
     kill_while_stopped(forker, pids, 2);
     fx_kill(forker, SIGCONT);
@@ -263,12 +263,12 @@ TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0) {
     struct scene scene = begin();
     bh_stream *stream = fx_stream(scene.context, "one", FX_SECONDS);
     fx_expect_healthy(scene.context, stream);
-    const pid_t pid = fx_ready(stream), forker = bht_parent_of(pid);
+    const pid_t pid = fx_ready(stream), forker = fx_parent(pid);
     bht_plan_arm("reap", "hang", 1);
     kill_while_stopped(forker, &pid, 1);
     WAIT_UNTIL(is_asked_for(scene.context), 20000);
     fx_kill(forker, SIGCONT);
-    BHT_EQ(bht_parent_of(fx_ready(stream)), forker);
+    BHT_EQ(fx_parent(fx_ready(stream)), forker);
     fx_expect_healthy(scene.context, stream);
     WAIT_UNTIL(bht_plan_fired(), 5000);
     bht_plan_disarm();

@@ -41,9 +41,7 @@ enum bht_kind {
 bool bht_seam_fails(enum bht_kind kind, int error, const char *call, const char *file, int line);
 
 int bht_pidfd_open(pid_t pid, unsigned flags);
-/* How many bytes of every hash of a kernel are the same from now on, whatever is hashed (case 31).
- */
-void bht_collide(size_t bytes);
+/* See bht_collide() of seam.h (case 31). */
 void bht_collided(unsigned char *hash, size_t size);
 
 #define BHT_SEAM(kind, error, failure, name, ...)                                                  \

@@ -17,6 +17,7 @@ struct tenants {
     bh_context *context;
     bh_stream *a, *b, *b2; /* |b| and |b2| are somebody else's */
     bh_buffer *buffer;     /* of |a| */
+    uint32_t *words;       /* its content */
 };
 
 static struct tenants two_tenants_with(const char *faults, uint64_t size, uint64_t limit) {
@@ -28,6 +29,8 @@ static struct tenants two_tenants_with(const char *faults, uint64_t size, uint64
     fx_ready(t.b);
     fx_ready(t.b2);
     t.buffer = device_buffer(t.context, t.a, size, BH_MEMORY_AUTO);
+    t.words = bht_own(device_pattern(size, 1));
+    device_put(t.buffer, t.words, size);
     return t;
 }
 
@@ -53,14 +56,13 @@ static void expect_read(bh_stream *stream, bh_buffer *buffer, const void *bytes,
 TEST(other_tenants_read_a_copy) {
     const uint64_t size = 40 * MIB + 4; /* three pieces */
     struct tenants t = two_tenants(size, 0);
-    uint32_t *one = bht_own(device_pattern(size, 1)), *two = bht_own(device_pattern(size, 2));
-    device_put(t.buffer, one, size);
+    uint32_t *two = bht_own(device_pattern(size, 2));
     BHT_EQ(in_use(&t, t.b), 0);
-    expect_read(t.b, t.buffer, one, size);
+    expect_read(t.b, t.buffer, t.words, size);
     const uint64_t charged = in_use(&t, t.b);
     BHT_TRUE(charged >= size && charged < size + MIB);
-    expect_read(t.b, t.buffer, one, size);
-    expect_read(t.b2, t.buffer, one, size);
+    expect_read(t.b, t.buffer, t.words, size);
+    expect_read(t.b2, t.buffer, t.words, size);
     BHT_EQ(in_use(&t, t.b), charged);
     BHT_EQ(in_use(&t, t.b2), 0);
     device_put(t.buffer, two, size); /* another version: the old copy is dropped */
@@ -76,9 +78,7 @@ TEST(other_tenants_read_a_copy) {
 /* Whatever its worker does to the copy, the buffer stays as it was: the worker has no other. */
 TEST(a_reader_has_the_copy_alone) {
     struct tenants t = two_tenants(256, 0);
-    uint32_t *one = bht_own(device_pattern(256, 1));
-    device_put(t.buffer, one, 256);
-    expect_read(t.b, t.buffer, one, 256);
+    expect_read(t.b, t.buffer, t.words, 256);
     bhi_context_lock(t.context);
     const struct bhi_worker *worker = bhi_stream_worker(t.b);
     const bool has_it = bhi_idset_has(&worker->buffers, t.buffer->id);
@@ -97,9 +97,7 @@ TEST(a_reader_has_the_copy_alone) {
 /* Over the limit of who reads. An idle copy makes room; what is in use does not. */
 TEST(copies_keep_to_limits) {
     struct tenants t = two_tenants(2 * MIB, 3 * MIB);
-    uint32_t *one = bht_own(device_pattern(2 * MIB, 1));
-    device_put(t.buffer, one, 2 * MIB);
-    expect_read(t.b, t.buffer, one, 2 * MIB);
+    expect_read(t.b, t.buffer, t.words, 2 * MIB);
     bh_buffer *own = device_buffer(t.context, t.b, 2 * MIB, BH_MEMORY_AUTO);
     BHT_EQ(in_use(&t, t.b), 2 * MIB);
     bh_detail detail;
@@ -110,7 +108,7 @@ TEST(copies_keep_to_limits) {
     BHT_EQ(bh_submit(t.b, &info, NULL, &detail), BH_OUT_OF_DEVICE_MEMORY);
     BHT_STR_HAS(detail.message, "stream b has 2097152 of its limit of 3145728 bytes");
     bh_buffer_release(own);
-    expect_read(t.b, t.buffer, one, 2 * MIB);
+    expect_read(t.b, t.buffer, t.words, 2 * MIB);
 }
 
 /* Poison flows into the copy, and out of it. A copy that failed for itself is made again. */
@@ -127,7 +125,7 @@ TEST(poison_flows_into_a_copy) {
     BHT_EQ(bh_event_cancel(before), BH_OK);
     /* Poisoned by now, and no copy is made. */
     fx_expect(device_copy(t.b, t.buffer, host), BH_CANCELLED);
-    uint32_t *one = bht_own(device_pattern(256, 1));
+    uint32_t *one = t.words;
     device_put(t.buffer, one, 256);
     expect_read(t.b, t.buffer, one, 256);
 }
@@ -155,9 +153,8 @@ TEST(written_behind_a_lost_copy) {
     char faults[160];
     snprintf(faults, sizeof faults, "*:poses_as_gpu:*=fail,%s", bht_plan_open());
     struct tenants t = two_tenants_with(faults, 256, 0);
-    uint32_t *one = bht_own(device_pattern(256, 1)), *two = bht_own(device_pattern(256, 2));
+    uint32_t *two = bht_own(device_pattern(256, 2));
     bh_buffer *found = fx_buffer(t.context, 256), *host = fx_buffer(t.context, 256);
-    device_put(t.buffer, one, 256);
     memcpy(fx_pointer(host), two, 256);
     bht_plan_arm("submitted", "stop", 1);
     bh_event *read = device_copy(t.b, t.buffer, found);
@@ -167,7 +164,7 @@ TEST(written_behind_a_lost_copy) {
     fx_kill(stopped, SIGKILL);
     device_expect_ready(read);
     device_expect_ready(write);
-    BHT_TRUE(memcmp(fx_mapped(found), one, 256) == 0);
+    BHT_TRUE(memcmp(fx_mapped(found), t.words, 256) == 0);
     device_expect(t.buffer, two, 256);
     BHT_TRUE(bht_plan_disarm());
 }
@@ -175,11 +172,9 @@ TEST(written_behind_a_lost_copy) {
 /* The copy does not keep the stream that it was made for. */
 TEST(a_released_stream_keeps_no_copy) {
     struct tenants t = two_tenants(256, 0);
-    uint32_t *one = bht_own(device_pattern(256, 1));
-    device_put(t.buffer, one, 256);
-    expect_read(t.b, t.buffer, one, 256);
+    expect_read(t.b, t.buffer, t.words, 256);
     const pid_t pid = bh_stream_worker_pid(t.b);
     bh_stream_release(t.b);
     WAIT_UNTIL(kill(pid, 0) != 0, 20000);
-    expect_read(t.b2, t.buffer, one, 256);
+    expect_read(t.b2, t.buffer, t.words, 256);
 }

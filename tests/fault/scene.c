@@ -89,15 +89,3 @@ bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_
     options.name = name;
     return bh_kernel_create_spirv(context, code, (size_t)size, &options, out, detail);
 }
-
-pid_t bht_parent_of(pid_t pid) {
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    BHT_TRUE(file);
-    BHT_GT(fread(text, 1, sizeof text - 1, file), 0);
-    fclose(file);
-    int parent = 0;
-    BHT_EQ(sscanf(strrchr(text, ')') + 1, " %*c %d", &parent), 1);
-    return parent;
-}

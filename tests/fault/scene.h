@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "seam.h"
+#include "tamper.h"
 
 /* The N after |n|: each of the first |dense|, then steps of n / |part| (nightly: each). */
 unsigned bht_next(unsigned n, unsigned dense, unsigned part);
@@ -25,6 +26,5 @@ void bht_check_detail(bh_status status, const bh_detail *detail, const char *wha
 bh_status bht_end(bh_event *event, const char *what);
 /* Like fx_kernel, but it may fail. */
 bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_detail *detail);
-pid_t bht_parent_of(pid_t pid);
 
 #endif

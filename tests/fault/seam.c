@@ -18,15 +18,17 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct bht_fault fault;
-    bool armed, fired;
+    bool armed;
+    _Atomic bool fired;
     pthread_t thread;
-    unsigned passed;
+    _Atomic unsigned passed;
     char where[160];
 } seam;
 
 static struct {
     char name[32];
-    unsigned nth, passed;
+    unsigned nth;
+    _Atomic unsigned passed;
     bht_hook *hook;
 } step;
 
@@ -54,16 +56,12 @@ void bht_arm(struct bht_fault fault) {
 bool bht_disarm(void) {
     pthread_mutex_lock(&lock);
     seam.armed = false;
-    bool fired = seam.fired;
     pthread_mutex_unlock(&lock);
-    return fired;
+    return seam.fired;
 }
 
 bool bht_fired(void) {
-    pthread_mutex_lock(&lock);
-    bool fired = seam.fired;
-    pthread_mutex_unlock(&lock);
-    return fired;
+    return seam.fired;
 }
 
 const char *bht_where(void) {
@@ -72,13 +70,6 @@ const char *bht_where(void) {
     snprintf(where, sizeof where, "%s", seam.where[0] ? seam.where : "nowhere");
     pthread_mutex_unlock(&lock);
     return where;
-}
-
-unsigned bht_passed(void) {
-    pthread_mutex_lock(&lock);
-    unsigned passed = seam.passed;
-    pthread_mutex_unlock(&lock);
-    return passed;
 }
 
 const char *bht_kind_name(int kind) {
@@ -171,10 +162,7 @@ void bht_at_step(const char *name, unsigned nth, bht_hook *hook) {
 }
 
 unsigned bht_steps_passed(void) {
-    pthread_mutex_lock(&lock);
-    unsigned passed = step.passed;
-    pthread_mutex_unlock(&lock);
-    return passed;
+    return step.passed;
 }
 
 void bhi_step_point(const char *name, void *object) {

@@ -24,8 +24,6 @@ bool bht_disarm(void);       /* has it fired? */
 bool bht_fired(void);        /* has it fired, since it was armed? */
 const char *bht_where(void); /* "malloc at supervisor/stream/stream.c:90", the first that fired */
 const char *bht_kind_name(int kind);
-/* Calls of that kind and side since it was armed. */
-unsigned bht_passed(void);
 
 /* |hook| is called once, the |nth| time that the step is passed, by the thread that passes it.
  * NULL: none. */

@@ -78,7 +78,7 @@ static void set(const struct row *row, pid_t worker) {
     plan.victim = row->victim;
     plan.signal = row->signal;
     plan.worker = worker;
-    plan.zygote = worker > 0 ? bht_parent_of(worker) : 0;
+    plan.zygote = worker > 0 ? fx_parent(worker) : 0;
     plan.hit = false;
 }
 
