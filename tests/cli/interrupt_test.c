@@ -30,6 +30,12 @@ static int end_of(void (*child)(void)) {
     return status;
 }
 
+static void expect_exit(void (*child)(void), int expected) {
+    const int status = end_of(child);
+    BHT_TRUE(WIFEXITED(status));
+    BHT_EQ(WEXITSTATUS(status), expected);
+}
+
 /* Both are pending when the first is delivered. */
 static void two_at_once(void) {
     sigset_t both;
@@ -62,9 +68,7 @@ static void test_a_second_one_at_once_is_the_first(void) {
         BHT_TRUE(WIFEXITED(status));
         BHT_TRUE(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 143);
     }
-    const int status = end_of(one_after_the_other);
-    BHT_TRUE(WIFEXITED(status));
-    BHT_EQ(WEXITSTATUS(status), 143);
+    expect_exit(one_after_the_other, 143);
 }
 
 static void test_a_later_one_kills(void) {
@@ -115,17 +119,14 @@ static void read_a_file_afterwards(void) {
 }
 
 static void test_none_is_forgotten(void) {
-    void (*const children[])(void) = {read_afterwards, open_afterwards, read_a_file_afterwards};
     char folder[] = "/tmp/bulkhead-interrupt-XXXXXX", path[sizeof folder + 8];
     BHT_NE(mkdtemp(folder), NULL);
     snprintf(path, sizeof path, "%s/fifo", folder);
     BHT_EQ(mkfifo(path, 0600), 0);
     fifo = path;
-    for (size_t i = 0; i < sizeof children / sizeof children[0]; i++) {
-        const int status = end_of(children[i]);
-        BHT_TRUE(WIFEXITED(status));
-        BHT_EQ(WEXITSTATUS(status), 143);
-    }
+    expect_exit(read_afterwards, 143);
+    expect_exit(open_afterwards, 143);
+    expect_exit(read_a_file_afterwards, 143);
     BHT_EQ(unlink(path), 0);
     BHT_EQ(rmdir(folder), 0);
 }
@@ -175,13 +176,9 @@ static void pause_in_peace(void) {
 
 /* The test ends, however long the pause would last. */
 static void test_a_signal_ends_a_pause(void) {
-    void (*const children[])(void) = {pause_afterwards, pause_meanwhile, pause_in_peace};
-    static const int ends[] = {143, 143, 0};
-    for (size_t i = 0; i < BHT_COUNT(children); i++) {
-        const int status = end_of(children[i]);
-        BHT_TRUE(WIFEXITED(status));
-        BHT_EQ(WEXITSTATUS(status), ends[i]);
-    }
+    expect_exit(pause_afterwards, 143);
+    expect_exit(pause_meanwhile, 143);
+    expect_exit(pause_in_peace, 0);
 }
 
 int main(int argc, char **argv) {

@@ -15,6 +15,8 @@
 #include "tool/outfile.h"
 #include "tool/place.h"
 
+static struct bhi_complaint complaint;
+static struct bhi_place place;
 static bool somebody_else; /* than who made the files */
 BHT_WRAP(uid_t, geteuid, void) {
     return __real_geteuid() + (somebody_else ? 4242 : 0);
@@ -55,25 +57,22 @@ static void plant(const char *name, const char *target, char path[256]) {
     }
 }
 
-static void expect_found(const char *path, const char *name) {
-    struct bhi_place place;
-    struct bhi_complaint complaint = {0};
+static void find(const char *path, const char *name) {
     if (!bhi_place_find(path, &place, &complaint)) {
         BHT_FAIL("%s: %s", path, complaint.text);
     }
     BHT_STR_EQ(place.name, name);
+}
+
+static void expect_found(const char *path, const char *name) {
+    find(path, name);
     bhi_place_close(&place);
 }
 
 /* |path| leads to the name "new" in |folder|. */
 static void expect_new_in(const char *folder, const char *path) {
-    struct bhi_place place;
-    struct bhi_complaint complaint = {0};
     struct stat found, expected;
-    if (!bhi_place_find(path, &place, &complaint)) {
-        BHT_FAIL("%s: %s", path, complaint.text);
-    }
-    BHT_STR_EQ(place.name, "new");
+    find(path, "new");
     BHT_EQ(fstat(place.folder, &found), 0);
     BHT_EQ(stat(folder, &expected), 0);
     BHT_EQ(found.st_dev, expected.st_dev);
@@ -82,12 +81,8 @@ static void expect_new_in(const char *folder, const char *path) {
 }
 
 static void expect_refused(const char *path, const char *words) {
-    struct bhi_place place;
-    struct bhi_complaint complaint = {0};
     BHT_TRUE(!bhi_place_find(path, &place, &complaint));
-    if (!strstr(complaint.text, words)) {
-        BHT_FAIL("%s: %s", path, complaint.text);
-    }
+    BHT_STR_HAS(complaint.text, words);
     bhi_place_close(&place);
 }
 
@@ -133,7 +128,6 @@ static void test_planted_links(void) {
     expect_refused(path, "name the file that it leads to, or remove it");
     /* No output goes there, and nothing is made. */
     struct bhi_outfile file;
-    struct bhi_complaint complaint;
     BHT_EQ(close(open("real/victim", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     BHT_TRUE(!bhi_outfile_open(link, 4, &file, &complaint));
     BHT_STR_HAS(complaint.text, "is a link of user");
@@ -165,7 +159,6 @@ static void test_links_of_the_folders_owner(void) {
 
 static void test_whose_files(void) {
     struct stat status;
-    struct bhi_complaint complaint = {0};
     BHT_EQ(stat("real", &status), 0);
     BHT_TRUE(bhi_place_is_ours(&status, "real", &complaint));
     status.st_mode |= S_IWGRP;
@@ -181,7 +174,6 @@ static void test_whose_files(void) {
 /* A file of somebody else that is replaced does not hand its mode on. */
 static void test_modes(void) {
     struct bhi_outfile file;
-    struct bhi_complaint complaint;
     struct stat status;
     for (int other = 0; other < 2; other++) {
         close(open("old", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));

@@ -13,6 +13,15 @@
 
 static struct bhi_complaint complaint;
 
+/* |taken| is false of each |text| in |bad|. */
+#define REFUSED(bad, taken)                                                                        \
+    for (size_t i = 0; i < BHT_COUNT(bad); i++) {                                                  \
+        const char *const text = (bad)[i];                                                         \
+        if (taken) {                                                                               \
+            BHT_FAIL("'%s' was taken", text);                                                      \
+        }                                                                                          \
+    }
+
 static void test_f16(void) {
     static const struct {
         double value;
@@ -36,7 +45,7 @@ static void test_f16(void) {
         {1 + 0x3p-11, 0x3C02},
         {0.1, 0x2E66},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         BHT_EQ(bhi_f16_from_double(cases[i].value), cases[i].bits);
     }
     for (uint32_t bits = 0; bits < 0x10000; bits++) { /* every value survives the round trip */
@@ -93,7 +102,7 @@ static void test_numbers(void) {
         {BH_DTYPE_BOOL, "0", true, 0},
         {BH_DTYPE_BOOL, "2", false, 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         uint64_t bits = ~UINT64_C(0);
         bool good = bhi_dtype_parse(cases[i].dtype, cases[i].text, &bits, &complaint);
         if (good != cases[i].good || (good && bits != cases[i].bits)) {
@@ -127,38 +136,13 @@ static void test_durations(void) {
         {"inf", 0},
         {"99999999999999s", 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         uint64_t ns = 0;
         bool good = bhi_parse_duration(cases[i].text, &ns, &complaint);
         if (good != (cases[i].ns != 0) || (good && ns != cases[i].ns)) {
             BHT_FAIL("'%s': %d %llu", cases[i].text, good, (unsigned long long)ns);
         }
     }
-    BHT_TRUE(!bhi_parse_duration("500", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'500' has no unit: write 500ms or 500s");
-    BHT_TRUE(!bhi_parse_duration("0s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns to 1000000000s, or none");
-    BHT_TRUE(!bhi_parse_finite_duration("0s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'0s' is too short: use 1ns to 1000000000s");
-    BHT_TRUE(!bhi_parse_duration("1000000001s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'1000000001s' is too long: use 1ns to 1000000000s, or none");
-    BHT_TRUE(!bhi_parse_duration("-5s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text,
-               "'-5s' is not a duration such as 500ms; write 1ns to 1000000000s, or none");
-    BHT_TRUE(!bhi_parse_grace("-5s", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "'-5s' is not a duration such as 500ms; write 0s to 1000000000s");
-    BHT_TRUE(!bhi_parse_grace("none", &(uint64_t){0}, &complaint));
-    BHT_STR_EQ(complaint.text, "none is not allowed here: the run must end");
-}
-
-static void test_durations_that_end(void) {
-    uint64_t ns = 0;
-    BHT_TRUE(bhi_parse_finite_duration("1000000000s", &ns, &complaint));
-    BHT_EQ(ns, 1000000000000000000);
-    BHT_TRUE(!bhi_parse_finite_duration("1000000001s", &ns, &complaint));
-    BHT_STR_EQ(complaint.text, "'1000000001s' is too long: use 1ns to 1000000000s");
-    BHT_TRUE(!bhi_parse_finite_duration("none", &ns, &complaint));
-    BHT_STR_EQ(complaint.text, "none is not allowed here: the run must end");
 }
 
 static void test_sizes(void) {
@@ -181,7 +165,7 @@ static void test_sizes(void) {
         {"99999999T", false, 0},
         {"", false, 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         uint64_t bytes = 1;
         bool good = bhi_parse_size(cases[i].text, &bytes, &complaint);
         if (good != cases[i].good || (good && bytes != cases[i].bytes)) {
@@ -190,21 +174,47 @@ static void test_sizes(void) {
     }
 }
 
-static void test_memory_limits(void) {
-    uint64_t bytes;
-    BHT_TRUE(bhi_parse_memory_limit("none", &bytes, &complaint));
-    BHT_EQ(bytes, 0);
-    BHT_TRUE(bhi_parse_memory_limit("64M", &bytes, &complaint));
-    BHT_EQ(bytes, 64 << 20);
-    BHT_TRUE(!bhi_parse_memory_limit("67108863", &bytes, &complaint));
-    BHT_STR_EQ(complaint.text, "'67108863' is too small: use 64M to 1048576T, or none");
-    BHT_TRUE(!bhi_parse_memory_limit("lots", &bytes, &complaint));
-    BHT_STR_EQ(complaint.text, "'lots' is not a size such as 512M; write 64M to 1048576T, or none");
-    BHT_TRUE(bhi_parse_memory_limit("1048576T", &bytes, &complaint));
-    BHT_TRUE(!bhi_parse_memory_limit("1048577T", &bytes, &complaint));
-    BHT_STR_EQ(complaint.text, "'1048577T' is too large: use 64M to 1048576T, or none");
-    BHT_TRUE(!bhi_parse_size("0", &bytes, &complaint));
-    BHT_STR_EQ(complaint.text, "'0' is too small: use 1 to 1048576T, or none");
+static void test_bounds(void) {
+    uint64_t value;
+    BHT_TRUE(bhi_parse_finite_duration("1000000000s", &value, &complaint));
+    BHT_EQ(value, 1000000000000000000);
+    BHT_TRUE(bhi_parse_memory_limit("none", &value, &complaint));
+    BHT_EQ(value, 0);
+    BHT_TRUE(bhi_parse_memory_limit("64M", &value, &complaint));
+    BHT_EQ(value, 64 << 20);
+    BHT_TRUE(bhi_parse_memory_limit("1048576T", &value, &complaint));
+}
+
+static void test_what_is_said_of_amounts(void) {
+    static const struct {
+        bool (*parse)(const char *text, uint64_t *out, struct bhi_complaint *complaint);
+        const char *text, *said;
+    } cases[] = {
+        {bhi_parse_duration, "500", "'500' has no unit: write 500ms or 500s"},
+        {bhi_parse_duration, "0s", "'0s' is too short: use 1ns to 1000000000s, or none"},
+        {bhi_parse_finite_duration, "0s", "'0s' is too short: use 1ns to 1000000000s"},
+        {bhi_parse_duration, "1000000001s",
+         "'1000000001s' is too long: use 1ns to 1000000000s, or none"},
+        {bhi_parse_duration, "-5s",
+         "'-5s' is not a duration such as 500ms; write 1ns to 1000000000s, or none"},
+        {bhi_parse_grace, "-5s", "'-5s' is not a duration such as 500ms; write 0s to 1000000000s"},
+        {bhi_parse_grace, "none", "none is not allowed here: the run must end"},
+        {bhi_parse_finite_duration, "1000000001s",
+         "'1000000001s' is too long: use 1ns to 1000000000s"},
+        {bhi_parse_finite_duration, "none", "none is not allowed here: the run must end"},
+        {bhi_parse_memory_limit, "67108863",
+         "'67108863' is too small: use 64M to 1048576T, or none"},
+        {bhi_parse_memory_limit, "lots",
+         "'lots' is not a size such as 512M; write 64M to 1048576T, or none"},
+        {bhi_parse_memory_limit, "1048577T",
+         "'1048577T' is too large: use 64M to 1048576T, or none"},
+        {bhi_parse_size, "0", "'0' is too small: use 1 to 1048576T, or none"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        uint64_t value;
+        BHT_TRUE(!cases[i].parse(cases[i].text, &value, &complaint));
+        BHT_STR_EQ(complaint.text, cases[i].said);
+    }
 }
 
 static void test_groups(void) {
@@ -218,11 +228,7 @@ static void test_groups(void) {
     BHT_TRUE(bhi_parse_groups("1,4294967295,3", groups, &complaint));
     BHT_EQ(groups[1], UINT32_MAX);
     BHT_EQ(groups[2], 3);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_groups(bad[i], groups, &complaint)) {
-            BHT_FAIL("'%s' was taken", bad[i]);
-        }
-    }
+    REFUSED(bad, bhi_parse_groups(text, groups, &complaint));
 }
 
 static void test_slots(void) {
@@ -248,11 +254,7 @@ static void test_slots(void) {
     BHT_TRUE(bhi_parse_slot("1[0]", 4, &slot, &complaint));
     BHT_EQ(slot.set, 0);
     BHT_EQ(slot.element, 0);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_slot(bad[i], strlen(bad[i]), &slot, &complaint)) {
-            BHT_FAIL("'%s' was taken", bad[i]);
-        }
-    }
+    REFUSED(bad, bhi_parse_slot(text, strlen(text), &slot, &complaint));
 }
 
 static void test_arrays(void) {
@@ -280,7 +282,7 @@ static void test_arrays(void) {
     BHT_EQ(array.bytes, 4 * 64 * 4);
     /* What no shell takes for a pattern. */
     static const char *const same[] = {"f32:4,64", "f32:4x64", "f32[4,64]"};
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(same); i++) {
         BHT_TRUE(bhi_parse_array(same[i], &array, &complaint));
         BHT_EQ(array.dimensions, 2);
         BHT_EQ(array.shape[0], 4);
@@ -291,11 +293,7 @@ static void test_arrays(void) {
     static const char *const worse[] = {"f32:",      "f32:x",    "f32:4,",   "f32:4x",  "f32:4]",
                                         "f32[4x64]", "f32:4 ",   "f32::4",   "f32:-4",  ":4",
                                         "f32:4[2]",  "f32[2]:4", "f32:4,,2", "f32:like"};
-    for (size_t i = 0; i < sizeof worse / sizeof worse[0]; i++) {
-        if (bhi_parse_array(worse[i], &array, &complaint)) {
-            BHT_FAIL("'%s' was taken", worse[i]);
-        }
-    }
+    REFUSED(worse, bhi_parse_array(text, &array, &complaint));
     BHT_TRUE(!bhi_parse_array("f32x4", &array, &complaint));
     BHT_STR_HAS(complaint.text, "write f32:4 or f32[");
     BHT_TRUE(bhi_parse_array("u8[]", &array, &complaint));
@@ -303,18 +301,14 @@ static void test_arrays(void) {
     BHT_EQ(array.bytes, 1);
     BHT_TRUE(bhi_parse_array("f64[0]", &array, &complaint));
     BHT_EQ(array.bytes, 0);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_array(bad[i], &array, &complaint)) {
-            BHT_FAIL("'%s' was taken", bad[i]);
-        }
-    }
+    REFUSED(bad, bhi_parse_array(text, &array, &complaint));
 }
 
 static const char *nearest_of(const char *word) {
     static const char *const there[] = {"groups", "in",   "out",    "inout",   "push",
                                         "spec",   "json", "device", "deadline"};
     struct bhi_nearest nearest = {.word = word};
-    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(there); i++) {
         bhi_nearest_try(&nearest, there[i]);
     }
     return nearest.best;
@@ -328,13 +322,13 @@ static void test_nearest(void) {
         {"input", "in"},         {"output", "out"},    {"grid", "groups"},      {"gpu", "device"},
     };
     static const char *const far[] = {"", "x", "walk", "banana", "reinterpret", "groupthinking"};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(pairs); i++) {
         const char *best = nearest_of(pairs[i][0]);
         if (!best || strcmp(best, pairs[i][1]) != 0) {
             BHT_FAIL("'%s': %s", pairs[i][0], best ? best : "nothing");
         }
     }
-    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(far); i++) {
         if (nearest_of(far[i])) {
             BHT_FAIL("'%s': %s", far[i], nearest_of(far[i]));
         }
@@ -356,11 +350,7 @@ static void test_push(void) {
     BHT_TRUE(bhi_parse_push("u8:1,2,f64:1,u16:3", &push, &complaint));
     BHT_EQ(push.size, 20);
     BHT_MEM_EQ(push.bytes, "\1\2\0\0\0\0\0\0\0\0\0\0\0\0\xF0\x3F\3\0\0\0", 20);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_push(bad[i], &push, &complaint)) {
-            BHT_FAIL("'%s' was taken", bad[i]);
-        }
-    }
+    REFUSED(bad, bhi_parse_push(text, &push, &complaint));
     BHT_TRUE(!bhi_parse_push("_n", &push, &complaint));
     BHT_STR_HAS(complaint.text, "write _n=VALUE");
     BHT_TRUE(!bhi_parse_push("nan", &push, &complaint));
@@ -397,11 +387,7 @@ static void test_specs(void) {
     BHT_TRUE(bhi_parse_spec("0=i16:-1", &spec, &complaint));
     BHT_EQ(spec.size, 2);
     BHT_EQ(spec.bits, 0xFFFF);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        if (bhi_parse_spec(bad[i], &spec, &complaint)) {
-            BHT_FAIL("'%s' was taken", bad[i]);
-        }
-    }
+    REFUSED(bad, bhi_parse_spec(text, &spec, &complaint));
 }
 
 static void test_messages_lose_the_call(void) {
@@ -413,7 +399,7 @@ static void test_messages_lose_the_call(void) {
         {"bh_kernel_create", "bh_kernel_create"},
         {"", ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         BHT_STR_EQ(bhi_text_without_call(cases[i][0]), cases[i][1]);
     }
 }
@@ -423,9 +409,9 @@ int main(int argc, char **argv) {
         BHT_TEST(test_f16),
         BHT_TEST(test_numbers),
         BHT_TEST(test_durations),
-        BHT_TEST(test_durations_that_end),
         BHT_TEST(test_sizes),
-        BHT_TEST(test_memory_limits),
+        BHT_TEST(test_bounds),
+        BHT_TEST(test_what_is_said_of_amounts),
         BHT_TEST(test_groups),
         BHT_TEST(test_slots),
         BHT_TEST(test_arrays),

@@ -14,12 +14,16 @@
 #include "tool/text.h"
 
 #define HASH "abababababababababababababababababababababababababababababababab"
-#define NONE "\"signal\": null, \"blame\": \"none\", \"event\": null, \"origin\": null, "
+#define NONE "`signal`: null, `blame`: `none`, `event`: null, `origin`: null, "
 #define NOTHING                                                                                    \
-    NONE "\"worker_pid\": null, \"device\": null, \"elapsed_ms\": null, \"submissions\": 0, "      \
-         "\"min_ms\": null, \"median_ms\": null, \"times\": null, \"kernel_hash\": null, "
-#define NO_SOURCE "\"file\": null, \"line\": null, \"log\": null, "
+    NONE "`worker_pid`: null, `device`: null, `elapsed_ms`: null, `submissions`: 0, "              \
+         "`min_ms`: null, `median_ms`: null, `times`: null, `kernel_hash`: null, "
+#define NO_SOURCE "`file`: null, `line`: null, `log`: null, "
+/* Of verdict_of(). */
+#define VERDICT      "`event`: 7, `origin`: 5, `worker_pid`: 4321, `device`: `gpu:1`, "
+#define KERNEL(name) "`kernel`: `" name "`, `kernel_hash`: `" HASH "`, "
 
+/* |expected|: JSON with ` for ". */
 static void expect(const struct bhi_run_outcome *outcome, const struct bhi_end *end,
                    const char *expected) {
     char *text = NULL;
@@ -29,7 +33,8 @@ static void expect(const struct bhi_run_outcome *outcome, const struct bhi_end *
     bhi_verdict_print_json(outcome, end);
     fclose(stdout);
     stdout = real;
-    json_t *printed = json_loads(text, 0, NULL), *wanted = json_loads(expected, 0, NULL);
+    json_t *printed = json_loads(text, 0, NULL),
+           *wanted = json_loads(bht_quoted(expected), 0, NULL);
     BHT_TRUE(printed && wanted);
     json_object_update_missing_new(wanted, json_pack("{s:n,s:n}", "reason", "subject"));
     BHT_EQ(json_object_size(wanted), 22);
@@ -84,27 +89,25 @@ static void ready(void) {
         .host = {true, 4, 500000, 600000, 700000, 800000},
     };
     const struct bhi_end end = {BHI_EXIT_READY, "square", hash, &warned};
+#define GOOD                                                                                       \
+    "{`status`: `READY`, `code`: `OK`, `signal`: null, `executed`: `yes`, `blame`: `none`, "       \
+    "`elapsed_ms`: 3.25, `message`: ``, `submissions`: 6, `min_ms`: 1.0, `median_ms`: "            \
+    "1.5, " VERDICT NO_SOURCE KERNEL("square")
     expect(&outcome, &end,
-           "{\"status\": \"READY\", \"code\": \"OK\", \"signal\": null, \"kernel\": \"square\","
-           "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", \"blame\": \"none\","
-           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": \"gpu:1\", "
-           "\"elapsed_ms\": 3.25,"
-           "\"message\": \"\", " NO_SOURCE "\"submissions\": 6, \"min_ms\": 1.0,"
-           "\"median_ms\": 1.5, \"times\": {\"device\": {\"warm_up_ms\": 0.1, \"min_ms\": 0.2,"
-           "\"median_ms\": 0.3, \"p99_ms\": 0.4}, \"host\": {\"warm_up_ms\": 0.5,"
-           "\"min_ms\": 0.6, \"median_ms\": 0.7, \"p99_ms\": 0.8}}}");
+           GOOD "`times`: {`device`: {`warm_up_ms`: 0.1, `min_ms`: 0.2,"
+                "`median_ms`: 0.3, `p99_ms`: 0.4}, `host`: {`warm_up_ms`: 0.5,"
+                "`min_ms`: 0.6, `median_ms`: 0.7, `p99_ms`: 0.8}}}");
     /* One submission alone is the warm-up; and a device that gives no timestamps. */
     outcome.host.count = 0;
     outcome.device.known = false;
     expect(&outcome, &end,
-           "{\"status\": \"READY\", \"code\": \"OK\", \"signal\": null, \"kernel\": \"square\","
-           "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", \"blame\": \"none\","
-           "\"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": \"gpu:1\", "
-           "\"elapsed_ms\": 3.25,"
-           "\"message\": \"\", " NO_SOURCE "\"submissions\": 6, \"min_ms\": 1.0,"
-           "\"median_ms\": 1.5, \"times\": {\"device\": null, \"host\": {\"warm_up_ms\": 0.5,"
-           "\"min_ms\": null, \"median_ms\": null, \"p99_ms\": null}}}");
+           GOOD "`times`: {`device`: null, `host`: {`warm_up_ms`: 0.5,"
+                "`min_ms`: null, `median_ms`: null, `p99_ms`: null}}}");
 }
+
+#define POISONED                                                                                   \
+    "{`status`: `POISONED`, `reason`: `MEMORY_LIMIT`, `message`: `of the verdict`, "               \
+    "`times`: null, " VERDICT NO_SOURCE KERNEL("segv")
 
 static void poisoned(void) {
     struct bhi_run_outcome outcome = {
@@ -112,13 +115,9 @@ static void poisoned(void) {
         .submissions = 1};
     const struct bhi_end end = {BHI_EXIT_POISONED, "segv", hash, &warned};
     expect(&outcome, &end,
-           "{\"status\": \"POISONED\", \"reason\": \"MEMORY_LIMIT\", \"code\": \"WORKER_SIGNAL\", "
-           "\"signal\": 11,"
-           "\"kernel\": \"segv\", \"kernel_hash\": \"" HASH "\", \"executed\": \"unknown\","
-           "\"blame\": \"certain\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": "
-           "\"gpu:1\","
-           "\"elapsed_ms\": 3.25, \"message\": \"of the verdict\", " NO_SOURCE
-           "\"submissions\": 1, \"min_ms\": null, \"median_ms\": null, \"times\": null}");
+           POISONED "`code`: `WORKER_SIGNAL`, `signal`: 11, `executed`: `unknown`, "
+                    "`blame`: `certain`, `elapsed_ms`: 3.25, `submissions`: 1, `min_ms`: null, "
+                    "`median_ms`: null}");
     /* Two of three went well, the third never began: it waited from when it was submitted. */
     outcome = (struct bhi_run_outcome){
         .verdict = verdict_of(BH_DEADLINE, BH_EXECUTED_NO, BH_BLAME_SUSPECTED),
@@ -128,13 +127,8 @@ static void poisoned(void) {
         .median_ns = 3000000};
     outcome.verdict.started_ns = 0;
     expect(&outcome, &end,
-           "{\"status\": \"POISONED\", \"reason\": \"MEMORY_LIMIT\", \"code\": \"DEADLINE\", "
-           "\"signal\": null,"
-           "\"kernel\": \"segv\", \"kernel_hash\": \"" HASH "\", \"executed\": \"no\","
-           "\"blame\": \"suspected\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321, "
-           "\"device\": \"gpu:1\","
-           "\"elapsed_ms\": 4.25, \"message\": \"of the verdict\", " NO_SOURCE
-           "\"submissions\": 3, \"min_ms\": 2.0, \"median_ms\": 3.0, \"times\": null}");
+           POISONED "`code`: `DEADLINE`, `signal`: null, `executed`: `no`, `blame`: `suspected`, "
+                    "`elapsed_ms`: 4.25, `submissions`: 3, `min_ms`: 2.0, `median_ms`: 3.0}");
 }
 
 /* A source that its compiler cannot compile: there is no verdict, and no kernel. */
@@ -148,14 +142,14 @@ static void compile_error(void) {
     const struct bhi_run_outcome outcome = {.verdict = {.exit_code = -1}};
     struct bhi_end end = {BHI_EXIT_USAGE, "saxpy", NULL, &ending};
     static const char rest[] =
-        "\"code\": \"COMPILE_FAILED\", \"kernel\": \"saxpy\", \"executed\": \"no\", " NOTHING
-        "\"message\": \"cannot be compiled\", \"file\": \"saxpy.comp\", \"line\": 3,"
-        "\"log\": \"saxpy.comp:3: error: 'x'\"}";
+        "`code`: `COMPILE_FAILED`, `kernel`: `saxpy`, `executed`: `no`, " NOTHING
+        "`message`: `cannot be compiled`, `file`: `saxpy.comp`, `line`: 3,"
+        "`log`: `saxpy.comp:3: error: 'x'`}";
     char expected[1024];
-    snprintf(expected, sizeof expected, "{\"status\": \"REFUSED\", %s", rest);
+    snprintf(expected, sizeof expected, "{`status`: `REFUSED`, %s", rest);
     expect(&outcome, &end, expected);
     end.exit_status = BHI_EXIT_POISONED; /* the source has ended the compiler */
-    snprintf(expected, sizeof expected, "{\"status\": \"POISONED\", %s", rest);
+    snprintf(expected, sizeof expected, "{`status`: `POISONED`, %s", rest);
     expect(&outcome, &end, expected);
 }
 
@@ -169,12 +163,12 @@ static void refused(void) {
     } ends[] = {{BHI_EXIT_USAGE, "INVALID_ARGUMENT"},
                 {BHI_EXIT_ENVIRON, "SYSTEM"},
                 {BHI_EXIT_SIGNALLED + 2, "CANCELLED"}};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    for (size_t i = 0; i < BHT_COUNT(ends); i++) {
         const struct bhi_end end = {ends[i].exit_status, "k", NULL, &ending};
         char expected[1024];
         snprintf(expected, sizeof expected,
-                 "{\"status\": \"REFUSED\", \"code\": \"%s\", \"kernel\": \"k\","
-                 "\"executed\": \"no\", " NOTHING NO_SOURCE "\"message\": \"of the complaint\"}",
+                 "{`status`: `REFUSED`, `code`: `%s`, `kernel`: `k`,"
+                 "`executed`: `no`, " NOTHING NO_SOURCE "`message`: `of the complaint`}",
                  ends[i].code);
         expect(&outcome, &end, expected);
     }
@@ -187,13 +181,10 @@ static void cancelled(void) {
         .verdict = verdict_of(BH_CANCELLED, BH_EXECUTED_UNKNOWN, BH_BLAME_NONE), .submissions = 1};
     const struct bhi_end end = {BHI_EXIT_SIGNALLED + 2, "k", hash, &ending};
     expect(&outcome, &end,
-           "{\"status\": \"POISONED\", \"code\": \"CANCELLED\", "
-           "\"signal\": null,"
-           "\"kernel\": \"k\", \"kernel_hash\": \"" HASH "\", \"executed\": \"unknown\","
-           "\"blame\": \"none\", \"event\": 7, \"origin\": 5, \"worker_pid\": 4321, \"device\": "
-           "\"gpu:1\","
-           "\"elapsed_ms\": 3.25, \"message\": \"cancelled by SIGINT\", " NO_SOURCE
-           "\"submissions\": 1, \"min_ms\": null, \"median_ms\": null, \"times\": null}");
+           "{`status`: `POISONED`, `code`: `CANCELLED`, `signal`: null, `executed`: `unknown`, "
+           "`blame`: `none`, `elapsed_ms`: 3.25, `message`: `cancelled by SIGINT`, "
+           "`submissions`: 1, `min_ms`: null, `median_ms`: null, `times`: null, " VERDICT NO_SOURCE
+           "`kernel`: `k`, `kernel_hash`: `" HASH "`}");
 }
 
 /* All went well, and the output could not be written: the verdict of a READY event is not about
@@ -208,11 +199,10 @@ static void refused_after_ready(void) {
                                             .median_ns = 2000000};
     const struct bhi_end end = {BHI_EXIT_ENVIRON, "k", hash, &ending};
     expect(&outcome, &end,
-           "{\"status\": \"REFUSED\", \"code\": \"SYSTEM\", \"kernel\": \"k\","
-           "\"kernel_hash\": \"" HASH "\", \"executed\": \"yes\", " NONE
-           "\"worker_pid\": null, \"device\": null, \"elapsed_ms\": null, \"message\": \"no space "
-           "left\", " NO_SOURCE
-           "\"submissions\": 2, \"min_ms\": 1.0, \"median_ms\": 2.0, \"times\": null}");
+           "{`status`: `REFUSED`, `code`: `SYSTEM`, `executed`: `yes`, `worker_pid`: null, "
+           "`device`: null, `elapsed_ms`: null, `message`: `no space left`, `submissions`: 2, "
+           "`min_ms`: 1.0, `median_ms`: 2.0, `times`: null, " NONE NO_SOURCE
+           "`kernel`: `k`, `kernel_hash`: `" HASH "`}");
 }
 
 /* -- for a person -------------------------------------------------------------------------------
@@ -220,44 +210,33 @@ static void refused_after_ready(void) {
 
 struct advice {
     bh_status status;
-    const char *message;
+    bh_reason reason;
     int signal;
+    int less; /* than certain blame: 1 is suspected, 2 none */
     bool trusted;
     const char *words; /* of the last line */
-    int less;          /* than certain blame: 1 is suspected, 2 none */
-    bh_reason reason;
 };
 
 static const struct advice advices[] = {
-    {BH_COMPILE_FAILED, "the compile deadline of 1 ns passed; worker 7 was killed", 9, false,
-     "raise the compile deadline (--compile-deadline), or simplify", 0, BH_REASON_COMPILE_DEADLINE},
-    {BH_COMPILE_FAILED,
-     "its worker died while compiling: worker 7 exceeded its memory limit of 64 MiB", 9, false,
-     "keep large arrays in buffers, or raise the limit (--memory-limit)\n", 0,
-     BH_REASON_MEMORY_LIMIT},
-    {BH_COMPILE_FAILED,
-     "its worker died while compiling: worker 7 exceeded its memory limit of 64 MiB", 9, true,
-     "without --trusted the guard names the array", 0, BH_REASON_MEMORY_LIMIT},
-    {BH_COMPILE_FAILED,
-     "its worker died while compiling: worker 7 was killed by SIGSEGV (signal 11)", 11, false,
-     "its compiler crashed", 0, BH_REASON_NONE},
-    {BH_COMPILE_FAILED, "vkCreateComputePipelines failed", 0, false,
-     "fix the kernel; if the message", 0, BH_REASON_NONE},
-    {BH_OUT_OF_HOST_MEMORY, "worker 7 exceeded its memory limit of 64 MiB", 9, true,
-     "raise the limit, or fix the kernel", 0, BH_REASON_NONE},
-    {BH_OUT_OF_HOST_MEMORY,
-     "worker 7 exceeded the 64 MiB of address space that the host leaves it (raise ulimit -v)", 9,
-     false, "raise the limit on the address space (ulimit -v)", 0, BH_REASON_ADDRESS_SPACE},
-    {BH_WORKER_SIGNAL,
-     "worker 7 was killed by SIGKILL (signal 9): the machine, or a memory cgroup above the "
-     "worker's, was out of memory; the worker had not reached its own limit",
-     9, false, "give the machine or its container more memory", 1, BH_REASON_NONE},
-    {BH_WORKER_SIGNAL, "worker 7 was killed by SIGKILL (signal 9) from outside", 9, false,
-     "see who or what ends processes on this machine", 2, BH_REASON_NONE},
-    {BH_DEADLINE, "the deadline of 1 s passed; somebody had stopped the worker (SIGSTOP)", 9, false,
-     "see who or what ends processes on this machine", 2, BH_REASON_NONE},
-    {BH_DEADLINE, "the deadline of 1 s passed", 0, true,
-     "raise the deadline, or fix the endless loop", 0, BH_REASON_NONE},
+    {BH_COMPILE_FAILED, BH_REASON_COMPILE_DEADLINE, 9, 0, false,
+     "raise the compile deadline (--compile-deadline), or simplify"},
+    {BH_COMPILE_FAILED, BH_REASON_MEMORY_LIMIT, 9, 0, false,
+     "keep large arrays in buffers, or raise the limit (--memory-limit)\n"},
+    {BH_COMPILE_FAILED, BH_REASON_MEMORY_LIMIT, 9, 0, true,
+     "without --trusted the guard names the array"},
+    {BH_COMPILE_FAILED, BH_REASON_NONE, 11, 0, false, "its compiler crashed"},
+    {BH_COMPILE_FAILED, BH_REASON_NONE, 0, 0, false, "fix the kernel; if the message"},
+    {BH_OUT_OF_HOST_MEMORY, BH_REASON_NONE, 9, 0, true, "raise the limit, or fix the kernel"},
+    {BH_OUT_OF_HOST_MEMORY, BH_REASON_ADDRESS_SPACE, 9, 0, false,
+     "raise the limit on the address space (ulimit -v)"},
+    /* The machine was out of memory. */
+    {BH_WORKER_SIGNAL, BH_REASON_NONE, 9, 1, false,
+     "give the machine or its container more memory"},
+    {BH_WORKER_SIGNAL, BH_REASON_NONE, 9, 2, false,
+     "see who or what ends processes on this machine"},
+    /* Somebody had stopped the worker. */
+    {BH_DEADLINE, BH_REASON_NONE, 9, 2, false, "see who or what ends processes on this machine"},
+    {BH_DEADLINE, BH_REASON_NONE, 0, 0, true, "raise the deadline, or fix the endless loop"},
 };
 
 /* Writes what a person is told from |label| on, without the wraps. */
@@ -291,7 +270,6 @@ static void what_to_do(void) {
         char line[800];
         verdict.signal = advice->signal;
         verdict.reason = advice->reason;
-        snprintf(verdict.message, sizeof verdict.message, "%s", advice->message);
         print_from(&verdict, advice->trusted, "  what to do  ", line);
         BHT_STR_HAS(line, advice->words);
     }
