@@ -28,9 +28,7 @@ void renew_place(void) {
     make_place();
 }
 
-__attribute__((constructor)) static void have_a_place(void) {
-    bht_around(make_place, end_place);
-}
+BHT_AT_START(bht_around(make_place, end_place))
 
 void path_of(const char *name, char path[128]) {
     snprintf(path, 128, "%s/%s", place.folder, name);

@@ -22,7 +22,7 @@ enum { STATUSES = sizeof every / sizeof every[0] };
 
 /* T2: what another job of the same worker may have done is not counted against this one, nor
  * believed of its input; it is tried again on a worker of its own. */
-static void what_is_only_suspected_is_not_charged(void) {
+TEST(what_is_only_suspected_is_not_charged) {
     static const bh_status suspicions[] = {
         BH_WORKER_SIGNAL,  BH_DEADLINE,         BH_PROTOCOL,   BH_INVALID_KERNEL,
         BH_COMPILE_FAILED, BH_BINDING_MISMATCH, BH_DEVICE_LOST};
@@ -57,7 +57,7 @@ static void what_is_only_suspected_is_not_charged(void) {
 /* A job that has nothing to its name, two retries, others beside it. */
 static const struct bhi_policy_case fresh = {.retries = 2};
 
-static void every_status_has_its_answer(void) {
+TEST(every_status_has_its_answer) {
     for (size_t i = 0; i < STATUSES; i++) {
         const struct bhi_policy_answer answer = ask(every[i], fresh);
         switch (every[i]) {
@@ -115,7 +115,7 @@ static void every_status_has_its_answer(void) {
 }
 
 /* The mistake of a job that names its device is not the machine's: other jobs go on. */
-static void a_device_of_its_own(void) {
+TEST(a_device_of_its_own) {
     for (size_t i = 0; i < STATUSES; i++) {
         const struct bhi_policy_case own = {.retries = 2, .names_device = true};
         const struct bhi_policy_answer answer = ask(every[i], own);
@@ -126,7 +126,7 @@ static void a_device_of_its_own(void) {
     }
 }
 
-static void a_guilty_one_is_tried_so_often_and_quarantined(void) {
+TEST(a_guilty_one_is_tried_so_often_and_quarantined) {
     for (uint32_t retries = 0; retries < 5; retries++) {
         for (uint32_t guilty = 0; guilty < 8; guilty++) {
             const struct bhi_policy_case given = {
@@ -137,7 +137,7 @@ static void a_guilty_one_is_tried_so_often_and_quarantined(void) {
     }
 }
 
-static void a_victim_is_not_blamed_but_ends(void) {
+TEST(a_victim_is_not_blamed_but_ends) {
     struct bhi_policy_case given = {.retries = 0, .guilty = 0};
     for (given.victim = 0; given.victim < 99; given.victim++) {
         const struct bhi_policy_answer answer = ask(BH_WORKER_LOST, given);
@@ -149,7 +149,7 @@ static void a_victim_is_not_blamed_but_ends(void) {
 }
 
 /* Poison comes from its inputs alone: a bad file is bad again, a lost loader is not its fault. */
-static void poison_from_an_input(void) {
+TEST(poison_from_an_input) {
     bh_verdict verdict = {.status = BH_LOAD_FAILED, .hops = 1};
     struct bhi_policy_case given = {.verdict = &verdict};
     BHT_EQ(bhi_policy(&given).next, BHI_JOB_FAILED);
@@ -160,7 +160,7 @@ static void poison_from_an_input(void) {
     BHT_EQ(bhi_policy(&given).next, BHI_JOB_QUARANTINED);
 }
 
-static void what_is_scarce_is_waited_for(void) {
+TEST(what_is_scarce_is_waited_for) {
     static const int scarce[] = {EMFILE, ENFILE, ENOMEM};
     for (size_t i = 0; i < 3; i++) {
         bh_verdict verdict = {.status = i % 2 ? BH_LOAD_FAILED : BH_SYSTEM, .sys_errno = scarce[i]};
@@ -192,7 +192,7 @@ static void what_is_scarce_is_waited_for(void) {
     BHT_TRUE(!(bhi_policy(&given).environment_failed));
 }
 
-static void pauses_double_up_to_a_bound(void) {
+TEST(pauses_double_up_to_a_bound) {
     uint64_t before = 0;
     for (uint32_t refusals = 0; refusals < 7; refusals++) {
         struct bhi_policy_case given = {.refusals = refusals};
@@ -205,7 +205,7 @@ static void pauses_double_up_to_a_bound(void) {
     BHT_LT(before, UINT64_C(10000000000));
 }
 
-static void what_the_end_cancelled_is_no_verdict(void) {
+TEST(what_the_end_cancelled_is_no_verdict) {
     static const bh_status ours[] = {BH_CANCELLED, BH_CLOSED, BH_CONTEXT_CLOSED};
     for (size_t i = 0; i < 3; i++) {
         struct bhi_policy_case given = {.stopping = true, .interrupted = true};
@@ -216,19 +216,4 @@ static void what_the_end_cancelled_is_no_verdict(void) {
     struct bhi_policy_case given = {.stopping = true, .interrupted = true};
     BHT_EQ(ask(BH_OK, given).next, BHI_JOB_DONE);
     BHT_EQ(ask(BH_DEADLINE, given).next, BHI_JOB_QUARANTINED);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(every_status_has_its_answer),
-        BHT_TEST(what_is_only_suspected_is_not_charged),
-        BHT_TEST(a_device_of_its_own),
-        BHT_TEST(a_guilty_one_is_tried_so_often_and_quarantined),
-        BHT_TEST(a_victim_is_not_blamed_but_ends),
-        BHT_TEST(poison_from_an_input),
-        BHT_TEST(what_is_scarce_is_waited_for),
-        BHT_TEST(pauses_double_up_to_a_bound),
-        BHT_TEST(what_the_end_cancelled_is_no_verdict),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -2,7 +2,7 @@
  * shared files. */
 #include "few_jobs.h"
 
-static void test_bad_batches(void) {
+TEST(test_bad_batches) {
     open_unkept("jobs.jsonl");
     expect_refused("a b a>x", "jobs.jsonl:3: the id \"a\" is given twice, first in line 1");
     expect_refused("a b:a,nobody", "jobs.jsonl:2: \"b\" depends on \"nobody\", which is not a job");
@@ -16,7 +16,7 @@ static void test_bad_batches(void) {
     run("c a");
 }
 
-static void test_a_long_circle(void) {
+TEST(test_a_long_circle) {
     struct jobs jobs = {.count = 0};
     char x[241] = "", words[512];
     memset(x, 'x', sizeof x - 1);
@@ -31,7 +31,7 @@ static void test_a_long_circle(void) {
 }
 
 /* A long path loses its beginning, never the line's number, and no half of a letter. */
-static void test_a_circle_in_a_file_far_away(void) {
+TEST(test_a_circle_in_a_file_far_away) {
     for (int odd = 0; odd < 2; odd++) {
         char path[800] = "";
         strcpy(path, odd ? "/o" : "/");
@@ -46,7 +46,7 @@ static void test_a_circle_in_a_file_far_away(void) {
     }
 }
 
-static void test_paths(void) {
+TEST(test_paths) {
     static const struct {
         const char *job;   /* "b" */
         const char *words; /* NULL: it is fine */
@@ -134,22 +134,11 @@ static void try_random_paths(int n, int rounds, uint64_t near, uint64_t far, boo
     }
 }
 
-static void test_random_paths(void) {
+TEST(test_random_paths) {
     int refused;
     try_random_paths(7, 3000, 40, 40, false, &refused);
     BHT_WITHIN(refused, 500, 2500);
     /* Long ones, with so many readers that they are no longer looked for one by one. */
     try_random_paths(40, 2000, 97, 2, true, &refused);
     BHT_WITHIN(refused, 300, 1700);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_bad_batches),
-        BHT_TEST(test_a_long_circle),
-        BHT_TEST(test_a_circle_in_a_file_far_away),
-        BHT_TEST(test_paths),
-        BHT_TEST(test_random_paths),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

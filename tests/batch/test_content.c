@@ -17,7 +17,7 @@ BHT_WRAP(ssize_t, write, int fd, const void *bytes, size_t size) {
     return written;
 }
 
-static void a_hash_is_of_the_bytes_in_the_file(void) {
+TEST(a_hash_is_of_the_bytes_in_the_file) {
     struct bhi_complaint complaint;
     bh_detail detail = {0};
     bh_context *context;
@@ -50,9 +50,4 @@ static void a_hash_is_of_the_bytes_in_the_file(void) {
     BHT_EQ(unlink("y.npy"), 0);
     BHT_EQ(chdir("/"), 0);
     BHT_EQ(rmdir(folder), 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(a_hash_is_of_the_bytes_in_the_file)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

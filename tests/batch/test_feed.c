@@ -71,7 +71,7 @@ static void expect_same(void) {
     BHT_STR_EQ(of_feed.all, of_queue.all);
 }
 
-static void test_the_feed_says_what_the_database_says(void) {
+TEST(test_the_feed_says_what_the_database_says) {
     setenv("SLURMD_NODENAME", "n7", 1);
     fresh("a b:a c d:c e f");
     expect_same();
@@ -101,7 +101,7 @@ static void test_the_feed_says_what_the_database_says(void) {
 }
 
 /* The bytes of names and messages are somebody else's. */
-static void test_odd_texts(void) {
+TEST(test_odd_texts) {
     static const char line[] = "{\"id\":\"a \\\"b\\\" \\\\ \\u00e9\",\"kernel\":\"k \\\"q\\\" \\\\ "
                                "\\u20ac\",\"groups\":[1],"
                                "\"in\":{\"kernel\":\"x.npy\",\"eval\":\"y.npy\"}}";
@@ -123,7 +123,7 @@ static void test_odd_texts(void) {
     BHT_STR_HAS(of_feed.all, "\"kernel\":\"k"); /* not the binding of that name */
 }
 
-static void test_a_long_kernel_is_cut_at_a_character(void) {
+TEST(test_a_long_kernel_is_cut_at_a_character) {
     for (int before = 0; before < 5; before++) { /* bytes of both characters together */
         char line[4096];
         sprintf(line, "{\"id\":\"a\",\"kernel\":\"%.*s", before, "xxxxx");
@@ -140,7 +140,7 @@ static void test_a_long_kernel_is_cut_at_a_character(void) {
 }
 
 /* A feed that cannot be written ends no batch, and is made up for. */
-static void test_a_feed_that_cannot_be_written(void) {
+TEST(test_a_feed_that_cannot_be_written) {
     char new_feed[128];
     path_of("feed.new", new_feed);
     fresh("");
@@ -175,7 +175,7 @@ static bool print_hosts(void *user, const struct bhi_attempt_record *record) {
 }
 
 /* Format 4 had no column for the machine at first. */
-static void test_the_column_of_the_machine(void) {
+TEST(test_the_column_of_the_machine) {
     static const char has[] =
         "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'host'";
     static const char *const drops[] = {
@@ -201,7 +201,7 @@ static void test_the_column_of_the_machine(void) {
     }
 }
 
-static void test_names_of_machines(void) {
+TEST(test_names_of_machines) {
     char name[BHI_HOST_NAME];
     setenv("SLURMD_NODENAME", "n\n1 \"x\"", 1);
     BHT_STR_EQ(bhi_host_machine(name), "n-1--x-");
@@ -225,7 +225,7 @@ static void expect_lock(const char *expected) {
     BHT_STR_EQ(text, expected);
 }
 
-static void test_the_lock_says_who_has_it(void) {
+TEST(test_the_lock_says_who_has_it) {
     char expected[128], host[BHI_HOST_NAME];
     fresh("");
     sprintf(expected, "%ld %s\n", (long)getpid(), bhi_host_name(host));
@@ -258,7 +258,7 @@ static enum bhi_queue_result open_after(uint64_t silence_ns) {
 }
 
 /* Where a lock excludes no other machine, the process there is noticed by its beats. */
-static void test_another_machine_has_it(void) {
+TEST(test_another_machine_has_it) {
     static const uint64_t minute_ns = 60000000000u, short_ns = 50000000u;
     struct toucher toucher = {.stop = false};
     pthread_t thread;
@@ -278,7 +278,7 @@ static void test_another_machine_has_it(void) {
 }
 
 /* One of this machine that was killed is not waited for: its lock has ended with it. */
-static void test_one_that_was_killed_here_is_not_waited_for(void) {
+TEST(test_one_that_was_killed_here_is_not_waited_for) {
     static const uint64_t for_ever_ns = 3600000000000u;
     char path[128], text[128], host[BHI_HOST_NAME];
     fresh("a");
@@ -289,7 +289,7 @@ static void test_one_that_was_killed_here_is_not_waited_for(void) {
     BHT_EQ(open_after(for_ever_ns), BHI_QUEUE_OK);
 }
 
-static void test_the_lock_is_touched_while_it_is_held(void) {
+TEST(test_the_lock_is_touched_while_it_is_held) {
     struct stat before, now;
     char path[128];
     BHT_EQ(open_after(4000000), BHI_QUEUE_OK);
@@ -302,19 +302,4 @@ static void test_the_lock_is_touched_while_it_is_held(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_the_feed_says_what_the_database_says),
-        BHT_TEST(test_odd_texts),
-        BHT_TEST(test_a_long_kernel_is_cut_at_a_character),
-        BHT_TEST(test_a_feed_that_cannot_be_written),
-        BHT_TEST(test_the_column_of_the_machine),
-        BHT_TEST(test_names_of_machines),
-        BHT_TEST(test_the_lock_says_who_has_it),
-        BHT_TEST(test_another_machine_has_it),
-        BHT_TEST(test_one_that_was_killed_here_is_not_waited_for),
-        BHT_TEST(test_the_lock_is_touched_while_it_is_held),
-    };
-    bht_end_with(close_shards);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_end_with(close_shards))

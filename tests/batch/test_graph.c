@@ -8,14 +8,14 @@ static void open_here(const char *words) {
     add(words);
 }
 
-static void test_order(void) {
+TEST(test_order) {
     open_here("late@-1 a b first@5 after:b@9");
     run("first a b after late");
     take(NULL);
     BHT_TRUE(close_queue());
 }
 
-static void test_many_in_order(void) {
+TEST(test_many_in_order) {
     uint64_t random = 7, last_number = 0;
     int last = BHI_JOB_PRIORITY + 1;
     open_here("");
@@ -39,7 +39,7 @@ static void test_many_in_order(void) {
     take(NULL);
 }
 
-static void test_dependents_wait_for_all(void) {
+TEST(test_dependents_wait_for_all) {
     open_here("sum:left,right@9 left right");
     struct bhi_job *left = start("left"), *right = start("right");
     take(NULL);
@@ -56,7 +56,7 @@ static void test_dependents_wait_for_all(void) {
     expect_counts("0/0/0/3/0/0/0 of 3");
 }
 
-static void test_retries_are_the_batch_s_or_the_job_s(void) {
+TEST(test_retries_are_the_batch_s_or_the_job_s) {
     open_here("a");
     BHT_EQ(add_line("{\"id\": \"b\", \"kernel\": \"k\", \"groups\": 1, \"retries\": 0}"),
            BHI_QUEUE_OK);
@@ -108,7 +108,7 @@ static void end_node(struct bhi_job_node *node, enum bhi_job_state state, uint64
 static const int family[][2] = {{2, 0}, {3, 0}, {3, 1}, {4, 2}, {4, 3}, {5, 1}};
 
 /* E5: what depends on it, directly or not, and nothing else. */
-static void test_poison(void) {
+TEST(test_poison) {
     make(6, family, 6);
     expect_changes("0:waiting 1:waiting ");
     struct bhi_job_node *bad = take_node(0), *good = take_node(1);
@@ -125,7 +125,7 @@ static void test_poison(void) {
 }
 
 /* E7: of two causes the earlier one is kept. */
-static void test_the_earliest_origin(void) {
+TEST(test_the_earliest_origin) {
     make(6, family, 6);
     struct bhi_job_node *bad = take_node(0), *worse = take_node(1);
     end_node(worse, BHI_JOB_FAILED, 0);
@@ -138,14 +138,14 @@ static void test_the_earliest_origin(void) {
 }
 
 /* What is cancelled may come back: nothing falls with it. */
-static void test_a_cancelled_one_takes_none_along(void) {
+TEST(test_a_cancelled_one_takes_none_along) {
     make(6, family, 6);
     end_node(take_node(0), BHI_JOB_CANCELLED, 0);
     expect_changes("0:waiting 1:waiting ");
     BHT_EQ(graph.of[BHI_JOB_SUBMITTED], 4);
 }
 
-static void test_delays(void) {
+TEST(test_delays) {
     uint64_t due;
     make(3, NULL, 0);
     end_node(take_node(0), BHI_JOB_WAITING, 1000);
@@ -166,7 +166,7 @@ static void test_delays(void) {
     BHT_EQ(bhi_graph_take(&graph, 1000), nodes[2]);
 }
 
-static void test_a_delayed_job_waits(void) {
+TEST(test_a_delayed_job_waits) {
     const struct bhi_attempt refused = {.next = BHI_JOB_WAITING,
                                         .verdict = {.status = BH_UNAVAILABLE}};
     struct bhi_queue_counts counts;
@@ -180,7 +180,7 @@ static void test_a_delayed_job_waits(void) {
 }
 
 /* Jobs that come while others run: what they need may have ended, well or badly. */
-static void test_adding_later(void) {
+TEST(test_adding_later) {
     open_here("good@2 bad@1 running");
     run("good");
     run_one("bad", BHI_JOB_FAILED, BH_INVALID_KERNEL);
@@ -196,7 +196,7 @@ static void sealed(void *user, bool durable) {
     *(int *)user = durable ? 1 : -1;
 }
 
-static void test_without_a_journal(void) {
+TEST(test_without_a_journal) {
     char *cwd = getcwd(NULL, 0);
     int answer = 0;
     open_here("a");
@@ -216,7 +216,7 @@ static void test_without_a_journal(void) {
 }
 
 /* What is given back without an attempt counts for nothing. */
-static void test_given_back(void) {
+TEST(test_given_back) {
     open_here("a");
     const struct bhi_attempt none = {.next = BHI_JOB_WAITING, .verdict = {.status = BH_PENDING}};
     bhi_queue_ended(queue, take("a"), &none, 0);
@@ -232,21 +232,4 @@ static void end_graph(void) {
     bhi_graph_fini(&graph);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_order),
-        BHT_TEST(test_many_in_order),
-        BHT_TEST(test_dependents_wait_for_all),
-        BHT_TEST(test_retries_are_the_batch_s_or_the_job_s),
-        BHT_TEST(test_poison),
-        BHT_TEST(test_the_earliest_origin),
-        BHT_TEST(test_a_cancelled_one_takes_none_along),
-        BHT_TEST(test_delays),
-        BHT_TEST(test_a_delayed_job_waits),
-        BHT_TEST(test_adding_later),
-        BHT_TEST(test_without_a_journal),
-        BHT_TEST(test_given_back),
-    };
-    bht_end_with(end_graph);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_end_with(end_graph))

@@ -44,7 +44,7 @@ static const char everything[] =
     "\"entry\": \"other\", \"trusted\": true, \"deadline\": \"500ms\", \"retries\": 3, "
     "\"priority\": -7, \"depends_on\": [\"j0\", \"z\"]}";
 
-static void test_every_key(void) {
+TEST(test_every_key) {
     static const char *const reads[] = {"x.npy", "m.safetensors", "z.npy", "a.npy"};
     static const char *const writes[] = {"y.npy", "z.npy", "b.npy"};
     struct bhi_job_spec spec = accept(everything);
@@ -66,7 +66,7 @@ static void test_every_key(void) {
     bhi_job_spec_free(&spec);
 }
 
-static void test_what_is_left_out(void) {
+TEST(test_what_is_left_out) {
     struct bhi_job_spec spec = accept("{\"id\": \"a\"" REST);
     BHT_EQ(spec.retries, -1);
     BHT_EQ(spec.priority, 0);
@@ -75,7 +75,7 @@ static void test_what_is_left_out(void) {
     bhi_job_spec_free(&spec);
 }
 
-static void test_the_request_is_that_of_run(void) {
+TEST(test_the_request_is_that_of_run) {
     char include[] = "/tmp/bulkhead-jobs-XXXXXX", line[512];
     struct bhi_complaint complaint = {.text = ""};
     struct bhi_job_request request;
@@ -132,7 +132,7 @@ static void test_the_request_is_that_of_run(void) {
     bhi_job_spec_free(&spec);
 }
 
-static void test_an_expression(void) {
+TEST(test_an_expression) {
     struct bhi_complaint complaint;
     struct bhi_job_request request;
     struct bhi_job_spec spec = accept(
@@ -165,7 +165,7 @@ static void test_an_expression(void) {
 }
 
 /* Two lines that mean the same have the same text, which is a line that means the same. */
-static void test_the_text_is_canonical(void) {
+TEST(test_the_text_is_canonical) {
     static const char *const same[][2] = {
         {"{\"id\": \"a\"" REST, "{\"groups\":\"1,1\",\"kernel\":\"k.spv\" ,\t\"id\":\"\\u0061\"}"},
         {"{\"id\": \"a\", \"in\": {}, \"D\": {}, \"I\": [], \"depends_on\": [], \"trusted\": "
@@ -196,7 +196,7 @@ static void test_the_text_is_canonical(void) {
 }
 
 /* In all of them ` is ". */
-static void test_refusals(void) {
+TEST(test_refusals) {
     static const struct {
         const char *line, *words;
     } cases[] = {
@@ -327,7 +327,7 @@ static void test_refusals(void) {
     }
 }
 
-static void test_bounds(void) {
+TEST(test_bounds) {
     char *line = malloc(BHI_JOB_TEXT + 64), id[BHI_JOB_ID + 2];
     BHT_NE(line, NULL);
     memset(id, 'x', sizeof id);
@@ -412,7 +412,7 @@ static void expect_file(const char *content, size_t size, size_t enough, const c
     BHT_STR_EQ(seen.text, expected);
 }
 
-static void test_files(void) {
+TEST(test_files) {
     static const char jobs[] =
         "{\"id\": \"a\"" REST "\r\n\n \t\r\nnonsense\n{\"id\": \"b\"" REST "\n{\"id\": \"c\"" REST;
     expect_file(jobs, sizeof jobs - 1, 0, "1:a 4!not JSON: '[' or '{' expected  5:b 6:c ");
@@ -432,7 +432,7 @@ static void test_files(void) {
     expect_file("\0\n", 2, 0, "1!not JSON: '[' or '{' expected  ");
 }
 
-static void test_a_line_too_long_is_one_bad_line(void) {
+TEST(test_a_line_too_long_is_one_bad_line) {
     const size_t size = BHI_JOB_TEXT + 100;
     char *content = malloc(size + 64);
     BHT_NE(content, NULL);
@@ -446,7 +446,7 @@ static void test_a_line_too_long_is_one_bad_line(void) {
     free(content);
 }
 
-static void test_files_that_cannot_be_read(void) {
+TEST(test_files_that_cannot_be_read) {
     struct bhi_complaint complaint;
     struct seen seen = {.enough = 0};
     int error;
@@ -455,20 +455,4 @@ static void test_files_that_cannot_be_read(void) {
     BHT_EQ(error, ENOENT);
     BHT_TRUE(!bhi_job_file_read("/", see, &seen, &error, &complaint));
     BHT_STR_EQ(complaint.text, "/: cannot be read: Is a directory");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_every_key),
-        BHT_TEST(test_what_is_left_out),
-        BHT_TEST(test_the_request_is_that_of_run),
-        BHT_TEST(test_an_expression),
-        BHT_TEST(test_the_text_is_canonical),
-        BHT_TEST(test_refusals),
-        BHT_TEST(test_bounds),
-        BHT_TEST(test_files),
-        BHT_TEST(test_a_line_too_long_is_one_bad_line),
-        BHT_TEST(test_files_that_cannot_be_read),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -6,7 +6,7 @@
 /* -- closed and opened again --------------------------------------------------------------------
  */
 
-static void test_what_is_kept(void) {
+TEST(test_what_is_kept) {
     char id[64], cwd[4096];
     fresh("");
     strcpy(id, bhi_queue_batch_id(queue));
@@ -38,7 +38,7 @@ static void test_what_is_kept(void) {
     expect_sql("SELECT attempt, started, ended_ns FROM attempt WHERE job = 5", "1 1 0; 2 1 2000; ");
 }
 
-static void test_everything_of_a_job(void) {
+TEST(test_everything_of_a_job) {
     static const char line[] =
         "{\"id\": \"\\u00e4 '; DROP TABLE job; --\", \"kernel\": \"k\", \"groups\": [1], "
         "\"priority\": -3, \"retries\": 0, \"in\": {\"0\": \"x.npy\"}}";
@@ -55,14 +55,14 @@ static void test_everything_of_a_job(void) {
     BHT_EQ(job->retries, 0);
 }
 
-static void test_a_batch_is_not_begun_twice(void) {
+TEST(test_a_batch_is_not_begun_twice) {
     fresh("a");
     expect_no_open(false, BHI_QUEUE_BAD_INPUT, "has a batch of 1 job: continue it");
     again();
 }
 
 /* Of a process that was killed before its jobs were added nothing came. */
-static void test_a_state_without_jobs_is_fresh(void) {
+TEST(test_a_state_without_jobs_is_fresh) {
     char id[64];
     again(); /* resume of nothing just starts */
     strcpy(id, bhi_queue_batch_id(queue));
@@ -76,7 +76,7 @@ static void test_a_state_without_jobs_is_fresh(void) {
     BHT_EQ(status.st_mode & 0777, 0600);
 }
 
-static void test_adding_again(void) {
+TEST(test_adding_again) {
     fresh("a b:a");
     run("a");
     again();
@@ -89,14 +89,14 @@ static void test_adding_again(void) {
 }
 
 /* What jobs of an earlier process write is known again when others come. */
-static void test_paths_of_loaded_jobs(void) {
+TEST(test_paths_of_loaded_jobs) {
     fresh("a>y");
     again();
     expect_refused("b>y", "\"b\" writes y, which \"a\" (line 1) writes, too");
     add("a>y");
 }
 
-static void test_retry_failed(void) {
+TEST(test_retry_failed) {
     fresh("a b:a c d");
     run_one("a", BHI_JOB_QUARANTINED, BH_DEADLINE);
     run_one("c", BHI_JOB_FAILED, BH_INVALID_KERNEL);
@@ -120,7 +120,7 @@ static void test_retry_failed(void) {
     take("c");
 }
 
-static void test_what_was_given_back(void) {
+TEST(test_what_was_given_back) {
     const struct bhi_attempt none = {.next = BHI_JOB_CANCELLED, .verdict = {.status = BH_PENDING}};
     const struct bhi_attempt refused = {.next = BHI_JOB_WAITING,
                                         .verdict = {.status = BH_UNAVAILABLE}};
@@ -139,7 +139,7 @@ static void answer(void *user, bool durable) {
     BHT_EQ(write(*(int *)user, durable ? "y" : "n", 1), 1);
 }
 
-static void test_sealed(void) {
+TEST(test_sealed) {
     int ends[2];
     char answered;
     BHT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -205,7 +205,7 @@ static bool count_fallen(void *user, const struct bhi_job_record *record) {
 }
 
 /* What is added may need what is running, what ends meanwhile and what has failed. */
-static void test_adding_while_others_run(void) {
+TEST(test_adding_while_others_run) {
     pthread_t thread;
     struct bhi_queue_counts counts;
     int seen = 0;
@@ -260,7 +260,7 @@ static bool print_attempt(void *user, const struct bhi_attempt_record *record) {
     return --text->enough != 0;
 }
 
-static void test_records(void) {
+TEST(test_records) {
     struct text text = {.all = ""};
     fresh("a b:a c");
     run_one("a", BHI_JOB_WAITING, BH_DEADLINE);
@@ -301,7 +301,7 @@ static int find_on_page(void *user, int columns, char **values, char **names) {
 }
 
 /* docs/batch_state.md names every table and column, and what it asks of the database works. */
-static void test_the_page(void) {
+TEST(test_the_page) {
     static const char columns[] =
         "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c "
         "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
@@ -321,22 +321,4 @@ static void test_the_page(void) {
     *strstr(sql, "```") = '\0';
     BHT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_what_is_kept),
-        BHT_TEST(test_everything_of_a_job),
-        BHT_TEST(test_a_batch_is_not_begun_twice),
-        BHT_TEST(test_a_state_without_jobs_is_fresh),
-        BHT_TEST(test_adding_again),
-        BHT_TEST(test_paths_of_loaded_jobs),
-        BHT_TEST(test_retry_failed),
-        BHT_TEST(test_what_was_given_back),
-        BHT_TEST(test_sealed),
-        BHT_TEST(test_adding_while_others_run),
-        BHT_TEST(test_records),
-        BHT_TEST(test_the_page),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -168,7 +168,7 @@ static int run_killed(long at) {
     return status;
 }
 
-static void test_killed_at_every_step(void) {
+TEST(test_killed_at_every_step) {
     long at = 1;
     for (;; at++) {
         clear_world();
@@ -184,7 +184,7 @@ static void test_killed_at_every_step(void) {
 }
 
 /* Kills in a row, each a bit further on, in one state folder. */
-static void test_killed_again_and_again(void) {
+TEST(test_killed_again_and_again) {
     uint64_t random = 19;
     clear_world();
     for (int kills = 0; kills < 12; kills++) {
@@ -216,20 +216,20 @@ static void fail_at_every_step(enum faulty_mode mode, int code, const char *word
     BHT_WITHIN(at, 30, 1000);
 }
 
-static void test_a_write_fails(void) {
+TEST(test_a_write_fails) {
     fail_at_every_step(FAULTY_ONCE, SQLITE_IOERR_WRITE, "disk I/O error");
 }
 
-static void test_all_writes_fail(void) {
+TEST(test_all_writes_fail) {
     fail_at_every_step(FAULTY_FROM, SQLITE_IOERR_WRITE, "disk I/O error");
 }
 
-static void test_the_disk_is_full(void) {
+TEST(test_the_disk_is_full) {
     fail_at_every_step(FAULTY_FROM, SQLITE_FULL, "the disk is full: free some space");
 }
 
 /* A flush of the queue is one of the disk, each time: nothing is left to the kernel. */
-static void test_what_is_durable_was_synced(void) {
+TEST(test_what_is_durable_was_synced) {
     clear_world();
     fresh("");
     long syncs = faulty.syncs;
@@ -252,7 +252,7 @@ static void test_what_is_durable_was_synced(void) {
 }
 
 /* Any allocation: closer together at first, where most are ours. */
-static void test_memory_runs_out(void) {
+TEST(test_memory_runs_out) {
     long at = 1, seen;
     for (;;) {
         clear_world();
@@ -281,7 +281,7 @@ static void test_memory_runs_out(void) {
 
 /* Once a group is lost none after it is written, even where that would do: what is there is a
  * beginning of what happened. */
-static void test_broken_is_broken(void) {
+TEST(test_broken_is_broken) {
     clear_world();
     fresh(jobs);
     struct bhi_job *first = start("j0"), *second = start("j2");
@@ -413,27 +413,15 @@ static int read_only_disk(void) {
     return 0;
 }
 
-static void test_a_full_disk(void) {
+TEST(test_a_full_disk) {
     in_child(fill_disk);
 }
 
-static void test_a_read_only_disk(void) {
+TEST(test_a_read_only_disk) {
     in_child(read_only_disk);
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_killed_at_every_step),
-        BHT_TEST(test_killed_again_and_again),
-        BHT_TEST(test_a_write_fails),
-        BHT_TEST(test_all_writes_fail),
-        BHT_TEST(test_the_disk_is_full),
-        BHT_TEST(test_memory_runs_out),
-        BHT_TEST(test_what_is_durable_was_synced),
-        BHT_TEST(test_broken_is_broken),
-        BHT_TEST(test_a_full_disk),
-        BHT_TEST(test_a_read_only_disk),
-    };
     faulty_memory_set_up();
     faulty_set_up();
     sem_init(&answered, 0, 0);
@@ -441,5 +429,5 @@ int main(int argc, char **argv) {
     if (world == MAP_FAILED) {
         return 1;
     }
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

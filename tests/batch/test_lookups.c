@@ -45,7 +45,7 @@ static void expect_path(struct bhi_paths *paths, const char *path, const char *r
 }
 
 /* Jobs that read from some folders and write into others. */
-static void test_paths_ask_once(void) {
+TEST(test_paths_ask_once) {
     struct bhi_paths paths;
     char path[40], real[40];
     make_folder();
@@ -63,7 +63,7 @@ static void test_paths_ask_once(void) {
 }
 
 /* Whatever they are called. */
-static void test_four_folders(void) {
+TEST(test_four_folders) {
     struct bhi_paths paths;
     char path[40];
     make_folder();
@@ -80,7 +80,7 @@ static void test_four_folders(void) {
 }
 
 /* A folder's link may lead elsewhere when more jobs come. */
-static void test_links_of_later_jobs(void) {
+TEST(test_links_of_later_jobs) {
     make_folder();
     open_unkept("jobs.jsonl");
     add("a>link/w");
@@ -103,7 +103,7 @@ static void count_faults(void *user, size_t index, const char *cause,
     ++*(int *)user;
 }
 
-static void test_preflight_asks_once(void) {
+TEST(test_preflight_asks_once) {
     struct jobs jobs = {.count = 0};
     const struct bhi_preflight_own own = {.jobs = "/dev/stdin"};
     char words[96];
@@ -126,14 +126,4 @@ static void test_preflight_asks_once(void) {
     BHT_TRUE(!bhi_preflight(jobs.specs, jobs.count, NULL, folder, &own, count_faults, &faults));
     BHT_EQ(faults, 2);
     free_jobs(&jobs);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_paths_ask_once),
-        BHT_TEST(test_four_folders),
-        BHT_TEST(test_links_of_later_jobs),
-        BHT_TEST(test_preflight_asks_once),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -61,7 +61,7 @@ static void expect_told(const struct bhi_queue_counts *counts, unsigned seconds,
     BHT_STR_EQ(told, expected);
 }
 
-static void test_heartbeat(void) {
+TEST(test_heartbeat) {
     struct bhi_queue_counts counts = {.of = {[BHI_JOB_SUBMITTED] = 4,
                                              [BHI_JOB_WAITING] = 13,
                                              [BHI_JOB_RUNNING] = 2,
@@ -117,7 +117,7 @@ static void slow_down(struct bhi_batch_progress *progress, unsigned second,
     counts->of[BHI_JOB_WAITING] -= ended;
 }
 
-static void test_the_rate_is_of_the_last_minute(void) {
+TEST(test_the_rate_is_of_the_last_minute) {
     BHT_EQ(setenv("COLUMNS", "100", 1), 0);
     expect_last(90, slow_down,
                 "21 s left, 8,100 of 10,000 done, 0 failed, 0 running, 1,900 waiting, "
@@ -147,16 +147,9 @@ static void run_late_and_end(struct bhi_batch_progress *progress, unsigned secon
     counts->of[BHI_JOB_WAITING] -= second;
 }
 
-static void test_what_holds_it_up_is_named(void) {
+TEST(test_what_holds_it_up_is_named) {
     expect_last(30, run_late,
                 "2 jobs run into their deadline of 1.50 s, 0 of 10,000 done, 0 failed");
     expect_last(30, run_late_and_end,
                 "2 h 51 min left, 29 of 10,000 done, 0 failed, 2 running, 9,969 waiting");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_heartbeat),
-                                            BHT_TEST(test_the_rate_is_of_the_last_minute),
-                                            BHT_TEST(test_what_holds_it_up_is_named)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

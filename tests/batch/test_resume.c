@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void test_refused_resume_changes_nothing(void) {
+TEST(test_refused_resume_changes_nothing) {
     fresh("a b:a c d");
     run_one("a", BHI_JOB_QUARANTINED, BH_DEADLINE);
     run_one("c", BHI_JOB_CANCELLED, BH_CANCELLED);
@@ -36,7 +36,7 @@ static void expect_line_refused(const char *line, const char *words) {
     BHT_STR_HAS(complaint.text, words);
 }
 
-static void test_a_failed_line_is_mended(void) {
+TEST(test_a_failed_line_is_mended) {
     static const char mended[] = "{\"id\": \"b\", \"kernel\": \"k2\", \"groups\": [2], "
                                  "\"priority\": 9, \"retries\": 5, \"out\": {\"0\": \"y:u32[1]\"}}";
     static const char done[] = "{\"id\": \"c\", \"kernel\": \"k2\", \"groups\": [1]}";
@@ -70,7 +70,7 @@ static void test_a_failed_line_is_mended(void) {
     BHT_STR_HAS(job->text, "k2");
 }
 
-static void test_a_mended_line_meets_others(void) {
+TEST(test_a_mended_line_meets_others) {
     fresh("a>x b>y");
     run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
     BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
@@ -80,7 +80,7 @@ static void test_a_mended_line_meets_others(void) {
 }
 
 /* An id is one job's, whether that is new, loaded, or gets another line. */
-static void test_an_id_is_given_once(void) {
+TEST(test_an_id_is_given_once) {
     fresh("a b:a");
     run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
     close_queue();
@@ -97,7 +97,7 @@ static void test_an_id_is_given_once(void) {
 }
 
 /* One that found too little memory is given to a worker again: that is one attempt. */
-static void test_begun_twice_is_one_attempt(void) {
+TEST(test_begun_twice_is_one_attempt) {
     fresh("a");
     struct bhi_job *job = start("a");
     bhi_queue_started(queue, job, 1);
@@ -107,7 +107,7 @@ static void test_begun_twice_is_one_attempt(void) {
 }
 
 /* Whatever keeps it from its place: it must never run again. */
-static void test_sealed_is_given_back_sealed(void) {
+TEST(test_sealed_is_given_back_sealed) {
     static const char sql[] = "SELECT state, sealed, tried, attempts, (SELECT count(*) FROM "
                               "attempt WHERE ended_ns > 0) FROM progress";
     fresh("a b:a");
@@ -141,7 +141,7 @@ static bool expect_times(void *user, const struct bhi_job_record *record) {
 }
 
 /* What ran before a kill took as long as it took, however long nobody went on with it. */
-static void test_sealed_keeps_its_times(void) {
+TEST(test_sealed_keeps_its_times) {
     static const char sql[] = "SELECT attempt.started_ns, attempt.ended_ns, progress.ended_ns, "
                               "status, executed, worker_pid, kernel_name, message FROM attempt "
                               "JOIN progress USING (job)";
@@ -181,7 +181,7 @@ static enum bhi_queue_result open_redo(const char *const *ids, size_t count, boo
 }
 
 /* a is done, b is sealed, c waits for it; d is quarantined, and e fell with it; f is done. */
-static void test_redo_begins_anew_with_what_depends_on_it(void) {
+TEST(test_redo_begins_anew_with_what_depends_on_it) {
     static const char sql[] =
         "SELECT id, jobs.state, jobs.sealed, outputs, jobs.guilty, jobs.origin, "
         "ended_ns > 0 FROM jobs JOIN progress ON job = number";
@@ -248,7 +248,7 @@ static void test_redo_begins_anew_with_what_depends_on_it(void) {
 #define HASH_BUT_ONE "123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define HASH         "0" HASH_BUT_ONE
 /* As many as it has outputs, and nothing else. A hash may be missing: format 3 had none. */
-static void test_what_outputs_are_recognised_by(void) {
+TEST(test_what_outputs_are_recognised_by) {
     static const char line[] = "{\"id\": \"a\", \"kernel\": \"k\", \"groups\": [1], "
                                "\"inout\": {\"1\": \"x\"}, \"out\": {\"0\": \"y:u8[1]\"}}";
     static const char *const bad[] = {
@@ -286,26 +286,10 @@ static void test_what_outputs_are_recognised_by(void) {
 }
 
 /* One that ran out of memory after it had begun, and is refused before it begins again. */
-static void test_the_first_beginning_is_kept(void) {
+TEST(test_the_first_beginning_is_kept) {
     const struct bhi_attempt refused = {.next = BHI_JOB_FAILED, .started_ns = 7, .ended_ns = 7};
     fresh("a");
     struct bhi_job *job = start("a");
     bhi_queue_ended(queue, job, &refused, 0);
     expect_kept("SELECT started, started_ns > 7, ended_ns FROM attempt", "1 1 7; ");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_refused_resume_changes_nothing),
-        BHT_TEST(test_a_failed_line_is_mended),
-        BHT_TEST(test_a_mended_line_meets_others),
-        BHT_TEST(test_an_id_is_given_once),
-        BHT_TEST(test_begun_twice_is_one_attempt),
-        BHT_TEST(test_sealed_is_given_back_sealed),
-        BHT_TEST(test_sealed_keeps_its_times),
-        BHT_TEST(test_redo_begins_anew_with_what_depends_on_it),
-        BHT_TEST(test_what_outputs_are_recognised_by),
-        BHT_TEST(test_the_first_beginning_is_kept),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

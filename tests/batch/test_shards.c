@@ -96,7 +96,7 @@ static char *table_of(void) {
     return text;
 }
 
-static void test_a_feed_that_grows(void) {
+TEST(test_a_feed_that_grows) {
     char path[160];
     static const char jobs[] =
         "{\"id\": \"a\"}\n\n  # a comment\n \t\n{\"id\": \"b\"}\r\n{\"id\": \"c\"}";
@@ -126,7 +126,7 @@ static void test_a_feed_that_grows(void) {
 #define DONE(job) "{\"job\":" job ",\"state\":3,\"at\":5}\n"
 
 /* What a submitter reads of a shard while it waits, and how soon it looks again. */
-static void test_following(void) {
+TEST(test_following) {
     static const uint64_t ms = 1000000, most = 200 * ms;
     char path[160];
     make_shard("0000");
@@ -167,7 +167,7 @@ static void test_following(void) {
 }
 
 /* A stream takes jobs before their turn: of those that it has, one runs. */
-static void test_what_a_stream_has_taken(void) {
+TEST(test_what_a_stream_has_taken) {
     say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
     say("0000", JOB("4", "d", "1"));
     say("0000", "{\"job\":1,\"attempt\":1,\"stream\":0,\"started\":5,\"state\":2}\n");
@@ -181,7 +181,7 @@ static void test_what_a_stream_has_taken(void) {
 
 /* The report over attempts, one of which never began; a job that names a device; one that was
  * cancelled is listed also where none has failed. */
-static void test_what_a_report_counts(void) {
+TEST(test_what_a_report_counts) {
     say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "1") JOB("3", "c", "1"));
     open_all();
     BHT_STR_HAS(table_of(), "0 attempts in 0 us on 1 shard");
@@ -204,7 +204,7 @@ static void test_what_a_report_counts(void) {
 }
 
 /* The next process writes the feed anew, in another file with the same name. */
-static void test_a_feed_that_begins_anew(void) {
+TEST(test_a_feed_that_begins_anew) {
     char path[160];
     say("0000", HEAD("n1") JOB("1", "a", "2") JOB("2", "b", "3"));
     open_all();
@@ -218,7 +218,7 @@ static void test_a_feed_that_begins_anew(void) {
     read_and_expect("0/2/0/1/0/0/0 of 3");
 }
 
-static void test_damage(void) {
+TEST(test_damage) {
     static char longest[3 * BHI_FEED_LINE];
     say("0000", JOB("1", "early", "1")); /* 1: before the head */
     say("0000", HEAD("n1") JOB("1", "a", "1"));
@@ -243,7 +243,7 @@ static void test_damage(void) {
 }
 
 /* What has not come over a network file system yet reads as NUL bytes. */
-static void test_holes(void) {
+TEST(test_holes) {
     static const char hole[40] = "";
     char path[160];
     bool more;
@@ -269,7 +269,7 @@ static void test_holes(void) {
 }
 
 /* Nothing else than a file is read, and nothing is waited for. */
-static void test_what_is_no_feed(void) {
+TEST(test_what_is_no_feed) {
     char path[160], other[160];
     for (int i = 0; i < 4; i++) {
         char name[8];
@@ -311,7 +311,7 @@ static bool count_twice(void *user, const char *id, const char *where) {
     return true;
 }
 
-static void test_a_job_in_two_shards(void) {
+TEST(test_a_job_in_two_shards) {
     int count = 0;
     say("0000", HEAD("n1") JOB("1", "a", "3") JOB("2", "b", "3"));
     say("0001", HEAD("n2") JOB("1", "c", "3"));
@@ -332,7 +332,7 @@ static void set_time(const char *shard, const char *name, time_t time) {
 }
 
 /* The clock of n1 is right, that of n2 ahead, that of n3 behind. */
-static void test_clocks(void) {
+TEST(test_clocks) {
     static const char *const names[] = {"0000", "0001", "0002"};
     char path[160];
     for (size_t i = 0; i < 3; i++) {
@@ -359,7 +359,7 @@ static void test_clocks(void) {
     BHT_EQ(strstr(table, "the clock of n1"), NULL);
 }
 
-static void test_a_later_version(void) {
+TEST(test_a_later_version) {
     say("0000", "{\"feed\":2,\"batch\":\"a\",\"host\":\"n1\",\"pid\":7,\"began\":1,\"new\":{}}\n"
                 "{\"job\":1,\"id\":\"a\",\"state\":3,\"colour\":\"red\"}\n");
     open_all();
@@ -368,7 +368,7 @@ static void test_a_later_version(void) {
 }
 
 /* A shard's bytes do nothing to a terminal or a page. */
-static void test_hostile_texts(void) {
+TEST(test_hostile_texts) {
     say("0000", HEAD("n1") JOB("1", "a\\u001b[2J\\n<b>",
                                "1") "{\"job\":1,\"attempt\":1,\"ended\":5,\"status\":"
                                     "999,\"message\":\"\\u001b]0;x\\u0007\","
@@ -382,7 +382,7 @@ static void test_hostile_texts(void) {
 /* -- cancelling ---------------------------------------------------------------------------------
  */
 
-static void test_cancelling(void) {
+TEST(test_cancelling) {
     char path[128];
     make_shard("0000");
     open_all();
@@ -420,7 +420,7 @@ static int count_files(const char *folder) {
     return count;
 }
 
-static void test_the_shared_quarantine(void) {
+TEST(test_the_shared_quarantine) {
     const bh_verdict bad = {.status = BH_DEADLINE, .kernel_hash = {1, 2}, .kernel_name = "k"};
     const bh_verdict good = {.status = BH_DEADLINE, .kernel_hash = {1, 3}};
     const bh_verdict unknown = {.status = BH_DEADLINE};
@@ -458,24 +458,9 @@ static void test_the_shared_quarantine(void) {
     BHT_TRUE(!bhi_quarantine_open(path, &one, &complaint));
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_a_feed_that_grows),
-        BHT_TEST(test_following),
-        BHT_TEST(test_what_a_stream_has_taken),
-        BHT_TEST(test_what_a_report_counts),
-        BHT_TEST(test_a_feed_that_begins_anew),
-        BHT_TEST(test_damage),
-        BHT_TEST(test_holes),
-        BHT_TEST(test_what_is_no_feed),
-        BHT_TEST(test_a_job_in_two_shards),
-        BHT_TEST(test_clocks),
-        BHT_TEST(test_a_later_version),
-        BHT_TEST(test_hostile_texts),
-        BHT_TEST(test_cancelling),
-        BHT_TEST(test_the_shared_quarantine),
-    };
+static void at_start(void) {
     bht_end_with(close_all);
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
+
+BHT_AT_START(at_start())

@@ -44,7 +44,7 @@ static void damage_log(const char *path, enum damage damage, size_t at) {
 
 /* SQLite takes what it cannot read for the log's end. What was recorded last may be gone with it,
  * the jobs are not. */
-static void test_a_damaged_log_takes_no_jobs(void) {
+TEST(test_a_damaged_log_takes_no_jobs) {
     static const size_t places[] = {0, 8, 24, 30, 40, 60, 4000};
     for (enum damage damage = MISSING; damage < DAMAGES; damage++) {
         for (size_t i = 0; i < BHT_COUNT(places); i++) {
@@ -61,7 +61,7 @@ static void test_a_damaged_log_takes_no_jobs(void) {
 }
 
 /* It blocks nobody, and the log is moved when it has ended. */
-static void test_who_reads_while_jobs_are_added(void) {
+TEST(test_who_reads_while_jobs_are_added) {
     sqlite3 *db;
     static char text[MOST];
     char lock[128];
@@ -100,7 +100,7 @@ static void expect_lost(void) {
     }
 }
 
-static void test_a_database_without_its_jobs(void) {
+TEST(test_a_database_without_its_jobs) {
     for (int killed = 0; killed < 2; killed++) {
         static unsigned char good[MOST], page[4096];
         renew_place();
@@ -132,7 +132,7 @@ static void test_a_database_without_its_jobs(void) {
 }
 
 /* Whose lock is gone, too: a log is not deleted, as SQLite would. */
-static void test_a_log_alone(void) {
+TEST(test_a_log_alone) {
     char lock[128];
     leave_batch();
     path_of("lock", lock);
@@ -142,7 +142,7 @@ static void test_a_log_alone(void) {
 }
 
 /* What was made and never had a job is as good as new, whatever is missing of it. */
-static void test_a_state_that_was_not_used(void) {
+TEST(test_a_state_that_was_not_used) {
     fresh("");
     again(); /* and nothing was added */
     close_queue();
@@ -160,7 +160,7 @@ static void test_a_state_that_was_not_used(void) {
 
 /* SQLite keeps out what is of another type; where somebody has made the table anew, reading does.
  */
-static void test_other_types(void) {
+TEST(test_other_types) {
     static const char *const bad[][2] = {
         {"progress", "state = 'abc'"},   {"progress", "state = '1'"},
         {"progress", "state = NULL"},    {"progress", "state = 1.5"},
@@ -196,7 +196,7 @@ static void test_other_types(void) {
 }
 
 /* Of a row that goes meanwhile no record is lost without a word. */
-static void test_a_row_that_goes(void) {
+TEST(test_a_row_that_goes) {
     for (int i = 0; i < 2; i++) {
         renew_place();
         fresh("a b");
@@ -221,17 +221,4 @@ static void test_a_row_that_goes(void) {
                    i ? "1 0; " : "0 0; ");
         expect_no_open(true, BHI_QUEUE_ENVIRON, "is damaged");
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_a_damaged_log_takes_no_jobs),
-        BHT_TEST(test_who_reads_while_jobs_are_added),
-        BHT_TEST(test_a_database_without_its_jobs),
-        BHT_TEST(test_a_log_alone),
-        BHT_TEST(test_a_state_that_was_not_used),
-        BHT_TEST(test_other_types),
-        BHT_TEST(test_a_row_that_goes),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

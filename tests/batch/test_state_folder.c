@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 
-static void test_one_process_at_a_time(void) {
+TEST(test_one_process_at_a_time) {
     char words[64];
     int ready[2], done[2];
     BHT_EQ(pipe(ready), 0);
@@ -36,7 +36,7 @@ static void test_one_process_at_a_time(void) {
 }
 
 /* Format 4 had no tables of files at first. */
-static void test_the_tables_of_files(void) {
+TEST(test_the_tables_of_files) {
     static const char sql[] =
         "SELECT path, mark, job, attempt FROM file JOIN used ON file.number = file ORDER BY job";
     const struct bhi_used_mark mark = {.size = 7, .modified_ns = 8, .changed_ns = 9};
@@ -87,7 +87,7 @@ static void replace_mmap(void *(*call)(void *, size_t, int, int, int, off_t)) {
     BHT_EQ(vfs->xSetSystemCall(vfs, "mmap", (sqlite3_syscall_ptr)call), SQLITE_OK);
 }
 
-static void test_a_file_system_without_shared_mappings(void) {
+TEST(test_a_file_system_without_shared_mappings) {
     replace_mmap(map_nothing);
     fresh("a b:a c");
     run("a");
@@ -103,7 +103,7 @@ static void test_a_file_system_without_shared_mappings(void) {
     expect_jobs("a done; b done; c done; ");
 }
 
-static void test_a_file_system_without_locks(void) {
+TEST(test_a_file_system_without_locks) {
     static const int errors[] = {ENOLCK, ENOSYS, EOPNOTSUPP};
     char words[160];
     for (size_t i = 0; i < BHT_COUNT(errors); i++) {
@@ -128,7 +128,7 @@ static bool print_devices(void *user, const struct bhi_attempt_record *record) {
 
 /* At first, format 4 had no column for the device. A version that does not know it goes on with a
  * database that has it, and this one with a database that has not. */
-static void test_the_column_of_the_device(void) {
+TEST(test_the_column_of_the_device) {
     static const char has[] =
         "SELECT count(*) FROM pragma_table_info('attempt') WHERE name = 'device'";
     char devices[64] = "";
@@ -152,7 +152,7 @@ static void test_the_column_of_the_device(void) {
     BHT_STR_EQ(devices, ";gpu:1;;");
 }
 
-static void test_other_versions(void) {
+TEST(test_other_versions) {
     fresh("a");
     alter("PRAGMA user_version = 7");
     expect_no_open(
@@ -175,7 +175,7 @@ static void test_other_versions(void) {
 }
 
 /* What is in a folder that is not ours is not touched, and nothing is put into it. */
-static void test_a_refused_folder_is_as_it_was(void) {
+TEST(test_a_refused_folder_is_as_it_was) {
     char lock[128];
     path_of("lock", lock);
     BHT_EQ(mkdir(place.folder, 0700), 0);
@@ -248,7 +248,7 @@ static void expect_unchanged(bool resume, enum bhi_queue_result expected, const 
     }
 }
 
-static void test_the_log_of_a_refused_folder_stays(void) {
+TEST(test_the_log_of_a_refused_folder_stays) {
     static const char newer[] = "it has format 7, this one reads 3 and 4";
     fresh("a");
     leave_log("PRAGMA user_version = 7"); /* the file says 4 still */
@@ -267,7 +267,7 @@ static void test_the_log_of_a_refused_folder_stays(void) {
 }
 
 /* Its tables are in the log alone, then in the file, too. */
-static void test_the_log_of_another_program_stays(void) {
+TEST(test_the_log_of_another_program_stays) {
     static const char *const sql[] = {"PRAGMA journal_mode = WAL; CREATE TABLE t (x)",
                                       "PRAGMA wal_checkpoint; INSERT INTO t VALUES (1)"};
     static const char words[] = "is another program's database";
@@ -279,7 +279,7 @@ static void test_the_log_of_another_program_stays(void) {
     }
 }
 
-static void test_locks_that_are_none(void) {
+TEST(test_locks_that_are_none) {
     char lock[128];
     path_of("lock", lock);
     BHT_EQ(mkdir(place.folder, 0700), 0);
@@ -298,7 +298,7 @@ static void test_locks_that_are_none(void) {
 /* -- what is in it ------------------------------------------------------------------------------
  */
 
-static void test_what_is_no_database(void) {
+TEST(test_what_is_no_database) {
     char garbage[8192];
     uint64_t random = 3;
     for (size_t i = 0; i < sizeof garbage; i++) {
@@ -326,7 +326,7 @@ static void test_what_is_no_database(void) {
 }
 
 /* Any page overwritten: it is refused, or what is loaded makes sense. */
-static void test_damaged_pages(void) {
+TEST(test_damaged_pages) {
     uint64_t random = 5;
     int refused = 0;
     fresh("a b:a c:a,b d e f");
@@ -359,7 +359,7 @@ static void test_damaged_pages(void) {
     BHT_GT(refused, 20);
 }
 
-static void test_rows_that_make_no_sense(void) {
+TEST(test_rows_that_make_no_sense) {
     static const char *const sql[] = {
         "UPDATE progress SET state = 9 WHERE job = 2",
         "UPDATE progress SET state = -1 WHERE job = 2",
@@ -411,7 +411,7 @@ static void test_rows_that_make_no_sense(void) {
     }
 }
 
-static void test_folders_that_are_none(void) {
+TEST(test_folders_that_are_none) {
     write_file(place.folder, "", 0);
     expect_no_open(false, BHI_QUEUE_BAD_INPUT, "is not a folder");
     unlink(place.folder);
@@ -425,7 +425,7 @@ static void test_folders_that_are_none(void) {
 }
 
 /* Another program that writes to the database: it is waited for, not for ever. */
-static void test_a_database_that_is_held(void) {
+TEST(test_a_database_that_is_held) {
     sqlite3 *db;
     fresh("a");
     close_queue();
@@ -438,25 +438,4 @@ static void test_a_database_that_is_held(void) {
     sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     sqlite3_close(db);
     again();
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_one_process_at_a_time),
-        BHT_TEST(test_other_versions),
-        BHT_TEST(test_the_column_of_the_device),
-        BHT_TEST(test_the_tables_of_files),
-        BHT_TEST(test_a_file_system_without_shared_mappings),
-        BHT_TEST(test_a_file_system_without_locks),
-        BHT_TEST(test_a_refused_folder_is_as_it_was),
-        BHT_TEST(test_the_log_of_a_refused_folder_stays),
-        BHT_TEST(test_the_log_of_another_program_stays),
-        BHT_TEST(test_locks_that_are_none),
-        BHT_TEST(test_what_is_no_database),
-        BHT_TEST(test_damaged_pages),
-        BHT_TEST(test_rows_that_make_no_sense),
-        BHT_TEST(test_folders_that_are_none),
-        BHT_TEST(test_a_database_that_is_held),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

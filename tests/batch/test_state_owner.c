@@ -17,7 +17,7 @@ static void expect_taken(void) {
     take("a");
 }
 
-static void test_a_folder_of_somebody_else(void) {
+TEST(test_a_folder_of_somebody_else) {
     fresh("a");
     somebody_else = true;
     expect_refused_state("state belongs to user");
@@ -34,7 +34,7 @@ static void test_a_folder_of_somebody_else(void) {
 }
 
 /* An empty folder of somebody else is as bad: what they put into it later is believed. */
-static void test_an_empty_folder_of_somebody_else(void) {
+TEST(test_an_empty_folder_of_somebody_else) {
     BHT_EQ(mkdir(place.folder, 0700), 0);
     somebody_else = true;
     expect_no_open(false, BHI_QUEUE_ENVIRON, "state belongs to user");
@@ -43,7 +43,7 @@ static void test_an_empty_folder_of_somebody_else(void) {
 }
 
 /* Each file, though the folder is ours: it was open to others once. */
-static void test_files_of_somebody_else(void) {
+TEST(test_files_of_somebody_else) {
     static const char *const names[] = {"lock", "batch.db", "batch.db-wal", "batch.db-shm",
                                         "batch.db-journal"};
     for (size_t i = 0; i < BHT_COUNT(names); i++) {
@@ -82,7 +82,7 @@ static void test_files_of_somebody_else(void) {
 
 /* A folder may be reached by links that are ours: SQLite, which takes none, is given its real path.
  */
-static void test_a_folder_behind_our_own_link(void) {
+TEST(test_a_folder_behind_our_own_link) {
     fresh("a");
     close_queue();
     snprintf(place.folder, sizeof place.folder, "%s/link", place.root);
@@ -93,7 +93,7 @@ static void test_a_folder_behind_our_own_link(void) {
 }
 
 /* Not by one that somebody has put where everybody can. */
-static void test_a_folder_behind_a_planted_link(void) {
+TEST(test_a_folder_behind_a_planted_link) {
     fresh("a");
     close_queue();
     if (geteuid() == 0) {
@@ -114,15 +114,4 @@ static void test_a_folder_behind_a_planted_link(void) {
     expect_refused_state("is a link of user");
     somebody_else = false;
     BHT_EQ(unlink(place.folder), 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_a_folder_of_somebody_else),
-        BHT_TEST(test_an_empty_folder_of_somebody_else),
-        BHT_TEST(test_files_of_somebody_else),
-        BHT_TEST(test_a_folder_behind_our_own_link),
-        BHT_TEST(test_a_folder_behind_a_planted_link),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

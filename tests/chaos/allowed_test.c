@@ -6,7 +6,7 @@
  */
 
 /* By hand: (5 * 3 + 1) ^ 0 = 16, (6 * 3 + 1) ^ rotl(0x9e3779b9, 4) = 19 ^ 0xe3779b99. */
-static void the_oracle_by_hand(void) {
+TEST(the_oracle_by_hand) {
     const uint32_t a[] = {2, 2}, b[] = {3, 4}, *inputs[] = {a, b};
     uint32_t out[2];
     struct bhi_chaos_work work = {2, 3, 1, 4, 1};
@@ -36,7 +36,7 @@ static void the_oracle_by_hand(void) {
 /* -- what may happen ----------------------------------------------------------------------------
  */
 
-static void a_killed_worker(void) {
+TEST(a_killed_worker) {
     valid(KILLED);
     BHT_EQ(result.operations, 7);
     BHT_EQ(result.ready, 5);
@@ -51,7 +51,7 @@ static void a_killed_worker(void) {
     BHT_EQ(result.rss_last, 50 << 20);
 }
 
-static void however_a_worker_dies(void) {
+TEST(however_a_worker_dies) {
     static const struct {
         enum bhi_fault_kind kind;
         const char *status, *signal;
@@ -69,12 +69,12 @@ static void however_a_worker_dies(void) {
 }
 
 /* It could not see them all: one was just starting. */
-static void a_zygotes_other_worker(void) {
+TEST(a_zygotes_other_worker) {
     valid("x on 1; at 15; fault zygote 0 1000; at 18; x poisoned ZYGOTE_LOST 0 1012 16");
     BHT_EQ(result.recovery_count, 2); /* of both streams */
 }
 
-static void neighbours_of_a_killed_worker(void) {
+TEST(neighbours_of_a_killed_worker) {
     tell("at 10; a on 0; b on 0 needs a; c on 0; d on 1 needs c; e on 1 needs d; f on 0; at 15;"
          "fault kill 0 1000; a poisoned WORKER_SIGNAL KILL 1000 12; b inherits a;"
          "c lost with a 12; d inherits c");
@@ -86,17 +86,17 @@ static void neighbours_of_a_killed_worker(void) {
 }
 
 /* Recorded before the death, read after it (E11). */
-static void ready_after_its_workers_death(void) {
+TEST(ready_after_its_workers_death) {
     valid("at 10; x on 0; at 14; fault kill 0 1000; at 16; x ready 1000 12");
 }
 
 /* The END may be noted before the FAULT that explains it. */
-static void a_fault_noted_late(void) {
+TEST(a_fault_noted_late) {
     valid("at 10; x on 0; at 15; x poisoned WORKER_SIGNAL KILL 1000 12; at 14; fault kill 0 1000;"
           "at 15");
 }
 
-static void a_stopped_worker(void) {
+TEST(a_stopped_worker) {
     valid(STOPPED, 2015);
     valid(SLOW, 1900, 1915); /* for nearly all of its time */
     /* For a little of it: what else was it? */
@@ -110,12 +110,12 @@ static void a_stopped_worker(void) {
 #define LOST_BEHIND                                                                                \
     "at 10; a on 0; x on 0; at 15; fault slow 0 1000 lasts %d; at %d; healed 1; at 2012;"          \
     "a ready 1000 12; x poisoned WORKER_LOST KILL 1000 13"
-static void lost_behind_a_stop(void) {
+TEST(lost_behind_a_stop) {
     valid(LOST_BEHIND, 500, 515);
     found(BHI_ANOMALY_UNKNOWN, 'x', "except that the machine stood still", LOST_BEHIND, 499, 514);
 }
 
-static void compiled_on_a_slow_machine(void) {
+TEST(compiled_on_a_slow_machine) {
     found(BHI_ANOMALY_UNKNOWN, 'x', "except that the machine stood still",
           COMPILED_FOR_5_S "stall 1250; x poisoned COMPILE_FAILED KILL 1011");
     found(BHI_ANOMALY_COLLATERAL, 'x', "no fault explains it",
@@ -125,7 +125,7 @@ static void compiled_on_a_slow_machine(void) {
 }
 
 /* Stopped while it had nothing to do; the next one finds out. */
-static void stopped_while_idle(void) {
+TEST(stopped_while_idle) {
     static const char *const ways[] = {"DEADLINE", "COMPILE_FAILED"};
     valid("at 10; fault stop 0 1000; at 1000; x on 0; at 3002;"
           "x poisoned DEADLINE KILL 1000 1001");
@@ -138,7 +138,7 @@ static void stopped_while_idle(void) {
     }
 }
 
-static void a_hang(void) {
+TEST(a_hang) {
     valid("at 10; a on 0; h baits hang 0; b on 0; c on 1 waits h; at 15; a ready 1000 12; at 120;"
           "h poisoned DEADLINE KILL 1000 15; b lost with h 15; c inherits h");
 }
@@ -148,7 +148,7 @@ static void a_hang(void) {
 #define HANG         "at 10; h baits hang 0; x on 1; at 50;"
 #define ORPHAN       "at 51; h poisoned WORKER_SIGNAL KILL 1000 15; " STANDS_STILL
 #define STANDS_STILL "at 2050; x poisoned DEADLINE 0 1001 20"
-static void a_hang_that_holds_the_device(void) {
+TEST(a_hang_that_holds_the_device) {
     valid("accelerator;" HANG "fault kill 0 1000;" ORPHAN);
     found(BHI_ANOMALY_COLLATERAL, 'x', "and no fault explains it",
           HANG "fault kill 0 1000;" ORPHAN);
@@ -157,7 +157,7 @@ static void a_hang_that_holds_the_device(void) {
 
 /* One without the guard cannot be stopped: it holds the device although nothing else hit its
  * worker. */
-static void a_kernel_without_the_guard(void) {
+TEST(a_kernel_without_the_guard) {
 #define UNGUARDED                                                                                  \
     "at 10; h baits unguarded 0; b on 0; x on 1; at 120; h poisoned DEADLINE KILL 1000 15;"        \
     "b lost with h 15;" STANDS_STILL
@@ -177,7 +177,7 @@ static void charge(bool accelerator, int baits, int late_ms) {
     tell("after %d; x on 1; x poisoned UNAVAILABLE", late_ms);
 }
 
-static void a_charged_tenant(void) {
+TEST(a_charged_tenant) {
     static const struct {
         int accelerator, baits, late_ms;
     } not_charged[] = {{true, 4, 0},     /* its budget is not spent */
@@ -195,7 +195,7 @@ static void a_charged_tenant(void) {
 
 /* An output in device memory is being copied when the worker that does it dies. What ran beside the
  * copy is lost, and its own origin; what it copied is not. */
-static void lost_with_a_copy(void) {
+TEST(lost_with_a_copy) {
 #define COPIED "at 10; a on 0 device; x on 0; b on 1 needs x; at 15; a ready 1000 12;"
 #define LOST   "at 17; x poisoned WORKER_LOST KILL 1000 "
     valid(COPIED "fault device 0 1000;" LOST "13; b inherits x");
@@ -212,7 +212,7 @@ static void lost_with_a_copy(void) {
 /* What is in device memory is copied to another device, and no worker comes to an end with that in
  * time: the content is lost, and the origin is who wrote it. A death is no such reason: the copy is
  * made again. */
-static void lost_on_the_way(void) {
+TEST(lost_on_the_way) {
 #define MOVED "at 10; a on 0 device; at 15; a ready 1000 12; x on 1 needs a;"
 #define NEVER "KILL 1000; x has origin a; x has hops 1"
     valid(MOVED "fault stop 0 1000; at 4100; x poisoned DEADLINE " NEVER);
@@ -223,12 +223,12 @@ static void lost_on_the_way(void) {
 }
 
 /* The bait has ended as it was told to, and its worker is killed for it all the same. */
-static void lost_without_a_culprit(void) {
+TEST(lost_without_a_culprit) {
     valid("at 10; h baits hang 0; b on 0; at 120; h poisoned DEADLINE 0 1000 12; at 121;"
           "b poisoned WORKER_LOST KILL 1000 120");
 }
 
-static void out_of_memory(void) {
+TEST(out_of_memory) {
     static const char *const ways[] = {"OUT_OF_HOST_MEMORY", "OUT_OF_DEVICE_MEMORY",
                                        "WORKER_SIGNAL", "COMPILE_FAILED"};
     for (size_t i = 0; i < BHT_COUNT(ways); i++) { /* which allocation is refused is chance */
@@ -241,7 +241,7 @@ static void out_of_memory(void) {
 
 /* By its deadline, by its worker's, by its driver's; a bait that it shares a worker with counts as
  * it does for others. */
-static void however_a_bait_ends(void) {
+TEST(however_a_bait_ends) {
     static const struct {
         bool accelerator;
         const char *kind, *status, *signal;
@@ -277,14 +277,14 @@ static void however_a_bait_ends(void) {
           "h poisoned WORKER_LOST KILL 1000 119");
 }
 
-static void a_bait_may_be_poisoned_too(void) {
+TEST(a_bait_may_be_poisoned_too) {
     tell(KILLED "h baits hang 1");
     submitted('h')->submit.wait = tale.named['k'];
     valid("h inherits k");
     BHT_EQ(result.recovery_count, 1); /* it never came to a worker */
 }
 
-static void a_full_table(void) {
+TEST(a_full_table) {
     static const char *const shortages[] = {"NO_MEMORY", "SYSTEM", "UNAVAILABLE"};
     for (size_t i = 0; i < BHT_COUNT(shortages); i++) {
         valid(FULL "x on 1; refused %1$s; at 210; x poisoned %1$s; refused %1$s", shortages[i]);
@@ -292,7 +292,7 @@ static void a_full_table(void) {
     }
 }
 
-static void no_worker_to_be_had(void) {
+TEST(no_worker_to_be_had) {
     valid(HIT("zygote", "ZYGOTE_LOST", "0") "x on 0; x poisoned UNAVAILABLE");
     /* It could not start one then, and somebody waited for it until now. */
     valid(FULL "works 1000; at 5100; x on 0; x poisoned UNAVAILABLE");
@@ -300,42 +300,11 @@ static void no_worker_to_be_had(void) {
 
 /* The hang's worker has begun what needs it and what comes behind; it ends the hang, runs what is
  * poisoned by then, and is killed. What was behind is lost with what ran. */
-static void lost_with_what_was_poisoned_as_it_ran(void) {
+TEST(lost_with_what_was_poisoned_as_it_ran) {
     valid(RAN_POISONED "a has executed UNKNOWN; b lost with a 119; c inherits b");
 }
 
-static void memory_is_used_again(void) {
+TEST(memory_is_used_again) {
     /* Over what was poisoned: that does not pass on. */
     valid(KILLED "x on 1 reuses k; at 20; x ready 1001 18");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_oracle_by_hand),
-        BHT_TEST(a_killed_worker),
-        BHT_TEST(however_a_worker_dies),
-        BHT_TEST(a_zygotes_other_worker),
-        BHT_TEST(neighbours_of_a_killed_worker),
-        BHT_TEST(ready_after_its_workers_death),
-        BHT_TEST(a_fault_noted_late),
-        BHT_TEST(a_stopped_worker),
-        BHT_TEST(lost_behind_a_stop),
-        BHT_TEST(compiled_on_a_slow_machine),
-        BHT_TEST(stopped_while_idle),
-        BHT_TEST(a_hang),
-        BHT_TEST(a_hang_that_holds_the_device),
-        BHT_TEST(a_kernel_without_the_guard),
-        BHT_TEST(a_charged_tenant),
-        BHT_TEST(lost_with_a_copy),
-        BHT_TEST(lost_on_the_way),
-        BHT_TEST(lost_without_a_culprit),
-        BHT_TEST(out_of_memory),
-        BHT_TEST(however_a_bait_ends),
-        BHT_TEST(a_bait_may_be_poisoned_too),
-        BHT_TEST(a_full_table),
-        BHT_TEST(no_worker_to_be_had),
-        BHT_TEST(lost_with_what_was_poisoned_as_it_ran),
-        BHT_TEST(memory_is_used_again),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

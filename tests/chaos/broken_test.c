@@ -23,7 +23,7 @@ static void change(char name, const char *words, const char *story) {
 /* -- lost ---------------------------------------------------------------------------------------
  */
 
-static void lost(void) {
+TEST(lost) {
     lose('i', "did not end within", KILLED "i has lost 1; i unread"); /* given up on */
     BHT_EQ(result.lost, 1);
     lose('x', "has no end", KILLED "x on 1");
@@ -55,7 +55,7 @@ static void lost(void) {
 /* -- false success ------------------------------------------------------------------------------
  */
 
-static void false_success(void) {
+TEST(false_success) {
     succeed_falsely('i', "output is wrong", KILLED "i wrong");
     /* It did not read what it was to read. */
     tell(KILLED "a on 0; x on 0 needs a; a ready 1010 17; x ready 1010 17");
@@ -89,7 +89,7 @@ static void false_success(void) {
 }
 
 /* What a verdict says of its times is the library's word, and the run was there. */
-static void impossible_times(void) {
+TEST(impossible_times) {
     static const struct {
         uint64_t submitted_ms, started_ms, ended_ms;
         const char *words;
@@ -130,7 +130,7 @@ static void impossible_times(void) {
 /* -- collateral ---------------------------------------------------------------------------------
  */
 
-static void poisoned_without_a_cause(void) {
+TEST(poisoned_without_a_cause) {
     static const char *const odd[] = {
         "UNAVAILABLE 0 0",    "NO_MEMORY 0 0",     "SYSTEM 0 0",
         "ZYGOTE_LOST 0 1001", "CANCELLED 0 1001",  "CONTEXT_CLOSED 0 1001",
@@ -158,7 +158,7 @@ static void poisoned_without_a_cause(void) {
     blame('k', "says that nothing is wrong", KILLED "k has status OK; d has status OK");
 }
 
-static void poisoned_by_what_did_not_reach_it(void) {
+TEST(poisoned_by_what_did_not_reach_it) {
     static const char none[] = "no dependency of it";
     blame('x', none, KILLED "x on 1 needs i; x inherits k"); /* it needs nothing of the kind */
     /* One that only overwrites its memory (E5: never sideways). */
@@ -173,7 +173,7 @@ static void poisoned_by_what_did_not_reach_it(void) {
     blame('d', none, KILLED "d has signal SEGV");
 }
 
-static void lost_with_what_is_no_neighbour(void) {
+TEST(lost_with_what_is_no_neighbour) {
     static const char another[] = "another worker", none[] = "did not end its worker";
     /* On another stream's worker; with the pid of the other's; on the next worker of the stream. */
     blame('x', another, KILLED "x on 1; x lost with k 17; x has worker_pid 1001");
@@ -193,13 +193,13 @@ static void lost_with_what_is_no_neighbour(void) {
 }
 
 /* What it needs from the other stream had not ended: it cannot have been on a worker (E15). */
-static void lost_before_its_turn(void) {
+TEST(lost_before_its_turn) {
     blame('x', "before its dependencies had ended",
           "at 10; a on 0; b on 1; x on 0 needs b; at 15; fault kill 0 1000;"
           "a poisoned WORKER_SIGNAL KILL 1000 12; x lost with a 12; at 1000; b ready 1001 12");
 }
 
-static void a_deadline_without_a_cause(void) {
+TEST(a_deadline_without_a_cause) {
     static const char none[] = "no fault explains it";
     blame('x', none, KILLED "x on 1; at 2100; x poisoned DEADLINE KILL 1001 18");
     found(BHI_ANOMALY_UNKNOWN, 'x', "except that the machine stood still",
@@ -214,7 +214,7 @@ static void a_deadline_without_a_cause(void) {
 }
 
 /* Memory is a worker's own: a bait on the one is no excuse on the other. */
-static void out_of_memory_elsewhere(void) {
+TEST(out_of_memory_elsewhere) {
     static const char none[] = "no fault explains it";
 #define OOM "at 30; h poisoned OUT_OF_HOST_MEMORY 0 1000 15;"
     blame('x', none, "at 10; h baits oom 0; x on 1;" OOM "x poisoned OUT_OF_HOST_MEMORY 0 1001 15");
@@ -229,7 +229,7 @@ static void out_of_memory_elsewhere(void) {
 }
 
 /* A bait is a fault, and no excuse for whatever becomes of it. */
-static void a_bait_that_ends_otherwise(void) {
+TEST(a_bait_that_ends_otherwise) {
     static const struct {
         const char *kind, *story; /* it was submitted at 10 ms */
     } ends[] = {
@@ -256,7 +256,7 @@ static void a_bait_that_ends_otherwise(void) {
     }
 }
 
-static void refused_without_a_cause(void) {
+TEST(refused_without_a_cause) {
     blame(0, "was refused", KILLED "refused NO_MEMORY");
     /* No answer to a full table; it has room again. */
     blame(0, "was refused (INVALID_ARGUMENT)", FULL "refused INVALID_ARGUMENT");
@@ -267,7 +267,7 @@ static void refused_without_a_cause(void) {
 /* -- changed ------------------------------------------------------------------------------------
  */
 
-static void changed(void) {
+TEST(changed) {
     change('k', "another answer", KILLED "k has changed 1");
     change('k', "ended twice", KILLED "k poisoned WORKER_SIGNAL KILL 1000 12");
     /* The event is READY, the content is not; two stories. */
@@ -276,22 +276,4 @@ static void changed(void) {
     /* No shortage, with a full table; a shortage, with no full table. */
     change('x', "cannot be read", FULL "x on 1; at 210; x ready 1001 205; x read DEADLINE");
     change('i', "cannot be read", KILLED "i read NO_MEMORY");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(lost),
-        BHT_TEST(false_success),
-        BHT_TEST(impossible_times),
-        BHT_TEST(poisoned_without_a_cause),
-        BHT_TEST(poisoned_by_what_did_not_reach_it),
-        BHT_TEST(lost_with_what_is_no_neighbour),
-        BHT_TEST(lost_before_its_turn),
-        BHT_TEST(a_deadline_without_a_cause),
-        BHT_TEST(out_of_memory_elsewhere),
-        BHT_TEST(a_bait_that_ends_otherwise),
-        BHT_TEST(refused_without_a_cause),
-        BHT_TEST(changed),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

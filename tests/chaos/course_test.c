@@ -12,7 +12,7 @@ static void expect(enum bhi_chaos_verdict verdict) {
 /* -- recovery -----------------------------------------------------------------------------------
  */
 
-static void late_recovery(void) {
+TEST(late_recovery) {
     /* What judge() adds comes 100 ms later. */
     found(BHI_ANOMALY_RECOVERY, 0, "stream 0 had no READY result within 5000 ms of fault 1",
           KILLED "at 5100");
@@ -27,7 +27,7 @@ static void late_recovery(void) {
 }
 
 /* Hit again before it was up: the bound runs from the last blow. */
-static void hit_again(void) {
+TEST(hit_again) {
     valid(KILLED "after 4000; fault kill 0 1010; after 4000; fault kill 0 1011;"
                  "after 4000; fault kill 0 1012; after 4000");
     BHT_EQ(result.recovery_count, 4);
@@ -41,7 +41,7 @@ static void hit_again(void) {
     end_tale();
 }
 
-static void no_recovery(void) {
+TEST(no_recovery) {
     tell(KILLED);
     for (int i = 0; i < 10; i++) { /* until the end nothing is READY there */
         tell("after 1000; x on 0 waits k; x inherits k");
@@ -61,7 +61,7 @@ static void no_recovery(void) {
 }
 
 /* From outside nobody knows whose worker it is: the pid tells. */
-static void hit_from_outside(void) {
+TEST(hit_from_outside) {
     for (int other = 0; other < 2; other++) { /* a spare, the other stream's */
         tell(KILLED "at 20; fault kill 0 %d outside", other ? 1001 : 1099);
         for (int i = 1; i <= 12; i++) { /* stream 0 goes on */
@@ -87,7 +87,7 @@ static void samples(double descriptors, double mib) {
     tell("works 1100");
 }
 
-static void leaks(void) {
+TEST(leaks) {
     samples(0, 0);
     expect(BHI_CHAOS_VALID);
     end_tale();
@@ -162,7 +162,7 @@ static void a_little_at_once(struct bhi_record *record, int i) {
     record->sample.rss_bytes = (i < 16 ? 50ull : i < 39 ? 38ull + (uint64_t)i / 2 : 50ull) << 20;
 }
 
-static void no_leaks(void) {
+TEST(no_leaks) {
     sampled(odd_ones, NULL);
     sampled(more_processes, "processes at first");
     sampled(more_files, "files at first");
@@ -182,7 +182,7 @@ static void unknown(char name, const char *words, const char *story) {
     found(BHI_ANOMALY_UNKNOWN, name, words, KILLED "%s", story);
 }
 
-static void nothing_can_be_said(void) {
+TEST(nothing_can_be_said) {
     unknown(0, "the run was cut short", "incomplete");
     BHT_TRUE(result.cut_short);
     tell(KILLED);
@@ -230,7 +230,7 @@ static void recovered(int count, int half, int most_of_them) {
     end_tale();
 }
 
-static void percentiles(void) {
+TEST(percentiles) {
     recovered(1, 1, 1);
     recovered(2, 1, 2);
     recovered(3, 2, 3);
@@ -240,13 +240,13 @@ static void percentiles(void) {
 }
 
 /* A missed fault explains nothing. */
-static void a_missed_fault(void) {
+TEST(a_missed_fault) {
     tell(KILLED "fault kill 1 1001");
     first_fault()->fault.missed = true;
     found(BHI_ANOMALY_COLLATERAL, 'k', "no fault explains it", NULL);
 }
 
-static void a_history_that_contradicts_itself(void) {
+TEST(a_history_that_contradicts_itself) {
     unknown('i', "not read back", "i unread"); /* READY, and not read back */
     tell(KILLED);
     submitted('i')->op = tale.named['k'];
@@ -284,7 +284,7 @@ static void a_history_that_contradicts_itself(void) {
     found(BHI_ANOMALY_UNKNOWN, 'x', "reads more of", NULL);
 }
 
-static void a_fault_that_cannot_be(void) {
+TEST(a_fault_that_cannot_be) {
     static const char *const aimed[] = {"kill", "segv", "stop", "garbage", "close", "slow"};
     for (size_t i = 0; i < BHT_COUNT(aimed); i++) {
         found(BHI_ANOMALY_UNKNOWN, 0, "counts as a hit, but names no worker",
@@ -301,7 +301,7 @@ static void a_fault_that_cannot_be(void) {
 }
 
 /* One kind of finding does not hide the others. */
-static void many_findings(void) {
+TEST(many_findings) {
     tell(KILLED);
     for (int i = 0; i < 100; i++) {
         tell("x on 1; x poisoned CANCELLED; x on 1; x ready 1001 17; x wrong");
@@ -325,7 +325,7 @@ static uint64_t judge_for(double find_rate, uint64_t more) {
 }
 
 /* 299 good ones of 100 are seen with 95 %: 0.99^299 is 0.0495. */
-static void too_few(void) {
+TEST(too_few) {
     BHT_EQ(bhi_power_needed(0.01), 299);
     BHT_EQ(bhi_power_needed(0.001), 2995);
     BHT_EQ(bhi_power_needed(1), 1);
@@ -357,30 +357,10 @@ static void too_few(void) {
     }
 }
 
-static void names(void) {
+TEST(names) {
     BHT_STR_EQ(bhi_anomaly_name(BHI_ANOMALY_FALSE_SUCCESS), "false success");
     BHT_STR_EQ(bhi_anomaly_name(BHI_ANOMALIES), "unknown");
     BHT_STR_EQ(bhi_chaos_verdict_name(BHI_CHAOS_VALID), "valid");
     BHT_STR_EQ(bhi_chaos_verdict_name(BHI_CHAOS_INVALID), "invalid");
     BHT_STR_EQ(bhi_chaos_verdict_name(BHI_CHAOS_UNKNOWN), "unknown");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(late_recovery),
-        BHT_TEST(hit_again),
-        BHT_TEST(no_recovery),
-        BHT_TEST(hit_from_outside),
-        BHT_TEST(leaks),
-        BHT_TEST(no_leaks),
-        BHT_TEST(nothing_can_be_said),
-        BHT_TEST(percentiles),
-        BHT_TEST(a_missed_fault),
-        BHT_TEST(a_history_that_contradicts_itself),
-        BHT_TEST(a_fault_that_cannot_be),
-        BHT_TEST(many_findings),
-        BHT_TEST(too_few),
-        BHT_TEST(names),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -53,7 +53,7 @@ static void look_as_others_end(void) {
     after->memory.used -= 512 * MIB;
 }
 
-static void memory_is_back(void) {
+TEST(memory_is_back) {
     look();
     fine();
     look(); /* but for a little */
@@ -70,7 +70,7 @@ static void memory_is_back(void) {
     fine();
 }
 
-static void memory_leaks(void) {
+TEST(memory_leaks) {
     look();
     after->memory.unused -= 64 * MIB + 1;
     after->memory.waited_ns = 10250000000;
@@ -99,7 +99,7 @@ static void memory_leaks(void) {
 /* -- utilisation --------------------------------------------------------------------------------
  */
 
-static void the_device_rests(void) {
+TEST(the_device_rests) {
     look();
     before->memory.utilisation = 90;
     after->memory.utilisation = 95;
@@ -120,7 +120,7 @@ static void the_device_rests(void) {
 /* -- what is not known --------------------------------------------------------------------------
  */
 
-static void what_is_not_known(void) {
+TEST(what_is_not_known) {
     look();
     for (int i = 0; i < 2; i++) {
         struct bhi_record *record = i ? after : before;
@@ -150,7 +150,7 @@ static void what_is_not_known(void) {
 }
 
 /* Each with itself. */
-static void two_devices(void) {
+TEST(two_devices) {
     for (int leaking = 0; leaking < 3; leaking++) {
         tell(KILLED);
         for (int i = 0; i < 4; i++) {
@@ -164,12 +164,4 @@ static void two_devices(void) {
             valid(NULL);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(memory_is_back),    BHT_TEST(memory_leaks), BHT_TEST(the_device_rests),
-        BHT_TEST(what_is_not_known), BHT_TEST(two_devices),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -148,7 +148,7 @@ static void read_again(struct bhi_history *history) {
     bhi_history_free(history); /* harmless */
 }
 
-static void what_is_written_is_read(void) {
+TEST(what_is_written_is_read) {
     for (int i = 0; i < 4; i++) {
         struct bhi_history history;
         make(&history);
@@ -158,7 +158,7 @@ static void what_is_written_is_read(void) {
     }
 }
 
-static void many_records(void) {
+TEST(many_records) {
     struct bhi_history history;
     begin(&history);
     for (int i = 0; i < 2000; i++) {
@@ -236,7 +236,7 @@ static bool is_new(const char *key, size_t length) {
 }
 
 /* In each line each key is taken away, then given the wrong type: line and key are named. */
-static void each_key_is_needed(void) {
+TEST(each_key_is_needed) {
     const char *text = good_lines();
     int seen = 0;
     for (const char *at = strchr(text, '"'); at; at = strchr(at, '"')) {
@@ -260,7 +260,7 @@ static void each_key_is_needed(void) {
 }
 
 /* A piece of a good history, and what is in its place. */
-static void what_is_refused(void) {
+TEST(what_is_refused) {
     static const struct {
         const char *piece, *other, *words;
     } cases[] = {
@@ -346,7 +346,7 @@ static void what_is_refused(void) {
     BHT_STR_HAS(complaint_about("\0\n", 2), "line 1: there is a NUL byte in it");
 }
 
-static void a_line_too_long(void) {
+TEST(a_line_too_long) {
     size_t size = 1 << 20;
     static char text[1 << 20];
     memset(text, ' ', size);
@@ -360,7 +360,7 @@ static void a_line_too_long(void) {
 }
 
 /* Cut anywhere it is refused, but between two lines, where it is an incomplete one. */
-static void cut_anywhere(void) {
+TEST(cut_anywhere) {
     const char *text = good_lines();
     for (size_t size = 1; size < strlen(text); size++) {
         BHT_EQ(complaint_about(text, size)[0] == 0, text[size - 1] == '\n');
@@ -370,7 +370,7 @@ static void cut_anywhere(void) {
 /* -- files --------------------------------------------------------------------------------------
  */
 
-static void whole_or_not_at_all(void) {
+TEST(whole_or_not_at_all) {
     struct bhi_history history, again;
     make(&history);
     BHT_TRUE(bhi_history_save(&history, path_of("keep"), &complaint));
@@ -397,7 +397,7 @@ static void whole_or_not_at_all(void) {
 /* -- names of faults ----------------------------------------------------------------------------
  */
 
-static void names_of_faults(void) {
+TEST(names_of_faults) {
     uint32_t set = 7;
     for (unsigned kind = 0; kind < BHI_FAULT_KINDS; kind++) {
         BHT_TRUE(bhi_fault_parse(bhi_fault_name((enum bhi_fault_kind)kind), &set, &complaint));
@@ -428,12 +428,4 @@ static void remove_folder(void) {
     BHT_EQ(rmdir(folder), 0); /* nothing else was left */
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(what_is_written_is_read), BHT_TEST(many_records),    BHT_TEST(each_key_is_needed),
-        BHT_TEST(what_is_refused),         BHT_TEST(a_line_too_long), BHT_TEST(cut_anywhere),
-        BHT_TEST(whole_or_not_at_all),     BHT_TEST(names_of_faults),
-    };
-    bht_around(make_folder, remove_folder);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(make_folder, remove_folder))

@@ -7,7 +7,7 @@
 
 #include "chaos/engine/inject.h"
 
-static void nobody_but_a_worker(void) {
+TEST(nobody_but_a_worker) {
     static const enum bhi_fault_kind kinds[] = {
         BHI_FAULT_KILL,  BHI_FAULT_SEGV,   BHI_FAULT_STOP, BHI_FAULT_GARBAGE,
         BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE, BHI_FAULT_SLOW, BHI_FAULT_DEVICE};
@@ -34,9 +34,4 @@ static void nobody_but_a_worker(void) {
     BHT_EQ(kill(other, SIGKILL), 0);
     BHT_EQ(waitpid(other, &status, 0), other);
     BHT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(nobody_but_a_worker)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -55,7 +55,7 @@ static bool was_doomed(const struct bhi_history *history, uint64_t event) {
     return false;
 }
 
-static void whatever_it_does_is_valid(void) {
+TEST(whatever_it_does_is_valid) {
     uint64_t faults[BHI_FAULT_KINDS] = {0}, hops = 0, lost = 0, by_doomed = 0;
     for (uint64_t seed = 1; seed <= seeds(SEEDS); seed++) {
         struct bhi_history history;
@@ -390,7 +390,7 @@ static const struct lie {
     {"refused for nothing", is_op, refused_for_nothing, BHI_ANOMALY_COLLATERAL},
 };
 
-static void no_lie_is_valid(void) {
+TEST(no_lie_is_valid) {
     for (size_t l = 0; l < sizeof lies / sizeof *lies; l++) {
         uint64_t told = 0;
         for (uint64_t seed = 1; seed <= seeds(LIE_SEEDS); seed++) {
@@ -420,7 +420,7 @@ static void no_lie_is_valid(void) {
 }
 
 /* The same on disk. */
-static void it_can_be_saved(void) {
+TEST(it_can_be_saved) {
     struct bhi_history history, again;
     struct simulated tally;
     struct bhi_complaint complaint;
@@ -440,13 +440,4 @@ static void it_can_be_saved(void) {
     bhi_history_free(&again);
     bhi_history_free(&history);
     remove(path);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(whatever_it_does_is_valid),
-        BHT_TEST(no_lie_is_valid),
-        BHT_TEST(it_can_be_saved),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -5,7 +5,7 @@
 
 enum { STREAMS = 2 };
 
-static void each_stream_since_the_newest_fault(void) {
+TEST(each_stream_since_the_newest_fault) {
     struct bhi_recovered r = {0};
     BHT_TRUE(!bhi_recovered_all(&r, STREAMS)); /* nothing has worked yet */
     bhi_recovered_ready(&r, 0, 1, 1000);
@@ -22,7 +22,7 @@ static void each_stream_since_the_newest_fault(void) {
 }
 
 /* What closes its socket serves for a while what is in its lane. */
-static void not_by_the_dead(void) {
+TEST(not_by_the_dead) {
     static const enum bhi_fault_kind ends[] = {BHI_FAULT_KILL,  BHI_FAULT_SEGV,   BHI_FAULT_GARBAGE,
                                                BHI_FAULT_CLOSE, BHI_FAULT_ZYGOTE, BHI_FAULT_DEVICE};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -45,7 +45,7 @@ static void not_by_the_dead(void) {
     BHT_TRUE(bhi_recovered_all(&r, 1));
 }
 
-static void the_oldest_are_forgotten(void) {
+TEST(the_oldest_are_forgotten) {
     struct bhi_recovered r = {0};
     for (int32_t pid = 1; pid <= 3 * BHI_RECOVERED_HURT; pid++) {
         bhi_recovered_struck(&r, BHI_FAULT_KILL, &pid, 1, 3);
@@ -54,13 +54,4 @@ static void the_oldest_are_forgotten(void) {
     BHT_TRUE(!bhi_recovered_all(&r, 1));
     bhi_recovered_ready(&r, 0, 4, 1);
     BHT_TRUE(bhi_recovered_all(&r, 1));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(each_stream_since_the_newest_fault),
-        BHT_TEST(not_by_the_dead),
-        BHT_TEST(the_oldest_are_forgotten),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

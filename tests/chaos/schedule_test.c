@@ -13,7 +13,7 @@ static struct bhi_schedule schedule_of(uint64_t seed, uint32_t set, double rate)
     return schedule;
 }
 
-static void the_same_seed_gives_the_same_faults(void) {
+TEST(the_same_seed_gives_the_same_faults) {
     struct bhi_schedule a = schedule_of(7, ALL, 20), b = schedule_of(7, ALL, 20);
     for (int i = 0; i < MANY; i++) {
         const struct bhi_scheduled x = bhi_schedule_next(&a), y = bhi_schedule_next(&b);
@@ -28,7 +28,7 @@ static void the_same_seed_gives_the_same_faults(void) {
 }
 
 /* A seed that somebody has noted down: what it means does not change by accident. */
-static void a_seed_means_the_same_for_ever(void) {
+TEST(a_seed_means_the_same_for_ever) {
     static const struct {
         enum bhi_fault_kind kind;
         uint32_t stream;
@@ -43,7 +43,7 @@ static void a_seed_means_the_same_for_ever(void) {
     }
 }
 
-static void another_seed_gives_others(void) {
+TEST(another_seed_gives_others) {
     struct bhi_schedule a = schedule_of(7, ALL, 20), b = schedule_of(8, ALL, 20);
     int same = 0;
     for (int i = 0; i < MANY; i++) {
@@ -53,7 +53,7 @@ static void another_seed_gives_others(void) {
 }
 
 /* Nothing but what was asked for, all of it, on every stream, as often as was asked for. */
-static void the_options_are_kept(void) {
+TEST(the_options_are_kept) {
     static const uint32_t sets[] = {1u << BHI_FAULT_KILL, 1u << BHI_FAULT_FULL,
                                     1u << BHI_FAULT_SLOW | 1u << BHI_FAULT_OOM, ALL};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
@@ -73,14 +73,4 @@ static void the_options_are_kept(void) {
         BHT_EQ(streams, (1u << STREAMS) - 1);
         BHT_WITHIN(sum_ns / MANY, 19000000, 21000000);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_same_seed_gives_the_same_faults),
-        BHT_TEST(a_seed_means_the_same_for_ever),
-        BHT_TEST(another_seed_gives_others),
-        BHT_TEST(the_options_are_kept),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

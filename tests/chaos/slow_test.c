@@ -6,7 +6,7 @@ static const char stood_still[] = "except that the machine stood still",
                   none[] = "no fault explains it";
 
 /* Worker 1011 compiles, and is killed for it after 5 s, of which it was starved for so long. */
-static void a_compile(void) {
+TEST(a_compile) {
 #define COMPILED COMPILED_FOR_5_S "starved %d %d; x poisoned COMPILE_FAILED %s 1011"
     found(BHI_ANOMALY_UNKNOWN, 'x', stood_still, COMPILED, 1011, 1250, "KILL");
     found(BHI_ANOMALY_COLLATERAL, 'x', none, COMPILED, 1011, 1249, "KILL");
@@ -19,7 +19,7 @@ static void a_compile(void) {
 }
 
 /* Its worker says when it began, or never came to that. */
-static void a_deadline(void) {
+TEST(a_deadline) {
     static const char *const ways[] = {"DEADLINE KILL 1001 18", "DEADLINE KILL 1001",
                                        "WORKER_LOST KILL 1001 2095"};
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
@@ -31,7 +31,7 @@ static void a_deadline(void) {
 }
 
 /* Seen in two looks of 300 ms, in each of which several had to wait. */
-static void looks_add_up_and_processes_do_not(void) {
+TEST(looks_add_up_and_processes_do_not) {
     for (int others = 0; others < 2; others++) { /* 1101: nothing to do with this stream */
         tell("at 10; fault kill 0 1000");
         for (int look = 0; look < 2; look++) {
@@ -46,7 +46,7 @@ static void looks_add_up_and_processes_do_not(void) {
     }
 }
 
-static void patience(void) {
+TEST(patience) {
     found(BHI_ANOMALY_UNKNOWN, 'x', "stood still for 8000 ms",
           KILLED "x on 1; at 40000; starved 1001 8000; x ready 1001 39999; at 20");
     /* 1010 serves the other stream: its work, at the end, says so. */
@@ -62,7 +62,7 @@ static void patience(void) {
 
 /* What comes of a fault comes later: of a kill more than the 5 s of a recovery, of a full table
  * more than 2 s. */
-static void a_fault_that_is_felt_late(void) {
+TEST(a_fault_that_is_felt_late) {
 #define KILLED_LATE                                                                                \
     "at 10; x on 0; fault kill 0 1000; at 6000; %s; x poisoned WORKER_SIGNAL KILL 1000 11"
 #define FULL_LATE FULL "x on 1; at 3000; %s; refused NO_MEMORY; x poisoned SYSTEM"
@@ -74,15 +74,4 @@ static void a_fault_that_is_felt_late(void) {
     BHT_EQ(result.by_anomaly[BHI_ANOMALY_COLLATERAL], 0);
     found(BHI_ANOMALY_COLLATERAL, 0, "no injected shortage explains it", FULL_LATE, "");
     valid(FULL_LATE, "starved 900 1000");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_compile),
-        BHT_TEST(a_deadline),
-        BHT_TEST(looks_add_up_and_processes_do_not),
-        BHT_TEST(patience),
-        BHT_TEST(a_fault_that_is_felt_late),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

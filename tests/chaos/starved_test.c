@@ -48,7 +48,7 @@ static void share_one_processor(void) {
     BHT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-static void who_has_no_processor_is_seen(void) {
+TEST(who_has_no_processor_is_seen) {
     static struct bhi_starved starved;
     struct bhi_starved_process seen[BHI_STARVED_PROCESSES];
     pid_t pids[SPINNERS + 1];
@@ -81,7 +81,7 @@ static void who_has_no_processor_is_seen(void) {
 }
 
 /* Of seven each has a seventh of it. */
-static void a_busy_machine_is_slow(void) {
+TEST(a_busy_machine_is_slow) {
     pid_t pids[SPINNERS];
     share_one_processor();
     for (int i = 0; i < SPINNERS; i++) {
@@ -97,12 +97,4 @@ static void a_busy_machine_is_slow(void) {
         waitpid(pids[i], NULL, 0);
     }
     BHT_GE(slowness, 2);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(who_has_no_processor_is_seen),
-        BHT_TEST(a_busy_machine_is_slow),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

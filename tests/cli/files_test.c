@@ -67,7 +67,7 @@ static void write_npy(const char *path, uint64_t count, size_t bytes) {
     BHT_EQ(fclose(file), 0);
 }
 
-static void test_read(void) {
+TEST(test_read) {
     uint8_t bytes[1000];
     write_npy("good.npy", 1000, 1000);
     BHT_TRUE(bhi_npy_file_open("good.npy", &input, &complaint));
@@ -93,7 +93,7 @@ static void expect_refused(const char *path, const char *reason) {
     BHT_EQ(input.fd, -1);
 }
 
-static void test_bad_files(void) {
+TEST(test_bad_files) {
     write_npy("short.npy", 1000, 999);
     expect_refused("short.npy",
                    "truncated: the shape needs 1000 bytes of data, but only 999 follow");
@@ -115,7 +115,7 @@ static void test_bad_files(void) {
 }
 
 /* Cut after it was opened: an error, not a fault and not old bytes. */
-static void test_cut_while_read(void) {
+TEST(test_cut_while_read) {
     uint8_t bytes[1000];
     write_npy("cut.npy", 1000, 1000);
     BHT_TRUE(bhi_npy_file_open("cut.npy", &input, &complaint));
@@ -144,7 +144,7 @@ static pid_t feed_stdin(const char *path) {
     return child;
 }
 
-static void test_stream(void) {
+TEST(test_stream) {
     static const struct {
         uint64_t claimed;
         size_t bytes;
@@ -214,7 +214,7 @@ static void commit(void) {
     bhi_outfile_abandon(&output);
 }
 
-static void test_outfile(void) {
+TEST(test_outfile) {
     struct stat status;
     mode_t mask = umask(027);
     unsigned before = count_files();
@@ -258,7 +258,7 @@ static void test_outfile(void) {
 }
 
 /* Under a name of the caller's a temporary is found again by whoever comes after a crash. */
-static void test_outfile_named(void) {
+TEST(test_outfile_named) {
     static const char name[] = ".batch-1.tmp";
     struct bhi_outfile later;
     begin("named", "old");
@@ -302,7 +302,7 @@ static void test_outfile_named(void) {
 }
 
 /* The content is known again, also where size and time tell nothing. */
-static void test_outfile_content(void) {
+TEST(test_outfile_content) {
     /* BLAKE2b-256 of "abc" (RFC 7693's function, as b2sum -l 256 prints it). */
     static const uint8_t abc[BHI_CONTENT_HASH] = {0xbd, 0xdd, 0x81, 0x3c, 0x63, 0x42, 0x39, 0x72,
                                                   0x31, 0x71, 0xef, 0x3f, 0xee, 0x98, 0x57, 0x9b,
@@ -344,7 +344,7 @@ static void test_outfile_content(void) {
 }
 
 /* Files may be large: reading ends when a signal asks for the end. */
-static void test_interrupted_hash(void) {
+TEST(test_interrupted_hash) {
     uint8_t hash[BHI_CONTENT_HASH];
     const int fd = open("/dev/zero", O_RDONLY); /* it has no end */
     BHT_GE(fd, 0);
@@ -362,7 +362,7 @@ static void test_interrupted_hash(void) {
 }
 
 /* A file is known again by its size and its time, also in its place. */
-static void test_outfile_mark(void) {
+TEST(test_outfile_mark) {
     static const char name[] = ".batch-2.tmp";
     static const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     struct stat status;
@@ -398,7 +398,7 @@ static void test_outfile_mark(void) {
     BHT_EQ(unlink("marked"), 0);
 }
 
-static void test_outfile_same(void) {
+TEST(test_outfile_same) {
     struct bhi_outfile a, b, c;
     BHT_TRUE(bhi_outfile_open("same", 1, &a, &complaint));
     BHT_TRUE(bhi_outfile_open("./same", 1, &b, &complaint));
@@ -418,7 +418,7 @@ static void expect_unwritable(const char *path, uint64_t size, const char *reaso
     BHT_EQ(count_files(), before);
 }
 
-static void test_unwritable(void) {
+TEST(test_unwritable) {
     expect_unwritable("", 1, "empty");
     expect_unwritable(".", 1, "is a directory: name a file in it");
     expect_unwritable("no/such/folder/out", 1, "No such file");
@@ -433,7 +433,7 @@ static void test_unwritable(void) {
 }
 
 /* A device is written, never replaced. */
-static void test_device(void) {
+TEST(test_device) {
     struct stat status;
     begin("/dev/null", "ab");
     commit();
@@ -446,21 +446,4 @@ static void test_device(void) {
     bhi_outfile_abandon(&output);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_read),
-        BHT_TEST(test_bad_files),
-        BHT_TEST(test_cut_while_read),
-        BHT_TEST(test_stream),
-        BHT_TEST(test_outfile),
-        BHT_TEST(test_outfile_named),
-        BHT_TEST(test_outfile_mark),
-        BHT_TEST(test_outfile_content),
-        BHT_TEST(test_interrupted_hash),
-        BHT_TEST(test_outfile_same),
-        BHT_TEST(test_unwritable),
-        BHT_TEST(test_device),
-    };
-    bht_around(enter_folder, leave_folder);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(enter_folder, leave_folder))

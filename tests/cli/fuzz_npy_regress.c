@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void test_mutations(void) {
+TEST(test_mutations) {
     struct bhi_array array = {
         .dtype = BH_DTYPE_F32, .dimensions = 2, .shape = {12, 345}, .bytes = 12 * 345 * 4};
     uint8_t whole[BHI_NPY_WRITE_CAPACITY], changed[BHI_NPY_WRITE_CAPACITY];
@@ -29,9 +29,4 @@ static void test_mutations(void) {
             }
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {BHT_TEST(test_mutations)};
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -61,7 +61,7 @@ static void judge(bh_check_result result, const char *text, const char *advice) 
     json_decref(object);
 }
 
-static void all_is_accounted_for(void) {
+TEST(all_is_accounted_for) {
     set_up();
     judge(BH_CHECK_HOLDS,
           "nvidia:0: 700 MiB of 8.00 GiB in use, 3 % busy: 444 MiB by 2 processes (7 python3 400 "
@@ -92,7 +92,7 @@ static void all_is_accounted_for(void) {
           "");
 }
 
-static void memory_of_nobody(void) {
+TEST(memory_of_nobody) {
     set_up();
     view.nvml.used += 1; /* of what is held one byte more than the slack belongs to nobody */
     judge(BH_CHECK_BROKEN,
@@ -112,7 +112,7 @@ static void memory_of_nobody(void) {
     json_decref(object);
 }
 
-static void a_worker_without_a_host(void) {
+TEST(a_worker_without_a_host) {
     set_up();
     view.holders[0].orphan = true;
     snprintf(view.holders[0].title, sizeof view.holders[0].title, "worker of render");
@@ -138,7 +138,7 @@ static void a_worker_without_a_host(void) {
           "kill -9 7");
 }
 
-static void who_holds_it_is_not_known(void) {
+TEST(who_holds_it_is_not_known) {
     static const char in_vain[] = "run it outside of containers, with NVIDIA's driver 510 or later";
     set_up();
     view.holders[1].own = false; /* although a worker of ours has the device open */
@@ -171,7 +171,7 @@ static void who_holds_it_is_not_known(void) {
           in_vain);
 }
 
-static void without_nvml(void) {
+TEST(without_nvml) {
     set_up();
     view.nvml_known = false;
     view.holder_count = 0;
@@ -195,22 +195,10 @@ static void without_nvml(void) {
     json_decref(object);
 }
 
-static void a_processor(void) {
+TEST(a_processor) {
     set_up();
     device.device_type = 4;
     view.nvml_known = false;
     view.holder_count = 0;
     judge(BH_CHECK_HOLDS, "nvidia:0: not available: CPU driver", "");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(all_is_accounted_for),
-        BHT_TEST(memory_of_nobody),
-        BHT_TEST(a_worker_without_a_host),
-        BHT_TEST(who_holds_it_is_not_known),
-        BHT_TEST(without_nvml),
-        BHT_TEST(a_processor),
-    };
-    return bht_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -62,7 +62,7 @@ static void one_much_later(void) {
     raise(SIGTERM);
 }
 
-static void test_a_second_one_at_once_is_the_first(void) {
+TEST(test_a_second_one_at_once_is_the_first) {
     for (int i = 0; i < 20; i++) {
         const int status = end_of(two_at_once);
         BHT_TRUE(WIFEXITED(status));
@@ -71,7 +71,7 @@ static void test_a_second_one_at_once_is_the_first(void) {
     expect_exit(one_after_the_other, 143);
 }
 
-static void test_a_later_one_kills(void) {
+TEST(test_a_later_one_kills) {
     const int status = end_of(one_much_later);
     BHT_TRUE(WIFSIGNALED(status));
     BHT_EQ(WTERMSIG(status), SIGINT);
@@ -118,7 +118,7 @@ static void read_a_file_afterwards(void) {
     fclose(file);
 }
 
-static void test_none_is_forgotten(void) {
+TEST(test_none_is_forgotten) {
     char folder[] = "/tmp/bulkhead-interrupt-XXXXXX", path[sizeof folder + 8];
     BHT_NE(mkdtemp(folder), NULL);
     snprintf(path, sizeof path, "%s/fifo", folder);
@@ -175,18 +175,8 @@ static void pause_in_peace(void) {
 }
 
 /* The test ends, however long the pause would last. */
-static void test_a_signal_ends_a_pause(void) {
+TEST(test_a_signal_ends_a_pause) {
     expect_exit(pause_afterwards, 143);
     expect_exit(pause_meanwhile, 143);
     expect_exit(pause_in_peace, 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_none_is_forgotten),
-        BHT_TEST(test_a_second_one_at_once_is_the_first),
-        BHT_TEST(test_a_later_one_kills),
-        BHT_TEST(test_a_signal_ends_a_pause),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

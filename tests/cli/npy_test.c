@@ -24,7 +24,7 @@ static bool parse(const char *text, struct bhi_array *array) {
 #define DICT(descr, order, shape)                                                                  \
     "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
 
-static void test_good_headers(void) {
+TEST(test_good_headers) {
     static const struct {
         const char *text;
         bh_dtype dtype;
@@ -64,7 +64,7 @@ static void test_good_headers(void) {
     }
 }
 
-static void test_bad_headers(void) {
+TEST(test_bad_headers) {
     static const struct {
         const char *text, *reason;
     } cases[] = {
@@ -141,7 +141,7 @@ static void test_bad_headers(void) {
     }
 }
 
-static void test_every_truncation(void) {
+TEST(test_every_truncation) {
     static const char whole[] = DICT("'<f4'", "False", "(12, 34)");
     struct bhi_array array;
     char part[sizeof whole];
@@ -156,7 +156,7 @@ static void test_every_truncation(void) {
     BHT_TRUE(parse(whole, &array));
 }
 
-static void test_preamble(void) {
+TEST(test_preamble) {
     uint8_t good[12] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0, 0, 0};
     size_t start, length;
     BHT_TRUE(bhi_npy_parse_preamble(good, 10, &start, &length, &complaint));
@@ -197,7 +197,7 @@ static void test_preamble(void) {
     }
 }
 
-static void test_written_headers_are_read(void) {
+TEST(test_written_headers_are_read) {
     for (int type = 0; type < BHI_DTYPE_COUNT; type++) {
         for (uint32_t dimensions = 0; dimensions <= BHI_MAX_DIMENSIONS; dimensions++) {
             struct bhi_array array = {.dtype = bhi_dtypes[type], .dimensions = dimensions};
@@ -230,7 +230,7 @@ static void test_written_headers_are_read(void) {
 }
 
 /* Files that end up under the wrong name: a pointer, a page of a server, an archive. */
-static void test_foreign_files(void) {
+TEST(test_foreign_files) {
     static const struct {
         const char *bytes;
         size_t size;
@@ -270,13 +270,4 @@ static void test_foreign_files(void) {
         BHT_STR_HAS(complaint.text, cases[i].said);
         free(copy);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_good_headers),     BHT_TEST(test_bad_headers),
-        BHT_TEST(test_every_truncation), BHT_TEST(test_preamble),
-        BHT_TEST(test_foreign_files),    BHT_TEST(test_written_headers_are_read),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

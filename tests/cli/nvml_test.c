@@ -46,7 +46,7 @@ static void set(const char *name, const char *value) {
     BHT_EQ(setenv(name, value, 1), 0);
 }
 
-static void all_of_it(void) {
+TEST(all_of_it) {
     set("FAKE_NVML_BUSY", "42");
     set("FAKE_NVML_COMPUTE_LIST", "11:1048576 12:2097152");
     set("FAKE_NVML_GRAPHICS_LIST", "13:- 12:3145728 11:524288");
@@ -68,7 +68,7 @@ static void all_of_it(void) {
     BHT_TRUE(!reading.processes[2].bytes_known);
 }
 
-static void nobody(void) {
+TEST(nobody) {
     look();
     BHT_STR_EQ(reading.why, "");
     BHT_TRUE(reading.processes_known);
@@ -76,7 +76,7 @@ static void nobody(void) {
 }
 
 /* Stopped in the end, also where nothing is known. */
-static void it_is_stopped(void) {
+TEST(it_is_stopped) {
     set("FAKE_NVML_ENDS", "1");
     const pid_t child = fork();
     if (child == 0) {
@@ -92,7 +92,7 @@ static void it_is_stopped(void) {
 /* -- what is not known -------------------------------------------------------------------------
  */
 
-static void an_old_driver(void) {
+TEST(an_old_driver) {
     use(BHT_OLD_NVML);
     set("FAKE_NVML_COMPUTE_LIST", "11:1048576");
     look();
@@ -105,13 +105,13 @@ static void an_old_driver(void) {
     BHT_EQ(reading.processes[0].pid, 11);
 }
 
-static void something_else_of_that_name(void) {
+TEST(something_else_of_that_name) {
     use(BHT_EMPTY_NVML);
     BHT_TRUE(!bhi_nvml_open(why));
     BHT_STR_EQ(why, "libnvidia-ml.so.1 has no nvmlInit_v2");
 }
 
-static void errors(void) {
+TEST(errors) {
     set("FAKE_NVML_INIT", "9");
     BHT_TRUE(!bhi_nvml_open(why));
     BHT_STR_EQ(why, "nvmlInit: Scripted Error (9)");
@@ -153,7 +153,7 @@ static void errors(void) {
     BHT_EQ(reading.process_count, 0);
 }
 
-static void absurd_numbers(void) {
+TEST(absurd_numbers) {
     set("FAKE_NVML_USED", "8589934593"); /* of 8589934592 */
     look();
     BHT_STR_EQ(reading.why,
@@ -191,7 +191,7 @@ static void absurd_numbers(void) {
     }
 }
 
-static void too_many_processes(void) {
+TEST(too_many_processes) {
     char list[16384] = "";
     for (int i = 1, used = 0; i <= BHI_NVML_PROCESSES; i++) {
         used += snprintf(list + used, sizeof list - (size_t)used, "%d:1 ", i);
@@ -221,16 +221,6 @@ static void too_many_processes(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(all_of_it),
-        BHT_TEST(nobody),
-        BHT_TEST(it_is_stopped),
-        BHT_TEST(an_old_driver),
-        BHT_TEST(something_else_of_that_name),
-        BHT_TEST(errors),
-        BHT_TEST(absurd_numbers),
-        BHT_TEST(too_many_processes),
-    };
     const char *path = getenv("LD_LIBRARY_PATH");
     if (!path || !strstr(path, BHT_NVML)) { /* the dynamic linker reads it at the start */
         char longer[4096];
@@ -240,5 +230,5 @@ int main(int argc, char **argv) {
         perror("execv");
         return 1;
     }
-    return bht_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+    return bht_main(argc, argv, NULL, 0);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void accepted(void) {
+TEST(accepted) {
     static const char *const paths[] = {
         /* .npy */
         "z.npy", "z.NPY", "z.Npy", "d/z.npy", "z.jpeg.npy", "z.tar.gz.npy", ".z.npy",
@@ -28,7 +28,7 @@ static void accepted(void) {
 }
 
 /* The message names the ending: what comes after the last dot. */
-static void refused(void) {
+TEST(refused) {
     static const char *const paths[] = {
         "z.jpeg",      "z.JPEG",      "z.jpg",          "z.npz",         "z.f32",
         "z.webp",      "z.mp4",       "z.7z",           "z.h",           "z.arrow",
@@ -48,12 +48,4 @@ static void refused(void) {
         }
         BHT_STR_EQ(complaint.text, expected);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(accepted),
-        BHT_TEST(refused),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

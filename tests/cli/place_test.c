@@ -86,7 +86,7 @@ static void expect_refused(const char *path, const char *words) {
     bhi_place_close(&place);
 }
 
-static void test_paths(void) {
+TEST(test_paths) {
     BHT_EQ(symlink("real", "link"), 0);
     BHT_EQ(symlink("../real/there", "real/more"), 0);
     BHT_EQ(symlink("loop", "loop"), 0);
@@ -114,7 +114,7 @@ static void test_paths(void) {
     expect_refused("", "not a file name");
 }
 
-static void test_planted_links(void) {
+TEST(test_planted_links) {
     char link[256], folder[256], path[300];
     plant("out", "real/victim", link);
     plant("dir", "real", folder);
@@ -148,7 +148,7 @@ static void test_planted_links(void) {
 }
 
 /* Where the folder is not shared, or the link is its owner's, links are followed as ever. */
-static void test_links_of_the_folders_owner(void) {
+TEST(test_links_of_the_folders_owner) {
     BHT_EQ(symlink("../real/mine", "sticky/mine"), 0);
     BHT_EQ(symlink("real/mine", "plain"), 0);
     somebody_else = true;
@@ -157,7 +157,7 @@ static void test_links_of_the_folders_owner(void) {
     somebody_else = false;
 }
 
-static void test_whose_files(void) {
+TEST(test_whose_files) {
     struct stat status;
     BHT_EQ(stat("real", &status), 0);
     BHT_TRUE(bhi_place_is_ours(&status, "real", &complaint));
@@ -172,7 +172,7 @@ static void test_whose_files(void) {
 }
 
 /* A file of somebody else that is replaced does not hand its mode on. */
-static void test_modes(void) {
+TEST(test_modes) {
     struct bhi_outfile file;
     struct stat status;
     for (int other = 0; other < 2; other++) {
@@ -192,14 +192,4 @@ static void test_modes(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_paths),
-        BHT_TEST(test_planted_links),
-        BHT_TEST(test_links_of_the_folders_owner),
-        BHT_TEST(test_whose_files),
-        BHT_TEST(test_modes),
-    };
-    bht_around(enter, leave);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(enter, leave))

@@ -26,7 +26,7 @@ static void expect(const char *type, const char *taken) {
     }
 }
 
-static void one_scalar(void) {
+TEST(one_scalar) {
     expect("f32[]", " f32 ");
     expect("f32", " f32 ");
     expect("f64[]", " f64 ");
@@ -43,14 +43,14 @@ static void one_scalar(void) {
 }
 
 /* Those that SPIR-V has no type for. */
-static void by_their_bytes(void) {
+TEST(by_their_bytes) {
     expect("u8[]", " u8 bool f8_e4m3 f8_e5m2 f8_e8m0 ");
     expect("i8x4[]", " i8 bool f8_e4m3 f8_e5m2 f8_e8m0 ");
     expect("u16[]", " u16 bf16 ");
     expect("i16[]", " i16 bf16 ");
 }
 
-static void no_one_scalar(void) {
+TEST(no_one_scalar) {
     expect("{u32, f32[]}", "all");
     expect("{f16, u8[32]}[]", "all"); /* blocks of quantised weights */
     expect("{f32, {f32, u32}}", "all");
@@ -61,20 +61,10 @@ static void no_one_scalar(void) {
     expect("{f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32...", "all");
 }
 
-static void several_declarations(void) {
+TEST(several_declarations) {
     expect("u8[] | u32[]", " u8 bool f8_e4m3 f8_e5m2 f8_e8m0 u32 ");
     expect("f32[] | f32x4[]", " f32 ");
     expect("f32[] | f16x8[] | i32[4]", " f32 f16 i32 ");
     expect("f32[] | {u32, f32[]}", "all");
     expect("f32[] | u32[] | f32...", "all");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(one_scalar),
-        BHT_TEST(by_their_bytes),
-        BHT_TEST(no_one_scalar),
-        BHT_TEST(several_declarations),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -22,7 +22,7 @@ static struct bhi_complaint complaint;
         }                                                                                          \
     }
 
-static void test_f16(void) {
+TEST(test_f16) {
     static const struct {
         double value;
         uint16_t bits;
@@ -57,7 +57,7 @@ static void test_f16(void) {
     BHT_TRUE(isnan(bhi_f16_to_double(bhi_f16_from_double(NAN))));
 }
 
-static void test_numbers(void) {
+TEST(test_numbers) {
     static const struct {
         bh_dtype dtype;
         const char *text;
@@ -112,7 +112,7 @@ static void test_numbers(void) {
     }
 }
 
-static void test_durations(void) {
+TEST(test_durations) {
     static const struct {
         const char *text;
         uint64_t ns; /* 0: refused */
@@ -145,7 +145,7 @@ static void test_durations(void) {
     }
 }
 
-static void test_sizes(void) {
+TEST(test_sizes) {
     static const struct {
         const char *text;
         bool good;
@@ -174,7 +174,7 @@ static void test_sizes(void) {
     }
 }
 
-static void test_bounds(void) {
+TEST(test_bounds) {
     uint64_t value;
     BHT_TRUE(bhi_parse_finite_duration("1000000000s", &value, &complaint));
     BHT_EQ(value, 1000000000000000000);
@@ -185,7 +185,7 @@ static void test_bounds(void) {
     BHT_TRUE(bhi_parse_memory_limit("1048576T", &value, &complaint));
 }
 
-static void test_what_is_said_of_amounts(void) {
+TEST(test_what_is_said_of_amounts) {
     static const struct {
         bool (*parse)(const char *text, uint64_t *out, struct bhi_complaint *complaint);
         const char *text, *said;
@@ -217,7 +217,7 @@ static void test_what_is_said_of_amounts(void) {
     }
 }
 
-static void test_groups(void) {
+TEST(test_groups) {
     static const char *const bad[] = {"",   "0", "1,0", "1,2,0", "1,2,3,4",    "1,",
                                       ",1", "a", "-1",  "1;2",   "4294967296", "1, 2"};
     uint32_t groups[3];
@@ -231,7 +231,7 @@ static void test_groups(void) {
     REFUSED(bad, bhi_parse_groups(text, groups, &complaint));
 }
 
-static void test_slots(void) {
+TEST(test_slots) {
     static const char *const bad[] = {
         "",    "x",     "1.",    ".1",  "1.2.3", "-1",      "0x1",        "1[",
         "1[]", "1[-1]", "1[0]x", "[1]", "1[2]3", "1[2][3]", "4294967295", "1[4294967295]",
@@ -257,7 +257,7 @@ static void test_slots(void) {
     REFUSED(bad, bhi_parse_slot(text, strlen(text), &slot, &complaint));
 }
 
-static void test_arrays(void) {
+TEST(test_arrays) {
     static const char *const bad[] = {
         "f31[4]",
         "f32",
@@ -314,7 +314,7 @@ static const char *nearest_of(const char *word) {
     return nearest.best;
 }
 
-static void test_nearest(void) {
+TEST(test_nearest) {
     static const char *const pairs[][2] = {
         {"group", "groups"},     {"gruops", "groups"}, {"dedline", "deadline"}, {"jsno", "json"},
         {"puhs", "push"},        {"inotu", "inout"},   {"ot", "out"},           {"dev", "device"},
@@ -339,7 +339,7 @@ static void test_nearest(void) {
     BHT_EQ(nearest_of(word), NULL);
 }
 
-static void test_push(void) {
+TEST(test_push) {
     static const char *const bad[] = {"",    "1",        "f32:",   "f32:1,", ",f32:1",
                                       "x:1", "f32:1,,2", "u8:256", "f32:1 "};
     struct bhi_push push;
@@ -372,7 +372,7 @@ static void test_push(void) {
     BHT_TRUE(!bhi_parse_push(many, &push, &complaint));
 }
 
-static void test_specs(void) {
+TEST(test_specs) {
     static const char *const bad[] = {"",         "1",       "=u32:1",          "1=2",
                                       "1=u32:",   "1=u3:2",  "a=u32:1",         "1=bool:2",
                                       "-1=u32:1", "1=bool:", "4294967296=u32:1"};
@@ -390,7 +390,7 @@ static void test_specs(void) {
     REFUSED(bad, bhi_parse_spec(text, &spec, &complaint));
 }
 
-static void test_messages_lose_the_call(void) {
+TEST(test_messages_lose_the_call) {
     static const char *const cases[][2] = {
         {"bh_kernel_create: it is not a SPIR-V", "it is not a SPIR-V"},
         {"bh_buffer_create: x.npy: bh_a: b", "x.npy: bh_a: b"},
@@ -402,23 +402,4 @@ static void test_messages_lose_the_call(void) {
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         BHT_STR_EQ(bhi_text_without_call(cases[i][0]), cases[i][1]);
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_f16),
-        BHT_TEST(test_numbers),
-        BHT_TEST(test_durations),
-        BHT_TEST(test_sizes),
-        BHT_TEST(test_bounds),
-        BHT_TEST(test_what_is_said_of_amounts),
-        BHT_TEST(test_groups),
-        BHT_TEST(test_slots),
-        BHT_TEST(test_arrays),
-        BHT_TEST(test_nearest),
-        BHT_TEST(test_push),
-        BHT_TEST(test_specs),
-        BHT_TEST(test_messages_lose_the_call),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

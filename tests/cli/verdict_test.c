@@ -77,7 +77,7 @@ static const uint8_t hash[32] = {[0 ... 31] = 0xab};
 /* The last complaint was about something that went well in the end. */
 static const struct bhi_ending warned = {.message = "of a warning"};
 
-static void ready(void) {
+TEST(ready) {
     struct bhi_run_outcome outcome = {
         .verdict = verdict_of(BH_OK, BH_EXECUTED_YES, BH_BLAME_NONE),
         .submissions = 6,
@@ -109,7 +109,7 @@ static void ready(void) {
     "{`status`: `POISONED`, `reason`: `MEMORY_LIMIT`, `message`: `of the verdict`, "               \
     "`times`: null, " VERDICT NO_SOURCE KERNEL("segv")
 
-static void poisoned(void) {
+TEST(poisoned) {
     struct bhi_run_outcome outcome = {
         .verdict = verdict_of(BH_WORKER_SIGNAL, BH_EXECUTED_UNKNOWN, BH_BLAME_CERTAIN),
         .submissions = 1};
@@ -132,7 +132,7 @@ static void poisoned(void) {
 }
 
 /* A source that its compiler cannot compile: there is no verdict, and no kernel. */
-static void compile_error(void) {
+TEST(compile_error) {
     char log[] = "saxpy.comp:3: error: 'x'";
     const struct bhi_ending ending = {.status = BH_COMPILE_FAILED,
                                       .message = "cannot be compiled",
@@ -154,7 +154,7 @@ static void compile_error(void) {
 }
 
 /* What nothing but the exit status tells. */
-static void refused(void) {
+TEST(refused) {
     const struct bhi_ending ending = {.message = "of the complaint"};
     const struct bhi_run_outcome outcome = {.verdict = {.exit_code = -1}};
     static const struct {
@@ -175,7 +175,7 @@ static void refused(void) {
 }
 
 /* A signal while a submission runs cancels it: that is its verdict, the complaint is the rest. */
-static void cancelled(void) {
+TEST(cancelled) {
     const struct bhi_ending ending = {.message = "cancelled by SIGINT"};
     const struct bhi_run_outcome outcome = {
         .verdict = verdict_of(BH_CANCELLED, BH_EXECUTED_UNKNOWN, BH_BLAME_NONE), .submissions = 1};
@@ -189,7 +189,7 @@ static void cancelled(void) {
 
 /* All went well, and the output could not be written: the verdict of a READY event is not about
  * that, but the kernel has run. */
-static void refused_after_ready(void) {
+TEST(refused_after_ready) {
     const struct bhi_ending ending = {.status = BH_SYSTEM, .message = "no space left"};
     const struct bhi_run_outcome outcome = {.verdict =
                                                 verdict_of(BH_OK, BH_EXECUTED_YES, BH_BLAME_NONE),
@@ -262,7 +262,7 @@ static void print_from(const bh_verdict *verdict, bool trusted, const char *labe
     free(text);
 }
 
-static void what_to_do(void) {
+TEST(what_to_do) {
     for (size_t i = 0; i < BHT_COUNT(advices); i++) {
         const struct advice *advice = &advices[i];
         const bh_blame blame = (bh_blame)((int)BH_BLAME_CERTAIN - advice->less);
@@ -275,20 +275,10 @@ static void what_to_do(void) {
     }
 }
 
-static void a_late_compile_suspects_the_machine(void) {
+TEST(a_late_compile_suspects_the_machine) {
     bh_verdict verdict = verdict_of(BH_COMPILE_FAILED, BH_EXECUTED_NO, BH_BLAME_SUSPECTED);
     char line[800];
     verdict.signal = SIGKILL;
     print_from(&verdict, false, "  blame       ", line);
     BHT_STR_HAS(line, "suspected: a busy machine, or another kernel on the same worker, may be");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(ready),         BHT_TEST(poisoned),
-        BHT_TEST(compile_error), BHT_TEST(refused),
-        BHT_TEST(cancelled),     BHT_TEST(refused_after_ready),
-        BHT_TEST(what_to_do),    BHT_TEST(a_late_compile_suspects_the_machine),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

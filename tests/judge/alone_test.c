@@ -37,7 +37,7 @@ static bool was_faster(struct bhi_alone alone, struct bhi_alone beside) {
     return bhi_alone_was_faster(&alone, &beside);
 }
 
-static void nobody_disturbs(void) {
+TEST(nobody_disturbs) {
     const struct bhi_alone alone = series(10, 0, 20, 150, 20);
     BHT_TRUE(!was_faster(alone, series(20, 0, 20, 150, RUNS)));
     BHT_TRUE(!was_faster(alone, series(30, 30, 20, 150, RUNS))); /* 3 % slower */
@@ -46,21 +46,21 @@ static void nobody_disturbs(void) {
 }
 
 /* The reference never drifts: it is slower in all of its turns. */
-static void load_in_its_turns(void) {
+TEST(load_in_its_turns) {
     const struct bhi_alone alone = series(10, 0, 20, 150, 20);
     BHT_TRUE(was_faster(alone, series(20, 80, 20, 150, RUNS)));
     BHT_TRUE(was_faster(alone, series(30, 1000, 400, 150, RUNS)));
 }
 
 /* A device that is busy when the reference's run is submitted makes the host wait. */
-static void load_before_its_turns(void) {
+TEST(load_before_its_turns) {
     const struct bhi_alone alone = series(10, 0, 20, 150, 20);
     BHT_TRUE(was_faster(alone, series(20, 0, 20, 350, RUNS)));
 }
 
 /* On a busy machine the medians of two series differ by more than 5 % by chance. Where that is
  * taken for load, the reference is measured alone again. */
-static void noise_is_no_load(void) {
+TEST(noise_is_no_load) {
     int taken = 0;
     for (uint32_t i = 0; i < 50; i++) {
         const struct bhi_alone alone = series(1000 + 2 * i, 0, 8000, 150, 20);
@@ -70,7 +70,7 @@ static void noise_is_no_load(void) {
 }
 
 /* What was faster beside a candidate is what the next one is compared with. */
-static void the_least_counts(void) {
+TEST(the_least_counts) {
     struct bhi_alone alone = series(10, 100, 20, 400, 20);
     const struct bhi_alone quiet = series(20, 0, 20, 150, RUNS);
     const struct bhi_alone slow = series(30, 100, 20, 150, RUNS);
@@ -84,7 +84,7 @@ static void the_least_counts(void) {
 
 /* A worker that delays some of the reference's runs does not make its bound wider for the next
  * measurement. */
-static void what_varies_less_counts(void) {
+TEST(what_varies_less_counts) {
     struct bhi_alone alone = series(10, 100, 20, 400, 20);
     struct bhi_alone delayed = series(20, 0, 20, 150, RUNS);
     const double spread_ns = alone.overhead.spread_ns;
@@ -98,7 +98,7 @@ static void what_varies_less_counts(void) {
     BHT_TRUE(alone.overhead.spread_ns == spread_ns / 2);
 }
 
-static void without_a_clock(void) {
+TEST(without_a_clock) {
     struct bhi_alone alone;
     const struct bhi_series series = {.count = RUNS,
                                       .groups = 1,
@@ -106,13 +106,4 @@ static void without_a_clock(void) {
                                       .hosts[BHI_RACER_REFERENCE] = hosts[BHI_RACER_REFERENCE]};
     BHT_TRUE(bhi_alone_of(&series, &alone));
     BHT_TRUE(alone.overhead.median_ns == 0 && alone.overhead.host_ns == 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(nobody_disturbs),  BHT_TEST(load_in_its_turns), BHT_TEST(load_before_its_turns),
-        BHT_TEST(noise_is_no_load), BHT_TEST(the_least_counts),  BHT_TEST(what_varies_less_counts),
-        BHT_TEST(without_a_clock),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

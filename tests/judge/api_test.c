@@ -95,7 +95,7 @@ static void expect_fails(const bh_judgement *judgement, bh_status status, const 
 /* -- judgements ---------------------------------------------------------------------------------
  */
 
-static void kernels_in_memory_are_judged_one_after_the_other(void) {
+TEST(kernels_in_memory_are_judged_one_after_the_other) {
     make(task());
     bh_judgement got = judge_code("sources/right.comp", right, 0);
     BHT_EQ(got.verdict, BH_JUDGE_CORRECT);
@@ -131,7 +131,7 @@ static void kernels_in_memory_are_judged_one_after_the_other(void) {
     expect_fails(&got, BH_INVALID_KERNEL, "");
 }
 
-static void modules_files_and_hlsl_are_judged(void) {
+TEST(modules_files_and_hlsl_are_judged) {
     static char code[1 << 16];
     FILE *file = fopen(BHT_SHADERS "/square.spv", "rb");
     BHT_TRUE(file);
@@ -170,7 +170,7 @@ static void modules_files_and_hlsl_are_judged(void) {
 }
 
 /* The program may have set a locale whose numbers have a comma. */
-static void numbers_have_a_point(void) {
+TEST(numbers_have_a_point) {
     static const char code[] =
         "#version 450\nlayout(local_size_x = 64) in;\n"
         "layout(set = 0, binding = 0) readonly buffer X { float x[]; };\n"
@@ -193,7 +193,7 @@ static void numbers_have_a_point(void) {
     BHT_STR_EQ(localeconv()->decimal_point, ","); /* and the program's are as they were */
 }
 
-static void other_bindings_are_named(void) {
+TEST(other_bindings_are_named) {
     make(task());
     char other[sizeof right];
     memcpy(other, right, sizeof other);
@@ -212,7 +212,7 @@ static const char *short_task(void) {
     return out;
 }
 
-static void a_hang_ends_and_the_next_is_judged(void) {
+TEST(a_hang_ends_and_the_next_is_judged) {
     make(short_task());
     bh_judgement got = judge_code("endless", endless, 0);
     expect_fails(&got, BH_DEADLINE, "");
@@ -231,7 +231,7 @@ static void make_timed(bool all_processors) {
                                  .all_processors = all_processors});
 }
 
-static void times_are_told(void) {
+TEST(times_are_told) {
     char size[8];
     make_timed(false);
     for (int i = 0; i < 2; i++) {
@@ -269,7 +269,7 @@ static void times_are_told(void) {
 }
 
 /* Candidates are checked first, and timed when nothing else runs. */
-static void times_are_taken_after_all_checks(void) {
+TEST(times_are_taken_after_all_checks) {
     const bh_judge_candidate candidates[] = {
         {.struct_size = sizeof *candidates, .name = "a.comp", .code = right, .check_only = true},
         {.struct_size = sizeof *candidates, .name = "b.comp", .code = wrong, .check_only = true}};
@@ -312,7 +312,7 @@ static void expect_bad(const char *task_text, const char *said) {
     BHT_STR_HAS(why.message, said);
 }
 
-static void a_bad_task_is_refused_with_line_and_field(void) {
+TEST(a_bad_task_is_refused_with_line_and_field) {
     char copy[2048];
     expect_bad("{\"sizes\": [{}]\n", "task:2: not JSON");
     expect_bad(task_with("\"gauss\"", "{\"eval\": \"Y = X*X\"}", "1"),
@@ -329,7 +329,7 @@ static void a_bad_task_is_refused_with_line_and_field(void) {
     BHT_EQ(create((bh_judge_options){.task_path = "-"}), BH_LOAD_FAILED);
 }
 
-static void bad_options_are_named(void) {
+TEST(bad_options_are_named) {
     const char *const whole = task();
     const struct {
         bh_judge_options options;
@@ -361,7 +361,7 @@ static void bad_options_are_named(void) {
     BHT_EQ(bh_judge_create(&good, NULL, &why), BH_INVALID_ARGUMENT);
 }
 
-static void bad_candidates_are_named(void) {
+TEST(bad_candidates_are_named) {
     make(task());
     bh_judgement got = {.struct_size = sizeof got};
     struct {
@@ -390,7 +390,7 @@ static void bad_candidates_are_named(void) {
     bh_judge_cancel(NULL);
 }
 
-static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
+TEST(a_reference_that_cannot_judge_is_said_before_any_candidate) {
     make(task_with("{\"normal\": [0, 1], \"special\": 0.5}", "{\"eval\": \"Y = X*X\"}",
                    "\"ceildiv(2*n, local_x)\""));
     bh_judgement got = {.struct_size = sizeof got};
@@ -407,7 +407,7 @@ static void a_reference_that_cannot_judge_is_said_before_any_candidate(void) {
     BHT_STR_HAS(why.message, "\"file\": nowhere.npy: No such file or directory");
 }
 
-static void seeds_can_be_known(void) {
+TEST(seeds_can_be_known) {
     uint64_t seeds[2] = {7, 7}, other;
     size_t count;
     make(task());
@@ -483,11 +483,11 @@ static void cancel_endless(uint32_t parallel, int running) {
     bh_judge_cancel(judge);
 }
 
-static void a_cancel_ends_calls_that_run_and_those_that_wait(void) {
+TEST(a_cancel_ends_calls_that_run_and_those_that_wait) {
     cancel_endless(0, 1);
 }
 
-static void as_many_candidates_as_the_options_say_are_checked_at_once(void) {
+TEST(as_many_candidates_as_the_options_say_are_checked_at_once) {
     cancel_endless(2, 2);
 }
 
@@ -503,7 +503,7 @@ static void *judge_right_ones(void *unused) {
 }
 
 /* A neighbour may have had the processors: only what hangs alone is blamed for it. */
-static void a_hang_beside_another_candidate_is_tried_again_alone(void) {
+TEST(a_hang_beside_another_candidate_is_tried_again_alone) {
     pthread_t neighbour;
     make_with((bh_judge_options){.task_text = short_task(), .parallel = 2, .log = note});
     atomic_store(&compiled, 0);
@@ -517,14 +517,14 @@ static void a_hang_beside_another_candidate_is_tried_again_alone(void) {
     BHT_EQ(atomic_load(&compiled), 2);
 }
 
-static void a_cancel_before_the_first_call_holds(void) {
+TEST(a_cancel_before_the_first_call_holds) {
     make(task());
     bh_judgement got = {.struct_size = sizeof got};
     bh_judge_cancel(judge);
     BHT_EQ(run_right(&got), BH_CANCELLED);
 }
 
-static void threads_take_turns(void) {
+TEST(threads_take_turns) {
     make(task());
     pthread_t threads[3];
     struct call calls[3];
@@ -539,7 +539,7 @@ static void threads_take_turns(void) {
     }
 }
 
-static void a_forked_child_is_refused(void) {
+TEST(a_forked_child_is_refused) {
     make(task());
     bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_OK);
@@ -558,28 +558,8 @@ static void a_forked_child_is_refused(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(kernels_in_memory_are_judged_one_after_the_other),
-        BHT_TEST(modules_files_and_hlsl_are_judged),
-        BHT_TEST(numbers_have_a_point),
-        BHT_TEST(other_bindings_are_named),
-        BHT_TEST(times_are_told),
-        BHT_TEST(times_are_taken_after_all_checks),
-        BHT_TEST(a_hang_ends_and_the_next_is_judged),
-        BHT_TEST(a_bad_task_is_refused_with_line_and_field),
-        BHT_TEST(bad_options_are_named),
-        BHT_TEST(bad_candidates_are_named),
-        BHT_TEST(a_reference_that_cannot_judge_is_said_before_any_candidate),
-        BHT_TEST(seeds_can_be_known),
-        BHT_TEST(a_cancel_ends_calls_that_run_and_those_that_wait),
-        BHT_TEST(as_many_candidates_as_the_options_say_are_checked_at_once),
-        BHT_TEST(a_hang_beside_another_candidate_is_tried_again_alone),
-        BHT_TEST(a_cancel_before_the_first_call_holds),
-        BHT_TEST(threads_take_turns),
-        BHT_TEST(a_forked_child_is_refused),
-    };
     /* The harness counts mappings, and a locale stays mapped. */
     bht_end_with(end_judge);
     (void)(setlocale(LC_ALL, "de_DE.UTF-8") && setlocale(LC_ALL, "C"));
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
+    return bht_main(argc, argv, NULL, 0);
 }

@@ -45,14 +45,14 @@ static enum bhi_honesty judge(double ratio) {
     return bhi_honesty_of(&candidate, &reference);
 }
 
-static void all_claims_are_true(void) {
+TEST(all_claims_are_true) {
     const struct bhi_ratio ratio = claim(GROUPS);
     BHT_TRUE(ratio.low > 1.95 && ratio.high < 2.05);
     BHT_EQ(judge(ratio.ratio), BHI_HONEST);
 }
 
 /* Median and ratio hardly change, and the interval has everything in it. */
-static void one_group_lies(void) {
+TEST(one_group_lies) {
     for (size_t group = 0; group < GROUPS; group++) {
         const struct bhi_ratio ratio = claim(group);
         BHT_TRUE(ratio.ratio > 1.95 && ratio.low < 0.1);
@@ -61,18 +61,9 @@ static void one_group_lies(void) {
 }
 
 /* What the ratio says is what is claimed. */
-static void a_ratio_that_is_too_low(void) {
+TEST(a_ratio_that_is_too_low) {
     (void)claim(GROUPS);
     BHT_EQ(judge(1.6), BHI_HONEST);
     BHT_EQ(judge(1.4), BHI_UNSURE);
     BHT_EQ(judge(0), BHI_HONEST);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(all_claims_are_true),
-        BHT_TEST(one_group_lies),
-        BHT_TEST(a_ratio_that_is_too_low),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -22,21 +22,21 @@ static enum bhi_honesty judge(struct bhi_seen candidate, struct bhi_seen referen
     return bhi_honesty_of(&candidate, &reference);
 }
 
-static void what_the_host_saw(void) {
+TEST(what_the_host_saw) {
     const struct bhi_seen a = seen(1, 100), tiny = seen(1, 1), none = {.runs = 1};
     BHT_TRUE(bhi_seen_run_ns(&a) == 100000);
     BHT_TRUE(bhi_seen_run_ns(&tiny) == 0); /* 32 us more than an empty batch: chance */
     BHT_TRUE(bhi_seen_run_ns(&none) == 0);
 }
 
-static void true_claims(void) {
+TEST(true_claims) {
     BHT_EQ(judge(seen(100, 100), seen(100, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(80, 100), seen(100, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(300, 100), seen(100, 100)), BHI_HONEST); /* cold, and in a batch warm */
     BHT_EQ(judge(seen(20, 20), seen(9000, 9000)), BHI_HONEST);
 }
 
-static void claims_that_are_too_short(void) {
+TEST(claims_that_are_too_short) {
     BHT_EQ(judge(seen(70, 100), seen(100, 100)), BHI_FORGED);
     BHT_EQ(judge(seen(0.001, 100), seen(100, 100)), BHI_FORGED);
     BHT_EQ(judge(seen(70, 100), seen(300, 100)), BHI_FORGED);
@@ -44,13 +44,13 @@ static void claims_that_are_too_short(void) {
 }
 
 /* What nobody could have seen is not called false. */
-static void runs_that_are_too_short(void) {
+TEST(runs_that_are_too_short) {
     BHT_EQ(judge(seen(0.001, 1), seen(100, 100)), BHI_HONEST);
 }
 
 /* By chance or because of load half of a few runs may be short. Such claims are not reported, and
  * false are only those of which a quarter would be, too. */
-static void claims_that_vary(void) {
+TEST(claims_that_vary) {
     struct bhi_seen some = seen(60, 100);
     some.high_ns = 74000;
     BHT_EQ(judge(some, seen(100, 100)), BHI_FORGED);
@@ -61,7 +61,7 @@ static void claims_that_vary(void) {
 }
 
 /* The reference's claims are true: what the host saw beyond them is the machine's doing. */
-static void a_busy_machine(void) {
+TEST(a_busy_machine) {
     BHT_EQ(judge(seen(60, 100), seen(60, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(50, 100), seen(60, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(40, 100), seen(60, 100)), BHI_UNSURE);
@@ -74,7 +74,7 @@ static void a_busy_machine(void) {
 
 /* The reference's runs were interrupted, and its batches were not: its median explains more than
  * there is to explain, and so its quickest runs say how busy the machine is. */
-static void a_yardstick_of_few_runs(void) {
+TEST(a_yardstick_of_few_runs) {
     struct bhi_seen reference = seen(300, 100);
     BHT_EQ(judge(seen(20, 100), reference), BHI_FORGED);
     reference.low_ns = 30000;
@@ -84,7 +84,7 @@ static void a_yardstick_of_few_runs(void) {
 }
 
 /* The less the reference's claims explain, the more must be wanting. */
-static void a_machine_that_is_a_little_busy(void) {
+TEST(a_machine_that_is_a_little_busy) {
     BHT_EQ(judge(seen(68, 100), seen(90, 100)), BHI_HONEST);
     BHT_EQ(judge(seen(67, 100), seen(90, 100)), BHI_UNSURE);
     BHT_EQ(judge(seen(59, 100), seen(90, 100)), BHI_UNSURE);
@@ -92,7 +92,7 @@ static void a_machine_that_is_a_little_busy(void) {
 }
 
 /* A group that lies is seen, though all claims together are as they should be. */
-static void a_group_that_is_too_short(void) {
+TEST(a_group_that_is_too_short) {
     struct bhi_seen some = seen(100, 100), reference = seen(100, 100);
     some.group_ns = 76000;
     BHT_EQ(judge(some, reference), BHI_HONEST);
@@ -116,7 +116,7 @@ static enum bhi_honesty beside(struct bhi_seen candidate, struct bhi_seen refere
 
 /* A worker that keeps the processor busy during the reference's batches makes those twice as long.
  * Alone they are not. */
-static void load_in_the_batches_of_the_reference(void) {
+TEST(load_in_the_batches_of_the_reference) {
     const struct bhi_seen slowed = seen(100, 190), alone = seen(100, 100), none = {.runs = 0};
     BHT_EQ(beside(seen(40, 100), slowed, none), BHI_HONEST); /* so much could it gain */
     BHT_EQ(beside(seen(40, 100), slowed, alone), BHI_UNSURE);
@@ -129,7 +129,7 @@ static void load_in_the_batches_of_the_reference(void) {
 }
 
 /* It is no accusation that the machine is busier than it was, and no excuse that it was busy. */
-static void a_machine_that_was_quieter(void) {
+TEST(a_machine_that_was_quieter) {
     BHT_EQ(beside(seen(60, 100), seen(60, 100), seen(100, 100)), BHI_UNSURE);
     BHT_EQ(beside(seen(60, 100), seen(60, 100), seen(60, 100)), BHI_HONEST);
     BHT_EQ(beside(seen(60, 100), seen(100, 100), seen(60, 100)), BHI_FORGED);
@@ -175,7 +175,7 @@ static enum bhi_honesty honesty(uint64_t run_us, uint64_t claimed, uint64_t lies
     return bhi_overhead_honesty(&overhead, &usual);
 }
 
-static void what_the_overhead_is(void) {
+TEST(what_the_overhead_is) {
     for (uint64_t i = 0; i < SINGLE; i++) {
         claims[i] = 1000000 + 1000 * i;
         hosts[i] = claims[i] + 200000 + 1000 * i;
@@ -189,14 +189,14 @@ static void what_the_overhead_is(void) {
     BHT_TRUE(overhead.median_ns == 0 && overhead.spread_ns == 0);
 }
 
-static void true_claims_of_single_runs(void) {
+TEST(true_claims_of_single_runs) {
     BHT_TRUE(!exceeds(10, 20, 100, 0));
     BHT_TRUE(!exceeds(400, 20, 100, 0));
     BHT_TRUE(!exceeds(10000, 20, 100, 0));
 }
 
 /* The longer the runs, the less can be left out. */
-static void claims_of_single_runs_that_are_too_short(void) {
+TEST(claims_of_single_runs_that_are_too_short) {
     BHT_TRUE(exceeds(400, 20, 60, 100));
     BHT_TRUE(exceeds(2000, 20, 93, 100));
     BHT_TRUE(exceeds(20000, 20, 93, 100));
@@ -205,7 +205,7 @@ static void claims_of_single_runs_that_are_too_short(void) {
 }
 
 /* Lies that change the median of the claims change that of the overhead. */
-static void lies_in_some_runs(void) {
+TEST(lies_in_some_runs) {
     BHT_TRUE(exceeds(2000, 20, 80, 75));
     BHT_TRUE(!exceeds(2000, 20, 80, 20));
     BHT_EQ(honesty(2000, 80, 100), BHI_FORGED);
@@ -222,7 +222,7 @@ static struct bhi_overhead first_runs(uint32_t which, size_t count, uint64_t noi
 }
 
 /* By chance a few runs may be alike, so the bound is wider; it is one. */
-static void few_runs(void) {
+TEST(few_runs) {
     const struct bhi_overhead five = first_runs(100, 5, 20, 100),
                               ten = first_runs(100, 10, 20, 100),
                               twenty = first_runs(100, 20, 20, 100);
@@ -243,7 +243,7 @@ static void few_runs(void) {
 
 /* A fifth of these runs wait for a processor, up to 8 ms. Of a thousand pairs of five honest
  * runs one or two are called false. It takes three measurements that agree. */
-static void few_runs_on_a_busy_machine(void) {
+TEST(few_runs_on_a_busy_machine) {
     int forged = 0, unsure = 0;
     for (uint32_t i = 0; i < 1000; i++) {
         struct bhi_overhead of[2];
@@ -281,7 +281,7 @@ static struct bhi_overhead_verdict judge_groups(uint32_t from, uint64_t lie_ns, 
     return verdict;
 }
 
-static void lies_in_some_groups(void) {
+TEST(lies_in_some_groups) {
     BHT_EQ(judge_groups(SINGLE, 500000, 0, 20).honesty, BHI_HONEST);
     BHT_EQ(judge_groups(SINGLE - 4, 500000, 0, 20).honesty,
            BHI_HONEST); /* fewer than half of a group */
@@ -295,7 +295,7 @@ static void lies_in_some_groups(void) {
 
 /* A worker that delays a seventh of the reference's runs makes them vary by as much as it likes.
  * What they vary by alone it cannot change. */
-static void a_worker_that_delays_some_runs(void) {
+TEST(a_worker_that_delays_some_runs) {
     for (uint32_t from = 0; from < SINGLE; from += SINGLE - 6) {
         const struct bhi_overhead_verdict verdict = judge_groups(from, 500000, SINGLE / 7, 20);
         BHT_EQ(verdict.honesty, BHI_UNSURE);
@@ -307,7 +307,7 @@ static void a_worker_that_delays_some_runs(void) {
 }
 
 /* A candidate that takes ten times as long, or a tenth, has the same overhead. */
-static void other_lengths(void) {
+TEST(other_lengths) {
     const struct bhi_overhead one = runs(300, 500, 20, 100, 0);
     const struct bhi_overhead ten = runs(400, 5000, 20, 100, 0);
     BHT_TRUE(!bhi_overhead_exceeds(&ten, &one));
@@ -316,38 +316,11 @@ static void other_lengths(void) {
 
 /* Where the way there and back takes milliseconds, a worker that has it worse than the reference's
  * all the time is not accused. */
-static void a_way_that_varies(void) {
+TEST(a_way_that_varies) {
     for (uint32_t i = 0; i < 100; i++) {
         const struct bhi_overhead usual = runs(1000 + 3 * i, 400, 8000, 100, 0);
         struct bhi_overhead overhead = runs(2000 + 3 * i, 400, 8000, 100, 0);
         overhead.median_ns += 4e6;
         BHT_TRUE(!bhi_overhead_exceeds(&overhead, &usual));
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(what_the_host_saw),
-        BHT_TEST(true_claims),
-        BHT_TEST(claims_that_are_too_short),
-        BHT_TEST(runs_that_are_too_short),
-        BHT_TEST(claims_that_vary),
-        BHT_TEST(a_busy_machine),
-        BHT_TEST(a_yardstick_of_few_runs),
-        BHT_TEST(a_machine_that_is_a_little_busy),
-        BHT_TEST(a_group_that_is_too_short),
-        BHT_TEST(load_in_the_batches_of_the_reference),
-        BHT_TEST(a_machine_that_was_quieter),
-        BHT_TEST(what_the_overhead_is),
-        BHT_TEST(true_claims_of_single_runs),
-        BHT_TEST(claims_of_single_runs_that_are_too_short),
-        BHT_TEST(lies_in_some_runs),
-        BHT_TEST(few_runs),
-        BHT_TEST(few_runs_on_a_busy_machine),
-        BHT_TEST(lies_in_some_groups),
-        BHT_TEST(a_worker_that_delays_some_runs),
-        BHT_TEST(other_lengths),
-        BHT_TEST(a_way_that_varies),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

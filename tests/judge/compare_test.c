@@ -27,7 +27,7 @@ static struct bhi_tolerance ulps(uint64_t ulp) {
     return (struct bhi_tolerance){.kind = BHI_TOLERANCE_ULP, .ulp = ulp};
 }
 
-static void the_first_wrong_one(void) {
+TEST(the_first_wrong_one) {
     const int32_t expected[] = {1, 2, 3, 4, 5}, got[] = {1, 2, -7, 4, 6};
     struct bhi_difference out;
     bhi_compare(BH_DTYPE_I32, 5, expected, got, &exact, &out);
@@ -40,14 +40,14 @@ static void the_first_wrong_one(void) {
     BHT_EQ(out.wrong, 0);
 }
 
-static void exact_is_by_bits(void) {
+TEST(exact_is_by_bits) {
     BHT_TRUE(is_right_f32(1, 1, exact));
     BHT_TRUE(!is_right_f32(1, nextafterf(1, 2), exact));
     BHT_TRUE(!is_right_f32(0.0f, -0.0f, exact));
     BHT_EQ(compare_f32(1, nextafterf(1, 2), exact).ulp, 1);
 }
 
-static void absolute_and_relative(void) {
+TEST(absolute_and_relative) {
     BHT_TRUE(is_right_f32(1, 1.25f, near_by(0.25, 0)));
     BHT_TRUE(!is_right_f32(1, 1.375f, near_by(0.25, 0)));
     BHT_TRUE(is_right_f32(-8, -10, near_by(0, 0.25)));
@@ -57,7 +57,7 @@ static void absolute_and_relative(void) {
 }
 
 /* An infinity is near itself alone, whatever the tolerance. */
-static void infinities(void) {
+TEST(infinities) {
     const struct bhi_tolerance wide = near_by(1e300, 1e300);
     BHT_TRUE(is_right_f32(INFINITY, INFINITY, wide));
     BHT_TRUE(!is_right_f32(INFINITY, -INFINITY, wide));
@@ -68,7 +68,7 @@ static void infinities(void) {
     BHT_TRUE(!is_right_f32(INFINITY, -INFINITY, ulps(1000)));
 }
 
-static void steps_of_floats(void) {
+TEST(steps_of_floats) {
     BHT_TRUE(is_right_f32(1, nextafterf(nextafterf(1, 2), 2), ulps(2)));
     BHT_TRUE(!is_right_f32(1, nextafterf(nextafterf(1, 2), 2), ulps(1)));
     BHT_TRUE(is_right_f32(0.0f, -0.0f, ulps(0)));
@@ -79,7 +79,7 @@ static void steps_of_floats(void) {
     BHT_TRUE(bhi_ulp_between(BH_DTYPE_F32, 0x7fc00000, 0) == UINT64_MAX);
 }
 
-static void steps_of_integers(void) {
+TEST(steps_of_integers) {
     BHT_EQ(bhi_ulp_between(BH_DTYPE_I8, 0xff, 0x01), 2);
     BHT_EQ(bhi_ulp_between(BH_DTYPE_U8, 0xff, 0x01), 254);
     BHT_TRUE(bhi_ulp_between(BH_DTYPE_I64, (uint64_t)INT64_MIN, INT64_MAX) == UINT64_MAX);
@@ -94,7 +94,7 @@ static void steps_of_integers(void) {
 }
 
 /* A NaN compares with nothing, so each rule has to be a rule of its own. */
-static void not_a_number(void) {
+TEST(not_a_number) {
     struct bhi_tolerance all[] = {exact, near_by(1e300, 1e300), ulps(UINT64_MAX)};
     for (size_t i = 0; i < BHT_COUNT(all); i++) {
         struct bhi_tolerance tolerance = all[i];
@@ -113,7 +113,7 @@ static void not_a_number(void) {
     BHT_STR_EQ(compare_f32(1, NAN, exact).got, "nan");
 }
 
-static void a_nan_is_found(void) {
+TEST(a_nan_is_found) {
     const uint16_t elements[] = {0x7c00, 0xfc00, 0x7c01, 0x7e00};
     const uint32_t words[] = {0x7fc00000};
     uint64_t index;
@@ -123,7 +123,7 @@ static void a_nan_is_found(void) {
     BHT_TRUE(!bhi_find_nan(BH_DTYPE_U32, 1, words, &index));
 }
 
-static void texts(void) {
+TEST(texts) {
     char text[BHI_ELEMENT_TEXT];
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_F32, 0x3dcccccd, text), "0.100000001");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_F16, 0x3555, text), "0.33325");
@@ -133,13 +133,4 @@ static void texts(void) {
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_U64, UINT64_MAX, text), "18446744073709551615");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 1, text), "true");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 7, text), "7");
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_first_wrong_one), BHT_TEST(exact_is_by_bits), BHT_TEST(absolute_and_relative),
-        BHT_TEST(infinities),          BHT_TEST(steps_of_floats),  BHT_TEST(steps_of_integers),
-        BHT_TEST(not_a_number),        BHT_TEST(a_nan_is_found),   BHT_TEST(texts),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -10,7 +10,7 @@
 
 static const struct bhi_filler_place place = {.seed = 7, .trial = 1, .array = 2};
 
-static void philox_is_philox(void) {
+TEST(philox_is_philox) {
     static const struct {
         uint64_t key;
         struct bhi_philox counter, result;
@@ -29,7 +29,7 @@ static void philox_is_philox(void) {
     }
 }
 
-static void normal_is_exact(void) {
+TEST(normal_is_exact) {
     static const uint64_t expected[] = {0xbfe4788d448220a8, 0x3fbebdbb0a378957, 0x3fee942d814b960b,
                                         0x3ff53a26abfaf6cf, 0xbff59f3aa27d8b4b, 0x3fcbbd675acc4fd5};
     const struct bhi_filler filler = {.kind = BHI_FILLER_NORMAL, .high = 1};
@@ -38,7 +38,7 @@ static void normal_is_exact(void) {
     BHT_MEM_EQ(got, expected, sizeof got);
 }
 
-static void uniform_is_exact(void) {
+TEST(uniform_is_exact) {
     static const uint32_t expected[] = {0xbe83aae0, 0x3d829682, 0xbf673ca1,
                                         0xbf6af58e, 0xbf0217b6, 0x3f1a932e};
     const struct bhi_filler filler = {.kind = BHI_FILLER_UNIFORM, .low = -1, .high = 1};
@@ -47,7 +47,7 @@ static void uniform_is_exact(void) {
     BHT_MEM_EQ(got, expected, sizeof got);
 }
 
-static void integers_are_exact(void) {
+TEST(integers_are_exact) {
     static const int64_t expected[] = {2, 4, -2, -2, -1, 6, 6, -2, 6, 0};
     const struct bhi_filler filler = {.kind = BHI_FILLER_INTEGERS, .first = -3, .last = 6};
     int64_t wide[10];
@@ -63,7 +63,7 @@ static void integers_are_exact(void) {
     }
 }
 
-static void noise_is_exact(void) {
+TEST(noise_is_exact) {
     static const uint32_t expected[] = {0x3beefd8e, 0xe0ddd4d2, 0xd4df056b, 0xbf0f7f14};
     uint8_t got[16], part[19];
     bhi_filler_noise((struct bhi_filler_place){.seed = 7, .array = 3}, got, sizeof got);
@@ -75,7 +75,7 @@ static void noise_is_exact(void) {
 }
 
 /* The whole range of 64 bits has no width that 64 bits can count. */
-static void integers_of_the_whole_range(void) {
+TEST(integers_of_the_whole_range) {
     const struct bhi_filler filler = {
         .kind = BHI_FILLER_INTEGERS, .first = INT64_MIN, .last = INT64_MAX};
     int64_t got[64];
@@ -88,7 +88,7 @@ static void integers_of_the_whole_range(void) {
 }
 
 /* A number that the type does not have becomes the nearest that it has. */
-static void what_does_not_fit_is_clamped(void) {
+TEST(what_does_not_fit_is_clamped) {
     const struct bhi_filler high = {.kind = BHI_FILLER_UNIFORM, .low = 1e30, .high = 1e30};
     const struct bhi_filler low = {.kind = BHI_FILLER_UNIFORM, .low = -1e30, .high = -1e30};
     int8_t i8[2];
@@ -119,7 +119,7 @@ static void what_does_not_fit_is_clamped(void) {
 }
 
 /* All special values of f32 occur, and no other. */
-static void special_values_of_a_float(void) {
+TEST(special_values_of_a_float) {
     static const uint32_t expected[] = {0x7f800000, 0x00000000, 0x00000001, 0x007fffff, 0x00800000,
                                         0x7f7fffff, 0x3f800000, 0x3f7fffff, 0x7fc00000};
     const struct bhi_filler filler = {.kind = BHI_FILLER_BITS, .special = 1};
@@ -140,7 +140,7 @@ static void special_values_of_a_float(void) {
     }
 }
 
-static void special_values_of_an_integer(void) {
+TEST(special_values_of_an_integer) {
     const struct bhi_filler filler = {.kind = BHI_FILLER_BITS, .special = 1};
     int16_t got[200];
     int seen[5] = {0};
@@ -160,7 +160,7 @@ static void special_values_of_an_integer(void) {
 }
 
 /* A share of special values leaves the other elements as they are without it. */
-static void some_special_values(void) {
+TEST(some_special_values) {
     const struct bhi_filler plain = {.kind = BHI_FILLER_UNIFORM, .high = 1};
     const struct bhi_filler mixed = {.kind = BHI_FILLER_UNIFORM, .high = 1, .special = 0.1};
     static double a[10000], b[10000];
@@ -175,7 +175,7 @@ static void some_special_values(void) {
     BHT_WITHIN(small, 800, 1000); /* which they replace does not depend on the value */
 }
 
-static void seeds_trials_and_arrays_differ(void) {
+TEST(seeds_trials_and_arrays_differ) {
     const struct bhi_filler filler = {.kind = BHI_FILLER_BITS};
     const struct bhi_filler_place others[] = {{8, 1, 2}, {7, 0, 2}, {7, 1, 3}};
     uint64_t first[4], other[4];
@@ -190,7 +190,7 @@ static void seeds_trials_and_arrays_differ(void) {
     BHT_MEM_EQ(first, other, sizeof first);
 }
 
-static void normal_has_its_mean_and_deviation(void) {
+TEST(normal_has_its_mean_and_deviation) {
     const struct bhi_filler filler = {.kind = BHI_FILLER_NORMAL, .low = 5, .high = 2};
     static double x[20000];
     double sum = 0, squares = 0;
@@ -204,7 +204,7 @@ static void normal_has_its_mean_and_deviation(void) {
 }
 
 /* Several threads fill a large array. */
-static void an_element_does_not_depend_on_the_size_of_its_array(void) {
+TEST(an_element_does_not_depend_on_the_size_of_its_array) {
     enum { TWO_PARTS = 2 << 15, MORE = (3 << 15) + 5 };
     static float all[MORE], fewer[TWO_PARTS];
     const struct bhi_filler filler = {.kind = BHI_FILLER_NORMAL, .high = 1};
@@ -214,23 +214,4 @@ static void an_element_does_not_depend_on_the_size_of_its_array(void) {
     bhi_filler_fill(&filler, place, BH_DTYPE_F32, 1000, fewer); /* one thread */
     BHT_MEM_EQ(all, fewer, 1000 * sizeof fewer[0]);
     BHT_TRUE(all[MORE - 1] != 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(philox_is_philox),
-        BHT_TEST(normal_is_exact),
-        BHT_TEST(uniform_is_exact),
-        BHT_TEST(integers_are_exact),
-        BHT_TEST(noise_is_exact),
-        BHT_TEST(integers_of_the_whole_range),
-        BHT_TEST(what_does_not_fit_is_clamped),
-        BHT_TEST(special_values_of_a_float),
-        BHT_TEST(special_values_of_an_integer),
-        BHT_TEST(some_special_values),
-        BHT_TEST(seeds_trials_and_arrays_differ),
-        BHT_TEST(normal_has_its_mean_and_deviation),
-        BHT_TEST(an_element_does_not_depend_on_the_size_of_its_array),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -9,7 +9,7 @@ static const struct bhi_filler_place place = {.seed = 1};
 static struct bhi_margins margins;
 static uint8_t buffer[SIZE + 2 * BHI_MARGIN];
 
-static void each_byte_of_them_counts(void) {
+TEST(each_byte_of_them_counts) {
     int64_t offset = 0;
     bhi_margins_fill(&margins, place, buffer, SIZE);
     BHT_TRUE(!bhi_margins_find(&margins, buffer, SIZE, &offset));
@@ -22,7 +22,7 @@ static void each_byte_of_them_counts(void) {
     }
 }
 
-static void the_first_is_named(void) {
+TEST(the_first_is_named) {
     int64_t offset = 0;
     bhi_margins_fill(&margins, place, buffer, SIZE);
     buffer[BHI_MARGIN + SIZE + 3] ^= 0x80;
@@ -32,7 +32,7 @@ static void the_first_is_named(void) {
 }
 
 /* The output holds noise before a run, other than in the run before. */
-static void the_output_is_noise(void) {
+TEST(the_output_is_noise) {
     uint8_t first[SIZE];
     int zeros = 0;
     bhi_margins_fill(&margins, place, buffer, SIZE);
@@ -43,13 +43,4 @@ static void the_output_is_noise(void) {
     BHT_LT(zeros, 5);
     bhi_margins_fill(&margins, (struct bhi_filler_place){.seed = 2}, buffer, SIZE);
     BHT_NE(memcmp(first, buffer + BHI_MARGIN, SIZE), 0);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(each_byte_of_them_counts),
-        BHT_TEST(the_first_is_named),
-        BHT_TEST(the_output_is_noise),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

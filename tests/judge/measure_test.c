@@ -142,7 +142,7 @@ static bh_judge_verdict measure(struct scene what) {
 
 /* Its times would be those of something that nobody has checked; and without its file it must not
  * end the measuring of others. */
-static void a_file_that_is_not_what_was_checked(void) {
+TEST(a_file_that_is_not_what_was_checked) {
     static const struct scene scenes[] = {{.changed = true}, {.gone = true}};
     struct bhi_task task = {.size_count = 1};
     struct bhi_court court = {.task = &task};
@@ -160,7 +160,7 @@ static void a_file_that_is_not_what_was_checked(void) {
 
 /* Of fresh inputs 0 / 0 may be computed that no trial had. Nobody is accused by it, and it hides
  * no error of another element. */
-static void a_nan_that_no_trial_had(void) {
+TEST(a_nan_that_no_trial_had) {
     static float expected[2] = {NAN, 1}, same[2] = {NAN, 1}, wrong[2] = {NAN, 2};
     struct bhi_task task = {.array_count = 1, .size_count = 1};
     struct bhi_trial_array array = {.form = {.dtype = BH_DTYPE_F32, .dimensions = 1, .shape = {2}},
@@ -178,7 +178,7 @@ static void a_nan_that_no_trial_had(void) {
     BHT_TRUE(!bhi_candidate_check(&task, &trial, &trial, &right, &judgement));
 }
 
-static void an_honest_candidate(void) {
+TEST(an_honest_candidate) {
     BHT_EQ(measure((struct scene){0}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
@@ -186,32 +186,32 @@ static void an_honest_candidate(void) {
     BHT_TRUE(!timing.noisy && timing.noise < 0.005);
 }
 
-static void noise_is_said(void) {
+TEST(noise_is_said) {
     BHT_EQ(measure((struct scene){.noise = 0.5}), BH_JUDGE_CORRECT);
     BHT_TRUE(timing.noisy && timing.noise > 0.005 && timing.ratio > 0);
 }
 
-static void claims_of_less_than_half(void) {
+TEST(claims_of_less_than_half) {
     BHT_EQ(measure((struct scene){.claims = 0.45}), BH_JUDGE_TIMING_FORGED);
     BHT_TRUE(timing.ratio == 0);
 }
 
 /* One measurement accuses nobody: the next one counts. */
-static void claims_that_are_false_once(void) {
+TEST(claims_that_are_false_once) {
     BHT_EQ(measure((struct scene){.claims = 0.45, .until = ROUNDS}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
 }
 
 /* The reference's claims explain little of its batches then, and would excuse the candidate's. */
-static void load_in_the_batches_of_the_reference(void) {
+TEST(load_in_the_batches_of_the_reference) {
     BHT_EQ(measure((struct scene){.claims = 0.45, .slows_batches = 1.8}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_CLAIMS);
     BHT_TRUE(timing.ratio == 0);
 }
 
 /* An honest candidate has no disadvantage: the reference is measured alone again. */
-static void a_machine_that_becomes_busy(void) {
+TEST(a_machine_that_becomes_busy) {
     (void)measure((struct scene){0});
     const size_t quiet = alone;
     BHT_EQ(measure((struct scene){.busy_batches = 1.8}), BH_JUDGE_CORRECT);
@@ -220,48 +220,30 @@ static void a_machine_that_becomes_busy(void) {
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01);
 }
 
-static void load_in_the_runs_of_the_reference(void) {
+TEST(load_in_the_runs_of_the_reference) {
     BHT_EQ(measure((struct scene){.slows_runs = 1.2}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_LOAD);
     BHT_TRUE(timing.ratio == 0);
 }
 
-static void a_reference_that_drifts(void) {
+TEST(a_reference_that_drifts) {
     BHT_EQ(measure((struct scene){.later = 1.2}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_DRIFT);
     BHT_TRUE(timing.ratio == 0 && timing.drift > 0.05);
 }
 
 /* By the clocks a run takes 0.15 to 1.5 ms. */
-static void others_on_the_processor(void) {
+TEST(others_on_the_processor) {
     BHT_EQ(measure((struct scene){.shared = 10}), BH_JUDGE_CORRECT);
     BHT_EQ(timing.doubt, BH_JUDGE_DOUBT_NONE);
     BHT_TRUE(timing.ratio > 0.99 && timing.ratio < 1.01 && !timing.noisy);
     BHT_TRUE(timing.host_ns > 0.95 * RUN_NS && timing.host_ns < 1.05 * RUN_NS);
 }
 
-static void claims_that_others_would_excuse(void) {
+TEST(claims_that_others_would_excuse) {
     BHT_EQ(measure((struct scene){.claims = 0.6, .shared = 10}), BH_JUDGE_TIMING_FORGED);
     BHT_TRUE(timing.ratio == 0);
     /* No batch shows this one, but the single runs do. */
     BHT_EQ(measure((struct scene){.claims = 0.8, .longer = 10, .shared = 10}),
            BH_JUDGE_TIMING_FORGED);
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(a_file_that_is_not_what_was_checked),
-        BHT_TEST(a_nan_that_no_trial_had),
-        BHT_TEST(an_honest_candidate),
-        BHT_TEST(noise_is_said),
-        BHT_TEST(claims_of_less_than_half),
-        BHT_TEST(claims_that_are_false_once),
-        BHT_TEST(load_in_the_batches_of_the_reference),
-        BHT_TEST(a_machine_that_becomes_busy),
-        BHT_TEST(load_in_the_runs_of_the_reference),
-        BHT_TEST(a_reference_that_drifts),
-        BHT_TEST(others_on_the_processor),
-        BHT_TEST(claims_that_others_would_excuse),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

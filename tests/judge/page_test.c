@@ -99,7 +99,7 @@ static void assert_cell(int row, int column, const char *expected) {
     html_expect(expression, expected);
 }
 
-static void the_fastest_is_first(void) {
+TEST(the_fastest_is_first) {
     const char *const order[] = {"fast.comp",    "slow.comp",
                                  "untimed.comp", candidates[1].file.path,
                                  "hangs.comp",   "broken.comp"};
@@ -118,7 +118,7 @@ static void the_fastest_is_first(void) {
 }
 
 /* What a worker claims of its time is shown, and that nothing confirms it. */
-static void a_time_that_is_not_confirmed(void) {
+TEST(a_time_that_is_not_confirmed) {
     parse("");
     measure(true);
     fast[1].ratio = 0;
@@ -145,7 +145,7 @@ static void expect_note(bh_judge_verdict judgement, double ratio, bh_judge_doubt
 }
 
 /* Each says what to do. Of claims that are false the verdict says all. */
-static void notes_on_times(void) {
+TEST(notes_on_times) {
     expect_note(BH_JUDGE_CORRECT, 1.5, BH_JUDGE_DOUBT_NONE, false,
                 "cold, noise 2.0 %: more runs (--repeat) or a quieter machine narrow the interval");
     expect_note(
@@ -167,7 +167,7 @@ static void notes_on_times(void) {
         "a quieter machine narrow the interval");
 }
 
-static void one_processor_is_said(void) {
+TEST(one_processor_is_said) {
     const struct bhi_candidate candidate = {.judgement.verdict = BH_JUDGE_CORRECT};
     char note[BHI_JUDGE_NOTE];
     parse("");
@@ -184,7 +184,7 @@ static void one_processor_is_said(void) {
            3);
 }
 
-static void page_says_it_all(void) {
+TEST(page_says_it_all) {
     parse("\"bytes\": \"8 * n\", \"operations\": \"n\",");
     measure(true);
     write_page();
@@ -219,7 +219,7 @@ static void page_says_it_all(void) {
     BHT_EQ(html_count("(//h:figure)[2]//h:li[h:bdi=`the best of all`]"), 1);
 }
 
-static void a_rate_alone(void) {
+TEST(a_rate_alone) {
     parse("\"bytes\": \"8 * n\",");
     measure(true);
     write_page();
@@ -233,7 +233,7 @@ static void a_rate_alone(void) {
     BHT_EQ(html_count("//h:figure"), 1);
 }
 
-static void without_times(void) {
+TEST(without_times) {
     parse("");
     measure(false);
     write_page();
@@ -242,7 +242,7 @@ static void without_times(void) {
     assert_cell(1, 4, "9");
 }
 
-static void nobody_is_judged(void) {
+TEST(nobody_is_judged) {
     struct bhi_judge_report none = report;
     none.count = none.correct = 0;
     parse("");
@@ -250,14 +250,9 @@ static void nobody_is_judged(void) {
     html_check();
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_fastest_is_first), BHT_TEST(a_time_that_is_not_confirmed),
-        BHT_TEST(notes_on_times),       BHT_TEST(one_processor_is_said),
-        BHT_TEST(page_says_it_all),     BHT_TEST(a_rate_alone),
-        BHT_TEST(without_times),        BHT_TEST(nobody_is_judged),
-    };
+static void at_start(void) {
     bht_end_with(free_task);
     bht_around(html_enter_folder, html_leave_folder);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
+
+BHT_AT_START(at_start())

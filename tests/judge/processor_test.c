@@ -40,7 +40,7 @@ static cpu_set_t set_of(const int *numbers, size_t count) {
 }
 
 /* Waiting for a disk is idle, too. */
-static void the_idlest_is_found(void) {
+TEST(the_idlest_is_found) {
     const cpu_set_t all = set_of((const int[]){0, 1, 2, 3}, 4), none = set_of(NULL, 0);
     const cpu_set_t first = set_of((const int[]){0, 2}, 2);
     struct bhi_idle before, after, nothing;
@@ -84,7 +84,7 @@ static void be_on(const cpu_set_t *set) {
 
 /* In a network of its own no other judge has claimed anything. Where the kernel refuses that,
  * another one may have, and then less is known. */
-static void two_judges_choose_two(void) {
+TEST(two_judges_choose_two) {
     const bool own = unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
     const cpu_set_t all = ours(), two = first_of(&all, 2);
     const int count = CPU_COUNT(&two);
@@ -335,7 +335,7 @@ static void end(void) {
     bhi_task_free(&task);
 }
 
-static void runs_are_timed_on_one_processor(void) {
+TEST(runs_are_timed_on_one_processor) {
     struct bhi_candidate candidate = {
         .file = {.path = "copy.comp", .code = copy, .size = strlen(copy)}};
     const cpu_set_t before = ours();
@@ -357,7 +357,7 @@ static void runs_are_timed_on_one_processor(void) {
     end();
 }
 
-static void all_processors_if_asked_for(void) {
+TEST(all_processors_if_asked_for) {
     const cpu_set_t all = ours();
     begin(true, &all);
     expect_work(false);
@@ -368,7 +368,7 @@ static void all_processors_if_asked_for(void) {
 }
 
 /* What it could compute from its inputs while caches are flushed would not be timed. */
-static void a_worker_has_its_inputs_no_sooner_than_its_submission(void) {
+TEST(a_worker_has_its_inputs_no_sooner_than_its_submission) {
     struct bhi_clocked clocked[BHI_RACERS];
     begin(false, NULL);
     spied.on = true;
@@ -379,7 +379,7 @@ static void a_worker_has_its_inputs_no_sooner_than_its_submission(void) {
     end();
 }
 
-static void work_before_a_submission_counts_as_its_own(void) {
+TEST(work_before_a_submission_counts_as_its_own) {
     struct bhi_clocked clocked[BHI_RACERS];
     begin(false, NULL);
     spied.on = true;
@@ -392,7 +392,7 @@ static void work_before_a_submission_counts_as_its_own(void) {
 }
 
 /* Each processor in turn, so that one of them is not the one that would be chosen anyway. */
-static void a_mask_of_its_own_is_kept(void) {
+TEST(a_mask_of_its_own_is_kept) {
     const cpu_set_t all = ours(), two = first_of(&all, 2);
     for (unsigned i = 0; i < CPU_SETSIZE; i++) {
         const cpu_set_t only = set_of((const int[]){(int)i}, 1);
@@ -404,17 +404,4 @@ static void a_mask_of_its_own_is_kept(void) {
             end();
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(the_idlest_is_found),
-        BHT_TEST(two_judges_choose_two),
-        BHT_TEST(runs_are_timed_on_one_processor),
-        BHT_TEST(all_processors_if_asked_for),
-        BHT_TEST(a_worker_has_its_inputs_no_sooner_than_its_submission),
-        BHT_TEST(work_before_a_submission_counts_as_its_own),
-        BHT_TEST(a_mask_of_its_own_is_kept),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -16,7 +16,7 @@ static uint64_t noise(uint32_t which, uint32_t i) {
     return bhi_philox(which, (struct bhi_philox){{i}}).words[0] % 1000;
 }
 
-static void medians(void) {
+TEST(medians) {
     uint64_t odd[] = {9, 1, 5}, even[] = {4, 1, 9, 2}, one[] = {7};
     uint64_t large[] = {UINT64_MAX, UINT64_MAX};
     BHT_TRUE(bhi_median_of(odd, 3) == 5);
@@ -25,7 +25,7 @@ static void medians(void) {
     BHT_TRUE(bhi_median_of(large, 2) >= 0x1p63);
 }
 
-static void equal_kernels(void) {
+TEST(equal_kernels) {
     struct bhi_ratio ratio;
     for (uint32_t i = 0; i < RUNS; i++) {
         a[i] = 100000 + noise(1, i);
@@ -38,7 +38,7 @@ static void equal_kernels(void) {
     BHT_TRUE(ratio.high > ratio.low);
 }
 
-static void twice_as_slow(void) {
+TEST(twice_as_slow) {
     struct bhi_ratio ratio;
     for (uint32_t i = 0; i < RUNS; i++) {
         a[i] = 2 * (100000 + noise(1, i));
@@ -51,7 +51,7 @@ static void twice_as_slow(void) {
 
 /* Load that both meet in the same turn is in both times of a pair. If the pairs were taken apart,
  * the interval would be as wide as the load makes the times. */
-static void load_that_both_meet(void) {
+TEST(load_that_both_meet) {
     struct bhi_ratio ratio;
     for (uint32_t i = 0; i < RUNS; i++) {
         const uint64_t load = i % 2 ? 1 : 3;
@@ -63,7 +63,7 @@ static void load_that_both_meet(void) {
 }
 
 /* A load that comes and stays changes both medians of a group alike. */
-static void load_that_stays(void) {
+TEST(load_that_stays) {
     struct bhi_ratio ratio;
     for (uint32_t i = 0; i < RUNS; i++) {
         const uint64_t load = i < RUNS / 2 ? 1 : 3;
@@ -90,7 +90,7 @@ static bool is_near(double x, double y) {
 }
 
 /* Powers of two, so the geometric means of each two are easy to order. */
-static void known_intervals(void) {
+TEST(known_intervals) {
     const uint64_t powers[] = {1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000};
     struct bhi_ratio ratio = of_groups(powers, 8);
     BHT_TRUE(is_near(ratio.ratio, pow(2, 3.5)));
@@ -105,7 +105,7 @@ static void known_intervals(void) {
 }
 
 /* Two groups of eight move the ratio only between the others'. */
-static void groups_that_are_far_out(void) {
+TEST(groups_that_are_far_out) {
     const uint64_t ratios[] = {1, 1000, 1010, 990, 1, 1005, 995, 1002};
     const struct bhi_ratio ratio = of_groups(ratios, 8);
     BHT_TRUE(ratio.ratio > 0.99 && ratio.ratio < 1.01);
@@ -113,7 +113,7 @@ static void groups_that_are_far_out(void) {
 }
 
 /* The middle two of an even number. */
-static void medians_of_each_group(void) {
+TEST(medians_of_each_group) {
     struct bhi_ratio ratio;
     for (uint32_t i = 0; i < 40; i++) {
         a[i] = i % 4 ? 3000 : 90000;
@@ -164,7 +164,7 @@ static int covered(size_t runs, size_t groups, double alike, double workers, dou
 }
 
 /* About 95 of 100, however many runs there are, and whatever makes the times differ. */
-static void as_often_as_it_says(void) {
+TEST(as_often_as_it_says) {
     static const struct {
         size_t runs, groups;
         double alike, workers;
@@ -181,7 +181,7 @@ static void as_often_as_it_says(void) {
 }
 
 /* One worker each, and as many runs as you like: the interval says nothing of the workers. */
-static void runs_of_one_worker_are_one_observation(void) {
+TEST(runs_of_one_worker_are_one_observation) {
     double narrow, wide;
     fill(1, RUNS, 1, 0, 0.1, a);
     fill(2, RUNS, 1, 0, 0.1, b);
@@ -193,7 +193,7 @@ static void runs_of_one_worker_are_one_observation(void) {
     BHT_TRUE(narrow < 0.03 && wide > 0.15 && wide < 0.3);
 }
 
-static void the_same_interval_each_time(void) {
+TEST(the_same_interval_each_time) {
     struct bhi_ratio one, other;
     for (uint32_t i = 0; i < RUNS; i++) {
         a[i] = 100000 + noise(1, i);
@@ -204,7 +204,7 @@ static void the_same_interval_each_time(void) {
     BHT_MEM_EQ(&one, &other, sizeof one);
 }
 
-static void no_ratio(void) {
+TEST(no_ratio) {
     struct bhi_ratio ratio;
     for (uint32_t i = 0; i < RUNS; i++) {
         a[i] = b[i] = 5;
@@ -236,7 +236,7 @@ static uint64_t noisy(uint32_t i) {
     return 100000 + noise(3, i);
 }
 
-static void equal_times(void) {
+TEST(equal_times) {
     for (int i = 0; i < SERIES; i++) {
         times[i] = 500;
     }
@@ -247,7 +247,7 @@ static void equal_times(void) {
 
 /* The standard deviation of these is 0.29 % of them, that of their median about 0.36 % / sqrt(n):
  * four times as many runs, half the noise. */
-static void more_runs_less_noise(void) {
+TEST(more_runs_less_noise) {
     for (uint32_t i = 0; i < SERIES; i++) {
         times[i] = noisy(i);
     }
@@ -256,7 +256,7 @@ static void more_runs_less_noise(void) {
     BHT_TRUE(many > few / 2 * 0.8 && many < few / 2 * 1.2);
 }
 
-static void single_times_do_not_count(void) {
+TEST(single_times_do_not_count) {
     for (uint32_t i = 0; i < SERIES; i++) {
         times[i] = i % 10 ? noisy(i) : 100 * noisy(i);
     }
@@ -265,7 +265,7 @@ static void single_times_do_not_count(void) {
     BHT_TRUE(!bhi_steadiness_drifts(&steadiness, 0.05));
 }
 
-static void a_device_that_becomes_slower(void) {
+TEST(a_device_that_becomes_slower) {
     for (uint32_t i = 0; i < SERIES; i++) {
         times[i] = i < SERIES / 2 ? noisy(i) : noisy(i) * 11 / 10;
     }
@@ -276,7 +276,7 @@ static void a_device_that_becomes_slower(void) {
 }
 
 /* Times that go up and down by a factor of 10 have halves that differ by chance. */
-static void noise_is_no_drift(void) {
+TEST(noise_is_no_drift) {
     const uint64_t wild[] = {10, 100, 20, 90, 15, 40, 95, 30, 99, 60};
     for (int i = 0; i < 10; i++) {
         times[i] = wild[i];
@@ -286,7 +286,7 @@ static void noise_is_no_drift(void) {
     BHT_TRUE(!bhi_steadiness_drifts(&steadiness, 0.05));
 }
 
-static void few_times(void) {
+TEST(few_times) {
     times[0] = 7;
     times[1] = 70;
     times[2] = 700;
@@ -295,7 +295,7 @@ static void few_times(void) {
 }
 
 /* Workers that differ: the groups' medians are what is uncertain. */
-static void groups_that_differ(void) {
+TEST(groups_that_differ) {
     struct bhi_steadiness steadiness;
     for (uint32_t i = 0; i < 80; i++) {
         times[i] = noisy(i) * (i / 10 % 2 ? 110 : 100) / 100;
@@ -311,7 +311,7 @@ static void groups_that_differ(void) {
 }
 
 /* Workers do not hide that the device became slower. */
-static void groups_of_a_device_that_becomes_slower(void) {
+TEST(groups_of_a_device_that_becomes_slower) {
     struct bhi_steadiness steadiness;
     for (uint32_t i = 0; i < 80; i++) {
         times[i] = i < 40 ? noisy(i) : noisy(i) * 11 / 10;
@@ -328,7 +328,7 @@ static struct bhi_steadiness series(uint32_t first, size_t count, uint64_t added
     return of(count);
 }
 
-static void slower_than_before(void) {
+TEST(slower_than_before) {
     const struct bhi_steadiness before = series(0, 20, 0), same = series(1000, 50, 0),
                                 less = series(2000, 50, 4000), more = series(3000, 50, 6000);
     BHT_TRUE(!bhi_steadiness_is_slower(&same, &before, 0.05));
@@ -338,7 +338,7 @@ static void slower_than_before(void) {
 }
 
 /* Five times that happen to be alike prove little: their errors are believed three times less. */
-static void few_are_not_sure(void) {
+TEST(few_are_not_sure) {
     const uint64_t alike[] = {1000, 1010, 1020, 1030, 1040},
                    later[] = {1110, 1120, 1130, 1140, 1150};
     memcpy(times, alike, sizeof alike);
@@ -350,32 +350,4 @@ static void few_are_not_sure(void) {
     BHT_TRUE(bhi_steadiness_is_slower(&now, &before, 0.05));
     now.count = 1;
     BHT_TRUE(!bhi_steadiness_is_slower(&now, &before, 0.05));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(medians),
-        BHT_TEST(equal_kernels),
-        BHT_TEST(twice_as_slow),
-        BHT_TEST(load_that_both_meet),
-        BHT_TEST(load_that_stays),
-        BHT_TEST(known_intervals),
-        BHT_TEST(groups_that_are_far_out),
-        BHT_TEST(medians_of_each_group),
-        BHT_TEST(as_often_as_it_says),
-        BHT_TEST(runs_of_one_worker_are_one_observation),
-        BHT_TEST(the_same_interval_each_time),
-        BHT_TEST(no_ratio),
-        BHT_TEST(equal_times),
-        BHT_TEST(more_runs_less_noise),
-        BHT_TEST(single_times_do_not_count),
-        BHT_TEST(a_device_that_becomes_slower),
-        BHT_TEST(noise_is_no_drift),
-        BHT_TEST(few_times),
-        BHT_TEST(groups_that_differ),
-        BHT_TEST(groups_of_a_device_that_becomes_slower),
-        BHT_TEST(slower_than_before),
-        BHT_TEST(few_are_not_sure),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

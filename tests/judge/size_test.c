@@ -26,7 +26,7 @@ static void refuse(const char *text, const char *why) {
     BHT_STR_HAS(complaint.text, why);
 }
 
-static void what_it_computes(void) {
+TEST(what_it_computes) {
     expect("42", 42);
     expect(" n ", 100);
     expect("n*m", 700);
@@ -45,7 +45,7 @@ static void what_it_computes(void) {
     expect("18446744073709551615", UINT64_MAX);
 }
 
-static void what_it_refuses(void) {
+TEST(what_it_refuses) {
     refuse("", "'': column 1: a number, a size or '(' was expected");
     refuse("k", "'k': column 1: there is no size 'k'");
     refuse("n +", "column 4: a number, a size or '(' was expected");
@@ -65,7 +65,7 @@ static void what_it_refuses(void) {
     refuse("n * 1.5", "an operator or the end was expected");
 }
 
-static void it_does_not_exhaust_the_stack(void) {
+TEST(it_does_not_exhaust_the_stack) {
     static char text[100001];
     memset(text, '(', sizeof text - 1);
     refuse(text, "too many parentheses");
@@ -76,7 +76,7 @@ static void it_does_not_exhaust_the_stack(void) {
            40);
 }
 
-static void names(void) {
+TEST(names) {
     BHT_TRUE(bhi_size_is_name("n"));
     BHT_TRUE(bhi_size_is_name("_batch2"));
     BHT_TRUE(bhi_size_is_name("abcdefghijklmnopqrstuvwxyz_1234"));
@@ -86,14 +86,4 @@ static void names(void) {
     BHT_TRUE(!bhi_size_is_name("n-m"));
     BHT_TRUE(!bhi_size_is_name("min"));
     BHT_TRUE(bhi_size_is_name("minimum"));
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(what_it_computes),
-        BHT_TEST(what_it_refuses),
-        BHT_TEST(it_does_not_exhaust_the_stack),
-        BHT_TEST(names),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

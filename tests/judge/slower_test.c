@@ -14,14 +14,14 @@ static struct bhi_task task = {
 static struct bhi_trial trials[] = {{.size = 2}, {.size = 0}, {.size = 0, .seed = 1}, {.size = 1}};
 static struct bhi_court court = {.task = &task, .trials = {trials, BHT_COUNT(trials)}};
 
-static void sizes_that_are_timed(void) {
+TEST(sizes_that_are_timed) {
     BHT_TRUE(bhi_timed_trial(&court, 0) == &trials[1]);
     BHT_TRUE(bhi_timed_trial(&court, 1) == &trials[3]);
     BHT_TRUE(!bhi_timed_trial(&court, 2));
 }
 
 /* |count| sizes were measured, with a ratio of 2; it is known if they suffice. */
-static void times_suffice_or_not(void) {
+TEST(times_suffice_or_not) {
 #define COLD {.ratio = 2, .low = 1.9, .high = 2.1, .device = true, .cold = true}
 #define HOST {.ratio = 2, .low = 1.9, .high = 2.1, .guard_ratio = 1.01}
 #define ONE  {.ratio = 2, .low = 1.9, .device = true, .cold = true, .one_processor = true}
@@ -66,12 +66,4 @@ static void times_suffice_or_not(void) {
             BHT_STR_EQ(judgement.size_text, "n=10");
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(sizes_that_are_timed),
-        BHT_TEST(times_suffice_or_not),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

@@ -62,7 +62,7 @@ static void refuse(int line, const char *before, const char *after, const char *
     refuse_text(text, said);
 }
 
-static void all_of_it(void) {
+TEST(all_of_it) {
     parse(whole);
     BHT_STR_EQ(task.name, "scale");
     BHT_EQ(task.parameter_count, 2);
@@ -110,7 +110,7 @@ static bool is_storable_from(const char *fill) {
     return is_storable(in);
 }
 
-static void inputs_that_never_vary(void) {
+TEST(inputs_that_never_vary) {
     static const char *const same[] = {"{\"file\": \"x.npy\"}", "{\"uniform\": [2, 2]}",
                                        "{\"normal\": [2, 0]}", "{\"integers\": [3, 3]}"};
     static const char *const vary[] = {"\"uniform\"",
@@ -130,7 +130,7 @@ static void inputs_that_never_vary(void) {
     }
 }
 
-static void what_it_computes(void) {
+TEST(what_it_computes) {
     static const uint32_t local_size[3] = {64, 1, 1};
     struct bhi_array array;
     uint32_t groups[3];
@@ -158,7 +158,7 @@ static void what_it_computes(void) {
     BHT_EQ(amount, 0);
 }
 
-static void what_may_be_left_out(void) {
+TEST(what_may_be_left_out) {
     parse("{\"sizes\": [{\"n\": 4}], \"out\": {\"0\": {\"dtype\": \"f32\", \"shape\": [\"n\"], "
           "\"rel\": 0.5, \"abs\": 1}}, \"groups\": [1], \"reference\": {\"kernel\": \"/r.comp\", "
           "\"groups\": [2]}}");
@@ -173,7 +173,7 @@ static void what_may_be_left_out(void) {
     BHT_EQ(task.groups.along[0].value, 1);
 }
 
-static void fields_that_are_wrong(void) {
+TEST(fields_that_are_wrong) {
     refuse(2, "`name`", "`nam`", "`nam`: unknown key: did you mean `name`?");
     refuse(2, "`scale`", "7", "`name`: it must be a string of 1 to 63 bytes");
     refuse(2, "`scale`", "`0123456789012345678901234567890123456789012345678901234567890123`",
@@ -223,7 +223,7 @@ static void fields_that_are_wrong(void) {
            "`operations`: 'n - 2': column 3: less than 0 (with n=1, m=1)");
 }
 
-static void generators_that_are_wrong(void) {
+TEST(generators_that_are_wrong) {
     refuse(9, "`bits`", "`random`",
            "`inout` `Z` `fill`: there is no generator 'random'; there are uniform, normal, "
            "integers, bits, special, file");
@@ -247,7 +247,7 @@ static void generators_that_are_wrong(void) {
            "`inout` `Z` `fill`: a file has no `special` values");
 }
 
-static void shapes_that_do_not_multiply(void) {
+TEST(shapes_that_do_not_multiply) {
     refuse(10, "`n * m`", "`n * 9223372036854775807`",
            "`out` `Y` `shape`: 'n * 9223372036854775807': column 3: more than 64 bits (with "
            "n=1000, m=3)");
@@ -257,7 +257,7 @@ static void shapes_that_do_not_multiply(void) {
     refuse(10, "`n * m`", "`n / 64`", "`out` `Y` `shape`: dimension 0 is 0 (with n=1, m=1)");
 }
 
-static void references_that_are_wrong(void) {
+TEST(references_that_are_wrong) {
     refuse(1, "  `reference`: {`kernel`: `ref.comp`},\n", "",
            "there is no `reference`: nothing says which result is right");
     refuse(13, "{`kernel`: `ref.comp`}", "{}",
@@ -279,14 +279,14 @@ static void references_that_are_wrong(void) {
            "are several sizes");
 }
 
-static void no_outputs_no_sizes(void) {
+TEST(no_outputs_no_sizes) {
     refuse_text("{\"sizes\": [{}], \"groups\": [1]}",
                 "t.json:1: there is no \"out\" and no \"inout\"");
     refuse_text("{\"groups\": [1]}", "t.json:1: there is no \"sizes\"");
     refuse_text("[]", "t.json:1: it must be an object");
 }
 
-static void no_json(void) {
+TEST(no_json) {
     refuse_text("{\n  \"name\": \"x\"\n  \"sizes\"\n}",
                 "t.json:3: not JSON: '}' expected near '\"sizes\"' (column 9)");
     refuse_text("{\"name\": \"x\",\n\"name\": \"y\"}",
@@ -295,7 +295,7 @@ static void no_json(void) {
 
 /* A key with an escape is found in the text as it is written there, or not at all: then the line is
  * that of the object around it. */
-static void lines_of_odd_texts(void) {
+TEST(lines_of_odd_texts) {
     refuse(6, "  `in`: {\n", "  `in`: {\n    `a\\`}]b`: {`dtype`: `}{`},\n",
            "`in` `a`}]b` `dtype`: it must be one of " BHI_DTYPE_NAMES);
     refuse(3, "`scale`,\n  `sizes`: [{`n`: 1000", "`a\\`}]{b`,\n  `sizes`: [{`n`: 0",
@@ -304,7 +304,7 @@ static void lines_of_odd_texts(void) {
            "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
 }
 
-static void from_a_file(void) {
+TEST(from_a_file) {
     int error = 0;
     char path[] = "/tmp/bulkhead-judge-XXXXXX";
     const int fd = mkstemp(path);
@@ -331,21 +331,4 @@ static void free_task(void) {
     bhi_task_free(&task);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(all_of_it),
-        BHT_TEST(inputs_that_never_vary),
-        BHT_TEST(what_it_computes),
-        BHT_TEST(what_may_be_left_out),
-        BHT_TEST(fields_that_are_wrong),
-        BHT_TEST(generators_that_are_wrong),
-        BHT_TEST(shapes_that_do_not_multiply),
-        BHT_TEST(references_that_are_wrong),
-        BHT_TEST(no_outputs_no_sizes),
-        BHT_TEST(no_json),
-        BHT_TEST(lines_of_odd_texts),
-        BHT_TEST(from_a_file),
-    };
-    bht_end_with(free_task);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_end_with(free_task))

@@ -15,7 +15,7 @@ static size_t turn(size_t which, uint64_t round) {
     BHT_FAIL("%zu has no turn in round %llu", which, (unsigned long long)round);
 }
 
-static void each_has_a_turn(void) {
+TEST(each_has_a_turn) {
     for (uint64_t round = 0; round < ROUNDS; round++) {
         size_t sum = 0;
         for (size_t which = 0; which < RACERS; which++) {
@@ -25,7 +25,7 @@ static void each_has_a_turn(void) {
     }
 }
 
-static void each_is_first_as_often(void) {
+TEST(each_is_first_as_often) {
     for (size_t one = 0; one < RACERS; one++) {
         for (size_t other = 0; other < one; other++) {
             int first = 0;
@@ -38,7 +38,7 @@ static void each_is_first_as_often(void) {
 }
 
 /* In eight rounds a drift meets all alike, also one that becomes faster. */
-static void a_drift_meets_all_alike(void) {
+TEST(a_drift_meets_all_alike) {
     uint64_t linear[RACERS] = {0}, square[RACERS] = {0};
     for (uint64_t round = 0; round < 8; round++) {
         for (size_t which = 0; which < RACERS; which++) {
@@ -54,7 +54,7 @@ static void a_drift_meets_all_alike(void) {
 }
 
 /* Load that comes and goes with any short period does not always meet the same one first. */
-static void no_period(void) {
+TEST(no_period) {
     for (uint64_t period = 2; period <= 5; period++) {
         for (uint64_t phase = 0; phase < period; phase++) {
             int ascending = 0, descending = 0;
@@ -66,14 +66,4 @@ static void no_period(void) {
             BHT_TRUE(ascending && descending);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(each_has_a_turn),
-        BHT_TEST(each_is_first_as_often),
-        BHT_TEST(a_drift_meets_all_alike),
-        BHT_TEST(no_period),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

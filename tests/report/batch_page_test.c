@@ -14,7 +14,7 @@ static void write_page(struct bhi_queue *queue, const struct bhi_report_run *wha
     html_check();
 }
 
-static void page_says_it_all(void) {
+TEST(page_says_it_all) {
     write_page(&mixed, &run);
     html_expect("string(/h:html/h:head/h:title)", "Batch jobs.jsonl");
     /* Tiles: jobs, done, failed, quarantined, waiting, attempts, those of this run, took, rate. */
@@ -50,7 +50,7 @@ static void page_says_it_all(void) {
     BHT_EQ(html_count("//h:table[h:caption=`All jobs`]/h:tbody/h:tr"), 5);
 }
 
-static void page_names_devices(void) {
+TEST(page_names_devices) {
     struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
     write_page(&spread, &run);
     html_expect("string(//s:svg[@role=`img`]/s:rect[@class=`good`]/s:title)",
@@ -71,7 +71,7 @@ static void page_names_devices(void) {
 }
 
 /* Stream 1 is of a second kind where each has one. */
-static void page_of_two_kinds(void) {
+TEST(page_of_two_kinds) {
     struct bhi_report_run two = run;
     two.streams = 1;
     write_page(&mixed, &two);
@@ -80,13 +80,13 @@ static void page_of_two_kinds(void) {
            1);
 }
 
-static void page_of_nothing(void) {
+TEST(page_of_nothing) {
     struct bhi_queue empty = {.job_count = 0};
     write_page(&empty, &run);
     BHT_EQ(html_count("//h:table"), 0);
 }
 
-static void page_of_one_job(void) {
+TEST(page_of_one_job) {
     struct bhi_queue one = mixed;
     one.job_count = one.attempt_count = 1;
     write_page(&one, &run);
@@ -94,7 +94,7 @@ static void page_of_one_job(void) {
 }
 
 /* Every state and every status, known or not. */
-static void page_of_every_status(void) {
+TEST(page_of_every_status) {
     enum { COUNT = 80 };
     struct bhi_job_record jobs[COUNT];
     struct bhi_attempt_record attempts[COUNT];
@@ -119,7 +119,7 @@ static void page_of_every_status(void) {
     write_page(&queue, &run);
 }
 
-static void page_of_many_is_small(void) {
+TEST(page_of_many_is_small) {
     enum { COUNT = 100000 };
     static const char long_message[] =
         "a message of the usual length: the worker was killed by a signal while it ran the kernel "
@@ -160,7 +160,7 @@ static void page_of_many_is_small(void) {
     BHT_EQ(html_count("//h:table[h:caption=`All jobs`]/h:tbody/h:tr"), 5000);
 }
 
-static void unreadable_leaves_nothing(void) {
+TEST(unreadable_leaves_nothing) {
     struct bhi_queue queue = mixed;
     queue.unreadable = true;
     BHT_TRUE(!bhi_report_html("page.html", &queue, &run, &complaint));
@@ -170,13 +170,4 @@ static void unreadable_leaves_nothing(void) {
     BHT_STR_HAS(complaint.text, "No such file");
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(page_says_it_all),          BHT_TEST(page_of_nothing),
-        BHT_TEST(page_of_one_job),           BHT_TEST(page_of_two_kinds),
-        BHT_TEST(page_of_every_status),      BHT_TEST(page_of_many_is_small),
-        BHT_TEST(unreadable_leaves_nothing), BHT_TEST(page_names_devices),
-    };
-    bht_around(html_enter_folder, html_leave_folder);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(html_enter_folder, html_leave_folder))

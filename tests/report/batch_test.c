@@ -30,7 +30,7 @@ static char *table_of(struct bhi_queue *queue) {
     return table_of_run(queue, &run);
 }
 
-static void table_says_it_all(void) {
+TEST(table_says_it_all) {
     static const char expected[] =
         "5 jobs: 1 done, 2 failed, 1 quarantined, 1 waiting\n"
         "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n"
@@ -53,7 +53,7 @@ static void table_says_it_all(void) {
 }
 
 /* The last lines: what to do next. Bad lines are new jobs when they have been corrected. */
-static void table_says_what_to_do_next(void) {
+TEST(table_says_what_to_do_next) {
     static const char retry[] =
         "\nNext: fix what failed, then repeat the command with --resume --retry-failed\n";
     static const char resume[] = "\nNext: fix what failed, then repeat the command with --resume\n";
@@ -82,7 +82,7 @@ static void table_says_what_to_do_next(void) {
 }
 
 /* Where there are several, or one is named. */
-static void table_names_devices(void) {
+TEST(table_names_devices) {
     struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
     char *text = table_of(&spread);
     BHT_STR_HAS(text, "second)\nattempts on each device: gpu:0 2, gpu:1 1\n\n");
@@ -105,21 +105,21 @@ static void table_names_devices(void) {
 }
 
 /* A --resume that had nothing to run has no time or rate to report. */
-static void table_of_a_run_without_attempts(void) {
+TEST(table_of_a_run_without_attempts) {
     struct bhi_report_run idle = run;
     idle.ran = 0;
     char *text = table_of_run(&mixed, &idle);
     BHT_STR_HAS(text, "1 waiting\n0 attempts now, 4 in all\n\n  JOB");
 }
 
-static void table_of_nothing(void) {
+TEST(table_of_nothing) {
     struct bhi_queue empty = {.job_count = 0};
     char *text = table_of(&empty);
     BHT_STR_EQ(text, "0 jobs: 0 done, 0 failed\n"
                      "8 attempts in 4.00 s on 2 streams (2.00 attempts a second)\n");
 }
 
-static void table_shows_the_first_fifty(void) {
+TEST(table_shows_the_first_fifty) {
     enum { COUNT = 1234 };
     static struct bhi_job_record jobs[COUNT];
     static char messages[COUNT][16];
@@ -141,7 +141,7 @@ static void table_shows_the_first_fifty(void) {
 }
 
 /* A mistake that was made sixty times must not hide another. */
-static void table_folds_what_says_the_same(void) {
+TEST(table_folds_what_says_the_same) {
     enum { COUNT = 61 };
     struct bhi_job_record jobs[COUNT];
     char ids[COUNT][8];
@@ -166,7 +166,7 @@ static void table_folds_what_says_the_same(void) {
 }
 
 /* Numbers that are words, such as the worker's pid, make no other failure; names with digits do. */
-static void table_folds_what_differs_by_numbers(void) {
+TEST(table_folds_what_differs_by_numbers) {
     enum { COUNT = 24 };
     static const struct {
         const char *before, *after; /* of the number */
@@ -199,7 +199,7 @@ static void table_folds_what_differs_by_numbers(void) {
     }
 }
 
-static void unreadable_is_said(void) {
+TEST(unreadable_is_said) {
     struct bhi_queue queue = mixed;
     queue.unreadable = true;
     FILE *null = fopen("/dev/null", "w");
@@ -234,7 +234,7 @@ static json_t *json_of(struct bhi_queue *queue) {
     return json_of_run(queue, &run);
 }
 
-static void json_says_it_all(void) {
+TEST(json_says_it_all) {
     json_t *object = json_of(&mixed);
     assert_json(object,
                 "{`batch`: `0123456789abcdef`, `jobs`: `jobs.jsonl`, `state`: `jobs.jsonl.state`,"
@@ -254,7 +254,7 @@ static void json_says_it_all(void) {
     documented("## A batch", object, "verdicts,devices");
 }
 
-static void json_names_devices(void) {
+TEST(json_names_devices) {
     struct bhi_queue spread = spread_over("gpu:0", "gpu:1");
     json_t *object = json_of(&spread);
     BHT_EQ(json_object_size(json_object_get(object, "devices")), 2);
@@ -270,7 +270,7 @@ static const struct bhi_report_bad bads[] = {
     {.line = 3, .id = "b", .origin = "", .message = "\"dedline\" is no key"},
     {.line = 4, .id = "c", .origin = "b", .message = "it depends on \"b\", whose line is bad"}};
 
-static void bad_lines_are_failures(void) {
+TEST(bad_lines_are_failures) {
     struct bhi_tally tally;
     struct bhi_report_run with = run;
     struct bhi_queue empty = {.job_count = 0};
@@ -289,28 +289,14 @@ static void bad_lines_are_failures(void) {
     BHT_EQ(tally.counts.of[BHI_JOB_FAILED], 3);
 }
 
-static void json_of_nothing(void) {
+TEST(json_of_nothing) {
     struct bhi_queue empty = {.job_count = 0};
     assert_json(json_of(&empty), "{`total`: 0, `failures`: []}");
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(table_says_it_all),
-        BHT_TEST(table_says_what_to_do_next),
-        BHT_TEST(table_names_devices),
-        BHT_TEST(table_of_a_run_without_attempts),
-        BHT_TEST(table_of_nothing),
-        BHT_TEST(table_shows_the_first_fifty),
-        BHT_TEST(table_folds_what_says_the_same),
-        BHT_TEST(table_folds_what_differs_by_numbers),
-        BHT_TEST(unreadable_is_said),
-        BHT_TEST(json_says_it_all),
-        BHT_TEST(json_names_devices),
-        BHT_TEST(json_of_nothing),
-        BHT_TEST(bad_lines_are_failures),
-    };
+static void at_start(void) {
     bht_default_flags(BHT_ALLOW_MAPPINGS);  /* a locale stays loaded */
     BHT_EQ(setenv("COLUMNS", "100", 1), 0); /* as for the pages */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
+
+BHT_AT_START(at_start())

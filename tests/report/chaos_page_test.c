@@ -17,7 +17,7 @@ static void write_page(const struct bhi_history *history, const struct bhi_chaos
     html_check();
 }
 
-static void page_of_a_valid_run(void) {
+TEST(page_of_a_valid_run) {
     struct bhi_history history = sample();
     struct bhi_chaos_result result = good();
     write_page(&history, &result);
@@ -36,7 +36,7 @@ static void page_of_a_valid_run(void) {
     html_expect("string(//h:table[h:caption=`Faults by kind`]/h:tbody/h:tr[1]/h:td[2])", "298");
 }
 
-static void page_of_an_invalid_run(void) {
+TEST(page_of_an_invalid_run) {
     struct bhi_history history = sample();
     struct bhi_chaos_result result = bad();
     write_page(&history, &result);
@@ -46,7 +46,7 @@ static void page_of_an_invalid_run(void) {
                 "operation 1 is READY, but <b>its</b> output ? is wrong");
 }
 
-static void page_of_nothing(void) {
+TEST(page_of_nothing) {
     struct bhi_history history = {.count = 0};
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
     write_page(&history, &result);
@@ -54,7 +54,7 @@ static void page_of_nothing(void) {
 }
 
 /* Histories can be read from files that anybody wrote. */
-static void page_of_an_absurd_history(void) {
+TEST(page_of_an_absurd_history) {
     struct bhi_record absurd[] = {
         {.kind = BHI_RECORD_END, .op = 99, .end = {.lost = true}}, /* of nothing */
         {.kind = BHI_RECORD_OP, .op = UINT64_MAX, .stream = UINT32_MAX},
@@ -85,7 +85,7 @@ static void page_of_an_absurd_history(void) {
     }
 }
 
-static void page_of_a_long_run_is_small(void) {
+TEST(page_of_a_long_run_is_small) {
     enum { COUNT = 200000 };
     struct bhi_record *all = bht_own(calloc(COUNT, sizeof *all));
     for (uint64_t i = 0; i < COUNT; i += 4) {
@@ -122,7 +122,7 @@ static void page_of_a_long_run_is_small(void) {
            BHI_CHAOS_STREAMS + BHI_FAULT_KINDS + 3);
 }
 
-static void refused_path_leaves_nothing(void) {
+TEST(refused_path_leaves_nothing) {
     struct bhi_history history = sample();
     struct bhi_chaos_result result = good();
     BHT_TRUE(!bhi_chaos_report_html("nowhere/page.html", &history, &result, &complaint));
@@ -130,15 +130,4 @@ static void refused_path_leaves_nothing(void) {
     BHT_EQ(html_count_files(), 0);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(page_of_a_valid_run),
-        BHT_TEST(page_of_an_invalid_run),
-        BHT_TEST(page_of_nothing),
-        BHT_TEST(page_of_an_absurd_history),
-        BHT_TEST(page_of_a_long_run_is_small),
-        BHT_TEST(refused_path_leaves_nothing),
-    };
-    bht_around(html_enter_folder, html_leave_folder);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(html_enter_folder, html_leave_folder))

@@ -47,7 +47,7 @@ static json_t *json_of(const struct bhi_chaos_result *result, const char *path) 
     return json_of_history(&history, result, path);
 }
 
-static void text_of_a_valid_run(void) {
+TEST(text_of_a_valid_run) {
     struct bhi_chaos_result result = good();
     const char *text = text_of(&result, NULL);
     static const char head[] =
@@ -76,7 +76,7 @@ static void text_of_a_valid_run(void) {
     BHT_STR_HAS(text, tail);
 }
 
-static void text_of_an_invalid_run(void) {
+TEST(text_of_an_invalid_run) {
     struct bhi_chaos_result result = bad();
     const char *text = text_of(&result, "chaos-1.jsonl");
     BHT_STR_HAS(text, "invalid: a promise was broken 100 times\n");
@@ -88,7 +88,7 @@ static void text_of_an_invalid_run(void) {
     BHT_STR_HAS(text, "bulkhead chaos --replay chaos-1.jsonl\n");
 }
 
-static void text_of_a_run_of_nothing(void) {
+TEST(text_of_a_run_of_nothing) {
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN, .finding_count = 1};
     result.by_anomaly[BHI_ANOMALY_UNKNOWN] = 1;
     result.findings[0] = (struct bhi_finding){.anomaly = BHI_ANOMALY_UNKNOWN,
@@ -111,7 +111,7 @@ static void text_of_a_run_of_nothing(void) {
  */
 
 /* Whose 40 s began at 2 s, and which took 50 s in all. */
-static void pace_of_a_run(void) {
+TEST(pace_of_a_run) {
     struct bhi_record noted[] = {{.kind = BHI_RECORD_SAMPLE, .at_ns = 1000 * MS},
                                  {.kind = BHI_RECORD_SAMPLE, .at_ns = 2000 * MS},
                                  {.kind = BHI_RECORD_FAULT, .at_ns = 3000 * MS},
@@ -137,7 +137,7 @@ static void pace_of_a_run(void) {
     BHT_EQ(pace.faults_ns + pace.begin_ns + pace.settle_ns, 0);
 }
 
-static void json_of_an_invalid_run(void) {
+TEST(json_of_an_invalid_run) {
     struct bhi_chaos_result result = bad();
     json_t *object = json_of(&result, "chaos-1.jsonl");
     assert_json(object,
@@ -201,7 +201,7 @@ static const struct bhi_history looked = {.header = {.streams = 1, .version = "0
                                           .count = BHT_COUNT(looks),
                                           .complete = true};
 
-static void memory_of_devices(void) {
+TEST(memory_of_devices) {
     struct bhi_chaos_result result = good();
     const char *text = text_of_history(&looked, &result, NULL);
     BHT_STR_HAS(text, "  on device   nvidia:0: 5.00 GiB free before, 3.00 GiB after; by NVML 4.00 "
@@ -223,20 +223,15 @@ static void memory_of_devices(void) {
     BHT_EQ(json_object_size(json_array_get(json_object_get(object, "device_memory"), 0)), 12);
 }
 
-static void json_of_a_run_of_nothing(void) {
+TEST(json_of_a_run_of_nothing) {
     struct bhi_chaos_result result = {.verdict = BHI_CHAOS_UNKNOWN};
     assert_json(json_of(&result, NULL), "{`verdict`: `unknown`, `history`: null,"
                                         "`recovery`: {`p50_ms`: null, `histogram`: []}}");
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(text_of_a_valid_run),      BHT_TEST(text_of_an_invalid_run),
-        BHT_TEST(text_of_a_run_of_nothing), BHT_TEST(pace_of_a_run),
-        BHT_TEST(json_of_an_invalid_run),   BHT_TEST(json_of_a_run_of_nothing),
-        BHT_TEST(memory_of_devices),
-    };
+static void at_start(void) {
     bht_default_flags(BHT_ALLOW_MAPPINGS);  /* a locale stays loaded */
     BHT_EQ(setenv("COLUMNS", "100", 1), 0); /* as for the pages */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }
+
+BHT_AT_START(at_start())

@@ -37,7 +37,7 @@ static char *table(const char *const (*rows)[3], size_t count, int width) {
     return bht_own(text);
 }
 
-static void columns_are_aligned(void) {
+TEST(columns_are_aligned) {
     static const char *const rows[][3] = {{"ab", "1", "short"},
                                           {HAN HAN, "12", "\x1b[31mred"},
                                           {EURO ACUTE, "123", ""},
@@ -53,7 +53,7 @@ static void columns_are_aligned(void) {
 }
 
 /* What greps a table wants a row on a line, and all of it. */
-static void a_pipe_gets_whole_rows(void) {
+TEST(a_pipe_gets_whole_rows) {
     static const char *const rows[][3] = {
         {"abcdefgh", "1", "one two three four five six seven eight nine ten eleven twelve"}};
     int ends[2];
@@ -69,7 +69,7 @@ static void a_pipe_gets_whole_rows(void) {
 }
 
 /* One function knows the width: $COLUMNS, that of the terminal, 80. */
-static void a_terminal_and_columns_give_the_width(void) {
+TEST(a_terminal_and_columns_give_the_width) {
     static const struct {
         unsigned short terminal;
         const char *columns;
@@ -102,7 +102,7 @@ static void a_terminal_and_columns_give_the_width(void) {
     close(leader);
 }
 
-static void last_column_is_wrapped(void) {
+TEST(last_column_is_wrapped) {
     static const char *const rows[][3] = {
         {"a", "1", "one two three four five six seven eight nine ten eleven twelve thirteen"}};
     char *text = table(rows, 1, 34);
@@ -112,7 +112,7 @@ static void last_column_is_wrapped(void) {
                      "        eleven twelve thirteen\n");
 }
 
-static void long_text_is_whole(void) {
+TEST(long_text_is_whole) {
     char word[400];
     memset(word, 'x', sizeof word - 1);
     word[sizeof word - 1] = 0;
@@ -127,7 +127,7 @@ static void long_text_is_whole(void) {
 }
 
 /* Without room beside the others the last column has lines of its own. */
-static void narrow_terminal(void) {
+TEST(narrow_terminal) {
     static const char *const rows[][3] = {{"abcdef", "123456789", "one two three four five six"}};
     char *text = table(rows, 1, 30);
     BHT_STR_EQ(text, "  A               N\n"
@@ -137,7 +137,7 @@ static void narrow_terminal(void) {
     (void)table(rows, 1, 1);
 }
 
-static void amounts(void) {
+TEST(amounts) {
     static const struct {
         uint64_t ns;
         const char *text;
@@ -195,16 +195,4 @@ static void amounts(void) {
     BHT_STR_EQ(bhi_quantity_tick(out, 7207000000000u, 7207000000000u), "2:00:07");
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(columns_are_aligned),
-        BHT_TEST(a_terminal_and_columns_give_the_width),
-        BHT_TEST(last_column_is_wrapped),
-        BHT_TEST(a_pipe_gets_whole_rows),
-        BHT_TEST(long_text_is_whole),
-        BHT_TEST(narrow_terminal),
-        BHT_TEST(amounts),
-    };
-    bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_default_flags(BHT_ALLOW_MAPPINGS)) /* a locale stays loaded */

@@ -16,7 +16,7 @@
 
 static struct bhi_complaint complaint;
 
-static void text_is_escaped(void) {
+TEST(text_is_escaped) {
     static const struct {
         const char *text, *expected;
     } cases[] = {
@@ -67,7 +67,7 @@ static void write_all(struct bhi_page *page, const char *text) {
     bhi_page_table_end(page);
 }
 
-static void parts_are_well_formed(void) {
+TEST(parts_are_well_formed) {
     static const char *const texts[] = {"plain",
                                         "",
                                         "<script>alert(1)</script>",
@@ -86,14 +86,14 @@ static void parts_are_well_formed(void) {
     }
 }
 
-static void page_without_sections(void) {
+TEST(page_without_sections) {
     struct bhi_page page;
     BHT_TRUE(bhi_page_open(&page, "empty"));
     BHT_TRUE(bhi_page_write(&page, "page.html", &complaint));
     html_check();
 }
 
-static void refused_paths(void) {
+TEST(refused_paths) {
     static const struct {
         const char *path, *complaint;
     } cases[] = {{"nowhere/page.html", "No such file"},
@@ -115,7 +115,7 @@ static void refused_paths(void) {
     BHT_EQ(remove("pipe"), 0);
 }
 
-static void data_is_not_overwritten(void) {
+TEST(data_is_not_overwritten) {
     static const char *const contents[] = {"{\"id\": \"j1\"}\n", "<", "<!DOCTYPE htm",
                                            "<!doctype html>"};
     struct bhi_page page;
@@ -142,7 +142,7 @@ static void data_is_not_overwritten(void) {
     BHT_TRUE(bhi_page_check("/dev/null", &complaint));
 }
 
-static void full_disk_leaves_nothing(void) {
+TEST(full_disk_leaves_nothing) {
     struct bhi_page page;
     struct rlimit before, tight;
     write_all(&page, "x");
@@ -174,12 +174,4 @@ static void full_disk_leaves_nothing(void) {
     BHT_STR_HAS(complaint.text, "No space");
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(text_is_escaped),         BHT_TEST(parts_are_well_formed),
-        BHT_TEST(page_without_sections),   BHT_TEST(refused_paths),
-        BHT_TEST(data_is_not_overwritten), BHT_TEST(full_disk_leaves_nothing),
-    };
-    bht_around(html_enter_folder, html_leave_folder);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(html_enter_folder, html_leave_folder))

@@ -67,12 +67,12 @@ static uint64_t sum_of_titles(const char *class) {
     return sum;
 }
 
-static void nothing_at_all(void) {
+TEST(nothing_at_all) {
     BHT_TRUE(bhi_timeline_layout(&timeline));
     draw();
 }
 
-static void narrow_bars_are_joined_and_counted(void) {
+TEST(narrow_bars_are_joined_and_counted) {
     enum { COUNT = 100000, ROWS = 3 };
     uint64_t bad = 0;
     for (uint32_t row = 0; row < ROWS; row++) {
@@ -93,7 +93,7 @@ static void narrow_bars_are_joined_and_counted(void) {
 }
 
 /* As many rows as there can be, nothing joined: the worst. */
-static void size_is_bounded(void) {
+TEST(size_is_bounded) {
     for (uint32_t row = 0; row < BHI_TIMELINE_ROWS; row++) {
         bhi_timeline_row(&timeline, row, "a stream", false);
     }
@@ -110,7 +110,7 @@ static void size_is_bounded(void) {
     BHT_LT(draw(), 4000000);
 }
 
-static void wide_bars_have_their_own_titles(void) {
+TEST(wide_bars_have_their_own_titles) {
     bhi_timeline_row(&timeline, 0, "a stream", false);
     bhi_timeline_add(&timeline, 0, 0, 0, 5 * SECOND, 0);
     bhi_timeline_add(&timeline, 0, 1, 4 * SECOND, 9 * SECOND, 1); /* overlaps */
@@ -131,7 +131,7 @@ static void wide_bars_have_their_own_titles(void) {
 }
 
 /* A batch that was taken up again the next day. */
-static void long_gaps_are_cut_out(void) {
+TEST(long_gaps_are_cut_out) {
     const uint64_t day = 86400 * SECOND;
     bhi_timeline_row(&timeline, 0, "a stream", false);
     bhi_timeline_add(&timeline, 0, 0, day, day + 10 * SECOND, 0);
@@ -153,7 +153,7 @@ static void long_gaps_are_cut_out(void) {
 }
 
 /* Times that anybody may have written. */
-static void absurd_times(void) {
+TEST(absurd_times) {
     bhi_timeline_row(&timeline, 0, "a stream", false);
     for (unsigned i = 0; i < 4000; i++) {
         bhi_timeline_add(&timeline, 0, 0, 0, UINT64_MAX, i);
@@ -170,12 +170,4 @@ static void absurd_times(void) {
     BHT_EQ(sum_of_titles("good") + sum_of_titles("bad") + wide, timeline.count);
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(nothing_at_all),        BHT_TEST(narrow_bars_are_joined_and_counted),
-        BHT_TEST(size_is_bounded),       BHT_TEST(wide_bars_have_their_own_titles),
-        BHT_TEST(long_gaps_are_cut_out), BHT_TEST(absurd_times),
-    };
-    bht_around(enter, leave);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_around(enter, leave))

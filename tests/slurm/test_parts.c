@@ -34,7 +34,7 @@ static void expect_cut(const struct jobs *jobs, uint32_t most, const char *expec
     bhi_cut_free(&cut);
 }
 
-static void test_cut(void) {
+TEST(test_cut) {
     struct jobs jobs = {.count = 0};
     /* b on one that comes later; e joins two groups. */
     BHT_TRUE(read_jobs(&jobs, "a b:f c d:a e:d,c f g h:nobody"));
@@ -49,7 +49,7 @@ static void test_cut(void) {
 }
 
 /* Sizes differ by one at most where nothing depends on anything. */
-static void test_cut_of_many(void) {
+TEST(test_cut_of_many) {
     enum { JOBS = 10007, SHARDS = 10 };
     struct bhi_job_spec *specs = calloc(JOBS, sizeof *specs);
     struct bhi_cut cut;
@@ -92,7 +92,7 @@ static void make_array(struct bhi_slurm_array *array) {
     BHT_TRUE(bhi_array_add_round(array, some, 2, "NODE_FAIL on n2"));
 }
 
-static void test_array(void) {
+TEST(test_array) {
     const char *const folder = place.root;
     char path[96];
     struct bhi_slurm_array array, other;
@@ -128,7 +128,7 @@ static void test_array(void) {
     bhi_array_free(&array);
 }
 
-static void test_comments(void) {
+TEST(test_comments) {
     struct bhi_slurm_array array, other;
     char comment[BHI_ARRAY_COMMENT];
     size_t round = 99;
@@ -147,7 +147,7 @@ static void test_comments(void) {
 /* -- what follows -------------------------------------------------------------------------------
  */
 
-static void test_decisions(void) {
+TEST(test_decisions) {
     const struct bhi_slurm_shard_ending good = {.array = 1, .status = 0, .node = "n1"};
     const struct bhi_slurm_shard_ending bad = {.array = 1, .status = 1, .node = "n1"};
     const struct bhi_slurm_shard_ending refused = {.array = 1, .status = 2, .node = "n1"};
@@ -230,7 +230,7 @@ static void test_decisions(void) {
 
 #define BATCH "0123456789abcdef0123456789abcdef"
 
-static void test_endings(void) {
+TEST(test_endings) {
     struct bhi_slurm_shard_ending ending;
     BHT_TRUE(bhi_slurm_shard_parse_ending(BATCH " 3 17 137 n1\n", &ending));
     BHT_STR_EQ(ending.id, BATCH);
@@ -258,7 +258,7 @@ static void test_endings(void) {
     }
 }
 
-static void test_logs(void) {
+TEST(test_logs) {
     static const char limit[] =
         "-- task 1_0 on n1\nslurmstepd-n1: error: Exceeded job memory limit\nend\n";
     static const char later[] =
@@ -275,7 +275,7 @@ static void test_logs(void) {
 }
 
 /* A shard is busy while a task has its folder, and not because its path says "in use". */
-static void a_shard_is_busy_while_a_task_has_its_folder(void) {
+TEST(a_shard_is_busy_while_a_task_has_its_folder) {
     char root[96], path[128];
     struct bhi_slurm_shard_look look;
     snprintf(root, sizeof root, "%s/in use", place.root);
@@ -293,7 +293,7 @@ static void a_shard_is_busy_while_a_task_has_its_folder(void) {
     BHT_TRUE(!look.busy && !look.read);
 }
 
-static void test_quotes(void) {
+TEST(test_quotes) {
     static const struct {
         const char *text, *quoted;
     } cases[] = {
@@ -308,7 +308,7 @@ static void test_quotes(void) {
 /* -- what is staged -----------------------------------------------------------------------------
  */
 
-static void test_a_copy(void) {
+TEST(test_a_copy) {
     static char bytes[200000];
     char from[96], to[96];
     struct stat status;
@@ -343,7 +343,7 @@ static bh_device_info device(const char *selector, const char *pci, uint8_t uuid
     return info;
 }
 
-static void test_devices(void) {
+TEST(test_devices) {
     /* In an order that is not that of the addresses; a CPU driver, and another GPU's. */
     bh_device_info devices[] = {
         device("nvidia:0", "0000:65:00.0", 0x89, false),
@@ -386,21 +386,4 @@ static void test_devices(void) {
             BHT_FAIL("case %zu: %d \"%s\" %s", i, good, selector, complaint.text);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_cut),
-        BHT_TEST(test_cut_of_many),
-        BHT_TEST(test_array),
-        BHT_TEST(test_comments),
-        BHT_TEST(test_decisions),
-        BHT_TEST(test_endings),
-        BHT_TEST(a_shard_is_busy_while_a_task_has_its_folder),
-        BHT_TEST(test_quotes),
-        BHT_TEST(test_logs),
-        BHT_TEST(test_devices),
-        BHT_TEST(test_a_copy),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

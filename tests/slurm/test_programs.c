@@ -11,7 +11,7 @@
 /* -- what they print ----------------------------------------------------------------------------
  */
 
-static void test_versions(void) {
+TEST(test_versions) {
     static const struct {
         const char *text;
         unsigned major, minor; /* 0: refused */
@@ -38,7 +38,7 @@ static void test_versions(void) {
     }
 }
 
-static void test_jobs(void) {
+TEST(test_jobs) {
     static const struct {
         const char *text;
         uint64_t job; /* 0: refused */
@@ -69,7 +69,7 @@ static void test_jobs(void) {
     }
 }
 
-static void test_limits(void) {
+TEST(test_limits) {
     static const struct {
         const char *text;
         uint64_t tasks; /* 0: it says none */
@@ -96,7 +96,7 @@ static void test_limits(void) {
     }
 }
 
-static void test_tasks(void) {
+TEST(test_tasks) {
     struct bhi_slurm_task task;
     static const char line[] = "17|3|RUNNING|n2|bulkhead:00ff:12|None";
     BHT_TRUE(bhi_slurm_parse_task(line, strlen(line), &task));
@@ -134,7 +134,7 @@ static void test_tasks(void) {
 }
 
 /* Any bytes: nothing is read behind them (ASan sees it), and texts stay bounded. */
-static void test_tasks_of_any_bytes(void) {
+TEST(test_tasks_of_any_bytes) {
     static const char letters[] = "0123456789|||||||ANPR_/()[]- \x01\xff";
     uint64_t random = 77, good = 0;
     for (int round = 0; round < 20000; round++) {
@@ -158,7 +158,7 @@ static void test_tasks_of_any_bytes(void) {
     BHT_GE(good, 1000);
 }
 
-static void test_states(void) {
+TEST(test_states) {
     BHT_EQ(bhi_slurm_parse_state("CANCELLED by 1000", 17), BHI_SLURM_CANCELLED);
     BHT_EQ(bhi_slurm_parse_state("NODE_FAIL", 9), BHI_SLURM_VICTIM);
     BHT_EQ(bhi_slurm_parse_state("NODE_FAILED", 11), BHI_SLURM_UNKNOWN);
@@ -166,7 +166,7 @@ static void test_states(void) {
     BHT_EQ(bhi_slurm_parse_state("", 0), BHI_SLURM_UNKNOWN);
 }
 
-static void test_errors(void) {
+TEST(test_errors) {
     static const struct {
         const char *message;
         enum bhi_slurm_failure failure;
@@ -201,7 +201,7 @@ static void test_errors(void) {
 /* -- programs -----------------------------------------------------------------------------------
  */
 
-static void test_a_program(void) {
+TEST(test_a_program) {
     static const char *const said[] = {"sh", "-c", "echo out; echo why >&2; exit 3", NULL};
     static const char *const none[] = {"/nonexistent/sbatch", NULL};
     static const char *const sleeps[] = {"sleep", "1000", NULL};
@@ -232,7 +232,7 @@ static void test_a_program(void) {
 }
 
 /* As getopt_long reads them: words of one letter together, and beginnings of names. */
-static void test_sbatch_options(void) {
+TEST(test_sbatch_options) {
     static const struct {
         const char *option, *why; /* NULL: it is passed on */
     } cases[] = {
@@ -285,7 +285,7 @@ static void test_sbatch_options(void) {
 }
 
 /* One that a later version knows may take the next word: ours is not the next one. */
-static void test_options_between(void) {
+TEST(test_options_between) {
     char first[] = "--mem=1G", second[] = "--unheard-of";
     char *const given[] = {first, second, NULL}, *const none[] = {NULL};
     const char *out[4];
@@ -321,7 +321,7 @@ static off_t size_beside(const char *name) {
     "\",\"job\":" job ",\"submitted_ns\":" time "}"
 
 /* The file may be anybody's. */
-static void test_a_record(void) {
+TEST(test_a_record) {
     static const char *const refused[] = {
         "",
         "{",
@@ -361,7 +361,7 @@ static void test_a_record(void) {
 }
 
 /* It may run for so long, and no longer; the time in which it waits does not count. */
-static void test_a_probe_that_runs_on(void) {
+TEST(test_a_probe_that_runs_on) {
     enum { WAITS = 24 }; /* looks, an eighth of the time apart: longer than it may run */
     char program[] = "/bin/true", here[] = "/", with[4096];
     char *const none[] = {NULL};
@@ -393,16 +393,4 @@ static void test_a_probe_that_runs_on(void) {
     BHT_EQ(size_beside(BHI_PROBE_FILE), 0);
     BHT_TRUE(!probe.may_come);
     BHT_EQ(BHI_PROBE_RUNS_NS, 600 * UINT64_C(1000000000)); /* docs/slurm.md: ten minutes */
-}
-
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_versions),       BHT_TEST(test_jobs),
-        BHT_TEST(test_tasks),          BHT_TEST(test_tasks_of_any_bytes),
-        BHT_TEST(test_states),         BHT_TEST(test_errors),
-        BHT_TEST(test_a_program),      BHT_TEST(test_limits),
-        BHT_TEST(test_sbatch_options), BHT_TEST(test_options_between),
-        BHT_TEST(test_a_record),       BHT_TEST(test_a_probe_that_runs_on),
-    };
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
 }

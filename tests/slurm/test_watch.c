@@ -124,7 +124,7 @@ static void watch(bool follows) {
 }
 
 /* A shard that is nearly through is looked at every 20 ms, others each tick. */
-static void test_the_end_is_near(void) {
+TEST(test_the_end_is_near) {
     make_batch(2);
     batch.near_from = 5;
     batch.ends_at = 60;
@@ -135,7 +135,7 @@ static void test_the_end_is_near(void) {
     BHT_LE(now_ns - batch.ended_ns, TICK_MS * MS);
 }
 
-static void test_the_end(void) {
+TEST(test_the_end) {
     for (uint64_t calls = 57; calls < 60; calls++) { /* at the beginning of a tick, and between */
         make_batch(1);
         batch.near_from = 5;
@@ -146,7 +146,7 @@ static void test_the_end(void) {
 }
 
 /* Of many shards some are read each tick, and all have their turn. */
-static void test_many_shards(void) {
+TEST(test_many_shards) {
     for (int near = 0; near < 2; near++) {
         make_batch(MOST_SHARDS);
         batch.near_from = (uint64_t)near;
@@ -164,7 +164,7 @@ static void test_many_shards(void) {
 }
 
 /* Reading that takes long does not keep the ends from being seen. */
-static void test_slow_reading(void) {
+TEST(test_slow_reading) {
     make_batch(MOST_SHARDS);
     batch.reading_ns = 150 * MS;
     batch.ends_at = 10;
@@ -174,7 +174,7 @@ static void test_slow_reading(void) {
 }
 
 /* A file that says how a task ended is enough, also where no feed can be read. */
-static void test_no_feeds(void) {
+TEST(test_no_feeds) {
     make_batch(MOST_SHARDS);
     const uint64_t began_ns = now_ns;
     for (uint32_t i = 0; i < MOST_SHARDS; i++) {
@@ -197,7 +197,7 @@ static void answer(void) {
 }
 
 /* An answer is seen soon: in an eighth of the time that it took, or a fifth of a second. */
-static void test_the_answer_of_a_probe(void) {
+TEST(test_the_answer_of_a_probe) {
     static const uint64_t takes_ms[] = {5, 130, 990, 1500, 9000};
     for (size_t i = 0; i < BHT_COUNT(takes_ms); i++) {
         static char program[] = "/bin/true", here[] = "/";
@@ -222,12 +222,4 @@ static void test_the_answer_of_a_probe(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    static const struct bht_test tests[] = {
-        BHT_TEST(test_the_end_is_near), BHT_TEST(test_the_end),
-        BHT_TEST(test_many_shards),     BHT_TEST(test_slow_reading),
-        BHT_TEST(test_no_feeds),        BHT_TEST(test_the_answer_of_a_probe),
-    };
-    bht_end_with(free_batch);
-    return bht_main(argc, argv, tests, BHT_COUNT(tests));
-}
+BHT_AT_START(bht_end_with(free_batch))
