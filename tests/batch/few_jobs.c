@@ -1,11 +1,17 @@
 #include "few_jobs.h"
 
+#include <ftw.h>
+
 struct place place;
 struct bhi_queue *queue;
 struct bhi_complaint complaint;
 
 /* -- the place ----------------------------------------------------------------------------------
  */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk) {
+    return remove(path);
+}
 
 static void make_place(void) {
     /* In memory, where that is possible: nobody pulls the plug. */
@@ -20,7 +26,7 @@ static void make_place(void) {
 
 static void end_place(void) {
     close_queue();
-    remove_all(place.root);
+    BHT_EQ(nftw(place.root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 void renew_place(void) {
@@ -60,8 +66,8 @@ void write_file(const char *path, const void *bytes, size_t size) {
 
 void put_file(const char *name, const char *text, mode_t mode) {
     char path[192];
-    put(place.root, name, text);
     snprintf(path, sizeof path, "%s/%s", place.root, name);
+    bht_put(text, "%s", path);
     BHT_EQ(chmod(path, mode), 0);
 }
 
@@ -136,7 +142,7 @@ static char *cut(char *word, char mark) {
 }
 
 /* An array of |words|; with |binding| from 0 on an object with these as values. */
-static void put_list(char *line, const char *key, char *words, int binding, const char *type) {
+static void put(char *line, const char *key, char *words, int binding, const char *type) {
     char *save, *end = line + strlen(line);
     end += sprintf(end, ", \"%s\": %c", key, binding < 0 ? '[' : '{');
     for (char *word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
@@ -155,10 +161,10 @@ bool read_jobs(struct jobs *jobs, const char *words) {
         char *needs = cut(word, ':');
         sprintf(line, "{\"id\": \"%s\", \"kernel\": \"k\", \"groups\": [1], \"priority\": %s", word,
                 *priority ? priority : "0");
-        put_list(line, "depends_on", needs, -1, "");
-        put_list(line, "in", reads, 0, "");
-        put_list(line, "out", writes, 100, ":u8[1]");
-        put_list(line, "inout", replaces, 200, "");
+        put(line, "depends_on", needs, -1, "");
+        put(line, "in", reads, 0, "");
+        put(line, "out", writes, 100, ":u8[1]");
+        put(line, "inout", replaces, 200, "");
         strcat(line, "}");
         struct bhi_job_spec *spec = &jobs->specs[jobs->count];
         if (!bhi_job_parse(line, strlen(line), spec, &complaint)) {

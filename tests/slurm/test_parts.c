@@ -280,7 +280,7 @@ TEST(a_shard_is_busy_while_a_task_has_its_folder) {
     struct bhi_slurm_shard_look look;
     snprintf(root, sizeof root, "%s/in use", place.root);
     snprintf(place.folder, sizeof place.folder, "%.60s/in use/shards/0000/state", place.root);
-    put(place.root, "in use/shards/0000/notes", "");
+    put_file("in use/shards/0000/notes", "", 0600);
     fresh("");
     bhi_slurm_shard_look(root, 0, &look);
     BHT_TRUE(look.busy && !look.read);
