@@ -23,12 +23,11 @@ static bh_stream *other;
 static bh_buffer *buffer; /* in the memory of "one", where puppet.stream is */
 
 static void set_up(void) {
-    bh_buffer_options options = {.struct_size = sizeof options};
     other = puppet_stream("other", NULL);
     runs_on(puppet.stream, "one");
-    options.stream = puppet.stream;
-    options.memory = BH_MEMORY_DEVICE;
-    BHT_EQ(bh_buffer_create(puppet.context, 64, &options, &buffer, NULL), BH_OK);
+    buffer =
+        fx_buffer_with(puppet.context, 64,
+                       (bh_buffer_options){.stream = puppet.stream, .memory = BH_MEMORY_DEVICE});
 }
 
 BHT_AT_START(puppet_around(set_up, NULL))

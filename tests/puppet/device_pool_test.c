@@ -19,9 +19,7 @@ static bh_stats stats(void) {
 }
 
 static bh_buffer *create(int i) {
-    bh_buffer *buffer = NULL;
-    BHT_EQ(memory_create(i, MEMORY_BYTES, &buffer), BH_OK);
-    return buffer;
+    return memory_create(i, MEMORY_BYTES);
 }
 
 static bh_buffer *create_host(void) {
@@ -143,9 +141,9 @@ TEST(b3_no_other_size) {
     static const uint64_t sizes[] = {MEMORY_BYTES - 4, MEMORY_BYTES + 1, 2 * MEMORY_BYTES};
     leave(A, -1);
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
-        bh_buffer *buffer = NULL;
-        BHT_EQ(memory_create(A, sizes[i], &buffer), BH_OK);
+        bh_buffer *buffer = memory_create(A, sizes[i]);
         BHT_EQ(stats().device_pool_hits, 0);
+        bh_buffer_release(buffer);
     }
     BHT_EQ(stats().device_pool_blocks, 1); /* what nobody has made is not kept */
 }
@@ -279,8 +277,7 @@ TEST(d5_a_lost_device_keeps_nothing) {
     leave(B, -1);
     leave(C, -1);
     BHT_EQ(stats().device_pool_blocks, 3);
-    bh_buffer *buffer = NULL;
-    BHT_EQ(memory_create(A, 8, &buffer), BH_OK);
+    bh_buffer *buffer = memory_create(A, 8);
     bh_event *event = fill(A, buffer);
     (void)memory_worker_run(&memory.workers[A], MEMORY_LOSES_DEVICE);
     memory_worker_harvest(&memory.workers[A]);
@@ -311,15 +308,18 @@ TEST(d6_it_makes_room_within_the_limit) {
     puppet.context->device_memory_limit = 3 * PAGE;
     leave(A, -1);
     leave(B, -1);
-    bh_buffer *one = NULL, *two = NULL, *none = NULL;
-    BHT_EQ(memory_create(A, 8, &one), BH_OK);
+    bh_buffer_options options = {.struct_size = sizeof options};
+    options.stream = memory.streams[A];
+    options.memory = BH_MEMORY_DEVICE;
+    bh_buffer *none = NULL;
+    (void)memory_create(A, 8);
     BHT_EQ(stats().device_pool_blocks, 2);
-    BHT_EQ(memory_create(A, 8, &two), BH_OK);
+    (void)memory_create(A, 8);
     BHT_EQ(stats().device_pool_blocks, 1); /* not |a|'s, the oldest */
     BHT_TRUE(gets(B));
     (void)create(B); /* what is kept becomes what is in use */
     BHT_EQ(stats().device_pool_blocks, 0);
-    BHT_EQ(memory_create(A, 8, &none), BH_OUT_OF_DEVICE_MEMORY);
+    BHT_EQ(bh_buffer_create(puppet.context, 8, &options, &none, NULL), BH_OUT_OF_DEVICE_MEMORY);
 }
 
 /* The driver has none left: what is kept is given up, whoever's it is, before that is a verdict. */
@@ -329,8 +329,7 @@ TEST(d6_it_makes_room_on_a_full_device) {
         leave(A, -1);
         leave(B, -1);
         leave(C, -1);
-        bh_buffer *buffer = NULL;
-        BHT_EQ(memory_create(A2, MEMORY_BYTES, &buffer), BH_OK);
+        bh_buffer *buffer = create(A2);
         bh_event *event = fill(A2, buffer);
         memory.workers[A2].device_full = times;
         run_all();

@@ -76,8 +76,8 @@ TEST(a_lost_device_is_no_bad_memory) {
     for (size_t i = 0; i < BHT_COUNT(ends); i++) {
         puppet_again();
         struct memory_worker *w = &memory.workers[A];
-        bh_buffer *device = NULL, *host = fx_buffer(puppet.context, MEMORY_BYTES);
-        BHT_EQ(memory_create(A, MEMORY_BYTES, &device), BH_OK);
+        bh_buffer *device = memory_create(A, MEMORY_BYTES);
+        bh_buffer *host = fx_buffer(puppet.context, MEMORY_BYTES);
         const struct bhi_internal_copy copy = {
             .call = "test", .src = device, .dst = host, .bytes = MEMORY_BYTES};
         bh_event *events[2] = {NULL, NULL};

@@ -143,7 +143,7 @@ static void create(struct world *w, int b) {
     for (int i = 0; i < 6; i++) {
         home->replica[i / 3][i % 3] = INT32_MIN;
     }
-    BHT_EQ(memory_create(home->stream, MEMORY_BYTES, &home->buffer), BH_OK);
+    home->buffer = memory_create(home->stream, MEMORY_BYTES);
     TELL(w, "create buffer %d for %s", b, memory_owners[home->stream].name);
 }
 

@@ -57,11 +57,10 @@ static void end_all(void) {
 
 BHT_AT_START(puppet_around(begin_all, end_all))
 
-bh_status memory_create(int stream, uint64_t size, bh_buffer **out) {
-    bh_buffer_options options = {.struct_size = sizeof options};
-    options.stream = memory.streams[stream];
-    options.memory = BH_MEMORY_DEVICE;
-    return bh_buffer_create(puppet.context, size, &options, out, NULL);
+bh_buffer *memory_create(int stream, uint64_t size) {
+    return fx_buffer_with(
+        puppet.context, size,
+        (bh_buffer_options){.stream = memory.streams[stream], .memory = BH_MEMORY_DEVICE});
 }
 
 /* -- what it can reach ------------------------------------------------------------------------ */

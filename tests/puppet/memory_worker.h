@@ -105,6 +105,6 @@ void memory_worker_harvest(struct memory_worker *w);
 void memory_worker_bury(struct memory_worker *w);
 
 /* A buffer in the device memory of one of the streams. */
-bh_status memory_create(int stream, uint64_t size, bh_buffer **out);
+bh_buffer *memory_create(int stream, uint64_t size);
 
 #endif

@@ -109,13 +109,11 @@ void puppet_again(void) {
 }
 
 bh_stream *puppet_stream(const char *name, const char *tenant) {
-    bh_stream_options options = {.struct_size = sizeof options};
+    bh_stream_options options = fx_stream_options();
     options.name = name;
     options.tenant = tenant;
     options.deadline_ns = BH_FOREVER;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(puppet.context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(puppet.context, options);
 }
 
 struct bhi_worker *puppet_worker(enum bhi_life_state state) {

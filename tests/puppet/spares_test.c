@@ -11,12 +11,10 @@
 
 /* A stream that wants a worker. */
 static bh_stream *add_stream(const char *tenant, bh_isolation isolation) {
-    bh_stream_options options = {.struct_size = sizeof options};
-    bh_stream *stream = NULL;
+    bh_stream_options options = fx_stream_options();
     options.tenant = tenant;
     options.isolation = isolation;
-    BHT_EQ(bh_stream_create(puppet.context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(puppet.context, options);
 }
 
 /* One that is served already. */
