@@ -225,26 +225,17 @@ TEST(case_46_late_completion_of_a_dead_generation) {
 }
 
 /* The kernel's number of an eventfd; -1: |fd| of |pid| is none. */
-static int eventfd_id(pid_t pid, int fd) {
-    char path[64], line[128];
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)pid, fd);
-    FILE *file = fopen(path, "re");
-    int id = -1;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "eventfd-id: %d", &id) == 1) {
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return id;
+static long long eventfd_id(pid_t pid, int fd) {
+    char name[32];
+    snprintf(name, sizeof name, "fdinfo/%d", fd);
+    return bht_proc_number(pid, name, "eventfd-id:", -1);
 }
 
 /* Our descriptor of the doorbell of |pid|: the one eventfd that it shares with us. */
 static int doorbell_of(pid_t pid) {
     for (int theirs = 0; theirs < 64; theirs++) {
-        for (int ours = 0, id = eventfd_id(pid, theirs); id >= 0 && ours < 256; ours++) {
+        const long long id = eventfd_id(pid, theirs);
+        for (int ours = 0; id >= 0 && ours < 256; ours++) {
             if (eventfd_id(getpid(), ours) == id) {
                 return ours;
             }
@@ -253,23 +244,11 @@ static int doorbell_of(pid_t pid) {
     BHT_FAIL("worker %d has no doorbell", (int)pid);
 }
 
-/* How many descriptors |epoll| watches; *out_has: |fd| is one of them. */
-static size_t watched_by(int epoll, int fd, bool *out_has) {
-    char path[64], line[160];
-    size_t count = 0;
-    *out_has = false;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
-    FILE *file = fopen(path, "re");
-    for (int watched; file && fgets(line, sizeof line, file);) {
-        if (sscanf(line, "tfd: %d", &watched) == 1) {
-            count++;
-            *out_has |= watched == fd;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return count;
+/* How many descriptors |epoll| watches; or those that are |fd|. */
+static size_t watched_by(int epoll, const char *fd) {
+    char name[32];
+    snprintf(name, sizeof name, "fdinfo/%d", epoll);
+    return bht_proc_lines(getpid(), name, fd);
 }
 
 /* Who kept the dead worker's doorbell rings it: the open file description is still there, and so
@@ -280,19 +259,19 @@ TEST(case_46_late_rings_of_a_dead_generation) {
     pid_t pid = fx_ready(c);
     const int ours = doorbell_of(pid), bell = fcntl(ours, F_DUPFD_CLOEXEC, 512);
     BHT_GE(bell, 0);
-    int epoll = -1; /* the reactor's */
-    size_t watched = 0;
-    for (bool has = false; !has && epoll < 256;) {
-        watched = watched_by(++epoll, ours, &has);
+    char line[32];
+    snprintf(line, sizeof line, "tfd: %8d ", ours);
+    int epoll = 0; /* the reactor's */
+    while (watched_by(epoll, line) == 0) {
+        BHT_LT(++epoll, 256);
     }
-    BHT_GT(watched, 0);
+    const size_t watched = watched_by(epoll, "tfd:");
     bh_event *lost = ev_gate(&s, c, NULL);
     fx_kill(pid, SIGKILL);
     bh_verdict verdict = ev_poisoned(lost, BH_WORKER_SIGNAL, lost, 0, BH_EXECUTED_UNKNOWN);
     pid_t next_pid = fx_ready(c);
     BHT_NE(next_pid, pid);
-    bool unused;
-    WAIT_UNTIL(watched_by(epoll, -1, &unused) == watched, 20000); /* as many, not the old bell */
+    WAIT_UNTIL(watched_by(epoll, "tfd:") == watched, 20000); /* as many, not the old bell */
     uint32_t *word;
     bh_event *next = ev_gate(&s, c, &word);
     for (int i = 0; i < 1000; i++) {

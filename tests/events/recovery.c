@@ -240,19 +240,11 @@ static size_t holders(const struct memfds *memfds) {
     return count;
 }
 
-/* Lines of /proc/net/unix with a socket in one of the host's folders. */
+/* Sockets in one of the host's folders. */
 static size_t sockets_of(pid_t host) {
-    char prefix[64], line[512];
+    char prefix[64];
     snprintf(prefix, sizeof prefix, "/bulkhead-%d-", (int)host);
-    size_t count = 0;
-    FILE *file = fopen("/proc/net/unix", "re");
-    while (file && fgets(line, sizeof line, file)) {
-        count += !!strstr(line, prefix);
-    }
-    if (file) {
-        fclose(file);
-    }
-    return count;
+    return bht_proc_lines(getpid(), "net/unix", prefix);
 }
 
 static size_t folders_of(pid_t host) {

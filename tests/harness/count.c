@@ -205,6 +205,38 @@ uint64_t bht_resident_bytes(pid_t pid) {
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static FILE *open_proc(pid_t pid, const char *name) {
+    char path[96];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    return fopen(path, "re");
+}
+
+size_t bht_proc_lines(pid_t pid, const char *name, const char *words) {
+    char line[1024];
+    size_t count = 0;
+    FILE *file = open_proc(pid, name);
+    while (file && fgets(line, sizeof line, file)) {
+        count += !!strstr(line, words);
+    }
+    if (file) {
+        fclose(file);
+    }
+    return count;
+}
+
+long long bht_proc_number(pid_t pid, const char *name, const char *key, long long none) {
+    char line[1024];
+    FILE *file = open_proc(pid, name);
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        found = strncmp(line, key, strlen(key)) == 0;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return found ? strtoll(line + strlen(key), NULL, 10) : none;
+}
+
 /* Mappings with a name: files, memfds. Those of the allocator come and go as it likes. */
 static size_t count_mappings(void) {
     FILE *file = fopen("/proc/self/maps", "re");

@@ -520,16 +520,7 @@ bool fx_find_group(pid_t host, char out[512]) {
 }
 
 bool fx_in_group(pid_t pid) {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-    FILE *file = fopen(path, "re");
-    BHT_TRUE(file);
-    bool in = false;
-    while (!in && fgets(line, sizeof line, file)) {
-        in = strstr(line, "/bulkhead.");
-    }
-    fclose(file);
-    return in;
+    return bht_proc_lines(pid, "cgroup", "/bulkhead.") > 0;
 }
 
 /* -- files ------------------------------------------------------------------------------------ */

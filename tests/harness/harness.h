@@ -245,6 +245,10 @@ size_t bht_count_processes(const char *name);
 /* The state letter of /proc/PID/stat; 'X' where there is no such process. */
 char bht_process_state(pid_t pid);
 uint64_t bht_resident_bytes(pid_t pid);
+/* Of the file |name| in /proc/PID: how many lines have |words|, 0 where it cannot be read; and the
+ * number behind |key| in the first line that begins so, |none| where there is none. */
+size_t bht_proc_lines(pid_t pid, const char *name, const char *words);
+long long bht_proc_number(pid_t pid, const char *name, const char *key, long long none);
 
 /* -- children of a test --------------------------------------------------------------------- */
 

@@ -7,19 +7,7 @@
 #include <unistd.h>
 
 pid_t fx_parent(pid_t pid) {
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    int parent = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "PPid: %d", &parent) == 1) {
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return parent;
+    return (pid_t)bht_proc_number(pid, "status", "PPid:", 0);
 }
 
 /* With a descriptor of its own, since the library may close that one at any time. */

@@ -11,18 +11,6 @@
 #define ROOM  (64ull << 20)  /* as in supervisor/worker/address_space.c */
 #define BIG   (320ull << 20)
 
-/* The first in /proc/|pid|/|name|. */
-static long long read_number(pid_t pid, const char *name) {
-    char path[64];
-    long long number = 0;
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    FILE *file = fopen(path, "re");
-    BHT_TRUE(file);
-    BHT_EQ(fscanf(file, "%lld", &number), 1);
-    fclose(file);
-    return number;
-}
-
 #if !BHT_ASAN /* its shadow is over any limit: the worker sets none */
 
 static bh_stream *limited_stream(bh_context *context) {
@@ -40,7 +28,7 @@ static uint64_t address_space(pid_t pid) {
 }
 
 static uint64_t mapped(pid_t pid) {
-    return (uint64_t)read_number(pid, "statm") * (uint64_t)sysconf(_SC_PAGESIZE);
+    return (uint64_t)bht_proc_number(pid, "statm", "", 0) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Whatever is mapped counts, but buffers beyond the limit can be had: each raises it first. */
@@ -108,7 +96,7 @@ TEST(a_cgroup_needs_no_such_limit) {
 #endif
 
 static long long score_of(pid_t pid) {
-    return read_number(pid, "oom_score_adj");
+    return bht_proc_number(pid, "oom_score_adj", "", -2000);
 }
 
 /* Workers before all others; warden and zygote as their host. */

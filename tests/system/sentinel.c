@@ -96,18 +96,7 @@ static bool all_set(const struct words *words) {
 
 /* How often |pid| has words mapped; 0 also where that cannot be seen. */
 static size_t count_mapped(pid_t pid) {
-    char path[64];
-    char line[512];
-    size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        count += !!strstr(line, NAME);
-    }
-    if (file) {
-        fclose(file);
-    }
-    return count;
+    return bht_proc_lines(pid, "maps", NAME);
 }
 
 /* Until |times| sentinels have had the words of |worker|. */

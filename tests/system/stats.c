@@ -257,19 +257,12 @@ TEST(a_submission_is_counted_once_by_its_end) {
 
 /* -- processes --------------------------------------------------------------------------------- */
 
-static size_t called(const char *beginning) {
+static size_t called(const char *name) {
     pid_t below[64];
     const size_t count = bht_descendants(getpid(), below, BHT_COUNT(below));
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        char path[64], name[32] = "";
-        snprintf(path, sizeof path, "/proc/%d/comm", (int)below[i]);
-        FILE *file = fopen(path, "re");
-        if (file) {
-            found +=
-                fgets(name, sizeof name, file) && strncmp(name, beginning, strlen(beginning)) == 0;
-            fclose(file);
-        }
+        found += bht_proc_lines(below[i], "comm", name);
     }
     return found;
 }
