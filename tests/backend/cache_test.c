@@ -39,11 +39,10 @@ static void attach(const void *bytes, uint64_t count) {
 static void compile_and_save(void) {
     uint32_t *x = rig_buffer(1, 1024);
     uint32_t *y = rig_buffer(2, 1024);
-    const uint32_t c = 5;
     x[0] = 37;
     rig_kernel(1, CODE(add));
     rig_begin();
-    rig_dispatch(1, 4, 1, 1, BINDINGS(READ(0, 1), WRITE(1, 2)), &c, sizeof c);
+    rig_add(1, 1, 2, 5);
     rig_run_ok();
     BHT_EQ(y[0], 42);
     bhi_backend_cache_save(rig.backend, true);

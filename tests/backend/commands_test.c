@@ -15,10 +15,6 @@ static void open_with_kernels(void) {
 
 BHT_AT_START(bht_around(open_with_kernels, NULL))
 
-static void dispatch_add(uint64_t from, uint64_t to, uint32_t c) {
-    rig_dispatch(ADD, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
-}
-
 TEST(copy_and_fill) {
     uint8_t *a = rig_buffer(1, 1001);
     uint8_t *b = rig_buffer(2, 1001);
@@ -54,7 +50,7 @@ TEST(dependent_commands_are_ordered) {
     uint32_t *c = rig_buffer(3, 1024);
     rig_begin();
     rig_fill(1, 0, 1024, 10);
-    dispatch_add(1, 2, 1);      /* read after write */
+    rig_add(ADD, 1, 2, 1);      /* read after write */
     rig_copy(2, 0, 3, 0, 1024); /* read after write, from a dispatch to a transfer */
     BHT_EQ(run_counting(), 2);
     BHT_EQ(a[255], 10);
@@ -62,7 +58,7 @@ TEST(dependent_commands_are_ordered) {
     BHT_EQ(c[255], 11);
 
     rig_begin();
-    dispatch_add(1, 2, 5);
+    rig_add(ADD, 1, 2, 5);
     rig_fill(1, 0, 1024, 0); /* write after read */
     BHT_EQ(run_counting(), 1);
     BHT_EQ(b[0], 15);
@@ -92,7 +88,7 @@ TEST(independent_commands_are_not) {
     a[0] = 3;
     rig_begin();
     for (uint64_t id = 2; id < 10; id++) {
-        dispatch_add(1, id, (uint32_t)id); /* all read 1, each writes its own */
+        rig_add(ADD, 1, id, (uint32_t)id); /* all read 1, each writes its own */
     }
     BHT_EQ(run_counting(), 0);
 
@@ -129,7 +125,7 @@ TEST(records_are_ordered) {
         uint32_t *b = rig_buffer(2, 1024);
         for (uint32_t i = 0; i < 40; i++) {
             rig_begin();
-            dispatch_add(1 + i % 2, 2 - i % 2, 1);
+            rig_add(ADD, 1 + i % 2, 2 - i % 2, 1);
             if (!merged) {
                 rig_run_ok();
             }

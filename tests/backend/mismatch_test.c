@@ -67,7 +67,7 @@ TEST(access_of_undecorated_bindings) {
     for (uint64_t id = 1; id <= 3; id++) {
         rig_buffer(id, 64);
     }
-    /* an atomic is a write */
+    /* An atomic is a write. */
     rig_one(1, BINDINGS(READ(0, 1), WRITE(1, 2), READ(2, 3)));
     rig_run_fails(BH_BINDING_MISMATCH, 0, "set 0 binding 2 (\"Both\")");
     rig_one(1, BINDINGS(READ(0, 1), WRITE(1, 2), BOTH(2, 3)));

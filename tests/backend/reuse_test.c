@@ -6,8 +6,10 @@
 
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
-static void dispatch_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
-    rig_dispatch(kernel, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
+static void add_ok(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
+    rig_begin();
+    rig_add(kernel, from, to, c);
+    rig_run_ok();
 }
 
 TEST(a_repeated_record_is_one_recording) {
@@ -17,9 +19,7 @@ TEST(a_repeated_record_is_one_recording) {
     uint32_t recordings = 0;
     for (uint32_t i = 0; i < 50; i++) {
         x[0] = i;
-        rig_begin();
-        dispatch_add(1, 1, 2, 7);
-        rig_run_ok();
+        add_ok(1, 1, 2, 7);
         BHT_EQ(y[0], i + 7);
         if (i == 0) {
             recordings = rig.backend->recordings.count;
@@ -27,9 +27,8 @@ TEST(a_repeated_record_is_one_recording) {
     }
     BHT_EQ(rig.backend->recordings.count, recordings);
     BHT_EQ(rig.backend->groups.count, 1);
-    rig_begin(); /* another constant: another recording, the same descriptor set */
-    dispatch_add(1, 1, 2, 8);
-    rig_run_ok();
+    /* Another constant: another recording, the same descriptor set. */
+    add_ok(1, 1, 2, 8);
     BHT_EQ(y[0], 49 + 8);
     BHT_EQ(rig.backend->groups.count, 1);
 }
@@ -42,9 +41,7 @@ TEST(recordings_are_bounded) {
     rig_kernel(1, CODE(add));
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 300; i++) {
-            rig_begin();
-            dispatch_add(1, 1, 2, i);
-            rig_run_ok();
+            add_ok(1, 1, 2, i);
             BHT_EQ(y[0], i + 1);
         }
     }
@@ -63,25 +60,21 @@ TEST(pipelines_are_bounded) {
     unsigned seed = 17;
     for (uint32_t i = 0; i < 60; i++) {
         x[3] = i;
-        rig_begin();
-        dispatch_add(1 + (uint64_t)rand_r(&seed) % KERNELS, 1, 2, i);
-        rig_run_ok();
+        add_ok(1 + (uint64_t)rand_r(&seed) % KERNELS, 1, 2, i);
         BHT_EQ(y[3], 2 * i);
         BHT_LE(rig_counts().pipelines, 3);
     }
     /* One record that needs more than that: none of them goes while it is in use. */
     rig_begin();
     for (uint64_t id = 1; id <= KERNELS; id++) {
-        dispatch_add(id, 1, 2, (uint32_t)id);
+        rig_add(id, 1, 2, (uint32_t)id);
     }
     rig_run_ok();
     BHT_EQ(y[3], 59 + KERNELS);
-    rig_begin();
-    dispatch_add(1, 1, 2, 1);
-    rig_run_ok();
+    add_ok(1, 1, 2, 1);
     rig_begin(); /* a miss makes room again */
     rig_kernel(100, CODE(add));
-    dispatch_add(100, 1, 2, 1);
+    rig_add(100, 1, 2, 1);
     rig_run_ok();
     BHT_LE(rig_counts().pipelines, 3);
 }
@@ -97,9 +90,7 @@ TEST(eviction_order) {
         rig_kernel(id, CODE(add));
     }
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
-        rig_begin();
-        dispatch_add(uses[i], 1, 2, 1); /* the third is a kept recording */
-        rig_run_ok();
+        add_ok(uses[i], 1, 2, 1); /* the third is a kept recording */
     }
     static const enum bhi_kernel_state expected[] = {BHI_KERNEL_READY, BHI_KERNEL_REFLECTED,
                                                      BHI_KERNEL_READY};
@@ -117,9 +108,7 @@ TEST(attach_and_detach) {
         uint32_t *x = rig_buffer(1, 1024);
         uint32_t *y = rig.buffers[0].id == 2 ? rig.buffers[0].data : rig.buffers[1].data;
         x[9] = i;
-        rig_begin();
-        dispatch_add(1, 1, 2, 100);
-        rig_run_ok();
+        add_ok(1, 1, 2, 100);
         BHT_EQ(y[9], i + 100);
         if (i % 2 == 0) {
             rig_detach(1);
@@ -143,16 +132,14 @@ TEST(kernels_come_and_go) {
     x[0] = 5;
     for (uint32_t i = 0; i < 10; i++) {
         rig_kernel(1, CODE(add)); /* created again: replaced */
-        rig_begin();
-        dispatch_add(1, 1, 2, i);
-        rig_run_ok();
+        add_ok(1, 1, 2, i);
         BHT_EQ(y[0], 5 + i);
         BHT_EQ(rig_counts().pipelines, 1);
     }
     bhi_backend_kernel_destroy(rig.backend, 1);
     bhi_backend_kernel_destroy(rig.backend, 1);
     rig_begin();
-    dispatch_add(1, 1, 2, 0);
+    rig_add(1, 1, 2, 0);
     rig_run_fails(BH_INVALID_KERNEL, 0, "kernel 1 does not exist");
     rig_no_reflection(); /* they are gone */
     BHT_EQ(rig_counts().pipelines, 0);
@@ -167,15 +154,13 @@ TEST(groups_are_bounded) {
     }
     rig_begin(); /* more in one record than are kept: all stay while it does */
     for (uint64_t id = 1; id < 40; id++) {
-        dispatch_add(1, id, id + 1, 1);
+        rig_add(1, id, id + 1, 1);
     }
     rig_run_ok();
     BHT_EQ(rig.backend->groups.count, 39);
     BHT_EQ(((uint32_t *)rig.buffers[39].data)[0], 40);
     for (uint32_t i = 0; i < 600; i++) { /* others push the recording out, and with it the sets */
-        rig_begin();
-        dispatch_add(1, 1, 2, i);
-        rig_run_ok();
+        add_ok(1, 1, 2, i);
     }
     BHT_LE(rig.backend->groups.count, 10);
 }
@@ -189,21 +174,18 @@ TEST(descriptor_bytes_are_bounded) {
         ((uint32_t *)rig_buffer(id, 1024))[0] = (uint32_t)id;
     }
     for (uint64_t id = 1; id < 40; id++) {
-        rig_begin();
-        dispatch_add(1, id, id + 1, 1);
-        rig_run_ok();
+        add_ok(1, id, id + 1, 1);
         BHT_EQ(((uint32_t *)rig.buffers[id].data)[0], id + 1);
         BHT_LE(rig.backend->groups.bytes, 100000);
         BHT_GT(rig.backend->groups.bytes, 0);
     }
     rig_begin();
     for (uint64_t id = 1; id < 40; id++) {
-        dispatch_add(1, id, id + 1, 1);
+        rig_add(1, id, id + 1, 1);
     }
     rig_run_fails(BH_OUT_OF_HOST_MEMORY, 19, "more descriptor sets than a worker may have");
-    rig_begin(); /* and the worker goes on */
-    dispatch_add(1, 1, 2, 5);
-    rig_run_ok();
+    /* And the worker goes on. */
+    add_ok(1, 1, 2, 5);
     BHT_EQ(((uint32_t *)rig.buffers[1].data)[0], 6);
 }
 
@@ -214,7 +196,7 @@ TEST(a_thousand_buffers) {
     }
     rig_begin();
     for (uint64_t id = 1; id < 1000; id++) {
-        dispatch_add(1, id, id + 1, 1);
+        rig_add(1, id, id + 1, 1);
     }
     rig_run_ok();
     BHT_EQ(((uint32_t *)rig.buffers[999].data)[63], 999);

@@ -211,6 +211,10 @@ void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
     }
 }
 
+void rig_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c) {
+    rig_dispatch(kernel, 4, 1, 1, BINDINGS(READ(0, from), WRITE(1, to)), &c, sizeof c);
+}
+
 void rig_one(uint64_t kernel, const struct rig_binding *bindings, size_t count) {
     rig_begin();
     rig_dispatch(kernel, 1, 1, 1, bindings, count, NULL, 0);

@@ -92,6 +92,8 @@ struct rig_binding {
 void rig_dispatch(uint64_t kernel, uint32_t x, uint32_t y, uint32_t z,
                   const struct rig_binding *bindings, size_t count, const void *push,
                   uint32_t push_size);
+/* kernels/add.comp, over 256 words. */
+void rig_add(uint64_t kernel, uint64_t from, uint64_t to, uint32_t c);
 /* A record of one workgroup, without push constants. */
 void rig_one(uint64_t kernel, const struct rig_binding *bindings, size_t count);
 void rig_copy(uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset, uint64_t bytes);
