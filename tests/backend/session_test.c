@@ -254,33 +254,17 @@ static void *sleep_on_it(void *argument) {
     return NULL;
 }
 
-static bool sleeps(const struct sleeper *sleeper) {
-    char path[64], state = '?';
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&sleeper->tid));
-    FILE *file = atomic_load(&sleeper->tid) == 0 ? NULL : fopen(path, "re");
-    if (!file) {
-        return false;
-    }
-    const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
-    fclose(file);
-    return fields == 1 && state == 'S';
-}
-
 /* Host threads that sleep on the completed word are woken by whoever changes it, all of them. */
 TEST(all_who_sleep_are_woken) {
     fake_buffer(1, 64);
     struct sleeper sleepers[3];
-    const size_t count = sizeof sleepers / sizeof sleepers[0];
+    const size_t count = BHT_COUNT(sleepers);
     for (size_t i = 0; i < count; i++) {
         sleepers[i] = (struct sleeper){0};
         BHT_EQ(pthread_create(&sleepers[i].thread, NULL, sleep_on_it, &sleepers[i]), 0);
     }
-    const uint64_t deadline = bhi_deadline_ns(FAKE_PATIENCE_NS);
     for (size_t i = 0; i < count; i++) {
-        while (!sleeps(&sleepers[i])) {
-            BHT_LT(bhi_now_ns(), deadline);
-            sched_yield();
-        }
+        WAIT_UNTIL(bht_process_state(atomic_load(&sleepers[i].tid)) == 'S', FAKE_PATIENCE_MS);
     }
     struct fill_record record = fill(1, 0, 1);
     fake_publish(&record.record, 0);

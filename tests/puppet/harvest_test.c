@@ -6,7 +6,6 @@
 #include "supervisor/submit/internal.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -131,18 +130,6 @@ static void *wait_for_it(void *argument) {
     return NULL;
 }
 
-static bool sleeps(const struct waiter *waiter) {
-    char path[64], state = '?';
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&waiter->tid));
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return false;
-    }
-    const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
-    fclose(file);
-    return fields == 1 && state == 'S';
-}
-
 /* All of them sleep on |event|: each has counted itself, and then blocks nowhere else. */
 static void start_waiters(struct waiter waiters[WAITERS], bh_event *event) {
     for (int i = 0; i < WAITERS; i++) {
@@ -151,7 +138,7 @@ static void start_waiters(struct waiter waiters[WAITERS], bh_event *event) {
     }
     WAIT_UNTIL(atomic_load(&event->sleepers) == WAITERS, 20000);
     for (int i = 0; i < WAITERS; i++) {
-        WAIT_UNTIL(sleeps(&waiters[i]), 20000);
+        WAIT_UNTIL(bht_process_state(atomic_load(&waiters[i].tid)) == 'S', 20000);
     }
 }
 
