@@ -6,10 +6,7 @@
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static atomic_long seen, wanted;
 static sqlite3_mem_methods inner; /* SQLite's own */

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "batch/queue/queue.h"

@@ -1,7 +1,5 @@
 /* What follows from a verdict, for every status there is. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
 /* after those four */
 #include "harness.h"
 

@@ -1,8 +1,6 @@
 /* Going on with a batch: what changes when, and which lines may. */
 #include "few_jobs.h"
 
-#include <string.h>
-
 TEST(test_refused_resume_changes_nothing) {
     fresh("a b:a c d");
     run_one("a", BHI_JOB_QUARANTINED, BH_DEADLINE);

@@ -1,8 +1,6 @@
 /* The checker: what must not happen to an operation, at least two histories for each anomaly. */
 #include "tale.h"
 
-#include <string.h>
-
 /* Of one kind, and what is said. */
 static void lose(char name, const char *words, const char *story) {
     found(BHI_ANOMALY_LOST, name, words, "%s", story);

@@ -2,8 +2,6 @@
 #include "chaos/check/power.h"
 #include "tale.h"
 
-#include <string.h>
-
 static void expect(enum bhi_chaos_verdict verdict) {
     check();
     BHT_EQ(result.verdict, verdict);

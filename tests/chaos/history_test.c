@@ -2,8 +2,6 @@
 #include "chaos/history/history.h"
 #include "harness.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* Whom a fault hits: a worker, and nobody who has its pid by now. */
 #include "harness.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,9 +4,6 @@
 #include "harness.h"
 #include "simulate.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { SEEDS = 40, NIGHTLY_SEEDS = 1000 };

@@ -1,8 +1,6 @@
 /* The faults of a run follow from its seed. */
 #include "harness.h"
 
-#include <string.h>
-
 #include "chaos/engine/schedule.h"
 
 enum { MANY = 20000, STREAMS = 3, ALL = (1 << BHI_FAULT_KINDS) - 1 };

@@ -3,9 +3,6 @@
 #include "harness.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -57,6 +54,7 @@ TEST(who_has_no_processor_is_seen) {
     for (int i = 0; i <= SPINNERS; i++) {
         pids[i] = child(i < SPINNERS);
     }
+    WAIT_UNTIL(bht_process_state(pids[SPINNERS]) == 'S', 20 * BHT_WAIT_SECOND_MS);
     BHT_EQ(bhi_starved_look(&starved, getpid(), now_ns(), seen), 0);
     const uint64_t end_ns = now_ns() + PATIENCE_S * 1000000000ull * bht_slowness();
     for (int count = 0; count < SPINNERS && now_ns() < end_ns;) {

@@ -1,13 +1,9 @@
 #include "tale.h"
 #include "chaos/check/oracle.h"
 
-#include <signal.h>
 #include <sodium.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WORDS = 16 };
 

@@ -1,15 +1,9 @@
 /* .npy files being read and output files being written: whole or not at all. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,10 +1,6 @@
 /* The .npy fuzz target over a corpus made here: valid files, and every one-byte change and every
  * truncation of them. Runs in an ordinary build. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
-#include <string.h>
 
 #include "formats/npy.h"
 

@@ -1,12 +1,8 @@
 /* What bulkhead doctor makes of what is known of a device's memory. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/ghost.h"
 

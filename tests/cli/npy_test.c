@@ -1,10 +1,5 @@
 /* The .npy header: what numpy writes is read, everything else is refused with its reason. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
-#include <stdlib.h>
-#include <string.h>
 
 #include "formats/npy.h"
 

@@ -1,14 +1,10 @@
 /* tool/nvml.c with libraries that say what the test wants (fake_nvml.c). The one that is found is
  * found as the real one is: LD_LIBRARY_PATH leads to it. */
-#include <stddef.h>
-#include <stdint.h>
 
 #include "harness.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

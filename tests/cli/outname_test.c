@@ -3,8 +3,6 @@
 
 #include "harness.h"
 
-#include <string.h>
-
 TEST(accepted) {
     static const char *const paths[] = {
         /* .npy */

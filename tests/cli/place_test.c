@@ -1,14 +1,9 @@
 /* Links that others have planted are not followed; everybody else's are. Who "we" are is what
  * geteuid says: these tests say it, so that they do the same for root and for anybody else. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,8 +3,6 @@
 
 #include "harness.h"
 
-#include <string.h>
-
 static const char *const names[] = {
     [BH_DTYPE_NONE] = "none",       [BH_DTYPE_F16] = "f16",        [BH_DTYPE_F32] = "f32",
     [BH_DTYPE_F64] = "f64",         [BH_DTYPE_I8] = "i8",          [BH_DTYPE_U8] = "u8",

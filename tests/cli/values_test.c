@@ -1,10 +1,6 @@
 /* Numbers, durations, sizes, bindings, push and specialization constants from the command line. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <math.h>
-#include <string.h>
 
 #include "formats/dtype.h"
 #include "tool/nearest.h"

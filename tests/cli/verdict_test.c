@@ -5,9 +5,6 @@
 #include "harness.h"
 
 #include <jansson.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tool/ending.h"
 #include "tool/exit_status.h"

@@ -89,33 +89,27 @@ TEST(integers_of_the_whole_range) {
 
 /* A number that the type does not have becomes the nearest that it has. */
 TEST(what_does_not_fit_is_clamped) {
-    const struct bhi_filler high = {.kind = BHI_FILLER_UNIFORM, .low = 1e30, .high = 1e30};
-    const struct bhi_filler low = {.kind = BHI_FILLER_UNIFORM, .low = -1e30, .high = -1e30};
-    int8_t i8[2];
-    uint8_t u8[2], flag[2];
-    int64_t i64[2];
-    uint64_t u64[2];
-    bhi_filler_fill(&high, place, BH_DTYPE_I8, 1, i8);
-    bhi_filler_fill(&low, place, BH_DTYPE_I8, 1, i8 + 1);
-    BHT_EQ(i8[0], 127);
-    BHT_EQ(i8[1], -128);
-    const struct bhi_filler end = {.kind = BHI_FILLER_UNIFORM, .low = 128, .high = 128};
-    bhi_filler_fill(&end, place, BH_DTYPE_I8, 1, i8);
-    BHT_EQ(i8[0], 127);
-    bhi_filler_fill(&high, place, BH_DTYPE_U8, 1, u8);
-    bhi_filler_fill(&low, place, BH_DTYPE_U8, 1, u8 + 1);
-    BHT_EQ(u8[0], 255);
-    BHT_EQ(u8[1], 0);
-    bhi_filler_fill(&high, place, BH_DTYPE_I64, 1, i64);
-    bhi_filler_fill(&low, place, BH_DTYPE_I64, 1, i64 + 1);
-    BHT_EQ(i64[0], INT64_MAX);
-    BHT_EQ(i64[1], INT64_MIN);
-    bhi_filler_fill(&high, place, BH_DTYPE_U64, 1, u64);
-    bhi_filler_fill(&low, place, BH_DTYPE_U64, 1, u64 + 1);
-    BHT_TRUE(u64[0] == UINT64_MAX);
-    BHT_EQ(u64[1], 0);
-    bhi_filler_fill(&high, place, BH_DTYPE_BOOL, 1, flag);
-    BHT_EQ(flag[0], 1);
+    static const struct {
+        bh_dtype dtype;
+        double value;
+        uint64_t bits;
+    } cases[] = {{BH_DTYPE_I8, 1e30, 127},
+                 {BH_DTYPE_I8, -1e30, 0x80},
+                 {BH_DTYPE_I8, 128, 127},
+                 {BH_DTYPE_U8, 1e30, 255},
+                 {BH_DTYPE_U8, -1e30, 0},
+                 {BH_DTYPE_I64, 1e30, INT64_MAX},
+                 {BH_DTYPE_I64, -1e30, (uint64_t)INT64_MIN},
+                 {BH_DTYPE_U64, 1e30, UINT64_MAX},
+                 {BH_DTYPE_U64, -1e30, 0},
+                 {BH_DTYPE_BOOL, 1e30, 1}};
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_filler filler = {
+            .kind = BHI_FILLER_UNIFORM, .low = cases[i].value, .high = cases[i].value};
+        uint64_t bits = 0;
+        bhi_filler_fill(&filler, place, cases[i].dtype, 1, &bits);
+        BHT_EQ(bits, cases[i].bits);
+    }
 }
 
 /* All special values of f32 occur, and no other. */

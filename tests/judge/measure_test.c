@@ -5,8 +5,6 @@
 #include "harness.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "judge/data/filler.h"
 

@@ -3,8 +3,6 @@
 
 #include "harness.h"
 
-#include <string.h>
-
 static struct bhi_task task = {
     .parameters = {"n"},
     .parameter_count = 1,

@@ -1,7 +1,4 @@
 /* What is said of a batch to a browser. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 
 #include "batch_sample.h"

@@ -1,12 +1,7 @@
 /* What is said of a batch: to a person and to a program. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "batch/report/tally.h"

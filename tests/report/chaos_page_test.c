@@ -1,11 +1,6 @@
 /* What is said of a chaos run to a browser. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "chaos_sample.h"
 #include "html.h"

@@ -1,11 +1,6 @@
 /* What is said of a chaos run: to a person and to a program. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "chaos/report/facts.h"
 #include "chaos_sample.h"

@@ -1,11 +1,6 @@
 /* Tables for a terminal, and amounts as a person reads them. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

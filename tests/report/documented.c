@@ -1,11 +1,5 @@
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "documented.h"
 

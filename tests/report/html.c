@@ -1,11 +1,6 @@
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "html.h"

@@ -1,12 +1,6 @@
 /* Pages: what is in them, and what becomes of the file. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>

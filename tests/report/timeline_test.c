@@ -1,12 +1,7 @@
 /* Timelines: nothing is lost where bars are joined, stretches of nothing are cut out, and the page
  * stays small. */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "harness.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "html.h"
 #include "tool/report/timeline.h"
