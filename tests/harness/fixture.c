@@ -480,6 +480,21 @@ const bh_check *fx_doctor_says(bh_context *context, const char *name) {
     BHT_FAIL("the doctor says nothing of %s", name);
 }
 
+static struct {
+    bh_context *context;
+    bh_stream *stream;
+} healthy;
+
+static void expect_healthy(void) {
+    fx_expect_healthy(healthy.context, healthy.stream);
+}
+
+void fx_expect_healthy_after(bh_context *context, bh_stream *stream) {
+    healthy.context = context;
+    healthy.stream = stream;
+    fx_end_with(stream ? expect_healthy : NULL);
+}
+
 void fx_kill(pid_t pid, int signal) {
     if (kill(pid, signal) != 0) {
         BHT_FAIL("kill(%d, %d) failed", (int)pid, signal);

@@ -46,6 +46,8 @@ bh_stream *fx_stream_with(bh_context *context, bh_stream_options options);
 void fx_describe(void);
 /* Is it in what bh_context_describe says? */
 bool fx_describes(bh_context *context, const char *words);
+/* Runs after the test, before what it made is released: the last one that was given here, or NULL. */
+void fx_end_with(void (*end)(void));
 /* Waits until it is served, and returns the worker's pid. */
 pid_t fx_ready(bh_stream *stream);
 /* The same with another worker than |pid|, which may be dying now: between two looks at it, it is
@@ -124,6 +126,8 @@ bh_verdict fx_expect(bh_event *event, bh_status status);
 /* Runs square on the stream, with time enough whatever the stream's deadline, and checks every
  * element: the stream is in good health. */
 void fx_expect_healthy(bh_context *context, bh_stream *stream);
+/* The same after the test, of the last stream that was given here; NULL: of none. */
+void fx_expect_healthy_after(bh_context *context, bh_stream *stream);
 /* Is an index outside of workgroup memory harmless on this machine's driver? On lavapipe before
  * Mesa 26 it crashes the worker. */
 bool fx_drops_outside(bh_context *context);

@@ -105,9 +105,20 @@ void fx_release_all(void) {
     pthread_mutex_unlock(&owned.lock);
 }
 
-__attribute__((constructor)) static void release_after_each_test(void) {
-    bht_end_with(fx_release_all);
+static void (*last_check)(void);
+
+void fx_end_with(void (*end)(void)) {
+    last_check = end;
 }
+
+static void end_test(void) {
+    if (last_check) {
+        last_check();
+    }
+    fx_release_all();
+}
+
+BHT_AT_START(bht_end_with(end_test))
 
 /* -- what is called in place of the library's functions ----------------------------------------- */
 
