@@ -25,7 +25,7 @@ set(gpu_without_system_death the_host_limits_processor_time)
 # A bound for the address space, which a GPU's driver does not keep to.
 set(gpu_without_system_memory the_address_space_follows_the_buffers
     a_worker_that_hides_its_memory_is_refused the_doctor_names_what_is_open)
-set(gpu_without_system_arguments streams_and_contexts devices_and_doctor) # they name lavapipe
+set(gpu_without_system_arguments streams devices_and_doctor) # they name lavapipe
 # A read-only import, which the library does not try there.
 set(gpu_without_system_loaders bound_without_a_copy)
 # NVIDIA's compiler crashes on these kernels: in a worker that is COMPILE_FAILED, here the test dies.
