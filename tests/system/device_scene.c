@@ -16,20 +16,12 @@ bh_stream *device_stream_on(bh_context *context, const char *name, const char *d
     options.tenant = tenant;
     options.device_memory = device_memory;
     options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 bh_buffer *device_buffer(bh_context *context, bh_stream *stream, uint64_t size, uint64_t memory) {
-    bh_buffer_options options = {.struct_size = sizeof options};
-    options.stream = stream;
-    options.memory = memory;
-    bh_buffer *buffer = NULL;
-    bh_detail detail = {0};
-    if (bh_buffer_create(context, size, &options, &buffer, &detail) != BH_OK) {
-        BHT_FAIL("bh_buffer_create: %s", detail.message);
-    }
+    const bh_buffer_options options = {.stream = stream, .memory = memory};
+    bh_buffer *buffer = fx_buffer_with(context, size, options);
     BHT_EQ(bh_buffer_memory(buffer), BH_MEMORY_DEVICE);
     return buffer;
 }
@@ -64,14 +56,7 @@ void device_put(bh_buffer *buffer, const void *bytes, uint64_t size) {
 bh_event *device_copy(bh_stream *stream, bh_buffer *src, bh_buffer *dst) {
     const bh_command command = {.type = BH_COMMAND_COPY,
                                 .copy = {.src = src, .dst = dst, .size = BH_WHOLE_SIZE}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    bh_detail detail = {0};
-    if (bh_submit(stream, &info, &event, &detail) != BH_OK) {
-        BHT_FAIL("bh_submit: %s", detail.message);
-    }
-    return event;
+    return fx_command(stream, command, NULL, 0);
 }
 
 void device_expect_ready(bh_event *event) {
