@@ -30,11 +30,9 @@ static pid_t below(const char *name) {
 
 /* Does the context know a worker of that pid? */
 static bool is_known(bh_context *context, pid_t pid) {
-    static char text[1 << 14];
     char name[32];
-    bh_context_describe(context, text, sizeof text);
     snprintf(name, sizeof name, "worker %d,", (int)pid);
-    return strstr(text, name);
+    return fx_describes(context, name);
 }
 
 /* A stream gets its worker with its first submission: so |spares| alone says who has the device. */
@@ -44,80 +42,69 @@ struct scene {
     pid_t worker, zygote;
 };
 
-static struct scene begin_with(unsigned spares, bh_isolation isolation, const char *faults) {
+static void end(void) {
+    fx_release_all();
+    BHT_TRUE(!is_open());
+    nvidia_scrap();
+}
+
+static struct scene begin(unsigned spares, const char *faults) {
     struct scene scene;
     nvidia_machine(1, "");
     bh_context_options options = fx_options();
     options.spares = spares ? spares : BH_OFF;
     options.worker_idle_ns = BH_FOREVER;
     scene.context = fx_context_with(options, faults);
-    bh_stream_options with = fx_stream_options();
-    with.name = "held";
-    with.isolation = isolation;
-    bh_detail detail = {0};
-    if (bh_stream_create(scene.context, &with, &scene.stream, &detail) != BH_OK) {
-        BHT_FAIL("%s", detail.message);
-    }
+    scene.stream = fx_stream(scene.context, "held", FX_SECONDS);
     fx_expect_healthy(scene.context, scene.stream);
     fx_settle(scene.context);
     scene.worker = bh_stream_worker_pid(scene.stream);
     scene.zygote = below("bh-zygote");
     BHT_TRUE(scene.worker > 0 && scene.zygote > 0 && is_open());
+    bht_end_with(end);
     return scene;
-}
-
-static struct scene begin(unsigned spares, bh_isolation isolation) {
-    return begin_with(spares, isolation, NULL);
-}
-
-static void end(struct scene *scene) {
-    bh_stream_release(scene->stream);
-    bh_context_destroy(scene->context);
-    BHT_TRUE(!is_open());
-    nvidia_scrap();
 }
 
 /* Kills the worker while the zygote, which would end the holder, stands still. */
 static void kill_held(const struct scene *scene) {
-    fx_kill(scene->zygote, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(scene->zygote) == 'T', 20000);
+    fx_stop(scene->zygote);
     fx_kill(scene->worker, SIGKILL);
     WAIT_UNTIL(bht_process_state(scene->worker) == 'Z', 20000);
     BHT_TRUE(is_open());
 }
 
+/* Its device is released then. */
+static void await_burial(const struct scene *scene) {
+    WAIT_UNTIL(!is_known(scene->context, scene->worker), 20000);
+    BHT_TRUE(!is_open());
+}
+
 /* E16, D3: nothing of a dead worker is given to others before its device is released. */
 TEST(a_worker_is_buried_when_its_device_is_released) {
-    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    struct scene scene = begin(0, NULL);
     kill_held(&scene);
     WAIT_UNTIL(bh_stream_worker_pid(scene.stream) != scene.worker, 20000);
     BHT_TRUE(is_known(scene.context, scene.worker));
     fx_kill(scene.zygote, SIGCONT);
-    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
-    BHT_TRUE(!is_open());
+    await_burial(&scene);
     fx_expect_healthy(scene.context, scene.stream);
-    end(&scene);
 }
 
 /* Decision 59: the stream does not wait for it. */
 TEST(the_stream_goes_on_while_it_is_held) {
-    struct scene scene = begin(1, BH_ISOLATION_STREAM);
+    struct scene scene = begin(1, NULL);
     kill_held(&scene);
     WAIT_UNTIL(bh_stream_worker_pid(scene.stream) != scene.worker, 20000);
     fx_expect_healthy(scene.context, scene.stream);
     BHT_TRUE(is_known(scene.context, scene.worker));
     fx_kill(scene.zygote, SIGCONT);
     WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
-    end(&scene);
 }
 
 /* E9, B2: a death in the middle of a kernel. The event ends with the release, and not before. */
 TEST(an_event_ends_when_the_device_is_released) {
-    struct scene scene = begin(0, BH_ISOLATION_STREAM);
-    bh_kernel *gate = fx_kernel(scene.context, "gate");
-    bh_buffer *words = fx_words(scene.context, 2, 0);
-    bh_event *event = fx_gate(scene.stream, gate, words);
-    fx_await_gate(words);
+    struct scene scene = begin(0, NULL);
+    bh_event *event = fx_hold(scene.context, scene.stream).event;
     kill_held(&scene);
     /* Longer than a missing exit status is waited for (REAP_GRACE_NS), and no longer than a busy
      * machine needs for it. */
@@ -125,41 +112,33 @@ TEST(an_event_ends_when_the_device_is_released) {
     fx_kill(scene.zygote, SIGCONT);
     fx_expect(event, BH_WORKER_SIGNAL);
     BHT_TRUE(!is_open());
-    bh_event_release(event);
-    bh_kernel_release(gate);
-    bh_buffer_release(words);
-    end(&scene);
 }
 
 /* The worker's own end is the release then. */
 TEST(a_holder_that_ends_first) {
-    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    struct scene scene = begin(0, NULL);
     const pid_t holder = below("bh-devholder");
     BHT_GT(holder, 0);
     fx_kill(holder, SIGKILL);
     WAIT_UNTIL(below("bh-devholder") == 0, 20000);
     BHT_TRUE(is_open());
     fx_kill(scene.worker, SIGKILL);
-    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
-    BHT_TRUE(!is_open());
+    await_burial(&scene);
     fx_expect_healthy(scene.context, scene.stream);
-    end(&scene);
 }
 
 /* Nobody is told then; the zygote's own end is that of all below it. */
 TEST(a_zygote_that_ends_first) {
-    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    struct scene scene = begin(0, NULL);
     kill_held(&scene);
     fx_kill(scene.zygote, SIGKILL);
-    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
-    BHT_TRUE(!is_open());
+    await_burial(&scene);
     fx_expect_healthy(scene.context, scene.stream);
-    end(&scene);
 }
 
 /* A worker can neither use nor end what its holder has, and has no way to it. */
 TEST(a_worker_has_one_holder) {
-    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    struct scene scene = begin(0, NULL);
     const pid_t holder = below("bh-devholder");
     char path[64], to[64];
     BHT_GT(holder, 0);
@@ -173,13 +152,12 @@ TEST(a_worker_has_one_holder) {
     const ssize_t length = readlink(path, to, sizeof to - 1);
     to[length < 0 ? 0 : length] = '\0';
     BHT_TRUE(!strstr(to, "socket")); /* BHI_DEVICE_HOLDER_DESCRIPTOR is closed */
-    end(&scene);
 }
 
 /* Decision 68: the warden learns of a dying host before the host's descriptors of a GPU are closed.
  * The kernel closes the highest number first. */
 TEST(the_host_hangs_up_first) {
-    struct scene scene = begin(0, BH_ISOLATION_STREAM);
+    begin(0, NULL);
     char path[64], to[64] = "";
     for (int fd = 0; fd < 4096; fd++) {
         char text[64];
@@ -192,24 +170,21 @@ TEST(the_host_hangs_up_first) {
         }
     }
     BHT_TRUE(strncmp(to, "socket:", 7) == 0);
-    end(&scene);
 }
 
 /* A worker sends its device's descriptor to the supervisor, where nobody takes it, and dies. That
  * does not keep the device beyond the holder's end, which confirms the death. */
 TEST(what_it_handed_out_keeps_no_device) {
-    struct scene scene = begin_with(0, BH_ISOLATION_STREAM, "1:after_record:2=hand_out");
+    struct scene scene = begin(0, "1:after_record:2=hand_out");
     const pid_t holder = below("bh-devholder");
-    fx_kill(scene.zygote, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(scene.zygote) == 'T', 20000);
+    fx_stop(scene.zygote);
     fx_expect_healthy(scene.context, scene.stream);
     WAIT_UNTIL(bht_process_state(scene.worker) == 'Z', 20000); /* killed for it */
     fx_kill(holder, SIGKILL);
     WAIT_UNTIL(!is_open(), 20000);
     BHT_TRUE(is_known(scene.context, scene.worker));
     fx_kill(scene.zygote, SIGCONT);
-    WAIT_UNTIL(!is_known(scene.context, scene.worker), 20000);
-    end(&scene);
+    await_burial(&scene);
 }
 
 int main(int argc, char **argv) {

@@ -17,44 +17,25 @@ static struct stage set_up(const char *faults) {
     return s;
 }
 
-static void tear_down(struct stage *s) {
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_kernel_release(s->square);
-    bh_stream_release(s->stream);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
-}
-
 static bh_event *submit(struct stage *s, uint64_t flags) {
-    const bh_binding bindings[] = {
-        bh_bind_read(0, s->x),
-        bh_bind_write(1, s->y),
-    };
+    const bh_binding bindings[] = {bh_bind_read(0, s->x), bh_bind_write(1, s->y)};
     const bh_command commands[] = {
         {.type = BH_COMMAND_FILL, .fill = {.dst = s->x, .size = BH_WHOLE_SIZE, .value = 0}},
-        {.type = BH_COMMAND_DISPATCH,
-         .dispatch =
-             {.kernel = s->square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}},
+        fx_dispatch(s->square, bindings, 2),
     };
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = commands, .command_count = 2, .flags = flags};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
-    return event;
+    return fx_submit(s->stream, &info);
 }
 
 static void expect(bh_event *event, bool timed) {
-    const bh_verdict verdict = fx_verdict(event);
-    if (verdict.status != BH_OK) {
-        BHT_FAIL("%s: %s", bh_status_name(verdict.status), verdict.message);
-    }
+    const bh_verdict verdict = fx_expect(event, BH_OK);
     if (timed) {
         BHT_GE(verdict.device_ns, 1);
         BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
     } else {
         BHT_EQ(verdict.device_ns, 0);
     }
-    bh_event_release(event);
 }
 
 TEST(of_those_that_ask_for_it) {
@@ -63,9 +44,7 @@ TEST(of_those_that_ask_for_it) {
         expect(submit(&s, i % 2 ? BH_SUBMIT_TIMED : 0), i % 2);
     }
     const bh_submit_info nothing = {.struct_size = sizeof nothing, .flags = BH_SUBMIT_TIMED};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(s.stream, &nothing, &event, NULL), BH_OK);
-    expect(event, false); /* it never came to the device */
+    expect(fx_submit(s.stream, &nothing), false); /* it never came to the device */
 }
 
 /* Those that share one queue submission have their own. */
@@ -83,33 +62,27 @@ TEST(of_many_at_once) {
 
 /* What was told to end has been on the device until then; what depends on it never was. */
 TEST(of_what_was_stopped_at_its_deadline) {
-    struct stage s = {.context = fx_context(NULL)};
+    bh_context *context = fx_context(NULL);
     bh_stream_options options = fx_stream_options();
     options.deadline_ns = BHT_SECOND_MS / 4 * FX_MS;
     options.grace_ns = FX_SECONDS;
-    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
-    s.square = fx_kernel(s.context, "hang");
-    s.x = fx_words(s.context, 64, 0);
-    const bh_binding binding = bh_bind_read_write(0, s.x);
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = s.square, .groups = {65535, 1, 1}, .bindings = &binding, .binding_count = 1}};
+    bh_stream *stream = fx_stream_with(context, options);
+    const bh_binding binding = bh_bind_read_write(0, fx_words(context, 64, 0));
+    bh_command command = fx_dispatch(fx_kernel(context, "hang"), &binding, 1);
+    command.dispatch.groups[0] = 65535;
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,
                                  .flags = BH_SUBMIT_TIMED};
-    bh_event *event = NULL, *dependent = NULL;
-    BHT_EQ(bh_submit(s.stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_submit(stream, &info);
     const bh_submit_info after = {
         .struct_size = sizeof after, .waits = &event, .wait_count = 1, .flags = BH_SUBMIT_TIMED};
-    BHT_EQ(bh_submit(s.stream, &after, &dependent, NULL), BH_OK);
-    const bh_verdict verdict = fx_verdict(event), victim = fx_verdict(dependent);
-    BHT_EQ(verdict.status, BH_DEADLINE);
+    bh_event *dependent = fx_submit(stream, &after);
+    const bh_verdict verdict = fx_expect(event, BH_DEADLINE),
+                     victim = fx_expect(dependent, BH_DEADLINE);
     BHT_STR_HAS(verdict.message, "still runs");
     BHT_GE(verdict.device_ns, 1);
     BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
-    BHT_EQ(victim.status, BH_DEADLINE);
     BHT_EQ(victim.hops, 1);
     BHT_EQ(victim.device_ns, 0); /* the times are its own */
 }
@@ -120,8 +93,7 @@ TEST(no_more_than_has_passed) {
     for (size_t i = 0; i < BHT_COUNT(lies); i++) {
         for (uint64_t flags = 0; flags <= BH_SUBMIT_TIMED; flags++) {
             struct stage s = set_up(lies[i]);
-            bh_event *event = submit(&s, flags);
-            const bh_verdict verdict = fx_verdict(event);
+            const bh_verdict verdict = fx_verdict(submit(&s, flags));
             if (verdict.status != BH_PROTOCOL) {
                 BHT_FAIL("%s, %llu: %s: it is believed", lies[i], (unsigned long long)flags,
                          bh_status_name(verdict.status));
@@ -129,9 +101,8 @@ TEST(no_more_than_has_passed) {
             BHT_EQ(verdict.reason, BH_REASON_DEVICE_TIME);
             BHT_STR_HAS(verdict.message, "it claims more time on the device than has passed");
             BHT_EQ(verdict.device_ns, 0);
-            bh_event_release(event);
             expect(submit(&s, flags), flags);
-            tear_down(&s);
+            fx_release_all();
         }
     }
 }
