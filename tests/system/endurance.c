@@ -61,10 +61,21 @@ static void unpark(struct stage *s) {
     s->failures++;
 }
 
-static struct stage set_up(void) {
+static void expect_nobody(void) {
+    fx_release_all();
+    BHT_EQ(bht_count_descendants(getpid()), 0);
+}
+
+static bh_context *make_context(void) {
     bh_context_options options = fx_options();
     options.spares = 1;
-    struct stage s = {.context = fx_context_with(options, NULL)};
+    options.restart_budget = UINT32_MAX; /* some die before they have run anything */
+    bht_end_with(expect_nobody);
+    return fx_context_with(options, NULL);
+}
+
+static struct stage set_up(void) {
+    struct stage s = {.context = make_context()};
     s.parked = fx_stream(s.context, "parked", BH_FOREVER);
     s.busy = fx_stream(s.context, "busy", FX_SECONDS);
     s.other = fx_stream(s.context, "other", FX_SECONDS);
@@ -80,20 +91,6 @@ static struct stage set_up(void) {
     return s;
 }
 
-static void tear_down(struct stage *s) {
-    bh_kernel_release(s->gate);
-    bh_kernel_release(s->square);
-    bh_buffer_release(s->closed);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_buffer_release(s->z);
-    bh_stream_release(s->parked);
-    bh_stream_release(s->busy);
-    bh_stream_release(s->other);
-    bh_context_destroy(s->context);
-    BHT_EQ(bht_count_descendants(getpid()), 0);
-}
-
 static bh_event *refused(struct stage *s) {
     const bh_binding one[] = {bh_bind_write(1, s->y)};
     bh_event *event = NULL;
@@ -104,19 +101,11 @@ static bh_event *refused(struct stage *s) {
 
 static bh_event *fill_after(bh_stream *stream, bh_buffer *buffer, bh_event *wait) {
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 256}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &fill,
-                                 .command_count = 1,
-                                 .waits = &wait,
-                                 .wait_count = wait ? 1 : 0};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
-    return event;
+    return fx_command(stream, fill, &wait, wait ? 1 : 0);
 }
 
 static void expect_caught(struct stage *s, bh_event *event, bh_status status, bh_event *origin) {
-    fx_expect(event, status);
-    BHT_EQ(fx_verdict(event).origin, bh_event_id(origin));
+    BHT_EQ(fx_expect(event, status).origin, bh_event_id(origin));
     s->failures++;
 }
 
@@ -168,7 +157,6 @@ TEST_WITH(caught_failures, 120, 0) {
     fx_expect_healthy(s.context, s.parked);
     expect_flat(s.context, &before);
     BHT_GE(s.failures, wanted);
-    tear_down(&s);
 }
 
 /* -- deaths -------------------------------------------------------------------------------------
@@ -179,10 +167,7 @@ TEST_WITH(caught_failures, 120, 0) {
 TEST_WITH(many_deaths, 200, 0) {
     const int deaths = bht_nightly() ? 10000 : BHT_ASAN || BHT_TSAN ? 150 : 400;
     enum { WARM_UP = 50 };
-    bh_context_options options = fx_options();
-    options.spares = 1;
-    options.restart_budget = UINT32_MAX; /* some die before they have run anything */
-    bh_context *context = fx_context_with(options, NULL);
+    bh_context *context = make_context();
     bh_stream *stream = fx_stream(context, "phoenix", BH_FOREVER);
     bh_kernel *hang = fx_kernel(context, "gate");
     bh_buffer *gate = fx_words(context, 64, 0);
@@ -213,11 +198,6 @@ TEST_WITH(many_deaths, 200, 0) {
     }
     fx_expect_healthy(context, stream);
     expect_flat(context, &before);
-    bh_buffer_release(gate);
-    bh_kernel_release(hang);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
-    BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
 /* Refused submissions cost no worker; 20,000 that nobody waits for cost nothing that stays. */
@@ -239,5 +219,4 @@ TEST_WITH(many_refused_submissions, 60, 0) {
     BHT_EQ(bh_stream_synchronize(s.busy, FX_SECONDS, NULL), BH_BINDING_MISMATCH);
     BHT_EQ(bh_stream_worker_pid(s.busy), pid);
     BHT_LT(bht_resident_bytes(getpid()), resident + GROWTH);
-    tear_down(&s);
 }

@@ -22,37 +22,29 @@ static struct stage open_stage(void) {
     struct stage s = {.context = fx_context(NULL)};
     bh_stream_options options = fx_stream_options();
     options.grace_ns = 1; /* a grid that began ends with its worker, not with its last workgroup */
-    BHT_EQ(bh_stream_create(s.context, &options, &s.stream, NULL), BH_OK);
+    s.stream = fx_stream_with(s.context, options);
     BHT_EQ(bh_devices(s.context, devices, 8, &count, NULL), BH_OK);
     for (uint32_t i = 0; i < devices[0].feature_count; i++) {
         s.whole |= strcmp(devices[0].features[i], "wholeGrids") == 0;
     }
     s.kernel = fx_kernel(s.context, "grid");
     s.marks = fx_words(s.context, WORDS, 0);
+    fx_expect_healthy_after(s.context, s.stream);
     return s;
-}
-
-static void close_stage(struct stage *s) {
-    fx_expect_healthy(s->context, s->stream);
 }
 
 static bh_event *launch(struct stage *s, const uint32_t groups[3], uint64_t deadline_ns) {
     const bh_binding binding = bh_bind_read_write(0, s->marks);
-    const bh_command command = {.type = BH_COMMAND_DISPATCH,
-                                .dispatch = {.kernel = s->kernel,
-                                             .groups = {groups[0], groups[1], groups[2]},
-                                             .bindings = &binding,
-                                             .binding_count = 1}};
+    bh_command command = fx_dispatch(s->kernel, &binding, 1);
+    memcpy(command.dispatch.groups, groups, sizeof command.dispatch.groups);
     const bh_submit_info info = {.struct_size = sizeof info,
                                  .commands = &command,
                                  .command_count = 1,
                                  .deadline_ns = deadline_ns};
-    bh_event *event = NULL;
     uint32_t *words = fx_pointer(s->marks); /* clean again */
     memset(words, 0, WORDS * sizeof *words);
     memcpy(&words[GRID], groups, 3 * sizeof *groups);
-    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
-    return event;
+    return fx_submit(s->stream, &info);
 }
 
 static void expect_whole(struct stage *s, const uint32_t groups[3]) {
@@ -62,14 +54,11 @@ static void expect_whole(struct stage *s, const uint32_t groups[3]) {
     BHT_EQ(words[FIRST], 1);
     BHT_EQ(words[LAST], 1);
     BHT_EQ(words[WRONG], 0);
-    bh_event_release(event);
 }
 
 static void expect_refused(struct stage *s, const uint32_t groups[3], uint64_t product) {
     const pid_t pid = fx_ready(s->stream);
-    bh_event *event = launch(s, groups, FX_SECONDS);
-    fx_expect(event, BH_LIMIT_EXCEEDED);
-    const bh_verdict verdict = fx_verdict(event);
+    const bh_verdict verdict = fx_expect(launch(s, groups, FX_SECONDS), BH_LIMIT_EXCEEDED);
     BHT_EQ(verdict.executed, BH_EXECUTED_NO);
     BHT_EQ(verdict.reason, BH_REASON_WORKGROUPS);
     BHT_EQ(verdict.value, product);
@@ -78,31 +67,25 @@ static void expect_refused(struct stage *s, const uint32_t groups[3], uint64_t p
     const uint32_t *words = fx_pointer(s->marks);
     BHT_EQ(words[FIRST], 0);
     BHT_EQ(words[LAST], 0);
-    bh_event_release(event);
+}
+
+static void expect_product(const uint32_t groups[3], uint64_t product) {
+    struct stage s = open_stage();
+    if (s.whole) {
+        expect_whole(&s, groups);
+    } else {
+        expect_refused(&s, groups, product);
+    }
 }
 
 /* Modulo 2^32 it is no workgroup at all. */
 TEST(a_product_of_2_to_the_32) {
-    static const uint32_t groups[3] = {4096, 4096, 256};
-    struct stage s = open_stage();
-    if (s.whole) {
-        expect_whole(&s, groups);
-    } else {
-        expect_refused(&s, groups, 4294967296u);
-    }
-    close_stage(&s);
+    expect_product((uint32_t[]){4096, 4096, 256}, 4294967296u);
 }
 
 /* Modulo 2^32 they are 7. */
 TEST(a_product_that_wraps_to_a_few) {
-    static const uint32_t groups[3] = {61751, 6323, 11};
-    struct stage s = open_stage();
-    if (s.whole) {
-        expect_whole(&s, groups);
-    } else {
-        expect_refused(&s, groups, 4294967303u);
-    }
-    close_stage(&s);
+    expect_product((uint32_t[]){61751, 6323, 11}, 4294967303u);
 }
 
 /* Modulo 2^32 they are 196,607. To run them all would take days. */
@@ -112,7 +95,6 @@ TEST(all_that_the_axes_allow) {
     if (!s.whole) {
         expect_refused(&s, groups, 281462092005375u);
     }
-    close_stage(&s);
 }
 
 /* What 32 bits count is the driver's to run, however long that takes. */
@@ -123,11 +105,8 @@ TEST(no_more_than_32_bits_count) {
         expect_whole(&s, groups);
     } else {
         bh_event *event = launch(&s, groups, 50 * bht_slowness() * FX_MS);
-        fx_expect(event, BH_DEADLINE);
-        BHT_EQ(fx_verdict(event).executed, BH_EXECUTED_UNKNOWN);
-        bh_event_release(event);
+        BHT_EQ(fx_expect(event, BH_DEADLINE).executed, BH_EXECUTED_UNKNOWN);
     }
-    close_stage(&s);
 }
 
 /* The doctor tries such a grid, and says what the device does with it; and it tries expressions. */
@@ -152,5 +131,4 @@ TEST(what_the_doctor_says) {
     }
     BHT_GE(found, 1);
     BHT_GE(computed, 1);
-    close_stage(&s);
 }

@@ -13,9 +13,7 @@ static bh_stream *stream_of(bh_context *context, bh_isolation isolation, const c
     options.isolation = isolation;
     options.tenant = tenant;
     options.deadline_ns = FX_SECONDS;
-    bh_stream *stream = NULL;
-    BHT_EQ(bh_stream_create(context, &options, &stream, NULL), BH_OK);
-    return stream;
+    return fx_stream_with(context, options);
 }
 
 /* No worker may be lost for nothing: a planned replacement is free. */
@@ -34,23 +32,9 @@ static struct stage stage_open(bh_isolation isolation, uint32_t spares) {
     return s;
 }
 
-static void stage_close(struct stage *s) {
-    bh_kernel_release(s->square);
-    bh_kernel_release(s->gate);
-    bh_buffer_release(s->x);
-    bh_buffer_release(s->y);
-    bh_stream_release(s->stream);
-    BHT_EQ(bh_context_destroy(s->context), BH_OK);
-}
-
 /* Whose worker has done it. */
 static int32_t pid_of(bh_event *event) {
-    bh_verdict verdict = fx_verdict(event);
-    if (verdict.status != BH_OK) {
-        BHT_FAIL("%s", verdict.message);
-    }
-    bh_event_release(event);
-    return verdict.worker_pid;
+    return fx_expect(event, BH_OK).worker_pid;
 }
 
 static bh_event *square(struct stage *s) {
@@ -58,21 +42,11 @@ static bh_event *square(struct stage *s) {
 }
 
 static bh_event *open_gate(struct stage *s) {
-    bh_buffer *word = fx_words(s->context, 2, 0);
-    fx_pointer(word)[0] = FX_GATE_OPEN;
-    bh_event *event = fx_run(s->stream, s->gate, word);
-    bh_buffer_release(word);
-    return event;
+    return fx_run(s->stream, s->gate, fx_words(s->context, 2, FX_GATE_OPEN));
 }
 
 static bh_event *fill(struct stage *s) {
-    const bh_command command = {.type = BH_COMMAND_FILL,
-                                .fill = {.dst = s->y, .size = BH_WHOLE_SIZE, .value = 7}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(s->stream, &info, &event, NULL), BH_OK);
-    return event;
+    return fx_fill(s->stream, s->y, 7);
 }
 
 enum { MANY = 6 };
@@ -127,13 +101,10 @@ TEST(what_launches_nothing_uses_nobody_up) {
 /* To prepare a kernel and launch it costs one compile; what it binds can be asked. */
 TEST(what_is_prepared_is_launched_there) {
     struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 1);
-    bh_kernel_info *info = malloc(sizeof *info);
+    static bh_kernel_info info = {.struct_size = sizeof info};
     bh_event *event = NULL;
-    BHT_TRUE(info);
-    info->struct_size = sizeof *info;
-    BHT_EQ(bh_kernel_reflect(s.square, s.stream, FX_SECONDS, info, NULL), BH_OK);
-    BHT_EQ(info->binding_count, 2);
-    free(info);
+    BHT_EQ(bh_kernel_reflect(s.square, s.stream, FX_SECONDS, &info, NULL), BH_OK);
+    BHT_EQ(info.binding_count, 2);
     BHT_EQ(bh_kernel_prepare(s.square, s.stream, &event, NULL), BH_OK);
     const int32_t pid = pid_of(event);
     BHT_EQ(pid_of(square(&s)), pid);
@@ -148,15 +119,12 @@ TEST(the_next_worker_starts_meanwhile) {
     struct stage s = stage_open(BH_ISOLATION_SUBMISSION, 0);
     fx_ready(s.stream);
     const size_t alone = bht_count_descendants(getpid()); /* a device's driver may have its own */
-    bh_buffer *word = fx_words(s.context, 2, 0);
-    uint32_t *open = fx_pointer(word);
-    bh_event *gate = fx_gate(s.stream, s.gate, word);
-    fx_await_gate(word);
+    const struct fx_held held = fx_hold(s.context, s.stream);
     WAIT_UNTIL(bht_count_descendants(getpid()) >= alone + PROCESSES_A_WORKER, 20000);
     bh_event *next = square(&s);
     BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
-    fx_open(open);
-    const int32_t pid = pid_of(gate);
+    fx_open(held.word);
+    const int32_t pid = pid_of(held.event);
     BHT_TRUE(pid_of(next) != pid);
 }
 
@@ -167,20 +135,13 @@ TEST(blame_is_certain) {
         struct stage s = stage_open(isolations[i], 1);
         pid_of(square(&s));
         bh_buffer *word = fx_words(s.context, 2, 0);
-        bh_event *gate = fx_gate(s.stream, s.gate, word);
-        bh_event *behind = square(&s);
+        bh_event *gate = fx_gate(s.stream, s.gate, word), *behind = square(&s);
         fx_await_gate(word);
         fx_kill(bh_stream_worker_pid(s.stream), SIGSEGV);
-        bh_verdict verdict = fx_verdict(gate);
-        BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
-        BHT_EQ(verdict.blame, BH_BLAME_CERTAIN);
+        BHT_EQ(fx_expect(gate, BH_WORKER_SIGNAL).blame, BH_BLAME_CERTAIN);
         pid_of(behind);
-        size_t count = 0;
-        BHT_EQ(bh_quarantine_list(s.context, NULL, 0, &count, NULL), BH_OK);
-        BHT_EQ(count, 1);
-        bh_event_release(gate);
-        bh_buffer_release(word);
-        stage_close(&s);
+        BHT_EQ(fx_quarantined(s.context), 1);
+        fx_release_all();
     }
 }
 
