@@ -11,20 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { FEW = 200 }; /* descriptors */
+
 static void one_death_and_one_success(bh_context *context) {
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
-    pid_t pid = fx_ready(stream);
-    bh_kernel *hang = fx_kernel(context, "gate");
-    bh_buffer *gate = fx_words(context, 64, 0);
-    bh_event *event = fx_gate(stream, hang, gate);
-    fx_await_gate(gate);
-    fx_kill(pid, SIGKILL);
-    fx_expect(event, BH_WORKER_SIGNAL);
-    BHT_EQ(fx_verdict(event).signal, SIGKILL);
+    const struct fx_held held = fx_hold(context, stream);
+    fx_kill(fx_ready(stream), SIGKILL);
+    BHT_EQ(fx_expect(held.event, BH_WORKER_SIGNAL).signal, SIGKILL);
     fx_expect_healthy(context, stream);
-    bh_event_release(event);
-    bh_kernel_release(hang);
-    bh_buffer_release(gate);
     bh_stream_release(stream);
 }
 
@@ -151,12 +145,9 @@ TEST(nothing_of_the_host_is_touched) {
 TEST(a_context_is_destroyed_in_mid_job) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
-    bh_kernel *hang = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
-    bh_buffer *gate = fx_words(context, 64, 0);
+    bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    fx_ready(stream);
-    bh_event *running = fx_gate(stream, hang, gate);
-    fx_await_gate(gate);
+    bh_event *running = fx_hold(context, stream).event;
     bh_event *queued = fx_square(stream, square, x, y);
     bh_context_destroy(context);
     fx_expect(running, BH_CONTEXT_CLOSED);
@@ -166,14 +157,7 @@ TEST(a_context_is_destroyed_in_mid_job) {
     bh_event *event;
     BHT_EQ(bh_launch(stream, square, (uint32_t[]){1, 1, 1}, NULL, 0, NULL, 0, &event, NULL),
            BH_CLOSED);
-    bh_detail detail;
-    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, &detail), BH_CLOSED);
-    bh_stream_release(stream);
-    bh_kernel_release(hang);
-    bh_kernel_release(square);
-    bh_buffer_release(gate);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
+    BHT_EQ(bh_stream_wait_ready(stream, FX_SECONDS, NULL), BH_CLOSED);
     BHT_EQ(bh_event_wait(running, 0), BH_CONTEXT_CLOSED); /* E1 */
 }
 
@@ -212,19 +196,15 @@ TEST(spares_take_over) {
                10000);
     fx_kill(first, SIGKILL);
     fx_expect_healthy(context, stream);
-    bh_stream_release(stream);
-    bh_context_destroy(context);
+    fx_release_all();
     BHT_EQ(bht_count_descendants(getpid()), 0);
 }
 
 /* In the opener these paths would be others. */
 static void expect_program(bh_context *context, const char *path) {
-    bh_file_source source = {.struct_size = sizeof source};
-    source.path = path;
-    source.format = BH_FILE_RAW;
-    bh_buffer *exe = fx_load(context, &source);
-    BHT_MEM_EQ(fx_mapped(exe), "\177ELF", 4);
-    bh_buffer_release(exe);
+    const bh_file_source source = {
+        .struct_size = sizeof source, .path = path, .format = BH_FILE_RAW};
+    BHT_MEM_EQ(fx_mapped(fx_load(context, &source)), "\177ELF", 4);
 }
 
 static void *live_on(void *unused) {
@@ -286,7 +266,6 @@ TEST(workers_start_beside_each_other) {
     }
     for (int i = 0; i < COUNT; i++) {
         fx_ready(streams[i]);
-        bh_stream_release(streams[i]);
     }
 }
 
@@ -325,12 +304,7 @@ static void call_back(bh_log_level level, const char *line, void *user) {
     logged.destroyed = bh_context_destroy(logged.context);
     logged.synchronized = bh_stream_synchronize(logged.stream, BH_FOREVER, &detail);
     logged.waited = bh_event_wait(logged.running, BH_FOREVER);
-    bh_buffer *buffer = fx_words(logged.context, 64, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 256}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    BHT_EQ(bh_submit(logged.stream, &info, &logged.submitted, &detail), BH_OK);
-    bh_buffer_release(buffer);
+    logged.submitted = fx_fill(logged.stream, fx_words(logged.context, 64, 0), 0);
     logged.called = true;
 }
 
@@ -340,13 +314,9 @@ TEST(a_log_function_that_calls_back) {
     bh_context *context = logged.context = fx_context_with(options, NULL);
     bh_stream *held = logged.stream = fx_stream(context, "held", BH_FOREVER);
     bh_stream *other = fx_stream(context, "other", FX_SECONDS);
-    pid_t pid = fx_ready(held);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    logged.running = fx_gate(held, gate, data);
-    fx_await_gate(data);
+    logged.running = fx_hold(context, held).event;
     logged.armed = true;
-    fx_kill(fx_parent(pid), SIGKILL); /* the zygote: that it is lost is logged */
+    fx_kill(fx_parent(fx_ready(held)), SIGKILL); /* the zygote: that it is lost is logged */
     WAIT_UNTIL(logged.called, 20000);
     BHT_EQ(logged.destroyed, BH_IN_CALLBACK);
     BHT_EQ(logged.synchronized, BH_IN_CALLBACK);
@@ -362,11 +332,7 @@ TEST(a_verdict_keeps_no_descriptor) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", FX_SECONDS);
     bh_buffer *buffer = fx_words(context, 64, 0);
-    const bh_command command = {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 256}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    BHT_EQ(bh_submit(stream, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_fill(stream, buffer, 0);
     fx_expect(event, BH_OK);
     bh_buffer_release(buffer);
     BHT_EQ(bh_context_destroy(context), BH_OK);
@@ -375,43 +341,56 @@ TEST(a_verdict_keeps_no_descriptor) {
     fx_expect(event, BH_OK);
 }
 
-/* Takes every descriptor that the process can have. Returns how many. */
-static int hog(int *fds, int capacity) {
+/* A second stream, for which there is no descriptor left at the moment when its worker is forked and
+ * takes up its connection: what its start takes then has been held open for it. |zygote|, which has
+ * been asked for it, stands still meanwhile. */
+static bh_stream *stream_without_descriptors(bh_context *context, pid_t zygote) {
+    static int fds[FEW];
     int count = 0;
-    while (count < capacity && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+    fx_stop(zygote);
+    bh_stream *stream = fx_stream(context, "second", FX_SECONDS);
+    /* All that goes to the worker is made in one go: lane, progress, sockets. */
+    WAIT_UNTIL(fx_describes(context, "being forked"), 20000);
+    while (count < FEW && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
         count++;
     }
-    return count;
-}
-
-/* There is none left at the moment when a worker is forked and takes up its connection: what its
- * start takes then has been held open for it. Stopped is the zygote, which has been asked for it.
- */
-TEST(a_host_out_of_descriptors) {
-    enum { LIMIT = 200 };
-    int fds[LIMIT];
-    const struct rlimit few = {LIMIT, LIMIT};
-    BHT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    bh_context *context = fx_context(NULL);
-    bh_stream *first = fx_stream(context, "first", FX_SECONDS);
-    pid_t zygote = fx_parent(fx_ready(first));
-    fx_kill(zygote, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
-    bh_stream *second = fx_stream(context, "second", FX_SECONDS);
-    /* All that goes to the worker is made in one go: lane, progress, sockets. */
-    static char text[8192];
-    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "being forked"),
-               20000);
-    int count = hog(fds, LIMIT);
     BHT_GT(count, 0);
     fx_kill(zygote, SIGCONT);
-    bh_detail detail;
-    BHT_EQ(bh_stream_wait_ready(second, FX_SECONDS, &detail), BH_OK);
+    fx_ready(stream);
     while (count > 0) {
         close(fds[--count]);
     }
+    return stream;
+}
+
+static void limit_descriptors(void) {
+    const struct rlimit few = {FEW, FEW};
+    BHT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+TEST(a_host_out_of_descriptors) {
+    limit_descriptors();
+    bh_context *context = fx_context(NULL);
+    bh_stream *first = fx_stream(context, "first", FX_SECONDS);
+    bh_stream *second = stream_without_descriptors(context, fx_parent(fx_ready(first)));
     fx_expect_healthy(context, second);
     fx_expect_healthy(context, first);
+}
+
+/* Nor does it lose what is running elsewhere: for the descriptor that the zygote's word of a birth
+ * brings there is room (E16). */
+TEST(out_of_descriptors_while_another_runs) {
+    limit_descriptors();
+    bh_context *context = fx_context(NULL);
+    bh_stream *first = fx_stream(context, "first", BH_FOREVER);
+    const struct fx_held held = fx_hold(context, first);
+    const pid_t pid = fx_ready(first);
+    bh_stream *second = stream_without_descriptors(context, fx_parent(pid));
+    BHT_EQ(bh_event_query(held.event), BH_EVENT_PENDING);
+    BHT_EQ(bh_stream_worker_pid(first), pid);
+    fx_open(held.word);
+    fx_expect(held.event, BH_OK);
+    fx_expect_healthy(context, second);
 }
 
 /* A zygote that was made meanwhile would hand the shortage to each of its workers, when there was
@@ -437,48 +416,6 @@ TEST(a_zygote_has_the_hosts_limit_but_not_its_shortage) {
     BHT_EQ(soft, hard);
 }
 
-/* Nor does it lose what is running elsewhere: for the descriptor that the zygote's word of a birth
- * brings there is room (E16). */
-TEST(out_of_descriptors_while_another_runs) {
-    enum { LIMIT = 200 };
-    int fds[LIMIT];
-    const struct rlimit few = {LIMIT, LIMIT};
-    BHT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    bh_context *context = fx_context(NULL);
-    bh_stream *first = fx_stream(context, "first", BH_FOREVER);
-    pid_t pid = fx_ready(first), zygote = fx_parent(pid);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    uint32_t *word = fx_pointer(data);
-    bh_event *running = fx_gate(first, gate, data);
-    fx_await_gate(data);
-    fx_kill(zygote, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(zygote) == 'T', 20000);
-    bh_stream *second = fx_stream(context, "second", FX_SECONDS);
-    static char text[8192];
-    WAIT_UNTIL(bh_context_describe(context, text, sizeof text) && strstr(text, "being forked"),
-               20000);
-    int count = hog(fds, LIMIT);
-    fx_kill(zygote, SIGCONT);
-    bh_detail detail;
-    BHT_EQ(bh_stream_wait_ready(second, FX_SECONDS, &detail), BH_OK);
-    BHT_EQ(bh_event_query(running), BH_EVENT_PENDING);
-    BHT_EQ(bh_stream_worker_pid(first), pid);
-    while (count > 0) {
-        close(fds[--count]);
-    }
-    fx_ready(second);
-    fx_open(word);
-    fx_expect(running, BH_OK);
-    fx_expect_healthy(context, second);
-}
-
-static bool describes(bh_context *context, const char *words) {
-    char text[4096];
-    bh_context_describe(context, text, sizeof text);
-    return strstr(text, words);
-}
-
 /* An upgrade while a context runs: the worker's file is missing when a zygote has to be started. A worker
  * has run before, so it is tried again, and the warden executes the new file. */
 TEST(a_worker_program_that_is_missing_for_a_moment) {
@@ -493,11 +430,10 @@ TEST(a_worker_program_that_is_missing_for_a_moment) {
     const pid_t worker = fx_ready(stream);
     BHT_EQ(unlink(path), 0);
     fx_kill(fx_parent(worker), SIGKILL);
-    WAIT_UNTIL(describes(context, "cannot be run: No such file"), 20000);
+    WAIT_UNTIL(fx_describes(context, "cannot be run: No such file"), 20000);
     BHT_EQ(symlink(BHT_WORKER, path), 0);
     fx_ready_after(stream, worker);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
+    fx_release_all();
     BHT_EQ(unlink(path), 0);
     BHT_EQ(rmdir(folder), 0);
 }
