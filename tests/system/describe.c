@@ -27,13 +27,8 @@ static struct stage set_up(void) {
     s.running = fx_gate(s.first, s.gate, s.data);
     fx_await_gate(s.data);
     const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.data, .size = 256}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &fill,
-                                 .command_count = 1,
-                                 .waits = &s.running,
-                                 .wait_count = 1};
-    BHT_EQ(bh_submit(s.first, &info, &s.behind, NULL), BH_OK);
-    BHT_EQ(bh_submit(s.second, &info, &s.held, NULL), BH_OK);
+    s.behind = fx_command(s.first, fill, &s.running, 1);
+    s.held = fx_command(s.second, fill, &s.running, 1);
     return s;
 }
 
@@ -95,11 +90,8 @@ TEST(workers_without_a_stream_and_streams_without_a_worker) {
     WAIT_UNTIL(spare_is_ready(context, text, sizeof text), 20000);
     expect_line(text, "spare worker ", ", ready");
     BHT_STR_HAS(text, fx_on_gpu() ? " 3 workers, " : " 2 workers, "); /* with the sentinel */
-    bh_stream_options none = fx_stream_options();
-    none.name = "deviceless";
-    none.device = "9";
-    bh_stream *deviceless = NULL;
-    BHT_EQ(bh_stream_create(context, &none, &deviceless, NULL), BH_OK);
+    bh_stream *deviceless =
+        fx_stream_with(context, (bh_stream_options){.name = "deviceless", .device = "9"});
     BHT_EQ(bh_stream_wait_ready(deviceless, FX_SECONDS, NULL), BH_NO_DEVICE);
     bh_context_describe(context, text, sizeof text);
     expect_line(text, "stream \"deviceless\"", "unavailable; no worker");
@@ -109,23 +101,9 @@ TEST(workers_without_a_stream_and_streams_without_a_worker) {
 /* How long it has been at it, and that nothing will end it. */
 TEST(says_what_has_no_deadline) {
     struct stage s = set_up();
-    const bh_command never = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {.kernel = s.gate,
-                     .groups = {1, 1, 1},
-                     .bindings = &(bh_binding){.buffer = s.data,
-                                               .size = BH_WHOLE_SIZE,
-                                               .access = BH_ACCESS_READ_WRITE},
-                     .binding_count = 1}};
-    const bh_submit_info info = {.struct_size = sizeof info,
-                                 .commands = &never,
-                                 .command_count = 1,
-                                 .deadline_ns = BH_FOREVER};
-    bh_event *event = NULL;
     fx_kill(s.pid, SIGKILL);
     fx_expect(s.behind, BH_WORKER_SIGNAL);
-    fx_pointer(s.data)[0] = fx_pointer(s.data)[1] = 0;
-    BHT_EQ(bh_submit(s.first, &info, &event, NULL), BH_OK);
+    bh_event *event = fx_gate_within(s.first, s.gate, s.data, BH_FOREVER);
     fx_await_gate(s.data);
     char text[8192];
     unsigned long long spent_ms = 0;

@@ -98,7 +98,6 @@ static bool ended(const char *what, bh_event *event) {
     const bh_verdict verdict = fx_verdict(event);
     bh_detail detail = {.status = status, .sys_errno = verdict.sys_errno};
     snprintf(detail.message, sizeof detail.message, "%s", verdict.message);
-    bh_event_release(event);
     return done(what, status, &detail);
 }
 
@@ -124,23 +123,17 @@ static void try_launch(bh_context *context, bh_stream *stream) {
         begin();
         ended("a submission", fx_square(stream, kernel, x, y));
     }
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_kernel_release(kernel);
 }
 
 static void try_load(bh_context *context) {
     bh_buffer *buffer = NULL;
-    bh_event *event = NULL;
     bh_detail detail = {0};
     const bh_file_source source = source_of("words", BH_FILE_RAW, NULL);
     begin();
     if (!done("bh_buffer_create", fx_from_file(context, &source, &buffer, &detail), &detail)) {
         return;
     }
-    BHT_EQ(bh_buffer_load_event(buffer, &event, NULL), BH_OK);
-    ended("a load", event);
-    bh_buffer_release(buffer);
+    ended("a load", fx_load_event(buffer));
 }
 
 static void try_glsl(bh_context *context) {
@@ -151,7 +144,6 @@ static void try_glsl(bh_context *context) {
     begin();
     done("bh_kernel_create_source",
          bh_kernel_create_source(context, &source, NULL, &kernel, &detail), &detail);
-    bh_kernel_release(kernel);
 }
 
 static void try_doctor(bh_context *context) {
@@ -197,8 +189,7 @@ static unsigned try_all(unsigned count) {
             try_glsl(context);
             try_doctor(context);
         }
-        bh_stream_release(stream);
-        BHT_EQ(bh_context_destroy(context), BH_OK);
+        fx_release_all();
     } else {
         BHT_LT(count, FIRST);
         char need[64];
@@ -225,7 +216,6 @@ TEST(every_number_of_free_descriptors) {
     }
     printf("  the slowest refusal took %llu ms: %s with %u free\n",
            (unsigned long long)slowest.ns / 1000000, slowest.what, slowest.left);
-    leave_folder();
 }
 
 /* What the host opens after the context was made. */
@@ -261,29 +251,19 @@ TEST(no_room_for_the_next_worker) {
     for (size_t i = 0; i < BHT_COUNT(counts); i++) {
         left = counts[i];
         const pid_t pid = fx_ready(stream);
-        bh_event *first = fx_square(stream, kernel, x, y);
-        fx_expect(first, BH_OK);
-        bh_event_release(first);
+        fx_expect(fx_square(stream, kernel, x, y), BH_OK);
         take_all_but(counts[i]);
         fx_kill(pid, SIGKILL);
         WAIT_UNTIL(bh_stream_worker_pid(stream) == 0, 20000);
         bh_event *event = fx_square(stream, kernel, x, y);
         BHT_EQ(bh_event_wait(event, REFUSAL_NS), BH_SYSTEM);
-        const bh_verdict verdict = fx_verdict(event);
-        BHT_EQ(verdict.status, BH_SYSTEM);
+        const bh_verdict verdict = fx_expect(event, BH_SYSTEM);
         BHT_EQ(verdict.sys_errno, EMFILE);
         BHT_EQ(verdict.executed, BH_EXECUTED_NO);
         BHT_STR_HAS(verdict.message, "starting a worker: it needs 12 free file descriptors");
-        bh_event_release(event);
         give_back();
         /* Without a reset: it heals by itself. */
         bh_detail detail;
         WAIT_UNTIL(bh_stream_wait_ready(stream, 100 * FX_MS, &detail) == BH_OK, 20000);
     }
-    bh_kernel_release(kernel);
-    bh_buffer_release(x);
-    bh_buffer_release(y);
-    bh_stream_release(stream);
-    BHT_EQ(bh_context_destroy(context), BH_OK);
-    leave_folder();
 }

@@ -27,16 +27,9 @@ struct scene {
     size_t bytes;
 };
 
-static bh_event *launch(bh_stream *stream, bh_kernel *hang, bh_buffer *data) {
-    const bh_binding binding = bh_bind_read_write(0, data);
-    const bh_command command = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = hang, .groups = {GROUPS, 1, 1}, .bindings = &binding, .binding_count = 1}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    bh_event *event = NULL;
-    return bh_submit(stream, &info, &event, NULL) == BH_OK ? event : NULL;
+static bh_event *launch(bh_context *context, bh_stream *stream) {
+    const bh_binding binding = bh_bind_read_write(0, fx_words(context, 64, 0));
+    return fx_launch(stream, fx_kernel(context, "hang"), GROUPS, &binding, 1, 0);
 }
 
 static _Noreturn void be_host(const char *faults, int say) {
@@ -44,10 +37,8 @@ static _Noreturn void be_host(const char *faults, int say) {
     bh_stream *stream = fx_stream(context, "culprit", BH_FOREVER);
     const pid_t worker = fx_ready(stream);
     fx_settle(context);
-    if (!launch(stream, fx_kernel(context, "hang"), fx_words(context, 64, 0)) ||
-        write(say, &worker, sizeof worker) != (ssize_t)sizeof worker) {
-        _exit(1);
-    }
+    launch(context, stream);
+    BHT_EQ(write(say, &worker, sizeof worker), (ssize_t)sizeof worker);
     for (;;) {
         pause();
     }
@@ -111,6 +102,16 @@ static void expect_all_gone(struct scene *s, int within_ms) {
     munmap((void *)(uintptr_t)s->progress, s->bytes);
 }
 
+/* The kernel was ended by its abort word. */
+static void expect_told(struct scene *s) {
+    WAIT_UNTIL(atomic_load(&s->progress->completed_seq) == 1, 20000);
+    const struct bhi_result *results =
+        (const struct bhi_result *)(const void *)((const char *)s->progress + 2 * 4096);
+    BHT_EQ(results[1].seq, 1);
+    BHT_EQ(results[1].status, BH_DEADLINE);
+    expect_all_gone(s, 20000);
+}
+
 /* The zygote has the patience of a test here: the only thing that can end this kernel is its abort
  * word, and the result says that it was set. */
 TEST(case_51_what_runs_is_told_to_end) {
@@ -118,12 +119,7 @@ TEST(case_51_what_runs_is_told_to_end) {
     set_scene(&s, "*:farewell:*=fail");
     BHT_EQ(atomic_load(&s.progress->completed_seq), 0);
     kill_host(&s);
-    WAIT_UNTIL(atomic_load(&s.progress->completed_seq) == 1, 20000);
-    const struct bhi_result *results =
-        (const struct bhi_result *)(const void *)((const char *)s.progress + 2 * 4096);
-    BHT_EQ(results[1].seq, 1);
-    BHT_EQ(results[1].status, BH_DEADLINE);
-    expect_all_gone(&s, 20000);
+    expect_told(&s);
 }
 
 /* The same with the worker that ships: all that there was is gone soon. */
@@ -138,8 +134,7 @@ TEST(case_51_an_endless_kernel_keeps_nobody) {
 TEST(case_51_a_stopped_worker_goes_too) {
     struct scene s;
     set_scene(&s, NULL);
-    fx_kill(s.worker, SIGSTOP);
-    WAIT_UNTIL(bht_process_state(s.worker) == 'T', 20000);
+    fx_stop(s.worker);
     kill_host(&s);
     expect_all_gone(&s, BHT_WAIT_SECOND_MS);
 }
@@ -157,8 +152,7 @@ static pid_t warden_of(const struct scene *s) {
 static void with_its_warden(const struct scene *s, bool warden_first) {
     const pid_t warden = warden_of(s);
     if (warden_first) {
-        fx_kill(s->host, SIGSTOP); /* or it may kill the zygote of a dead warden before it dies */
-        WAIT_UNTIL(bht_process_state(s->host) == 'T', 20000);
+        fx_stop(s->host); /* or it may kill the zygote of a dead warden before it dies */
         fx_kill(warden, SIGKILL);
     }
     kill_host(s);
@@ -172,12 +166,7 @@ static void case_51_host_and_warden_at_once(bool warden_first) {
     set_scene(&s, "*:farewell:*=fail");
     BHT_EQ(atomic_load(&s.progress->completed_seq), 0);
     with_its_warden(&s, warden_first);
-    WAIT_UNTIL(atomic_load(&s.progress->completed_seq) == 1, 20000);
-    const struct bhi_result *results =
-        (const struct bhi_result *)(const void *)((const char *)s.progress + 2 * 4096);
-    BHT_EQ(results[1].seq, 1);
-    BHT_EQ(results[1].status, BH_DEADLINE);
-    expect_all_gone(&s, 20000);
+    expect_told(&s);
 }
 
 TEST(case_51_first_the_host_then_the_warden) {
@@ -194,8 +183,7 @@ TEST(case_51_nobody_outlives_both) {
         set_scene(&s, NULL);
         const pid_t pid = stopped == 1 ? s.worker : fx_parent(s.worker);
         if (stopped != 0) {
-            fx_kill(pid, SIGSTOP);
-            WAIT_UNTIL(bht_process_state(pid) == 'T', 20000);
+            fx_stop(pid);
         }
         with_its_warden(&s, stopped == 2);
         expect_all_gone(&s, BHT_SECOND_MS);
@@ -209,15 +197,11 @@ TEST(the_warden_alone) {
         fx_context("*:farewell:*=fail"); /* there is time to tell it, if one did */
     bh_stream *stream = fx_stream(context, "widow", BH_FOREVER);
     s.worker = fx_ready(stream);
-    bh_buffer *data = fx_words(context, 64, 0);
-    bh_kernel *hang = fx_kernel(context, "hang");
     map_progress(&s);
-    bh_event *event = launch(stream, hang, data);
-    BHT_TRUE(event);
+    bh_event *event = launch(context, stream);
     WAIT_UNTIL(atomic_load(&s.progress->run_seq) >= 1, 20000);
     fx_kill(warden_of(&s), SIGKILL);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_STR_HAS(verdict.message, "died with its zygote");
+    BHT_STR_HAS(fx_verdict(event).message, "died with its zygote");
     munmap((void *)(uintptr_t)s.progress, s.bytes);
     fx_expect_healthy(context, stream);
 }
