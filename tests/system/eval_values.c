@@ -1,7 +1,8 @@
 /* K3: what expressions compute, to the bit, held against C: for pairs of types, over all pairs of
- * numbers at which something could go wrong. */
+ * numbers at which something could go wrong. (Which type they have, templates_promote says.) */
 #include "fixture.h"
 #include "formats/dtype.h"
+#include "templates/promote.h"
 
 #include <float.h>
 #include <math.h>
@@ -105,37 +106,6 @@ static struct number edge(bh_dtype dtype, int index) {
 
 /* -- what C computes ------------------------------------------------------------------------- */
 
-/* NumPy's result of the two; the table itself is in templates_promote. */
-static bh_dtype common(bh_dtype a, bh_dtype b) {
-    const uint32_t wide =
-        bhi_dtype_size(a) > bhi_dtype_size(b) ? bhi_dtype_size(a) : bhi_dtype_size(b);
-    if (a == b || b == BH_DTYPE_BOOL) {
-        return a;
-    }
-    if (a == BH_DTYPE_BOOL) {
-        return b;
-    }
-    if (is_float(a) || is_float(b)) {
-        const bh_dtype f = is_float(a) ? a : b, other = is_float(a) ? b : a;
-        const uint32_t size = bhi_dtype_size(other);
-        const bh_dtype holds = is_float(other) ? other
-                               : size == 1     ? BH_DTYPE_F16
-                               : size == 2     ? BH_DTYPE_F32
-                                               : BH_DTYPE_F64;
-        return f > holds ? f : holds; /* f16, f32, f64, in this order */
-    }
-    if (is_signed(a) == is_signed(b)) {
-        return bhi_dtype_size(a) == wide ? a : b;
-    }
-    if (bhi_dtype_size(is_signed(a) ? a : b) > bhi_dtype_size(is_signed(a) ? b : a)) {
-        return is_signed(a) ? a : b;
-    }
-    return wide == 1   ? BH_DTYPE_I16
-           : wide == 2 ? BH_DTYPE_I32
-           : wide == 4 ? BH_DTYPE_I64
-                       : BH_DTYPE_F64;
-}
-
 static __int128 floor_divide(__int128 a, __int128 b) {
     const __int128 quotient = b ? a / b : 0;
     return b && quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
@@ -199,7 +169,7 @@ static struct number real_of(const char *op, bh_dtype r, double a, double b) {
 
 /* Exactly: a double and an integer of 64 bits are compared as NumPy does, in double. */
 static bool less(struct number a, struct number b) {
-    const bh_dtype r = common(a.dtype, b.dtype);
+    const bh_dtype r = bhi_promote(a.dtype, b.dtype);
     if (!is_float(a.dtype) && !is_float(b.dtype)) {
         return a.integer < b.integer;
     }
@@ -207,7 +177,7 @@ static bool less(struct number a, struct number b) {
 }
 
 static bool equal(struct number a, struct number b) {
-    const bh_dtype r = common(a.dtype, b.dtype);
+    const bh_dtype r = bhi_promote(a.dtype, b.dtype);
     if (!is_float(a.dtype) && !is_float(b.dtype)) {
         return a.integer == b.integer;
     }
@@ -241,7 +211,7 @@ static struct number want_constant(const char *op, struct number a) {
 }
 
 static struct number want(const char *op, struct number a, struct number b) {
-    bh_dtype r = common(a.dtype, b.dtype);
+    bh_dtype r = bhi_promote(a.dtype, b.dtype);
     if (op[0] == '0') {
         return want_constant(op, a);
     }
@@ -272,17 +242,6 @@ static struct number want(const char *op, struct number a, struct number b) {
 static bh_context *context;
 static bh_stream *stream;
 
-static void describe(bh_description *d, bh_dtype dtype) {
-    *d = (bh_description){.struct_size = sizeof(bh_description)};
-    d->kind = is_float(dtype)          ? BH_NUMBER_FLOAT
-              : dtype == BH_DTYPE_BOOL ? BH_NUMBER_BOOL
-              : is_signed(dtype)       ? BH_NUMBER_INT
-                                       : BH_NUMBER_UINT;
-    d->bits = 8 * bhi_dtype_size(dtype);
-    d->rank = 1;
-    d->shape[0] = COUNT;
-}
-
 static bh_buffer *make(const bh_description *d) {
     bh_buffer *buffer = fx_buffer(context, d->bits / 8 * COUNT);
     BHT_EQ(bh_buffer_set_description(buffer, d, NULL), BH_OK);
@@ -290,8 +249,11 @@ static bh_buffer *make(const bh_description *d) {
 }
 
 static bh_buffer *make_edges(bh_dtype dtype, bool rows) {
-    bh_description d;
-    describe(&d, dtype);
+    const bh_description d = {.struct_size = sizeof d,
+                              .kind = bhi_dtype_number(dtype),
+                              .bits = 8 * bhi_dtype_size(dtype),
+                              .rank = 1,
+                              .shape = {COUNT}};
     bh_buffer *buffer = make(&d);
     uint8_t *bytes = (uint8_t *)fx_pointer(buffer);
     for (int i = 0; i < COUNT; i++) {
@@ -332,6 +294,14 @@ static void compare(const char *op, bh_dtype a, bh_dtype b, const bh_description
     }
 }
 
+static bh_detail why;
+
+static void must(bh_status status) {
+    if (status != BH_OK) {
+        BHT_FAIL("%s", why.message);
+    }
+}
+
 /* One kernel of all |ops|: the outputs are called a, b, ... */
 static void check(const char *expression, const char *const *ops, uint32_t count, bh_dtype a,
                   bh_dtype b) {
@@ -341,32 +311,24 @@ static void check(const char *expression, const char *const *ops, uint32_t count
                                         {.name = "y", .buffer = make_edges(b, false)}};
     bh_description descriptions[PARTS];
     static const char names[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l";
-    bh_template_options options = {.struct_size = sizeof options};
+    const bh_template_options options = {.struct_size = sizeof options,
+                                         .expression = expression,
+                                         .parameters = parameters,
+                                         .parameter_count = count + 2};
     bh_template *made = NULL;
     bh_event *event = NULL;
-    bh_detail why;
     for (uint32_t i = 0; i < count; i++) {
-        parameters[i + 2] = (bh_parameter){names + (size_t)2 * i, BH_PARAMETER_OUT, NULL};
-        arguments[i + 2] = (bh_argument){.name = names + (size_t)2 * i};
+        arguments[i + 2].name = names + (size_t)2 * i;
+        parameters[i + 2] = (bh_parameter){arguments[i + 2].name, BH_PARAMETER_OUT, NULL};
     }
-    options.expression = expression;
-    options.parameters = parameters;
-    options.parameter_count = count + 2;
-    if (bh_template_create(context, &options, &made, &why) != BH_OK) {
-        BHT_FAIL("%s", why.message);
-    }
+    must(bh_template_create(context, &options, &made, &why));
     for (uint32_t i = 0; i < count; i++) {
+        bh_argument *out = &arguments[i + 2];
         descriptions[i] = (bh_description){.struct_size = sizeof(bh_description)};
-        descriptions[i].struct_size = sizeof descriptions[i];
-        if (bh_template_output(made, arguments, count + 2, names + (size_t)2 * i, &descriptions[i],
-                               &why) != BH_OK) {
-            BHT_FAIL("%s", why.message);
-        }
-        arguments[i + 2].buffer = make(&descriptions[i]);
+        must(bh_template_output(made, arguments, count + 2, out->name, &descriptions[i], &why));
+        out->buffer = make(&descriptions[i]);
     }
-    if (bh_template_launch(stream, made, arguments, count + 2, NULL, &event, &why) != BH_OK) {
-        BHT_FAIL("%s", why.message);
-    }
+    must(bh_template_launch(stream, made, arguments, count + 2, NULL, &event, &why));
     fx_expect(event, BH_OK);
     for (uint32_t i = 0; i < count; i++) {
         compare(ops[i], a, b, &descriptions[i], arguments[i + 2].buffer);
@@ -374,7 +336,6 @@ static void check(const char *expression, const char *const *ops, uint32_t count
     for (uint32_t i = 0; i < count + 2; i++) {
         bh_buffer_release(arguments[i].buffer);
     }
-    bh_event_release(event);
     bh_template_release(made);
 }
 
@@ -386,7 +347,6 @@ static void begin(void) {
 /* All pairs of types; a quarter of them in builds with a sanitizer. */
 TEST_WITH(arithmetic, 200, 0) {
     static const char *const ops[] = {"+", "*", "<", "==", "m", "M", "?", "+<", "-", "*-"};
-    begin();
     for (int a = 0; a < BHI_DTYPE_COUNT; a++) {
         for (int b = a; b < BHI_DTYPE_COUNT; b++) {
             /* No sanitizer looks at the device, which computes them: there each type is enough. */
@@ -413,7 +373,6 @@ TEST_WITH(integers, 100, 0) {
         {BH_DTYPE_I64, BH_DTYPE_I64}, {BH_DTYPE_U64, BH_DTYPE_U64}, {BH_DTYPE_I8, BH_DTYPE_U8},
         {BH_DTYPE_U32, BH_DTYPE_I32}, {BH_DTYPE_I64, BH_DTYPE_U32}, {BH_DTYPE_BOOL, BH_DTYPE_I16},
         {BH_DTYPE_I32, BH_DTYPE_I64}, {BH_DTYPE_I32, BH_DTYPE_U32}};
-    begin();
     for (size_t i = 0; i < BHT_COUNT(pairs); i++) {
         check("a = x // y; b = x % y; c = x & y; d = x | y; e = x ^ y; f = x << y; g = x >> y", ops,
               7, pairs[i][0], pairs[i][1]);
@@ -423,7 +382,6 @@ TEST_WITH(integers, 100, 0) {
 /* What is computed of bool alone. */
 TEST(bools) {
     static const char *const ops[] = {"//", "%", "<<", ">>"};
-    begin();
     check("a = x // y; b = x % y; c = x << y; d = x >> y", ops, 4, BH_DTYPE_BOOL, BH_DTYPE_BOOL);
 }
 
@@ -431,7 +389,6 @@ TEST(bools) {
 TEST(widened_beside_constants) {
     static const char *const ops[] = {"0//", "0%", "0a", "0s", "0<", "0r<", "0==", "0<"};
     static const bh_dtype dtypes[] = {BH_DTYPE_I8, BH_DTYPE_I16, BH_DTYPE_I32, BH_DTYPE_U32};
-    begin();
     for (size_t i = 0; i < BHT_COUNT(dtypes); i++) {
         check("a = i64(x) // 7; b = i64(x) % 7; c = abs(i64(x)); d = sign(i64(x)); e = i64(x) < 0;"
               "f = 0 < i64(x); g = i64(x) == 0; h = i64(x) < y - y",
@@ -443,7 +400,6 @@ TEST(widened_beside_constants) {
 TEST(zeros_known_at_compile_time) {
     static const char *const ops[] = {"0*", "0*", "0*", "0*", "0*", "0n", "0+", "0r-", "0-"};
     static const bh_dtype dtypes[] = {BH_DTYPE_F16, BH_DTYPE_F32, BH_DTYPE_F64};
-    begin();
     for (size_t i = 0; i < BHT_COUNT(dtypes); i++) {
         check("a = x * 0.0; b = x * (y - y); c = (y << 10) * x; d = x * (y < y);"
               "e = x * f16(step(1.0, 0.0)); f = isnan(x * 0.0); g = x + 0.0; h = 0.0 - x; i = x - "
@@ -465,4 +421,9 @@ TEST(the_doctor_finds_wrong_numbers) {
         }
     }
     BHT_GE(found, 1);
+}
+
+int main(int argc, char **argv) {
+    bht_around(begin, NULL);
+    return bht_main(argc, argv, NULL, 0);
 }
