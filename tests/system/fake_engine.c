@@ -358,6 +358,7 @@ PFN_vkVoidFunction fake_engine_proc(const char *name) {
         {"vkGetFenceStatus", (PFN_vkVoidFunction)fence_status},
         {"vkWaitForFences", (PFN_vkVoidFunction)wait_fences},
         {"vkResetFences", (PFN_vkVoidFunction)reset_fences},
+        {0},
     };
-    return find_entry(own, sizeof own / sizeof *own, name);
+    return find_entry(own, name);
 }

@@ -20,13 +20,7 @@
 
 static const uint32_t bus_of[NODES] = {0x65, 0x17, 0xca};
 
-static struct gpu {
-    unsigned number;
-    int fd;
-    VkInstance instance;
-    VkPhysicalDevice physical;
-} gpus[NODES], *chosen;
-static uint32_t gpu_count;
+static struct fake_device *chosen;
 static char behaviour[16];
 static PFN_vkQueueSubmit real_submit;
 
@@ -36,115 +30,58 @@ static int open_node(unsigned number) {
     return open(path, O_RDWR | O_CLOEXEC);
 }
 
-static VkResult close_all(VkResult result) {
-    for (uint32_t i = 0; i < gpu_count; i++) {
-        PFN_vkDestroyInstance destroy =
-            (PFN_vkDestroyInstance)real(gpus[i].instance, "vkDestroyInstance");
-        destroy(gpus[i].instance, NULL);
-        close(gpus[i].fd);
-    }
-    gpu_count = 0;
-    return result;
-}
-
 static VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
                                            const VkAllocationCallbacks *allocator,
                                            VkInstance *out) {
-    PFN_vkCreateInstance create = (PFN_vkCreateInstance)real(NULL, "vkCreateInstance");
     int control = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
     if (control < 0 || read(control, behaviour, sizeof behaviour - 1) < 0) {
         return VK_ERROR_INITIALIZATION_FAILED;
     }
     close(control);
-    for (unsigned number = NODES; number-- > 0;) {
-        struct gpu *gpu = &gpus[gpu_count];
+    VkResult result = VK_SUCCESS;
+    for (unsigned number = NODES; number-- > 0 && result == VK_SUCCESS;) {
         int fd = open_node(number);
-        if (fd < 0) {
-            if (strcmp(behaviour, "dies") == 0 && errno == EACCES) {
-                abort();
-            }
-            continue;
-        }
-        VkResult result = create(info, allocator, &gpu->instance);
-        if (result != VK_SUCCESS) {
-            close(fd);
-            return close_all(result);
-        }
-        gpu->number = number;
-        gpu->fd = fd;
-        gpu_count++;
-        PFN_vkEnumeratePhysicalDevices enumerate =
-            (PFN_vkEnumeratePhysicalDevices)real(gpu->instance, "vkEnumeratePhysicalDevices");
-        uint32_t one = 1;
-        if (enumerate(gpu->instance, &one, &gpu->physical) < 0 || one != 1) {
-            return close_all(VK_ERROR_INITIALIZATION_FAILED);
+        if (fd >= 0) {
+            result = add_device(info, allocator, number, fd);
+        } else if (strcmp(behaviour, "dies") == 0 && errno == EACCES) {
+            abort();
         }
     }
-    if (gpu_count == 0 || (strcmp(behaviour, "picky") == 0 && gpu_count < NODES)) {
-        return close_all(VK_ERROR_INITIALIZATION_FAILED);
+    if (result != VK_SUCCESS || device_count == 0 ||
+        (strcmp(behaviour, "picky") == 0 && device_count < NODES)) {
+        destroy_instance(VK_NULL_HANDLE, allocator);
+        return VK_ERROR_INITIALIZATION_FAILED;
     }
-    *out = gpus[0].instance;
+    *out = devices[0].instance;
     return VK_SUCCESS;
-}
-
-static void VKAPI_CALL destroy_instance(VkInstance instance,
-                                        const VkAllocationCallbacks *allocator) {
-    (void)instance;
-    (void)allocator;
-    (void)close_all(VK_SUCCESS);
-}
-
-static VkResult VKAPI_CALL enumerate_devices(VkInstance instance, uint32_t *count,
-                                             VkPhysicalDevice *out) {
-    (void)instance;
-    for (uint32_t i = 0; out && i < gpu_count && i < *count; i++) {
-        out[i] = gpus[i].physical;
-    }
-    *count = gpu_count;
-    return VK_SUCCESS;
-}
-
-static struct gpu *find(VkPhysicalDevice physical) {
-    uint32_t i = 0;
-    while (i + 1 < gpu_count && gpus[i].physical != physical) {
-        i++;
-    }
-    return &gpus[i];
 }
 
 /* A GPU: a worker then leaves its memory file alone (worker/vulkan/reserve.h). */
-static void disguise(const struct gpu *gpu, VkPhysicalDeviceProperties *out) {
+static void disguise(const struct fake_device *gpu, VkPhysicalDeviceProperties *out) {
     snprintf(out->deviceName, sizeof out->deviceName, "Fake GPU %u", gpu->number);
     out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
 }
 
 static void VKAPI_CALL properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties *out) {
-    PFN_vkGetPhysicalDeviceProperties get =
-        (PFN_vkGetPhysicalDeviceProperties)real(gpus[0].instance, "vkGetPhysicalDeviceProperties");
-    get(physical, out);
-    disguise(find(physical), out);
+    REAL(vkGetPhysicalDeviceProperties)(physical, out);
+    disguise(find_device(physical), out);
 }
 
 static void VKAPI_CALL properties2(VkPhysicalDevice physical, VkPhysicalDeviceProperties2 *out) {
-    PFN_vkGetPhysicalDeviceProperties2 get = (PFN_vkGetPhysicalDeviceProperties2)real(
-        gpus[0].instance, "vkGetPhysicalDeviceProperties2");
-    get(physical, out);
-    disguise(find(physical), &out->properties);
+    REAL(vkGetPhysicalDeviceProperties2)(physical, out);
+    disguise(find_device(physical), &out->properties);
     for (VkBaseOutStructure *next = out->pNext; next; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT) {
             VkPhysicalDevicePCIBusInfoPropertiesEXT *pci = (void *)next;
-            pci->pciDomain = 0;
-            pci->pciBus = bus_of[find(physical)->number];
-            pci->pciDevice = 0;
-            pci->pciFunction = 0;
+            pci->pciDomain = pci->pciDevice = pci->pciFunction = 0;
+            pci->pciBus = bus_of[find_device(physical)->number];
         }
     }
 }
 
 static VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char *layer, uint32_t *count,
                                       VkExtensionProperties *out) {
-    PFN_vkEnumerateDeviceExtensionProperties get = (PFN_vkEnumerateDeviceExtensionProperties)real(
-        gpus[0].instance, "vkEnumerateDeviceExtensionProperties");
+    PFN_vkEnumerateDeviceExtensionProperties get = REAL(vkEnumerateDeviceExtensionProperties);
     const uint32_t more = strcmp(behaviour, "silent") == 0 ? 0 : 1;
     if (!out) {
         VkResult result = get(physical, layer, count, NULL);
@@ -190,9 +127,7 @@ static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitI
 }
 
 static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *name) {
-    PFN_vkGetDeviceProcAddr get =
-        (PFN_vkGetDeviceProcAddr)real(chosen->instance, "vkGetDeviceProcAddr");
-    PFN_vkVoidFunction found = get(device, name);
+    PFN_vkVoidFunction found = REAL(vkGetDeviceProcAddr)(device, name);
     if (strcmp(name, "vkQueueSubmit") == 0) {
         real_submit = (PFN_vkQueueSubmit)found;
         return (PFN_vkVoidFunction)submit;
@@ -202,28 +137,22 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice device, const char *na
 
 static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                                          const VkAllocationCallbacks *allocator, VkDevice *out) {
-    chosen = find(physical);
-    PFN_vkCreateDevice create = (PFN_vkCreateDevice)real(chosen->instance, "vkCreateDevice");
-    VkResult result = create(physical, info, allocator, out);
+    chosen = find_device(physical);
+    VkResult result = REAL(vkCreateDevice)(physical, info, allocator, out);
     if (result == VK_SUCCESS) {
-        reserve_memory((PFN_vkGetDeviceProcAddr)real(chosen->instance, "vkGetDeviceProcAddr"),
-                       *out);
+        reserve_memory(REAL(vkGetDeviceProcAddr), *out);
     }
     return result;
 }
 
-EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name);
-EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance instance, const char *name) {
-    static const struct entry own[] = {
-        {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
-        {"vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance},
-        {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_devices},
-        {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
-        {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
-        {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
-        {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
-        {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
-    };
-    PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
-    return ours ? ours : real(instance, name);
-}
+const struct entry own_entries[] = {
+    {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+    {"vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance},
+    {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_devices},
+    {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
+    {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
+    {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
+    {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
+    {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+    {0},
+};

@@ -31,7 +31,6 @@
 #define PAGE    4096u
 #define FD_NAME VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME
 
-static VkInstance instance;
 PFN_vkGetDeviceProcAddr real_device_proc;
 VkDevice device;
 static uint32_t host_type, device_type; /* of memory: lavapipe's, and ours behind them */
@@ -51,8 +50,6 @@ static struct buffer {
     VkDeviceSize offset;
 } buffers[MOST];
 static const char *budget; /* the file's content; NULL: there is none */
-
-#define REAL(name) ((PFN_##name)real(instance, #name))
 
 /* -- what it looks like ----------------------------------------------------------------------- */
 
@@ -89,23 +86,20 @@ static uint64_t budget_number(unsigned index) {
 static VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
                                            const VkAllocationCallbacks *allocator,
                                            VkInstance *out) {
-    PFN_vkCreateInstance create = (PFN_vkCreateInstance)real(NULL, "vkCreateInstance");
-    VkResult result = create(info, allocator, out);
-    instance = *out;
+    VkResult result = add_device(info, allocator, 0, -1);
+    *out = devices[0].instance;
     return result;
 }
 
 #if DEVICES > 1
 /* The one device, several times. */
-static VkResult VKAPI_CALL enumerate_devices(VkInstance i, uint32_t *count, VkPhysicalDevice *out) {
-    uint32_t one = 1;
-    VkPhysicalDevice found;
-    VkResult result = REAL(vkEnumeratePhysicalDevices)(i, &one, &found);
-    for (uint32_t n = 0; out && result >= 0 && n < DEVICES && n < *count; n++) {
-        out[n] = found;
+static VkResult VKAPI_CALL enumerate_twice(VkInstance i, uint32_t *count, VkPhysicalDevice *out) {
+    (void)i;
+    for (uint32_t n = 0; out && n < DEVICES && n < *count; n++) {
+        out[n] = devices[0].physical;
     }
     *count = DEVICES;
-    return result < 0 ? result : VK_SUCCESS;
+    return VK_SUCCESS;
 }
 #endif
 
@@ -175,18 +169,6 @@ static void VKAPI_CALL families(VkPhysicalDevice physical, uint32_t *count,
     const uint32_t room = !out || *count > 2 ? 2 : *count;
     if (out) {
         memcpy(out, all, room * sizeof *all);
-    }
-    *count = room;
-}
-
-static void VKAPI_CALL families2(VkPhysicalDevice physical, uint32_t *count,
-                                 VkQueueFamilyProperties2 *out) {
-    VkQueueFamilyProperties plain[2];
-    uint32_t room = 2;
-    families(physical, &room, plain);
-    room = !out || *count > 2 ? 2 : *count;
-    for (uint32_t i = 0; out && i < room; i++) {
-        out[i].queueFamilyProperties = plain[i];
     }
     *count = room;
 }
@@ -424,8 +406,9 @@ static PFN_vkVoidFunction VKAPI_CALL device_proc(VkDevice d, const char *name) {
         {"vkFreeMemory", (PFN_vkVoidFunction)free_memory},
         {"vkBindBufferMemory", (PFN_vkVoidFunction)bind},
         {"vkGetMemoryFdKHR", (PFN_vkVoidFunction)export_memory},
+        {0},
     };
-    PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
+    PFN_vkVoidFunction ours = find_entry(own, name);
     ours = ours ? ours : fake_engine_proc(name);
     return ours ? ours : real_device_proc(d, name);
 }
@@ -457,25 +440,20 @@ static VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDevi
     return result;
 }
 
-EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *name);
-EXPORT PFN_vkVoidFunction vk_icdGetInstanceProcAddr(VkInstance i, const char *name) {
-    static const struct entry own[] = {
-        {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+const struct entry own_entries[] = {
+    {"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+    {"vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance},
 #if DEVICES > 1
-        {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_devices},
+    {"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_twice},
 #endif
-        {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
-        {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
-        {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
-        {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)families},
-        {"vkGetPhysicalDeviceQueueFamilyProperties2", (PFN_vkVoidFunction)families2},
-        {"vkGetPhysicalDeviceQueueFamilyProperties2KHR", (PFN_vkVoidFunction)families2},
-        {"vkGetPhysicalDeviceExternalBufferProperties", (PFN_vkVoidFunction)external},
-        {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_types},
-        {"vkGetPhysicalDeviceMemoryProperties2", (PFN_vkVoidFunction)memory_budget},
-        {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
-        {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
-    };
-    PFN_vkVoidFunction ours = find_entry(own, sizeof own / sizeof *own, name);
-    return ours ? ours : real(i, name);
-}
+    {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties},
+    {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2},
+    {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions},
+    {"vkGetPhysicalDeviceQueueFamilyProperties", (PFN_vkVoidFunction)families},
+    {"vkGetPhysicalDeviceExternalBufferProperties", (PFN_vkVoidFunction)external},
+    {"vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)memory_types},
+    {"vkGetPhysicalDeviceMemoryProperties2", (PFN_vkVoidFunction)memory_budget},
+    {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_proc},
+    {"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+    {0},
+};
