@@ -13,6 +13,7 @@ static void open_all(void) {
     square = fx_kernel(context, "square");
     buffer = fx_words(context, 64, 0);
 }
+BHT_AT_START(bht_around(open_all, NULL))
 
 /* The detail begins with the call that the caller made, whoever found the mistake. */
 static void expect_told(const char *call, bh_status status, bh_status wanted, const char *words) {
@@ -233,14 +234,13 @@ TEST(submissions) {
     info.waits = &none;
     INVALID("waits[0]", bh_submit(stream, &info, NULL, &detail));
     enum { MANY = 60000 };
-    bh_command *many = calloc(MANY, sizeof *many);
+    bh_command *many = bht_own(calloc(MANY, sizeof *many));
     for (int i = 0; i < MANY; i++) {
         many[i] = good;
     }
     info = (bh_submit_info){
         .struct_size = sizeof(bh_submit_info), .commands = many, .command_count = MANY};
     TOLD(BH_TOO_LARGE, "524288", bh_submit(stream, &info, NULL, &detail));
-    free(many);
     INVALID("", bh_submit(NULL, &info, NULL, &detail));
     INVALID("", bh_submit(stream, NULL, NULL, &detail));
     BHT_EQ(bh_event_wait(NULL, 0), BH_INVALID_ARGUMENT);
@@ -278,14 +278,13 @@ TEST(text_in_place_of_a_module) {
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         /* Exactly so many bytes, for ASan: no NUL is behind them. */
-        void *code = malloc(cases[i].size);
+        void *code = bht_own(malloc(cases[i].size));
         bh_kernel *kernel = NULL;
         memcpy(code, cases[i].code, cases[i].size);
         BHT_EQ(bh_kernel_create_spirv(context, code, cases[i].size, NULL, &kernel, &detail),
                BH_INVALID_ARGUMENT);
         BHT_STR_HAS(detail.message, cases[i].why);
         BHT_EQ(detail.reason, BH_REASON_NOT_SPIRV);
-        free(code);
     }
 }
 
@@ -440,9 +439,4 @@ TEST(devices_and_doctor) {
             BHT_FAIL("%s %s: %s", checks[i].group, checks[i].name, checks[i].text);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    bht_around(open_all, NULL);
-    return bht_main(argc, argv, NULL, 0);
 }

@@ -112,7 +112,7 @@ static void set_up(void) {
     enter_folder();
     fx_write_file("good", "0123456789", 10);
     context = fx_context(NULL);
-    bht_end_with(end_all);
+    fx_end_with(end_all);
 }
 
 /* -- opening ---------------------------------------------------------------------------------- */

@@ -56,8 +56,7 @@ TEST(it_is_made_cleared_and_kept) {
     const uint64_t size = 2 * MIB + 4;
     struct scene s = set_up(NULL);
     bh_buffer *buffer = device_buffer(s.context, s.a, size, BH_MEMORY_AUTO);
-    uint32_t *words = device_pattern(size, 1), *zeros = calloc(1, size);
-    BHT_TRUE(zeros);
+    uint32_t *words = bht_own(device_pattern(size, 1)), *zeros = bht_own(calloc(1, size));
     device_expect(buffer, zeros, size); /* D3 */
     device_put(buffer, words, size);
     device_expect(buffer, words, size);
@@ -65,8 +64,6 @@ TEST(it_is_made_cleared_and_kept) {
         fx_replace_worker(s.context, s.a);
         device_expect(buffer, words, size);
     }
-    free(words);
-    free(zeros);
 }
 
 /* Kernels on two streams, and one of them dies in between. */
@@ -111,8 +108,7 @@ TEST(two_need_it_first) {
 TEST(many_in_one_submission) {
     enum { MANY = 600 };
     struct scene s = set_up(NULL);
-    bh_command *commands = calloc(MANY, sizeof *commands);
-    BHT_TRUE(commands);
+    bh_command *commands = bht_own(calloc(MANY, sizeof *commands));
     for (uint32_t i = 0; i < MANY; i++) {
         commands[i] = (bh_command){
             .type = BH_COMMAND_FILL,
@@ -124,7 +120,6 @@ TEST(many_in_one_submission) {
     uint32_t word = 0;
     BHT_EQ(bh_buffer_read(commands[MANY - 1].fill.dst, 60, &word, 4, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(word, MANY - 1);
-    free(commands);
 }
 
 /* -- what fails ------------------------------------------------------------------------------- */

@@ -10,10 +10,6 @@ static bh_context *context;
 static bh_stream *a;
 static uint32_t *words; /* what is in the file */
 
-static void forget_words(void) {
-    free(words);
-}
-
 static bh_buffer *load(const char *path) {
     const bh_file_source source = source_of(path, BH_FILE_RAW, NULL);
     const bh_buffer_options options = {.stream = a, .memory = BH_MEMORY_DEVICE, .file = &source};
@@ -30,10 +26,9 @@ static void set_up(const char *faults, bool strict, uint64_t size) {
     options.strict = strict;
     context = fx_context(faults);
     a = fx_stream_with(context, options);
-    words = device_pattern(size, 11);
+    words = bht_own(device_pattern(size, 11));
     enter_folder();
     fx_write_file("file", words, size);
-    bht_end_with(forget_words);
 }
 
 /* More of them than there are loaders: one of these reads into the same staging memory again. */

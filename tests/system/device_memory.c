@@ -45,7 +45,7 @@ static bh_status read_word(bh_buffer *of) {
 TEST(the_host_reads_and_writes_by_copies) {
     const uint64_t size = 33 * MIB + 4;
     set_up(size);
-    uint32_t *words = device_pattern(size, 1);
+    uint32_t *words = bht_own(device_pattern(size, 1));
     device_put(buffer, words, size);
     device_expect(buffer, words, size);
     uint32_t part[64] = {0};
@@ -58,7 +58,6 @@ TEST(the_host_reads_and_writes_by_copies) {
     BHT_TRUE(memcmp(part, (char *)words + size - 256, sizeof part) == 0);
     BHT_EQ(bh_buffer_read(buffer, size, part, 0, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(bh_buffer_read(buffer, size, part, 1, FX_SECONDS, NULL), BH_INVALID_ARGUMENT);
-    free(words);
 }
 
 TEST(there_is_no_pointer) {
@@ -158,13 +157,12 @@ TEST(after_the_context_there_are_no_copies) {
 TEST(content_survives_its_writers_death) {
     const uint64_t size = 2 * MIB;
     set_up(size);
-    uint32_t *words = device_pattern(size, 7);
+    uint32_t *words = bht_own(device_pattern(size, 7));
     device_put(buffer, words, size);
     for (int i = 0; i < 2; i++) {
         fx_replace_worker(context, a);
         device_expect(buffer, words, size);
     }
-    free(words);
 }
 
 /* Killed while it writes one buffer: another that it had written before is intact, and so is one
@@ -174,7 +172,7 @@ TEST(a_death_poisons_what_was_being_written) {
     bh_buffer *written = device_buffer(context, a, 256, BH_MEMORY_DEVICE);
     bh_buffer *data = fx_words(context, 64, 0);
     const volatile uint32_t *runs = &fx_pointer(data)[1];
-    uint32_t *words = device_pattern(256, 9);
+    uint32_t *words = bht_own(device_pattern(256, 9));
     device_put(buffer, words, 256);
     device_put(written, words, 256);
     const bh_binding binding = bh_bind_read_write(0, data);
@@ -197,7 +195,6 @@ TEST(a_death_poisons_what_was_being_written) {
     BHT_EQ(bh_buffer_write(written, 0, words, 128, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     device_put(written, words, 256);
     device_expect(written, words, 256);
-    free(words);
 }
 
 /* All of it, in several pieces: none of them is all (B5). */
@@ -210,11 +207,10 @@ TEST(a_write_in_pieces_cleans) {
     fx_expect(event, BH_CANCELLED);
     fx_open(held.word);
     fx_expect(held.event, BH_OK);
-    uint32_t *words = device_pattern(size, 5);
+    uint32_t *words = bht_own(device_pattern(size, 5));
     BHT_EQ(read_word(buffer), BH_CANCELLED);
     device_put(buffer, words, size);
     device_expect(buffer, words, size);
-    free(words);
 }
 
 /* -- D3 --------------------------------------------------------------------------------------- */
@@ -222,8 +218,7 @@ TEST(a_write_in_pieces_cleans) {
 TEST(new_memory_is_zero) {
     const uint64_t size = 64 * 1024;
     set_up(size);
-    void *zeros = calloc(1, size), *words = device_pattern(size, 3);
-    BHT_TRUE(zeros);
+    void *zeros = bht_own(calloc(1, size)), *words = bht_own(device_pattern(size, 3));
     for (int i = 0; i < 3; i++) { /* the second and third have what the first had */
         device_expect(buffer, zeros, size);
         device_put(buffer, words, size);
@@ -232,8 +227,6 @@ TEST(new_memory_is_zero) {
     }
     bh_stream *other = device_stream(context, "b", "somebody else", 0);
     device_expect(device_buffer(context, other, size, BH_MEMORY_DEVICE), zeros, size);
-    free(zeros);
-    free(words);
 }
 
 /* -- D4 --------------------------------------------------------------------------------------- */

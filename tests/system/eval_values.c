@@ -343,6 +343,7 @@ static void begin(void) {
     context = fx_context(NULL);
     stream = fx_stream(context, "values", FX_SECONDS);
 }
+BHT_AT_START(bht_around(begin, NULL))
 
 /* All pairs of types; a quarter of them in builds with a sanitizer. */
 TEST_WITH(arithmetic, 200, 0) {
@@ -421,9 +422,4 @@ TEST(the_doctor_finds_wrong_numbers) {
         }
     }
     BHT_GE(found, 1);
-}
-
-int main(int argc, char **argv) {
-    bht_around(begin, NULL);
-    return bht_main(argc, argv, NULL, 0);
 }

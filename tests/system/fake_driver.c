@@ -8,10 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEMPLATE "/tmp/bulkhead-driver-XXXXXX"
-
-static char folder[sizeof TEMPLATE];
-
 static void copy_file(const char *from, const char *to) {
     static char bytes[1 << 20];
     int in = open(from, O_RDONLY | O_CLOEXEC);
@@ -26,11 +22,8 @@ static void copy_file(const char *from, const char *to) {
 
 /* In a folder that everybody can read: workers of a root's host are nobody here. */
 void fake_driver_install(const char *original) {
-    char library[128];
-    char manifest[128];
-    bht_end_with(fake_driver_remove);
-    snprintf(folder, sizeof folder, "%s", TEMPLATE);
-    BHT_TRUE(mkdtemp(folder));
+    const char *folder = bht_folder();
+    char library[128], manifest[128];
     BHT_EQ(chmod(folder, 0755), 0);
     snprintf(library, sizeof library, "%s/libvulkan_lvp.so.fake", folder);
     snprintf(manifest, sizeof manifest, "%s/fake_icd.json", folder);
@@ -43,13 +36,4 @@ void fake_driver_install(const char *original) {
             library);
     BHT_EQ(fclose(file), 0);
     BHT_EQ(setenv("VK_DRIVER_FILES", manifest, 1), 0);
-    bht_end_with(fake_driver_remove);
-}
-
-void fake_driver_remove(void) {
-    const char *argv[] = {"rm", "-rf", folder, NULL};
-    if (folder[0]) {
-        BHT_EQ(bht_run(argv, NULL, 0), 0);
-        folder[0] = '\0';
-    }
 }

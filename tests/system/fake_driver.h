@@ -2,9 +2,7 @@
 #ifndef BHT_FAKE_DRIVER_H
 #define BHT_FAKE_DRIVER_H
 
-/* Copies the library to where everybody can read it, and sets VK_DRIVER_FILES. */
+/* Copies the library to where everybody can read it, for this test, and sets VK_DRIVER_FILES. */
 void fake_driver_install(const char *library);
-/* Removes it: is done after the test, too. */
-void fake_driver_remove(void);
 
 #endif

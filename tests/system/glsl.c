@@ -30,6 +30,7 @@ static bh_detail detail; /* of the last call */
 static void open_context(void) {
     context = fx_context(NULL);
 }
+BHT_AT_START(bht_around(open_context, NULL))
 
 static bh_kernel *make_with(const bh_source *source, const bh_kernel_options *options) {
     bh_kernel *kernel = NULL;
@@ -259,7 +260,7 @@ TEST(a_missing_version_line_is_named_first) {
 /* Far more errors than a log holds: the first ones, whole. */
 TEST(a_long_log) {
     size_t size = 400000, used = 0;
-    char *text = malloc(size);
+    char *text = bht_own(malloc(size));
     used += (size_t)snprintf(text, size, "#version 450\nvoid main() {}\n");
     for (int i = 0; used < size - 200; i++) {
         used += (size_t)snprintf(text + used, size - used,
@@ -272,7 +273,6 @@ TEST(a_long_log) {
     BHT_LE(strlen(log_text), 32768);
     BHT_STR_HAS(log_text, "(there is more of it)\n");
     BHT_EQ(log_text[strlen(log_text) - 1], '\n');
-    free(text);
 }
 
 TEST(a_warning_is_in_the_log) {
@@ -321,7 +321,7 @@ TEST(a_memory_bomb) {
 TEST(a_compiler_that_crashes) {
     /* An expression so long that the stack does not take it. */
     const size_t terms = 1000000;
-    char *text = malloc(2 * terms + 200);
+    char *text = bht_own(malloc(2 * terms + 200));
     size_t used = (size_t)snprintf(text, 100, "#version 450\nvoid main() { int x = 1; x = x");
     for (size_t i = 0; i < terms; i++) {
         memcpy(text + used + 2 * i, "+x", 2);
@@ -331,7 +331,6 @@ TEST(a_compiler_that_crashes) {
     fails(&source, "test.comp: the compiler crashed (SIGSEGV)");
     BHT_EQ(detail.cause, BH_WORKER_SIGNAL);
     BHT_EQ(detail.signal, 11);
-    free(text);
     still_compiles();
 }
 
@@ -453,10 +452,8 @@ TEST(arguments) {
            BH_INVALID_ARGUMENT);
     BHT_STR_HAS(detail.message, "bh_kernel_create_source: options.entry is 'other'");
     source.length = (4 << 20) + 1;
-    char *large = calloc(1, source.length + 1);
-    source.text = large;
+    source.text = bht_own(calloc(1, source.length + 1));
     refused(&source, BH_TOO_LARGE, "");
-    free(large);
 }
 
 struct compile {
@@ -525,9 +522,4 @@ TEST(names_are_one_line) {
     fails(&source, "");
     BHT_STR_HAS(log_text, "first second.comp: forged:2: error: '#error' : there");
     BHT_TRUE(!strstr(log_text, "\nsecond.comp"));
-}
-
-int main(int argc, char **argv) {
-    bht_around(open_context, NULL);
-    return bht_main(argc, argv, NULL, 0);
 }

@@ -30,6 +30,7 @@ static bh_detail detail; /* of the last call */
 static void open_context(void) {
     context = fx_context(NULL);
 }
+BHT_AT_START(bht_around(open_context, NULL))
 
 static bh_kernel *kernel_of(const char *text, const bh_kernel_options *options) {
     const bh_source source = {.struct_size = sizeof source,
@@ -172,7 +173,7 @@ TEST(the_guards_limits) {
 /* More text than the first answer has room for. */
 TEST(a_long_disassembly) {
     size_t size = 400000, used = 0;
-    char *source = malloc(size);
+    char *source = bht_own(malloc(size));
     used += (size_t)snprintf(source, size,
                              "#version 450\nlayout(local_size_x = 1) in;\n"
                              "layout(set = 0, binding = 0) buffer D { uint d[]; };\n"
@@ -183,7 +184,7 @@ TEST(a_long_disassembly) {
     }
     snprintf(source + used, size - used, "}\n");
     bh_kernel *kernel = kernel_of(source, NULL);
-    char *text = malloc(8 << 20);
+    char *text = bht_own(malloc(8 << 20));
     bh_inspect_options options = {.struct_size = sizeof options};
     options.guarded = true;
     options.text = text;
@@ -191,8 +192,6 @@ TEST(a_long_disassembly) {
     inspect(kernel, &options);
     BHT_GT(said.text_bytes, 256 << 10);
     BHT_EQ(strlen(text), said.text_bytes);
-    free(text);
-    free(source);
 }
 
 TEST(refusals) {
@@ -258,9 +257,4 @@ TEST(deaths_have_a_cause) {
     BHT_STR_HAS(detail.message, "square: the compiler crashed (SIGSEGV)");
     BHT_EQ(inspect_with("*:reflect:1=hang"), BH_COMPILE_FAILED);
     BHT_STR_HAS(detail.message, "square: the compile deadline of ");
-}
-
-int main(int argc, char **argv) {
-    bht_around(open_context, NULL);
-    return bht_main(argc, argv, NULL, 0);
 }

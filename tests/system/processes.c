@@ -177,7 +177,6 @@ TEST(what_ps_shows_is_what_the_table_says) {
     nvidia_scrap();
     fake_driver_install(BHT_FAKE_TRANSFER);
     until("bh-sentinel", with_a_sentinel, NULL);
-    fake_driver_remove();
     BHT_EQ(unsetenv("VK_DRIVER_FILES"), 0);
     on_the_processor();
     atomic_store(&seen.stop, true);

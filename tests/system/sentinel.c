@@ -26,6 +26,7 @@
 static void install(void) {
     fake_driver_install(BHT_FAKE_TRANSFER);
 }
+BHT_AT_START(bht_around(install, NULL))
 
 /* -- what can be seen ------------------------------------------------------------------------- */
 
@@ -169,7 +170,6 @@ static bool device_has(bh_context *context, const char *feature) {
 /* What the doctor says. A device without a stream has no sentinel: it makes one. */
 TEST_WITH(the_doctor_asks_each_device, 30, 0) {
     static bh_check checks[96] = {{.struct_size = sizeof checks[0]}};
-    fake_driver_remove();
     fake_driver_install(BHT_FAKE_TWO_TRANSFERS);
     bh_context *context = fx_context(NULL);
     bh_detail detail = {0};
@@ -421,9 +421,4 @@ TEST_WITH(a_closed_socket, 30, 0) {
     WAIT_UNTIL(all_set(&words), 20000);
     unmap_words(&words);
     fx_expect_healthy(s.context, s.stream);
-}
-
-int main(int argc, char **argv) {
-    bht_around(install, fake_driver_remove);
-    return bht_main(argc, argv, NULL, 0);
 }
