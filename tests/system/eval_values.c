@@ -2,7 +2,7 @@
  * numbers at which something could go wrong. (Which type they have, templates_promote says.) */
 #include "fixture.h"
 #include "formats/dtype.h"
-#include "templates/promote.h"
+#include "templates/values.h"
 
 #include <float.h>
 #include <math.h>
