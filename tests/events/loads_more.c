@@ -151,7 +151,6 @@ static void change_at(const char *faults, void (*act)(const char *path), bool by
         expect_bytes(x, 0, 4u << 20);
     }
     fx_release_all();
-    leave_folder();
 }
 
 TEST(case_42_cut_before_it_is_read) {
