@@ -4,7 +4,6 @@
  * build of the library (B4): what they say then is in ablated.cmake. */
 #include "stage.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #define MANY 8u
@@ -54,9 +53,8 @@ static void *make_others(void *argument) {
 
 static struct others others_elsewhere(struct stage *s) {
     struct others others = {.stage = s};
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, make_others, &others), 0);
-    pthread_join(thread, NULL);
+    bht_start(make_others, &others);
+    bht_join();
     return others;
 }
 

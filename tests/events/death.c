@@ -2,7 +2,6 @@
 #include "stage.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -20,7 +19,6 @@ static bool is_dead(pid_t pid) {
 enum { OUTSTANDING = 50, WAITERS = 16 };
 
 struct waiter {
-    pthread_t thread;
     bh_event *const *events; /* it waits for all of them, its own first */
     size_t first;
     uint64_t awake_ns;
@@ -83,13 +81,13 @@ TEST(case_43_fifty_events_and_sixteen_waiters) {
     struct waiter waiters[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
         waiters[i] = (struct waiter){.events = events, .first = i / 2 * 7};
-        BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_for_them, &waiters[i]), 0);
+        bht_start(wait_for_them, &waiters[i]);
     }
     WAIT_UNTIL(atomic_load(&waiting) == WAITERS, 20000);
     uint64_t killed_ns = bht_now_ns();
     fx_kill(s.pid, SIGKILL);
+    bht_join();
     for (size_t i = 0; i < WAITERS; i++) {
-        pthread_join(waiters[i].thread, NULL);
         BHT_LT(waiters[i].awake_ns - killed_ns, 2 * BHT_SECOND_MS * FX_MS);
     }
     for (int i = 0; i < OUTSTANDING; i++) {

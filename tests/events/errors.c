@@ -1,7 +1,6 @@
 /* Cases 1 to 10 of docs/semantics.md: errors reach the event they belong to, and no other. */
 #include "stage.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -49,10 +48,9 @@ static void *only_query(void *event) {
 }
 
 static void query_shows_the_failure(bh_event *event) {
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, only_query, event), 0);
+    bht_start(only_query, event);
     only_query(event);
-    pthread_join(thread, NULL);
+    bht_join();
 }
 
 /* Its worker writes a completion record, and in it that it failed. */
@@ -224,11 +222,10 @@ static void *synchronize(void *argument) {
 TEST(case_07_synchronize_reports_it) {
     struct stage s = stage_open();
     struct synchronizer one = {.stream = s.a};
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, synchronize, &one), 0);
+    bht_start(synchronize, &one);
     WAIT_UNTIL(atomic_load(&one.began), 20000);
     fx_kill(s.pid, SIGKILL);
-    pthread_join(thread, NULL);
+    bht_join();
     BHT_EQ(one.status, BH_WORKER_SIGNAL);
     BHT_STR_HAS(one.detail.message, "SIGKILL");
     bh_detail detail;
@@ -323,7 +320,6 @@ TEST(case_08_teardown_with_unread_errors_is_silent) {
 /* -- 9: many eyes ----------------------------------------------------------------------------- */
 
 struct eye {
-    pthread_t thread;
     bh_event *event;
     _Atomic int looks;
     bh_verdict verdict;
@@ -365,15 +361,13 @@ TEST(case_09_many_threads_see_the_same_verdict) {
     struct eye eyes[4] = {0};
     for (size_t i = 0; i < BHT_COUNT(eyes); i++) {
         eyes[i].event = i % 2 ? dependent : s.bad;
-        BHT_EQ(pthread_create(&eyes[i].thread, NULL, stare, &eyes[i]), 0);
+        bht_start(stare, &eyes[i]);
     }
     for (size_t i = 0; i < BHT_COUNT(eyes); i++) {
         WAIT_UNTIL(atomic_load(&eyes[i].looks) > 10, 20000);
     }
     fx_kill(s.pid, SIGKILL);
-    for (size_t i = 0; i < BHT_COUNT(eyes); i++) {
-        pthread_join(eyes[i].thread, NULL);
-    }
+    bht_join();
     ev_same_verdict(&eyes[0].verdict, &eyes[2].verdict);
     ev_same_verdict(&eyes[1].verdict, &eyes[3].verdict);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);

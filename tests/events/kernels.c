@@ -312,14 +312,11 @@ static void use_at_once(struct user users[THREADS], bh_context *context, bh_stre
                         bh_buffer *words) {
     pthread_barrier_t barrier;
     BHT_EQ(pthread_barrier_init(&barrier, NULL, THREADS), 0);
-    pthread_t threads[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
         users[i] = (struct user){&barrier, context, stream, words, NULL, i};
-        BHT_EQ(pthread_create(&threads[i], NULL, use_first, &users[i]), 0);
+        bht_start(use_first, &users[i]);
     }
-    for (uint32_t i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    bht_join();
     pthread_barrier_destroy(&barrier);
 }
 

@@ -1,7 +1,5 @@
 #include "stage.h"
 
-#include <pthread.h>
-
 static bh_buffer *zeros(struct stage *s) {
     return fx_words(s->context, STAGE_FLOATS, 0);
 }
@@ -145,10 +143,9 @@ bh_verdict ev_agree(bh_event *event, bh_status status) {
                  bh_status_name(first.status), bh_status_name(status), first.message);
     }
     struct look here = {.event = event, .status = status}, there = here;
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, look, &there), 0);
+    bht_start(look, &there);
     look(&here);
-    pthread_join(thread, NULL);
+    bht_join();
     ev_same_verdict(&first, &here.verdict);
     ev_same_verdict(&first, &there.verdict);
     return first;

@@ -177,6 +177,22 @@ static void check_left(const char *what, size_t before, size_t after) {
     }
 }
 
+static struct {
+    pthread_t all[64];
+    size_t count;
+} threads;
+
+void bht_start(void *(*run)(void *argument), void *argument) {
+    BHT_LT(threads.count, BHT_COUNT(threads.all));
+    BHT_EQ(pthread_create(&threads.all[threads.count++], NULL, run, argument), 0);
+}
+
+void bht_join(void) {
+    while (threads.count > 0) {
+        BHT_EQ(pthread_join(threads.all[--threads.count], NULL), 0);
+    }
+}
+
 /* The thread that describes a test that hangs. It is there before anything is counted, until after
  * everything was. It exists only where there is something to describe. */
 static struct {

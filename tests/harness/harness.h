@@ -222,6 +222,12 @@ void bht_poll_pause(void); /* 200 us: between two looks at a condition, nothing 
     __attribute__((visibility("default"))) type __wrap_##name(__VA_ARGS__);                        \
     type __wrap_##name(__VA_ARGS__)
 
+/* -- threads of a test ---------------------------------------------------------------------- */
+
+/* Starts one, in a thread of the test's; waits for all that were started. */
+void bht_start(void *(*run)(void *argument), void *argument);
+void bht_join(void);
+
 /* -- counting ------------------------------------------------------------------------------- */
 
 struct bht_counts {

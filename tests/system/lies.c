@@ -222,9 +222,8 @@ TEST(changed_while_it_is_inspected) {
     bh_file_source source = source_of("t", BH_FILE_SAFETENSORS, "t");
     bh_buffer *buffer = NULL;
     bh_detail detail;
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, change_the_file, NULL), 0);
+    bht_start(change_the_file, NULL);
     BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_LOAD_FAILED);
     BHT_STR_HAS(detail.message, "t, tensor 't': it was written to since it was opened");
-    pthread_join(thread, NULL);
+    bht_join();
 }

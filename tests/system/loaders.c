@@ -3,7 +3,6 @@
 #include "tamper.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -123,12 +122,11 @@ TEST(a_zygote_that_dies_under_a_call) {
         struct call call = {.context = fx_context(calls[i].fault)};
         call.kernel = fx_kernel(call.context, "square");
         call.stream = fx_stream(call.context, "s", FX_SECONDS);
-        pthread_t thread;
-        BHT_EQ(pthread_create(&thread, NULL, calls[i].ask, &call), 0);
+        bht_start(calls[i].ask, &call);
         const pid_t helper = fx_await_stopped();
         unsetenv("BULKHEAD_TEST_FAULTS"); /* of the next zygote's workers none stops */
         fx_kill(fx_parent(helper), SIGKILL);
-        BHT_EQ(pthread_join(thread, NULL), 0);
+        bht_join();
         if (call.status != BH_OK) {
             BHT_FAIL("call %zu: %s", i, call.detail.message);
         }
@@ -298,7 +296,6 @@ TEST(a_loader_can_open_nothing) {
 struct from_there {
     bh_context *context;
     _Atomic int opened;
-    pthread_t threads[4];
 };
 
 /* Loads until the context is closed under it. */
@@ -318,16 +315,14 @@ static void *load_until_closed(void *argument) {
 
 static void start_loading(struct from_there *there) {
     *there = (struct from_there){.context = fx_context(NULL)};
-    for (size_t i = 0; i < BHT_COUNT(there->threads); i++) {
-        BHT_EQ(pthread_create(&there->threads[i], NULL, load_until_closed, there), 0);
+    for (int i = 0; i < 4; i++) {
+        bht_start(load_until_closed, there);
     }
 }
 
 static void close_it(struct from_there *there) {
     BHT_EQ(bh_context_destroy(there->context), BH_OK);
-    for (size_t i = 0; i < BHT_COUNT(there->threads); i++) {
-        BHT_EQ(pthread_join(there->threads[i], NULL), 0);
-    }
+    bht_join();
 }
 
 /* The loaders' streams go while other threads, which came before the context was closed, and have

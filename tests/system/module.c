@@ -2,7 +2,6 @@
  * the context keeps of them (K1), and sources that end their compilers (K5). */
 #include "fixture.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #define FILL                                                                                       \
@@ -246,13 +245,10 @@ static void *create(void *context) {
 /* A second compiler crashes: that of the other source. */
 TEST(threads_share_a_compile) {
     bh_context *context = fx_context("2:compile:1=segv");
-    pthread_t threads[4];
-    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
-        BHT_EQ(pthread_create(&threads[i], NULL, create, context), 0);
+    for (int i = 0; i < 4; i++) {
+        bht_start(create, context);
     }
-    for (size_t i = 0; i < BHT_COUNT(threads); i++) {
-        BHT_EQ(pthread_join(threads[i], NULL), 0);
-    }
+    bht_join();
     bh_source other = source_of("other");
     bh_kernel *kernel;
     bh_detail detail;

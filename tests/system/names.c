@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -73,10 +72,9 @@ TEST(each_says_what_it_is) {
     expect("bh-loader", "loader");
     expect("bh-opener", "opener");
     /* Probers are gone soon: one is looked for while there are some. */
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, probe, context), 0);
+    bht_start(probe, context);
     WAIT_UNTIL(find("bh-prober") != 0, 20000);
-    pthread_join(thread, NULL);
+    bht_join();
 }
 
 /* A compiler lives for one call: it is stopped in it. */
@@ -91,14 +89,13 @@ static void *compile(void *context) {
 
 TEST(so_does_a_compiler) {
     bh_context *context = fx_context("*:compile:1=stop");
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, compile, context), 0);
+    bht_start(compile, context);
     const pid_t pid = fx_await_stopped();
     const struct title title = title_of(pid);
     BHT_STR_EQ(title.name, "bh-compiler");
     BHT_STR_EQ(title.line, "compiler");
     fx_kill(pid, SIGCONT);
-    pthread_join(thread, NULL);
+    bht_join();
 }
 
 /* Cleaned, and cut at a character: in the kernel's 15 bytes, and in 64 of ours. */

@@ -2,7 +2,6 @@
 #include "pool_stage.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -340,15 +339,12 @@ static void *churn(void *argument) {
 
 TEST_WITH(threads, 60, BHT_ALLOW_MAPPINGS) {
     struct scene s = set_up();
-    pthread_t ids[4];
     struct churn churns[4];
     for (unsigned i = 0; i < 4; i++) {
         churns[i] = (struct churn){.scene = &s, .seed = i + 1};
-        BHT_EQ(pthread_create(&ids[i], NULL, churn, &churns[i]), 0);
+        bht_start(churn, &churns[i]);
     }
-    for (int i = 0; i < 4; i++) {
-        pthread_join(ids[i], NULL);
-    }
+    bht_join();
     expect_well(&s);
 }
 

@@ -170,8 +170,7 @@ TEST(what_ps_shows_is_what_the_table_says) {
     const struct names table = read_table();
     BHT_GE(table.count, 2);
     nvidia_machine(NVIDIA_NODES, "");
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, look, NULL), 0);
+    bht_start(look, NULL);
     until("bh-scout", on_gpus, NULL);
     until("bh-devholder", on_gpus, NULL);
     nvidia_scrap();
@@ -180,7 +179,7 @@ TEST(what_ps_shows_is_what_the_table_says) {
     BHT_EQ(unsetenv("VK_DRIVER_FILES"), 0);
     on_the_processor();
     atomic_store(&seen.stop, true);
-    pthread_join(thread, NULL);
+    bht_join();
     for (size_t i = 0; i < table.count; i++) {
         if (!has(&seen.names, table.of[i])) {
             BHT_FAIL("the table has %s, and no process was called that", table.of[i]);

@@ -3,7 +3,6 @@
 #include "tamper.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -257,14 +256,11 @@ static void *take_some(void *argument) {
 TEST(threads_that_add_and_take_get_each_event_once) {
     static struct crowd crowd;
     crowd = (struct crowd){.s = stage_set_up(), .queue = make_queue()};
-    pthread_t threads[2 * THREADS];
     for (int i = 0; i < 2 * THREADS; i++) {
-        BHT_EQ(pthread_create(&threads[i], NULL, i % 2 ? add_some : take_some, &crowd), 0);
+        bht_start(i % 2 ? add_some : take_some, &crowd);
     }
     fx_kill(crowd.s.pid, SIGKILL); /* what is behind the gate runs elsewhere */
-    for (int i = 0; i < 2 * THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    bht_join();
     for (int i = 0; i < ALL; i++) {
         BHT_EQ(atomic_load(&crowd.given[i]), 1);
     }
@@ -286,13 +282,12 @@ TEST(a_wait_ends_at_its_timeout_or_with_an_event) {
     bh_queue *queue = make_queue();
     bh_completion none;
     size_t count = 99;
-    pthread_t thread;
     add(queue, s.running, 7);
     BHT_EQ(bh_queue_take(queue, 20 * FX_MS, &none, 1, &count), BH_TIMEOUT);
     BHT_EQ(count, 0);
-    BHT_EQ(pthread_create(&thread, NULL, take_one, queue), 0);
+    bht_start(take_one, queue);
     fx_open(s.word);
-    pthread_join(thread, NULL);
+    bht_join();
     expect_empty(queue);
 }
 

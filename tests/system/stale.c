@@ -189,14 +189,11 @@ TEST(threads_release_at_once) {
     for (int round = 0; round < 100; round++) {
         struct race race = {.event = fx_square(s.stream, s.square, s.x, s.y)};
         pthread_barrier_init(&race.barrier, NULL, THREADS);
-        pthread_t threads[THREADS];
         for (int i = 0; i < THREADS; i++) {
             bh_event_retain(race.event);
-            BHT_EQ(pthread_create(&threads[i], NULL, release, &race), 0);
+            bht_start(release, &race);
         }
-        for (int i = 0; i < THREADS; i++) {
-            pthread_join(threads[i], NULL);
-        }
+        bht_join();
         pthread_barrier_destroy(&race.barrier);
         BHT_EQ(bh_event_wait(race.event, FX_SECONDS), BH_OK);
         bh_event_release(race.event);

@@ -2,7 +2,6 @@
  * sums agree at every moment. */
 #include "files.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -427,9 +426,8 @@ TEST(sums_agree_at_every_moment_while_workers_die) {
     bh_stream *streams[3] = {stream_of(reader.context, "0", "alice", false),
                              stream_of(reader.context, "1", "bob", false),
                              stream_of(reader.context, "2", "bob", false)};
-    pthread_t threads[2];
     for (int i = 0; i < 2; i++) {
-        BHT_EQ(pthread_create(&threads[i], NULL, read_on, NULL), 0);
+        bht_start(read_on, NULL);
     }
     uint64_t submitted = 0;
     for (int round = 0; round < 4; round++) {
@@ -448,9 +446,7 @@ TEST(sums_agree_at_every_moment_while_workers_die) {
         (void)fx_verdict(last);
     }
     atomic_store(&reader.stop, true);
-    for (int i = 0; i < 2; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    bht_join();
     (void)!bh_context_synchronize(reader.context, FX_SECONDS, NULL);
     const struct all all = look(reader.context);
     BHT_EQ(ended(&all.rows[0]), submitted);

@@ -336,7 +336,6 @@ static void *race(void *argument) {
 /* Case 34, of templates: all are given the one kernel. */
 TEST(threads_compile_once) {
     static struct racer racers[THREADS];
-    pthread_t threads[THREADS];
     pthread_barrier_t barrier;
     begin();
     bh_template *t = x_to_y_template("once", "y = x;");
@@ -344,10 +343,10 @@ TEST(threads_compile_once) {
     pthread_barrier_init(&barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
         racers[i] = (struct racer){.t = t, .x = x, .y = y, .barrier = &barrier};
-        BHT_EQ(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
+        bht_start(race, &racers[i]);
     }
+    bht_join();
     for (int i = 0; i < THREADS; i++) {
-        BHT_EQ(pthread_join(threads[i], NULL), 0);
         BHT_TRUE(racers[i].call.command.dispatch.kernel == racers[0].call.command.dispatch.kernel);
     }
     for (int i = 0; i < THREADS; i++) {

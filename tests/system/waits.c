@@ -126,15 +126,14 @@ TEST_WITH(ten_thousand_events, 120, 0) {
         events[i] = fill(s.a, buffers[i % BUFFERS], NULL, 0); /* behind the gate */
     }
     struct sleeper sleeper = {.events = events};
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, sleep_over_many, &sleeper), 0);
+    bht_start(sleep_over_many, &sleeper);
     WAIT_UNTIL(atomic_load(&sleeper.sleeps), 20000);
     for (int i = 0; i < ENDS; i++) {
         fx_expect(work(s.context, s.b, NULL, 0), BH_OK);
     }
     BHT_EQ(bh_event_query(events[0]), BH_EVENT_PENDING);
     fx_open(s.word);
-    pthread_join(thread, NULL);
+    bht_join();
     BHT_EQ(sleeper.any, BH_OK);
     BHT_LT(sleeper.index, MANY);
     BHT_EQ(sleeper.all, BH_OK);
@@ -146,7 +145,6 @@ TEST_WITH(ten_thousand_events, 120, 0) {
 enum { THREADS = 16, SHARED = 8 };
 
 struct observer {
-    pthread_t thread;
     int number;
     bh_context *context;
     bh_event **events; /* the first half ends badly */
@@ -206,13 +204,11 @@ TEST(sixteen_threads_on_the_same_events) {
     for (int i = 0; i < THREADS; i++) {
         observers[i] =
             (struct observer){.number = i, .context = s.context, .events = events, .start = &start};
-        BHT_EQ(pthread_create(&observers[i].thread, NULL, observe_all_ways, &observers[i]), 0);
+        bht_start(observe_all_ways, &observers[i]);
     }
     pthread_barrier_wait(&start);
     fx_kill(s.pid, SIGKILL);
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(observers[i].thread, NULL);
-    }
+    bht_join();
     pthread_barrier_destroy(&start);
 }
 
@@ -305,8 +301,7 @@ static void *submit_on_and_on(void *argument) {
 TEST(drain_while_another_submits) {
     struct stage s = stage_set_up();
     struct submitter submitter = {.stage = &s};
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, submit_on_and_on, &submitter), 0);
+    bht_start(submit_on_and_on, &submitter);
     WAIT_UNTIL(atomic_load(&submitter.submitted) > 100, 20000);
     BHT_EQ(bh_context_synchronize(s.context, 20 * FX_MS, NULL), BH_TIMEOUT); /* the gate */
     fx_open(s.word);
@@ -316,7 +311,7 @@ TEST(drain_while_another_submits) {
         BHT_EQ(bh_event_query(last), BH_EVENT_READY);
     }
     atomic_store(&submitter.stop, true);
-    pthread_join(thread, NULL);
+    bht_join();
 }
 
 struct drainer {
@@ -336,13 +331,12 @@ static void *drain_it(void *argument) {
 TEST(drain_leaves_the_later_ones_alone) {
     struct stage s = stage_set_up();
     struct drainer drainer = {.context = s.context};
-    pthread_t thread;
-    BHT_EQ(pthread_create(&thread, NULL, drain_it, &drainer), 0);
+    bht_start(drain_it, &drainer);
     WAIT_UNTIL(atomic_load(&drainer.tid) && bht_process_state(atomic_load(&drainer.tid)) == 'S',
                20000);
     bh_event *endless = fx_hold(s.context, s.b).event;
     fx_open(s.word);
-    pthread_join(thread, NULL);
+    bht_join();
     BHT_EQ(drainer.status, BH_OK);
     BHT_EQ(bh_event_query(endless), BH_EVENT_PENDING);
 }
@@ -403,7 +397,6 @@ TEST(nothing_waits_in_a_log_callback) {
 /* -- the end of the context -------------------------------------------------------------------- */
 
 struct waiter {
-    pthread_t thread;
     struct stage *stage;
     int way;
     _Atomic pid_t tid; /* once it is about to wait */
@@ -430,14 +423,14 @@ TEST(destroy_wakes_all_ways) {
     struct waiter waiters[3];
     for (int i = 0; i < 3; i++) {
         waiters[i] = (struct waiter){.stage = &s, .way = i, .status = BH_OK};
-        BHT_EQ(pthread_create(&waiters[i].thread, NULL, wait_one_way, &waiters[i]), 0);
+        bht_start(wait_one_way, &waiters[i]);
         WAIT_UNTIL(atomic_load(&waiters[i].tid) &&
                        bht_process_state(atomic_load(&waiters[i].tid)) == 'S',
                    20000);
     }
     BHT_EQ(bh_context_destroy(s.context), BH_OK);
+    bht_join();
     for (int i = 0; i < 3; i++) {
-        pthread_join(waiters[i].thread, NULL);
         BHT_EQ(waiters[i].status, BH_CONTEXT_CLOSED);
     }
 }
