@@ -313,6 +313,19 @@ bh_buffer *fx_buffer_with(bh_context *context, uint64_t size, bh_buffer_options 
     return buffer;
 }
 
+bh_detail fx_no_buffer(bh_context *context, uint64_t size, bh_buffer_options options,
+                       bh_status status, const char *words) {
+    bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
+    bh_detail detail = {0};
+    options.struct_size = sizeof options;
+    BHT_EQ(bh_buffer_create(context, size, &options, &buffer, &detail), status);
+    BHT_TRUE(!buffer);
+    BHT_EQ(detail.status, status);
+    BHT_STR_HAS(detail.message, words);
+    BHT_EQ(bh_buffer_create(context, size, &options, &buffer, NULL), status);
+    return detail;
+}
+
 bh_buffer *fx_buffer(bh_context *context, uint64_t size) {
     return fx_buffer_with(context, size, (bh_buffer_options){0});
 }

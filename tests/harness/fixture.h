@@ -74,6 +74,9 @@ bh_kernel *fx_kernel_entry(bh_context *context, const char *name, const char *en
 bh_kernel *fx_kernel_with(bh_context *context, const char *name, const bh_kernel_options *options);
 bh_buffer *fx_buffer(bh_context *context, uint64_t size);
 bh_buffer *fx_buffer_with(bh_context *context, uint64_t size, bh_buffer_options options);
+/* There is no such buffer, for |status| and with |words| in the detail; twice. */
+bh_detail fx_no_buffer(bh_context *context, uint64_t size, bh_buffer_options options,
+                       bh_status status, const char *words);
 bh_buffer *fx_words(bh_context *context, uint32_t count, uint32_t value);
 /* The mapping, whatever is in flight (BH_MAP_DISCARD at creation gives it). */
 uint32_t *fx_pointer(bh_buffer *buffer);

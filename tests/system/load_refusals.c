@@ -12,22 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bh_detail refused_part(bh_context *context, const bh_file_source *source, uint64_t size,
-                              bh_status status, const char *words) {
-    const bh_buffer_options options = {.struct_size = sizeof options, .file = source};
-    bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
-    bh_detail detail = {0};
-    BHT_EQ(bh_buffer_create(context, size, &options, &buffer, &detail), status);
-    BHT_TRUE(!buffer);
-    BHT_EQ(detail.status, status);
-    BHT_STR_HAS(detail.message, words);
-    BHT_EQ(bh_buffer_create(context, size, &options, &buffer, NULL), status); /* the same again */
-    return detail;
-}
-
 static bh_detail refused(bh_context *context, const bh_file_source *source, bh_status status,
                          const char *words) {
-    return refused_part(context, source, 0, status, words);
+    return fx_no_buffer(context, 0, (bh_buffer_options){.file = source}, status, words);
 }
 
 /* -- what there is to refuse ------------------------------------------------------------------ */
@@ -126,7 +113,7 @@ TEST(ranges) {
     };
     for (size_t i = 0; i < BHT_COUNT(bad); i++) {
         source.offset = bad[i].offset;
-        refused_part(context, &source, bad[i].size, BH_LOAD_FAILED,
+        fx_no_buffer(context, bad[i].size, (bh_buffer_options){.file = &source}, BH_LOAD_FAILED,
                      bad[i].size ? "reach past the end of the file of 10 bytes"
                                  : "is outside the file of 10 bytes");
     }
@@ -361,7 +348,8 @@ TEST(arguments) {
     bad.offset = 4;
     refused(context, &bad, BH_INVALID_ARGUMENT, "file.offset is for BH_FILE_RAW");
     bad.offset = 0;
-    refused_part(context, &bad, 4, BH_INVALID_ARGUMENT, "size is for BH_FILE_RAW");
+    fx_no_buffer(context, 4, (bh_buffer_options){.file = &bad}, BH_INVALID_ARGUMENT,
+                 "size is for BH_FILE_RAW");
 
     bh_buffer *plain = fx_buffer(context, 16);
     bh_event *event = (bh_event *)(uintptr_t)1;

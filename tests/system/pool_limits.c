@@ -197,18 +197,15 @@ TEST(more_than_the_cgroup_has) {
     BHT_TRUE(write_text(group, "memory.limit_in_bytes", "256M"));
     BHT_TRUE(write_text(group, "cgroup.procs", "0"));
     bh_context *context = fx_context(NULL);
-    bh_buffer *buffer = NULL;
-    bh_detail detail;
-    BHT_EQ(bh_buffer_create(context, 512ull << 20, NULL, &buffer, &detail), BH_NO_MEMORY);
-    BHT_STR_HAS(detail.message, "this process's cgroup");
+    fx_no_buffer(context, 512ull << 20, (bh_buffer_options){0}, BH_NO_MEMORY,
+                 "this process's cgroup");
     int fd = memfd_create("holes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     BHT_EQ(ftruncate(fd, 512 << 20), 0);
-    BHT_EQ(fx_wrap(context, fd, 512ull << 20, &buffer, &detail), BH_NO_MEMORY);
-    BHT_STR_HAS(detail.message, "the memfd's holes: 536870912 bytes");
+    fx_no_buffer(context, 512ull << 20, (bh_buffer_options){.memfd = &fd}, BH_NO_MEMORY,
+                 "the memfd's holes: 536870912 bytes");
     close(fd);
-    BHT_EQ(bh_buffer_create(context, 64ull << 20, NULL, &buffer, &detail), BH_OK);
-    bh_buffer_release(buffer);
-    bh_context_destroy(context);
+    fx_buffer(context, 64ull << 20);
+    fx_release_all();
     BHT_TRUE(write_text("/sys/fs/cgroup/memory", "cgroup.procs", "0"));
     WAIT_UNTIL(rmdir(group) == 0, 5000); /* what has ended leaves it a moment later */
 }

@@ -30,12 +30,7 @@ static bh_buffer *wrap(bh_context *context, int fd, uint64_t size) {
 }
 
 static void refuse(bh_context *context, int fd, uint64_t size, bh_status status, const char *text) {
-    bh_detail detail = {0};
-    bh_buffer *buffer = (bh_buffer *)(uintptr_t)1;
-    BHT_EQ(fx_wrap(context, fd, size, &buffer, &detail), status);
-    BHT_TRUE(!buffer);
-    BHT_EQ(detail.status, status);
-    BHT_STR_HAS(detail.message, text);
+    fx_no_buffer(context, size, (bh_buffer_options){.memfd = &fd}, status, text);
 }
 
 /* The host's bytes go in and a worker's come out, without a copy, and the host's descriptor is the
@@ -226,10 +221,8 @@ TEST(what_is_the_wrong_memfd) {
     bh_buffer *all = wrap(context, fd, 0);
     BHT_EQ(bh_buffer_size(all), BYTES);
     bh_buffer_release(all);
-    const bh_buffer_options on_device = {
-        .struct_size = sizeof on_device, .memfd = &fd, .memory = BH_MEMORY_AUTO};
-    bh_buffer *none = NULL;
-    BHT_EQ(bh_buffer_create(context, 0, &on_device, &none, NULL), BH_INVALID_ARGUMENT);
+    fx_no_buffer(context, 0, (bh_buffer_options){.memfd = &fd, .memory = BH_MEMORY_AUTO},
+                 BH_INVALID_ARGUMENT, "");
     refuse(context, fd, (1ull << 40) + 1, BH_TOO_LARGE, "over the limit of 1099511627776");
     refuse(context, fd, UINT64_MAX, BH_TOO_LARGE, "over the limit of 1099511627776");
     refuse(NULL, fd, BYTES, BH_INVALID_ARGUMENT, "context");
