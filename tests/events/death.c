@@ -55,8 +55,8 @@ TEST(case_43_fifty_events_and_sixteen_waiters) {
     }
     WAIT_UNTIL(bh_event_query(earlier[EARLIER - 1]) == BH_EVENT_READY, 20000);
     stage_gate(&s);
-    uint32_t *word_b;
-    bh_event *held_by = ev_gate(&s, s.b, &word_b);
+    const struct fx_held gate_b = fx_hold(s.context, s.b);
+    bh_event *held_by = gate_b.event;
     int count = 0;
     events[count++] = s.bad;
     while (count < 25) {
@@ -106,7 +106,7 @@ TEST(case_43_fifty_events_and_sixteen_waiters) {
         ev_squares(buffers[EARLIER + i], 1);
     }
     BHT_EQ(bh_event_query(held_by), BH_EVENT_PENDING);
-    fx_open(word_b);
+    fx_open(gate_b.word);
     ev_ready(held_by);
     ev_well(&s);
     bh_context_destroy(s.context);
@@ -197,25 +197,22 @@ TEST(case_46_late_completion_of_a_dead_generation) {
     stage_fail_unseen(&s);
     bh_verdict before = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     fx_ready(s.a);
-    bh_buffer *gate = fx_words(s.context, STAGE_FLOATS, 0);
-    uint32_t *word = fx_pointer(gate);
-    bh_event *next = fx_gate(s.a, s.hang, gate); /* submission 1 of the new worker */
-    fx_await_gate(gate);
-    bh_event *behind = ev_square(&s, s.a, gate, s.y, NULL, 0);
+    const struct fx_held gate = fx_hold(s.context, s.a); /* submission 1 of the new worker */
+    bh_event *behind = ev_square(&s, s.a, gate.data, s.y, NULL, 0);
     fx_complete(&late, 1, 1 << 12);
     atomic_store(&late.header->started_seq, 1000);
     atomic_store(&late.header->step, UINT32_MAX);
     for (int i = 0; i < 3; i++) {
         fx_complete(&late, 2 + (uint64_t)i, UINT64_MAX); /* impossible ones, too */
         fx_expect_healthy(s.context, s.b);               /* everybody has had a turn */
-        BHT_EQ(bh_event_wait(next, FX_MS), BH_TIMEOUT);
+        BHT_EQ(bh_event_wait(gate.event, FX_MS), BH_TIMEOUT);
         BHT_EQ(bh_event_query(behind), BH_EVENT_PENDING);
         bh_verdict after = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
         ev_same_verdict(&before, &after);
         ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
     }
-    fx_open(word);
-    ev_ready(next);
+    fx_open(gate.word);
+    ev_ready(gate.event);
     ev_ready(behind);
     BHT_NE(bh_stream_worker_pid(s.a), 0);
     ev_well(&s);
@@ -264,20 +261,20 @@ TEST(case_46_late_rings_of_a_dead_generation) {
         BHT_LT(++epoll, 256);
     }
     const size_t watched = watched_by(epoll, "tfd:");
-    bh_event *lost = ev_gate(&s, c, NULL);
+    bh_event *lost = fx_hold(s.context, c).event;
     fx_kill(pid, SIGKILL);
     bh_verdict verdict = ev_poisoned(lost, BH_WORKER_SIGNAL, lost, 0, BH_EXECUTED_UNKNOWN);
     pid_t next_pid = fx_ready(c);
     BHT_NE(next_pid, pid);
     WAIT_UNTIL(watched_by(epoll, "tfd:") == watched, 20000); /* as many, not the old bell */
-    uint32_t *word;
-    bh_event *next = ev_gate(&s, c, &word);
+    const struct fx_held gate = fx_hold(s.context, c);
+    bh_event *next = gate.event;
     for (int i = 0; i < 1000; i++) {
         BHT_EQ(eventfd_write(bell, 1), 0);
     }
     fx_expect_healthy(s.context, s.b); /* everybody has had a turn */
     BHT_EQ(bh_event_query(next), BH_EVENT_PENDING);
-    fx_open(word);
+    fx_open(gate.word);
     ev_ready(next);
     BHT_EQ(fx_verdict(next).worker_pid, next_pid); /* nobody took it for that one's rings */
     bh_verdict after = ev_agree(lost, BH_WORKER_SIGNAL);
@@ -308,7 +305,7 @@ TEST(case_47_old_verdicts_stand_and_new_work_succeeds) {
     bh_verdict verdicts[LIVES] = {{.struct_size = sizeof verdicts[0]}};
     pid_t pids[LIVES];
     for (int i = 0; i < LIVES; i++) {
-        events[i] = i ? ev_gate(&s, s.a, NULL) : s.bad;
+        events[i] = i ? fx_hold(s.context, s.a).event : s.bad;
         pids[i] = fx_ready(s.a);
         fx_kill(pids[i], signals[i]);
         verdicts[i] = ev_poisoned(events[i], BH_WORKER_SIGNAL, events[i], 0, BH_EXECUTED_UNKNOWN);

@@ -160,7 +160,7 @@ TEST(case_05_producer_and_consumer_on_different_streams) {
 /* b fails first, then a twice: what depends on all three names b's, in whatever order it waits. */
 TEST(case_06_the_earliest_is_reported) {
     struct stage s = stage_open();
-    bh_event *first = ev_gate(&s, s.b, NULL);
+    bh_event *first = fx_hold(s.context, s.b).event;
     fx_kill(fx_ready(s.b), SIGABRT);
     ev_poisoned(first, BH_WORKER_SIGNAL, first, 0, BH_EXECUTED_UNKNOWN);
     stage_fail_unseen(&s);
@@ -189,7 +189,7 @@ TEST(case_06_the_earliest_is_reported) {
  * it (E1). */
 TEST(case_06_a_later_error_changes_nothing) {
     struct stage s = stage_open();
-    bh_event *other = ev_gate(&s, s.b, NULL);
+    bh_event *other = fx_hold(s.context, s.b).event;
     bh_event *waits[] = {other, s.bad};
     bh_event *both = ev_square(&s, s.a, s.x, s.y, waits, 2);
     fx_kill(s.pid, SIGKILL);

@@ -147,18 +147,16 @@ TEST(case_14_two_failures_on_one_stream_both_fail) {
     fx_kill(s.pid, SIGKILL);
     ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     pid_t next = fx_ready(s.a);
-    bh_buffer *gate = fx_words(s.context, STAGE_FLOATS, 0);
-    bh_event *second = fx_gate(s.a, s.hang, gate);
-    fx_await_gate(gate);
+    const struct fx_held gate = fx_hold(s.context, s.a);
     fx_kill(next, SIGABRT);
-    bh_verdict two = ev_poisoned(second, BH_WORKER_SIGNAL, second, 0, BH_EXECUTED_UNKNOWN);
+    bh_verdict two = ev_poisoned(gate.event, BH_WORKER_SIGNAL, gate.event, 0, BH_EXECUTED_UNKNOWN);
     bh_verdict one = ev_poisoned(s.bad, BH_WORKER_SIGNAL, s.bad, 0, BH_EXECUTED_UNKNOWN);
     BHT_EQ(one.signal, SIGKILL);
     BHT_EQ(two.signal, SIGABRT);
     BHT_EQ(one.worker_pid, s.pid);
     BHT_EQ(two.worker_pid, next);
     ev_content_poisoned(s.gate, BH_WORKER_SIGNAL);
-    ev_content_poisoned(gate, BH_WORKER_SIGNAL);
+    ev_content_poisoned(gate.data, BH_WORKER_SIGNAL);
     /* synchronize keeps to the first. */
     bh_detail detail;
     BHT_EQ(bh_stream_synchronize(s.a, FX_SECONDS, &detail), BH_WORKER_SIGNAL);

@@ -112,11 +112,8 @@ TEST(case_32_eviction_spares_what_is_in_flight) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     fx_ready(stream);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *closed = fx_words(context, 2, 0), *words = fx_words(context, IN_FLIGHT, 0);
-    uint32_t *word = fx_pointer(closed);
-    bh_event *held = fx_gate(stream, gate, closed);
-    fx_await_gate(closed);
+    bh_buffer *words = fx_words(context, IN_FLIGHT, 0);
+    const struct fx_held gate = fx_hold(context, stream);
     bh_kernel *kernels[IN_FLIGHT];
     bh_event *events[IN_FLIGHT];
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
@@ -125,11 +122,11 @@ TEST(case_32_eviction_spares_what_is_in_flight) {
     }
     BHT_EQ(fx_stats(context).kernels_introduced, IN_FLIGHT + 1);
     BHT_EQ(fx_stats(context).kernels_evicted, 0);
-    fx_open(word);
+    fx_open(gate.word);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         ev_ready(events[i]);
     }
-    ev_ready(held);
+    ev_ready(gate.event);
     for (uint32_t i = 0; i < IN_FLIGHT; i++) {
         BHT_EQ(fx_pointer(words)[i], 100 + i);
     }

@@ -139,13 +139,9 @@ TEST(case_50_a_healthy_period_gives_the_budget_back) {
 TEST(case_50_jobs_that_kill_their_workers_are_no_crash_loop) {
     enum { BUDGET = 1, JOBS = BUDGET + 2 };
     struct loop l = loop_open(NULL, BUDGET, 600000 * bht_slowness() * FX_MS);
-    bh_kernel *hang = fx_kernel(l.context, "gate");
-    bh_buffer *gates[JOBS];
     bh_event *jobs[JOBS], *behind = NULL;
     for (int i = 0; i < JOBS; i++) {
-        gates[i] = fx_words(l.context, 64, 0);
-        jobs[i] = fx_gate(l.stream, hang, gates[i]);
-        fx_await_gate(gates[i]);
+        jobs[i] = fx_hold(l.context, l.stream).event;
         if (i == JOBS - 1) {
             behind = fx_square(l.stream, l.square, l.x, l.y);
         }
@@ -384,7 +380,7 @@ TEST(case_53_the_zygote_is_killed) {
     pid_t idle_pid = fx_ready(idle), zygote = fx_parent(s.pid);
     BHT_GT(zygote, 1);
     BHT_EQ(fx_parent(idle_pid), zygote);
-    bh_event *on_b = ev_gate(&s, s.b, NULL);
+    bh_event *on_b = fx_hold(s.context, s.b).event;
     bh_event *dependent = ev_square(&s, s.a, s.gate, s.y, NULL, 0);
     bh_event *innocent = ev_square(&s, s.a, s.x, s.z, NULL, 0);
     fx_kill(zygote, SIGKILL);

@@ -54,16 +54,6 @@ void stage_fail_unseen(struct stage *s) {
     WAIT_UNTIL(bh_stream_worker_pid(s->a) != s->pid, 20000);
 }
 
-bh_event *ev_gate(struct stage *s, bh_stream *stream, uint32_t **out_word) {
-    bh_buffer *gate = zeros(s);
-    if (out_word) {
-        *out_word = fx_pointer(gate);
-    }
-    bh_event *event = fx_gate(stream, s->hang, gate);
-    fx_await_gate(gate);
-    return event;
-}
-
 bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                     bh_event *const *waits, uint32_t wait_count) {
     const bh_submit_info info = {.struct_size = sizeof info,

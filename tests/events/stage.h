@@ -31,8 +31,6 @@ void stage_close(struct stage *s);
 /* Kills a's worker, and waits until the library has found out. No event is looked at. */
 void stage_fail_unseen(struct stage *s);
 
-/* Another gate, which runs now; |out_word| (or NULL) gets the word that opens it. */
-bh_event *ev_gate(struct stage *s, bh_stream *stream, uint32_t **out_word);
 bh_event *ev_submit(bh_stream *stream, const bh_command *commands, uint32_t count,
                     bh_event *const *waits, uint32_t wait_count);
 /* |out| = |in| squared, after |waits|. */

@@ -145,10 +145,7 @@ TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0) {
     fx_kill(died, SIGKILL);
     WAIT_UNTIL(bh_stream_worker_pid(one) != died, 20000);
     fx_expect_healthy(context, one);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    bh_event *event = fx_gate(two, gate, data);
-    fx_await_gate(data);
+    bh_event *event = fx_hold(context, two).event;
     BHT_EQ(folders_of(getpid(), folder), 1);
     /* Where there can be groups, the workers are in them. */
     BHT_EQ(fx_find_group(getpid(), group), fx_in_group(fx_ready(one)));

@@ -359,10 +359,7 @@ TEST(a_crash_is_not_kept) {
         bh_stream *stream = stream_of(context, NULL);
         pass_gate(context, stream);
         pid_t pid = fx_ready(stream);
-        bh_kernel *gate = fx_kernel(context, "gate");
-        bh_buffer *word = fx_words(context, 2, 0);
-        bh_event *event = fx_gate(stream, gate, word);
-        fx_await_gate(word);
+        bh_event *event = fx_hold(context, stream).event;
         if (orderly) {
             BHT_EQ(bh_event_cancel(event), BH_OK);
         } else {

@@ -116,28 +116,23 @@ TEST(a_device_that_fails_is_left_out) {
 /* A stream that has had no work gets its next worker where there is room by then. */
 TEST(an_idle_stream_is_placed_anew) {
     bh_context *context = set_up(20 * FX_MS, NULL);
-    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
+    bh_kernel *square = fx_kernel(context, "square");
     bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
     bh_stream *moves = fx_stream_on(context, "any"), *stays = fx_stream_on(context, "0");
     fx_expect(fx_square(moves, square, x, y), BH_OK);
     WAIT_UNTIL(bh_stream_worker_pid(moves) == 0, 20000);
     expect_on(moves, "");
-    bh_buffer *words = fx_words(context, 64, 0), *words_1 = fx_words(context, 64, 0);
-    uint32_t *word = fx_pointer(words), *word_1 = fx_pointer(words_1);
-    bh_event *gated = fx_gate(stays, gate, words); /* the first device has work */
-    fx_await_gate(words);
-    bh_event *gated_1 = fx_gate(moves, gate, words_1);
-    fx_await_gate(words_1);
+    const struct fx_held first = fx_hold(context, stays); /* the first device has work */
+    const struct fx_held second = fx_hold(context, moves);
     expect_on(moves, "lavapipe:1");
-    fx_open(word);
-    fx_open(word_1);
-    fx_expect(gated, BH_OK);
-    fx_expect(gated_1, BH_OK);
+    fx_open(first.word);
+    fx_open(second.word);
+    fx_expect(first.event, BH_OK);
+    fx_expect(second.event, BH_OK);
 }
 
 static void expect_device(bh_event *event, bh_status status, const char *device) {
-    fx_expect(event, status);
-    BHT_STR_EQ(fx_verdict(event).device, device);
+    BHT_STR_EQ(fx_expect(event, status).device, device);
 }
 
 /* Whatever became of it: ran, lost with its worker, never given to one; and of a dependent the
@@ -146,18 +141,17 @@ TEST(verdicts_name_the_device) {
     bh_context *context = set_up(0, NULL);
     bh_stream *first = ready_on(context, NULL, "lavapipe:0");
     bh_stream *second = ready_on(context, "1", "lavapipe:1");
-    bh_kernel *gate = fx_kernel(context, "gate"), *square = fx_kernel(context, "square");
-    bh_buffer *words = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    expect_device(fx_square(first, square, words, y), BH_OK, "lavapipe:0");
-    expect_device(fx_square(second, square, words, y), BH_OK, "lavapipe:1");
-    bh_event *gated = fx_gate(second, gate, words);
-    fx_await_gate(words);
-    bh_event *dependent = fx_square(first, square, words, y);
-    bh_event *cancelled = fx_square(first, square, words, y);
+    bh_kernel *square = fx_kernel(context, "square");
+    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
+    expect_device(fx_square(first, square, x, y), BH_OK, "lavapipe:0");
+    expect_device(fx_square(second, square, x, y), BH_OK, "lavapipe:1");
+    const struct fx_held gate = fx_hold(context, second);
+    bh_event *dependent = fx_square(first, square, gate.data, y);
+    bh_event *cancelled = fx_square(first, square, gate.data, y);
     BHT_EQ(bh_event_cancel(cancelled), BH_OK);
     expect_device(cancelled, BH_CANCELLED, "");
     fx_kill(bh_stream_worker_pid(second), SIGKILL);
-    expect_device(gated, BH_WORKER_SIGNAL, "lavapipe:1");
+    expect_device(gate.event, BH_WORKER_SIGNAL, "lavapipe:1");
     expect_device(dependent, BH_WORKER_SIGNAL, "lavapipe:1");
 }
 

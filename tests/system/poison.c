@@ -1,42 +1,6 @@
 /* How poison flows, and where it does not (E1–E8, E15, E16, B2, B5). Cases by their numbers in
  * docs/semantics.md. A gate kernel that the test opens, or kills, takes the place of timing. */
-#include "fixture.h"
-
-/* Two streams, a gate on the first. */
-struct stage {
-    bh_context *context;
-    bh_stream *a, *b;
-    bh_kernel *hang, *square;
-    bh_buffer *gate;
-    uint32_t *word;
-    bh_buffer *x, *y, *z;
-    bh_event *bad; /* runs on a */
-    pid_t pid;
-};
-
-static struct stage set_up(void) {
-    struct stage s = {.context = fx_context(NULL)};
-    s.a = fx_stream(s.context, "a", BH_FOREVER);
-    s.b = fx_stream(s.context, "b", FX_SECONDS);
-    s.pid = fx_ready(s.a);
-    fx_ready(s.b);
-    s.hang = fx_kernel(s.context, "gate");
-    s.square = fx_kernel(s.context, "square");
-    s.gate = fx_words(s.context, 64, 0);
-    s.word = fx_pointer(s.gate);
-    s.x = fx_words(s.context, 64, 0);
-    s.y = fx_words(s.context, 64, 0);
-    s.z = fx_words(s.context, 64, 0);
-    s.bad = fx_gate(s.a, s.hang, s.gate);
-    fx_await_gate(s.gate);
-    return s;
-}
-
-static bh_event *square_after(bh_stream *stream, struct stage *s, bh_buffer *in, bh_buffer *out,
-                              bh_event *const *waits, uint32_t wait_count) {
-    const bh_binding bindings[] = {bh_bind_read(0, in), bh_bind_write(1, out)};
-    return fx_command(stream, fx_dispatch(s->square, bindings, 2), waits, wait_count); /* E8 */
-}
+#include "../events/stage.h"
 
 /* All of |buffer| as floats. */
 static void expect_floats(bh_buffer *buffer, float value) {
@@ -55,7 +19,7 @@ static void write_floats(bh_buffer *buffer, float value) {
 
 /* A chain of reads through buffers, no event named: E4's second way, and the hop count. */
 TEST(poison_flows_through_buffers) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_event *one = fx_square(s.b, s.square, s.gate, s.y); /* reads what bad writes */
     bh_event *two = fx_square(s.a, s.square, s.y, s.z);
     bh_buffer *w = fx_words(s.context, 64, 0);
@@ -76,7 +40,7 @@ TEST(poison_flows_through_buffers) {
     bh_event *late = fx_square(s.b, s.square, s.z, s.y);
     BHT_EQ(fx_expect(late, BH_WORKER_SIGNAL).hops, 3);
     /* A partial write does not clean it, a whole one does. */
-    uint32_t words[64] = {0};
+    uint32_t words[STAGE_FLOATS] = {0};
     BHT_EQ(bh_buffer_write(s.z, 0, words, 16, FX_SECONDS, NULL), BH_WORKER_SIGNAL);
     BHT_EQ(bh_buffer_write(s.z, 0, words, sizeof words, FX_SECONDS, NULL), BH_OK);
     fx_mapped(s.z);
@@ -87,7 +51,7 @@ TEST(poison_flows_through_buffers) {
 
 /* E15: a consumer on another stream runs after its producer, and sees its data. */
 TEST(data_crosses_streams) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     write_floats(s.x, 3.0f);
     bh_event *first = fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     bh_event *second = fx_square(s.b, s.square, s.y, s.z);
@@ -100,7 +64,7 @@ TEST(data_crosses_streams) {
 
 /* A writer waits for the readers of another stream, and is not poisoned by them. */
 TEST(a_writer_waits_for_readers) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     write_floats(s.x, 2.0f);
     fx_square(s.a, s.square, s.x, s.y); /* behind the gate */
     bh_event *writer = fx_fill(s.b, s.x, 0);
@@ -111,8 +75,8 @@ TEST(a_writer_waits_for_readers) {
 }
 
 TEST(cancel_queued_and_running) {
-    struct stage s = set_up();
-    bh_event *waiting = square_after(s.b, &s, s.x, s.y, &s.bad, 1);
+    struct stage s = stage_open();
+    bh_event *waiting = ev_square(&s, s.b, s.x, s.y, &s.bad, 1);
     bh_event *in_lane = fx_square(s.a, s.square, s.x, s.z);
     BHT_EQ(bh_event_cancel(waiting), BH_OK);
     BHT_EQ(fx_expect(waiting, BH_CANCELLED).executed, BH_EXECUTED_NO);
@@ -126,7 +90,7 @@ TEST(cancel_queued_and_running) {
 /* One that would overwrite a buffer ends before it starts, while the one before it still writes:
  * the next one waits for that one all the same, and so does the host. */
 TEST(an_overwriter_that_ends_early) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_event *cancelled = fx_fill(s.b, s.gate, 5);
     BHT_EQ(bh_event_cancel(cancelled), BH_OK);
     fx_expect(cancelled, BH_CANCELLED);
@@ -144,7 +108,7 @@ TEST(an_overwriter_that_ends_early) {
 /* A buffer is poisoned whole, by one that never ran, too; two halves do not clean it, one command
  * that writes all of it does. */
 TEST(a_partial_write_does_not_clean) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_event *to_y = fx_square(s.b, s.square, s.gate, s.y);
     bh_event *to_z = fx_square(s.b, s.square, s.gate, s.z);
     fx_kill(s.pid, SIGKILL);
@@ -165,7 +129,7 @@ TEST(a_partial_write_does_not_clean) {
 
 /* What bulkhead.h says of a verdict's fields. */
 TEST(whose_story_a_dependent_tells) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_event *event = fx_square(s.b, s.square, s.gate, s.y);
     fx_kill(s.pid, SIGKILL);
     fx_expect(event, BH_WORKER_SIGNAL);
@@ -202,7 +166,7 @@ TEST(whose_story_a_dependent_tells) {
 
 /* Many poisoned writers of parts: a buffer remembers some, and the first is reported. */
 TEST(many_poisoned_parts) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_event *first = NULL;
     for (int i = 0; i < 200; i++) {
         const bh_command fill = {.type = BH_COMMAND_FILL, .fill = {.dst = s.y, .size = 4}};
@@ -217,7 +181,7 @@ TEST(many_poisoned_parts) {
 
 /* In the lane, behind one that never ends: it ends at once, never runs, and hurts nobody. */
 TEST(cancel_behind_an_endless_one) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     enum { COUNT = 100 };
     bh_event *behind[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -239,7 +203,7 @@ TEST(cancel_behind_an_endless_one) {
 
 /* Cancelled in the lane, then its worker dies: it is not run by the next one. */
 TEST(cancelled_ones_stay_cancelled) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_event *a = fx_square(s.a, s.square, s.x, s.y);
     bh_event *b = fx_square(s.a, s.square, s.x, s.z);
     BHT_EQ(bh_event_cancel(a), BH_OK);
@@ -251,7 +215,7 @@ TEST(cancelled_ones_stay_cancelled) {
 
 /* Cases 21, 22, 27: everything is released while it runs. */
 TEST(all_handles_are_dropped_in_flight) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     bh_buffer *gate = fx_words(s.context, 64, 0);
     uint32_t *word = fx_pointer(gate);
     bh_kernel *hang = fx_kernel(s.context, "gate");
@@ -272,7 +236,7 @@ TEST(all_handles_are_dropped_in_flight) {
 
 /* More than the lane and the result ring can hold at once. */
 TEST_WITH(more_than_the_lane_holds, 120, 0) {
-    struct stage s = set_up();
+    struct stage s = stage_open();
     enum { COUNT = 9000 };
     static bh_event *events[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -289,7 +253,7 @@ TEST_WITH(more_than_the_lane_holds, 120, 0) {
  * reads is what was there before: poison, here. */
 TEST(read_and_overwritten_in_place) {
     for (int write_first = 0; write_first < 2; write_first++) {
-        struct stage s = set_up();
+        struct stage s = stage_open();
         fx_kill(s.pid, SIGKILL);
         fx_expect(s.bad, BH_WORKER_SIGNAL);
         const bh_binding read = bh_bind_read(0, s.gate);
