@@ -3,7 +3,6 @@
  * twice; what cannot be recorded is said. */
 #include "few_jobs.h"
 
-#include <sched.h>
 #include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -306,31 +305,11 @@ TEST(test_broken_is_broken) {
 /* -- real disks ---------------------------------------------------------------------------------
  */
 
-static bool write_to(const char *path, const char *text) {
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
-    const bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return good;
-}
-
-/* Mounts of our own; who is not root becomes it in a user namespace. */
-static bool own_mounts(void) {
-    char users[32], groups[32];
-    snprintf(users, sizeof users, "0 %u 1", (unsigned)geteuid());
-    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getegid());
-    return unshare(CLONE_NEWNS) == 0 ||
-           (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_to("/proc/self/uid_map", users) &&
-            write_to("/proc/self/setgroups", "deny") && write_to("/proc/self/gid_map", groups));
-}
-
 /* In a child of its own: a file system of |size| at |folder|. Returns whether there can be one. */
 static bool mount_small(const char *folder, const char *size) {
     char options[64];
     snprintf(options, sizeof options, "size=%s,mode=700", size);
-    return own_mounts() && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("tmpfs", folder, "tmpfs", 0, options) == 0;
+    return bht_own_mounts() && mount("tmpfs", folder, "tmpfs", 0, options) == 0;
 }
 
 /* What a body answers where it may not mount: workers need namespaces, too, so that is a failure.

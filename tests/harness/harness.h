@@ -120,6 +120,9 @@ void bht_end_with(void (*end)(void));
 void *bht_own(void *memory);
 /* A folder of its own below /tmp, which is removed after the test with all that is in it. */
 const char *bht_folder(void);
+/* From now on this process has mounts of its own, and may mount; an ordinary user needs a user
+ * namespace for that, which only a process with one thread can enter. False: it may not. */
+bool bht_own_mounts(void);
 /* Writes a file, and makes the folders above it. */
 __attribute__((format(printf, 2, 3))) void bht_put(const char *text, const char *format, ...);
 /* What a test of this program has whose flags are 0. The same. */

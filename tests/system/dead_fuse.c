@@ -6,7 +6,6 @@
 #include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -58,6 +57,8 @@ static bool is_dead_in(int at, uint32_t opcode) {
            (at == DEAD_IN_FLUSH && (opcode == FUSE_FLUSH || opcode == FUSE_RELEASE));
 }
 
+#define ANSWER(type, ...) answer(in->unique, 0, &(const type){__VA_ARGS__}, sizeof(type))
+
 static void serve(const struct fuse_in_header *in, const void *body) {
     static const uint8_t content[DEAD_FILE_BYTES] = {[0 ... DEAD_FILE_BYTES - 1] = 7};
     if (is_dead_in(atomic_load(&dead.at), in->opcode)) {
@@ -67,48 +68,34 @@ static void serve(const struct fuse_in_header *in, const void *body) {
     switch (in->opcode) {
     case FUSE_INIT: {
         const struct fuse_init_in *init = body;
-        const struct fuse_init_out out = {
-            .major = 7,
-            .minor = 31,
-            .max_readahead = init->max_readahead,
-            /* Lookups beside each other, and reads that can be killed. */
-            .flags = FUSE_PARALLEL_DIROPS | FUSE_ASYNC_READ,
-            .max_write = 4096};
-        answer(in->unique, 0, &out, sizeof out);
+        /* Lookups beside each other, and reads that can be killed. */
+        ANSWER(struct fuse_init_out, .major = 7, .minor = 31, .max_readahead = init->max_readahead,
+               .flags = FUSE_PARALLEL_DIROPS | FUSE_ASYNC_READ, .max_write = 4096);
         atomic_store(&dead.ready, true);
         break;
     }
-    case FUSE_LOOKUP: {
-        const struct fuse_entry_out out = {.nodeid = FILE_NODE, .attr = attributes(FILE_NODE)};
+    case FUSE_LOOKUP:
         if (strncmp(body, "file", 4) == 0) {
-            answer(in->unique, 0, &out, sizeof out);
+            ANSWER(struct fuse_entry_out, .nodeid = FILE_NODE, .attr = attributes(FILE_NODE));
         } else {
             answer(in->unique, -ENOENT, NULL, 0);
         }
         break;
-    }
-    case FUSE_GETATTR: {
-        const struct fuse_attr_out out = {.attr_valid = 3600, .attr = attributes(in->nodeid)};
-        answer(in->unique, 0, &out, sizeof out);
+    case FUSE_GETATTR:
+        ANSWER(struct fuse_attr_out, .attr_valid = 3600, .attr = attributes(in->nodeid));
         break;
-    }
-    case FUSE_OPEN: {
-        const struct fuse_open_out out = {.open_flags =
-                                              atomic_load(&dead.direct) ? FOPEN_DIRECT_IO : 0};
-        answer(in->unique, 0, &out, sizeof out);
+    case FUSE_OPEN:
+        ANSWER(struct fuse_open_out, .open_flags = atomic_load(&dead.direct) ? FOPEN_DIRECT_IO : 0);
         break;
-    }
     case FUSE_READ: {
         const struct fuse_read_in *read = body;
         size_t size = read->offset >= DEAD_FILE_BYTES ? 0 : DEAD_FILE_BYTES - read->offset;
         answer(in->unique, 0, content, size < read->size ? size : read->size);
         break;
     }
-    case FUSE_STATFS: {
-        const struct fuse_statfs_out out = {.st = {.bsize = 4096, .namelen = 255}};
-        answer(in->unique, 0, &out, sizeof out);
+    case FUSE_STATFS:
+        ANSWER(struct fuse_statfs_out, .st = {.bsize = 4096, .namelen = 255});
         break;
-    }
     case FUSE_FLUSH:
     case FUSE_RELEASE:
         answer(in->unique, 0, NULL, 0);
@@ -138,29 +125,6 @@ static void *run(void *unused) {
         }
     }
     return NULL;
-}
-
-static void write_text(const char *path, const char *text) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    BHT_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    BHT_EQ(close(fd), 0);
-}
-
-/* Without root it takes a user namespace to mount anything. */
-void dead_namespace(void) {
-    char text[64];
-    const unsigned user = geteuid(), group = getegid();
-    if (user == 0) {
-        BHT_EQ(unshare(CLONE_NEWNS), 0);
-    } else {
-        BHT_EQ(unshare(CLONE_NEWNS | CLONE_NEWUSER), 0);
-        write_text("/proc/self/setgroups", "deny");
-        snprintf(text, sizeof text, "%u %u 1", user, user);
-        write_text("/proc/self/uid_map", text);
-        snprintf(text, sizeof text, "%u %u 1", group, group);
-        write_text("/proc/self/gid_map", text);
-    }
-    BHT_EQ(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 }
 
 /* -- the guardian -------------------------------------------------------------------------------
@@ -217,7 +181,7 @@ static void start_guardian(void) {
 
 void dead_mount(void) {
     char options[128];
-    dead_namespace();
+    BHT_TRUE(bht_own_mounts());
     snprintf(dead.folder, sizeof dead.folder, "/tmp/bulkhead-dead-XXXXXX");
     BHT_TRUE(mkdtemp(dead.folder));
     dead.fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);

@@ -19,8 +19,6 @@ enum dead_at {
     DEAD_IN_FLUSH, /* nor in RELEASE */
 };
 
-/* A mount namespace of the test's own. Before there are other threads. */
-void dead_namespace(void);
 /* Fails the test where it cannot be had. Before there are other threads. */
 void dead_mount(void);
 /* From now on. |direct|: files that are opened from now on are read past the page cache, where

@@ -42,10 +42,8 @@ struct scene {
     pid_t worker, zygote;
 };
 
-static void end(void) {
-    fx_release_all();
+static void expect_closed(void) {
     BHT_TRUE(!is_open());
-    nvidia_scrap();
 }
 
 static struct scene begin(unsigned spares, const char *faults) {
@@ -61,7 +59,7 @@ static struct scene begin(unsigned spares, const char *faults) {
     scene.worker = bh_stream_worker_pid(scene.stream);
     scene.zygote = below("bh-zygote");
     BHT_TRUE(scene.worker > 0 && scene.zygote > 0 && is_open());
-    bht_end_with(end);
+    bht_end_with(expect_closed);
     return scene;
 }
 
@@ -185,12 +183,4 @@ TEST(what_it_handed_out_keeps_no_device) {
     BHT_TRUE(is_known(scene.context, scene.worker));
     fx_kill(scene.zygote, SIGCONT);
     await_burial(&scene);
-}
-
-int main(int argc, char **argv) {
-    if (!nvidia_may_mount()) {
-        fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));
-        return 1;
-    }
-    return bht_main(argc, argv, NULL, 0);
 }

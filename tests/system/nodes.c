@@ -143,12 +143,3 @@ TEST_WITH(one_device, 100, 0) {
     fx_expect_healthy(context, stream);
     BHT_TRUE(!strstr(landlock_says(context), "device node"));
 }
-
-int main(int argc, char **argv) {
-    if (!nvidia_may_mount()) {
-        fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));
-        return 1;
-    }
-    bht_around(NULL, nvidia_scrap);
-    return bht_main(argc, argv, NULL, 0);
-}

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -23,30 +22,15 @@ void nvidia_write(const char *path, const char *text) {
     close(fd);
 }
 
-static bool write_map(const char *path, unsigned id) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool good = fd >= 0 && dprintf(fd, "%u %u 1", id, id) > 0;
-    close(fd);
-    return good;
-}
+/* Here there is one thread. */
+static bool may_mount;
+BHT_AT_START(may_mount = bht_own_mounts())
 
-bool nvidia_may_mount(void) {
-    const unsigned user = geteuid(), group = getegid();
-    if (user == 0) {
-        return true;
-    }
-    if (unshare(CLONE_NEWUSER) != 0) {
-        return false;
-    }
-    int fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
-    bool good = fd >= 0 && write(fd, "deny", 4) == 4;
-    close(fd);
-    return good && write_map("/proc/self/uid_map", user) && write_map("/proc/self/gid_map", group);
-}
+static const char *folder; /* the driver's */
 
 /* Of the host's /dev what programs need. It is made in |folder| and put over /dev then. (In a tmpfs
  * a node that is a plain file would pass for a memfd.) */
-static void make_dev(const char *folder, unsigned nodes, const char *behaviour) {
+static void make_dev(unsigned nodes, const char *behaviour) {
     static const char *const kept[] = {"null", "zero", "full", "random", "urandom"};
     char from[64];
     char path[96];
@@ -86,17 +70,20 @@ static void make_proc(unsigned nodes) {
     }
 }
 
+static void unmount(void) {
+    BHT_EQ(umount2(folder, MNT_DETACH), 0);
+}
+
 /* The driver's library is in a folder that everybody can read: workers of a root's host are nobody
  * here. */
 void nvidia_machine(unsigned nodes, const char *behaviour) {
-    static char folder[] = "/tmp/bulkhead-nodes-XXXXXX";
     char path[96];
     char text[256];
-    BHT_EQ(unshare(CLONE_NEWNS), 0);
-    BHT_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    bht_end_with(unmount); /* before the folder is removed */
+    folder = bht_folder();
+    BHT_TRUE(may_mount && bht_own_mounts());
     umask(0);
-    BHT_TRUE(mkdtemp(folder));
-    make_dev(folder, nodes, behaviour);
+    make_dev(nodes, behaviour);
     make_proc(nodes);
     BHT_EQ(mount("driver", folder, "tmpfs", 0, "mode=0755"), 0);
     snprintf(path, sizeof path, "%s/libGLX_nvidia.so.0", folder);
@@ -109,12 +96,4 @@ void nvidia_machine(unsigned nodes, const char *behaviour) {
     snprintf(path, sizeof path, "%s/nvidia_icd.json", folder);
     nvidia_write(path, text);
     BHT_EQ(setenv("VK_DRIVER_FILES", path, 1), 0);
-}
-
-void nvidia_scrap(void) {
-    char folder[96];
-    snprintf(folder, sizeof folder, "%s", getenv("VK_DRIVER_FILES"));
-    *strrchr(folder, '/') = '\0';
-    BHT_EQ(umount2(folder, MNT_DETACH), 0);
-    BHT_EQ(rmdir(folder), 0);
 }

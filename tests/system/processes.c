@@ -173,7 +173,6 @@ TEST(what_ps_shows_is_what_the_table_says) {
     bht_start(look, NULL);
     until("bh-scout", on_gpus, NULL);
     until("bh-devholder", on_gpus, NULL);
-    nvidia_scrap();
     fake_driver_install(BHT_FAKE_TRANSFER);
     until("bh-sentinel", with_a_sentinel, NULL);
     BHT_EQ(unsetenv("VK_DRIVER_FILES"), 0);
@@ -190,12 +189,4 @@ TEST(what_ps_shows_is_what_the_table_says) {
             BHT_FAIL("a process was called %s, which the table lacks", seen.names.of[i]);
         }
     }
-}
-
-int main(int argc, char **argv) {
-    if (!nvidia_may_mount()) {
-        fprintf(stderr, "no user namespace to mount in: %s\n", strerror(errno));
-        return 1;
-    }
-    return bht_main(argc, argv, NULL, 0);
 }
