@@ -13,42 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The line of the log that the test waits for; NULL: none. */
-static struct {
-    pthread_mutex_t lock;
-    const char *awaited;
-    bool seen;
-    unsigned lines;
-} journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep(bh_log_level level, const char *line, void *user) {
-    (void)user, (void)level;
-    pthread_mutex_lock(&journal.lock);
-    journal.lines++;
-    journal.seen |= journal.awaited && strstr(line, journal.awaited);
-    pthread_mutex_unlock(&journal.lock);
-}
-
-static bool seen(void) {
-    pthread_mutex_lock(&journal.lock);
-    bool is = journal.seen;
-    pthread_mutex_unlock(&journal.lock);
-    return is;
-}
-
-static void await_line(const char *what) {
-    pthread_mutex_lock(&journal.lock);
-    journal.awaited = what;
-    journal.seen = false;
-    journal.lines = 0;
-    pthread_mutex_unlock(&journal.lock);
-}
-
 static bh_context *open_context(const char *more) {
     char faults[256];
     snprintf(faults, sizeof faults, "%s%s", bht_plan_open(), more);
     bh_context_options options = fx_options();
-    options.log = keep;
+    fx_keep_log(&options);
     return fx_context_with(options, faults);
 }
 
@@ -64,8 +33,7 @@ static void tighten(void) {
 
 /* A spinner is judged by its share of a processor, and has next to none of one that others keep
  * busy. This one seems to have used a thousand times what it has: as if it had been alone. Linked
- * with
- * --wrap. */
+ * with --wrap. */
 static _Atomic pid_t spinner; /* -1: each worker */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
@@ -112,12 +80,10 @@ TEST(a_drained_doorbell_blocks_nobody) {
     fx_expect_healthy(context, neighbour);
     drained = false;
     bht_at_step("doorbell", 1, drain);
-    bh_kernel *square = fx_kernel(context, "square"), *gate = fx_kernel(context, "gate");
-    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
-    fx_square(stream, square, x, y); /* nobody waits: its worker rings */
+    bht_square(context, stream, NULL); /* nobody waits: its worker rings */
     WAIT_UNTIL(drained, 20000);
-    bh_buffer *data = fx_words(context, 64, 0);
-    fx_expect(fx_gate(stream, gate, data), BH_DEADLINE);
+    bh_kernel *gate = fx_kernel(context, "gate");
+    fx_expect(fx_gate(stream, gate, fx_words(context, 64, 0)), BH_DEADLINE);
     fx_expect_healthy(context, neighbour);
 }
 
@@ -130,12 +96,8 @@ TEST(a_worker_that_rings_and_drains) {
     bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
     fx_ready(stream);
     fx_expect_healthy(context, neighbour);
-    bh_kernel *square = fx_kernel(context, "square");
-    bh_buffer *x = fx_words(context, 64, 0), *y = fx_words(context, 64, 0);
     bht_plan_arm("before_record", "drain", 1);
-    bh_event *event = fx_square(stream, square, x, y);
-    bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_PROTOCOL);
+    const bh_verdict verdict = fx_expect(bht_square(context, stream, NULL), BH_PROTOCOL);
     BHT_STR_HAS(verdict.message, "it rang its doorbell far too often");
     BHT_TRUE(bht_plan_disarm());
     fx_expect_healthy(context, neighbour);
@@ -153,15 +115,12 @@ static void idle(const char *what, const char *obituary) {
     fx_expect_healthy(context, neighbour);
     const pid_t pid = fx_ready(stream);
     spinner = strcmp(what, "spin") == 0 ? pid : 0;
-    bh_kernel *square = fx_kernel(context, "square");
-    bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
-    await_line(obituary);
+    fx_forget_log();
     bht_plan_arm("after_record", what, 1);
-    bh_event *event = fx_square(stream, square, x, y);
-    fx_expect(event, BH_OK);
-    WAIT_UNTIL(seen(), 20000);
+    fx_expect(bht_square(context, stream, NULL), BH_OK);
+    WAIT_UNTIL(fx_logged(obituary) > 0, 20000);
     BHT_TRUE(bht_plan_disarm());
-    BHT_LT(journal.lines, bhi_conduct_limits.lines + 20); /* its own lines among them */
+    BHT_LT(fx_logged(""), bhi_conduct_limits.lines + 20); /* its own lines among them */
     WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), 20000);
     fx_expect_healthy(context, stream);
     fx_expect_healthy(context, neighbour);
@@ -215,24 +174,21 @@ TEST(rings_for_what_was_published_at_once) {
 /* A loader has no device; its processor time counts like any other's. */
 TEST(a_loader_that_spins) {
     look_often();
-    char folder[] = "/tmp/bulkhead-conduct-XXXXXX", path[64];
-    BHT_TRUE(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/f", folder);
-    fx_write_file(path, "0123456789abcdef", 16);
+    char path[64];
+    snprintf(path, sizeof path, "%s/f", bht_folder());
+    bht_put("0123456789abcdef", "%s", path);
     bh_context *context = open_context("");
     bh_file_source source = {.struct_size = sizeof source};
     source.path = path;
     source.format = BH_FILE_RAW;
-    await_line("s of processor time in ");
+    fx_forget_log();
     spinner = -1;
     bht_plan_arm("after_record", "spin", 1);
     fx_mapped(fx_load(context, &source));
-    WAIT_UNTIL(seen(), 20000);
+    WAIT_UNTIL(fx_logged("s of processor time in ") > 0, 20000);
     spinner = 0;
     BHT_TRUE(bht_plan_disarm());
     BHT_MEM_EQ(fx_mapped(fx_load(context, &source)), "0123456789abcdef", 16);
-    unlink(path);
-    rmdir(folder);
 }
 
 /* Idle and honest: looks find nothing, however many there are. */

@@ -88,9 +88,7 @@ TEST(pools_give_theirs_to_what_runs) {
     for (size_t i = 0; i < BHT_COUNT(free); i++) {
         bh_buffer_release(free[i]);
     }
-    bh_stats stats = {.struct_size = sizeof stats};
-    BHT_EQ(bh_context_stats(context, &stats, NULL, 0, NULL, NULL), BH_OK);
-    BHT_GE(stats.pool_blocks, BHT_COUNT(free));
+    BHT_GE(fx_stats(context).pool_blocks, BHT_COUNT(free));
     int taken[256];
     const size_t count = take_all(taken, BHT_COUNT(taken));
     bh_event *event = fx_square(stream, square, x, y);
@@ -103,8 +101,7 @@ TEST(pools_give_theirs_to_what_runs) {
         BHT_FAIL("%s", verdict.message);
     }
     BHT_TRUE(((const float *)fx_mapped(y))[63] == 4.0f);
-    BHT_EQ(bh_context_stats(context, &stats, NULL, 0, NULL, NULL), BH_OK);
-    BHT_EQ(stats.pool_blocks, 0);
+    BHT_EQ(fx_stats(context).pool_blocks, 0);
 }
 
 static int taken[256];
@@ -128,11 +125,7 @@ TEST(a_birth_without_a_descriptor_costs_no_other_worker) {
     bh_context *context = fx_context_with(options, NULL);
     bh_stream *first = fx_stream(context, "first", BH_FOREVER), *second = NULL;
     const pid_t pid = fx_ready(first), zygote = fx_parent(pid);
-    bh_kernel *gate = fx_kernel(context, "gate");
-    bh_buffer *data = fx_words(context, 64, 0);
-    uint32_t *word = fx_pointer(data);
-    bh_event *running = fx_gate(first, gate, data);
-    fx_await_gate(data);
+    const struct fx_held held = fx_hold(context, first);
     const size_t processes = bht_count_descendants(getpid());
     bht_at_step("spawn_requested", 1, all_goes_before_a_birth);
     BHT_EQ(bh_stream_create(context, NULL, &second, NULL), BH_OK);
@@ -140,7 +133,7 @@ TEST(a_birth_without_a_descriptor_costs_no_other_worker) {
     bh_detail detail;
     BHT_EQ(bh_stream_wait_ready(second, 3 * FX_SECONDS, &detail), BH_SYSTEM);
     BHT_EQ(detail.sys_errno, EMFILE);
-    BHT_EQ(bh_event_query(running), BH_EVENT_PENDING);
+    BHT_EQ(bh_event_query(held.event), BH_EVENT_PENDING);
     BHT_EQ(bh_stream_worker_pid(first), pid);
     while (taken_count > 0) {
         close(taken[--taken_count]);
@@ -150,8 +143,8 @@ TEST(a_birth_without_a_descriptor_costs_no_other_worker) {
     BHT_EQ(fx_parent(fx_ready(second)), zygote);
     /* The one that was born meanwhile is gone: there are those of |second| more, and no others. */
     WAIT_UNTIL(bht_count_descendants(getpid()) == processes + PROCESSES_A_WORKER, 20000);
-    fx_open(word);
-    fx_expect(running, BH_OK);
+    fx_open(held.word);
+    fx_expect(held.event, BH_OK);
 }
 
 /* Nor does a zygote that cannot receive what a start, or a trace, needs end with all its workers. */

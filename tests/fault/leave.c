@@ -24,28 +24,6 @@ int __wrap_pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned fl
     return 0;
 }
 
-static struct {
-    pthread_mutex_t mutex;
-    char text[4096];
-} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static void keep(bh_log_level level, const char *line, void *user) {
-    (void)user;
-    pthread_mutex_lock(&said.mutex);
-    if (level <= BH_LOG_WARNING) {
-        const size_t used = strlen(said.text);
-        snprintf(said.text + used, sizeof said.text - used, "%s\n", line);
-    }
-    pthread_mutex_unlock(&said.mutex);
-}
-
-static bool has_said(const char *words) {
-    pthread_mutex_lock(&said.mutex);
-    const bool has = strstr(said.text, words);
-    pthread_mutex_unlock(&said.mutex);
-    return has;
-}
-
 /* The worker of |stream| is dying from now on, as far as the supervisor can see. */
 static pid_t hold(bh_context *context, bh_stream *stream) {
     const pid_t pid = fx_ready(stream);
@@ -74,7 +52,7 @@ static bool is_dying(bh_context *context, bh_stream *stream) {
 
 static bh_context *open_context(void) {
     bh_context_options options = fx_options();
-    options.log = keep;
+    fx_keep_log(&options);
     options.spares = 1;
     return fx_context_with(options, NULL);
 }
@@ -96,12 +74,12 @@ TEST(the_stream_goes_on) {
     BHT_TRUE(is_dying(context, stream));
     BHT_EQ(shots, 1);
     BHT_TRUE(!strchr("ZX", bht_process_state(pid))); /* all that was before it had ended */
-    BHT_TRUE(!has_said("died while it was idle"));
+    BHT_EQ(fx_logged("died while it was idle"), 0);
     let_go(pid);
     WAIT_UNTIL(!is_dying(context, stream), 20000);
-    WAIT_UNTIL(has_said("died while it was idle"), 20000);
-    BHT_TRUE(has_said("stream one: worker "));
-    BHT_TRUE(has_said("was killed by SIGKILL (signal 9)"));
+    WAIT_UNTIL(fx_logged("died while it was idle") > 0, 20000);
+    BHT_GT(fx_logged("stream one: worker "), 0);
+    BHT_GT(fx_logged("was killed by SIGKILL (signal 9)"), 0);
     fx_expect_healthy(context, stream);
 }
 
@@ -118,10 +96,7 @@ TEST(what_is_alone_waits) {
         bh_bind_read(0, x),
         bh_bind_write(1, y),
     };
-    const bh_command launch = {
-        .type = BH_COMMAND_DISPATCH,
-        .dispatch = {
-            .kernel = square, .groups = {1, 1, 1}, .bindings = bindings, .binding_count = 2}};
+    const bh_command launch = fx_dispatch(square, bindings, 2);
     const bh_submit_info info = {
         .struct_size = sizeof info, .commands = &launch, .command_count = 1, .alone = true};
     bh_event *event = fx_submit(stream, &info);

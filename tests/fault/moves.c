@@ -91,16 +91,6 @@ static bh_event *fill(bh_stream *stream, bh_buffer *buffer, uint64_t word, uint3
     return fx_command(stream, filling(buffer, word, value), NULL, 0);
 }
 
-static void expect_refused(bh_stream *stream, bh_buffer *buffer, bh_status status,
-                           const char *words) {
-    bh_detail detail;
-    const bh_command command = filling(buffer, 0, 1);
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = &command, .command_count = 1};
-    BHT_EQ(bh_submit(stream, &info, NULL, &detail), status);
-    BHT_STR_HAS(detail.message, words);
-}
-
 /* Reads 4 bytes into |host|, and then writes them. */
 static bh_status read_and_fill_to(bh_stream *stream, bh_buffer *buffer, bh_buffer *host,
                                   uint32_t value, bh_event **out_event, bh_detail *detail) {
@@ -178,10 +168,8 @@ BOTH(one_copy_of_each_version) {
         {.type = BH_COMMAND_FILL, .fill = {.dst = p.buffer, .offset = 12, .size = 4, .value = 4}},
         {.type = BH_COMMAND_COPY,
          .copy = {.src = p.buffer, .dst = host, .dst_offset = 128, .size = 128}}};
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = 3};
     before = given(p.a);
-    device_expect_ready(fx_submit(p.b, &info));
+    device_expect_ready(fx_commands(p.b, commands, 3));
     BHT_EQ(given(p.a), before + 1);
     const uint32_t *found = fx_mapped(host);
     BHT_TRUE(memcmp(found, p.words, 128) == 0);
@@ -307,11 +295,10 @@ BOTH(the_hosts_content_is_lost) {
  * serves another stream, which is not poisoned (E5). */
 BOTH(a_strict_stream_gives_its_content) {
     struct pair p = open_pair(posing, 256, 0, NULL);
-    bh_stream_options options = {.struct_size = sizeof options};
+    bh_stream_options options = fx_stream_options();
     options.device = "0";
     options.strict = true;
-    bh_stream *strict = NULL;
-    BHT_EQ(bh_stream_create(p.context, &options, &strict, NULL), BH_OK);
+    bh_stream *strict = fx_stream_with(p.context, options);
     fx_ready(strict);
     bh_buffer *buffer = device_buffer(p.context, strict, 256, BH_MEMORY_DEVICE);
     uint32_t *words = bht_own(device_pattern(256, 1));
@@ -361,8 +348,9 @@ BOTH(what_is_refused_moves_nothing) {
     struct pair p = open_pair(posing, 2 * MIB, MIB, NULL);
     bh_stream *other = stream_on(p.context, "other", "1", "somebody else", 0);
     const uint64_t charged = in_use(p.a), version = bh_buffer_version(p.buffer);
-    expect_refused(p.b, p.buffer, BH_OUT_OF_DEVICE_MEMORY, "2097152 bytes of device memory");
-    expect_refused(other, p.buffer, BH_INVALID_ARGUMENT, "stream a");
+    bht_refused(p.b, filling(p.buffer, 0, 1), BH_OUT_OF_DEVICE_MEMORY,
+                "2097152 bytes of device memory");
+    bht_refused(other, filling(p.buffer, 0, 1), BH_INVALID_ARGUMENT, "stream a");
     bh_stream *wide = stream_on(p.context, "wide", "1", NULL, 0);
     const bh_command commands[] = {{.type = BH_COMMAND_FILL, .fill = {.dst = p.buffer, .size = 4}},
                                    {.type = BH_COMMAND_FILL, .fill = {.dst = p.buffer, .size = 0}}};
@@ -377,7 +365,7 @@ BOTH(what_is_refused_moves_nothing) {
     /* It is read from where it has moved to, by others, too. */
     device_expect_ready(fill(wide, p.buffer, 0, p.words[0] = 1));
     expect_read(other, p.buffer, p.words, 2 * MIB);
-    expect_refused(other, p.buffer, BH_INVALID_ARGUMENT, "stream wide");
+    bht_refused(other, filling(p.buffer, 0, 1), BH_INVALID_ARGUMENT, "stream wide");
     bh_stream_release(wide); /* the buffer keeps it */
     device_expect(p.buffer, p.words, 2 * MIB);
 }

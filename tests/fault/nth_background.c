@@ -86,13 +86,6 @@ static void end(struct scene *scene) {
     }
 }
 
-static bool says(bh_context *context, const char *one, const char *other) {
-    static char text[1 << 14];
-    bh_context_describe(context, text, sizeof text);
-    const char *line = strstr(text, one);
-    return line && strstr(line, other);
-}
-
 /* With a spare that knows nothing yet. */
 static void begin_spare(struct scene *scene) {
     bh_context_options options = fx_options();
@@ -102,7 +95,7 @@ static void begin_spare(struct scene *scene) {
     begin_with(scene, options);
     scene->stream = fx_stream(scene->context, "one", deadline_ns);
     fx_expect_healthy(scene->context, scene->stream);
-    WAIT_UNTIL(says(scene->context, "spare worker ", ", ready"), 20000);
+    WAIT_UNTIL(bht_says(scene->context, "spare worker ", ", ready"), 20000);
 }
 
 /* -- what is done while something fails ------------------------------------------------------- */
@@ -178,13 +171,13 @@ static void zygote_dies(struct scene *scene) {
 static void a_spare_learns(struct scene *scene) {
     square_once(scene, scene->stream);
     square_once(scene, scene->stream);
-    WAIT_UNTIL(bht_fired() || says(scene->context, "spare worker ", "1 known kernel"), 20000);
+    WAIT_UNTIL(bht_fired() || bht_says(scene->context, "spare worker ", "1 known kernel"), 20000);
     const pid_t pid = bh_stream_worker_pid(scene->stream);
     if (pid > 0) { /* it may have been killed meanwhile, for want of a message */
         kill(pid, SIGKILL);
     }
     square_once(scene, scene->stream);
-    WAIT_UNTIL(bht_fired() || says(scene->context, "spare worker ", ""), 20000);
+    WAIT_UNTIL(bht_fired() || bht_says(scene->context, "spare worker ", ""), 20000);
 }
 
 /* -- the loop ---------------------------------------------------------------------------------- */

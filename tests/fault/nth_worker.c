@@ -26,12 +26,10 @@ static bh_verdict job(struct scene *scene) {
         {.type = BH_COMMAND_DISPATCH,
          .dispatch =
              {.kernel = square, .groups = {16, 1, 1}, .bindings = bindings, .binding_count = 2}},
-        {.type = BH_COMMAND_DISPATCH, .dispatch = {.kernel = empty, .groups = {1, 1, 1}}},
+        fx_dispatch(empty, NULL, 0),
         {.type = BH_COMMAND_COPY, .copy = {.src = y, .dst = x, .size = 4096}},
     };
-    const bh_submit_info info = {
-        .struct_size = sizeof info, .commands = commands, .command_count = 4};
-    bh_event *event = fx_submit(scene->stream, &info);
+    bh_event *event = fx_commands(scene->stream, commands, 4);
     bh_verdict verdict = fx_verdict(event);
     void *pointer;
     bh_status status = bh_buffer_map(y, BH_MAP_READ, FX_SECONDS, &pointer, NULL);

@@ -252,12 +252,6 @@ TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0) {
     fx_expect_healthy(scene.context, scene.neighbour);
 }
 
-static bool is_asked_for(bh_context *context) {
-    static char text[16384];
-    bh_context_describe(context, text, sizeof text);
-    return strstr(text, "being forked");
-}
-
 /* The stream's next worker is there although the last one's body is not gone. */
 TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0) {
     struct scene scene = begin();
@@ -266,7 +260,7 @@ TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0) {
     const pid_t pid = fx_ready(stream), forker = fx_parent(pid);
     bht_plan_arm("reap", "hang", 1);
     kill_while_stopped(forker, &pid, 1);
-    WAIT_UNTIL(is_asked_for(scene.context), 20000);
+    WAIT_UNTIL(fx_describes(scene.context, "being forked"), 20000);
     fx_kill(forker, SIGCONT);
     BHT_EQ(fx_parent(fx_ready(stream)), forker);
     fx_expect_healthy(scene.context, stream);
@@ -297,9 +291,7 @@ static void closed_without_a_deadline(const char *action) {
     bht_plan_arm("after_record", action, 1);
     fx_expect_healthy(scene.context, stream);
     BHT_TRUE(bht_plan_disarm());
-    bh_kernel *square = fx_kernel(scene.context, "square");
-    bh_buffer *x = fx_words(scene.context, 64, 0), *y = fx_words(scene.context, 64, 0);
-    bh_event *event = fx_square(stream, square, x, y);
+    bh_event *event = bht_square(scene.context, stream, NULL);
     bh_status status = bht_end(event, "after its sockets are closed");
     BHT_TRUE(status == BH_OK || status == BH_PROTOCOL || status == BH_WORKER_EXIT);
     fx_expect_healthy(scene.context, stream);

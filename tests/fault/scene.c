@@ -76,6 +76,29 @@ bh_status bht_end(bh_event *event, const char *what) {
     return status;
 }
 
+void bht_refused(bh_stream *stream, bh_command command, bh_status status, const char *words) {
+    bh_detail detail;
+    const bh_submit_info info = {
+        .struct_size = sizeof info, .commands = &command, .command_count = 1};
+    BHT_EQ(bh_submit(stream, &info, NULL, &detail), status);
+    BHT_STR_HAS(detail.message, words);
+}
+
+bh_event *bht_square(bh_context *context, bh_stream *stream, bh_buffer **out_y) {
+    bh_buffer *x = fx_words(context, 64, 0x40000000u), *y = fx_words(context, 64, 0);
+    if (out_y) {
+        *out_y = y;
+    }
+    return fx_square(stream, fx_kernel(context, "square"), x, y);
+}
+
+bool bht_says(bh_context *context, const char *one, const char *other) {
+    static char text[1 << 14];
+    bh_context_describe(context, text, sizeof text);
+    const char *line = strstr(text, one);
+    return line && strstr(line, other);
+}
+
 bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_detail *detail) {
     static uint8_t code[65536];
     char path[4096];

@@ -24,6 +24,12 @@ void bht_check_detail(bh_status status, const bh_detail *detail, const char *wha
 /* An event that was submitted must end, within the usual time: READY, or poisoned with a verdict
  * that says something. Returns its status and releases it. NULL is fine: BH_OK. */
 bh_status bht_end(bh_event *event, const char *what);
+/* The library refuses |command|, and says |words|. */
+void bht_refused(bh_stream *stream, bh_command command, bh_status status, const char *words);
+/* Squares 64 times 2.0, into a buffer of its own: *out_y, unless that is NULL. */
+bh_event *bht_square(bh_context *context, bh_stream *stream, bh_buffer **out_y);
+/* Has what bh_context_describe says |one|, and |other| behind it? */
+bool bht_says(bh_context *context, const char *one, const char *other);
 /* Like fx_kernel, but it may fail. */
 bh_status bht_kernel(bh_context *context, const char *name, bh_kernel **out, bh_detail *detail);
 

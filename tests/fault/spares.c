@@ -35,13 +35,6 @@ static const struct row rows[] = {
     {"lie_learned_twice", "fail", BH_OK, false},
 };
 
-static bool says(bh_context *context, const char *one, const char *other) {
-    static char text[1 << 14];
-    bh_context_describe(context, text, sizeof text);
-    const char *line = strstr(text, one);
-    return line && strstr(line, other);
-}
-
 /* The line of the only spare begins so. */
 static void name_spare(bh_context *context, char *name, size_t size) {
     static char text[1 << 14];
@@ -67,22 +60,22 @@ static void meet(const struct row *row) {
     options.spares = 1;
     options.spare_kernels = 16;
     bh_context *context = fx_context_with(options, bht_plan_open());
-    bh_stream_options of_stream = {.struct_size = sizeof of_stream};
+    bh_stream_options of_stream = fx_stream_options();
     of_stream.deadline_ns = FX_SECONDS;
     of_stream.compile_deadline_ns = BHT_SECOND_MS * FX_MS;
-    bh_stream *stream = NULL, *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
-    BHT_EQ(bh_stream_create(context, &of_stream, &stream, NULL), BH_OK);
+    bh_stream *stream = fx_stream_with(context, of_stream);
+    bh_stream *neighbour = fx_stream(context, "neighbour", FX_SECONDS);
     bh_kernel *add = fx_kernel(context, "add");
     bh_buffer *x = fx_words(context, 64, 3), *y = fx_words(context, 64, 0);
     const pid_t beside = fx_ready(neighbour);
     fx_expect(launch(stream, add, x, y), BH_OK);
-    WAIT_UNTIL(says(context, "spare worker ", ", ready"), 20000);
+    WAIT_UNTIL(bht_says(context, "spare worker ", ", ready"), 20000);
     name_spare(context, spare, sizeof spare);
     bht_plan_arm(row->point, row->action, 1);
     fx_expect(launch(stream, add, x, y), BH_OK);
     WAIT_UNTIL(bht_plan_fired(), 20000);
     if (strcmp(row->point, "lie_learned_twice") == 0) { /* between the two it could serve */
-        WAIT_UNTIL(!says(context, spare, ""), 20000);
+        WAIT_UNTIL(!bht_says(context, spare, ""), 20000);
     }
     fx_kill(fx_ready(stream), SIGKILL);
     bh_verdict verdict;
