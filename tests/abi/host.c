@@ -32,6 +32,8 @@
         EXPECT(strstr(why.message, word) && strstr(why.message, other));                           \
     } while (0)
 
+#define NEWER(call, name) REFUSED(call, name, "the program sets a field")
+
 #define COUNT   1024u
 #define PATTERN 0xA5
 #define SECONDS UINT64_C(1000000000)
@@ -54,6 +56,9 @@ static int untouched(const void *bytes, size_t size) {
         unsigned char behind[64];                                                                  \
     } name;                                                                                        \
     memset(&name, PATTERN, sizeof name)
+#define SIZED(type, name, first)                                                                   \
+    GUARDED(type, name);                                                                           \
+    first.struct_size = sizeof first
 #define KEPT(name) EXPECT(untouched(name.behind, sizeof name.behind))
 
 /* What a library that does not know the field makes of it. */
@@ -102,12 +107,10 @@ static void make(struct scene *s, const char *path) {
     context.abi_probe = stream.abi_probe = kernel.abi_probe = buffer.abi_probe = 1;
     REFUSED(bh_context_create(&context, &no_context, &why), "bh_context_options",
             "bh_context_create: options: the program sets a field");
-    REFUSED(bh_stream_create(s->context, &stream, &no_stream, &why), "bh_stream_options",
-            "the program sets a field");
-    REFUSED(bh_kernel_create_spirv(s->context, s->code, s->code_size, &kernel, &no_kernel, &why),
-            "bh_kernel_options", "the program sets a field");
-    REFUSED(bh_buffer_create(s->context, 4, &buffer, &no_buffer, &why), "bh_buffer_options",
-            "the program sets a field");
+    NEWER(bh_stream_create(s->context, &stream, &no_stream, &why), "bh_stream_options");
+    NEWER(bh_kernel_create_spirv(s->context, s->code, s->code_size, &kernel, &no_kernel, &why),
+          "bh_kernel_options");
+    NEWER(bh_buffer_create(s->context, 4, &buffer, &no_buffer, &why), "bh_buffer_options");
 #endif
 }
 
@@ -159,8 +162,7 @@ static void submit(struct scene *s) {
     OK(bh_event_wait(event, BH_FOREVER));
     expect_y(s, 3);
 
-    GUARDED(bh_verdict it, verdict);
-    verdict.it.struct_size = sizeof verdict.it;
+    SIZED(bh_verdict it, verdict, verdict.it);
     OK(bh_event_verdict(event, &verdict.it));
     EXPECT(verdict.it.status == BH_OK && verdict.it.executed == BH_EXECUTED_YES);
     EXPECT(strcmp(verdict.it.stream_name, "abi") == 0);
@@ -206,8 +208,7 @@ static void look(struct scene *s) {
     EMPTY(work.it[2]);
     KEPT(stats);
     KEPT(work);
-    GUARDED(bh_kernel_info it, info);
-    info.it.struct_size = sizeof info.it;
+    SIZED(bh_kernel_info it, info, info.it);
     OK(bh_kernel_reflect(s->kernel, s->stream, BH_FOREVER, &info.it, &why));
     EXPECT(info.it.binding_count == 2 && info.it.local_size[0] == 256);
     EMPTY(info.it);
@@ -227,28 +228,23 @@ static void look(struct scene *s) {
     EXPECT(untouched(said->behind, sizeof said->behind));
 #ifdef GROWN
     inspect.abi_probe = 1;
-    REFUSED(bh_kernel_inspect(s->kernel, &inspect, &said->it, &why), "bh_inspect_options",
-            "the program sets a field");
+    NEWER(bh_kernel_inspect(s->kernel, &inspect, &said->it, &why), "bh_inspect_options");
 #endif
     free(said);
 
     size_t count;
-    GUARDED(bh_device_info it[2], devices);
-    devices.it[0].struct_size = sizeof devices.it[0];
+    SIZED(bh_device_info it[2], devices, devices.it[0]);
     OK(bh_devices(s->context, devices.it, 2, &count, &why));
     EXPECT(count >= 1 && devices.it[0].feature_count > 0 && strchr(devices.it[0].selector, ':'));
     EMPTY(devices.it[0]);
     KEPT(devices);
-    GUARDED(bh_check it[2], checks);
-    checks.it[0].struct_size = sizeof checks.it[0];
+    SIZED(bh_check it[2], checks, checks.it[0]);
     OK(bh_doctor(s->context, checks.it, 2, &count, &why));
     EXPECT(count > 2 && strcmp(checks.it[1].group, "kernel") == 0 && checks.it[1].name[0]);
     EMPTY(checks.it[1]);
     KEPT(checks);
-    GUARDED(bh_trace it, trace);
-    trace.it.struct_size = sizeof trace.it;
-    GUARDED(bh_traced_call it[2], calls);
-    calls.it[0].struct_size = sizeof calls.it[0];
+    SIZED(bh_trace it, trace, trace.it);
+    SIZED(bh_traced_call it[2], calls, calls.it[0]);
     OK(bh_trace_driver(s->context, NULL, &trace.it, calls.it, 2, &count, &why));
     EXPECT(count > 2 && trace.it.driver[0] && calls.it[1].call[0] && calls.it[1].count > 0);
     EMPTY(trace.it);
@@ -286,8 +282,7 @@ static void quarantine(struct scene *s) {
     bh_stream_release(stream);
     bh_kernel_release(kernel);
     size_t count;
-    GUARDED(bh_quarantined it[2], list);
-    list.it[0].struct_size = sizeof list.it[0];
+    SIZED(bh_quarantined it[2], list, list.it[0]);
     OK(bh_quarantine_list(s->context, list.it, 2, &count, &why));
     EXPECT(count == crashed); /* a GPU does not crash on it */
     if (crashed) {
@@ -299,8 +294,7 @@ static void quarantine(struct scene *s) {
     KEPT(list);
 #ifdef GROWN
     source.abi_probe = 1;
-    REFUSED(bh_kernel_create_source(s->context, &source, NULL, &kernel, &why), "bh_source",
-            "the program sets a field");
+    NEWER(bh_kernel_create_source(s->context, &source, NULL, &kernel, &why), "bh_source");
 #endif
 }
 
@@ -321,8 +315,7 @@ static void describe(struct scene *s) {
     KEPT(said);
 #ifdef GROWN
     description.abi_probe = 1;
-    REFUSED(bh_buffer_set_description(s->x, &description, &why), "bh_description",
-            "the program sets a field");
+    NEWER(bh_buffer_set_description(s->x, &description, &why), "bh_description");
 #endif
 }
 
@@ -366,8 +359,7 @@ static void launch_template(struct scene *s) {
 #ifdef GROWN
     bh_template *none;
     options.abi_probe = 1;
-    REFUSED(bh_template_create(s->context, &options, &none, &why), "bh_template_options",
-            "the program sets a field");
+    NEWER(bh_template_create(s->context, &options, &none, &why), "bh_template_options");
 #endif
     bh_template_release(twice);
 }
@@ -382,8 +374,7 @@ static void load(struct scene *s, const char *path) {
     void *pointer;
     OK(bh_buffer_map(buffer, BH_MAP_READ, BH_FOREVER, &pointer, &why));
     EXPECT(bh_buffer_size(buffer) == s->code_size && !memcmp(pointer, s->code, s->code_size));
-    GUARDED(bh_array_info it, array);
-    array.it.struct_size = sizeof array.it;
+    SIZED(bh_array_info it, array, array.it);
     OK(bh_buffer_array(buffer, &array.it, NULL));
     EXPECT(array.it.dtype == BH_DTYPE_NONE && array.it.rank == 0);
     EMPTY(array.it);
@@ -419,8 +410,7 @@ static void load(struct scene *s, const char *path) {
     fclose(npy);
 #ifdef GROWN
     source.abi_probe = 1;
-    REFUSED(bh_buffer_create(s->context, 0, &from, &buffer, &why), "bh_file_source",
-            "the program sets a field");
+    NEWER(bh_buffer_create(s->context, 0, &from, &buffer, &why), "bh_file_source");
 #endif
 }
 

@@ -47,7 +47,6 @@ TEST(a_waiter_releases_what_it_waits_for) {
     BHT_EQ(bh_buffer_read(z, 0, &got, sizeof got, FX_SECONDS, NULL), BH_OK);
     BHT_EQ(got, EIGHTY_ONE);
     BHT_EQ(sem_post(&reactor_may_go), 0);
-    bht_at_step(NULL, 0, NULL);
 }
 
 static bh_event *watched;
@@ -68,5 +67,4 @@ TEST(what_ends_before_the_lock_is_seen) {
     watched = fx_square(stream, square, x, y);
     BHT_EQ(bh_event_wait(watched, BH_FOREVER), BH_OK);
     BHT_EQ(bht_steps_passed(), 1);
-    bht_at_step(NULL, 0, NULL);
 }

@@ -451,7 +451,6 @@ BOTH(written_before_it_moves) {
     bht_at_step("replica_made", 1, write_meanwhile);
     device_expect_ready(fill(p.b, p.buffer, 6, p.words[6] = 4712));
     BHT_EQ(bht_steps_passed(), 2);
-    bht_at_step(NULL, 0, NULL);
     device_expect(p.buffer, p.words, 256);
     WAIT_UNTIL(in_use(p.a) == 0, 20000);
 }
@@ -473,7 +472,6 @@ BOTH(moved_under_a_write) {
         written[0] = 4712, written[1] = piece;
         device_put(p.buffer, written, size);
         BHT_EQ(bht_steps_passed(), 4); /* one of them twice */
-        bht_at_step(NULL, 0, NULL);
         device_expect(p.buffer, words, size);
     }
 }

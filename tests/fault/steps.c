@@ -129,7 +129,6 @@ static void run_row(const struct row *row) {
     set(row, fx_ready(stream));
     bht_at_step(row->step, 1, row->hook);
     expect_squares(y, check(row, fx_square(stream, square, x, y)));
-    bht_at_step(NULL, 0, NULL);
     if (row->signal == SIGSTOP) {
         kill(plan.worker, SIGKILL); /* it would stand in the way of the next one until a deadline */
     }
@@ -210,7 +209,6 @@ TEST(a_torn_record_among_others) {
         expect_squares(y[i], verdict.status);
     }
     BHT_TRUE(plan.hit);
-    bht_at_step(NULL, 0, NULL);
     fx_expect_healthy(context, stream);
 }
 
@@ -266,7 +264,6 @@ static void the_warden_dies_at(const char *step) {
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);
     fx_expect_healthy(context, stream);
     BHT_TRUE(plan.hit);
-    bht_at_step(NULL, 0, NULL);
     bh_context_destroy(context);
     /* A zygote that the warden had just made dies by itself; it comes to us, not to init. */
     WAIT_UNTIL(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, 5000);
@@ -312,7 +309,6 @@ TEST(all_are_killed_before_any_is_waited_for) {
     bht_at_step("worker_due", 1, at_the_first_burial);
     BHT_EQ(bh_context_destroy(context), BH_OK);
     BHT_EQ(bht_steps_passed(), MANY);
-    bht_at_step(NULL, 0, NULL);
     BHT_EQ(buried, MANY);
     BHT_EQ(sentenced, MANY);
     fx_expect(held.event, BH_CONTEXT_CLOSED);
@@ -349,6 +345,5 @@ TEST(one_that_ends_before_it_is_known_to_begin) {
         BHT_GE(verdict.device_ns, 1);
         BHT_LE(verdict.device_ns, verdict.ended_ns - verdict.started_ns);
     }
-    bht_at_step(NULL, 0, NULL);
     BHT_TRUE(plan.hit);
 }
