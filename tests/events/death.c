@@ -406,7 +406,7 @@ static void dies_in_a_batch(const char *point, int nth, const char *action, uint
     ev_well(&s);
 }
 
-TEST_WITH(case_49_killed_in_mid_batch, 90, 0) {
+TEST(case_49_killed_in_mid_batch) {
     static const int nth[] = {1, 4, 8};
     for (size_t i = 0; i < BHT_COUNT(nth); i++) {
         dies_in_a_batch("started", nth[i], "kill", BH_FOREVER, BH_WORKER_SIGNAL);
@@ -415,7 +415,7 @@ TEST_WITH(case_49_killed_in_mid_batch, 90, 0) {
     }
 }
 
-TEST_WITH(case_49_stopped_in_mid_batch, 90, 0) {
+TEST(case_49_stopped_in_mid_batch) {
     dies_in_a_batch("started", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
     dies_in_a_batch("before_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);
     dies_in_a_batch("after_record", 4, "stop", STAGE_DEADLINE_NS, BH_DEADLINE);

@@ -252,7 +252,7 @@ TEST(case_17_a_healthy_command_beside_a_failing_one_completes) {
 
 /* The short form: 1,000 caught failures, one in 20 of them a death, each with a dependent on
  * another stream. The long one, 100,000, is in tests/system/endurance.c and runs nightly. */
-TEST_WITH(case_18_a_thousand_caught_failures, 120, 0) {
+TEST(case_18_a_thousand_caught_failures) {
     enum { FAILURES = 1000, WARM_UP = 200, DEATH = 20 };
     const size_t processes = PROCESSES_A_CONTEXT + 2 * PROCESSES_A_WORKER;
     struct stage s = stage_open_with(NULL, BH_FOREVER);

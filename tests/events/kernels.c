@@ -138,7 +138,7 @@ TEST(case_32_eviction_spares_what_is_in_flight) {
 
 #define BATCH 64u
 
-TEST_WITH(case_32_many_variants, 70, 0) {
+TEST(case_32_many_variants) {
     const uint32_t count = bht_nightly() ? 100000 : 320;
     bh_context_options options = fx_options();
     options.kernel_limit = FEW;

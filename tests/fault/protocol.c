@@ -196,7 +196,7 @@ static bh_verdict kill_in_job(struct scene *scene, const char *point, const char
 }
 
 /* The zygote dies while it has a worker's end to report: everybody's work ends typed. */
-TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0) {
+TEST(the_zygote_dies_with_an_obituary_in_hand) {
     static const char *const actions[] = {"segv", "exit0", "hang", "close"};
     struct scene scene = begin();
     for (size_t i = 0; i < BHT_COUNT(actions); i++) {
@@ -207,7 +207,7 @@ TEST_WITH(the_zygote_dies_with_an_obituary_in_hand, 60, 0) {
 }
 
 /* To take a body away can take long (zygote.c, reap): nobody waits for it. */
-TEST_WITH(a_death_is_told_before_the_body_is_gone, 60, 0) {
+TEST(a_death_is_told_before_the_body_is_gone) {
     struct scene scene = begin();
     const bh_verdict verdict = kill_in_job(&scene, "reap", "hang");
     BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
@@ -229,7 +229,7 @@ static void kill_while_stopped(pid_t forker, const pid_t *pids, size_t count) {
 }
 
 /* Two workers have died: the second death does not wait until the first body is gone. */
-TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0) {
+TEST(deaths_are_told_before_a_body_is_gone) {
     struct scene scene = begin();
     bh_event *events[2];
     pid_t pids[2];
@@ -253,7 +253,7 @@ TEST_WITH(deaths_are_told_before_a_body_is_gone, 60, 0) {
 }
 
 /* The stream's next worker is there although the last one's body is not gone. */
-TEST_WITH(a_start_comes_before_the_body_is_gone, 60, 0) {
+TEST(a_start_comes_before_the_body_is_gone) {
     struct scene scene = begin();
     bh_stream *stream = fx_stream(scene.context, "one", FX_SECONDS);
     fx_expect_healthy(scene.context, stream);
@@ -298,9 +298,9 @@ static void closed_without_a_deadline(const char *action) {
     fx_expect_healthy(scene.context, scene.neighbour);
 }
 
-TEST_WITH(closed_sockets_without_a_deadline, 60, 0) {
+TEST(closed_sockets_without_a_deadline) {
     closed_without_a_deadline("close");
 }
-TEST_WITH(hung_up_without_a_deadline, 60, 0) {
+TEST(hung_up_without_a_deadline) {
     closed_without_a_deadline("hang_up");
 }

@@ -172,13 +172,13 @@ static void run_rows(const struct row *rows, size_t count, enum victim victim, i
     BHT_GT(ran, 0);
 }
 
-TEST_WITH(worker_killed_at_each_step, 100, 0) {
+TEST(worker_killed_at_each_step) {
     run_rows(submission_rows, BHT_COUNT(submission_rows), WORKER, SIGKILL);
 }
-TEST_WITH(worker_stopped_at_each_step, 100, 0) {
+TEST(worker_stopped_at_each_step) {
     run_rows(submission_rows, BHT_COUNT(submission_rows), WORKER, SIGSTOP);
 }
-TEST_WITH(zygote_killed_at_each_step, 100, 0) {
+TEST(zygote_killed_at_each_step) {
     run_rows(submission_rows, BHT_COUNT(submission_rows), ZYGOTE, SIGKILL);
 }
 
@@ -227,7 +227,7 @@ static const struct row birth_rows[] = {
 };
 
 /* A second stream's worker is being born, on the zygote that the first one uses. */
-TEST_WITH(death_at_each_step_of_a_birth, 100, 0) {
+TEST(death_at_each_step_of_a_birth) {
     for (size_t i = 0; i < BHT_COUNT(birth_rows); i++) {
         const struct row *row = &birth_rows[i];
         bh_context *context = fx_context(NULL);

@@ -87,7 +87,7 @@ void fx_forget_context(bh_context *context) {
 
 bh_context_options fx_options(void) {
     bh_context_options options = {.struct_size = sizeof options};
-    options.start_timeout_ns *= bht_slowness();
+    options.start_timeout_ns = 30000 * FX_MS * bht_slowness();
     options.spares = BH_OFF; /* tests count processes */
     options.restart_budget = 100;
     options.quarantine_deaths = BH_OFF; /* they kill, and launch the same again */
@@ -148,8 +148,8 @@ void fx_in_log_callback(void (*call)(void *user), void *user) {
 
 bh_stream_options fx_stream_options(void) {
     bh_stream_options options = {.struct_size = sizeof options};
-    options.compile_deadline_ns *= bht_slowness();
-    options.grace_ns *= bht_slowness();
+    options.compile_deadline_ns = 60000 * FX_MS * bht_slowness();
+    options.grace_ns = 250 * FX_MS * bht_slowness();
     return options;
 }
 

@@ -274,7 +274,7 @@ static void try_table(const struct bhi_driver *driver, const struct call *table,
     BHT_EQ(wrong, 0);
 }
 
-TEST_WITH(each_call, 120, 0) {
+TEST(each_call) {
     const struct bhi_driver driver = lavapipe();
     try_table(&driver, calls, BHT_COUNT(calls));
 }
@@ -327,7 +327,7 @@ static const struct call of_nvidia[] = {
     {"execve", SYS_execve, {BAD, BAD, BAD}, DIES, DIES},
 };
 
-TEST_WITH(each_call_of_nvidia, 120, 0) {
+TEST(each_call_of_nvidia) {
     const struct bhi_driver driver = {.info = bhi_driver_info("nvidia")};
     BHT_TRUE(driver.info);
     try_table(&driver, of_nvidia, BHT_COUNT(of_nvidia));

@@ -27,7 +27,7 @@ static void ask_probe(uint32_t layer) {
     client_send(&message, NULL, 0);
 }
 
-TEST_WITH(probes_hold, 60, 0) {
+TEST(probes_hold) {
     client_open();
     for (uint32_t layer = 0; layer < BHI_LAYER_COUNT; layer++) {
         struct bhi_message message;
@@ -46,7 +46,7 @@ TEST_WITH(probes_hold, 60, 0) {
 }
 
 /* All at once, beside a worker, and more than it takes: each gets an answer, the worker too. */
-TEST_WITH(probes_do_not_block, 60, 0) {
+TEST(probes_do_not_block) {
     struct bhi_message message;
     unsigned answers = 0;
     unsigned refused = 0;
@@ -122,7 +122,7 @@ TEST(spawn_cannot_fork) {
 }
 
 /* Many deaths: each is reported once, and nothing piles up in the zygote. */
-TEST_WITH(deaths_leave_nothing, 60, 0) {
+TEST(deaths_leave_nothing) {
     client_open();
     size_t descriptors = 0;
     for (uint64_t id = 1; id <= 20; id++) {

@@ -148,7 +148,7 @@ TEST(a_lookup_that_is_never_answered) {
 }
 
 /* As many of a tenant hang as may; the next one is told so, and other tenants go on. */
-TEST_WITH(more_than_can_hang, 60, 0) {
+TEST(more_than_can_hang) {
     bh_detail detail;
     set_up();
     dead_set(DEAD_IN_LOOKUP, false);
@@ -187,21 +187,21 @@ static void expect_deadline(const char *words) {
     expect_service("good");
 }
 
-TEST_WITH(a_read_that_hangs, 60, 0) {
+TEST(a_read_that_hangs) {
     set_up();
     dead_set(DEAD_IN_READ, false);
     expect_deadline("");
     BHT_GE(dead_swallowed(), 1);
 }
 
-TEST_WITH(a_read_that_cannot_be_killed, 60, 0) {
+TEST(a_read_that_cannot_be_killed) {
     set_up();
     dead_set(DEAD_IN_READ, true);
     expect_deadline("SIGKILL did not end the process: the kernel still holds it");
     expect_deadline("SIGKILL did not end the process: the kernel still holds it");
 }
 
-TEST_WITH(a_header_that_hangs, 60, 0) {
+TEST(a_header_that_hangs) {
     bh_detail detail;
     set_up();
     dead_set(DEAD_IN_READ, true);
@@ -211,7 +211,7 @@ TEST_WITH(a_header_that_hangs, 60, 0) {
     expect_service("good");
 }
 
-TEST_WITH(cancelled_in_a_read, 60, 0) {
+TEST(cancelled_in_a_read) {
     set_up();
     dead_set(DEAD_IN_READ, true);
     bh_event *event = fx_load_event(load(dead_path("file")));
@@ -222,7 +222,7 @@ TEST_WITH(cancelled_in_a_read, 60, 0) {
 
 /* -- closing ---------------------------------------------------------------------------------- */
 
-TEST_WITH(a_close_that_hangs, 60, 0) {
+TEST(a_close_that_hangs) {
     set_up();
     dead_set(DEAD_IN_FLUSH, false);
     bh_file_source source = raw(dead_path("file"));
@@ -268,7 +268,7 @@ static void start_waiter(struct waiter *waiter, const char *name) {
     BHT_EQ(pthread_create(&waiter->thread, NULL, wait_for_file, waiter), 0);
 }
 
-TEST_WITH(destroyed_with_all_of_it_pending, 60, 0) {
+TEST(destroyed_with_all_of_it_pending) {
     set_up();
     dead_set(DEAD_IN_READ, true);
     bh_event *event = fx_load_event(load(dead_path("file")));
@@ -317,7 +317,7 @@ TEST(the_host_is_killed) {
     BHT_GT(opener, 0);
     WAIT_UNTIL(threads_of(opener) == 3, 20000);
     fx_kill(host, SIGKILL);
-    WAIT_UNTIL(strchr("XZ", bht_process_state(opener)), BHT_WAIT_SECOND_MS);
+    WAIT_UNTIL(strchr("XZ", bht_process_state(opener)), 20000);
     fx_kill(child, SIGKILL);
     close(say[0]);
     close(say[1]);
@@ -350,7 +350,7 @@ TEST(the_opener_is_killed) {
 }
 
 /* Killed, and kept by the kernel: its sockets stay open, and nobody answers any more. */
-TEST_WITH(an_opener_that_is_half_dead, 60, 0) {
+TEST(an_opener_that_is_half_dead) {
     set_up();
     dead_set(DEAD_IN_LOOKUP, false);
     expect_late();
@@ -392,7 +392,7 @@ TEST(a_test_that_is_killed_leaves_nobody) {
 
 /* -- whose path it is ------------------------------------------------------------------------- */
 
-TEST_WITH(paths_mean_what_they_mean_to_the_host, 60, 0) {
+TEST(paths_mean_what_they_mean_to_the_host) {
     set_up();
     expect_service("good");
     BHT_EQ(chdir("/"), 0);

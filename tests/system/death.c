@@ -211,7 +211,7 @@ TEST(a_worker_that_is_faster_than_its_zygote) {
     the_first_start_fails("*:spawned:1=fail");
 }
 
-TEST_WITH(death_at_each_step_of_starting, 60, 0) {
+TEST(death_at_each_step_of_starting) {
     static const char *const points[] = {"sandbox", "connect",   "hello", "device",
                                          "warm_up", "lock_down", "ready"};
     for (size_t i = 0; i < BHT_COUNT(points); i++) {

@@ -136,7 +136,7 @@ static void fail_in_every_way(struct stage *s) {
     }
 }
 
-TEST_WITH(caught_failures, 120, 0) {
+TEST(caught_failures) {
     const unsigned long wanted = bht_nightly() ? 100000 : BHT_ASAN || BHT_TSAN ? 1500 : 8000;
     enum { A_PARK = BHT_ASAN || BHT_TSAN ? 50 : 250 };
     struct stage s = set_up();
@@ -201,7 +201,7 @@ TEST_WITH(many_deaths, 200, 0) {
 }
 
 /* Refused submissions cost no worker; 20,000 that nobody waits for cost nothing that stays. */
-TEST_WITH(many_refused_submissions, 60, 0) {
+TEST(many_refused_submissions) {
     enum { COUNT = 20000 };
     struct stage s = set_up();
     pid_t pid = fx_ready(s.busy);

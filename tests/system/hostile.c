@@ -179,7 +179,7 @@ TEST(a_physical_pointer) {
     refused_shipped("hostile_pointer", BH_INVALID_KERNEL, "PhysicalStorageBufferAddresses");
 }
 
-TEST_WITH(a_huge_workgroup, 60, 0) {
+TEST(a_huge_workgroup) {
     static const uint32_t sizes[][3] = {{65535, 65535, 64}, {1048576, 1, 1}, {1024, 1024, 1}};
     for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
         struct words w = begin(sizes[i]);
@@ -204,7 +204,7 @@ TEST(twenty_thousand_nested_ifs) {
     refused(nested_ifs(20000), "ifs, switches and loops nested in each other");
 }
 
-TEST_WITH(nested_struct_types, 60, 0) {
+TEST(nested_struct_types) {
     refused(nested_structs(400000), "bytes of the module");
     refused(nested_structs(300000), "types nested in each other");
 }
@@ -214,7 +214,7 @@ TEST(a_huge_initialiser) {
 }
 
 /* Whatever the compiler makes of it: a result, or a verdict that says that it was the compiler. */
-TEST_WITH(arithmetic_that_compilers_die_of, 90, 0) {
+TEST(arithmetic_that_compilers_die_of) {
     open_stage(FX_SECONDS);
     const bh_status status = launch_shipped("hostile_arithmetic", 1).status;
     BHT_TRUE(status == BH_OK || status == BH_COMPILE_FAILED || status == BH_INVALID_KERNEL);

@@ -97,7 +97,7 @@ TEST(a_submission_meets_the_end_of_a_worker) {
 }
 
 /* Many more streams than workers. */
-TEST_WITH(many_streams_over_few_workers, 100, 0) {
+TEST(many_streams_over_few_workers) {
     set_up(IDLE_NS, NULL);
     static bh_stream *streams[STREAMS];
     for (int i = 0; i < STREAMS; i++) {

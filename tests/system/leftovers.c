@@ -103,7 +103,7 @@ static void use_a_context(void) {
     bh_context_destroy(context);
 }
 
-TEST_WITH(the_next_context_cleans_up, 60, 0) {
+TEST(the_next_context_cleans_up) {
     int ask[2], say[2];
     char folder[300], own[300], inside[310];
     struct stat info;
@@ -136,7 +136,7 @@ TEST_WITH(the_next_context_cleans_up, 60, 0) {
 }
 
 /* A worker that lives, one that has died, and one that is in mid-job when the context goes. */
-TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0) {
+TEST(a_destroyed_context_leaves_nothing) {
     char folder[300], inside[600];
     bh_context *context = open_context();
     bh_stream *one = fx_stream(context, "one", FX_SECONDS);
@@ -162,7 +162,7 @@ TEST_WITH(a_destroyed_context_leaves_nothing, 60, 0) {
 }
 
 /* However old its folder and its group look. */
-TEST_WITH(a_live_context_keeps_its_own, 60, 0) {
+TEST(a_live_context_keeps_its_own) {
     int ask[2], say[2];
     char folder[300], byte;
     struct stat info;

@@ -50,7 +50,7 @@ static const char *landlock_says(bh_context *context) {
     return holds(context, "landlock");
 }
 
-TEST_WITH(a_worker_opens_its_own_node, 100, 0) {
+TEST(a_worker_opens_its_own_node) {
     static const char *const expected[NODES] = {
         "B 0:EACCES 1:EACCES 2:open ctl:open",
         "B 0:EACCES 1:open 2:EACCES ctl:open",
@@ -111,18 +111,18 @@ static void all_nodes(const char *behaviour, const char *why) {
     BHT_STR_HAS(text, why);
 }
 
-TEST_WITH(a_driver_that_needs_all_nodes, 100, 0) {
+TEST(a_driver_that_needs_all_nodes) {
     all_nodes("picky", "device 0: with its own node alone: vkCreateInstance");
 }
-TEST_WITH(a_driver_that_dies_of_a_refusal, 100, 0) {
+TEST(a_driver_that_dies_of_a_refusal) {
     all_nodes("dies", "device 0: with its own node alone: the driver was killed by signal 6");
 }
-TEST_WITH(a_driver_without_addresses, 100, 0) {
+TEST(a_driver_without_addresses) {
     all_nodes("silent", "device 0: the driver does not report the PCI address of the device");
 }
 
 /* The others have their own all the same. */
-TEST_WITH(one_that_is_not_known, 100, 0) {
+TEST(one_that_is_not_known) {
     char seen[128];
     nvidia_machine(NODES, "");
     nvidia_write("/proc/driver/nvidia/gpus/0000:17:00.0/information", "Device Minor: \t 0\n");
@@ -135,7 +135,7 @@ TEST_WITH(one_that_is_not_known, 100, 0) {
 }
 
 /* As on most machines: nobody looks, and nothing is said. */
-TEST_WITH(one_device, 100, 0) {
+TEST(one_device) {
     nvidia_machine(1, "");
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "one", FX_SECONDS);

@@ -117,7 +117,7 @@ static void expect_copied(struct scene *s) {
 /* -- beside a kernel -------------------------------------------------------------------------- */
 
 /* All of it is there while the kernel runs, but no event says so before the kernel's. */
-TEST_WITH(a_copy_runs_beside_a_kernel, 30, 0) {
+TEST(a_copy_runs_beside_a_kernel) {
     struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -132,7 +132,7 @@ TEST_WITH(a_copy_runs_beside_a_kernel, 30, 0) {
 }
 
 /* Up to a buffer in the device's memory, and down from it. */
-TEST_WITH(up_and_down_beside_a_kernel, 30, 0) {
+TEST(up_and_down_beside_a_kernel) {
     struct scene s = begin("*:poses_as_gpu:*=fail"); /* the filters let such a worker make memory */
     bh_buffer *device = device_buffer(s.context, s.stream, BYTES, BH_MEMORY_DEVICE);
     device_expect_ready(device_copy(s.stream, s.dst, device));
@@ -150,7 +150,7 @@ TEST_WITH(up_and_down_beside_a_kernel, 30, 0) {
 }
 
 /* The abort word is set on another queue than the one that the copy holds up. */
-TEST_WITH(a_kernel_is_stopped_beside_a_copy, 30, 0) {
+TEST(a_kernel_is_stopped_beside_a_copy) {
     struct scene s = begin_with(NULL, FX_SECONDS); /* a busy machine takes its time */
     bh_event *kernel = close_gate(&s, 300 * FX_MS);
     hold();
@@ -168,7 +168,7 @@ TEST_WITH(a_kernel_is_stopped_beside_a_copy, 30, 0) {
 /* -- deaths ----------------------------------------------------------------------------------- */
 
 /* The kernel was running, so the copy counts as not begun: it runs again. */
-TEST_WITH(a_kernel_dies_beside_a_copy, 30, 0) {
+TEST(a_kernel_dies_beside_a_copy) {
     struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     hold();
@@ -182,7 +182,7 @@ TEST_WITH(a_kernel_dies_beside_a_copy, 30, 0) {
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
 }
 
-TEST_WITH(a_worker_dies_in_mid_copy, 30, 0) {
+TEST(a_worker_dies_in_mid_copy) {
     struct scene s = begin(NULL);
     hold();
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
@@ -196,7 +196,7 @@ TEST_WITH(a_worker_dies_in_mid_copy, 30, 0) {
 }
 
 /* It is lost while a kernel runs, which has a good end. */
-TEST_WITH(the_device_is_lost_beside_a_kernel, 30, 0) {
+TEST(the_device_is_lost_beside_a_kernel) {
     struct scene s = begin("1:copying:6=fail"); /* the first copy, in begin(), had four parts */
     bh_event *kernel = close_gate(&s, 0);
     const uint64_t before = atomic_load(&engine->done);
@@ -209,7 +209,7 @@ TEST_WITH(the_device_is_lost_beside_a_kernel, 30, 0) {
     BHT_NE(bh_stream_worker_pid(s.stream), s.worker);
 }
 
-TEST_WITH(the_device_is_lost_in_mid_copy, 30, 0) {
+TEST(the_device_is_lost_in_mid_copy) {
     struct scene s = begin("1:copying:6=fail");
     fx_expect(device_copy(s.stream, s.src, s.dst), BH_DEVICE_LOST);
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
@@ -218,7 +218,7 @@ TEST_WITH(the_device_is_lost_in_mid_copy, 30, 0) {
 
 /* The fault "waited" is met whichever queue a copy takes. So a test that asks for it, as
  * system_device_files does, fails the same copies on each device. */
-TEST_WITH(the_device_is_lost_when_a_copy_has_ended, 30, 0) {
+TEST(the_device_is_lost_when_a_copy_has_ended) {
     struct scene s = begin("1:waited:3=fail"); /* behind the copy and the kernel in begin() */
     bh_event *copy = device_copy(s.stream, s.src, s.dst);
     fx_expect(copy, BH_DEVICE_LOST);
@@ -240,7 +240,7 @@ static bh_event *copy_within(struct scene *s, uint64_t deadline_ns) {
     return fx_submit(s->stream, &info);
 }
 
-TEST_WITH(a_deadline_passes_in_mid_copy, 30, 0) {
+TEST(a_deadline_passes_in_mid_copy) {
     struct scene s = begin(NULL);
     hold();
     bh_event *copy = copy_within(&s, 200 * FX_MS);
@@ -253,7 +253,7 @@ TEST_WITH(a_deadline_passes_in_mid_copy, 30, 0) {
 }
 
 /* Its time begins when it is its turn, not when it has begun beside a kernel. */
-TEST_WITH(time_beside_a_kernel_does_not_count, 30, 0) {
+TEST(time_beside_a_kernel_does_not_count) {
     struct scene s = begin_with(NULL, FX_SECONDS);
     bh_event *kernel = close_gate(&s, 2500 * FX_MS);
     hold();
@@ -266,7 +266,7 @@ TEST_WITH(time_beside_a_kernel_does_not_count, 30, 0) {
 }
 
 /* A copy that has begun cannot be taken back; when it is its turn, its worker is killed. */
-TEST_WITH(a_cancel_beside_a_kernel, 30, 0) {
+TEST(a_cancel_beside_a_kernel) {
     struct scene s = begin(NULL);
     bh_event *kernel = close_gate(&s, 0);
     hold();

@@ -173,7 +173,7 @@ TEST(tenants_have_their_own) {
 }
 
 /* Torn, foreign and forged files; each is ignored, and replaced by a good one. */
-TEST_WITH(bad_files_are_ignored_and_replaced, 60, 0) {
+TEST(bad_files_are_ignored_and_replaced) {
     run(NULL);
     BHT_EQ(list(), 1);
     uint8_t good[BIGGEST], bad[BIGGEST];
@@ -482,7 +482,7 @@ TEST(a_full_disk_is_a_line_in_the_log) {
 }
 
 /* A folder on a mount that does not answer costs a second, once, and hangs nothing. */
-TEST_WITH(a_dead_mount_hangs_nothing, 60, 0) {
+TEST(a_dead_mount_hangs_nothing) {
     dead_mount();
     dead_set(DEAD_IN_LOOKUP, false);
     char path[512];

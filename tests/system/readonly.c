@@ -85,14 +85,14 @@ static void check_way(bh_context *context, const struct way *way, bool staged) {
     bh_stream_release(stream);
 }
 
-TEST_WITH(no_kernel_writes_what_it_reads, 60, 0) {
+TEST(no_kernel_writes_what_it_reads) {
     bh_context *context = fx_context(NULL);
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], false);
     }
 }
 
-TEST_WITH(nor_through_a_copy, 60, 0) {
+TEST(nor_through_a_copy) {
     bh_context *context = fx_context(STAGED);
     for (size_t i = 0; i < BHT_COUNT(ways); i++) {
         check_way(context, &ways[i], true);
@@ -271,7 +271,7 @@ TEST(rights_are_each_workers_own) {
 #define MANY 300u
 
 /* Hundreds of inputs, each read, some written later, with deaths between. */
-TEST_WITH(many_buffers, 60, 0) {
+TEST(many_buffers) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "many", FX_SECONDS);
     bh_kernel *kernel = hostile(context, "store");
@@ -359,7 +359,7 @@ static bool tamper(const char *point, size_t which, bh_access access) {
     return intact;
 }
 
-TEST_WITH(no_usurper_writes_what_it_reads, 60, 0) {
+TEST(no_usurper_writes_what_it_reads) {
     for (size_t i = 0; i < BHT_COUNT(tampers); i++) {
         if (!tamper("tamper_input", i, BH_ACCESS_READ)) {
             BHT_FAIL("%s changed the bytes of an input", tampers[i].name);
@@ -368,7 +368,7 @@ TEST_WITH(no_usurper_writes_what_it_reads, 60, 0) {
 }
 
 /* The same attempts do change what the worker may write, so they are attempts. */
-TEST_WITH(usurpers_write_what_they_may, 60, 0) {
+TEST(usurpers_write_what_they_may) {
     for (size_t i = 0; i < BHT_COUNT(tampers); i++) {
         if (tamper("tamper_output", i, BH_ACCESS_READ_WRITE) == tampers[i].writes) {
             BHT_FAIL("%s %s the bytes of an output", tampers[i].name,

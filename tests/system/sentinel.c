@@ -168,7 +168,7 @@ static bool device_has(bh_context *context, const char *feature) {
 /* -- the tests -------------------------------------------------------------------------------- */
 
 /* What the doctor says. A device without a stream has no sentinel: it makes one. */
-TEST_WITH(the_doctor_asks_each_device, 30, 0) {
+TEST(the_doctor_asks_each_device) {
     static bh_check checks[96] = {{.struct_size = sizeof checks[0]}};
     fake_driver_install(BHT_FAKE_TWO_TRANSFERS);
     bh_context *context = fx_context(NULL);
@@ -185,7 +185,7 @@ TEST_WITH(the_doctor_asks_each_device, 30, 0) {
     BHT_EQ(held, 2);
 }
 
-TEST_WITH(a_device_that_can_has_one, 30, 0) {
+TEST(a_device_that_can_has_one) {
     bh_context *context = fx_context(NULL);
     BHT_TRUE(device_has(context, "sentinel"));
     const bh_check *check = fx_doctor_says(context, "sentinel");
@@ -201,7 +201,7 @@ TEST_WITH(a_device_that_can_has_one, 30, 0) {
 }
 
 /* As it was, without one. */
-TEST_WITH(lavapipe_has_none, 30, 0) {
+TEST(lavapipe_has_none) {
     unsetenv("VK_DRIVER_FILES");
     bh_context *context = fx_context(NULL);
     BHT_TRUE(!device_has(context, "sentinel"));
@@ -214,7 +214,7 @@ TEST_WITH(lavapipe_has_none, 30, 0) {
     BHT_EQ(bht_descendant_called(getpid(), SENTINEL), 0);
 }
 
-TEST_WITH(a_killed_worker_has_its_words_set, 30, 0) {
+TEST(a_killed_worker_has_its_words_set) {
     struct scene s = begin(listening_context(NULL));
     const pid_t sentinel = await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
@@ -229,7 +229,7 @@ TEST_WITH(a_killed_worker_has_its_words_set, 30, 0) {
 }
 
 /* Host and sentinel give back what they had of the dead. */
-TEST_WITH(nothing_is_left_of_the_dead, 30, 0) {
+TEST(nothing_is_left_of_the_dead) {
     bh_context *context = fx_context(NULL);
     bh_stream *stream = fx_stream(context, "s", BH_FOREVER);
     const pid_t first = fx_ready(stream);
@@ -247,7 +247,7 @@ TEST_WITH(nothing_is_left_of_the_dead, 30, 0) {
 }
 
 /* The worker's own watchdog has no other way, either: no processor can write these words. */
-TEST_WITH(a_deadline_is_kept, 30, 0) {
+TEST(a_deadline_is_kept) {
     /* A busy machine may take its time. */
     struct scene s = begin_with(listening_context(NULL), FX_SECONDS);
     BHT_EQ(bh_event_cancel(s.event), BH_OK);
@@ -258,7 +258,7 @@ TEST_WITH(a_deadline_is_kept, 30, 0) {
 }
 
 /* A cancel that the worker does not answer ends with its death, and with its words set. */
-TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0) {
+TEST(a_deaf_worker_has_its_words_set) {
     struct scene s = begin(listening_context("*:abort:*=fail"));
     await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
@@ -269,7 +269,7 @@ TEST_WITH(a_deaf_worker_has_its_words_set, 30, 0) {
     unmap_words(&words);
 }
 
-TEST_WITH(a_context_ends_what_runs, 30, 0) {
+TEST(a_context_ends_what_runs) {
     struct scene s = begin(listening_context(NULL));
     await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
@@ -321,10 +321,10 @@ static void host_dies(bool stopped) {
     unmap_words(&words);
 }
 
-TEST_WITH(a_dead_hosts_words_are_set, 30, 0) {
+TEST(a_dead_hosts_words_are_set) {
     host_dies(false);
 }
-TEST_WITH(a_stopped_workers_too, 30, 0) {
+TEST(a_stopped_workers_too) {
     host_dies(true);
 }
 
@@ -340,7 +340,7 @@ static pid_t run_early(void) {
 
 /* In the first moments of a context its sentinel is not ready: here it stands still. The worker
  * itself sees that the host has died, and ends what runs. Its zygote gives it 10 s for that. */
-TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0) {
+TEST(a_host_dies_before_its_sentinel_is_ready) {
     pid_t worker, sentinel = 0;
     const pid_t host = start_host(run_early, &worker);
     WAIT_UNTIL((sentinel = bht_descendant_called(host, SENTINEL)) != 0 &&
@@ -355,7 +355,7 @@ TEST_WITH(a_host_dies_before_its_sentinel_is_ready, 30, 0) {
 
 /* -- when the sentinel dies ------------------------------------------------------------------- */
 
-TEST_WITH(a_dead_sentinel_is_replaced, 30, 0) {
+TEST(a_dead_sentinel_is_replaced) {
     struct scene s = begin(listening_context(NULL));
     const pid_t first = await_sentinel(getpid(), 0);
     struct words words = map_words(getpid());
@@ -372,7 +372,7 @@ TEST_WITH(a_dead_sentinel_is_replaced, 30, 0) {
 
 /* What it died of it is not given again; others are. The sentinel is the zygote's second process.
  */
-TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0) {
+TEST(what_kills_a_sentinel_is_left_out) {
     bh_context *context = listening_context("sentinel:import:1=segv");
     bh_stream *bad = fx_stream(context, "bad", BH_FOREVER);
     const pid_t bad_worker = fx_ready(bad);
@@ -393,7 +393,7 @@ TEST_WITH(what_kills_a_sentinel_is_left_out, 30, 0) {
 
 /* -- workers that lie ------------------------------------------------------------------------- */
 
-TEST_WITH(what_is_no_descriptor_of_words, 100, 0) {
+TEST(what_is_no_descriptor_of_words) {
     static const char *const faults[] = {"1:words_none:1=fail", "1:words_two:1=fail",
                                          "1:words_other:1=fail", "1:words_size:1=fail"};
     for (size_t i = 0; i < BHT_COUNT(faults); i++) {
@@ -414,7 +414,7 @@ TEST_WITH(what_is_no_descriptor_of_words, 100, 0) {
 
 /* Its end of the socket is gone, and it lives: nothing of it is set while it may say that all is
  * well, and then it is killed. */
-TEST_WITH(a_closed_socket, 30, 0) {
+TEST(a_closed_socket) {
     struct scene s = begin(listening_context("1:submitted:1=hang_up"));
     struct words words = map_words(getpid());
     fx_expect(s.event, BH_PROTOCOL);

@@ -15,7 +15,7 @@ static void install(void) {
 
 static void remove_driver(void) {
     if (installed) {
-        }
+    }
 }
 
 static bh_traced_call calls[1500] = {{.struct_size = sizeof calls[0]}};
@@ -53,7 +53,7 @@ static void expect_call(size_t count, const char *phase, const char *name, const
 }
 
 /* Of the whole course the table knows everything, and what it needs is in the list. */
-TEST_WITH(what_a_driver_calls, 100, 0) {
+TEST(what_a_driver_calls) {
     bh_context *context = fx_context(NULL);
     size_t count;
     bh_trace seen = trace(context, &count);
@@ -94,7 +94,7 @@ TEST_WITH(what_a_driver_calls, 100, 0) {
 /* A device that shares its memory and has a queue for transfers (fake_transfer.c): one process
  * makes and exports memory, another imports it, a sentinel imports abort words and sets them. What
  * they all call is in its phase, and is put to the same table. */
-TEST_WITH(memory_and_a_sentinel, 100, 0) {
+TEST(memory_and_a_sentinel) {
     install();
     bh_context *context = fx_context("*:poses_as_gpu:*=fail");
     size_t count;
@@ -110,7 +110,7 @@ TEST_WITH(memory_and_a_sentinel, 100, 0) {
 }
 
 /* Lavapipe's own table: filter B makes no memory that other processes can have. */
-TEST_WITH(memory_is_judged_by_filter_b, 100, 0) {
+TEST(memory_is_judged_by_filter_b) {
     install();
     bh_context *context = fx_context(NULL);
     size_t count;
@@ -132,15 +132,15 @@ static void named_late(const char *point, const char *phase) {
     BHT_STR_EQ(seen.first_unknown, call);
 }
 
-TEST_WITH(unknown_while_memory_is_made, 100, 0) {
+TEST(unknown_while_memory_is_made) {
     named_late("make", "memory");
 }
-TEST_WITH(unknown_while_words_are_set, 100, 0) {
+TEST(unknown_while_words_are_set) {
     named_late("set", "words");
 }
 
 /* Memory that cannot be imported, and a sentinel that dies: the trace says whose fault it was. */
-TEST_WITH(the_others_fail, 100, 0) {
+TEST(the_others_fail) {
     install();
     static const struct {
         const char *faults, *failure;
@@ -189,13 +189,13 @@ static void named(const char *faults, const char *phase, bool doctor) {
     }
 }
 
-TEST_WITH(unknown_while_a_device_is_made, 100, 0) {
+TEST(unknown_while_a_device_is_made) {
     named("*:device:*=unlisted", "device", false);
 }
-TEST_WITH(unknown_while_it_warms_up, 100, 0) {
+TEST(unknown_while_it_warms_up) {
     named("*:warm_up:*=unlisted", "warm-up", true);
 }
-TEST_WITH(unknown_behind_filter_b, 100, 0) {
+TEST(unknown_behind_filter_b) {
     named("*:ready:*=unlisted", "running", false);
 }
 
@@ -212,7 +212,7 @@ TEST(unknown_while_it_runs) {
 }
 
 /* A driver that dies in its trace is told of, too. */
-TEST_WITH(a_death_in_the_trace, 100, 0) {
+TEST(a_death_in_the_trace) {
     bh_context *context = fx_context("*:warm_up:*=segv");
     size_t count;
     bh_trace seen = trace(context, &count);
