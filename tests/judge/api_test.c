@@ -229,7 +229,7 @@ static void make_timed(bool all_processors) {
                                  .all_processors = all_processors});
 }
 
-TEST(times_are_told) {
+TEST_WITH(times_are_told, 300, 0) {
     char size[8];
     make_timed(false);
     for (int i = 0; i < 2; i++) {
