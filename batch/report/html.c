@@ -445,9 +445,7 @@ static bool put_jobs(struct bhi_page *page, struct bhi_queue *queue, const struc
         snprintf(summary, sizeof summary, "Show all %s",
                  bhi_quantity_count(number, tally->counts.total));
     }
-    fputs("<details>\n<summary>", page->out);
-    bhi_page_text(page, summary);
-    fputs("</summary>\n", page->out);
+    bhi_page_between(page, "<details>\n<summary>", summary, "</summary>\n");
     bhi_page_table(page, "All jobs", headings, end_headings(&listing, headings, 7, "Verdict"),
                    1u << 1 | 1u << 4 | 1u << 5 | 1u << 6);
     bool read = bhi_tally_each_job(queue, run, list_job, &listing);

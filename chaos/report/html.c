@@ -23,8 +23,7 @@ static void put_verdict(struct bhi_page *page, const struct bhi_chaos_result *re
     fprintf(page->out,
             "<p class=\"verdict %s\"><b>%s %s</b>: ", bhi_page_class(tones[result->verdict]),
             signs[result->verdict], bhi_chaos_verdict_name(result->verdict));
-    bhi_page_text(page, bhi_facts_sentence(result, sentence, sizeof sentence));
-    fputs("</p>\n", page->out);
+    bhi_page_between(page, "", bhi_facts_sentence(result, sentence, sizeof sentence), "</p>\n");
 }
 
 static void put_tiles(struct bhi_page *page, const struct bhi_chaos_result *result) {

@@ -31,8 +31,7 @@ bool bhi_page_open(struct bhi_page *page, const char *title) {
     bhi_page_text(page, title);
     fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<header>\n<h1>",
             bhi_page_style);
-    bhi_page_text(page, title);
-    fputs("</h1>\n", page->out);
+    bhi_page_between(page, "", title, "</h1>\n");
     return true;
 }
 
@@ -42,34 +41,28 @@ static bool is_noncharacter(const char *at) {
 }
 
 void bhi_page_text(struct bhi_page *page, const char *text) {
+    static const char escaped[] = "&<>\"'";
+    static const char *const escapes[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     char clean[4096];
     bhi_text_clean(clean, sizeof clean, text);
     for (const char *at = clean; *at; at++) {
-        switch (*at) {
-        case '&':
-            fputs("&amp;", page->out);
-            break;
-        case '<':
-            fputs("&lt;", page->out);
-            break;
-        case '>':
-            fputs("&gt;", page->out);
-            break;
-        case '"':
-            fputs("&quot;", page->out);
-            break;
-        case '\'':
-            fputs("&#39;", page->out);
-            break;
-        default:
-            if (*at == '\xEF' && is_noncharacter(at)) {
-                fputc('?', page->out);
-                at += 2;
-            } else {
-                fputc(*at, page->out);
-            }
+        const char *is = strchr(escaped, *at);
+        if (is) {
+            fputs(escapes[is - escaped], page->out);
+        } else if (*at == '\xEF' && is_noncharacter(at)) {
+            fputc('?', page->out);
+            at += 2;
+        } else {
+            fputc(*at, page->out);
         }
     }
+}
+
+void bhi_page_between(struct bhi_page *page, const char *before, const char *text,
+                      const char *after) {
+    fputs(before, page->out);
+    bhi_page_text(page, text);
+    fputs(after, page->out);
 }
 
 static void end_section(struct bhi_page *page) {
@@ -156,15 +149,11 @@ const char *bhi_page_class(enum bhi_page_tone tone) {
 void bhi_page_section(struct bhi_page *page, const char *heading) {
     end_section(page);
     page->in_section = true;
-    fputs("<section>\n<h2>", page->out);
-    bhi_page_text(page, heading);
-    fputs("</h2>\n", page->out);
+    bhi_page_between(page, "<section>\n<h2>", heading, "</h2>\n");
 }
 
 void bhi_page_paragraph(struct bhi_page *page, const char *text) {
-    fputs("<p>", page->out);
-    bhi_page_text(page, text);
-    fputs("</p>\n", page->out);
+    bhi_page_between(page, "<p>", text, "</p>\n");
 }
 
 void bhi_page_tiles(struct bhi_page *page) {
@@ -175,9 +164,7 @@ void bhi_page_tile(struct bhi_page *page, const char *name, const char *value,
                    enum bhi_page_tone tone) {
     fprintf(page->out, "<li class=\"%s\"><b>", bhi_page_class(tone));
     bhi_page_text(page, value);
-    fputs("</b> <span>", page->out);
-    bhi_page_text(page, name);
-    fputs("</span></li>\n", page->out);
+    bhi_page_between(page, "</b> <span>", name, "</span></li>\n");
 }
 
 void bhi_page_tiles_end(struct bhi_page *page) {
@@ -189,11 +176,8 @@ void bhi_page_facts(struct bhi_page *page) {
 }
 
 void bhi_page_fact(struct bhi_page *page, const char *name, const char *value) {
-    fputs("<div><dt>", page->out);
-    bhi_page_text(page, name);
-    fputs("</dt><dd><bdi>", page->out);
-    bhi_page_text(page, value);
-    fputs("</bdi></dd></div>\n", page->out);
+    bhi_page_between(page, "<div><dt>", name, "</dt><dd><bdi>");
+    bhi_page_between(page, "", value, "</bdi></dd></div>\n");
 }
 
 void bhi_page_facts_end(struct bhi_page *page) {
@@ -202,15 +186,12 @@ void bhi_page_facts_end(struct bhi_page *page) {
 
 void bhi_page_table(struct bhi_page *page, const char *caption, const char *const *headings,
                     size_t count, uint32_t right) {
-    fputs("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", page->out);
-    bhi_page_text(page, caption);
-    fputs("\">\n<table>\n<caption>", page->out);
-    bhi_page_text(page, caption);
-    fputs("</caption>\n<thead><tr>", page->out);
+    bhi_page_between(page, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"",
+                     caption, "\">\n<table>\n<caption>");
+    bhi_page_between(page, "", caption, "</caption>\n<thead><tr>");
     for (size_t i = 0; i < count; i++) {
         fprintf(page->out, "<th scope=\"col\"%s>", right >> i & 1 ? " class=\"n\"" : "");
-        bhi_page_text(page, headings[i]);
-        fputs("</th>", page->out);
+        bhi_page_between(page, "", headings[i], "</th>");
     }
     fputs("</tr></thead>\n<tbody>\n", page->out);
     page->headings = headings;
@@ -243,23 +224,17 @@ static void open_cell(struct bhi_page *page, bool labelled) {
 
 void bhi_page_cell(struct bhi_page *page, const char *text) {
     open_cell(page, true);
-    fputs("<bdi>", page->out);
-    bhi_page_text(page, text);
-    fputs("</bdi></td>", page->out);
+    bhi_page_between(page, "<bdi>", text, "</bdi></td>");
 }
 
 void bhi_page_cell_id(struct bhi_page *page, const char *text) {
     open_cell_of(page, " class=\"id\"", true);
-    fputs("<bdi>", page->out);
-    bhi_page_text(page, text);
-    fputs("</bdi></td>", page->out);
+    bhi_page_between(page, "<bdi>", text, "</bdi></td>");
 }
 
 void bhi_page_cell_code(struct bhi_page *page, const char *text) {
     page->column++;
-    fputs("<td class=\"code\">", page->out);
-    bhi_page_text(page, text);
-    fputs("</td>", page->out);
+    bhi_page_between(page, "<td class=\"code\">", text, "</td>");
 }
 
 void bhi_page_cell_number(struct bhi_page *page, uint64_t number) {
@@ -271,8 +246,7 @@ void bhi_page_cell_number(struct bhi_page *page, uint64_t number) {
 void bhi_page_cell_badge(struct bhi_page *page, const char *text, enum bhi_page_tone tone) {
     open_cell(page, false);
     fprintf(page->out, "<span class=\"badge %s\">", bhi_page_class(tone));
-    bhi_page_text(page, text);
-    fputs("</span></td>", page->out);
+    bhi_page_between(page, "", text, "</span></td>");
 }
 
 void bhi_page_cell_bar(struct bhi_page *page, uint64_t part, uint64_t whole,

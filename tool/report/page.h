@@ -29,6 +29,9 @@ bool bhi_page_open(struct bhi_page *page, const char *title);
 /* Writes |text|, cleaned (text.h) and escaped for content and for attributes in double quotes. Cuts
  * it at 4 KiB. */
 void bhi_page_text(struct bhi_page *page, const char *text);
+/* Writes it between two pieces of our own markup. */
+void bhi_page_between(struct bhi_page *page, const char *before, const char *text,
+                      const char *after);
 /* Checks that a page can be written to |path|; call it before the work that the page reports.
  * Refuses standard output, and an existing file that is not a page. */
 bool bhi_page_check(const char *path, struct bhi_complaint *complaint);

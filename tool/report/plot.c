@@ -102,8 +102,7 @@ static void draw_tick(const struct bhi_plot *plot, struct bhi_page *page, struct
                 "<text class=\"middle\" x=\"%.1f\" y=\"%d\">",
                 x, x, TOP, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 18);
     }
-    bhi_page_text(page, label);
-    fputs("</text>\n", page->out);
+    bhi_page_between(page, "", label, "</text>\n");
 }
 
 /* A tick at each power of ten; also at 2 and 5 of it where there are few, and at every second or
@@ -132,8 +131,7 @@ static void draw_names(const struct bhi_plot *plot, struct bhi_page *page) {
     fprintf(page->out,
             "</text>\n<text class=\"middle\" x=\"14\" y=\"%d\" transform=\"rotate(-90 14 %d)\">",
             middle, middle);
-    bhi_page_text(page, plot->y.name);
-    fputs("</text>\n", page->out);
+    bhi_page_between(page, "", plot->y.name, "</text>\n");
 }
 
 /* -- what is drawn --------------------------------------------------------------------------- */
@@ -178,13 +176,9 @@ static void draw_points(const struct bhi_plot *plot, struct bhi_page *page, size
     for (size_t i = 0; i < series->count; i++) {
         const struct bhi_plot_point *point = &series->points[i];
         draw_shape(page, index, place_x(x, point->x), place_y(y, point->y));
-        fputs("<title>", page->out);
-        bhi_page_text(page, series->name);
-        fputs(": ", page->out);
+        bhi_page_between(page, "<title>", series->name, ": ");
         bhi_page_text(page, bhi_quantity_si(value, point->y, plot->y.unit));
-        fputs(" at ", page->out);
-        bhi_page_text(page, bhi_quantity_si(at, point->x, plot->x.unit));
-        fputs("</title>", page->out);
+        bhi_page_between(page, " at ", bhi_quantity_si(at, point->x, plot->x.unit), "</title>");
         end_shape(page, index);
     }
 }
@@ -226,9 +220,7 @@ static void draw_legend(const struct bhi_plot *plot, struct bhi_page *page) {
             draw_shape(page, i, 13, 7);
             end_shape(page, i);
         }
-        fputs("</svg><bdi>", page->out);
-        bhi_page_text(page, series->name);
-        fputs("</bdi></li>\n", page->out);
+        bhi_page_between(page, "</svg><bdi>", series->name, "</bdi></li>\n");
     }
     fputs("</ul>\n", page->out);
 }
@@ -244,8 +236,7 @@ void bhi_plot_draw(const struct bhi_plot *plot, struct bhi_page *page, const cha
             "<figure class=\"plot\">\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
             "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
             WIDTH, HEIGHT);
-    bhi_page_text(page, caption);
-    fputs("\">\n", page->out);
+    bhi_page_between(page, "", caption, "\">\n");
     draw_ticks(plot, page, x, false);
     draw_ticks(plot, page, y, true);
     draw_names(plot, page);
@@ -254,7 +245,6 @@ void bhi_plot_draw(const struct bhi_plot *plot, struct bhi_page *page, const cha
     }
     fputs("</svg>\n", page->out);
     draw_legend(plot, page);
-    fputs("<figcaption>", page->out);
-    bhi_page_text(page, caption);
-    fputs(" Point at a mark to read its numbers.</figcaption>\n</figure>\n", page->out);
+    bhi_page_between(page, "<figcaption>", caption,
+                     " Point at a mark to read its numbers.</figcaption>\n</figure>\n");
 }

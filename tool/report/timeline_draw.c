@@ -34,7 +34,7 @@ static void open_rect(struct bhi_page *page, const struct bhi_timeline_kind *kin
             bhi_page_class(kind->tone), x, top, width, bottom - top);
 }
 
-/* -- merged bars ------------------------------------------------------------------------------ */
+/* -- merged bars ----------------------------------------------------------------------------- */
 
 static void draw_run(const struct bhi_timeline *timeline, struct bhi_page *page,
                      const struct bhi_timeline_kind *kind, unsigned first, unsigned end,
@@ -95,9 +95,8 @@ static void draw_wide(const struct bhi_timeline *timeline, struct bhi_page *page
         double x = x_of(timeline, bar->from_ns), top = bar->band * band;
         open_rect(page, shape, x, x_of(timeline, bar->to_ns) - x, top + band * shape->top / HEIGHT,
                   top + band * shape->bottom / HEIGHT);
-        fputs("<title>", page->out);
-        bhi_page_text(page, bar->title ? bar->title : shape->name);
-        fputs("</title></rect>\n", page->out);
+        bhi_page_between(page, "<title>", bar->title ? bar->title : shape->name,
+                         "</title></rect>\n");
     }
 }
 
@@ -195,9 +194,7 @@ static void draw_legend(const struct bhi_timeline *timeline, struct bhi_page *pa
                 "preserveAspectRatio=\"none\" aria-hidden=\"true\">",
                 HEIGHT);
         open_rect(page, shape, 4, 32, shape->top, shape->bottom);
-        fputs("</rect></svg>", page->out);
-        bhi_page_text(page, shape->name);
-        fputs("</li>\n", page->out);
+        bhi_page_between(page, "</rect></svg>", shape->name, "</li>\n");
     }
     fputs("</ul>\n", page->out);
 }
