@@ -16,4 +16,14 @@ const char *bhi_row_text(sqlite3_stmt *row, int column);
  * signal, exit_code, worker_pid, reached, kernel_name, kernel_hash, message, blame, device, host. */
 void bhi_row_attempt(sqlite3_stmt *row, struct bhi_attempt_record *out);
 
+/* Whom a row becomes a record for. */
+struct bhi_job_visit {
+    bool (*visit)(void *user, const struct bhi_job_record *record);
+    void *user;
+};
+struct bhi_attempt_visit {
+    bool (*visit)(void *user, const struct bhi_attempt_record *record);
+    void *user;
+};
+
 #endif

@@ -73,6 +73,10 @@ bool bhi_journal_complain(const struct bhi_journal *journal, int rc,
 /* Reads the number that a statement returns. */
 bool bhi_journal_number(struct bhi_journal *journal, const char *sql, int64_t *out_number,
                         struct bhi_complaint *complaint);
+/* Visits durable rows. |number| takes the place of the parameter, if there is one. The database is
+ * locked meanwhile. */
+bool bhi_journal_each_row(struct bhi_journal *journal, const char *sql, uint64_t number,
+                          bool (*visit)(sqlite3_stmt *row, void *argument), void *argument);
 /* Rolls back a failed transaction. */
 void bhi_journal_rollback(struct bhi_journal *journal);
 /* Ends a transaction whose statements returned |rc|: commits it, or rolls it back and returns false

@@ -216,13 +216,8 @@ enum bhi_queue_result bhi_journal_load(struct bhi_journal *journal,
 
 /* -- records --------------------------------------------------------------------------------- */
 
-struct job_visit {
-    bool (*visit)(void *user, const struct bhi_job_record *record);
-    void *user;
-};
-
 static bool visit_job(sqlite3_stmt *row, void *argument) {
-    const struct job_visit *visit = argument;
+    const struct bhi_job_visit *visit = argument;
     const struct bhi_job_record record = {
         .number = (uint64_t)sqlite3_column_int64(row, 0),
         .id = bhi_row_text(row, 1),
@@ -249,32 +244,27 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
     return visit->visit(visit->user, &record);
 }
 
-struct attempt_visit {
-    bool (*visit)(void *user, const struct bhi_attempt_record *record);
-    void *user;
-};
-
 static bool visit_attempt(sqlite3_stmt *row, void *argument) {
-    const struct attempt_visit *visit = argument;
+    const struct bhi_attempt_visit *visit = argument;
     struct bhi_attempt_record record;
     bhi_row_attempt(row, &record);
     return visit->visit(visit->user, &record);
 }
 
-/* Visits durable rows. The database is locked meanwhile. */
-static bool each_row(struct bhi_journal *journal, const char *sql,
-                     bool (*visit)(sqlite3_stmt *row, void *argument), void *argument) {
+bool bhi_journal_each_row(struct bhi_journal *journal, const char *sql, uint64_t number,
+                          bool (*visit)(sqlite3_stmt *row, void *argument), void *argument) {
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&journal->database);
     int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_OK) {
-        while ((rc = sqlite3_step(statement)) == SQLITE_ROW && visit(statement, argument)) {
-            continue;
-        }
+    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(statement)) {
+        rc = sqlite3_bind_int64(statement, 1, (int64_t)number);
+    }
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = visit(statement, argument) ? SQLITE_OK : SQLITE_DONE;
     }
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&journal->database);
-    return rc == SQLITE_DONE || rc == SQLITE_ROW;
+    return rc == SQLITE_DONE;
 }
 
 /* |device|, |host|: the columns, or '' where the database has none yet. */
@@ -307,15 +297,13 @@ static const char *const each_attempt[2][2] = {
 bool bhi_journal_each_job(struct bhi_journal *journal,
                           bool (*visit)(void *user, const struct bhi_job_record *record),
                           void *user) {
-    struct job_visit argument = {visit, user};
-    return each_row(journal, each_job[journal->has_device][journal->has_host], visit_job,
-                    &argument);
+    return bhi_journal_each_row(journal, each_job[journal->has_device][journal->has_host], 0,
+                                visit_job, &(struct bhi_job_visit){visit, user});
 }
 
 bool bhi_journal_each_attempt(struct bhi_journal *journal,
                               bool (*visit)(void *user, const struct bhi_attempt_record *record),
                               void *user) {
-    struct attempt_visit argument = {visit, user};
-    return each_row(journal, each_attempt[journal->has_device][journal->has_host], visit_attempt,
-                    &argument);
+    return bhi_journal_each_row(journal, each_attempt[journal->has_device][journal->has_host], 0,
+                                visit_attempt, &(struct bhi_attempt_visit){visit, user});
 }

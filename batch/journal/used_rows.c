@@ -89,23 +89,6 @@ int bhi_used_rows_write(struct bhi_journal *journal, int64_t job, int64_t tried,
     "used JOIN progress ON progress.job = used.job AND used.attempt = tried "                      \
     "JOIN job ON job.number = used.job WHERE (state = 3 OR sealed)"
 
-/* |file| takes the place of the parameter, if there is one. */
-static bool each_row(struct bhi_journal *journal, const char *sql, uint64_t file,
-                     bool (*visit)(sqlite3_stmt *row, void *argument), void *argument) {
-    sqlite3_stmt *statement = NULL;
-    pthread_mutex_lock(&journal->database);
-    int rc = sqlite3_prepare_v2(journal->db, sql, -1, &statement, NULL);
-    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(statement)) {
-        rc = sqlite3_bind_int64(statement, 1, (int64_t)file);
-    }
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        rc = visit(statement, argument) ? SQLITE_OK : SQLITE_DONE;
-    }
-    sqlite3_finalize(statement);
-    pthread_mutex_unlock(&journal->database);
-    return rc == SQLITE_DONE;
-}
-
 struct file_visit {
     bool (*visit)(void *user, uint64_t number, const char *path, const char *mark);
     void *user;
@@ -123,8 +106,8 @@ bool bhi_journal_each_file(struct bhi_journal *journal,
                            void *user) {
     static const char sql[] = "SELECT number, path, mark FROM file WHERE number IN "
                               "(SELECT file FROM " CURRENT ") ORDER BY path, number";
-    struct file_visit argument = {visit, user};
-    return !journal->has_files || each_row(journal, sql, 0, visit_file, &argument);
+    return !journal->has_files ||
+           bhi_journal_each_row(journal, sql, 0, visit_file, &(struct file_visit){visit, user});
 }
 
 struct user_visit {
@@ -140,6 +123,5 @@ static bool visit_user(sqlite3_stmt *row, void *argument) {
 bool bhi_journal_each_user(struct bhi_journal *journal, uint64_t file,
                            bool (*visit)(void *user, const char *id), void *user) {
     static const char sql[] = "SELECT job.id FROM " CURRENT " AND used.file = ? ORDER BY used.job";
-    struct user_visit argument = {visit, user};
-    return each_row(journal, sql, file, visit_user, &argument);
+    return bhi_journal_each_row(journal, sql, file, visit_user, &(struct user_visit){visit, user});
 }

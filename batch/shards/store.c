@@ -302,13 +302,8 @@ static uint64_t number_of(sqlite3_stmt *row, int column) {
     "LEFT JOIN place ON place.shard = attempt.shard "                                              \
     "AND place.host = coalesce(attempt.host, '?') AND place.stream = coalesce(attempt.stream, 0) "
 
-struct job_visit {
-    bool (*visit)(void *user, const struct bhi_job_record *record);
-    void *user;
-};
-
 static bool visit_job(sqlite3_stmt *row, void *argument) {
-    const struct job_visit *visit = argument;
+    const struct bhi_job_visit *visit = argument;
     const struct bhi_job_record record = {
         .number = number_of(row, 0),
         .id = bhi_row_text(row, 1),
@@ -332,13 +327,8 @@ static bool visit_job(sqlite3_stmt *row, void *argument) {
     return visit->visit(visit->user, &record);
 }
 
-struct attempt_visit {
-    bool (*visit)(void *user, const struct bhi_attempt_record *record);
-    void *user;
-};
-
 static bool visit_attempt(sqlite3_stmt *row, void *argument) {
-    const struct attempt_visit *visit = argument;
+    const struct bhi_attempt_visit *visit = argument;
     struct bhi_attempt_record record;
     bhi_row_attempt(row, &record);
     record.row = (uint32_t)number_of(row, BHI_ATTEMPT_COLUMNS);
@@ -381,8 +371,8 @@ static bool each_row(struct bhi_store *store, const char *text, const char *id, 
 bool bhi_store_each_job(struct bhi_store *store,
                         bool (*visit)(void *user, const struct bhi_job_record *record),
                         void *user) {
-    struct job_visit argument = {visit, user};
-    return each_row(store, JOBS "ORDER BY job.shard, job.number", NULL, NULL, visit_job, &argument);
+    return each_row(store, JOBS "ORDER BY job.shard, job.number", NULL, NULL, visit_job,
+                    &(struct bhi_job_visit){visit, user});
 }
 
 static bool take_span(sqlite3_stmt *row, void *argument) {
@@ -412,25 +402,22 @@ bool bhi_store_names_device(struct bhi_store *store, bool *out_names) {
 bool bhi_store_find_job(struct bhi_store *store, const char *id,
                         bool (*visit)(void *user, const struct bhi_job_record *record),
                         void *user) {
-    struct job_visit argument = {visit, user};
     return each_row(store, JOBS "WHERE job.id = ? ORDER BY job.shard, job.number", id, NULL,
-                    visit_job, &argument);
+                    visit_job, &(struct bhi_job_visit){visit, user});
 }
 
 bool bhi_store_each_attempt(struct bhi_store *store,
                             bool (*visit)(void *user, const struct bhi_attempt_record *record),
                             void *user) {
-    struct attempt_visit argument = {visit, user};
     return each_row(store, ATTEMPTS "ORDER BY attempt.shard, attempt.job, attempt.attempt", NULL,
-                    NULL, visit_attempt, &argument);
+                    NULL, visit_attempt, &(struct bhi_attempt_visit){visit, user});
 }
 
 bool bhi_store_find_attempts(struct bhi_store *store, const char *id, const char *shard,
                              bool (*visit)(void *user, const struct bhi_attempt_record *record),
                              void *user) {
-    struct attempt_visit argument = {visit, user};
     return each_row(store, ATTEMPTS "WHERE job.id = ? AND shard.name = ? ORDER BY attempt.attempt",
-                    id, shard, visit_attempt, &argument);
+                    id, shard, visit_attempt, &(struct bhi_attempt_visit){visit, user});
 }
 
 bool bhi_store_each_twice(struct bhi_store *store,
@@ -442,6 +429,5 @@ bool bhi_store_each_twice(struct bhi_store *store,
         "WHEN 5 THEN 'quarantined' ELSE 'cancelled' END || ')', ', ') "
         "FROM (SELECT id, name, state FROM job JOIN shard USING (shard) ORDER BY id, shard) "
         "GROUP BY id HAVING count(*) > 1 ORDER BY id";
-    struct twice_visit argument = {visit, user};
-    return each_row(store, text, NULL, NULL, visit_twice, &argument);
+    return each_row(store, text, NULL, NULL, visit_twice, &(struct twice_visit){visit, user});
 }
