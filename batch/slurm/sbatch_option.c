@@ -3,170 +3,100 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Whose an option is: the user's; set by this program, which finds its tasks by it; or one with
- * which sbatch does something else than to submit a script and to print its number. */
-enum owner { THEIRS, OURS, NOBODYS };
-enum value { NONE, MAYBE, NEEDED };
+/* Whose an option is: set by this program, which finds its tasks by it; one with which sbatch does
+ * something else than to submit a script and to print its number; or the user's. */
+enum owner { OURS, NOBODYS, THEIRS, OWNERS };
 
-/* The options of sbatch 20.11 to 24.11. Others, of later versions and of sites' plugins, are passed
- * on. */
-static const struct option {
-    const char *name;
-    char letter; /* 0: none */
-    enum value value;
-    enum owner owner;
-} options[] = {
-    {"array", 'a', NEEDED, OURS},
-    {"chdir", 'D', NEEDED, OURS},
-    {"comment", 0, NEEDED, OURS},
-    {"error", 'e', NEEDED, OURS},
-    {"no-requeue", 0, NONE, OURS},
-    {"open-mode", 0, NEEDED, OURS},
-    {"output", 'o', NEEDED, OURS},
-    {"parsable", 0, NONE, OURS},
-    {"requeue", 0, NONE, OURS},
-    {"autocomplete", 0, MAYBE, NOBODYS},
-    {"clusters", 'M', NEEDED, NOBODYS},
-    {"help", 'h', NONE, NOBODYS},
-    {"test-only", 0, NONE, NOBODYS},
-    {"usage", 'u', NONE, NOBODYS},
-    {"version", 'V', NONE, NOBODYS},
-    {"wait", 'W', NONE, NOBODYS},
-    {"wrap", 0, NEEDED, NOBODYS},
-    {"account", 'A', NEEDED, THEIRS},
-    {"acctg-freq", 0, NEEDED, THEIRS},
-    {"batch", 0, NEEDED, THEIRS},
-    {"bb", 0, NEEDED, THEIRS},
-    {"bbf", 0, NEEDED, THEIRS},
-    {"begin", 'b', NEEDED, THEIRS},
-    {"cluster-constraint", 0, NEEDED, THEIRS},
-    {"constraint", 'C', NEEDED, THEIRS},
-    {"container", 0, NEEDED, THEIRS},
-    {"contiguous", 0, NONE, THEIRS},
-    {"core-spec", 'S', NEEDED, THEIRS},
-    {"cores-per-socket", 0, NEEDED, THEIRS},
-    {"cpu-freq", 0, NEEDED, THEIRS},
-    {"cpus-per-gpu", 0, NEEDED, THEIRS},
-    {"cpus-per-task", 'c', NEEDED, THEIRS},
-    {"deadline", 0, NEEDED, THEIRS},
-    {"delay-boot", 0, NEEDED, THEIRS},
-    {"dependency", 'd', NEEDED, THEIRS},
-    {"distribution", 'm', NEEDED, THEIRS},
-    {"exclude", 'x', NEEDED, THEIRS},
-    {"exclusive", 0, MAYBE, THEIRS},
-    {"export", 0, NEEDED, THEIRS},
-    {"export-file", 0, NEEDED, THEIRS},
-    {"extra-node-info", 'B', NEEDED, THEIRS},
-    {"get-user-env", 0, MAYBE, THEIRS},
-    {"gid", 0, NEEDED, THEIRS},
-    {"gpu-bind", 0, NEEDED, THEIRS},
-    {"gpu-freq", 0, NEEDED, THEIRS},
-    {"gpus", 'G', NEEDED, THEIRS},
-    {"gpus-per-node", 0, NEEDED, THEIRS},
-    {"gpus-per-socket", 0, NEEDED, THEIRS},
-    {"gpus-per-task", 0, NEEDED, THEIRS},
-    {"gres", 0, NEEDED, THEIRS},
-    {"gres-flags", 0, NEEDED, THEIRS},
-    {"hint", 0, NEEDED, THEIRS},
-    {"hold", 'H', NONE, THEIRS},
-    {"ignore-pbs", 0, NONE, THEIRS},
-    {"input", 'i', NEEDED, THEIRS},
-    {"job-name", 'J', NEEDED, THEIRS},
-    {"kill-on-invalid-dep", 0, NEEDED, THEIRS},
-    {"licenses", 'L', NEEDED, THEIRS},
-    {"mail-type", 0, NEEDED, THEIRS},
-    {"mail-user", 0, NEEDED, THEIRS},
-    {"mcs-label", 0, NEEDED, THEIRS},
-    {"mem", 0, NEEDED, THEIRS},
-    {"mem-bind", 0, NEEDED, THEIRS},
-    {"mem-per-cpu", 0, NEEDED, THEIRS},
-    {"mem-per-gpu", 0, NEEDED, THEIRS},
-    {"mincpus", 0, NEEDED, THEIRS},
-    {"network", 0, NEEDED, THEIRS},
-    {"nice", 0, MAYBE, THEIRS},
-    {"no-kill", 'k', MAYBE, THEIRS},
-    {"nodefile", 'F', NEEDED, THEIRS},
-    {"nodelist", 'w', NEEDED, THEIRS},
-    {"nodes", 'N', NEEDED, THEIRS},
-    {"ntasks", 'n', NEEDED, THEIRS},
-    {"ntasks-per-core", 0, NEEDED, THEIRS},
-    {"ntasks-per-gpu", 0, NEEDED, THEIRS},
-    {"ntasks-per-node", 0, NEEDED, THEIRS},
-    {"ntasks-per-socket", 0, NEEDED, THEIRS},
-    {"overcommit", 'O', NONE, THEIRS},
-    {"oversubscribe", 's', MAYBE, THEIRS},
-    {"partition", 'p', NEEDED, THEIRS},
-    {"power", 0, NEEDED, THEIRS},
-    {"prefer", 0, NEEDED, THEIRS},
-    {"priority", 0, NEEDED, THEIRS},
-    {"profile", 0, NEEDED, THEIRS},
-    {"propagate", 0, MAYBE, THEIRS},
-    {"qos", 'q', NEEDED, THEIRS},
-    {"quiet", 'Q', NONE, THEIRS},
-    {"reboot", 0, NONE, THEIRS},
-    {"reservation", 0, NEEDED, THEIRS},
-    {"signal", 0, NEEDED, THEIRS},
-    {"sockets-per-node", 0, NEEDED, THEIRS},
-    {"spread-job", 0, NONE, THEIRS},
-    {"switches", 0, NEEDED, THEIRS},
-    {"thread-spec", 0, NEEDED, THEIRS},
-    {"threads-per-core", 0, NEEDED, THEIRS},
-    {"time", 't', NEEDED, THEIRS},
-    {"time-min", 0, NEEDED, THEIRS},
-    {"tmp", 0, NEEDED, THEIRS},
-    {"uid", 0, NEEDED, THEIRS},
-    {"use-min-nodes", 0, NONE, THEIRS},
-    {"verbose", 'v', NONE, THEIRS},
-    {"wait-all-nodes", 0, NEEDED, THEIRS},
-    {"wckey", 0, NEEDED, THEIRS},
+/* The options of sbatch 20.11 to 24.11, with a blank between two. Others, of later versions and of
+ * sites' plugins, are passed on. Behind the name stands "=" if it needs a value, "?" if it may have
+ * one, otherwise ","; then its letter, if it has one. */
+static const char *const options[OWNERS] = {
+    [OURS] = "array=a chdir=D comment= error=e no-requeue open-mode= output=o parsable requeue",
+    [NOBODYS] = "autocomplete? clusters=M help,h test-only usage,u version,V wait,W wrap=",
+    [THEIRS] = "account=A acctg-freq= batch= bb= bbf= begin=b cluster-constraint= constraint=C "
+               "container= contiguous core-spec=S cores-per-socket= cpu-freq= cpus-per-gpu= "
+               "cpus-per-task=c deadline= delay-boot= dependency=d distribution=m exclude=x "
+               "exclusive? export= export-file= extra-node-info=B get-user-env? gid= gpu-bind= "
+               "gpu-freq= gpus=G gpus-per-node= gpus-per-socket= gpus-per-task= gres= gres-flags= "
+               "hint= hold,H ignore-pbs input=i job-name=J kill-on-invalid-dep= licenses=L "
+               "mail-type= mail-user= mcs-label= mem= mem-bind= mem-per-cpu= mem-per-gpu= "
+               "mincpus= network= nice? no-kill?k nodefile=F nodelist=w nodes=N ntasks=n "
+               "ntasks-per-core= ntasks-per-gpu= ntasks-per-node= ntasks-per-socket= overcommit,O "
+               "oversubscribe?s partition=p power= prefer= priority= profile= propagate? qos=q "
+               "quiet,Q reboot reservation= signal= sockets-per-node= spread-job switches= "
+               "thread-spec= threads-per-core= time=t time-min= tmp= uid= use-min-nodes verbose,v "
+               "wait-all-nodes= wckey=",
 };
 
-static const struct option *find_letter(char letter) {
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (options[i].letter == letter) {
-            return &options[i];
+struct found {
+    const char *name; /* NULL: there is none */
+    int length;       /* of the name alone */
+    enum owner owner;
+};
+
+static bool needs_value(const struct found *option) {
+    return option->name && option->name[option->length] == '=';
+}
+
+/* Moves |option|, which begins as all zero, to the next one. */
+static bool next(struct found *option) {
+    const char *at = option->name ? option->name + strcspn(option->name, " ") : options[OURS];
+    if (option->name && !*at && ++option->owner < OWNERS) {
+        at = options[option->owner];
+    }
+    option->name = at + strspn(at, " ");
+    option->length = (int)strcspn(option->name, "=?, ");
+    return option->owner < OWNERS;
+}
+
+static struct found find_letter(char letter) {
+    struct found option = {.name = NULL};
+    while (next(&option)) {
+        const char *mark = option.name + option.length;
+        if (*mark && *mark != ' ' && mark[1] == letter) {
+            return option;
         }
     }
-    return NULL;
+    return (struct found){.name = NULL};
 }
 
 /* An option of that name; otherwise one that is not the user's and begins like that: getopt_long
  * takes the beginning of a name for the whole, and which others begin so depends on the version. */
-static const struct option *find_name(const char *name, size_t length) {
-    const struct option *abbreviated = NULL;
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (strncmp(options[i].name, name, length) != 0) {
+static struct found find_name(const char *name, size_t length) {
+    struct found option = {.name = NULL}, abbreviated = {.name = NULL};
+    while (next(&option)) {
+        if ((size_t)option.length < length || strncmp(option.name, name, length) != 0) {
             continue;
         }
-        if (!options[i].name[length]) {
-            return &options[i];
+        if ((size_t)option.length == length) {
+            return option;
         }
-        if (!abbreviated && options[i].owner != THEIRS) {
-            abbreviated = &options[i];
+        if (!abbreviated.name && option.owner != THEIRS) {
+            abbreviated = option;
         }
     }
     return abbreviated;
 }
 
-static bool refuse_owned(const char *text, const struct option *option,
+static bool refuse_owned(const char *text, const struct found *option,
                          struct bhi_complaint *complaint) {
     const char *why =
         option->owner == OURS ? "is set by bulkhead batch" : "is not for --executor slurm";
-    const size_t length = strlen(option->name);
+    const size_t length = (size_t)option->length;
     if (!strncmp(text, "--", 2) && !strncmp(text + 2, option->name, length)) {
-        return bhi_refuse(complaint, "--%s %s", option->name, why);
+        return bhi_refuse(complaint, "--%.*s %s", option->length, option->name, why);
     }
-    return bhi_refuse(complaint, "sbatch may read %.100s as --%s, which %s", text, option->name,
-                      why);
+    return bhi_refuse(complaint, "sbatch may read %.100s as --%.*s, which %s", text, option->length,
+                      option->name, why);
 }
 
 static bool check_long(const char *text, struct bhi_complaint *complaint) {
     const size_t length = strcspn(text + 2, "=");
-    const struct option *option = find_name(text + 2, length);
-    if (option && option->owner != THEIRS) {
-        return refuse_owned(text, option, complaint);
+    const struct found option = find_name(text + 2, length);
+    if (option.name && option.owner != THEIRS) {
+        return refuse_owned(text, &option, complaint);
     }
-    if (option && option->value == NEEDED && !text[2 + length]) {
+    if (needs_value(&option) && !text[2 + length]) {
         return bhi_refuse(complaint, "%s needs a value, in the same word: --sbatch-option=%s=VALUE",
                           text, text);
     }
@@ -175,22 +105,22 @@ static bool check_long(const char *text, struct bhi_complaint *complaint) {
 
 /* "-p" takes the rest of the word as its value; what follows "-H" are other options. */
 static bool check_short(const char *text, struct bhi_complaint *complaint) {
-    const struct option *option = find_letter(text[1]);
+    const struct found option = find_letter(text[1]);
     const bool has_more = text[2];
-    if (option && option->owner != THEIRS) {
-        return refuse_owned(text, option, complaint);
+    if (option.name && option.owner != THEIRS) {
+        return refuse_owned(text, &option, complaint);
     }
-    if (option && option->value == NEEDED) {
+    if (needs_value(&option)) {
         return has_more || bhi_refuse(complaint,
                                       "%s needs a value, in the same word: "
-                                      "--sbatch-option=--%s=VALUE",
-                                      text, option->name);
+                                      "--sbatch-option=--%.*s=VALUE",
+                                      text, option.length, option.name);
     }
-    if (has_more && option) {
+    if (has_more && option.name) {
         return bhi_refuse(complaint,
                           "%.100s is several options in one word: give each by itself, such as "
-                          "--sbatch-option=--%s",
-                          text, option->name);
+                          "--sbatch-option=--%.*s",
+                          text, option.length, option.name);
     }
     return !has_more || bhi_refuse(complaint,
                                    "%.100s: -%c is not known, and may be several options in one "
