@@ -6,6 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* -- heaps ----------------------------------------------------------------------------------- */
+
+static void heap_push(struct bhi_heap *heap, struct bhi_job_node *node) {
+    size_t at = heap->count++;
+    while (at > 0 && heap->is_before(node, heap->nodes[(at - 1) / 2])) {
+        heap->nodes[at] = heap->nodes[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap->nodes[at] = node;
+}
+
+/* Takes the first node out. The heap must not be empty. */
+static struct bhi_job_node *heap_pop(struct bhi_heap *heap) {
+    struct bhi_job_node *const first = heap->nodes[0], *const last = heap->nodes[--heap->count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= heap->count) {
+            break;
+        }
+        if (child + 1 < heap->count &&
+            heap->is_before(heap->nodes[child + 1], heap->nodes[child])) {
+            child++;
+        }
+        if (!heap->is_before(heap->nodes[child], last)) {
+            break;
+        }
+        heap->nodes[at] = heap->nodes[child];
+        at = child;
+    }
+    heap->nodes[at] = last;
+    return first;
+}
+
 enum { CHUNK = 1024 };
 
 static bool is_ready_before(const struct bhi_job_node *a, const struct bhi_job_node *b) {
@@ -302,7 +336,7 @@ static void set_state(struct bhi_graph *graph, struct bhi_job_node *node,
 /* Makes the node ready to be taken, now or at |due_ns|. */
 static void offer(struct bhi_graph *graph, struct bhi_job_node *node, uint64_t due_ns) {
     node->due_ns = due_ns;
-    bhi_heap_push(due_ns ? &graph->delayed : &graph->ready, node);
+    heap_push(due_ns ? &graph->delayed : &graph->ready, node);
 }
 
 static bool failed(const struct bhi_job_node *node) {
@@ -405,13 +439,13 @@ struct bhi_job_node *bhi_graph_take(struct bhi_graph *graph, uint64_t now_ns) {
         if (due->due_ns > now_ns) {
             break;
         }
-        bhi_heap_pop(&graph->delayed);
+        heap_pop(&graph->delayed);
         offer(graph, due, 0);
     }
     if (graph->ready.count == 0) {
         return NULL;
     }
-    struct bhi_job_node *node = bhi_heap_pop(&graph->ready);
+    struct bhi_job_node *node = heap_pop(&graph->ready);
     set_state(graph, node, BHI_JOB_RUNNING);
     return node;
 }
@@ -432,7 +466,7 @@ void bhi_graph_reorder(struct bhi_graph *graph) {
     const size_t count = graph->ready.count;
     graph->ready.count = 0;
     for (size_t i = 0; i < count; i++) {
-        bhi_heap_push(&graph->ready, graph->ready.nodes[i]);
+        heap_push(&graph->ready, graph->ready.nodes[i]);
     }
 }
 

@@ -62,6 +62,10 @@ uint32_t bhi_names_add(struct bhi_names *names, const char *text) {
     return names->count++;
 }
 
+bool bhi_names_note(struct bhi_names *names, const char *text) {
+    return bhi_names_find(names, text) != BHI_NO_NAME || bhi_names_add(names, text) != BHI_NO_NAME;
+}
+
 void bhi_names_truncate(struct bhi_names *names, uint32_t count) {
     while (names->count > count) {
         struct bhi_job_name *last = names->names[--names->count];

@@ -32,6 +32,8 @@ uint32_t bhi_names_find(const struct bhi_names *names, const char *text);
 /* Adds a copy of |text|, which must be new; its number is the old count. Returns BHI_NO_NAME if out
  * of memory. */
 uint32_t bhi_names_add(struct bhi_names *names, const char *text);
+/* Adds |text| unless it is there. Returns false if out of memory. */
+bool bhi_names_note(struct bhi_names *names, const char *text);
 /* Removes all but the first |count|. */
 void bhi_names_truncate(struct bhi_names *names, uint32_t count);
 

@@ -1,5 +1,4 @@
 #include "batch/job/object.h"
-#include "batch/job/short.h"
 #include "tool/nearest.h"
 
 #include <stdio.h>

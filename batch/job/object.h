@@ -10,4 +10,11 @@
  * complaint on failure. */
 json_t *bhi_job_object_load(const char *text, size_t length, struct bhi_complaint *complaint);
 
+/* Replaces short forms in a job's object, whose keys must be of the right kinds:
+ *   "id": 7, "depends_on": [7]   "7"
+ *   "groups": 16                 [16]
+ *   "push": [1, 2.5, "u8:3"]     "i32:1,f32:2.5,u8:3"
+ * The complaint names the key. */
+bool bhi_job_lengthen(json_t *object, struct bhi_complaint *complaint);
+
 #endif

@@ -1,5 +1,6 @@
-#include "batch/job/short.h"
+/* The short forms that a job may be written in. */
 #include "base/sort.h"
+#include "batch/job/object.h"
 
 #include <stdint.h>
 #include <stdio.h>

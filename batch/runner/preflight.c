@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/owner.h"
 #include "batch/graph/paths.h"
 #include "batch/job/request.h"
 #include "batch/runner/content.h"
@@ -96,17 +97,13 @@ static int look(struct preflight *flight, struct found *found, const char *path,
     if (name != BHI_NO_NAME) {
         return found->results[name];
     }
-    char *whole = whole_path(flight, path);
+    BHI_AUTO_FREE char *whole = whole_path(flight, path);
     if (!whole) {
         return ENOMEM;
     }
     const int result = look_at(flight, whole);
-    free(whole);
-    if (!BHI_ARRAY_RESERVE(found->results, found->capacity, found->names.count + 1)) {
-        return ENOMEM;
-    }
-    name = bhi_names_add(&found->names, path);
-    if (name == BHI_NO_NAME) {
+    if (!BHI_ARRAY_RESERVE(found->results, found->capacity, found->names.count + 1) ||
+        (name = bhi_names_add(&found->names, path)) == BHI_NO_NAME) {
         return ENOMEM;
     }
     return found->results[name] = result;
@@ -117,15 +114,13 @@ static int look_at_folder(struct preflight *flight, const char *folder) {
     struct stat status;
     const int error = stat(folder, &status) == 0 ? 0 : errno;
     if (error == ENOENT && flight->makes) { /* what it will be made in */
-        char *above = strdup(folder);
+        BHI_AUTO_FREE char *above = strdup(folder);
         if (!above) {
             return ENOMEM;
         }
         above[strlen(above) - 1] = '\0';
         strrchr(above, '/')[1] = '\0';
-        const int result = look(flight, &flight->folders, above, look_at_folder);
-        free(above);
-        return result;
+        return look(flight, &flight->folders, above, look_at_folder);
     }
     return error                              ? OF_FOLDER | error
            : !S_ISDIR(status.st_mode)         ? NO_FOLDER
@@ -136,28 +131,22 @@ static int look_at_folder(struct preflight *flight, const char *folder) {
 
 /* Looks at the folder of |path|, which is whole. */
 static int look_at_folder_of(struct preflight *flight, const char *path) {
-    char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
-    const int result = folder ? look(flight, &flight->folders, folder, look_at_folder) : ENOMEM;
-    free(folder);
-    return result;
+    BHI_AUTO_FREE char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
+    return folder ? look(flight, &flight->folders, folder, look_at_folder) : ENOMEM;
 }
 
 /* Writing to a link replaces the file that it leads to, so that place is checked. The folder of
  * |path| was found good. */
 static int look_behind_links(struct preflight *flight, const char *path) {
-    char *normal = bhi_paths_normalize(&flight->paths, path);
-    char *real = normal ? whole_path(flight, normal) : NULL;
-    int result = real ? FINE : ENOMEM;
-    if (real && bhi_names_find(&flight->sources, normal) != BHI_NO_NAME) {
-        result = SOURCE;
-    } else if (real && flight->state_name && !strcmp(normal, flight->state_name)) {
-        result = STATE_ITSELF;
-    } else if (real && strcmp(real, path) != 0) {
-        result = look_at_folder_of(flight, real);
+    BHI_AUTO_FREE char *normal = bhi_paths_normalize(&flight->paths, path);
+    BHI_AUTO_FREE char *real = normal ? whole_path(flight, normal) : NULL;
+    if (!real) {
+        return ENOMEM;
     }
-    free(normal);
-    free(real);
-    return result;
+    return bhi_names_find(&flight->sources, normal) != BHI_NO_NAME     ? SOURCE
+           : flight->state_name && !strcmp(normal, flight->state_name) ? STATE_ITSELF
+           : strcmp(real, path) != 0 ? look_at_folder_of(flight, real)
+                                     : FINE;
 }
 
 static int look_at_output(struct preflight *flight, const char *path) {
@@ -176,6 +165,12 @@ static int look_at_output(struct preflight *flight, const char *path) {
     return result == FINE ? look_behind_links(flight, path) : result;
 }
 
+static void report(struct preflight *flight, size_t index, const char *cause,
+                   const struct bhi_complaint *complaint) {
+    flight->good = false;
+    flight->visit(flight->user, index, cause, complaint);
+}
+
 static void tell(struct preflight *flight, size_t index, const char *what, const char *path,
                  int result) {
     struct bhi_complaint complaint;
@@ -190,7 +185,6 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
                                          : strerror(result & ~OF_FOLDER);
     const bool missing = result > 0 && (result & ~OF_FOLDER) == ENOENT && *path != '/';
     const bool of_folder = result > 0 && (result & OF_FOLDER);
-    flight->good = false;
     bhi_refuse(
         &complaint, "%s %.600s: %s%s%s%.300s%s%s", what, path, of_folder ? "its folder: " : "", why,
         missing ? " (looked for in " : "", missing ? flight->folder : "", missing ? ")" : "",
@@ -199,7 +193,7 @@ static void tell(struct preflight *flight, size_t index, const char *what, const
         const char *end = strrchr(path, '/');
         snprintf(cause, sizeof cause, "folder %.*s", end ? (int)(end - path) : 0, path);
     }
-    flight->visit(flight->user, index, of_folder ? cause : complaint.text, &complaint);
+    report(flight, index, of_folder ? cause : complaint.text, &complaint);
 }
 
 /* Returns false if out of memory. */
@@ -208,50 +202,42 @@ static bool note_made(struct preflight *flight, const char *path, const char *no
                           bhi_names_find(&flight->replaced, normal) == BHI_NO_NAME)) {
         return true;
     }
-    char *whole = whole_path(flight, path);
-    const bool noted = whole && (bhi_names_find(flight->made, whole) != BHI_NO_NAME ||
-                                 bhi_names_add(flight->made, whole) != BHI_NO_NAME);
-    free(whole);
-    return noted;
+    BHI_AUTO_FREE char *whole = whole_path(flight, path);
+    return whole && bhi_names_note(flight->made, whole);
 }
 
 /* The inputs of a job that has ended. */
 static bool note_inputs(struct preflight *flight, const struct bhi_job_spec *spec) {
     bool noted = true;
     for (size_t i = 0; noted && flight->made && i < spec->read_count; i++) {
-        char *normal = bhi_paths_normalize(&flight->paths, spec->reads[i]);
+        BHI_AUTO_FREE char *normal = bhi_paths_normalize(&flight->paths, spec->reads[i]);
         noted = normal && note_made(flight, spec->reads[i], normal);
-        free(normal);
     }
     return noted;
 }
 
 /* An input that a job writes need not exist yet. */
 static void check_input(struct preflight *flight, size_t index, const char *path) {
-    char *normal = bhi_paths_normalize(&flight->paths, path);
-    int result = ENOMEM;
-    if (normal && note_made(flight, path, normal)) {
-        result = bhi_names_find(&flight->written, normal) != BHI_NO_NAME
-                     ? FINE
-                     : look(flight, &flight->inputs, path, look_at_input);
-    }
+    BHI_AUTO_FREE char *normal = bhi_paths_normalize(&flight->paths, path);
+    const int result = !normal || !note_made(flight, path, normal) ? ENOMEM
+                       : bhi_names_find(&flight->written, normal) != BHI_NO_NAME
+                           ? FINE
+                           : look(flight, &flight->inputs, path, look_at_input);
     if (result != FINE) {
         tell(flight, index, "input", path, result);
     }
-    free(normal);
 }
 
 /* Checks the content of |path|, which exists. Content that was found good is not read again. */
 static void check_content(struct preflight *flight, size_t index, const struct bhi_run_request *run,
                           const char *path, const char *tensor, bool is_kernel) {
     struct bhi_complaint why, complaint;
-    char *whole = whole_path(flight, path), *key = NULL;
+    BHI_AUTO_FREE char *whole = whole_path(flight, path);
+    BHI_AUTO_FREE char *key = NULL;
     bool good = false;
-    if (whole && asprintf(&key, "%d %s\n%s", is_kernel ? (int)run->language : -1, whole,
-                          tensor ? tensor : "") < 0) {
+    if (!whole || asprintf(&key, "%d %s\n%s", is_kernel ? (int)run->language : -1, whole,
+                           tensor ? tensor : "") < 0) {
         key = NULL;
-    }
-    if (!key) {
         bhi_refuse(&why, "out of memory");
     } else if (bhi_names_find(&flight->read, key) != BHI_NO_NAME) {
         good = true;
@@ -260,14 +246,10 @@ static void check_content(struct preflight *flight, size_t index, const struct b
         good =
             bhi_names_add(&flight->read, key) != BHI_NO_NAME || bhi_refuse(&why, "out of memory");
     }
-    free(key);
-    free(whole);
-    if (good) {
-        return;
+    if (!good) {
+        bhi_refuse(&complaint, "%s %.400s: %.500s", is_kernel ? "kernel" : "input", path, why.text);
+        report(flight, index, complaint.text, &complaint);
     }
-    flight->good = false;
-    bhi_refuse(&complaint, "%s %.400s: %.500s", is_kernel ? "kernel" : "input", path, why.text);
-    flight->visit(flight->user, index, complaint.text, &complaint);
 }
 
 static void check_contents(struct preflight *flight, size_t index,
@@ -278,14 +260,13 @@ static void check_contents(struct preflight *flight, size_t index,
     }
     for (uint32_t i = 0; i < run->binding_count; i++) {
         const struct bhi_run_binding *binding = &run->bindings[i];
-        char *normal =
+        BHI_AUTO_FREE char *normal =
             binding->in_path ? bhi_paths_normalize(&flight->paths, binding->in_path) : NULL;
         /* Otherwise another job makes it; or it does not exist, which is reported elsewhere. */
         if (normal && bhi_names_find(&flight->written, normal) == BHI_NO_NAME &&
             look(flight, &flight->inputs, binding->in_path, look_at_input) == FINE) {
             check_content(flight, index, run, binding->in_path, binding->tensor, false);
         }
-        free(normal);
     }
 }
 
@@ -300,8 +281,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
         return;
     }
     if (!bhi_job_request_parse(spec->text, NULL, false, &request, &complaint)) {
-        flight->good = false;
-        flight->visit(flight->user, index, complaint.text, &complaint);
+        report(flight, index, complaint.text, &complaint);
         return;
     }
     if (request.run.eval) {
@@ -317,8 +297,7 @@ static void check_line(struct preflight *flight, size_t index, bool has_kernel) 
         }
     }
     if (!good) {
-        flight->good = false;
-        flight->visit(flight->user, index, complaint.text, &complaint);
+        report(flight, index, complaint.text, &complaint);
     }
     if (flight->contents) {
         check_contents(flight, index, &request.run, has_kernel);
@@ -350,9 +329,8 @@ static bool writes_itself(struct preflight *flight, const struct bhi_job_spec *s
                           const char *normal) {
     bool found = false;
     for (size_t i = 0; i < spec->read_count && !found; i++) {
-        char *other = bhi_paths_normalize(&flight->paths, spec->reads[i]);
+        BHI_AUTO_FREE char *other = bhi_paths_normalize(&flight->paths, spec->reads[i]);
         found = other && !strcmp(other, normal);
-        free(other);
     }
     return found;
 }
@@ -361,14 +339,10 @@ static bool note_written(struct preflight *flight, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct bhi_job_spec *spec = &flight->specs[i];
         for (size_t k = 0; k < spec->write_count; k++) {
-            char *normal = bhi_paths_normalize(&flight->paths, spec->writes[k]);
-            struct bhi_names *names = normal && writes_itself(flight, spec, normal)
-                                          ? &flight->replaced
-                                          : &flight->written;
-            const bool noted = normal && (bhi_names_find(names, normal) != BHI_NO_NAME ||
-                                          bhi_names_add(names, normal) != BHI_NO_NAME);
-            free(normal);
-            if (!noted) {
+            BHI_AUTO_FREE char *normal = bhi_paths_normalize(&flight->paths, spec->writes[k]);
+            if (!normal || !bhi_names_note(writes_itself(flight, spec, normal) ? &flight->replaced
+                                                                               : &flight->written,
+                                           normal)) {
                 return false;
             }
         }
@@ -377,11 +351,8 @@ static bool note_written(struct preflight *flight, size_t count) {
 }
 
 static bool note_source(struct preflight *flight, const char *path) {
-    char *normal = bhi_paths_normalize(&flight->paths, path);
-    const bool noted = normal && (bhi_names_find(&flight->sources, normal) != BHI_NO_NAME ||
-                                  bhi_names_add(&flight->sources, normal) != BHI_NO_NAME);
-    free(normal);
-    return noted;
+    BHI_AUTO_FREE char *normal = bhi_paths_normalize(&flight->paths, path);
+    return normal && bhi_names_note(&flight->sources, normal);
 }
 
 static bool note_sources(struct preflight *flight, size_t count) {
@@ -418,13 +389,12 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
                                .user = user,
                                .good = true};
     struct bhi_complaint complaint;
-    bhi_names_init(&flight.written);
-    bhi_names_init(&flight.replaced);
-    bhi_names_init(&flight.sources);
-    bhi_names_init(&flight.read);
-    bhi_names_init(&flight.inputs.names);
-    bhi_names_init(&flight.outputs.names);
-    bhi_names_init(&flight.folders.names);
+    struct bhi_names *const tables[] = {
+        &flight.written,      &flight.replaced,      &flight.sources,      &flight.read,
+        &flight.inputs.names, &flight.outputs.names, &flight.folders.names};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        bhi_names_init(tables[i]);
+    }
     bool noted = bhi_paths_init(&flight.paths, folder) && note_written(&flight, count) &&
                  note_sources(&flight, count) && note_state(&flight, own->state);
     for (size_t i = 0; noted && i < count; i++) {
@@ -435,19 +405,14 @@ bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *s
         }
     }
     if (!noted) {
-        flight.good = false;
         bhi_refuse(&complaint, "out of memory");
-        visit(user, count, complaint.text, &complaint);
+        report(&flight, count, complaint.text, &complaint);
     }
     bhi_paths_fini(&flight.paths);
-    bhi_names_fini(&flight.written);
-    bhi_names_fini(&flight.replaced);
-    bhi_names_fini(&flight.sources);
-    bhi_names_fini(&flight.read);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        bhi_names_fini(tables[i]);
+    }
     free(flight.state_name);
-    bhi_names_fini(&flight.inputs.names);
-    bhi_names_fini(&flight.outputs.names);
-    bhi_names_fini(&flight.folders.names);
     free(flight.inputs.results);
     free(flight.outputs.results);
     free(flight.folders.results);

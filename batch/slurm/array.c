@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "base/owner.h"
-#include "batch/slurm/fields.h"
 #include "batch/slurm/whole.h"
 #include "tool/clock.h"
 

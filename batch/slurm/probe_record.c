@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/owner.h"
-#include "batch/slurm/fields.h"
 #include "batch/slurm/whole.h"
 
 enum { MOST = 4096 };
