@@ -1,4 +1,5 @@
-#include "cli/batch_probe.h"
+/* A batch of which only the probe has been submitted: what --status, --logs and --cancel do. */
+#include "cli/batch_slurm.h"
 
 #include <errno.h>
 #include <fcntl.h>

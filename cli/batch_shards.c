@@ -16,7 +16,6 @@
 #include "batch/slurm/array.h"
 #include "batch/slurm/client.h"
 #include "batch/slurm/probe_record.h"
-#include "cli/batch_probe.h"
 #include "cli/batch_slurm.h"
 #include "cli/mains.h"
 #include "tool/complain.h"

@@ -18,7 +18,6 @@
 #include "batch/slurm/watch.h"
 #include "batch/slurm/whole.h"
 #include "cli/batch_jobs.h"
-#include "cli/batch_slurm_report.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/content_hash.h"

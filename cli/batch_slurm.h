@@ -50,4 +50,16 @@ void bhi_batch_slurm_tell_command(char *command);
 int bhi_batch_slurm_run(const struct bhi_batch_slurm *slurm, const struct bhi_args *args,
                         const char *state);
 
+/* -- a batch of which only the probe has been submitted: --status, --logs and --cancel ------- */
+
+/* Has the folder |state| a probe, and no shards yet? */
+bool bhi_batch_probe_waits(const char *state);
+/* Has it a probe, beside the shards of an earlier submission? Says so on standard error. */
+void bhi_batch_probe_note(const char *state);
+/* --status. With --follow it returns when there is an array (*out_go_on: the shards can be
+ * followed). Returns an exit status, as do the others. */
+int bhi_batch_probe_status(const char *state, const struct bhi_args *args, bool *out_go_on);
+int bhi_batch_probe_logs(const char *state, const struct bhi_args *args);
+int bhi_batch_probe_cancel(const char *state);
+
 #endif

@@ -1,4 +1,5 @@
-#include "cli/batch_slurm_report.h"
+/* What `bulkhead batch --executor slurm` says of the jobs, from the shards' feeds. */
+#include "cli/batch_slurm_parts.h"
 
 #include <signal.h>
 #include <stdio.h>
