@@ -5,10 +5,27 @@
 #include <string.h>
 
 #include "batch/job/job.h"
-#include "tool/isolation.h"
 #include "tool/values.h"
 
 enum { MOST_STREAMS = 256, DEFAULT_STREAMS = 2, DEFAULT_RETRIES = 2 };
+
+static const char *const isolations[] = {[BH_ISOLATION_STREAM] = "stream",
+                                         [BH_ISOLATION_KERNEL] = "kernel",
+                                         [BH_ISOLATION_SUBMISSION] = "job"};
+
+const char *bhi_batch_isolation(size_t index) {
+    return index < sizeof isolations / sizeof *isolations ? isolations[index] : NULL;
+}
+
+static bool parse_isolation(const char *value, bh_isolation *out, struct bhi_complaint *complaint) {
+    for (size_t i = 0; bhi_batch_isolation(i); i++) {
+        if (!strcmp(value, isolations[i])) {
+            *out = (bh_isolation)i;
+            return true;
+        }
+    }
+    return bhi_refuse(complaint, "it is stream, kernel or job");
+}
 
 static bool parse_item(void *user, const struct bhi_arg *item, struct bhi_complaint *complaint) {
     struct bhi_batch_options *options = user;
@@ -27,7 +44,7 @@ static bool parse_item(void *user, const struct bhi_arg *item, struct bhi_compla
     case BHI_BATCH_STREAMS:
         return bhi_parse_count(value, 1, MOST_STREAMS, &options->streams, complaint);
     case BHI_BATCH_ISOLATE:
-        return bhi_isolation_parse(value, &options->isolation, complaint);
+        return parse_isolation(value, &options->isolation, complaint);
     case BHI_BATCH_RETRY:
         return bhi_parse_count(value, 0, BHI_JOB_RETRIES, &options->retries, complaint);
     case BHI_BATCH_HALT:

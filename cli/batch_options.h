@@ -7,6 +7,9 @@
 #include "cli/batch_slurm.h"
 #include "tool/args.h"
 
+/* The values of --isolate, by index; NULL after the last. */
+const char *bhi_batch_isolation(size_t index);
+
 struct bhi_batch_options {
     const char *jobs_path, *device, *cache_dir, *html;
     const char *quarantine_path, *cancel_file; /* NULL: not given */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chaos/history/history.h"
+#include "cli/batch_options.h"
 #include "cli/commands.h"
 #include "cli/mains.h"
 #include "formats/dtype.h"
@@ -12,7 +13,6 @@
 #include "tool/args.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
-#include "tool/isolation.h"
 #include "tool/values.h"
 
 /* The kinds of values, by what can be completed. */
@@ -39,7 +39,7 @@ static const struct closed {
     {BHI_RUN_MEMORY, A_WORD, bhi_memory_word},
     {BHI_EVAL_MEMORY, A_WORD, bhi_memory_word},
     {BHI_BATCH_MEMORY, A_WORD, bhi_memory_word},
-    {BHI_BATCH_ISOLATE, A_WORD, bhi_isolation_word},
+    {BHI_BATCH_ISOLATE, A_WORD, bhi_batch_isolation},
     {BHI_CHAOS_FAULTS, WORDS, fault_word},
 };
 

@@ -1,4 +1,4 @@
-#include "batch/runner/content.h"
+#include "batch/runner/preflight.h"
 
 #include <errno.h>
 #include <fcntl.h>

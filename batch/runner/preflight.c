@@ -12,7 +12,6 @@
 #include "base/owner.h"
 #include "batch/graph/paths.h"
 #include "batch/job/request.h"
-#include "batch/runner/content.h"
 
 /* The result for a path; computed once for all jobs that name it. */
 enum {

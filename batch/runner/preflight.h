@@ -4,6 +4,8 @@
 
 #include "batch/graph/names.h"
 #include "batch/job/job.h"
+#include "request/eval.h"
+#include "request/language.h"
 
 /* Called when a file that job |index| needs is missing, or cannot be what the job needs. |cause| is
  * the same for all jobs with the same cause. */
@@ -35,5 +37,16 @@ struct bhi_preflight_own {
 bool bhi_preflight(const struct bhi_job_spec *specs, size_t count, const bool *skipped,
                    const char *folder, const struct bhi_preflight_own *own,
                    bhi_preflight_visitor visit, void *user);
+
+/* -- parts of it: one job's expression, kernel and inputs, without a worker (content.c) --------- */
+
+/* Does the expression parse, read only given inputs, and assign all outputs? Opens no file. */
+bool bhi_content_expression(const struct bhi_eval_request *eval, struct bhi_complaint *complaint);
+/* Is the file in a language that can be compiled here? |given| is the one in the job's line. A file
+ * that is no source must begin as SPIR-V does. */
+bool bhi_content_kernel(const char *path, enum bhi_language given, struct bhi_complaint *complaint);
+/* Is the file a .npy (|tensor| is NULL), or a .safetensors with |tensor|? Checks headers and sizes,
+ * but no elements. */
+bool bhi_content_input(const char *path, const char *tensor, struct bhi_complaint *complaint);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/detail.h"
-#include "judge/check/reference.h"
+#include "judge/check/launch.h"
 #include "judge/time/measure.h"
 #include "supervisor/context/layout.h"
 

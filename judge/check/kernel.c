@@ -1,4 +1,4 @@
-#include "judge/check/kernel.h"
+#include "judge/check/setup.h"
 
 #include <stdlib.h>
 #include <string.h>

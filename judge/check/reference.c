@@ -1,5 +1,4 @@
-#include "judge/check/reference.h"
-
+/* The reference: computes what is expected in each trial. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +6,6 @@
 
 #include "base/format.h"
 #include "judge/check/launch.h"
-#include "judge/check/trial.h"
 
 struct runner {
     struct bhi_court *court;
