@@ -77,16 +77,41 @@ static bool take_ratio(struct bhi_reading *reading, const json_t *timing, const 
     return bhi_reading_refuse(reading, "it must be a number above 0, or null");
 }
 
-/* Adds the times of one size, unless their ratio is not known. */
-static bool take_size(struct bhi_reading *reading, const json_t *timing,
-                      struct past_candidate *out) {
+/* Takes each element of |array|, the value of |key|: into |list|, for which the caller has asked for
+ * memory. */
+static bool take_objects(struct bhi_reading *reading, const char *key, const json_t *array,
+                         const char *must_be, const void *list,
+                         bool (*take)(struct bhi_reading *, const json_t *, void *), void *out) {
+    json_t *one;
+    size_t i;
+    bhi_reading_enter(reading, key);
+    if (!json_is_array(array)) {
+        return bhi_reading_refuse(reading, "it must be %s", must_be);
+    }
+    if (!list) {
+        return bhi_refuse(reading->complaint, "out of memory");
+    }
+    json_array_foreach(array, i, one) {
+        bhi_reading_enter_element(reading, i);
+        if (!json_is_object(one)) {
+            return bhi_reading_refuse(reading, "it must be an object");
+        }
+        if (!take(reading, one, out)) {
+            return false;
+        }
+        bhi_reading_leave(reading);
+    }
+    bhi_reading_leave(reading);
+    return true;
+}
+
+/* Adds the times of one size to a candidate's, unless their ratio is not known. */
+static bool take_size(struct bhi_reading *reading, const json_t *timing, void *candidate) {
     static const char *const conditions[CONDITIONS] = {[CONDITION_PROCESSORS] = "one_processor",
                                                        [CONDITION_CACHES] = "cold",
                                                        [CONDITION_CLOCK] = "device"};
+    struct past_candidate *out = candidate;
     struct past_timing one = {.size = json_object_get(timing, "size")};
-    if (!json_is_object(timing)) {
-        return bhi_reading_refuse(reading, "it must be an object");
-    }
     if (!take_ratio(reading, timing, "ratio", &one.ratio) ||
         !take_ratio(reading, timing, "low", &one.low) ||
         !take_ratio(reading, timing, "high", &one.high)) {
@@ -101,48 +126,26 @@ static bool take_size(struct bhi_reading *reading, const json_t *timing,
     return true;
 }
 
-static bool take_timing(struct bhi_reading *reading, const json_t *object,
-                        struct past_candidate *out) {
+/* Adds a candidate to a run's. */
+static bool take_candidate(struct bhi_reading *reading, const json_t *object, void *user) {
+    struct past_run *run = user;
+    struct past_candidate *out = &run->list[run->count++];
     const json_t *timing = json_object_get(object, "timing");
-    json_t *one;
-    size_t i;
+    if (!take_text(reading, object, "file", false, &out->file) ||
+        !take_text(reading, object, "verdict", false, &out->verdict) ||
+        !take_text(reading, object, "message", true, &out->message)) {
+        return false;
+    }
     if (!timing || json_is_null(timing)) {
         return true;
     }
-    bhi_reading_enter(reading, "timing");
-    if (!json_is_array(timing)) {
-        return bhi_reading_refuse(reading, "it must be an array, or null");
-    }
     out->timings = calloc(json_array_size(timing) + 1, sizeof *out->timings);
-    if (!out->timings) {
-        return bhi_refuse(reading->complaint, "out of memory");
-    }
-    json_array_foreach(timing, i, one) {
-        bhi_reading_enter_element(reading, i);
-        if (!take_size(reading, one, out)) {
-            return false;
-        }
-        bhi_reading_leave(reading);
-    }
-    bhi_reading_leave(reading);
-    return true;
-}
-
-static bool take_candidate(struct bhi_reading *reading, const json_t *object,
-                           struct past_candidate *out) {
-    if (!json_is_object(object)) {
-        return bhi_reading_refuse(reading, "it must be an object");
-    }
-    return take_text(reading, object, "file", false, &out->file) &&
-           take_text(reading, object, "verdict", false, &out->verdict) &&
-           take_text(reading, object, "message", true, &out->message) &&
-           take_timing(reading, object, out);
+    return take_objects(reading, "timing", timing, "an array, or null", out->timings, take_size,
+                        out);
 }
 
 static bool take_run(struct bhi_reading *reading, struct past_run *run) {
     const json_t *candidates = json_object_get(run->json, "candidates");
-    json_t *candidate;
-    size_t i;
     if (!json_is_object(run->json)) {
         return bhi_reading_refuse(reading,
                                   "it must be an object, as bulkhead judge --json prints it");
@@ -162,23 +165,9 @@ static bool take_run(struct bhi_reading *reading, struct past_run *run) {
     if (!candidates) {
         return bhi_reading_refuse(reading, "there is no \"candidates\"");
     }
-    bhi_reading_enter(reading, "candidates");
-    if (!json_is_array(candidates)) {
-        return bhi_reading_refuse(reading, "it must be an array");
-    }
     run->list = calloc(json_array_size(candidates) + 1, sizeof *run->list);
-    if (!run->list) {
-        return bhi_refuse(reading->complaint, "out of memory");
-    }
-    json_array_foreach(candidates, i, candidate) {
-        bhi_reading_enter_element(reading, i);
-        if (!take_candidate(reading, candidate, &run->list[run->count++])) {
-            return false;
-        }
-        bhi_reading_leave(reading);
-    }
-    bhi_reading_leave(reading);
-    return true;
+    return take_objects(reading, "candidates", candidates, "an array", run->list, take_candidate,
+                        run);
 }
 
 /* Reads the file at |path| ("-": standard input). The complaint begins with PATH:LINE: and the
