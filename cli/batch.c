@@ -82,20 +82,12 @@ static int queue_exit_status(enum bhi_queue_result result, const struct bhi_comp
     return result == BHI_QUEUE_BAD_INPUT ? BHI_EXIT_USAGE : BHI_EXIT_ENVIRON;
 }
 
-/* Does the folder hold a batch? --verify and --dry-run must not make one. */
-static bool has_state(const struct batch *batch) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/batch.db", batch->options.state) < 0) {
-        return true;
-    }
-    const bool has = access(path, F_OK) == 0 || errno != ENOENT;
-    free(path);
-    return has;
-}
-
 static int open_queue(struct batch *batch) {
     const struct bhi_queue_options options = {
-        .folder = batch->options.dry_run && !has_state(batch) ? NULL : batch->options.state,
+        .folder =
+            batch->options.dry_run && !bhi_batch_slurm_has_file(batch->options.state, "batch.db")
+                ? NULL
+                : batch->options.state,
         .jobs_path = batch->options.jobs_path,
         .resume = batch->options.resume || batch->options.verify,
         .retry_failed = batch->options.retry_failed,
@@ -171,7 +163,7 @@ static int submit_jobs(struct batch *batch) {
     if (!folder) {
         return bhi_complain_environ("batch", "the current folder cannot be found");
     }
-    if (batch->options.dry_run && !has_state(batch)) {
+    if (batch->options.dry_run && !bhi_batch_slurm_has_file(batch->options.state, "batch.db")) {
         batch->options.resume = false; /* there is nothing to resume */
         if (batch->options.redo_count) {
             bhi_complain("batch", "%s has no job \"%s\" to run again", batch->options.state,
@@ -210,7 +202,8 @@ static int read_jobs(struct batch *batch) {
     if (exit_status != BHI_EXIT_READY) {
         return exit_status;
     }
-    if (batch->jobs.count + batch->jobs.bad == 0 && !(batch->options.resume && has_state(batch))) {
+    if (batch->jobs.count + batch->jobs.bad == 0 &&
+        !(batch->options.resume && bhi_batch_slurm_has_file(batch->options.state, "batch.db"))) {
         return bhi_complain_usage(
             "batch", "%s: it contains no jobs%s%s%s", batch->jobs.name,
             batch->options.resume ? ", and " : "",
@@ -440,7 +433,7 @@ static int report(struct batch *batch, int exit_status) {
 /* --verify and --dry-run: nothing runs, and no device is needed. */
 static int look(struct batch *batch) {
     int exit_status;
-    if (batch->options.verify && !has_state(batch)) {
+    if (batch->options.verify && !bhi_batch_slurm_has_file(batch->options.state, "batch.db")) {
         return bhi_complain_usage("batch", "%s has no batch: there is nothing to verify",
                                   batch->options.state);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "batch/journal/host.h"
 #include "tool/complain.h"
 #include "tool/exit_status.h"
@@ -13,11 +14,8 @@
 /* Is the file for this process? */
 static bool is_for_us(const char *path) {
     char host[BHI_HOST_NAME], ours[BHI_HOST_NAME + 32], text[sizeof ours] = "";
-    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
     snprintf(ours, sizeof ours, "%ld %s\n", (long)getpid(), bhi_host_name(host));
     return length > 0 && !strcmp(text, ours);
 }

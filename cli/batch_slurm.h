@@ -36,6 +36,8 @@ bool bhi_batch_slurm_check(const struct bhi_batch_slurm *slurm, const struct bhi
  * its selector in |out_selector| (NULL: the default device). Returns an exit status. */
 int bhi_batch_slurm_device(bh_context *context, const char **device,
                            char out_selector[BHI_SELECTOR]);
+/* Is there a file |name| in |folder|? If in doubt, there is. */
+bool bhi_batch_slurm_has_file(const char *folder, const char *name);
 /* |text| as one word of a shell, for people: quoted only where it has to be. The caller owns it;
  * NULL if memory ran out. */
 char *bhi_batch_slurm_word(const char *text);

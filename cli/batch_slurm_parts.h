@@ -47,8 +47,6 @@ int bhi_batch_slurm_check_texts(const struct bhi_slurm_batch *batch, const char 
 int bhi_batch_slurm_end_interrupted(struct bhi_slurm_batch *batch);
 /* Has the submitter ended that wrote |holder| into the lock? Known only on its own machine. */
 bool bhi_batch_slurm_holder_is_gone(const char *holder);
-/* Is there a file |name| in |folder|? If in doubt, there is. */
-bool bhi_batch_slurm_has_file(const char *folder, const char *name);
 /* Writes each shard's jobs. |places| (may be NULL) has what is staged. */
 bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
                                   const struct bhi_places *places, struct bhi_complaint *complaint);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/owner.h"
 #include "batch/graph/paths.h"
 #include "batch/journal/marks.h"
 #include "cli/batch_changes.h"
@@ -191,10 +192,8 @@ static void print_summary(const struct verify *verify, uint64_t outputs) {
 
 /* A file that a job of the batch has made since. */
 static bool is_output(struct verify *verify, const struct bhi_batch_change *change) {
-    char *normal = bhi_paths_normalize(&verify->paths, change->path);
-    const bool is = normal && bhi_names_find(&verify->files, normal) != BHI_NO_NAME;
-    free(normal);
-    return is;
+    BHI_AUTO_FREE char *normal = bhi_paths_normalize(&verify->paths, change->path);
+    return normal && bhi_names_find(&verify->files, normal) != BHI_NO_NAME;
 }
 
 /* Tells which files have changed. Returns how many, or adds them to |list|. */

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/links.h"
 #include "tool/interrupt.h"
@@ -374,16 +375,13 @@ enum bhi_outfile_content bhi_outfile_compare(struct bhi_outfile *file,
                                              const struct bhi_outfile_mark *mark) {
     uint8_t hash[BHI_CONTENT_HASH];
     struct stat status;
-    const int fd =
+    BHI_AUTO_FD fd =
         openat(file->folder, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     file->error = fd < 0 || fstat(fd, &status) != 0 ? errno : 0;
     bool equal = !file->error && S_ISREG(status.st_mode) && (uint64_t)status.st_size == mark->size;
     if (equal) { /* as far as size and time tell */
         file->error = bhi_content_hash_of(fd, hash);
         equal = !file->error && !memcmp(hash, mark->hash, sizeof hash);
-    }
-    if (fd >= 0) {
-        close(fd);
     }
     return file->error ? BHI_OUTFILE_UNREAD : equal ? BHI_OUTFILE_EQUAL : BHI_OUTFILE_OTHER;
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "batch/journal/schema.h"
 
 bool bhi_header_check(const char *path, int64_t application, int64_t version,
@@ -31,12 +32,9 @@ static uint32_t load_be32(const uint8_t *bytes) {
 enum { MAGIC = 16, SCHEMA = 40, VERSION = 60, APPLICATION = 68, HEADER = 100 };
 
 static ssize_t read_header(int folder, uint8_t header[HEADER]) {
-    const int fd = openat(folder, BHI_JOURNAL_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    const ssize_t length = fd >= 0 ? pread(fd, header, HEADER, 0) : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return length;
+    BHI_AUTO_FD fd =
+        openat(folder, BHI_JOURNAL_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return fd >= 0 ? pread(fd, header, HEADER, 0) : 0;
 }
 
 bool bhi_header_has_tables(int folder) {

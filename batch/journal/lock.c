@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "batch/journal/header.h"
 #include "batch/journal/schema.h"
 #include "tool/clock.h"
@@ -151,14 +152,11 @@ static bool try_lock(struct bhi_lock *lock, const char *path, bool *out_again,
  * file from its memory, for up to a minute. */
 static bool read_touched(const struct bhi_lock *lock, struct timespec *out_time) {
     struct stat status;
-    const int fd = openat(lock->folder, BHI_JOURNAL_LOCK,
-                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    BHI_AUTO_FD fd = openat(lock->folder, BHI_JOURNAL_LOCK,
+                            O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     const bool good = fd >= 0 && fstat(fd, &status) == 0;
     if (good) {
         *out_time = status.st_mtim;
-    }
-    if (fd >= 0) {
-        close(fd);
     }
     return good;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "batch/runner/kernel_cache.h"
 
 enum { KEPT = 1024 };
@@ -67,18 +68,15 @@ static bool is_in_state(int fd, const struct bhi_used_mark *mark) {
 }
 
 void bhi_reads_hash(const char *path, struct bhi_used_mark *mark) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     mark->hashed = fd >= 0 && is_in_state(fd, mark) && bhi_content_hash_of(fd, mark->hash) == 0 &&
                    is_in_state(fd, mark);
-    if (fd >= 0) {
-        close(fd);
-    }
 }
 
 bool bhi_reads_is_same(const char *path, const struct bhi_used_mark *mark, int *out_error) {
     struct stat status;
     uint8_t hash[BHI_CONTENT_HASH];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     bool same = false;
     *out_error = fd < 0 || fstat(fd, &status) != 0 ? errno : 0;
     if (!*out_error) {
@@ -88,9 +86,6 @@ bool bhi_reads_is_same(const char *path, const struct bhi_used_mark *mark, int *
             *out_error = bhi_content_hash_of(fd, hash);
             same = !*out_error && !memcmp(hash, mark->hash, sizeof hash);
         }
-    }
-    if (fd >= 0) {
-        close(fd);
     }
     return same;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "tool/outfile.h"
 #include "tool/quantity.h"
 #include "tool/text.h"
@@ -97,12 +98,8 @@ bool bhi_page_check(const char *path, struct bhi_complaint *complaint) {
         return bhi_refuse(complaint, "it is a pipe: a page needs a file");
     }
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        bool good = fd >= 0 && is_page_or_empty(fd);
-        if (fd >= 0) {
-            close(fd);
-        }
-        if (!good) {
+        BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || !is_page_or_empty(fd)) {
             return bhi_refuse(complaint, "the file exists and is not a page: it is not replaced");
         }
     }
