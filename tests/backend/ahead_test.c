@@ -19,18 +19,6 @@ struct copy_record {
     struct bhi_cmd_copy copies[2];
 };
 
-struct add_record {
-    struct bhi_lane_record record;
-    struct bhi_cmd_dispatch dispatch;
-    struct bhi_cmd_binding bindings[2];
-    uint32_t push[2];
-};
-
-struct fill_record {
-    struct bhi_lane_record record;
-    struct bhi_cmd_fill fill;
-};
-
 /* A part of a buffer, in slices. */
 struct part {
     uint32_t buffer, first, count;
@@ -97,26 +85,8 @@ static void publish_add(struct program *p) {
         from = next_part(p, to.count);
     } while (!apart(&from, &to));
     const uint32_t c = next(p, 1000);
-    struct add_record record = {
-        .record = {.size = sizeof record, .command_count = 1},
-        .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
-                                .size = sizeof record - sizeof record.record},
-                     .kernel = 7,
-                     .groups_x = to.count * WORDS / 64,
-                     .groups_y = 1,
-                     .groups_z = 1,
-                     .binding_count = 2,
-                     .push_size = 4},
-        .bindings = {{.buffer = from.buffer,
-                      .offset = (uint64_t)from.first * SLICE,
-                      .size = (uint64_t)from.count * SLICE,
-                      .access = BH_ACCESS_READ},
-                     {.buffer = to.buffer,
-                      .offset = (uint64_t)to.first * SLICE,
-                      .size = (uint64_t)to.count * SLICE,
-                      .binding = 1,
-                      .access = BH_ACCESS_WRITE}},
-        .push = {c, 0}};
+    struct fake_record record = fake_add(7, from.buffer, (uint64_t)from.first * SLICE, to.buffer,
+                                         (uint64_t)to.first * SLICE, (uint64_t)to.count * SLICE, c);
     const uint32_t *x = expected_at(p, &from);
     uint32_t *y = expected_at(p, &to);
     for (uint32_t i = 0; i < to.count * WORDS; i++) {
@@ -128,13 +98,7 @@ static void publish_add(struct program *p) {
 static void publish_fill(struct program *p) {
     const struct part to = next_part(p, 1);
     const uint32_t value = next(p, 1000);
-    struct fill_record record = {
-        .record = {.size = sizeof record, .command_count = 1},
-        .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof record.fill},
-                 .dst = to.buffer,
-                 .dst_offset = (uint64_t)to.first * SLICE,
-                 .bytes = SLICE,
-                 .value = value}};
+    struct fake_record record = fake_fill(to.buffer, (uint64_t)to.first * SLICE, SLICE, value);
     uint32_t *y = expected_at(p, &to);
     for (uint32_t i = 0; i < WORDS; i++) {
         y[i] = value;

@@ -203,6 +203,39 @@ void *fake_buffer(uint64_t id, uint64_t size) {
     return data;
 }
 
+struct fake_record fake_fill(uint64_t buffer, uint64_t offset, uint64_t bytes, uint32_t value) {
+    return (struct fake_record){
+        .record = {.size = sizeof(struct bhi_lane_record) + sizeof(struct bhi_cmd_fill),
+                   .command_count = 1},
+        .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof(struct bhi_cmd_fill)},
+                 .dst = buffer,
+                 .dst_offset = offset,
+                 .bytes = bytes,
+                 .value = value}};
+}
+
+struct fake_record fake_add(uint64_t kernel, uint64_t x, uint64_t x_offset, uint64_t y,
+                            uint64_t y_offset, uint64_t bytes, uint32_t c) {
+    return (struct fake_record){
+        .record = {.size = sizeof(struct fake_record), .command_count = 1},
+        .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
+                                .size =
+                                    sizeof(struct fake_record) - sizeof(struct bhi_lane_record)},
+                     .kernel = kernel,
+                     .groups_x = (uint32_t)(bytes / 256),
+                     .groups_y = 1,
+                     .groups_z = 1,
+                     .binding_count = 2,
+                     .push_size = 4},
+        .bindings = {{.buffer = x, .offset = x_offset, .size = bytes, .access = BH_ACCESS_READ},
+                     {.buffer = y,
+                      .offset = y_offset,
+                      .size = bytes,
+                      .binding = 1,
+                      .access = BH_ACCESS_WRITE}},
+        .push = {c, 0}};
+}
+
 static void poll_progress(uint64_t *out_completed, uint64_t *out_tail) {
     BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, out_completed, out_tail),
            0);

@@ -57,6 +57,22 @@ void *fake_buffer(uint64_t id, uint64_t size);
 /* Goes away: what is published is done first, the session ends with BHI_EXIT_SUPERVISOR. */
 void fake_hang_up(void);
 
+/* Records of one command. */
+struct fake_record {
+    struct bhi_lane_record record;
+    union {
+        struct bhi_cmd_fill fill;
+        struct {
+            struct bhi_cmd_dispatch dispatch;
+            struct bhi_cmd_binding bindings[2];
+            uint32_t push[2];
+        };
+    };
+};
+struct fake_record fake_fill(uint64_t buffer, uint64_t offset, uint64_t bytes, uint32_t value);
+/* kernels/add.comp, from |x_offset| in |x| to |y_offset| in |y|. */
+struct fake_record fake_add(uint64_t kernel, uint64_t x, uint64_t x_offset, uint64_t y,
+                            uint64_t y_offset, uint64_t bytes, uint32_t c);
 /* Publishes a record, waiting for room by harvesting. seq and control_seq are filled in;
  * |control_ahead| is added to the latter: messages that are yet to be sent. */
 void fake_publish(struct bhi_lane_record *record, uint32_t control_ahead);

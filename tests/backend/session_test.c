@@ -9,45 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct fill_record {
-    struct bhi_lane_record record;
-    struct bhi_cmd_fill fill;
-};
-
-static struct fill_record fill(uint64_t buffer, uint64_t offset, uint32_t value) {
-    return (struct fill_record){
-        .record = {.size = sizeof(struct fill_record), .command_count = 1},
-        .fill = {.header = {.type = BHI_CMD_FILL, .size = sizeof(struct bhi_cmd_fill)},
-                 .dst = buffer,
-                 .dst_offset = offset,
-                 .bytes = 4,
-                 .value = value}};
-}
-
-struct dispatch_record {
-    struct bhi_lane_record record;
-    struct bhi_cmd_dispatch dispatch;
-    struct bhi_cmd_binding bindings[2];
-    uint32_t push[2];
-};
-
-static struct dispatch_record add_record(uint64_t kernel, uint64_t x, uint64_t y, uint32_t c) {
-    return (struct dispatch_record){
-        .record = {.size = sizeof(struct dispatch_record), .command_count = 1},
-        .dispatch = {.header = {.type = BHI_CMD_DISPATCH,
-                                .size = sizeof(struct dispatch_record) -
-                                        sizeof(struct bhi_lane_record)},
-                     .kernel = kernel,
-                     .groups_x = 4,
-                     .groups_y = 1,
-                     .groups_z = 1,
-                     .binding_count = 2,
-                     .push_size = 4},
-        .bindings = {{.buffer = x, .size = 1024, .binding = 0, .access = BH_ACCESS_READ},
-                     {.buffer = y, .size = 1024, .binding = 1, .access = BH_ACCESS_WRITE}},
-        .push = {c, 0}};
-}
-
 BHT_AT_START(bht_around(fake_open_ready, NULL))
 
 static struct bhi_result harvest_one(char text[BHI_ERROR_TEXT]) {
@@ -88,7 +49,7 @@ TEST(a_dispatch_from_end_to_end) {
         x[i] = i;
     }
     fake_kernel(5, CODE(add));
-    struct dispatch_record record = add_record(5, 1, 2, 1000);
+    struct fake_record record = fake_add(5, 1, 0, 2, 0, 1024, 1000);
     run_ok(&record.record);
     for (uint32_t i = 0; i < 256; i++) {
         BHT_EQ(y[i], i + 1000);
@@ -115,7 +76,7 @@ TEST(many_submissions) {
     fake_kernel(1, CODE(add));
     enum { COUNT = 9000 };
     for (uint32_t i = 0; i < COUNT; i++) {
-        struct dispatch_record record = add_record(1, 1 + i % 2, 2 - i % 2, 1);
+        struct fake_record record = fake_add(1, 1 + i % 2, 0, 2 - i % 2, 0, 1024, 1);
         fake_publish(&record.record, 0);
     }
     fake_wait(COUNT);
@@ -128,7 +89,7 @@ TEST(many_submissions) {
 
 /* A record waits for the control messages that it needs, and only then runs. */
 TEST(control_comes_first) {
-    struct fill_record record = fill(3, 8, 77);
+    struct fake_record record = fake_fill(3, 8, 4, 77);
     fake_publish(&record.record, 1); /* the buffer is announced later */
     uint32_t *data = fake_buffer(3, 64);
     harvest_ok();
@@ -156,7 +117,7 @@ static void wait_until_asleep(void) {
 
 /* A record may ask for a message that is on its way and not yet counted in the lane. */
 TEST(control_that_is_counted_late) {
-    struct fill_record record = fill(3, 8, 77);
+    struct fake_record record = fake_fill(3, 8, 4, 77);
     fake.withhold_count = true;
     uint32_t *data = fake_buffer(3, 64);
     run_ok(&record.record);
@@ -174,7 +135,7 @@ TEST(failures_keep_their_texts) {
     fake_buffer(1, 64);
     enum { COUNT = 500 };
     for (uint32_t i = 1; i <= COUNT; i++) {
-        struct fill_record record = fill(i % 5 == 0 ? 1 : 100000 + i, 0, i);
+        struct fake_record record = fake_fill(i % 5 == 0 ? 1 : 100000 + i, 0, 4, i);
         fake_publish(&record.record, 0);
     }
     /* Nobody fetches: it stops when the slots are full, and stays there. */
@@ -215,7 +176,7 @@ TEST(the_bell) {
     BHT_TRUE(!fake_rung(0)); /* nothing has happened */
 
     /* It rings before it sleeps on results that nobody has fetched. */
-    struct fill_record record = fill(1, 0, 1);
+    struct fake_record record = fake_fill(1, 0, 4, 1);
     fake_publish(&record.record, 0);
     BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
     harvest_ok();
@@ -266,7 +227,7 @@ TEST(all_who_sleep_are_woken) {
     for (size_t i = 0; i < count; i++) {
         WAIT_UNTIL(bht_process_state(atomic_load(&sleepers[i].tid)) == 'S', FAKE_PATIENCE_MS);
     }
-    struct fill_record record = fill(1, 0, 1);
+    struct fake_record record = fake_fill(1, 0, 4, 1);
     fake_publish(&record.record, 0);
     for (size_t i = 0; i < count; i++) {
         pthread_join(sleepers[i].thread, NULL);
@@ -281,7 +242,7 @@ TEST(the_published_is_done_first) {
     fake_kernel(1, CODE(increment));
     enum { COUNT = 300 };
     for (uint32_t i = 0; i < COUNT; i++) {
-        struct dispatch_record record = add_record(1, 1, 1, 0);
+        struct fake_record record = fake_add(1, 1, 0, 1, 0, 1024, 0);
         record.dispatch.binding_count = 1;
         record.dispatch.push_size = 0;
         record.dispatch.groups_x = 1;
@@ -378,11 +339,11 @@ TEST(what_is_learned_is_compiled) {
     fake_expect(BHI_MSG_LEARNED, &message);
     BHT_EQ(message.learned.kernel, 5);
     BHT_EQ(message.learned.status, BH_OK);
-    struct dispatch_record record = add_record(5, 1, 2, 1000);
+    struct fake_record record = fake_add(5, 1, 0, 2, 0, 1024, 1000);
     run_ok(&record.record);
     BHT_EQ(y[7], 1007);
     BHT_EQ(atomic_load(&header->compile_seq), 0);
-    record = add_record(6, 1, 2, 2000); /* this one was not */
+    record = fake_add(6, 1, 0, 2, 0, 1024, 2000); /* this one was not */
     run_ok(&record.record);
     BHT_EQ(y[7], 2007);
     BHT_EQ(atomic_load(&header->compile_seq), 2);
@@ -402,7 +363,7 @@ TEST(what_cannot_be_learned_harms_nothing) {
     uint32_t *y = fake_buffer(2, 1024);
     x[7] = 7;
     fake_kernel(6, CODE(add));
-    struct dispatch_record record = add_record(6, 1, 2, 1);
+    struct fake_record record = fake_add(6, 1, 0, 2, 0, 1024, 1);
     run_ok(&record.record);
     BHT_EQ(y[7], 8);
 }
@@ -410,13 +371,13 @@ TEST(what_cannot_be_learned_harms_nothing) {
 /* -- a supervisor that is broken ------------------------------------------------------------ */
 
 static void malformed_record(void) {
-    struct fill_record record = fill(1, 0, 1);
+    struct fake_record record = fake_fill(1, 0, 4, 1);
     record.fill.bytes = 3;
     fake_publish(&record.record, 0);
 }
 
 static void skipped_record(void) {
-    struct fill_record record = fill(1, 0, 1);
+    struct fake_record record = fake_fill(1, 0, 4, 1);
     fake.published++;
     fake_publish(&record.record, 0);
 }
