@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/owner.h"
 #include "tool/interrupt.h"
 
 enum { MAX_KERNEL = 64 << 20, FIRST = 1 << 16 };
@@ -17,12 +17,11 @@ enum { MAX_KERNEL = 64 << 20, FIRST = 1 << 16 };
  * that a file is too long. */
 static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_errno,
                       struct bhi_complaint *complaint) {
-    uint8_t *code = NULL;
+    BHI_AUTO_FREE uint8_t *code = NULL;
     size_t size = 0, capacity = 0;
     for (;;) {
         /* Always leaves room for a NUL. */
         if (!BHI_ARRAY_RESERVE(code, capacity, size ? size + 2 : FIRST)) {
-            free(code);
             *out_errno = ENOMEM;
             return bhi_refuse(complaint, "out of memory");
         }
@@ -33,12 +32,10 @@ static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_err
         }
         if (n < 0) {
             *out_errno = errno;
-            free(code);
             return bhi_refuse(complaint, "cannot be read: %s", strerror(*out_errno));
         }
         size += (size_t)n;
         if (size > MAX_KERNEL) {
-            free(code);
             return bhi_refuse(complaint, "longer than %d MiB, not a kernel", MAX_KERNEL >> 20);
         }
         if (n == 0) {
@@ -46,7 +43,7 @@ static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_err
         }
     }
     code[size] = '\0';
-    *out_code = code;
+    *out_code = BHI_STEAL(code);
     *out_size = size;
     return true;
 }

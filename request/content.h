@@ -14,5 +14,9 @@ bool bhi_content_fill(struct bhi_run_binding *binding, bh_detail *out_detail,
 /* Writes header and content to binding->out, and seals it. The content must be complete. */
 bool bhi_content_save(struct bhi_run_binding *binding, bh_detail *out_detail,
                       struct bhi_complaint *complaint);
+/* Fills in the array of a binding whose buffer was loaded from a file: --inout saves an array of
+ * the same type and shape. Refuses a dtype for which no .npy file can be written, unless the
+ * binding is a tensor, which is only read. */
+bool bhi_run_take_array(struct bhi_run_binding *binding, struct bhi_complaint *complaint);
 
 #endif

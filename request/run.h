@@ -65,4 +65,11 @@ void bhi_run_request_free(struct bhi_run_request *request);
 struct bhi_run_binding *bhi_run_request_find(const struct bhi_run_request *request,
                                              struct bhi_slot slot);
 
+/* Fills in what a launch binds; the buffers must exist. |out_bindings| has room for
+ * BHI_MAX_BINDINGS. */
+void bhi_run_request_bindings(const struct bhi_run_request *request, bh_binding *out_bindings);
+/* Fills in the options of the kernel. */
+void bhi_run_request_kernel_options(const struct bhi_run_request *request,
+                                    bh_kernel_options *out_options);
+
 #endif

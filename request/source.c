@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/owner.h"
 #include "request/code.h"
 
 static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *complaint) {
@@ -45,14 +46,13 @@ bool bhi_source_define(struct bhi_source *source, const char *name, size_t lengt
     if (!source->defines) {
         source->defines = calloc(BHI_MAX_DEFINES, sizeof *source->defines);
     }
-    char *copy = strndup(name, length);
-    char *text = value ? strdup(value) : NULL;
+    BHI_AUTO_FREE char *copy = strndup(name, length);
+    BHI_AUTO_FREE char *text = value ? strdup(value) : NULL;
     if (!source->defines || !copy || (value && !text)) {
-        free(copy);
-        free(text);
         return refuse_memory(source, complaint);
     }
-    source->defines[source->define_count++] = (bh_source_define){.name = copy, .value = text};
+    source->defines[source->define_count++] =
+        (bh_source_define){.name = BHI_STEAL(copy), .value = BHI_STEAL(text)};
     return true;
 }
 
@@ -60,7 +60,7 @@ bool bhi_source_define(struct bhi_source *source, const char *name, size_t lengt
 static bool add_file(struct bhi_source *source, const char *path, const char *name,
                      struct bhi_complaint *complaint) {
     struct bhi_complaint inner;
-    void *text = NULL;
+    BHI_AUTO_FREE void *text = NULL;
     size_t size = 0;
     if (source->include_count == BHI_MAX_INCLUDES) {
         return bhi_refuse(complaint, "more than %d files: name those that are included",
@@ -71,7 +71,6 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
     }
     source->bytes += size;
     if (source->bytes > BHI_MAX_SOURCE) {
-        free(text);
         return bhi_refuse(complaint, "more than %d MiB: name the files that are included",
                           BHI_MAX_SOURCE >> 20);
     }
@@ -79,16 +78,14 @@ static bool add_file(struct bhi_source *source, const char *path, const char *na
         source->includes = calloc(BHI_MAX_INCLUDES, sizeof *source->includes);
         source->include_paths = calloc(BHI_MAX_INCLUDES, sizeof *source->include_paths);
     }
-    char *copy = strdup(name), *from = strdup(path);
+    BHI_AUTO_FREE char *copy = strdup(name);
+    BHI_AUTO_FREE char *from = strdup(path);
     if (!source->includes || !source->include_paths || !copy || !from) {
-        free(text);
-        free(copy);
-        free(from);
         return refuse_memory(source, complaint);
     }
-    source->include_paths[source->include_count] = from;
+    source->include_paths[source->include_count] = BHI_STEAL(from);
     source->includes[source->include_count++] =
-        (bh_source_include){.name = copy, .text = text, .length = size};
+        (bh_source_include){.name = BHI_STEAL(copy), .text = BHI_STEAL(text), .length = size};
     return true;
 }
 
@@ -112,7 +109,7 @@ static int by_name(const FTSENT **a, const FTSENT **b) {
  * a loop. */
 static bool add_folder(struct bhi_source *source, const char *path,
                        struct bhi_complaint *complaint) {
-    char *root = strdup(path);
+    BHI_AUTO_FREE char *root = strdup(path);
     char *roots[] = {root, NULL};
     FTS *walk = root ? fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name) : NULL;
     bool good = walk || refuse_memory(source, complaint);
@@ -136,7 +133,6 @@ static bool add_folder(struct bhi_source *source, const char *path,
     if (walk) {
         fts_close(walk);
     }
-    free(root);
     return good;
 }
 

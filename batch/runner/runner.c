@@ -17,7 +17,7 @@
 #include "batch/runner/step.h"
 #include "batch/runner/streams.h"
 #include "batch/runner/work.h"
-#include "request/launch.h"
+#include "request/run.h"
 #include "tool/clock.h"
 #include "tool/interrupt.h"
 

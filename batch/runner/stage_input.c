@@ -9,7 +9,7 @@
 #include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
-#include "request/array.h"
+#include "request/content.h"
 #include "tool/gpu_nodes.h"
 #include "tool/text.h"
 #include <bulkhead/file.h>

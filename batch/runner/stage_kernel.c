@@ -11,8 +11,8 @@
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
 #include "request/kernel_maker.h"
-#include "request/launch.h"
 #include "request/names.h"
+#include "request/run.h"
 #include "request/types.h"
 #include "tool/text.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
-#include "request/array.h"
+#include "request/content.h"
 #include "tool/clock.h"
 #include "tool/exit_status.h"
 #include "tool/gpu_nodes.h"

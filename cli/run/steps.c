@@ -6,8 +6,8 @@
 
 #include "base/format.h"
 #include "base/sort.h"
-#include "request/launch.h"
 #include "request/overlap.h"
+#include "request/run.h"
 #include "tool/clock.h"
 #include "tool/complain.h"
 #include "tool/device_list.h"

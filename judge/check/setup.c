@@ -7,9 +7,9 @@
 
 #include "formats/dtype.h"
 #include "request/fill.h"
-#include "request/launch.h"
 #include "request/missing.h"
 #include "request/names.h"
+#include "request/run.h"
 #include "tool/text.h"
 #include <bulkhead/inspect.h>
 #include <bulkhead/template.h>
