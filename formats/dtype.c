@@ -13,14 +13,14 @@ static const struct {
     char kind;        /* one of those in |bhi_dtypes| */
     const char *code; /* in a .npy file; NULL: .npy has no such type */
 } dtypes[] = {
-    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"},   [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
-    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"},   [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
-    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1"},     [BH_DTYPE_I16] = {"i16", 2, 'i', "i2"},
-    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2"},   [BH_DTYPE_I32] = {"i32", 4, 'i', "i4"},
-    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"},   [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
-    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"},   [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
-    [BH_DTYPE_BF16] = {.name = "bf16"},       [BH_DTYPE_F8_E4M3] = {.name = "f8_e4m3"},
-    [BH_DTYPE_F8_E5M2] = {.name = "f8_e5m2"}, [BH_DTYPE_F8_E8M0] = {.name = "f8_e8m0"},
+    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"}, [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
+    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"}, [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
+    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1"},   [BH_DTYPE_I16] = {"i16", 2, 'i', "i2"},
+    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2"}, [BH_DTYPE_I32] = {"i32", 4, 'i', "i4"},
+    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"}, [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
+    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"}, [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
+    [BH_DTYPE_BF16] = {"bf16", 2},          [BH_DTYPE_F8_E4M3] = {"f8_e4m3", 1},
+    [BH_DTYPE_F8_E5M2] = {"f8_e5m2", 1},    [BH_DTYPE_F8_E8M0] = {"f8_e8m0", 1},
 };
 enum { KNOWN = sizeof dtypes / sizeof dtypes[0] };
 
@@ -54,6 +54,20 @@ bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype) {
         const char *known = dtypes[bhi_dtypes[i]].name;
         if (strlen(known) == length && !memcmp(known, name, length)) {
             *out_dtype = bhi_dtypes[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype) {
+    for (uint32_t i = BH_DTYPE_NONE + 1; i < KNOWN; i++) {
+        size_t at = 0;
+        while (name[at] && name[at] == toupper((unsigned char)dtypes[i].name[at])) {
+            at++;
+        }
+        if (!name[at] && !dtypes[i].name[at]) {
+            *out_dtype = (bh_dtype)i;
             return true;
         }
     }

@@ -18,11 +18,13 @@ extern const bh_dtype bhi_dtypes[BHI_DTYPE_COUNT];
 bool bhi_dtype_is_known(bh_dtype dtype);
 
 const char *bhi_dtype_name(bh_dtype dtype);
-uint32_t bhi_dtype_size(bh_dtype dtype);
+uint32_t bhi_dtype_size(bh_dtype dtype);        /* also of one that is not in |bhi_dtypes| */
 const char *bhi_dtype_npy_code(bh_dtype dtype); /* such as "f4", without the byte order */
 
 /* Finds a type by its name, the first |length| bytes of |name|. */
 bool bhi_dtype_find(const char *name, size_t length, bh_dtype *out_dtype);
+/* Finds any type by its name in a .safetensors file, such as "BF16". */
+bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype);
 /* Finds a type by its kind and size in a .npy file, such as ('f', 4). */
 bool bhi_dtype_find_npy(char kind, uint64_t bytes, bh_dtype *out_dtype);
 

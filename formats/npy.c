@@ -1,8 +1,8 @@
 #include "formats/npy.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "formats/foreign.h"
 
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
@@ -195,7 +195,9 @@ static bool has_one_order(const struct bhi_array *array) {
 
 bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out_array,
                           struct bhi_complaint *complaint) {
-    enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
+    /* In the order in which a missing one is named. */
+    static const char *const keys[] = {"descr", "shape", "fortran_order"};
+    enum { DESCR, SHAPE, ORDER, KEYS };
     struct literal l = {text, text + length};
     unsigned seen = 0;
     bool fortran = false, comma = true;
@@ -207,36 +209,32 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
     while (!take(&l, '}')) {
         const char *key;
         size_t key_length;
-        unsigned bit;
+        unsigned k = 0;
         if (!comma || !take_string(&l, &key, &key_length)) {
             return bhi_refuse(complaint, "malformed header: a quoted key was expected");
         }
-        if (key_length == 5 && !memcmp(key, "descr", 5)) {
-            bit = DESCR;
-        } else if (key_length == 13 && !memcmp(key, "fortran_order", 13)) {
-            bit = ORDER;
-        } else if (key_length == 5 && !memcmp(key, "shape", 5)) {
-            bit = SHAPE;
-        } else {
+        while (k < KEYS &&
+               (strlen(keys[k]) != key_length || memcmp(keys[k], key, key_length) != 0)) {
+            k++;
+        }
+        if (k == KEYS) {
             return bhi_refuse(complaint, "malformed header: unknown key '%.*s'",
                               key_length > 40 ? 40 : (int)key_length, key);
         }
-        if (seen & bit) {
-            return bhi_refuse(complaint, "malformed header: key '%.*s' twice", (int)key_length,
-                              key);
+        if (seen & 1u << k) {
+            return bhi_refuse(complaint, "malformed header: key '%s' twice", keys[k]);
         }
-        seen |= bit;
+        seen |= 1u << k;
         if (!take(&l, ':')) {
-            return bhi_refuse(complaint, "malformed header: no ':' after '%.*s'", (int)key_length,
-                              key);
+            return bhi_refuse(complaint, "malformed header: no ':' after '%s'", keys[k]);
         }
-        if (bit == DESCR && !take_descr(&l, out_array, complaint)) {
+        if (k == DESCR && !take_descr(&l, out_array, complaint)) {
             return false;
         }
-        if (bit == SHAPE && !take_shape(&l, out_array, complaint)) {
+        if (k == SHAPE && !take_shape(&l, out_array, complaint)) {
             return false;
         }
-        if (bit == ORDER) {
+        if (k == ORDER) {
             fortran = take_word(&l, "True");
             if (!fortran && !take_word(&l, "False")) {
                 return bhi_refuse(complaint,
@@ -249,11 +247,10 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
     if (l.at != l.end) {
         return bhi_refuse(complaint, "malformed header: text after the dictionary");
     }
-    if (seen != ALL) {
-        return bhi_refuse(complaint, "malformed header: '%s' is missing",
-                          !(seen & DESCR)   ? "descr"
-                          : !(seen & SHAPE) ? "shape"
-                                            : "fortran_order");
+    for (unsigned k = 0; k < KEYS; k++) {
+        if (!(seen & 1u << k)) {
+            return bhi_refuse(complaint, "malformed header: '%s' is missing", keys[k]);
+        }
     }
     if (fortran && !has_one_order(out_array)) {
         return bhi_refuse(complaint, "Fortran order is not supported; save it in C order "
@@ -262,49 +259,27 @@ bool bhi_npy_parse_header(const char *text, size_t length, struct bhi_array *out
     return bhi_array_measure(out_array, complaint);
 }
 
-/* Appends to a fixed buffer. Once it is full, |full| stays true. */
-struct pen {
-    char *out;
-    size_t used, capacity;
-    bool full;
-};
-
-static void put(struct pen *pen, const char *text) {
-    size_t length = strlen(text);
-    if (pen->full || pen->capacity - pen->used < length) {
-        pen->full = true;
-        return;
-    }
-    memcpy(pen->out + pen->used, text, length);
-    pen->used += length;
-}
-
 size_t bhi_npy_write_header(const struct bhi_array *array, uint8_t *out, size_t capacity) {
-    struct pen pen = {(char *)out, BHI_NPY_MIN_PREAMBLE, capacity, capacity < 64};
-    char number[32];
-
-    put(&pen, "{'descr': '");
-    put(&pen, bhi_dtype_size(array->dtype) == 1 ? "|" : "<");
-    put(&pen, bhi_dtype_npy_code(array->dtype));
-    put(&pen, "', 'fortran_order': False, 'shape': (");
+    char text[BHI_NPY_WRITE_CAPACITY];
+    int used =
+        bhi_format(text, sizeof text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
+                   bhi_dtype_size(array->dtype) == 1 ? "|" : "<", bhi_dtype_npy_code(array->dtype));
     for (uint32_t i = 0; i < array->dimensions; i++) {
-        snprintf(number, sizeof number, "%s%llu", i ? ", " : "",
-                 (unsigned long long)array->shape[i]);
-        put(&pen, number);
+        used += bhi_format(text + used, sizeof text - (size_t)used, "%s%llu", i ? ", " : "",
+                           (unsigned long long)array->shape[i]);
     }
-    put(&pen, array->dimensions == 1 ? ",), }" : "), }");
-    while (!pen.full && (pen.used + 1) % 64 != 0) {
-        put(&pen, " ");
-    }
-    put(&pen, "\n");
-    if (pen.full) {
+    used += bhi_format(text + used, sizeof text - (size_t)used,
+                       array->dimensions == 1 ? ",), }" : "), }");
+    const size_t size = ((size_t)used + BHI_NPY_MIN_PREAMBLE + 1 + 63) / 64 * 64;
+    if (size > capacity) {
         return 0;
     }
-    size_t length = pen.used - BHI_NPY_MIN_PREAMBLE;
+    const size_t length = size - BHI_NPY_MIN_PREAMBLE;
+    const uint8_t rest[] = {1, 0, (uint8_t)length, (uint8_t)(length >> 8)}; /* the version first */
     memcpy(out, magic, sizeof magic);
-    out[6] = 1;
-    out[7] = 0;
-    out[8] = (uint8_t)(length & 0xFF);
-    out[9] = (uint8_t)(length >> 8);
-    return pen.used;
+    memcpy(out + sizeof magic, rest, sizeof rest);
+    memset(out + BHI_NPY_MIN_PREAMBLE, ' ', length - 1);
+    memcpy(out + BHI_NPY_MIN_PREAMBLE, text, (size_t)used);
+    out[size - 1] = '\n';
+    return size;
 }

@@ -8,21 +8,6 @@
 #include "base/sort.h"
 #include "formats/foreign.h"
 
-static const struct {
-    const char *name;
-    bh_dtype dtype;
-    uint32_t bytes;
-} dtypes[] = {
-    {"F16", BH_DTYPE_F16, 2},         {"F32", BH_DTYPE_F32, 4},
-    {"F64", BH_DTYPE_F64, 8},         {"I8", BH_DTYPE_I8, 1},
-    {"U8", BH_DTYPE_U8, 1},           {"I16", BH_DTYPE_I16, 2},
-    {"U16", BH_DTYPE_U16, 2},         {"I32", BH_DTYPE_I32, 4},
-    {"U32", BH_DTYPE_U32, 4},         {"I64", BH_DTYPE_I64, 8},
-    {"U64", BH_DTYPE_U64, 8},         {"BF16", BH_DTYPE_BF16, 2},
-    {"BOOL", BH_DTYPE_BOOL, 1},       {"F8_E4M3", BH_DTYPE_F8_E4M3, 1},
-    {"F8_E5M2", BH_DTYPE_F8_E5M2, 1}, {"F8_E8M0", BH_DTYPE_F8_E8M0, 1},
-};
-
 bool bhi_safetensors_parse_preamble(const uint8_t *bytes, uint64_t file_bytes, size_t *out_length,
                                     struct bhi_complaint *complaint) {
     if (file_bytes < BHI_SAFETENSORS_PREAMBLE) {
@@ -135,22 +120,17 @@ static bool read_tensor(const char *name, const json_t *entry, uint64_t data_byt
     if (!dtype) {
         return bhi_refuse(complaint, "tensor '%.200s': 'dtype' is missing, or not a string", name);
     }
-    size_t known = 0;
-    while (known < sizeof dtypes / sizeof dtypes[0] && strcmp(dtypes[known].name, dtype) != 0) {
-        known++;
-    }
-    const bool strange = known == sizeof dtypes / sizeof dtypes[0];
+    const bool strange = !bhi_dtype_find_safetensors(dtype, &out->dtype);
     if (strange && wanted) {
         return bhi_refuse(complaint, "tensor '%.200s': dtype '%.40s' is not supported", name,
                           dtype);
     }
-    const uint32_t width = strange ? 1 : dtypes[known].bytes;
-    out->dtype = strange ? BH_DTYPE_NONE : dtypes[known].dtype;
+    const uint64_t width = strange ? 1 : bhi_dtype_size(out->dtype);
     uint64_t elements = 0, bytes, end;
     if (!read_shape(name, json_object_get(entry, "shape"), out, &elements, complaint)) {
         return false;
     }
-    if (__builtin_mul_overflow(elements, (uint64_t)width, &bytes)) {
+    if (__builtin_mul_overflow(elements, width, &bytes)) {
         return bhi_refuse(complaint, "tensor '%.200s': more bytes than 64 bits can count", name);
     }
     const json_t *offsets = json_object_get(entry, "data_offsets");

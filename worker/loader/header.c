@@ -1,6 +1,7 @@
 #include "worker/loader/header.h"
 
 #include "base/format.h"
+#include "base/owner.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "worker/loader/reads.h"
@@ -43,15 +44,13 @@ static bool read_npy(const struct bhi_msg_file_attach *file, int fd, struct bhi_
     if (length > file->size - start) {
         return bhi_refuse(complaint, "truncated header at offset %zu", start);
     }
-    char *text = malloc(length + 1);
+    BHI_AUTO_FREE char *text = malloc(length + 1);
     if (!text) {
         return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
     }
     struct bhi_array array;
-    const bool good = read_header(fd, text, start, length, out_error, complaint) &&
-                      bhi_npy_parse_header(text, length, &array, complaint);
-    free(text);
-    if (!good) {
+    if (!read_header(fd, text, start, length, out_error, complaint) ||
+        !bhi_npy_parse_header(text, length, &array, complaint)) {
         return false;
     }
     answer->offset = start + length;
@@ -89,15 +88,14 @@ static bool read_text(const struct bhi_msg_file_attach *file, int fd, char **out
         !bhi_safetensors_parse_preamble(preamble, file->size, &length, complaint)) {
         return false;
     }
-    char *text = malloc(length + 1);
+    BHI_AUTO_FREE char *text = malloc(length + 1);
     if (!text) {
         return bhi_refuse(complaint, "out of memory for a header of %zu bytes", length);
     }
     if (!read_header(fd, text, sizeof preamble, length, out_error, complaint)) {
-        free(text);
         return false;
     }
-    *out_text = text;
+    *out_text = BHI_STEAL(text);
     *out_length = length;
     *out_data = sizeof preamble + length;
     return true;
@@ -106,17 +104,14 @@ static bool read_text(const struct bhi_msg_file_attach *file, int fd, char **out
 static bool read_safetensors(const struct bhi_msg_file_attach *file, int fd,
                              struct bhi_file_answer *answer, int *out_error,
                              struct bhi_complaint *complaint) {
-    char *text;
+    BHI_AUTO_FREE char *text = NULL;
     size_t length;
     uint64_t data;
     if (!read_text(file, fd, &text, &length, &data, out_error, complaint)) {
         return false;
     }
     struct bhi_tensor tensor;
-    const bool good =
-        bhi_safetensors_find(text, length, file->size - data, file->tensor, &tensor, complaint);
-    free(text);
-    if (!good) {
+    if (!bhi_safetensors_find(text, length, file->size - data, file->tensor, &tensor, complaint)) {
         name_once(complaint, file->tensor);
         return false;
     }
@@ -175,15 +170,11 @@ static void take_tensor(void *user, const char *name, const char *type,
 static bool list_safetensors(const struct bhi_msg_file_attach *file, int fd,
                              struct listing *listing, int *out_error,
                              struct bhi_complaint *complaint) {
-    char *text = NULL;
+    BHI_AUTO_FREE char *text = NULL;
     size_t length = 0;
-    if (!read_text(file, fd, &text, &length, &listing->data, out_error, complaint)) {
-        return false;
-    }
-    const bool good = bhi_safetensors_list(text, length, file->size - listing->data, take_tensor,
-                                           listing, complaint);
-    free(text);
-    return good;
+    return read_text(file, fd, &text, &length, &listing->data, out_error, complaint) &&
+           bhi_safetensors_list(text, length, file->size - listing->data, take_tensor, listing,
+                                complaint);
 }
 
 /* Lists the one array, which has no name. */
