@@ -1,6 +1,7 @@
 #include "base/exiting.h"
 
 #include "base/fd.h"
+#include "base/owner.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ bool bhi_first_thread_is_exiting(pid_t pid) {
 
 bool bhi_is_exiting(const struct bhi_proc_place *place) {
     char stat[sizeof((struct dirent *)0)->d_name + sizeof "/stat"];
-    DIR *threads = bhi_proc_place_threads(place);
+    BHI_AUTO_DIR *threads = bhi_proc_place_threads(place);
     bool exiting = true;
     if (!threads) {
         return true;
@@ -46,6 +47,5 @@ bool bhi_is_exiting(const struct bhi_proc_place *place) {
             exiting = thread_is_exiting(dirfd(threads), stat);
         }
     }
-    closedir(threads);
     return exiting;
 }

@@ -1,6 +1,7 @@
 #include "base/folder.h"
 
-#include <dirent.h>
+#include "base/fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,6 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+DIR *bhi_folder_open(int folder, const char *path) {
+    BHI_AUTO_FD fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir) {
+        (void)bhi_fd_steal(&fd);
+    }
+    return dir;
+}
 
 /* Removes |folder| from the folder that contains it now. */
 static int remove_itself(int folder, const char *name) {

@@ -1,8 +1,12 @@
-/* Removes a folder of ours through its descriptor. Its path is not used: what somebody has moved
- * there meanwhile stays. */
+/* Folders through descriptors: what somebody has moved to a path meanwhile is left alone. */
 #ifndef BHI_BASE_FOLDER_H
 #define BHI_BASE_FOLDER_H
 
+#include <dirent.h>
+
+/* Opens the folder |path| below |folder| (AT_FDCWD, too) to list it; a link is refused. NULL: errno
+ * says why. */
+DIR *bhi_folder_open(int folder, const char *path);
 /* Removes the files in |folder|, then the folder, which was made as |name|. A folder inside is not
  * ours and stays, and so does |folder| with it. Opens no descriptor, and closes |folder|. Returns 0,
  * also if somebody has removed it before, or -errno; -ESTALE: |name| is something else now. */

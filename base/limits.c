@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "base/owner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,21 +12,20 @@
 
 #define MANY 1024u /* processes and threads: more than a few workers have */
 
-static uint64_t limit_of(__rlimit_resource_t resource) {
-    struct rlimit limit;
-    return getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
-                                                                               : limit.rlim_cur;
+_Static_assert(RLIM_INFINITY == UINT64_MAX, "no limit");
+
+static struct rlimit limits_of(int resource) {
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    (void)getrlimit((__rlimit_resource_t)resource, &limit);
+    return limit;
 }
 
 uint64_t bhi_limit_of_workers(int resource) {
-    struct rlimit limit;
-    return getrlimit((__rlimit_resource_t)resource, &limit) != 0 || limit.rlim_max == RLIM_INFINITY
-               ? UINT64_MAX
-               : limit.rlim_max;
+    return limits_of(resource).rlim_max;
 }
 
 uint64_t bhi_limit_of_address_space(void) {
-    return limit_of(RLIMIT_AS);
+    return limits_of(RLIMIT_AS).rlim_cur;
 }
 
 const char *bhi_limit_address_space(char out[BHI_LIMIT_TEXT]) {
@@ -47,11 +47,8 @@ static uint64_t most_in(const char *folder) {
     if (snprintf(path, sizeof path, "%s/pids.max", folder) >= (int)sizeof path) {
         return UINT64_MAX;
     }
-    FILE *file = fopen(path, "re");
+    BHI_AUTO_FILE *file = fopen(path, "re");
     const bool read = file && fgets(text, sizeof text, file);
-    if (file) {
-        fclose(file);
-    }
     return read && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
@@ -78,7 +75,7 @@ static uint64_t most_of_group(const char *mount, const char *group) {
 static uint64_t most_of_cgroups(const char *cgroup, const char *mount) {
     char line[PATH_MAX + 64], controller[PATH_MAX];
     uint64_t least = UINT64_MAX;
-    FILE *file = fopen(cgroup, "re");
+    BHI_AUTO_FILE *file = fopen(cgroup, "re");
     snprintf(controller, sizeof controller, "%s/pids", mount);
     while (file && fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = 0;
@@ -90,9 +87,6 @@ static uint64_t most_of_cgroups(const char *cgroup, const char *mount) {
         const uint64_t most =
             all || pids ? most_of_group(all ? mount : controller, group + 1) : UINT64_MAX;
         least = most < least ? most : least;
-    }
-    if (file) {
-        fclose(file);
     }
     return least;
 }
@@ -117,7 +111,7 @@ const char *bhi_limit_processes(char out[BHI_LIMIT_TEXT]) {
 /* -- all of them ------------------------------------------------------------------------------- */
 
 const char *bhi_limit_named(int sys_errno, char out[BHI_LIMIT_TEXT]) {
-    const uint64_t files = limit_of(RLIMIT_FSIZE);
+    const uint64_t files = limits_of(RLIMIT_FSIZE).rlim_cur;
     out[0] = 0;
     if (sys_errno == EAGAIN && bhi_limit_processes(out)[0]) {
         return out;

@@ -1,6 +1,7 @@
 #include "base/runtime_parent.h"
 #include "base/fd.h"
 #include "base/links.h"
+#include "base/owner.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -16,13 +17,10 @@
 /* Returns true if |user| has an id in this user namespace, or if that cannot be read. */
 static bool is_mapped(unsigned user) {
     unsigned first, outside, count;
-    FILE *map = fopen("/proc/thread-self/uid_map", "re");
+    BHI_AUTO_FILE *map = fopen("/proc/thread-self/uid_map", "re");
     bool found = !map;
     while (map && !found && fscanf(map, "%u %u %u", &first, &outside, &count) == 3) {
         found = user >= first && user - first < count;
-    }
-    if (map) {
-        fclose(map);
     }
     return found;
 }

@@ -1,5 +1,6 @@
 #include "ipc/channel.h"
 
+#include "base/fd.h"
 #include "base/futex.h"
 #include <errno.h>
 #include <stdbool.h>
@@ -317,7 +318,7 @@ static int wait_connected(struct bhi_channel *channel, uint64_t limit_ms) {
 static int listen_at(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    BHI_AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return -errno;
     }
@@ -326,27 +327,21 @@ static int listen_at(const char *path) {
     if (bind(fd, (struct sockaddr *)&address, sizeof address) ||
         (lstat(path, &made) == 0 && !(made.st_mode & S_IWUSR) && chmod(path, S_IRWXU)) ||
         listen(fd, 1)) {
-        int error = -errno;
-        close(fd);
-        return error;
+        return -errno;
     }
-    return fd;
+    return bhi_fd_steal(&fd);
 }
 
 /* Returns 0, or -EMFILE or -ENFILE if no descriptor is left. */
 static int look_for_room(void) {
-    int fd = eventfd(0, EFD_CLOEXEC);
-    if (fd < 0) {
-        return errno == EMFILE || errno == ENFILE ? -errno : 0;
-    }
-    close(fd);
-    return 0;
+    BHI_AUTO_FD fd = eventfd(0, EFD_CLOEXEC);
+    return fd < 0 && (errno == EMFILE || errno == ENFILE) ? -errno : 0;
 }
 
 static int try_open(struct bhi_channel *channel, void *context, const char *path,
                     const char *endpoint, uint64_t limit_ms, int *out_listener) {
     *channel = (struct bhi_channel){.fd = -1};
-    int listener = listen_at(path);
+    BHI_AUTO_FD listener = listen_at(path);
     if (listener < 0) {
         return listener;
     }
@@ -369,11 +364,10 @@ static int try_open(struct bhi_channel *channel, void *context, const char *path
         if (room) {
             error = room;
         }
-        close(listener);
         bhi_channel_close(channel);
         return error;
     }
-    *out_listener = listener;
+    *out_listener = bhi_fd_steal(&listener);
     return 0;
 }
 
@@ -422,14 +416,13 @@ int bhi_channel_accept(struct bhi_channel *channel, int listener) {
     int listening = 0;
     socklen_t size = sizeof listening;
     *channel = (struct bhi_channel){.fd = -1};
-    /* libzmq would use a socket that does not listen as if it did. */
-    if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0) {
-        int error = -errno;
-        close(listener);
-        return error;
+    int error = getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) ? -errno : 0;
+    if (!error && !listening) { /* libzmq would use it as if it did */
+        error = -EINVAL;
     }
-    channel->context = listening ? worker_context() : NULL;
-    int error = !listening ? -EINVAL : !channel->context ? last_error() : 0;
+    if (!error && !(channel->context = worker_context())) {
+        error = last_error();
+    }
     if (!error) {
         error = open_socket(channel, channel->context);
     }

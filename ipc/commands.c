@@ -64,24 +64,20 @@ static void check_range(struct check *c, const char *field, uint64_t value, uint
     }
 #include "ipc/commands.def"
 
-const char *bhi_command_name(uint32_t type) {
-    switch (type) {
-#define BHI_COMMAND(name, NAME, number, doc)                                                       \
-    case number:                                                                                   \
-        return #name;
+static const struct {
+    const char *name; /* NULL: there is no such command */
+    size_t size;      /* without what follows the struct */
+} commands[] = {
+#define BHI_COMMAND(name, NAME, number, doc) [number] = {#name, sizeof(struct bhi_cmd_##name)},
 #include "ipc/commands.def"
-    }
-    return "unknown";
+};
+
+static bool exists(uint32_t type) {
+    return type < sizeof commands / sizeof commands[0] && commands[type].name;
 }
 
-static size_t fixed_size(uint32_t type) {
-    switch (type) {
-#define BHI_COMMAND(name, NAME, number, doc)                                                       \
-    case number:                                                                                   \
-        return sizeof(struct bhi_cmd_##name);
-#include "ipc/commands.def"
-    }
-    return 0;
+const char *bhi_command_name(uint32_t type) {
+    return exists(type) ? commands[type].name : "unknown";
 }
 
 const struct bhi_cmd_binding *bhi_cmd_bindings(const struct bhi_cmd_dispatch *dispatch) {
@@ -99,12 +95,6 @@ size_t bhi_cmd_dispatch_size(uint32_t binding_count, uint32_t push_size) {
 
 /* Checks what the table cannot express: sizes of the tails, and relations between fields. */
 
-static void check_size(struct check *c, uint32_t size, size_t expected) {
-    if (size != expected) {
-        refuse(c, "size", "%u, it takes %zu", size, expected);
-    }
-}
-
 static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
     if (m->push_size % 4 != 0) {
         refuse(c, "push_size", "%u is not a multiple of 4", m->push_size);
@@ -112,7 +102,10 @@ static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
     if (c->failed) {
         return;
     }
-    check_size(c, m->header.size, bhi_cmd_dispatch_size(m->binding_count, m->push_size));
+    const size_t size = bhi_cmd_dispatch_size(m->binding_count, m->push_size);
+    if (m->header.size != size) {
+        refuse(c, "size", "%u, it takes %zu", m->header.size, size);
+    }
     const struct bhi_cmd_binding *b = bhi_cmd_bindings(m);
     for (uint32_t i = 0; i < m->binding_count && !c->failed; i++) {
         check_range(c, "binding.buffer", b[i].buffer, 1, UINT64_MAX);
@@ -134,7 +127,6 @@ static void check_dispatch(struct check *c, const struct bhi_cmd_dispatch *m) {
 }
 
 static void check_copy(struct check *c, const struct bhi_cmd_copy *m) {
-    check_size(c, m->header.size, sizeof *m);
     if (m->src_offset > UINT64_MAX - m->bytes) {
         refuse(c, "src_offset", "offset and bytes overflow");
     } else if (m->dst_offset > UINT64_MAX - m->bytes) {
@@ -146,7 +138,6 @@ static void check_copy(struct check *c, const struct bhi_cmd_copy *m) {
 }
 
 static void check_fill(struct check *c, const struct bhi_cmd_fill *m) {
-    check_size(c, m->header.size, sizeof *m);
     if (m->dst_offset % 4 != 0) {
         refuse(c, "dst_offset", "not a multiple of 4");
     } else if (m->bytes % 4 != 0) {
@@ -156,24 +147,7 @@ static void check_fill(struct check *c, const struct bhi_cmd_fill *m) {
     }
 }
 
-static void check_prepare(struct check *c, const struct bhi_cmd_prepare *m) {
-    check_size(c, m->header.size, sizeof *m);
-}
-
-static void check_inspect(struct check *c, const struct bhi_cmd_inspect *m) {
-    check_size(c, m->header.size, sizeof *m);
-}
-
-static void check_compile(struct check *c, const struct bhi_cmd_compile *m) {
-    check_size(c, m->header.size, sizeof *m);
-}
-
-static void check_reflect(struct check *c, const struct bhi_cmd_reflect *m) {
-    check_size(c, m->header.size, sizeof *m);
-}
-
 static void check_load(struct check *c, const struct bhi_cmd_load *m) {
-    check_size(c, m->header.size, sizeof *m);
     if (m->offset > INT64_MAX - m->bytes) {
         refuse(c, "offset", "offset and bytes overflow");
     }
@@ -186,7 +160,7 @@ static size_t check_command(struct check *c, const uint8_t *bytes, uint64_t left
         refuse(c, "", "the record ends before it");
         return 0;
     }
-    size_t fixed = fixed_size(header->type);
+    const size_t fixed = exists(header->type) ? commands[header->type].size : 0;
     c->command = bhi_command_name(header->type);
     if (fixed == 0) {
         refuse(c, "type", "%u", header->type);
@@ -203,10 +177,22 @@ static size_t check_command(struct check *c, const uint8_t *bytes, uint64_t left
 #define BHI_COMMAND(name, NAME, number, doc)                                                       \
     case number:                                                                                   \
         check_fields_##name(c, (const void *)bytes);                                               \
-        if (!c->failed)                                                                            \
-            check_##name(c, (const void *)bytes);                                                  \
         break;
 #include "ipc/commands.def"
+    }
+    if (c->failed) {
+        return 0;
+    }
+    if (header->type == BHI_CMD_DISPATCH) {
+        check_dispatch(c, (const void *)bytes);
+    } else if (header->size != fixed) {
+        refuse(c, "size", "%u, it takes %zu", header->size, fixed);
+    } else if (header->type == BHI_CMD_COPY) {
+        check_copy(c, (const void *)bytes);
+    } else if (header->type == BHI_CMD_FILL) {
+        check_fill(c, (const void *)bytes);
+    } else if (header->type == BHI_CMD_LOAD) {
+        check_load(c, (const void *)bytes);
     }
     return header->size;
 }

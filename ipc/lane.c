@@ -1,8 +1,10 @@
 #include "ipc/lane.h"
 
 #include "base/check.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "base/memfd.h"
+#include "base/owner.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,22 +28,19 @@ static bool capacity_valid(uint64_t capacity, uint64_t page) {
 }
 
 /* Maps the header, the ring, and the ring again, as one address range of page + 2 × capacity
- * bytes. Returns NULL and errno on failure. */
-static uint8_t *map_twice(int fd, uint64_t page, uint64_t capacity, int protection) {
-    uint8_t *base = mmap(NULL, page + 2 * capacity, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-        return NULL;
-    }
-    if (mmap(base, page + capacity, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+ * bytes. Returns MAP_FAILED and errno on failure. */
+static void *map_twice(int fd, uint64_t page, uint64_t capacity, int protection) {
+    const size_t size = page + 2 * capacity;
+    BHI_AUTO_MAPPING map = {
+        mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), size};
+    uint8_t *base = map.at;
+    if (map.at == MAP_FAILED ||
+        mmap(base, page + capacity, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
         mmap(base + page + capacity, capacity, protection, MAP_SHARED | MAP_FIXED, fd,
              (off_t)page) == MAP_FAILED) {
-        int error = errno;
-        munmap(base, page + 2 * capacity);
-        errno = error;
-        return NULL;
+        return MAP_FAILED;
     }
-    return base;
+    return bhi_mapping_steal(&map);
 }
 
 /* -- supervisor ---------------------------------------------------------------------------- */
@@ -52,27 +51,25 @@ int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results) 
     if (!capacity_valid(capacity, page) || results == 0 || (results & (results - 1)) != 0) {
         return -EINVAL;
     }
-    int fd = bhi_memfd_create("bulkhead-lane", page + capacity, 1);
+    const size_t size = page + 2 * (uint64_t)capacity;
+    BHI_AUTO_FD fd = bhi_memfd_create("bulkhead-lane", page + capacity, 1);
     if (fd < 0) {
         return fd;
     }
-    uint8_t *base = map_twice(fd, page, capacity, PROT_READ | PROT_WRITE);
-    int error = base ? 0 : -errno;
+    BHI_AUTO_MAPPING map = {map_twice(fd, page, capacity, PROT_READ | PROT_WRITE), size};
+    if (map.at == MAP_FAILED) {
+        return -errno;
+    }
     /* After the seal no new writable mapping can be made; the host's own mapping stays. */
-    if (!error) {
-        error = bhi_memfd_seal(fd, LANE_SEALS);
-    }
-    /* A forked child of the host must neither keep nor write the stream of its parent. */
-    if (!error && madvise(base, page + 2 * (uint64_t)capacity, MADV_DONTFORK)) {
-        error = -errno;
-    }
+    const int error = bhi_memfd_seal(fd, LANE_SEALS);
     if (error) {
-        if (base) {
-            munmap(base, page + 2 * (uint64_t)capacity);
-        }
-        close(fd);
         return error;
     }
+    /* A forked child of the host must neither keep nor write the stream of its parent. */
+    if (madvise(map.at, size, MADV_DONTFORK)) {
+        return -errno;
+    }
+    uint8_t *base = bhi_mapping_steal(&map);
     lane->header = (struct bhi_lane_header *)base;
     lane->header->magic = BHI_LANE_MAGIC;
     lane->header->version = LANE_VERSION;
@@ -80,7 +77,7 @@ int bhi_lane_create(struct bhi_lane *lane, uint32_t capacity, uint32_t results) 
     lane->header->results = results;
     lane->ring = base + page;
     lane->capacity = capacity;
-    lane->fd = fd;
+    lane->fd = bhi_fd_steal(&fd);
     return 0;
 }
 
@@ -140,16 +137,16 @@ int bhi_lane_view_map(struct bhi_lane_view *view, int fd, uint64_t bytes) {
     if (error) {
         return error;
     }
-    uint8_t *base = map_twice(fd, page, capacity, PROT_READ);
-    if (!base) {
+    BHI_AUTO_MAPPING map = {map_twice(fd, page, capacity, PROT_READ), page + 2 * capacity};
+    if (map.at == MAP_FAILED) {
         return -errno;
     }
-    const struct bhi_lane_header *header = (const struct bhi_lane_header *)base;
+    const struct bhi_lane_header *header = map.at;
     if (header->magic != BHI_LANE_MAGIC || header->version != LANE_VERSION ||
         header->capacity != capacity) {
-        munmap(base, page + 2 * capacity);
         return -EPROTO;
     }
+    uint8_t *base = bhi_mapping_steal(&map);
     *view = (struct bhi_lane_view){.header = header, .ring = base + page, .capacity = capacity};
     return 0;
 }

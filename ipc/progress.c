@@ -1,8 +1,11 @@
 #include "ipc/progress.h"
 
 #include "base/check.h"
+#include "base/copy_once.h"
+#include "base/fd.h"
 #include "base/futex.h"
 #include "base/memfd.h"
+#include "base/owner.h"
 #include "base/status.h"
 #include "base/text.h"
 #include <errno.h>
@@ -135,30 +138,23 @@ int bhi_progress_create(struct bhi_progress_view *view, uint32_t results) {
     }
     uint64_t page = bhi_page_round(1);
     size_t bytes = bhi_progress_bytes(results);
-    int fd = bhi_memfd_create("bulkhead-progress", bytes, 0);
-    if (fd < 0) {
-        return fd;
-    }
-    int error = write_header(fd, results);
-    uint8_t *base = MAP_FAILED;
-    if (!error) {
-        base = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-        error = base == MAP_FAILED || madvise(base, bytes, MADV_DONTFORK) ? -errno : 0;
-    }
+    BHI_AUTO_FD fd = bhi_memfd_create("bulkhead-progress", bytes, 0);
+    const int error = fd < 0 ? fd : write_header(fd, results);
     if (error) {
-        if (base != MAP_FAILED) {
-            munmap(base, bytes);
-        }
-        close(fd);
         return error;
     }
+    BHI_AUTO_MAPPING map = {mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0), bytes};
+    if (map.at == MAP_FAILED || madvise(map.at, bytes, MADV_DONTFORK)) {
+        return -errno;
+    }
+    uint8_t *base = bhi_mapping_steal(&map);
     view->header = (const void *)base;
     view->markers = (const void *)(base + page);
     view->results = (const void *)(base + 2 * page);
     view->errors = (const void *)(view->results + results);
     view->mask = results - 1;
     view->bytes = bytes;
-    view->fd = fd;
+    view->fd = bhi_fd_steal(&fd);
     return 0;
 }
 
@@ -188,22 +184,12 @@ int bhi_progress_poll(struct bhi_progress_view *view, uint64_t published, uint64
     return 0;
 }
 
-/* Copies memory that another process may be writing. Each word is loaded exactly once, so that what
- * is checked is what is used. */
-static void copy_once(void *out, const void *from, size_t bytes) {
-    const uint64_t *source = from;
-    for (size_t i = 0; i < bytes / 8; i++) {
-        uint64_t word = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
-        memcpy((uint8_t *)out + 8 * i, &word, 8);
-    }
-}
-
 int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct bhi_result *out,
                       struct bhi_told *out_told, char text[BHI_ERROR_TEXT]) {
     struct bhi_result r;
     *out_told = (struct bhi_told){0};
     text[0] = '\0';
-    copy_once(&r, &view->results[seq & view->mask], sizeof r);
+    bhi_copy_once(&r, &view->results[seq & view->mask], sizeof r);
     if (r.seq != seq || r.executed > 2 ||
         (r.status != BH_OK && !bhi_status_from_worker(r.status)) ||
         (r.bad_memory && r.status != BH_VULKAN)) {
@@ -218,7 +204,7 @@ int bhi_progress_read(const struct bhi_progress_view *view, uint64_t seq, struct
     }
     if (r.status != BH_OK) {
         struct bhi_error_slot slot;
-        copy_once(&slot, &view->errors[seq % BHI_ERROR_SLOTS], sizeof slot);
+        bhi_copy_once(&slot, &view->errors[seq % BHI_ERROR_SLOTS], sizeof slot);
         struct bhi_why why;
         if (slot.seq == seq) {
             if (!bhi_told_read(&slot.told, r.status, &why)) {

@@ -1,6 +1,8 @@
 #include "ipc/refusal.h"
 
+#include "base/fd.h"
 #include "base/format.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "ipc/chroot.h"
 
@@ -22,11 +24,8 @@ static bool read_file(const char *root, const char *path, char text[FILE_BYTES])
     if (snprintf(full, sizeof full, "%s%s", root, path) >= (int)sizeof full) {
         return false;
     }
-    const int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    BHI_AUTO_FD fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const ssize_t n = fd < 0 ? -1 : read(fd, text, FILE_BYTES - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
     text[n > 0 ? n : 0] = '\0';
     return n >= 0;
 }
@@ -119,7 +118,7 @@ static bool take_name(const char *label, char name[BHI_APPARMOR_NAME]) {
 static enum bhi_apparmor find_profile(const char *root, const char *name) {
     char path[512], line[512];
     snprintf(path, sizeof path, "%s/sys/kernel/security/apparmor/profiles", root);
-    FILE *file = fopen(path, "re");
+    BHI_AUTO_FILE *file = fopen(path, "re");
     if (!file) {
         return BHI_APPARMOR_UNKNOWN;
     }
@@ -128,7 +127,6 @@ static enum bhi_apparmor find_profile(const char *root, const char *name) {
     while (!found && fgets(line, sizeof line, file)) {
         found = strncmp(line, name, length) == 0 && strncmp(line + length, " (", 2) == 0;
     }
-    fclose(file);
     return found ? BHI_APPARMOR_LOADED : BHI_APPARMOR_MISSING;
 }
 

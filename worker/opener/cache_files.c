@@ -1,9 +1,11 @@
 #include "worker/opener/cache_files.h"
+#include "base/fd.h"
+#include "base/folder.h"
 #include "base/format.h"
 #include "base/links.h"
+#include "base/owner.h"
 #include "ipc/cache_area.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -36,10 +38,10 @@ static void name_of(const struct bhi_cache_file *file, char out[80]) {
     strcpy(out + 2 * sizeof file->identity, ".cache");
 }
 
-static bool read_whole(int fd, void *out, size_t bytes) {
+static bool read_whole(int fd, void *out, size_t bytes, off_t at) {
     size_t done = 0;
     while (done < bytes) {
-        const ssize_t n = pread(fd, (char *)out + done, bytes - done, (off_t)done);
+        const ssize_t n = pread(fd, (char *)out + done, bytes - done, at + (off_t)done);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -90,8 +92,8 @@ static int open_folder(const char *path, bool makes, char *what, size_t size) {
     struct stat st;
     char link[PATH_MAX];
     const uid_t user = (uid_t)setfsuid((uid_t)-1);
-    const int fd = makes ? bhi_links_make_folder(path, user, link, sizeof link)
-                         : bhi_links_open_folder(path, user, link, sizeof link);
+    BHI_AUTO_FD fd = makes ? bhi_links_make_folder(path, user, link, sizeof link)
+                           : bhi_links_open_folder(path, user, link, sizeof link);
     if (fd < 0 && link[0] != '\0') {
         bhi_format(what, size,
                    "on the way to the folder, %.200s is a link of another user in a folder that "
@@ -104,13 +106,12 @@ static int open_folder(const char *path, bool makes, char *what, size_t size) {
         return failed(what, size, makes ? "make the folder" : "open the folder");
     }
     if (fstat(fd, &st) == 0 && st.st_uid == user && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
-        return fd;
+        return bhi_fd_steal(&fd);
     }
     snprintf(what, size,
              "the folder belongs to user %u with mode %04o; it must belong to user %u, and nobody "
              "else may be able to write to it",
              (unsigned)st.st_uid, (unsigned)st.st_mode & 07777, (unsigned)user);
-    close(fd);
     return -EPERM;
 }
 
@@ -120,7 +121,7 @@ static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes
                           char *what, size_t size) {
     struct bhi_cache_area header;
     *out_error = 0;
-    if (!read_whole(file->area, &header, sizeof header)) {
+    if (!read_whole(file->area, &header, sizeof header, 0)) {
         *out_error = failed(what, size, "read the worker's memory");
         return NULL;
     }
@@ -128,37 +129,23 @@ static uint8_t *take_left(const struct bhi_cache_file *file, uint64_t *out_bytes
     if (stamp == 0 || stamp % 2 != 0 || bytes == 0 || bytes > file->room) {
         return NULL;
     }
-    uint8_t *left = malloc(bytes);
-    size_t done = 0;
-    while (left && done < bytes) {
-        const ssize_t n =
-            pread(file->area, left + done, bytes - done, (off_t)(BHI_CACHE_AREA_HEADER + done));
-        if (n <= 0 && !(n < 0 && errno == EINTR)) {
-            break;
-        }
-        done += n > 0 ? (size_t)n : 0;
-    }
-    if (!left || done < bytes) {
+    BHI_AUTO_FREE uint8_t *left = malloc(bytes);
+    if (!left || !read_whole(file->area, left, bytes, BHI_CACHE_AREA_HEADER)) {
         *out_error = !left ? -ENOMEM : failed(what, size, "read the worker's memory");
-        free(left);
         return NULL;
     }
     *out_bytes = bytes;
-    return left;
+    return BHI_STEAL(left);
 }
 
 /* Returns the number of files whose names begin as |name| does, and their size. |oldest|: the one
  * but |name| that was not used for longest; empty: none. */
 static uint32_t look_around(int folder, const char *name, uint64_t *out_bytes, char oldest[80]) {
-    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    BHI_AUTO_DIR *entries = bhi_folder_open(folder, ".");
     struct timespec used = {0};
     uint32_t count = 0;
     *out_bytes = 0;
     oldest[0] = '\0';
-    if (!entries && fd >= 0) {
-        close(fd);
-    }
     for (const struct dirent *entry; entries && (entry = readdir(entries));) {
         const size_t length = strlen(entry->d_name);
         struct stat st;
@@ -174,9 +161,6 @@ static uint32_t look_around(int folder, const char *name, uint64_t *out_bytes, c
             memcpy(oldest, entry->d_name, length + 1);
             used = st.st_mtim;
         }
-    }
-    if (entries) {
-        closedir(entries);
     }
     return count;
 }
@@ -197,7 +181,7 @@ static int write_file(int folder, const struct bhi_cache_file *file, const uint8
     char temporary[40], name[80];
     name_of(file, name);
     bhi_envelope_seal(header, file->identity, bytes, count);
-    const int fd = make_temporary(folder, temporary);
+    BHI_AUTO_FD fd = make_temporary(folder, temporary);
     if (fd < 0) {
         return failed(what, size, "create a file");
     }
@@ -213,7 +197,6 @@ static int write_file(int folder, const struct bhi_cache_file *file, const uint8
         (void)fsync(folder); /* makes the rename durable; if it fails, the old file may come back */
         prune(folder, name);
     }
-    close(fd);
     if (result != 0) {
         (void)unlinkat(folder, temporary, 0);
     }
@@ -225,21 +208,12 @@ int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char
     int result = 0;
     *out_bytes = 0;
     what[0] = '\0';
-    uint8_t *bytes = take_left(file, out_bytes, &result, what, size);
+    BHI_AUTO_FREE uint8_t *bytes = take_left(file, out_bytes, &result, what, size);
     if (!bytes) {
         return result;
     }
-    int folder = -1;
-    if ((folder = open_folder(file->folder, true, what, size)) < 0) {
-        result = folder;
-    } else {
-        result = write_file(folder, file, bytes, *out_bytes, what, size);
-    }
-    if (folder >= 0) {
-        close(folder);
-    }
-    free(bytes);
-    return result;
+    BHI_AUTO_FD folder = open_folder(file->folder, true, what, size);
+    return folder < 0 ? folder : write_file(folder, file, bytes, *out_bytes, what, size);
 }
 
 /* Copies the content of the open file |fd| into the area, if it passes the checks. */
@@ -255,53 +229,43 @@ static int take_file(const struct bhi_cache_file *file, int fd, uint64_t *out_by
         return 0;
     }
     const size_t length = (size_t)st.st_size;
-    uint8_t *bytes = malloc(length != 0 ? length : 1);
+    BHI_AUTO_FREE uint8_t *bytes = malloc(length != 0 ? length : 1);
+    size_t count = 0;
     if (!bytes) {
         return -ENOMEM;
     }
-    int result = 0;
-    size_t count = 0;
-    if (!read_whole(fd, bytes, length)) {
-        result = failed(what, size, "read");
-    } else {
-        const char *why = bhi_envelope_check(bytes, length, file->identity, &count);
-        if (why) {
-            bhi_format(what, size, "it is ignored: %s", why);
-        } else {
-            const struct bhi_cache_area header = {.bytes = count};
-            if (!write_whole(file->area, bytes + BHI_ENVELOPE_HEADER, count,
-                             BHI_CACHE_AREA_HEADER) ||
-                !write_whole(file->area, &header, sizeof header, 0)) {
-                result = failed(what, size, "write the worker's memory");
-            } else {
-                *out_bytes = count;
-                (void)futimens(fd, NULL); /* the longest unused file goes first */
-            }
-        }
+    if (!read_whole(fd, bytes, length, 0)) {
+        return failed(what, size, "read");
     }
-    free(bytes);
-    return result;
+    const char *why = bhi_envelope_check(bytes, length, file->identity, &count);
+    if (why) {
+        bhi_format(what, size, "it is ignored: %s", why);
+        return 0;
+    }
+    const struct bhi_cache_area header = {.bytes = count};
+    if (!write_whole(file->area, bytes + BHI_ENVELOPE_HEADER, count, BHI_CACHE_AREA_HEADER) ||
+        !write_whole(file->area, &header, sizeof header, 0)) {
+        return failed(what, size, "write the worker's memory");
+    }
+    *out_bytes = count;
+    (void)futimens(fd, NULL); /* the longest unused file goes first */
+    return 0;
 }
 
 int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
                    size_t size) {
     *out_bytes = 0;
     what[0] = '\0';
-    const int folder = open_folder(file->folder, false, what, size);
+    BHI_AUTO_FD folder = open_folder(file->folder, false, what, size);
     if (folder < 0) {
         what[folder == -ENOENT ? 0 : strlen(what)] = '\0';
         return folder == -ENOENT ? 0 : folder;
     }
     char name[80];
-    int result = 0;
     name_of(file, name);
-    const int fd = openat(folder, name, IN_FLAGS);
-    if (fd >= 0) {
-        result = take_file(file, fd, out_bytes, what, size);
-        close(fd);
-    } else if (errno != ENOENT) {
-        result = failed(what, size, "open");
+    BHI_AUTO_FD fd = openat(folder, name, IN_FLAGS);
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : failed(what, size, "open");
     }
-    close(folder);
-    return result;
+    return take_file(file, fd, out_bytes, what, size);
 }

@@ -1,4 +1,5 @@
 /* ICD manifests: finds the library of the system's Vulkan driver. */
+#include "base/fd.h"
 #include "worker/sandbox/driver.h"
 
 #include <dirent.h>
@@ -45,6 +46,12 @@ static bool name_matches(const struct bhi_driver_info *info, const char *library
     return false;
 }
 
+/* Returns the number of bytes, at most |size|, or -1. */
+static ssize_t read_start(const char *path, void *out, size_t size) {
+    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd < 0 ? -1 : read(fd, out, size);
+}
+
 /* Machines with 32-bit libraries have manifests of the same names for them. For a library without a
  * folder the dynamic linker decides: it looks only at libraries that fit. */
 static bool loadable(const char *library) {
@@ -52,13 +59,8 @@ static bool loadable(const char *library) {
         return true;
     }
     unsigned char ident[EI_NIDENT];
-    int fd = open(library, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return false;
-    }
-    ssize_t n = read(fd, ident, sizeof ident);
-    close(fd);
-    return n == (ssize_t)sizeof ident && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
+    return read_start(library, ident, sizeof ident) == (ssize_t)sizeof ident &&
+           memcmp(ident, ELFMAG, SELFMAG) == 0 &&
            ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32);
 }
 
@@ -76,12 +78,7 @@ static bool resolve(const char *manifest, const char *library, char *out, size_t
 
 static bool try_manifest(struct search *search, const char *path) {
     char text[MANIFEST_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return false;
-    }
-    ssize_t n = read(fd, text, sizeof text);
-    close(fd);
+    const ssize_t n = read_start(path, text, sizeof text);
     if (n <= 0 || n == (ssize_t)sizeof text) {
         return false;
     }

@@ -1,6 +1,7 @@
 /* Landlock decides which of the files in the emptied root may be opened, and how. The paths are in
  * the driver's table. The numbers are the kernel's ABI, written out because the headers of the
  * build machine may be older than the kernel that runs this. */
+#include "base/fd.h"
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ int bhi_sandbox_landlock_abi(void) {
 }
 
 static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_error *failure) {
-    int fd = open(path, O_PATH | O_CLOEXEC);
+    BHI_AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT
                    ? 0
@@ -57,13 +58,10 @@ static int add_path(int ruleset, const char *path, uint64_t access, struct bhi_e
         access &= ~FS_READ_DIR; /* the kernel refuses it for a file */
     }
     struct path_beneath_attr attr = {.allowed_access = access, .parent_fd = fd};
-    int r = 0;
-    if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) != 0) {
-        r = BHI_ERROR(failure, BH_REASON_STEP, "add a Landlock rule", .text = path,
-                      .sys_errno = errno);
-    }
-    close(fd);
-    return r;
+    return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) == 0
+               ? 0
+               : BHI_ERROR(failure, BH_REASON_STEP, "add a Landlock rule", .text = path,
+                           .sys_errno = errno);
 }
 
 /* Of the paths of which each device has one, only |node| may be opened; NULL: all. */
@@ -113,7 +111,7 @@ int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool
         attr.scoped = SCOPE_ALL;
         size += sizeof attr.scoped;
     }
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+    BHI_AUTO_FD ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0) {
         return BHI_ERROR(failure, BH_REASON_STEP, "create a Landlock ruleset", .sys_errno = errno);
     }
@@ -121,7 +119,6 @@ int bhi_sandbox_landlock(const struct bhi_driver *driver, const char *node, bool
     if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) {
         r = BHI_ERROR(failure, BH_REASON_STEP, "enter the Landlock ruleset", .sys_errno = errno);
     }
-    close(ruleset);
     *out_applied = r == 0;
     return r;
 }

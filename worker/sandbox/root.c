@@ -4,6 +4,7 @@
  *   …         what the driver's table lists, each at its own path
  *
  * Made in the zygote, once for all workers, after the driver's library has been loaded. */
+#include "base/fd.h"
 #include "worker/sandbox/sandbox.h"
 
 #include <errno.h>
@@ -139,7 +140,7 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_er
         return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
                                 "cannot make the mounts private");
     }
-    int tree = open_tree(AT_FDCWD, runtime_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    BHI_AUTO_FD tree = open_tree(AT_FDCWD, runtime_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0) {
         const int error = errno;
         char what[160];
@@ -148,18 +149,14 @@ int bhi_sandbox_root_begin(const char *runtime_dir, int *out_tree, struct bhi_er
     }
     snprintf(options, sizeof options, "mode=0755,uid=%d,gid=%d,size=256k,nr_inodes=1024",
              BHI_SANDBOX_ID, BHI_SANDBOX_ID);
-    int r = 0;
     if (mount("bulkhead", runtime_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) {
-        r = bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
-                             "cannot mount a tmpfs for the worker's root");
-    } else if (chdir(runtime_dir) != 0) {
-        r = BHI_ERROR(failure, BH_REASON_STEP, "enter the worker's root", .sys_errno = errno);
+        return bhi_error_refuse(failure, BHI_REFUSED_MOUNTS, errno,
+                                "cannot mount a tmpfs for the worker's root");
     }
-    if (r != 0) {
-        close(tree);
-        return r;
+    if (chdir(runtime_dir) != 0) {
+        return BHI_ERROR(failure, BH_REASON_STEP, "enter the worker's root", .sys_errno = errno);
     }
-    *out_tree = tree;
+    *out_tree = bhi_fd_steal(&tree);
     return 0;
 }
 

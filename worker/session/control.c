@@ -36,13 +36,12 @@ static int take_descriptor(struct bhi_session *s, uint32_t type, uint64_t id) {
 
 static int create_kernel(struct bhi_session *s, const struct bhi_msg_kernel_create *message,
                          int fd) {
-    if (message->spec_count != s->constant_count ||
-        (s->constant_count > 0 && s->constants_kernel != message->kernel) ||
-        bhi_memfd_verify(fd, message->code_bytes, 0) != 0) {
-        close(fd);
-        return BHI_EXIT_SUPERVISOR;
+    void *code = MAP_FAILED;
+    if (message->spec_count == s->constant_count &&
+        (s->constant_count == 0 || s->constants_kernel == message->kernel) &&
+        bhi_memfd_verify(fd, message->code_bytes, 0) == 0) {
+        code = mmap(NULL, message->code_bytes, PROT_READ, MAP_SHARED, fd, 0);
     }
-    void *code = mmap(NULL, message->code_bytes, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (code == MAP_FAILED) {
         return BHI_EXIT_SUPERVISOR;

@@ -21,6 +21,7 @@
 #include "base/format.h"
 #include "base/futex.h"
 #include "base/memfd.h"
+#include "base/owner.h"
 #include "ipc/fdpass.h"
 #include "worker/exit.h"
 #include "worker/host.h"
@@ -235,24 +236,13 @@ static bool reap(const struct warden *warden, int timeout_ms, siginfo_t *info) {
     return n == 1 && waitid(P_PIDFD, (id_t)warden->child, info, WEXITED | WNOHANG) == 0;
 }
 
-static DIR *open_folder(const char *path) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir && fd >= 0) {
-        int error = errno;
-        close(fd);
-        errno = error;
-    }
-    return dir;
-}
-
 static int is_dots(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 /* Tries once to remove the groups. A cgroup's own files cannot be unlinked; they go with it. */
 static int try_cgroup(const char *path) {
-    DIR *dir = open_folder(path);
+    BHI_AUTO_DIR *dir = bhi_folder_open(AT_FDCWD, path);
     if (!dir) {
         return errno == ENOENT ? 0 : -errno;
     }
@@ -264,7 +254,6 @@ static int try_cgroup(const char *path) {
             (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
         }
     }
-    closedir(dir);
     return rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
