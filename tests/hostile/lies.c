@@ -209,7 +209,7 @@ WRAP(int, bhi_session_send_reflections, struct bhi_session *s) {
 
 /* -- what a compiler answers ------------------------------------------------------------------ */
 
-WRAP(bool, bhi_glsl_compile, struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+WRAP(bool, bhi_glsl_compile, struct shaderc_compiler *compiler, const struct bhi_glsl *glsl,
      struct bhi_compile_answer *answer, void *code, uint64_t room, struct bhi_error *error) {
     const bool good = __real_bhi_glsl_compile(compiler, glsl, answer, code, room, error);
     answer->code_bytes -= lies(lie_odd);

@@ -23,7 +23,7 @@ struct buffer {
 };
 
 struct bhi_compiler {
-    struct bhi_glsl_compiler *glsl;
+    struct shaderc_compiler *glsl;
     struct buffer buffers[MAX_BUFFERS];
     size_t count;
 };

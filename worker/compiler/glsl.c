@@ -22,27 +22,12 @@
 #define MAX_INCLUDED_BYTES (64u << 20)
 #define MAX_NAME           1024u
 
-struct bhi_glsl_compiler {
-    shaderc_compiler_t shaderc;
-};
-
-struct bhi_glsl_compiler *bhi_glsl_compiler_create(void) {
-    struct bhi_glsl_compiler *compiler = calloc(1, sizeof *compiler);
-    if (compiler) {
-        compiler->shaderc = shaderc_compiler_initialize();
-    }
-    if (!compiler || !compiler->shaderc) {
-        free(compiler);
-        return NULL;
-    }
-    return compiler;
+struct shaderc_compiler *bhi_glsl_compiler_create(void) {
+    return shaderc_compiler_initialize();
 }
 
-void bhi_glsl_compiler_destroy(struct bhi_glsl_compiler *compiler) {
-    if (compiler) {
-        shaderc_compiler_release(compiler->shaderc);
-        free(compiler);
-    }
+void bhi_glsl_compiler_destroy(struct shaderc_compiler *compiler) {
+    shaderc_compiler_release(compiler);
 }
 
 /* -- includes --------------------------------------------------------------------------------- */
@@ -364,7 +349,7 @@ static bool take_result(shaderc_compilation_result_t result, const struct bhi_gl
 
 /* GLSL's entry point is main. HLSL's is searched for in the preprocessed source. If preprocessing
  * fails, the compile reports why. Returns false if there is no entry point; the answer says so. */
-static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+static bool find_entry(struct shaderc_compiler *compiler, const struct bhi_glsl *glsl,
                        shaderc_compile_options_t options, char name[BHI_HLSL_NAME],
                        struct bhi_compile_answer *answer) {
     char why[700], place[1024];
@@ -375,7 +360,7 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
         return true;
     }
     shaderc_compilation_result_t result = shaderc_compile_into_preprocessed_text(
-        compiler->shaderc, glsl->text.bytes, glsl->text.length, shaderc_glsl_compute_shader,
+        compiler, glsl->text.bytes, glsl->text.length, shaderc_glsl_compute_shader,
         glsl->name.bytes, "main", options);
     if (result &&
         shaderc_result_get_compilation_status(result) == shaderc_compilation_status_success) {
@@ -395,14 +380,14 @@ static bool find_entry(struct bhi_glsl_compiler *compiler, const struct bhi_glsl
     return good;
 }
 
-static shaderc_compilation_result_t make_module(struct bhi_glsl_compiler *compiler,
+static shaderc_compilation_result_t make_module(struct shaderc_compiler *compiler,
                                                 struct inclusions *inclusions,
                                                 shaderc_compile_options_t options,
                                                 const char *entry) {
     const struct bhi_glsl *glsl = inclusions->glsl;
     inclusions->count = 0; /* forgets those of an earlier run */
     inclusions->bytes = 0;
-    return shaderc_compile_into_spv(compiler->shaderc, glsl->text.bytes, glsl->text.length,
+    return shaderc_compile_into_spv(compiler, glsl->text.bytes, glsl->text.length,
                                     shaderc_glsl_compute_shader, glsl->name.bytes, entry, options);
 }
 
@@ -424,7 +409,7 @@ static bool needs_1_4(shaderc_compilation_result_t result) {
 }
 
 /* SPIR-V 1.3 is the usual, 1.4 what a few sources need. All supported devices take both. */
-static shaderc_compilation_result_t compile(struct bhi_glsl_compiler *compiler,
+static shaderc_compilation_result_t compile(struct shaderc_compiler *compiler,
                                             struct inclusions *inclusions,
                                             shaderc_compile_options_t options, const char *entry) {
     shaderc_compilation_result_t result = make_module(compiler, inclusions, options, entry);
@@ -436,7 +421,7 @@ static shaderc_compilation_result_t compile(struct bhi_glsl_compiler *compiler,
     return result;
 }
 
-bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+bool bhi_glsl_compile(struct shaderc_compiler *compiler, const struct bhi_glsl *glsl,
                       struct bhi_compile_answer *answer, void *code, uint64_t room,
                       struct bhi_error *error) {
     struct inclusions inclusions = {.glsl = glsl};

@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct bhi_glsl_compiler;
+struct shaderc_compiler;
 
-struct bhi_glsl_compiler *bhi_glsl_compiler_create(void); /* NULL: out of memory */
-void bhi_glsl_compiler_destroy(struct bhi_glsl_compiler *compiler);
+struct shaderc_compiler *bhi_glsl_compiler_create(void); /* NULL: out of memory */
+void bhi_glsl_compiler_destroy(struct shaderc_compiler *compiler);
 
 /* Compiles a compute shader. Fills in |answer|, and writes the module to |code|, which has |room|
  * bytes, if it fits. Returns false if there is no answer; |error| says why. */
-bool bhi_glsl_compile(struct bhi_glsl_compiler *compiler, const struct bhi_glsl *glsl,
+bool bhi_glsl_compile(struct shaderc_compiler *compiler, const struct bhi_glsl *glsl,
                       struct bhi_compile_answer *answer, void *code, uint64_t room,
                       struct bhi_error *error);
 

@@ -88,17 +88,6 @@ static bh_dtype dtype_of(const uint32_t *type) {
     }
 }
 
-/* Returns the axis of the workgroup's size that |id| is, or -1. */
-static int axis_of(const struct bhi_module *module, uint32_t id) {
-    const uint32_t *size = bhi_module_definition(module, module->work_group_size);
-    for (int axis = 0; size && bhi_spv_length(size) == 6 && axis < 3; axis++) {
-        if (size[3 + axis] == id) {
-            return axis;
-        }
-    }
-    return -1;
-}
-
 static bool take_constant(struct bhi_inspection *out, const struct bhi_module *module, uint32_t id,
                           struct bhi_error *error) {
     const uint32_t *at = bhi_module_definition(module, id);
@@ -130,7 +119,7 @@ static bool take_constant(struct bhi_inspection *out, const struct bhi_module *m
         one->bits &= (UINT64_C(1) << type[2]) - 1; /* the module stores it sign-extended */
     }
     bhi_inspect_name(module, id, one->name);
-    const int axis = axis_of(module, id);
+    const int axis = bhi_inspect_axis(module, id);
     if (one->name[0] == '\0' && axis >= 0) {
         snprintf(one->name, sizeof one->name, "local_size_%c", "xyz"[axis]);
     }

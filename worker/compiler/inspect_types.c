@@ -31,6 +31,23 @@ bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32
     return false;
 }
 
+int bhi_inspect_axis(const struct bhi_module *module, uint32_t id) {
+    const uint32_t *size = bhi_module_definition(module, module->work_group_size);
+    for (const uint32_t *at = NULL;
+         !size && (at = bhi_spv_next(module->code, module->words, at));) {
+        if (bhi_spv_op(at) == SpvOpExecutionModeId && bhi_spv_length(at) == 6 &&
+            at[1] == module->code[module->entry + 2] && at[2] == SpvExecutionModeLocalSizeId) {
+            size = at;
+        }
+    }
+    for (int axis = 0; size && bhi_spv_length(size) == 6 && axis < 3; axis++) {
+        if (size[3 + axis] == id) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
 uint32_t bhi_inspect_pointee(const struct bhi_module *module, const uint32_t *variable) {
     const uint32_t *pointer = bhi_module_definition(module, variable[1]);
     return pointer && bhi_spv_op(pointer) == SpvOpTypePointer ? pointer[3] : 0;

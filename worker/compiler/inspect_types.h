@@ -10,6 +10,8 @@ void bhi_inspect_name(const struct bhi_module *module, uint32_t id, char out[BHI
 /* Reads the operand of a decoration of |id|. Returns false if |id| is not decorated so. */
 bool bhi_inspect_decoration(const struct bhi_module *module, uint32_t id, uint32_t decoration,
                             uint32_t *out);
+/* Returns the axis of the workgroup's size that |id| is, or -1. */
+int bhi_inspect_axis(const struct bhi_module *module, uint32_t id);
 /* Writes the type as "f32", "u32x2", "f32x4[16]", "{u32, f32[]}"; cut with "..." if it is
  * longer. */
 void bhi_inspect_type(const struct bhi_module *module, uint32_t type, char out[BHI_INSPECT_NAME]);

@@ -8,24 +8,6 @@
 #define NAMED  4u
 #define LOOKED 64u /* the highest number that is looked at: a hostile module can have any number */
 
-/* Returns the axis of the workgroup's size that |id| is, or -1. */
-static int axis_of(const struct bhi_module *module, uint32_t id) {
-    const uint32_t *size = bhi_module_definition(module, module->work_group_size);
-    for (const uint32_t *at = NULL;
-         !size && (at = bhi_spv_next(module->code, module->words, at));) {
-        if (bhi_spv_op(at) == SpvOpExecutionModeId && bhi_spv_length(at) == 6 &&
-            at[1] == module->code[module->entry + 2] && at[2] == SpvExecutionModeLocalSizeId) {
-            size = at;
-        }
-    }
-    for (int axis = 0; size && bhi_spv_length(size) == 6 && axis < 3; axis++) {
-        if (size[3 + axis] == id) {
-            return axis;
-        }
-    }
-    return -1;
-}
-
 /* Does the constant |id| have a SpecId, and was it given no value? */
 static bool was_left(const struct bhi_module *module, uint32_t id) {
     const uint32_t spec_id = module->spec_ids[id];
@@ -50,7 +32,7 @@ static uint32_t find_left(const struct bhi_module *module, uint32_t hidden, uint
             continue;
         }
         left[count++] = id;
-        if (axis_of(module, id) >= 0) {
+        if (bhi_inspect_axis(module, id) >= 0) {
             memmove(&left[sizes + 1], &left[sizes], (count - 1 - sizes) * sizeof *left);
             left[sizes++] = id;
         }
@@ -85,7 +67,7 @@ static void print_value(const struct bhi_module *module, const uint32_t *at, cha
 /* Writes "0 (local size x)", "3 ("steps")" or "7". */
 static void print_name(const struct bhi_module *module, uint32_t id, char out[96]) {
     char name[BHI_INSPECT_NAME];
-    const int axis = axis_of(module, id);
+    const int axis = bhi_inspect_axis(module, id);
     const int used = snprintf(out, 96, "%u", module->spec_ids[id] - 1);
     bhi_inspect_name(module, id, name);
     if (axis >= 0) {

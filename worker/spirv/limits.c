@@ -2,10 +2,10 @@
 #include "base/format.h"
 
 #include "worker/error.h"
+#include "worker/spirv/index.h"
 #include "worker/spirv/tools.h"
 
 #include <bulkhead/bulkhead.h>
-#include <spirv/unified1/spirv.h>
 #include <stdlib.h>
 
 struct call {
@@ -17,41 +17,51 @@ struct walk {
     size_t words;
     uint32_t bound;
     struct bhi_error *error;
-    /* Of a type: how deep it nests. Of a block: how many constructs are around it. A valid id is
-     * only one of the two. */
-    uint16_t *depth;
-    bool *fixed;       /* the block's depth is final: a merge instruction gives it */
-    uint64_t *inlined; /* of a function: its instructions, later those of its callees too */
+    struct id {
+        uint64_t inlined; /* of a function: its instructions, later those of its callees too */
+        /* Of a type: how deep it nests. Of a block: how many constructs are around it. A valid id
+         * is only one of the two. */
+        uint16_t depth;
+        bool fixed; /* the block's depth is final: a merge instruction gives it */
+    } *ids;
     struct call *calls;
     size_t call_count;
     uint32_t types;
     /* Where the walk is. */
+    size_t number;
+    SpvOp op;
     uint32_t function, block;
     uint32_t merge; /* the block's merge block; 0: none */
 };
 
-static bool exceeds(struct walk *w, uint64_t value, uint64_t limit, size_t number, SpvOp op,
-                    const char *what, const char *remedy) {
+static bool exceeds(const struct walk *w, uint64_t value, uint64_t limit, const char *what,
+                    const char *remedy) {
     if (value <= limit) {
         return false;
     }
     char where[128];
-    bhi_format(where, sizeof where, " (instruction %zu, Op%s): %s", number,
-               spvOpcodeString((uint32_t)op), remedy);
+    bhi_format(where, sizeof where, " (instruction %zu, Op%s): %s", w->number,
+               spvOpcodeString((uint32_t)w->op), remedy);
     BHI_ERROR(w->error, BH_REASON_GUARD_LIMIT, what, .value = value, .limit = limit, .text = where);
     return true;
 }
 
+/* Returns true if a whole instruction is at |at|: the module may be malformed. */
+static bool has_whole(const uint32_t *code, size_t words, const uint32_t *at) {
+    const size_t left = words - (size_t)(at - code);
+    return left > 0 && bhi_spv_length(at) > 0 && bhi_spv_length(at) <= left;
+}
+
 static void raise_to(struct walk *w, uint32_t id, uint32_t depth) {
-    if (id < w->bound && w->depth[id] < depth) {
-        w->depth[id] = (uint16_t)depth;
+    if (id < w->bound && w->ids[id].depth < depth) {
+        w->ids[id].depth = (uint16_t)depth;
     }
 }
 
 /* A type comes before its uses, so one pass finds all depths. */
-static bool take_type(struct walk *w, const uint32_t *at, size_t length, size_t number, SpvOp op) {
+static bool take_type(struct walk *w, const uint32_t *at, size_t length) {
     size_t end = length;
-    switch (op) {
+    switch (w->op) {
     case SpvOpTypeVector:
     case SpvOpTypeMatrix:
     case SpvOpTypeArray:
@@ -69,49 +79,48 @@ static bool take_type(struct walk *w, const uint32_t *at, size_t length, size_t 
         break;
     }
     uint32_t inner = 0;
-    for (size_t i = op == SpvOpTypePointer ? 3 : 2; i < end && i < length; i++) {
-        if (at[i] < w->bound && w->depth[at[i]] > inner) {
-            inner = w->depth[at[i]];
+    for (size_t i = w->op == SpvOpTypePointer ? 3 : 2; i < end && i < length; i++) {
+        if (at[i] < w->bound && w->ids[at[i]].depth > inner) {
+            inner = w->ids[at[i]].depth;
         }
     }
     if (length > 1) {
         raise_to(w, at[1], inner + 1);
     }
     w->types++;
-    return !exceeds(w, w->types, BHI_LIMIT_TYPES, number, op, "types", "declare fewer types") &&
-           !exceeds(w, inner + 1u, BHI_LIMIT_TYPE_NESTING, number, op, "types nested in each other",
+    return !exceeds(w, w->types, BHI_LIMIT_TYPES, "types", "declare fewer types") &&
+           !exceeds(w, inner + 1u, BHI_LIMIT_TYPE_NESTING, "types nested in each other",
                     "flatten the type");
 }
 
 /* A block is as deep as the block that branches to it, or one deeper if that is a header, unless it
  * is the header's merge block. In a valid module those blocks come first. */
 static void reach(struct walk *w, uint32_t label) {
-    if (label < w->bound && !w->fixed[label] && w->block < w->bound) {
-        raise_to(w, label, w->depth[w->block] + (w->merge != 0 ? 1u : 0u));
+    if (label < w->bound && !w->ids[label].fixed && w->block < w->bound) {
+        raise_to(w, label, w->ids[w->block].depth + (w->merge != 0 ? 1u : 0u));
     }
 }
 
 static void settle(struct walk *w, uint32_t label, uint32_t depth) {
     if (label < w->bound) {
-        w->fixed[label] = true;
-        w->depth[label] = (uint16_t)depth;
+        w->ids[label].fixed = true;
+        w->ids[label].depth = (uint16_t)depth;
     }
 }
 
-static bool take_branch(struct walk *w, const uint32_t *at, size_t length, size_t number,
-                        SpvOp op) {
-    const uint32_t here = w->block < w->bound ? w->depth[w->block] : 0;
-    switch (op) {
+static bool take_branch(struct walk *w, const uint32_t *at, size_t length) {
+    const uint32_t here = w->block < w->bound ? w->ids[w->block].depth : 0;
+    switch (w->op) {
     case SpvOpSelectionMerge:
     case SpvOpLoopMerge:
         if (length >= 3) {
             w->merge = at[1];
             settle(w, at[1], here);
-            if (op == SpvOpLoopMerge) {
+            if (w->op == SpvOpLoopMerge) {
                 settle(w, at[2], here + 1);
             }
         }
-        return !exceeds(w, here + 1u, BHI_LIMIT_CONTROL_NESTING, number, op,
+        return !exceeds(w, here + 1u, BHI_LIMIT_CONTROL_NESTING,
                         "ifs, switches and loops nested in each other",
                         "split the kernel into functions, or flatten the chain");
     case SpvOpBranch:
@@ -140,8 +149,9 @@ static bool is_type(SpvOp op) {
     return (op >= SpvOpTypeVoid && op <= SpvOpTypePipe) || op == SpvOpTypeForwardPointer;
 }
 
-static bool take(struct walk *w, const uint32_t *at, size_t length, size_t number) {
-    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+static bool take(struct walk *w, const uint32_t *at, size_t length) {
+    const SpvOp op = w->op = bhi_spv_op(at);
+    w->number++;
     if (op == SpvOpFunction) {
         w->function = length > 2 && at[2] < w->bound ? at[2] : 0;
     } else if (op == SpvOpLabel) {
@@ -150,16 +160,14 @@ static bool take(struct walk *w, const uint32_t *at, size_t length, size_t numbe
     } else if (op == SpvOpFunctionCall && length > 3 && at[3] < w->bound) {
         w->calls[w->call_count++] = (struct call){w->function, at[3]};
     }
-    w->inlined[w->function]++;
-    return is_type(op) ? take_type(w, at, length, number, op)
-                       : take_branch(w, at, length, number, op);
+    w->ids[w->function].inlined++;
+    return is_type(op) ? take_type(w, at, length) : take_branch(w, at, length);
 }
 
 /* Counts instructions with all calls inlined. Each round follows calls one level further. If the
  * numbers still change after many rounds, calls are nested too deep or recursive: both are
  * refused. */
 static bool inlines(struct walk *w) {
-    uint64_t *own = w->inlined;
     uint64_t *total = calloc(2 * (size_t)w->bound, sizeof *total);
     if (!total) {
         BHI_ERROR(w->error, BH_REASON_HOST_MEMORY, NULL, .text = "a check of the kernel");
@@ -168,12 +176,12 @@ static bool inlines(struct walk *w) {
     uint64_t *next = total + w->bound;
     bool ok = true, changed = w->call_count > 0;
     for (uint32_t id = 0; id < w->bound; id++) {
-        total[id] = own[id];
+        total[id] = w->ids[id].inlined;
     }
     for (uint32_t round = 0; ok && changed; round++) {
         changed = false;
         for (size_t i = 0; i < w->call_count; i++) {
-            next[w->calls[i].caller] = own[w->calls[i].caller];
+            next[w->calls[i].caller] = w->ids[w->calls[i].caller].inlined;
         }
         for (size_t i = 0; i < w->call_count; i++) {
             const struct call *c = &w->calls[i];
@@ -203,32 +211,19 @@ static bool inlines(struct walk *w) {
 }
 
 static bool walk_module(struct walk *w) {
-    size_t number = 0;
-    for (size_t i = 5; i < w->words;) {
-        const size_t length = w->code[i] >> SpvWordCountShift;
-        if (length == 0 || length > w->words - i) {
-            return true; /* the validator's message is better */
-        }
-        if (!take(w, &w->code[i], length, ++number)) {
+    for (const uint32_t *at = w->code + 5; has_whole(w->code, w->words, at);
+         at += bhi_spv_length(at)) {
+        if (!take(w, at, bhi_spv_length(at))) {
             return false;
         }
-        i += length;
     }
-    if (w->call_count > 0) {
-        return inlines(w);
-    }
-    return true;
+    return w->call_count == 0 || inlines(w);
 }
 
 static size_t count_calls(const uint32_t *code, size_t words) {
     size_t count = 0;
-    for (size_t i = 5; i < words;) {
-        const size_t length = code[i] >> SpvWordCountShift;
-        if (length == 0 || length > words - i) {
-            break;
-        }
-        count += (code[i] & SpvOpCodeMask) == SpvOpFunctionCall;
-        i += length;
+    for (const uint32_t *at = code + 5; has_whole(code, words, at); at += bhi_spv_length(at)) {
+        count += bhi_spv_op(at) == SpvOpFunctionCall;
     }
     return count;
 }
@@ -253,19 +248,15 @@ bool bhi_guard_limits(const uint32_t *code, size_t words, struct bhi_error *erro
         return false;
     }
     const size_t ids = w.bound > 0 ? w.bound : 1, calls = count_calls(code, words);
-    w.depth = calloc(ids, sizeof *w.depth);
-    w.fixed = calloc(ids, sizeof *w.fixed);
-    w.inlined = calloc(ids, sizeof *w.inlined);
+    w.ids = calloc(ids, sizeof *w.ids);
     w.calls = calloc(calls > 0 ? calls : 1, sizeof *w.calls);
-    bool ok = w.depth && w.fixed && w.inlined && w.calls;
+    bool ok = w.ids && w.calls;
     if (!ok) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a check of the kernel");
     } else {
         ok = walk_module(&w);
     }
-    free(w.depth);
-    free(w.fixed);
-    free(w.inlined);
+    free(w.ids);
     free(w.calls);
     return ok;
 }

@@ -14,9 +14,11 @@
 struct sizes {
     const struct bhi_module *module;
     struct bhi_error *error;
-    uint64_t *scalars;  /* by id of a type: scalars in a value; UINT64_MAX: too many */
-    uint32_t *types;    /* by id of a value: its type */
-    uint32_t *pointees; /* by id of a type: the type that it points to; 0: no pointer */
+    struct id {
+        uint64_t scalars; /* of a type: scalars in a value; UINT64_MAX: too many */
+        uint32_t type;    /* of a value */
+        uint32_t pointee; /* of a type: the type that it points to; 0: no pointer */
+    } *ids;
     uint64_t variables; /* scalars in all Function and Private variables */
     bool inside;        /* the walk is inside a function */
     size_t number;
@@ -40,7 +42,7 @@ static bool exceeds(const struct sizes *s, SpvOp op, uint32_t id, uint64_t value
 }
 
 static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp op) {
-    uint64_t *out = &s->scalars[at[1]];
+    uint64_t *out = &s->ids[at[1]].scalars;
     uint64_t count;
     switch (op) {
     case SpvOpTypeBool:
@@ -50,7 +52,7 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
         return true;
     case SpvOpTypeVector:
     case SpvOpTypeMatrix:
-        *out = times(s->scalars[at[2]], at[3]);
+        *out = times(s->ids[at[2]].scalars, at[3]);
         return true;
     case SpvOpTypeArray:
         if (!bhi_module_constant(s->module, at[3], &count)) {
@@ -69,17 +71,17 @@ static bool take_type(struct sizes *s, const uint32_t *at, size_t length, SpvOp 
                 s->number, at[1]);
             return false;
         }
-        *out = times(s->scalars[at[2]], count);
+        *out = times(s->ids[at[2]].scalars, count);
         return true;
     case SpvOpTypeStruct:
         for (size_t i = 2; i < length; i++) {
-            if (__builtin_add_overflow(*out, s->scalars[at[i]], out)) {
+            if (__builtin_add_overflow(*out, s->ids[at[i]].scalars, out)) {
                 *out = UINT64_MAX;
             }
         }
         return true;
     case SpvOpTypePointer:
-        s->pointees[at[1]] = at[3];
+        s->ids[at[1]].pointee = at[3];
         return true;
     default:
         return true;
@@ -90,7 +92,7 @@ static bool take_variable(struct sizes *s, const uint32_t *at, size_t length) {
     if (at[3] != SpvStorageClassFunction && at[3] != SpvStorageClassPrivate) {
         return true; /* workgroup memory has the device's own limit */
     }
-    const uint64_t count = s->scalars[s->pointees[at[1]]];
+    const uint64_t count = s->ids[s->ids[at[1]].pointee].scalars;
     if (exceeds(s, SpvOpVariable, at[2], count, BHI_LIMIT_VARIABLE,
                 "scalars in a variable of each invocation", "keep the array in a buffer")) {
         return false;
@@ -104,7 +106,7 @@ static bool take_variable(struct sizes *s, const uint32_t *at, size_t length) {
 }
 
 static bool value_fits(const struct sizes *s, SpvOp op, uint32_t id, uint32_t type) {
-    return !exceeds(s, op, id, s->scalars[type], BHI_LIMIT_VALUE, "scalars in one value",
+    return !exceeds(s, op, id, s->ids[type].scalars, BHI_LIMIT_VALUE, "scalars in one value",
                     "load, store and pass elements instead of the whole");
 }
 
@@ -112,24 +114,24 @@ static bool value_fits(const struct sizes *s, SpvOp op, uint32_t id, uint32_t ty
 static bool take_use(const struct sizes *s, const uint32_t *at, SpvOp op) {
     switch (op) {
     case SpvOpStore:
-        return value_fits(s, op, at[2], s->types[at[2]]);
+        return value_fits(s, op, at[2], s->ids[at[2]].type);
     case SpvOpCopyMemory:
-        return value_fits(s, op, at[1], s->pointees[s->types[at[1]]]);
+        return value_fits(s, op, at[1], s->ids[s->ids[at[1]].type].pointee);
     default:
         return true;
     }
 }
 
 static bool take(struct sizes *s, const uint32_t *at) {
-    const size_t length = at[0] >> SpvWordCountShift;
-    const SpvOp op = (SpvOp)(at[0] & SpvOpCodeMask);
+    const size_t length = bhi_spv_length(at);
+    const SpvOp op = bhi_spv_op(at);
     bool has_result = false, has_type = false;
     SpvHasResultAndType(op, &has_result, &has_type);
     s->inside |= op == SpvOpFunction;
     if (!has_type) {
         return has_result && !s->inside ? take_type(s, at, length, op) : take_use(s, at, op);
     }
-    s->types[at[2]] = at[1];
+    s->ids[at[2]].type = at[1];
     if (op == SpvOpVariable) {
         return take_variable(s, at, length);
     }
@@ -144,20 +146,16 @@ bool bhi_guard_limits_sizes(const uint32_t *code, size_t words, const char *entr
         return false;
     }
     struct sizes s = {.module = &module, .error = error};
-    s.scalars = calloc(module.bound, sizeof *s.scalars);
-    s.types = calloc(module.bound, sizeof *s.types);
-    s.pointees = calloc(module.bound, sizeof *s.pointees);
-    bool ok = s.scalars && s.types && s.pointees;
+    s.ids = calloc(module.bound, sizeof *s.ids);
+    bool ok = s.ids;
     if (!ok) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "a check of the kernel");
     }
-    for (size_t i = 5; ok && i < words; i += code[i] >> SpvWordCountShift) {
+    for (size_t i = 5; ok && i < words; i += bhi_spv_length(&code[i])) {
         s.number++;
         ok = take(&s, &code[i]);
     }
-    free(s.scalars);
-    free(s.types);
-    free(s.pointees);
+    free(s.ids);
     bhi_module_fini(&module);
     return ok;
 }

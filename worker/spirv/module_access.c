@@ -11,9 +11,11 @@
  * stops the others. */
 struct walk {
     struct bhi_module *module;
-    uint32_t *root;     /* id of a pointer, variable or parameter → id of its class; 0: none */
-    uint32_t *first;    /* id of a function → word offset of its OpFunction */
-    uint8_t *reachable; /* by id of a function */
+    struct id {
+        uint32_t root;  /* of a pointer, variable or parameter: id of its class; 0: none */
+        uint32_t first; /* of a function: word offset of its OpFunction */
+        bool reachable; /* of a function */
+    } *ids;
     bool changed;
 };
 
@@ -21,10 +23,10 @@ static uint32_t find(struct walk *walk, uint32_t id) {
     if (id >= walk->module->bound) {
         return 0;
     }
-    while (walk->root[id] != id && walk->root[id] != 0) {
-        id = walk->root[id];
+    while (walk->ids[id].root != id && walk->ids[id].root != 0) {
+        id = walk->ids[id].root;
     }
-    return walk->root[id] == 0 ? 0 : id;
+    return walk->ids[id].root == 0 ? 0 : id;
 }
 
 /* Records that |id| may point to what |source| points to. */
@@ -39,9 +41,9 @@ static void flow(struct walk *walk, uint32_t id, uint32_t source) {
     }
     walk->changed = true;
     if (to == 0) {
-        walk->root[id] = from;
+        walk->ids[id].root = from;
     } else {
-        walk->root[to] = from;
+        walk->ids[to].root = from;
         walk->module->uses[from] |= walk->module->uses[to];
     }
 }
@@ -73,17 +75,17 @@ static uint32_t parameter(const struct bhi_module *module, uint32_t offset, size
 
 static void call(struct walk *walk, const uint32_t *at, size_t length) {
     uint32_t callee = at[3];
-    if (callee >= walk->module->bound || walk->first[callee] == 0) {
+    if (callee >= walk->module->bound || walk->ids[callee].first == 0) {
         return;
     }
-    if (!walk->reachable[callee]) {
-        walk->reachable[callee] = 1;
+    if (!walk->ids[callee].reachable) {
+        walk->ids[callee].reachable = true;
         walk->changed = true;
     }
     for (size_t i = 4; i < length; i++) {
         if (find(walk, at[i]) != 0) {
             touch(walk, at[i], 0);
-            flow(walk, parameter(walk->module, walk->first[callee], i - 4), at[i]);
+            flow(walk, parameter(walk->module, walk->ids[callee].first, i - 4), at[i]);
         }
     }
     flow(walk, at[2], callee); /* the function's id stands for the value that it returns */
@@ -197,12 +199,12 @@ static void pass(struct walk *walk) {
     const struct bhi_module *module = walk->module;
     bool inside = false;
     uint32_t function = 0;
-    for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
+    for (size_t i = 5; i < module->words; i += bhi_spv_length(&module->code[i])) {
         const uint32_t *at = &module->code[i];
         SpvOp op = bhi_spv_op(at);
         if (op == SpvOpFunction) {
             function = at[2];
-            inside = walk->reachable[function];
+            inside = walk->ids[function].reachable;
         } else if (op == SpvOpFunctionEnd) {
             inside = false;
         } else if (inside) {
@@ -216,29 +218,24 @@ static void pass(struct walk *walk) {
 }
 
 bool bhi_module_find_accesses(struct bhi_module *module) {
-    struct walk walk = {
-        .module = module,
-        .root = calloc(module->bound, sizeof *walk.root),
-        .first = calloc(module->bound, sizeof *walk.first),
-        .reachable = calloc(module->bound, sizeof *walk.reachable),
-    };
-    bool ok = walk.root && walk.first && walk.reachable;
+    struct walk walk = {.module = module, .ids = calloc(module->bound, sizeof *walk.ids)};
+    const bool ok = walk.ids;
     if (ok) {
         bool global = true;
-        for (size_t i = 5; i < module->words; i += module->code[i] >> SpvWordCountShift) {
+        for (size_t i = 5; i < module->words; i += bhi_spv_length(&module->code[i])) {
             const uint32_t *at = &module->code[i];
             SpvOp op = bhi_spv_op(at);
             if (op == SpvOpFunction) {
                 global = false;
-                walk.first[at[2]] = (uint32_t)i;
+                walk.ids[at[2]].first = (uint32_t)i;
             } else if (op == SpvOpVariable && global) {
-                walk.root[at[2]] = at[2];
+                walk.ids[at[2]].root = at[2];
                 if (bhi_spv_length(at) > 4) { /* its initialiser, a pointer, points to it */
                     touch(&walk, at[4], 0);
                 }
             }
         }
-        walk.reachable[module->code[module->entry + 2]] = 1;
+        walk.ids[module->code[module->entry + 2]].reachable = true;
         do {
             walk.changed = false;
             pass(&walk);
@@ -251,8 +248,6 @@ bool bhi_module_find_accesses(struct bhi_module *module) {
             }
         }
     }
-    free(walk.root);
-    free(walk.first);
-    free(walk.reachable);
+    free(walk.ids);
     return ok;
 }

@@ -22,11 +22,15 @@ struct member {
 
 struct measure {
     const struct bhi_module *module;
-    struct size *sizes;     /* by id */
-    uint32_t *strides;      /* by id: ArrayStride */
-    uint8_t *blocks;        /* by id: Block */
-    uint32_t *first;        /* by id of a struct: index of the first pair in |decorations| */
-    uint32_t *decorations;  /* pairs: word offset of an OpMemberDecorate, index of the next pair */
+    struct id {
+        struct size size;
+        uint32_t stride; /* ArrayStride */
+        uint32_t first;  /* of a struct: index of the first of its |decorations| */
+        bool block;
+    } *ids;
+    struct decoration {
+        uint32_t at, next; /* word offset of an OpMemberDecorate; index of the next one, 0: none */
+    } *decorations;
     struct member *members; /* of the struct that is being measured */
     size_t functions;       /* where they begin; no type comes after that */
 };
@@ -44,24 +48,22 @@ static uint64_t larger(uint64_t a, uint64_t b) {
 }
 
 static struct size size_of(const struct measure *m, uint32_t id) {
-    return id < m->module->bound ? m->sizes[id] : (struct size){0};
+    return id < m->module->bound ? m->ids[id].size : (struct size){0};
 }
 
 /* -- decorations ------------------------------------------------------------------------------ */
 
 static void decorate(struct measure *m) {
-    uint32_t pairs = 0;
+    uint32_t count = 0;
     for (size_t i = 5; i < m->functions; i += bhi_spv_length(&m->module->code[i])) {
         const uint32_t *at = &m->module->code[i];
         if (bhi_spv_op(at) == SpvOpDecorate && at[2] == SpvDecorationArrayStride) {
-            m->strides[at[1]] = at[3] > m->strides[at[1]] ? at[3] : m->strides[at[1]];
+            m->ids[at[1]].stride = at[3] > m->ids[at[1]].stride ? at[3] : m->ids[at[1]].stride;
         } else if (bhi_spv_op(at) == SpvOpDecorate && at[2] == SpvDecorationBlock) {
-            m->blocks[at[1]] = 1;
+            m->ids[at[1]].block = true;
         } else if (bhi_spv_op(at) == SpvOpMemberDecorate) {
-            pairs++;
-            m->decorations[2 * pairs] = (uint32_t)i;
-            m->decorations[2 * pairs + 1] = m->first[at[1]];
-            m->first[at[1]] = pairs;
+            m->decorations[++count] = (struct decoration){(uint32_t)i, m->ids[at[1]].first};
+            m->ids[at[1]].first = count;
         }
     }
 }
@@ -72,8 +74,8 @@ static void find_members(const struct measure *m, const uint32_t *type) {
     for (size_t i = 0; i < count; i++) {
         m->members[i] = (struct member){0};
     }
-    for (uint32_t pair = m->first[type[1]]; pair != 0; pair = m->decorations[2 * pair + 1]) {
-        const uint32_t *at = &m->module->code[m->decorations[2 * pair]];
+    for (uint32_t k = m->ids[type[1]].first; k != 0; k = m->decorations[k].next) {
+        const uint32_t *at = &m->module->code[m->decorations[k].at];
         if (at[2] >= count) {
             continue;
         }
@@ -98,7 +100,7 @@ static uint64_t matrix_laid(const struct measure *m, uint32_t type, const struct
     for (uint64_t count; at && bhi_spv_op(at) == SpvOpTypeArray;
          at = bhi_module_definition(m->module, at[2])) {
         if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
-            before = sum(before, product(m->strides[at[1]], count - 1));
+            before = sum(before, product(m->ids[at[1]].stride, count - 1));
         }
     }
     if (!at || bhi_spv_op(at) != SpvOpTypeMatrix || member->stride == 0) {
@@ -141,7 +143,7 @@ static struct size measure_type(const struct measure *m, const uint32_t *at) {
     case SpvOpTypeArray:
         if (bhi_module_constant(m->module, at[3], &count) && count > 0) {
             const struct size unit = size_of(m, at[2]);
-            const uint64_t stride = m->strides[at[1]] != 0 ? m->strides[at[1]] : unit.laid;
+            const uint64_t stride = m->ids[at[1]].stride != 0 ? m->ids[at[1]].stride : unit.laid;
             size.packed = product(unit.packed, count);
             size.laid = sum(product(stride, count - 1), unit.laid);
         }
@@ -167,7 +169,7 @@ static uint64_t add_up(const struct measure *m) {
         }
         const uint32_t *pointer = bhi_module_definition(m->module, at[1]);
         const uint32_t type = pointer ? pointer[3] : 0;
-        if (type < m->module->bound && m->blocks[type]) {
+        if (type < m->module->bound && m->ids[type].block) {
             shared = larger(shared, size_of(m, type).laid);
         } else {
             apart = sum(apart, size_of(m, type).packed);
@@ -179,14 +181,14 @@ static uint64_t add_up(const struct measure *m) {
 /* Allocates all memory of the walk; *out_any says whether the module has workgroup memory. */
 static bool prepare(struct measure *m, bool *out_any) {
     const struct bhi_module *module = m->module;
-    size_t pairs = 1, members = 1;
+    size_t decorations = 1, members = 1;
     *out_any = false;
     for (m->functions = 5; m->functions < module->words;) {
         const uint32_t *at = &module->code[m->functions];
         if (bhi_spv_op(at) == SpvOpFunction) {
             break;
         }
-        pairs += bhi_spv_op(at) == SpvOpMemberDecorate;
+        decorations += bhi_spv_op(at) == SpvOpMemberDecorate;
         if (bhi_spv_op(at) == SpvOpTypeStruct && bhi_spv_length(at) > members) {
             members = bhi_spv_length(at);
         }
@@ -196,22 +198,10 @@ static bool prepare(struct measure *m, bool *out_any) {
     if (!*out_any) {
         return true;
     }
-    m->sizes = calloc(module->bound, sizeof *m->sizes);
-    m->strides = calloc(module->bound, sizeof *m->strides);
-    m->blocks = calloc(module->bound, sizeof *m->blocks);
-    m->first = calloc(module->bound, sizeof *m->first);
-    m->decorations = calloc(2 * pairs, sizeof *m->decorations);
+    m->ids = calloc(module->bound, sizeof *m->ids);
+    m->decorations = calloc(decorations, sizeof *m->decorations);
     m->members = calloc(members, sizeof *m->members);
-    return m->sizes && m->strides && m->blocks && m->first && m->decorations && m->members;
-}
-
-static void measure_fini(struct measure *m) {
-    free(m->sizes);
-    free(m->strides);
-    free(m->blocks);
-    free(m->first);
-    free(m->decorations);
-    free(m->members);
+    return m->ids && m->decorations && m->members;
 }
 
 bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_bytes,
@@ -227,11 +217,13 @@ bool bhi_module_shared_bytes(const struct bhi_module *module, uint64_t *out_byte
             const uint32_t *at = &module->code[i];
             const SpvOp op = bhi_spv_op(at);
             if (op >= SpvOpTypeVoid && op <= SpvOpTypeFunction && at[1] < module->bound) {
-                m.sizes[at[1]] = measure_type(&m, at);
+                m.ids[at[1]].size = measure_type(&m, at);
             }
         }
         *out_bytes = add_up(&m);
     }
-    measure_fini(&m);
+    free(m.ids);
+    free(m.decorations);
+    free(m.members);
     return good;
 }

@@ -51,7 +51,7 @@ static bool compile(struct bhi_trace_course *course, struct bhi_tracee_page *pag
     struct bhi_glsl glsl = {
         .name = {"trace.comp", 10}, .text = {source, sizeof source - 1}, .optimize = true};
     struct bhi_compile_answer *answer = calloc(1, sizeof *answer);
-    struct bhi_glsl_compiler *compiler = bhi_glsl_compiler_create();
+    struct shaderc_compiler *compiler = bhi_glsl_compiler_create();
     struct bhi_error error = {.status = BH_OK};
     course->code = malloc(room);
     const bool good = answer && compiler && course->code &&
