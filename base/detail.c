@@ -10,23 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct row {
-    bh_status status;
-    bh_subject subject;
-} rows[] = {
-#define BH_REASON(NAME, value, STATUS, FROM, SUBJECT, sentence, advice)                            \
-    [value] = {BH_##STATUS, BH_SUBJECT_##SUBJECT},
-#include "base/reason.def"
-#undef BH_REASON
-};
-_Static_assert(sizeof rows / sizeof rows[0] <= BHI_MOST_OF_REASON + 1, "it is sent as that");
-
-static const struct row *row_of(bh_reason reason) {
-    return &rows[(size_t)reason < sizeof rows / sizeof rows[0] ? reason : BH_REASON_NONE];
-}
-
 bh_status bhi_why_status(const struct bhi_why *why) {
-    return why->status ? why->status : row_of(why->reason)->status;
+    return why->status ? why->status : bhi_reason_info(why->reason)->status;
 }
 
 static const char *text_of(const char *text) {
@@ -112,7 +97,7 @@ static void fill(bh_detail *detail, const char *call, const struct bhi_why *why)
     char limit[BHI_LIMIT_TEXT], advice[BHI_REASON_ADVICE];
     const bool special = *text_of(why->advice);
     const char *given = special ? why->advice : bh_reason_advice(why->reason);
-    const bh_subject kind = why->subject ? why->subject : row_of(why->reason)->subject;
+    const bh_subject kind = why->subject ? why->subject : bhi_reason_info(why->reason)->subject;
     *detail = (bh_detail){.status = bhi_why_status(why),
                           .reason = why->reason,
                           .subject = *text_of(why->name) ? kind : BH_SUBJECT_NONE,
@@ -183,7 +168,8 @@ const char *bhi_say(char out[BHI_REASON_TEXT], const char *format, ...) {
 
 void bhi_tell(struct bhi_told *out, const struct bhi_why *why) {
     *out = (struct bhi_told){.reason = why->reason,
-                             .subject = why->subject ? why->subject : row_of(why->reason)->subject,
+                             .subject = why->subject ? why->subject
+                                                     : bhi_reason_info(why->reason)->subject,
                              .sys_errno = why->sys_errno,
                              .vk_result = why->vk_result,
                              .value = why->value,
@@ -194,15 +180,8 @@ void bhi_tell(struct bhi_told *out, const struct bhi_why *why) {
                   strlen(text_of(why->advice)));
 }
 
-bool bhi_told_read(struct bhi_told *told, uint32_t status, struct bhi_why *out) {
-    if (!bhi_reason_from_worker(told->reason, status) || !bhi_subject_exists(told->subject) ||
-        told->sys_errno < 0 || told->sys_errno > 4095) {
-        return false;
-    }
-    bhi_text_line(told->name, sizeof told->name, told->name, sizeof told->name);
-    bhi_text_line(told->text, sizeof told->text, told->text, sizeof told->text);
-    bhi_text_line(told->advice, sizeof told->advice, told->advice, sizeof told->advice);
-    *out = (struct bhi_why){.reason = (bh_reason)told->reason,
+struct bhi_why bhi_told_why(const struct bhi_told *told, uint32_t status) {
+    return (struct bhi_why){.reason = (bh_reason)told->reason,
                             .subject = (bh_subject)told->subject,
                             .status = (bh_status)status,
                             .sys_errno = told->sys_errno,
@@ -212,6 +191,17 @@ bool bhi_told_read(struct bhi_told *told, uint32_t status, struct bhi_why *out) 
                             .limit = told->limit,
                             .text = told->text,
                             .advice = told->advice};
+}
+
+bool bhi_told_read(struct bhi_told *told, uint32_t status, struct bhi_why *out) {
+    if (!bhi_reason_from_worker(told->reason, status) || !bhi_subject_exists(told->subject) ||
+        told->sys_errno < 0 || told->sys_errno > 4095) {
+        return false;
+    }
+    bhi_text_line(told->name, sizeof told->name, told->name, sizeof told->name);
+    bhi_text_line(told->text, sizeof told->text, told->text, sizeof told->text);
+    bhi_text_line(told->advice, sizeof told->advice, told->advice, sizeof told->advice);
+    *out = bhi_told_why(told, status);
     return true;
 }
 

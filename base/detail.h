@@ -8,10 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BHI_SUBJECT_NAME   64u
-#define BHI_REASON_TEXT    512u
-#define BHI_REASON_ADVICE  200u
-#define BHI_MOST_OF_REASON 255u /* a reason on the wire is at most this */
+#define BHI_SUBJECT_NAME  64u
+#define BHI_REASON_TEXT   512u
+#define BHI_REASON_ADVICE 200u
 
 /* A reason, and what its sentence needs. Texts may be NULL, and of any bytes. */
 struct bhi_why {
@@ -70,6 +69,8 @@ struct bhi_told {
 };
 
 void bhi_tell(struct bhi_told *out, const struct bhi_why *why);
+/* The way back; it points into |told|. */
+struct bhi_why bhi_told_why(const struct bhi_told *told, uint32_t status);
 /* Checks what a worker has told with |status|, and cleans its texts. Returns false unless it is a
  * reason that a worker may give (bhi_reason_from_worker) and a subject that exists. |out| points
  * into |told|. */

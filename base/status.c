@@ -4,62 +4,51 @@
 
 static const char unknown[] = "UNKNOWN";
 
-const char *bh_status_name(bh_status status) {
-    switch (status) {
+static const struct status {
+    const char *name, *text, *advice; /* no name: unknown */
+    bh_status_class class;
+} statuses[] = {
 #define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
-    case BH_##NAME:                                                                                \
-        return #NAME;
+    [value] = {#NAME, text, advice, BH_STATUS_CLASS_##CLASS},
 #include "base/status.def"
 #undef BH_STATUS
-    }
-    return unknown;
+};
+
+static const struct status *row_of(bh_status status) {
+    static const struct status other = {unknown, "unknown status",
+                                        "an unknown status: the library is newer than the program",
+                                        BH_STATUS_CLASS_NONE};
+    return (size_t)status < sizeof statuses / sizeof statuses[0] && statuses[status].name
+               ? &statuses[status]
+               : &other;
+}
+
+const char *bh_status_name(bh_status status) {
+    return row_of(status)->name;
 }
 
 const char *bh_status_text(bh_status status) {
-    switch (status) {
-#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
-    case BH_##NAME:                                                                                \
-        return text;
-#include "base/status.def"
-#undef BH_STATUS
-    }
-    return "unknown status";
+    return row_of(status)->text;
 }
 
 const char *bh_status_advice(bh_status status) {
-    switch (status) {
-#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
-    case BH_##NAME:                                                                                \
-        return advice;
-#include "base/status.def"
-#undef BH_STATUS
-    }
-    return "an unknown status: the library is newer than the program";
+    return row_of(status)->advice;
 }
 
 bh_status_class bh_status_classify(bh_status status) {
-    switch (status) {
-#define BH_STATUS(NAME, value, CLASS, text, advice)                                                \
-    case BH_##NAME:                                                                                \
-        return BH_STATUS_CLASS_##CLASS;
-#include "base/status.def"
-#undef BH_STATUS
-    }
-    return BH_STATUS_CLASS_NONE;
+    return row_of(status)->class;
 }
 
-static const struct {
-    const char *name, *text, *advice;
-    bh_status from; /* the status with which a worker may give it; BH_OK: no worker may */
-} reasons[] = {
+static const struct bhi_reason_info reasons[] = {
 #define FROM_HOST(STATUS)   BH_OK
 #define FROM_WORKER(STATUS) BH_##STATUS
 #define BH_REASON(NAME, value, STATUS, FROM, SUBJECT, sentence, advice)                            \
-    [value] = {#NAME, sentence, advice, FROM_##FROM(STATUS)},
+    [value] = {#NAME, sentence, advice, BH_##STATUS, FROM_##FROM(STATUS), BH_SUBJECT_##SUBJECT},
 #include "base/reason.def"
 #undef BH_REASON
 };
 #define REASONS (sizeof reasons / sizeof reasons[0])
+_Static_assert(REASONS <= 256, "a reason on the wire is at most 255");
 
 static const char *const subjects[] = {
 #define BH_SUBJECT(NAME, value, text) [value] = #NAME,
@@ -68,17 +57,24 @@ static const char *const subjects[] = {
 };
 #define SUBJECTS (sizeof subjects / sizeof subjects[0])
 
+const struct bhi_reason_info *bhi_reason_info(uint32_t reason) {
+    static const struct bhi_reason_info other = {
+        .name = unknown,
+        .text = "an unknown reason: the library is newer than the program",
+        .advice = ""};
+    return reason < REASONS ? &reasons[reason] : &other;
+}
+
 const char *bh_reason_name(bh_reason reason) {
-    return (size_t)reason < REASONS ? reasons[reason].name : unknown;
+    return bhi_reason_info(reason)->name;
 }
 
 const char *bh_reason_text(bh_reason reason) {
-    return (size_t)reason < REASONS ? reasons[reason].text
-                                    : "an unknown reason: the library is newer than the program";
+    return bhi_reason_info(reason)->text;
 }
 
 const char *bh_reason_advice(bh_reason reason) {
-    return (size_t)reason < REASONS ? reasons[reason].advice : "";
+    return bhi_reason_info(reason)->advice;
 }
 
 const char *bh_subject_name(bh_subject subject) {
@@ -90,8 +86,8 @@ bool bhi_subject_exists(uint32_t subject) {
 }
 
 bool bhi_reason_from_worker(uint32_t code, uint32_t status) {
-    return code == BH_REASON_NONE ||
-           (code < REASONS && reasons[code].from != BH_OK && reasons[code].from == status);
+    const bh_status from = bhi_reason_info(code)->from;
+    return code == BH_REASON_NONE || (from != BH_OK && from == status);
 }
 
 /* A worker may not report how a worker died, a cancellation, or the loss of other submissions: the

@@ -8,6 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* One row of reason.def. */
+struct bhi_reason_info {
+    const char *name, *text, *advice;
+    bh_status status, from; /* |from|: with which a worker may give it; BH_OK: no worker may */
+    bh_subject subject;
+};
+const struct bhi_reason_info *bhi_reason_info(uint32_t reason);
+
 /* True for a code that a worker may put into a result: a verdict that it can know of. */
 bool bhi_status_from_worker(uint32_t code);
 /* True for a reason that a worker may put into a result of |status|. */

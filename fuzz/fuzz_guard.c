@@ -41,7 +41,7 @@ static void check_refusal(const struct bhi_error *error) {
     FUZZ_CHECK(error->status == BH_INVALID_KERNEL || error->status == BH_LIMIT_EXCEEDED ||
                error->status == BH_OUT_OF_HOST_MEMORY);
     FUZZ_CHECK(bhi_error_line(error)[0] != '\0' &&
-               strlen(bhi_error_line(error)) < sizeof error->text);
+               strlen(bhi_error_line(error)) < sizeof error->told.text);
 }
 
 static void guard(const uint32_t *code, size_t words, unsigned how) {

@@ -6,34 +6,14 @@
 #include <string.h>
 
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why) {
-    struct bhi_told told;
-    bhi_tell(&told, why);
-    *error = (struct bhi_error){.status = bhi_why_status(why),
-                                .reason = why->reason,
-                                .subject = (bh_subject)told.subject,
-                                .sys_errno = why->sys_errno,
-                                .vk_result = why->vk_result,
-                                .value = why->value,
-                                .limit = why->limit,
-                                .command_index = BHI_NO_COMMAND,
-                                .executed = BH_EXECUTED_NO};
-    memcpy(error->name, told.name, sizeof error->name);
-    memcpy(error->text, told.text, sizeof error->text);
-    memcpy(error->advice, told.advice, sizeof error->advice);
+    *error = (struct bhi_error){
+        .status = bhi_why_status(why), .command_index = BHI_NO_COMMAND, .executed = BH_EXECUTED_NO};
+    bhi_tell(&error->told, why);
     return why->sys_errno ? -why->sys_errno : -EPROTO;
 }
 
 struct bhi_why bhi_error_as_why(const struct bhi_error *error) {
-    return (struct bhi_why){.reason = error->reason,
-                            .subject = error->subject,
-                            .status = error->status,
-                            .sys_errno = error->sys_errno,
-                            .vk_result = error->vk_result,
-                            .name = error->name,
-                            .value = error->value,
-                            .limit = error->limit,
-                            .text = error->text,
-                            .advice = error->advice};
+    return bhi_told_why(&error->told, error->status);
 }
 
 const char *bhi_error_line(const struct bhi_error *error) {
@@ -44,24 +24,23 @@ const char *bhi_error_line(const struct bhi_error *error) {
 }
 
 void bhi_error_message(const struct bhi_error *error, struct bhi_message *out) {
+    const struct bhi_told *told = &error->told;
     *out = (struct bhi_message){.type = BHI_MSG_ZYGOTE_FAILED};
-    out->zygote_failed.status = (uint32_t)error->status;
-    out->zygote_failed.error = error->sys_errno;
-    out->zygote_failed.reason = error->reason;
-    out->zygote_failed.subject = error->subject;
-    out->zygote_failed.value = error->value;
-    out->zygote_failed.limit = error->limit;
-    bhi_text_line(out->zygote_failed.name, sizeof out->zygote_failed.name, error->name,
-                  strlen(error->name));
-    bhi_text_line(out->zygote_failed.text, sizeof out->zygote_failed.text, error->text,
-                  strlen(error->text));
-    bhi_text_line(out->zygote_failed.advice, sizeof out->zygote_failed.advice, error->advice,
-                  strlen(error->advice));
+    struct bhi_msg_zygote_failed *to = &out->zygote_failed;
+    to->status = (uint32_t)error->status;
+    to->error = told->sys_errno;
+    to->reason = told->reason;
+    to->subject = told->subject;
+    to->value = told->value;
+    to->limit = told->limit;
+    bhi_text_line(to->name, sizeof to->name, told->name, strlen(told->name));
+    bhi_text_line(to->text, sizeof to->text, told->text, strlen(told->text));
+    bhi_text_line(to->advice, sizeof to->advice, told->advice, strlen(told->advice));
 }
 
 void bhi_error_result(const struct bhi_error *error, struct bhi_result *result) {
     result->status = (uint32_t)error->status;
-    result->vk_result = error->vk_result;
+    result->vk_result = error->told.vk_result;
     result->command_index = error->command_index;
     result->executed = error->executed;
     result->bad_memory = error->bad_memory;

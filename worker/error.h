@@ -14,31 +14,25 @@
 #include <string.h>
 
 struct bhi_error {
-    bh_status status; /* BH_OK: none */
-    bh_reason reason; /* with what its sentence needs (base/detail.h): the host makes it */
-    bh_subject subject;
-    int32_t vk_result;
-    int sys_errno; /* 0: none */
-    uint64_t value, limit;
+    bh_status status;       /* BH_OK: none */
     uint32_t command_index; /* BHI_NO_COMMAND: none */
     uint32_t executed;      /* bh_executed: 0 no, 1 unknown, 2 yes */
     uint64_t bad_memory;    /* as in bhi_result */
-    char name[BHI_SUBJECT_NAME];
-    char text[BHI_ERROR_TEXT]; /* without a reason: the whole sentence */
-    char advice[BHI_REASON_ADVICE];
+    struct bhi_told told;   /* without a reason: its text is the whole sentence */
 };
 
 /* Writes the message zygote_failed. */
 void bhi_error_message(const struct bhi_error *error, struct bhi_message *out);
-/* Overwrites *error with a reason, no command and executed NO; callers refine these: BHI_ERROR(error, BH_REASON_WORKGROUPS, "y", .value = y, .limit =
- * most). Returns -sys_errno, or -EPROTO without one. */
+/* Overwrites *error with a reason, no command and executed NO; callers refine these:
+ * BHI_ERROR(error, BH_REASON_WORKGROUPS, "y", .value = y, .limit = most). Returns -sys_errno, or
+ * -EPROTO without one. */
 #define BHI_ERROR(error, ...) bhi_error_why(error, &(struct bhi_why){.reason = __VA_ARGS__})
 /* The same for a reason whose sentence needs a text, and nothing else. */
 #define BHI_ERROR_SAY(error, reason, ...) BHI_ERROR(error, reason, .text = BHI_SAY(__VA_ARGS__))
 /* Appends to the text, as printf does. */
 #define BHI_ERROR_APPEND(error, ...)                                                               \
-    bhi_format((error)->text + strlen((error)->text), sizeof(error)->text - strlen((error)->text), \
-               __VA_ARGS__)
+    bhi_format((error)->told.text + strlen((error)->told.text),                                    \
+               sizeof(error)->told.text - strlen((error)->told.text), __VA_ARGS__)
 int bhi_error_why(struct bhi_error *error, const struct bhi_why *why);
 /* The error as what bhi_tell takes; it points into |error|. */
 struct bhi_why bhi_error_as_why(const struct bhi_error *error);

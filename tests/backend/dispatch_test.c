@@ -348,8 +348,8 @@ TEST(loops_and_defaults) {
         BHT_TRUE(rig_run());
         BHT_EQ(rig.results[0].status, cut ? BH_LOOP_LIMIT : BH_OK);
         if (cut) {
-            BHT_EQ(rig.errors[0].reason, BH_REASON_LOOP_CUT);
-            BHT_STR_EQ(rig.errors[0].text, text);
+            BHT_EQ(rig.errors[0].told.reason, BH_REASON_LOOP_CUT);
+            BHT_STR_EQ(rig.errors[0].told.text, text);
         } else if (!cases[i].left) {
             BHT_EQ(data[0], 100000);
         }

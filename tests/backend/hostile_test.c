@@ -37,7 +37,7 @@ static void examine(const uint32_t *code, size_t words) {
         refused++;
         BHT_NE(error.status, BH_OK);
         BHT_NE(bhi_error_line(&error)[0], '\0');
-        BHT_LT(strlen(bhi_error_line(&error)), sizeof error.text);
+        BHT_LT(strlen(bhi_error_line(&error)), sizeof error.told.text);
         BHT_EQ(strchr(bhi_error_line(&error), '\n'), NULL);
     }
     free(copy);

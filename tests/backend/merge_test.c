@@ -181,7 +181,7 @@ TEST(markers_tell_the_guilty) {
                                                  : BH_EXECUTED_NO);
         BHT_EQ(rig.results[i].vk_result, i < 2 ? 0 : VK_ERROR_DEVICE_LOST);
         if (i >= 2) {
-            BHT_STR_EQ(rig.errors[i].text, "waiting for the device: VK_ERROR_DEVICE_LOST");
+            BHT_STR_EQ(rig.errors[i].told.text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
     dispatch_increment(); /* whatever comes next is refused */
@@ -229,7 +229,7 @@ TEST(a_submit_that_is_refused) {
             BHT_EQ(rig.results[i].status, BH_OUT_OF_DEVICE_MEMORY);
             BHT_EQ(rig.results[i].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
             BHT_EQ(rig.results[i].executed, BH_EXECUTED_NO);
-            BHT_STR_EQ(rig.errors[i].text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
+            BHT_STR_EQ(rig.errors[i].told.text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
         }
     }
     rig.backend->device.api.QueueSubmit = real_submit;

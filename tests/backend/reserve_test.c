@@ -91,7 +91,7 @@ TEST(too_short) {
     struct bhi_error error;
     int file = new_file();
     BHT_TRUE(!reserve(file, 1u << 20, true, &error));
-    BHT_EQ(error.reason, BH_REASON_STEP);
+    BHT_EQ(error.told.reason, BH_REASON_STEP);
     close(file);
 }
 

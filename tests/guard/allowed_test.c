@@ -74,7 +74,7 @@ TEST(debug_information_is_normalised) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stand_module module = stand_assemble(head, 3);
-        struct bhi_error error = {.status = BH_OK, .text = ""};
+        struct bhi_error error = {.status = BH_OK};
         for (size_t k = 5; k < module.words;) {
             uint32_t *at = &module.code[k];
             k += at[0] >> SpvWordCountShift;
@@ -129,7 +129,7 @@ static void check_on(const struct bhi_float_modes *floats, const char *capabilit
              capabilities, modes);
     struct stand_module module = stand_assemble(source, 4);
     module.code[4] = schema;
-    struct bhi_error error = {.status = BH_OK, .text = ""};
+    struct bhi_error error = {.status = BH_OK};
     const bool ok = bhi_validate(&target, module.code, module.words, "main", &error);
     if (ok != (!text) || !strstr(bhi_error_line(&error), ok ? "" : text)) {
         BHT_FAIL("%s: expected \"%s\"; got \"%s\"", modes, text ? text : "valid",

@@ -239,7 +239,8 @@ WRAP(uint32_t, bhi_vk_transfer_family, const struct bhi_vk_api *api, VkPhysicalD
 WRAP(struct bhi_backend *, bhi_backend_create, const struct bhi_backend_config *config,
      struct bhi_error *error) {
     if (lies(device)) {
-        *error = (struct bhi_error){.status = BH_VULKAN, .text = "vkCreateDevice: injected fault"};
+        *error =
+            (struct bhi_error){.status = BH_VULKAN, .told.text = "vkCreateDevice: injected fault"};
         return NULL;
     }
     device.backend = __real_bhi_backend_create(config, error);
@@ -248,7 +249,7 @@ WRAP(struct bhi_backend *, bhi_backend_create, const struct bhi_backend_config *
 
 WRAP(bool, bhi_backend_warm_up, struct bhi_backend *backend, struct bhi_error *error) {
     if (lies(warm_up)) {
-        *error = (struct bhi_error){.status = BH_VULKAN, .text = "warm-up: injected fault"};
+        *error = (struct bhi_error){.status = BH_VULKAN, .told.text = "warm-up: injected fault"};
         return false;
     }
     return __real_bhi_backend_warm_up(backend, error);

@@ -15,8 +15,8 @@ static inline size_t known_drivers(const struct bhi_driver_info *out[KNOWN_DRIVE
     struct bhi_error failure = {0};
     size_t count = 0;
     BHT_NE(bhi_driver_pick(&driver, "?", &failure), 0);
-    BHT_EQ(failure.reason, BH_REASON_DRIVER_NAME);
-    char *names = failure.text;
+    BHT_EQ(failure.told.reason, BH_REASON_DRIVER_NAME);
+    char *names = failure.told.text;
     for (char *name; (name = strsep(&names, ", "));) {
         if (*name) {
             BHT_LT(count, KNOWN_DRIVERS);

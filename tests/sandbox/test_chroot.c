@@ -27,8 +27,8 @@ static _Noreturn void inside(const char *folder) {
     if (pid >= 0) {
         _exit(CLONED);
     }
-    _exit(failure.sys_errno == EPERM && strstr(failure.text, "in a chroot") &&
-                  strstr(failure.advice, "pivot_root")
+    _exit(failure.told.sys_errno == EPERM && strstr(failure.told.text, "in a chroot") &&
+                  strstr(failure.told.advice, "pivot_root")
               ? FINE
               : NOT_NAMED);
 }

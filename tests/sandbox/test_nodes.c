@@ -293,7 +293,7 @@ TEST(a_missing_driver_says_what_to_install_for_it) {
         snprintf(remedy, sizeof remedy, "install %s", known[i]->package);
         BHT_EQ(!strstr(remedy, "NVIDIA"), strcmp(known[i]->name, "nvidia") != 0);
         if (bhi_driver_pick(&driver, known[i]->name, &failure) != 0) {
-            BHT_STR_HAS(failure.advice, remedy);
+            BHT_STR_HAS(failure.told.advice, remedy);
         }
     }
 }

@@ -374,8 +374,9 @@ static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
                       struct bhi_error *error) {
     struct bhi_file_list list = {.count = count};
     if (wrong) {
-        list = (struct bhi_file_list){.refused = wrong->reason, .error = wrong->vk_result};
-        bhi_format(list.text, sizeof list.text, "%s", wrong->text);
+        list =
+            (struct bhi_file_list){.refused = wrong->told.reason, .error = wrong->told.vk_result};
+        bhi_format(list.text, sizeof list.text, "%s", wrong->told.text);
     }
     return give(out, &list, sizeof list, error);
 }
@@ -383,8 +384,9 @@ static bool give_list(int out, uint64_t count, const struct bhi_error *wrong,
 static bool give_answer(int out, struct bhi_file_answer *answer, const struct bhi_error *wrong,
                         struct bhi_error *error) {
     if (wrong) {
-        *answer = (struct bhi_file_answer){.refused = wrong->reason, .error = wrong->vk_result};
-        bhi_format(answer->text, sizeof answer->text, "%s", wrong->text);
+        *answer =
+            (struct bhi_file_answer){.refused = wrong->told.reason, .error = wrong->told.vk_result};
+        bhi_format(answer->text, sizeof answer->text, "%s", wrong->told.text);
     }
     return give(out, answer, sizeof *answer, error);
 }
@@ -452,7 +454,7 @@ static bool load(struct bhi_loader *loader, const struct bhi_cmd_load *command, 
              BHI_SAY("offset %llu: %s%s", (unsigned long long)failure.offset,
                      failure.wrote ? "the buffer cannot be written to: " : "",
                      failure.error != 0 ? strerror(failure.error) : "the file ends here"));
-        error->value = failure.offset;
+        error->told.value = failure.offset;
         return false;
     }
     return unchanged(file, error);

@@ -35,7 +35,7 @@ static size_t list(struct bhi_victim *victim, struct bhi_msg_device *devices, st
 /* The first scout lists all devices. */
 static void look(struct bhi_victim *victim) {
     struct survey *survey = (struct survey *)victim->argument;
-    struct bhi_error error = {.text = "it lists none"};
+    struct bhi_error error = {.told.text = "it lists none"};
     survey->count = (uint32_t)list(victim, survey->scouted.devices, survey->pci, &error);
     bhi_victim_says(victim, survey->count > 0, "%.200s", bhi_error_line(&error));
 }
@@ -45,7 +45,7 @@ static void look_for_one(struct bhi_victim *victim) {
     static struct bhi_msg_device devices[BHI_NODES_MOST];
     struct bhi_pci pci[BHI_NODES_MOST];
     const struct bhi_pci *wanted = (const struct bhi_pci *)victim->argument;
-    struct bhi_error error = {.text = "it is not listed"};
+    struct bhi_error error = {.told.text = "it is not listed"};
     const size_t count = list(victim, devices, pci, &error);
     bool found = false;
     for (size_t i = 0; i < count; i++) {

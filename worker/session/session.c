@@ -262,7 +262,7 @@ static bool run_first(struct bhi_session *s) {
                                         .ended_ns = now,
                                         .status = BH_CANCELLED,
                                         .command_index = BHI_NO_COMMAND};
-    s->errors[0].text[0] = '\0';
+    s->errors[0].told.text[0] = '\0';
     return true;
 }
 

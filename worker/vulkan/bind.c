@@ -196,7 +196,7 @@ static bool resolve_bindings(struct bhi_recorder *r, const struct bhi_vk_kernel 
                           .text = BHI_KERNEL_LABEL(kernel));
         }
         buffers[at] = bhi_recorder_buffer(r, given[i].buffer, given[i].access & BH_ACCESS_WRITE);
-        if (!buffers[at] && r->error->reason == BH_REASON_BUFFER_ACCESS) {
+        if (!buffers[at] && r->error->told.reason == BH_REASON_BUFFER_ACCESS) {
             BHI_ERROR_APPEND(r->error, ", and bound as %s", name_of(place, given[i].element).text);
         }
         if (!buffers[at] || !check_range(r, kernel, place, &given[i], buffers[at]) ||

@@ -14,7 +14,7 @@
 /* Returns false. */
 static bool is_too_old(const char *what, uint32_t version, struct bhi_error *error) {
     BHI_ERROR(error, BH_REASON_DEVICE_LACKS, what);
-    bhi_format(error->text, sizeof error->text,
+    bhi_format(error->told.text, sizeof error->told.text,
                "Vulkan 1.2 or later, which Bulkhead needs: it has %u.%u",
                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     return false;

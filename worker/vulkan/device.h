@@ -54,7 +54,7 @@ size_t bhi_vk_device_addresses(const struct bhi_vk_api *api, VkInstance instance
 /* Makes an instance alone, to list devices where no device can be made. */
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error);
-/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault reports to error->text. */
+/* After VK_ERROR_DEVICE_LOST: appends what VK_EXT_device_fault reports to error->told.text. */
 void bhi_vk_device_describe_loss(struct bhi_vk_device *device, struct bhi_error *error);
 
 #endif

@@ -43,7 +43,7 @@ static void succeed(const struct answers *a, size_t place, uint64_t now) {
         .executed = BH_EXECUTED_YES,
     };
     a->errors[place].status = BH_OK;
-    a->errors[place].text[0] = '\0';
+    a->errors[place].told.text[0] = '\0';
 }
 
 static void fail(const struct answers *a, size_t place) {
