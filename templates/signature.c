@@ -83,12 +83,10 @@ static const struct bhi_name *find_name(const struct bhi_expression *e, const ch
     return NULL;
 }
 
-static const struct bhi_parameter *find_parameter(const struct bhi_form *form, const char *name,
-                                                  bool reader) {
+static const struct bhi_parameter *find_parameter(const struct bhi_form *form, const char *name) {
     for (uint32_t i = 0; i < form->count; i++) {
         const struct bhi_parameter *parameter = &form->parameters[i];
-        if (!strcmp(parameter->name, name) &&
-            (reader ? reads(parameter->role) : writes(parameter->role))) {
+        if (!strcmp(parameter->name, name) && reads(parameter->role)) {
             return parameter;
         }
     }
@@ -122,8 +120,7 @@ static bool check_inputs(const struct bhi_form *form, struct bhi_complaint *comp
     for (uint32_t i = 0; i < e->name_count; i++) {
         const struct bhi_name *name = &e->names[i];
         const size_t used = strlen(others);
-        if (!name->read || find_constant(name->text) >= 0 ||
-            find_parameter(form, name->text, true)) {
+        if (!name->read || find_constant(name->text) >= 0 || find_parameter(form, name->text)) {
             continue;
         }
         if (first && used + strlen(name->text) + sizeof ", ''" < sizeof others) {
@@ -201,7 +198,7 @@ static void bind_inputs(const struct bhi_form *form, const struct bhi_variant *v
                         struct bhi_value *values) {
     const struct bhi_expression *e = &form->expression;
     for (uint32_t i = 0; i < e->name_count; i++) {
-        const struct bhi_parameter *parameter = find_parameter(form, e->names[i].text, true);
+        const struct bhi_parameter *parameter = find_parameter(form, e->names[i].text);
         const int constant = find_constant(e->names[i].text);
         values[i] = (struct bhi_value){0};
         if (parameter) {

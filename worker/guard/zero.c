@@ -20,7 +20,7 @@
 struct zeros {
     struct bhi_guard *g;
     struct bhi_basic_block *block; /* the block that is being filled */
-    uint32_t local_index, invocations, type_uint_pointer;
+    uint32_t local_index, invocations;
     bool shares_explicitly; /* the Vulkan memory model */
     uint32_t variable;
     uint32_t leaves;
