@@ -79,29 +79,11 @@ static void say_count(struct out *out, uint64_t count, const char *what) {
     say(out, ", %llu %s%s", (unsigned long long)count, what, count == 1 ? "" : "s");
 }
 
-static const char *stream_state_name(enum bhi_stream_state state) {
-    switch (state) {
-    case BHI_STREAM_WANTING:
-        return "needs a worker";
-    case BHI_STREAM_SERVED:
-        return "has a worker";
-    case BHI_STREAM_UNAVAILABLE:
-        return "unavailable";
-    }
-    return "?";
-}
-
-static const char *zygote_state_name(enum bhi_zygote_state state) {
-    switch (state) {
-    case BHI_ZYGOTE_STARTING:
-        return "starting";
-    case BHI_ZYGOTE_READY:
-        return "ready";
-    case BHI_ZYGOTE_LOST:
-        return "lost";
-    }
-    return "?";
-}
+static const char *const stream_states[] = {[BHI_STREAM_WANTING] = "needs a worker",
+                                            [BHI_STREAM_SERVED] = "has a worker",
+                                            [BHI_STREAM_UNAVAILABLE] = "unavailable"};
+static const char *const zygote_states[] = {
+    [BHI_ZYGOTE_STARTING] = "starting", [BHI_ZYGOTE_READY] = "ready", [BHI_ZYGOTE_LOST] = "lost"};
 
 static void describe_worker(struct out *out, const struct bhi_worker *worker, uint64_t now_ns) {
     static const char *const names[] = {
@@ -222,7 +204,7 @@ static void describe_stream(struct out *out, const struct bh_stream *stream, uin
     const struct bhi_core_stream *core = &stream->core;
     const struct bhi_worker *worker = bhi_stream_worker(stream);
     say(out, "stream \"%s\"%s: %s; ", core->name, core->strict ? " (strict)" : "",
-        bhi_stream_rests(stream) ? "idle" : stream_state_name(core->state));
+        bhi_stream_rests(stream) ? "idle" : stream_states[core->state]);
     if (stream->anywhere && stream->runs_on.known) {
         say(out, "any device, now %s; ", stream->runs_on.selector);
     }
@@ -276,7 +258,7 @@ static void describe_all(struct out *out, bh_context *context) {
     }
     BHI_LIST_FOR(const struct bhi_zygote, zygote, &context->zygotes, link) {
         say(out, "zygote \"%s\": %s%s%s\n", zygote->driver[0] ? zygote->driver : zygote->requested,
-            zygote_state_name(zygote->state), zygote->failure.status != BH_OK ? "; " : "",
+            zygote_states[zygote->state], zygote->failure.status != BH_OK ? "; " : "",
             zygote->failure.status != BH_OK ? zygote->failure.message : "");
     }
 }

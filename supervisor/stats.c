@@ -27,17 +27,12 @@ static bh_process_state state_of(const struct bhi_life *life) {
 }
 
 static bh_process_kind kind_of(const struct bhi_worker *worker) {
-    switch (worker->kind) {
-    case BHI_WORKER_DEVICE:
-        break;
-    case BHI_WORKER_LOADER:
-        return BH_PROCESS_LOADER;
-    case BHI_WORKER_COMPILER:
-        return BH_PROCESS_COMPILER;
-    case BHI_WORKER_SENTINEL:
-        return BH_PROCESS_SENTINEL;
-    }
-    return worker->core.bound ? BH_PROCESS_WORKER : BH_PROCESS_SPARE;
+    static const bh_process_kind kinds[] = {[BHI_WORKER_LOADER] = BH_PROCESS_LOADER,
+                                            [BHI_WORKER_COMPILER] = BH_PROCESS_COMPILER,
+                                            [BHI_WORKER_SENTINEL] = BH_PROCESS_SENTINEL};
+    return worker->kind != BHI_WORKER_DEVICE ? kinds[worker->kind]
+           : worker->core.bound              ? BH_PROCESS_WORKER
+                                             : BH_PROCESS_SPARE;
 }
 
 static void count_processes(const bh_context *context, bh_stats *out) {

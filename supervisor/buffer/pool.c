@@ -162,7 +162,8 @@ bool bhi_pool_expose(struct bhi_block *block, struct bhi_worker *worker, bool wr
     return true;
 }
 
-bool bhi_pool_trusts(const struct bhi_worker *worker) {
+/* Returns true if the worker runs and is not about to be killed: only then it gets more memory. */
+static bool trusts(const struct bhi_worker *worker) {
     return bhi_life_served(&worker->core.life) && worker->core.life.kill == BHI_KILL_NONE &&
            !worker->core.life.violated;
 }
@@ -170,7 +171,7 @@ bool bhi_pool_trusts(const struct bhi_worker *worker) {
 bool bhi_pool_is_safe(const struct bhi_block *block, const struct bhi_worker *worker) {
     BHI_LIST_EACH(node, &block->exposures) {
         const struct bhi_worker *other = of_block(node)->worker;
-        if (other != worker && !bhi_pool_trusts(other)) {
+        if (other != worker && !trusts(other)) {
             return false;
         }
     }
@@ -185,7 +186,7 @@ static bool is_free(const struct bhi_block *block) {
 static bool is_shared(const struct bhi_block *block) {
     uint32_t sound = 0;
     BHI_LIST_EACH(node, &block->exposures)
-    sound += bhi_pool_trusts(of_block(node)->worker);
+    sound += trusts(of_block(node)->worker);
     return sound > 1;
 }
 
@@ -304,7 +305,7 @@ struct bhi_block *bhi_pool_take(struct bhi_pool *pool, const struct bhi_pool_nee
     struct bhi_worker *worker = need->worker;
     struct bhi_block *block = NULL;
     const uint32_t size_class = need->device_of ? device_class(need->size) : need->size_class;
-    if (worker && bhi_pool_trusts(worker)) {
+    if (worker && trusts(worker)) {
         /* A buffer that may be written leaves blocks that only were read for uploads, if it can. */
         block = need->unwritten ? NULL : take_from_shelf(&worker->pool.shelves[size_class], need);
         block = block ? block : take_from_shelf(&worker->pool.unwritten[size_class], need);

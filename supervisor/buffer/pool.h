@@ -99,8 +99,6 @@ uint64_t bhi_pool_round(const struct bhi_pool *pool, uint64_t size, uint32_t *ou
 
 /* -- lock held -------------------------------------------------------------------------------- */
 
-/* Returns true if the worker runs and is not about to be killed: only then it gets more memory. */
-bool bhi_pool_trusts(const struct bhi_worker *worker);
 /* Returns true unless a worker that is about to be killed can write the block; |worker| does not
  * count. */
 bool bhi_pool_is_safe(const struct bhi_block *block, const struct bhi_worker *worker);

@@ -165,12 +165,7 @@ static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *opt
                                 bh_inspection *out, bh_detail *detail) {
     bhi_kernel_ref(kernel); /* the caller may release the kernel in another thread meanwhile */
     bh_status status = run(kernel, options, out, detail);
-    bh_context *context = kernel->context;
-    bhi_context_retain(context);
-    bhi_context_lock(context);
-    bhi_kernel_unref_locked(kernel);
-    bhi_context_pump_unlock(context);
-    bhi_context_unref(context);
+    bhi_kernel_unref(kernel);
     return status;
 }
 

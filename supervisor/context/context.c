@@ -101,14 +101,6 @@ uint64_t bhi_context_new_id(bh_context *context) {
 /* The context whose callback this thread runs. */
 static _Thread_local const bh_context *calling;
 
-void bhi_callback_enter(const bh_context *context) {
-    calling = context;
-}
-
-void bhi_callback_leave(void) {
-    calling = NULL;
-}
-
 bool bhi_in_callback(void) {
     /* A forked child of a callback is no longer in that callback. */
     return calling && !bhi_context_forked(calling);
@@ -131,9 +123,9 @@ void bhi_context_log(bh_context *context, bh_log_level level, const char *format
     bhi_vformat(line, sizeof line, format, args);
     va_end(args);
     bhi_text_line(line, sizeof line, line, strlen(line)); /* parts of it may come from a worker */
-    bhi_callback_enter(context); /* the callback must not make the reactor wait for itself */
+    calling = context; /* the callback must not make the reactor wait for itself */
     context->settings.log(level, line, context->settings.log_user);
-    bhi_callback_leave();
+    calling = NULL;
 }
 
 #define MOST_LINES 64u

@@ -168,10 +168,8 @@ void bhi_context_log_said(bh_context *context);
 void bhi_context_log(bh_context *context, bh_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Called before and after a call of the host's log callback by one of the context's threads. */
-void bhi_callback_enter(const bh_context *context);
-void bhi_callback_leave(void);
-/* Returns true if the calling thread is inside such a call; then it must not sleep. */
+/* Returns true if the calling thread is inside a call of the host's log callback; then it must not
+ * sleep. */
 bool bhi_in_callback(void);
 /* Returns BH_IN_CALLBACK in that case, otherwise BH_OK. */
 bh_status bhi_callback_check(const char *what, bh_detail *detail);

@@ -164,6 +164,15 @@ void bhi_kernel_unref_locked(struct bh_kernel *kernel) {
     bhi_context_doom(kernel->context, &kernel->doomed);
 }
 
+void bhi_kernel_unref(struct bh_kernel *kernel) {
+    bh_context *context = kernel->context;
+    bhi_context_retain(context);
+    bhi_context_lock(context);
+    bhi_kernel_unref_locked(kernel);
+    bhi_context_settle_unlock(context);
+    bhi_context_unref(context);
+}
+
 BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
     if (BHI_LIVE(kernel) && out_hash) {
         memcpy(out_hash, kernel->body->hash, sizeof kernel->body->hash);
@@ -196,14 +205,11 @@ BH_API void bh_kernel_retain(bh_kernel *kernel) {
 
 BH_API void bh_kernel_release(bh_kernel *kernel) {
     if (kernel && bhi_context_drop(&kernel->handle, kernel->context)) {
-        bh_context *context = kernel->context;
-        bhi_context_retain(context);
-        bhi_context_lock(context);
         if (bhi_retention_off()) {
+            bhi_context_lock(kernel->context);
             bhi_kernel_body_forget(kernel->body);
+            bhi_context_settle_unlock(kernel->context);
         }
-        bhi_kernel_unref_locked(kernel);
-        bhi_context_settle_unlock(context);
-        bhi_context_unref(context);
+        bhi_kernel_unref(kernel);
     }
 }

@@ -21,6 +21,7 @@ static inline void bhi_kernel_ref(struct bh_kernel *kernel) {
     atomic_fetch_add_explicit(&kernel->refs, 1, memory_order_relaxed);
 }
 void bhi_kernel_unref_locked(struct bh_kernel *kernel); /* lock held */
+void bhi_kernel_unref(struct bh_kernel *kernel);        /* no lock */
 
 /* Copies a caller's options for |call|, and checks them; |given| is NULL: the defaults. */
 bh_status bhi_kernel_take_options(const bh_kernel_options *given, const char *call,

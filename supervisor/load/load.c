@@ -98,7 +98,8 @@ bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
     return status;
 }
 
-uint64_t bhi_load_pieces_done(const struct bhi_load *load) {
+/* Returns how many bytes are loaded; 0 once the load has failed. Lock held. */
+static uint64_t pieces_done(const struct bhi_load *load) {
     if (bhi_event_state(load->event) == BH_EVENT_POISONED) {
         return 0;
     }
@@ -156,7 +157,7 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
     if (bhi_event_state(event) == BH_EVENT_READY) {
         done = buffer->size;
     } else if (buffer->load->piece_count) {
-        done = bhi_load_pieces_done(buffer->load);
+        done = pieces_done(buffer->load);
     } else if (submission && submission->state == BHI_RELEASED) {
         const struct bhi_progress_header *header =
             bhi_worker_of(submission->worker)->progress.header;

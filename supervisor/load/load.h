@@ -15,7 +15,5 @@ struct bhi_load;
 bh_status bhi_load_pieces(struct bhi_file *file, struct bh_buffer *buffer,
                           const struct bhi_cmd_load *command, uint64_t deadline_ns,
                           const char *call, struct bhi_load *load, bh_detail *detail);
-/* Returns how many bytes are loaded; 0 once the load has failed. Lock held. */
-uint64_t bhi_load_pieces_done(const struct bhi_load *load);
 
 #endif

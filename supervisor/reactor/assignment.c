@@ -143,9 +143,7 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
             not_before_ns = stream->core.restart.not_before_ns;
         }
         if (not_before_ns > now_ns) {
-            if (not_before_ns < *look_again) {
-                *look_again = not_before_ns;
-            }
+            *look_again = bhi_earlier_ns(*look_again, not_before_ns);
             continue;
         }
         if (!bhi_placement_choose(stream)) {
@@ -155,7 +153,7 @@ static bool next_job(bh_context *context, struct job *job, uint64_t now_ns, uint
         const bool ready = unbound && bhi_worker_served(unbound);
         const uint64_t patience_ns = ready ? 0 : bhi_spares_patience(context, stream);
         if (patience_ns > now_ns) {
-            *look_again = patience_ns < *look_again ? patience_ns : *look_again;
+            *look_again = bhi_earlier_ns(*look_again, patience_ns);
             continue;
         }
         if (unbound) {

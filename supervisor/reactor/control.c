@@ -43,28 +43,18 @@ static void violation(struct bhi_worker *worker, const char *what) {
     bhi_context_pump_unlock(worker->context);
 }
 
-static void on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
+/* Each of these handles a message. Returns NULL, or how it breaks the protocol. */
+
+static const char *on_hello(struct bhi_worker *worker, const struct bhi_msg_hello *hello) {
     if (hello->worker != worker->id ||
         sodium_memcmp(hello->token, worker->token, sizeof worker->token) != 0) {
-        violation(worker, "its hello has the wrong token");
-        return;
+        return "its hello has the wrong token";
     }
     /* The token is good for one hello. */
     sodium_memzero(worker->token, sizeof worker->token);
     bhi_context_lock(worker->context);
     (void)bhi_life_step(&worker->core.life, BHI_LIFE_HELLO, bhi_now_ns());
     bhi_context_unlock(worker->context);
-}
-
-/* Returns what contradicts itself in |device|, or NULL. */
-static const char *contradiction(const struct bhi_msg_device *device) {
-    if (device->memory_bytes > device->memory_total) {
-        return "it reports a heap that is larger than all heaps";
-    }
-    if (device->memory_free > device->memory_total ||
-        (!device->memory_known && device->memory_free)) {
-        return "it reports more free device memory than there is";
-    }
     return NULL;
 }
 
@@ -78,15 +68,16 @@ static void foresee_cache(struct bhi_worker *worker) {
     }
 }
 
-static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *device) {
-    const char *wrong = contradiction(device);
-    if (wrong) {
-        violation(worker, wrong);
-        return;
+static const char *on_device(struct bhi_worker *worker, const struct bhi_msg_device *device) {
+    if (device->memory_bytes > device->memory_total) {
+        return "it reports a heap that is larger than all heaps";
+    }
+    if (device->memory_free > device->memory_total ||
+        (!device->memory_known && device->memory_free)) {
+        return "it reports more free device memory than there is";
     }
     if (device->index != worker->device_count || device->index >= device->count) {
-        violation(worker, "its device messages are out of order");
-        return;
+        return "its device messages are out of order";
     }
     bhi_context_lock(worker->context);
     if (BHI_ARRAY_RESERVE(worker->devices, worker->device_capacity, worker->device_count + 1u)) {
@@ -103,6 +94,7 @@ static void on_device(struct bhi_worker *worker, const struct bhi_msg_device *de
                              "out of memory for its list of devices");
     }
     bhi_context_pump_unlock(worker->context);
+    return NULL;
 }
 
 static bool is_on_gpu(const struct bhi_worker *worker) {
@@ -177,7 +169,7 @@ void bhi_control_ready(struct bhi_worker *worker) {
     }
 }
 
-static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
+static const char *on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *ready) {
     bhi_context_lock(worker->context);
     worker->core.can_abort = ready->aborts;
     worker->core.on_gpu = is_on_gpu(worker);
@@ -189,6 +181,7 @@ static void on_ready(struct bhi_worker *worker, const struct bhi_msg_ready *read
     if (worker->core.life.born) {
         bhi_control_ready(worker);
     }
+    return NULL;
 }
 
 /* There is no memory for what the worker reports about a kernel. The report is dropped. The worker
@@ -199,25 +192,25 @@ static void lose_reflection(struct bhi_worker *worker) {
     bhi_context_unlock(worker->context);
 }
 
-static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_binding *binding) {
+static const char *on_binding(struct bhi_worker *worker,
+                              const struct bhi_msg_kernel_binding *binding) {
     struct bhi_reflection *reflection = worker->reflecting;
     if (worker->passing_over && worker->passing_over == binding->kernel) {
-        return;
+        return NULL;
     }
     if (!reflection) {
         reflection = worker->reflecting = calloc(1, sizeof *reflection);
         if (!reflection) {
             worker->passing_over = binding->kernel;
             lose_reflection(worker);
-            return;
+            return NULL;
         }
         bhi_list_init(&reflection->link);
         reflection->kernel = binding->kernel;
     }
     if (reflection->kernel != binding->kernel || binding->index != reflection->info.binding_count ||
         reflection->info.binding_count >= MAX_BINDINGS) {
-        violation(worker, "its kernel bindings are out of order");
-        return;
+        return "its kernel bindings are out of order";
     }
     struct bh_kernel_binding *out = &reflection->info.bindings[reflection->info.binding_count++];
     out->set = binding->set;
@@ -226,6 +219,7 @@ static void on_binding(struct bhi_worker *worker, const struct bhi_msg_kernel_bi
     out->access = (bh_access)binding->access;
     out->count = binding->count;
     bhi_text_line(out->name, sizeof out->name, binding->name, sizeof binding->name);
+    return NULL;
 }
 
 /* Wakes the threads in bh_kernel_reflect. */
@@ -237,7 +231,8 @@ static void tell_reflection(struct bhi_worker *worker) {
     bhi_context_unlock(worker->context);
 }
 
-static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kernel_info *info) {
+static const char *on_kernel_info(struct bhi_worker *worker,
+                                  const struct bhi_msg_kernel_info *info) {
     struct bhi_reflection *reflection = worker->reflecting;
     worker->reflecting = NULL;
     bool passed_over = worker->passing_over && worker->passing_over == info->kernel;
@@ -253,12 +248,11 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     }
     if (!reflection) {
         tell_reflection(worker);
-        return;
+        return NULL;
     }
     if (reflection->kernel != info->kernel || reflection->info.binding_count != info->bindings) {
         free(reflection);
-        violation(worker, "its kernel info does not fit its bindings");
-        return;
+        return "its kernel info does not fit its bindings";
     }
     uint32_t buffers = 0; /* each count is at most 256 */
     for (uint32_t i = 0; i < info->bindings; i++) {
@@ -266,8 +260,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     }
     if (buffers > MAX_BINDINGS) {
         free(reflection);
-        violation(worker, "its kernel binds more buffers than a kernel can");
-        return;
+        return "its kernel binds more buffers than a kernel can";
     }
     reflection->info.push_size = info->push_bytes;
     reflection->info.local_size[0] = info->local_x;
@@ -284,6 +277,7 @@ static void on_kernel_info(struct bhi_worker *worker, const struct bhi_msg_kerne
     bhi_context_pump_unlock(worker->context);
     tell_reflection(worker);
     free(reflection);
+    return NULL;
 }
 
 /* Kills a worker that has used up a budget. What it had completed before stays good (E11). */
@@ -294,7 +288,7 @@ static void flood(struct bhi_worker *worker, const char *what) {
     bhi_context_pump_unlock(worker->context);
 }
 
-static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
+static const char *on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
     switch (bhi_conduct_line(&worker->conduct, bhi_now_ns())) {
     case BHI_CONDUCT_FINE:
         bhi_context_log(worker->context, (bh_log_level)log->level, "worker %d: %s",
@@ -311,57 +305,40 @@ static void on_log(struct bhi_worker *worker, const struct bhi_msg_log *log) {
         flood(worker, "it sent far too many log lines");
         break;
     }
+    return NULL;
 }
 
-static void judge(struct bhi_worker *worker, const char *what) {
-    if (what) {
-        violation(worker, what);
-    }
-}
-
-static void on_learned(struct bhi_worker *worker, const struct bhi_msg_learned *answer) {
+static const char *on_learned(struct bhi_worker *worker, const struct bhi_msg_learned *answer) {
     bhi_context_lock(worker->context);
     const char *what = bhi_lesson_learned(worker, answer);
-    if (what) {
-        bhi_core_worker_violation(&worker->core, what);
-    }
     bhi_context_pump_unlock(worker->context);
+    return what;
 }
 
-static void handle(struct bhi_worker *worker, const struct bhi_message *message) {
+static const char *handle(struct bhi_worker *worker, const struct bhi_message *message) {
     switch (message->type) {
     case BHI_MSG_HELLO:
-        on_hello(worker, &message->hello);
-        break;
+        return on_hello(worker, &message->hello);
     case BHI_MSG_DEVICE:
-        on_device(worker, &message->device);
-        break;
+        return on_device(worker, &message->device);
     case BHI_MSG_READY:
-        on_ready(worker, &message->ready);
-        break;
+        return on_ready(worker, &message->ready);
     case BHI_MSG_KERNEL_BINDING:
-        on_binding(worker, &message->kernel_binding);
-        break;
+        return on_binding(worker, &message->kernel_binding);
     case BHI_MSG_KERNEL_INFO:
-        on_kernel_info(worker, &message->kernel_info);
-        break;
+        return on_kernel_info(worker, &message->kernel_info);
     case BHI_MSG_LOG:
-        on_log(worker, &message->log);
-        break;
+        return on_log(worker, &message->log);
     case BHI_MSG_LEARNED:
-        on_learned(worker, &message->learned);
-        break;
+        return on_learned(worker, &message->learned);
     case BHI_MSG_WORDS:
-        judge(worker, bhi_sentinel_take_words(worker, &message->words));
-        break;
+        return bhi_sentinel_take_words(worker, &message->words);
     case BHI_MSG_IMPORTED:
-        judge(worker, bhi_sentinel_imported(worker, &message->imported));
-        break;
+        return bhi_sentinel_imported(worker, &message->imported);
     case BHI_MSG_WORDS_SET:
-        judge(worker, bhi_sentinel_words_set(worker, &message->words_set));
-        break;
+        return bhi_sentinel_words_set(worker, &message->words_set);
     default:
-        break;
+        return NULL;
     }
 }
 
@@ -405,7 +382,10 @@ static int receive(struct bhi_worker *worker) {
         if (message.type != BHI_MSG_LOG && floods(worker)) {
             return i;
         }
-        handle(worker, &message);
+        const char *wrong = handle(worker, &message);
+        if (wrong) {
+            violation(worker, wrong);
+        }
     }
     worker->messages_left = true;
     return TURN_MESSAGES;

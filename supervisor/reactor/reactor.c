@@ -143,10 +143,7 @@ static uint64_t look_at_workers(bh_context *context, uint64_t now_ns) {
         look_again = reactor->look_ns;
     }
     BHI_LIST_FOR(struct bhi_worker, worker, &context->workers, link) {
-        const uint64_t due = bhi_watch_look(worker, looks, now_ns);
-        if (due < look_again) {
-            look_again = due;
-        }
+        look_again = bhi_earlier_ns(look_again, bhi_watch_look(worker, looks, now_ns));
     }
     context->poller.armed_ns = look_again;
     bhi_context_pump_unlock(context);
@@ -235,8 +232,8 @@ static uint64_t look_at_zygotes(bh_context *context, uint64_t now_ns) {
                      .status = BH_UNAVAILABLE);
             bhi_context_unlock(context);
             lose_zygote(zygote);
-        } else if (zygote->start_deadline_ns < look_again) {
-            look_again = zygote->start_deadline_ns;
+        } else {
+            look_again = bhi_earlier_ns(look_again, zygote->start_deadline_ns);
         }
     }
     return look_again;

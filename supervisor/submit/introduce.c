@@ -35,24 +35,14 @@ static int await_maker(struct bhi_worker *maker) {
     return EAGAIN;
 }
 
-static void drop_outgoing(struct bhi_outgoing *outgoing) {
-    if (outgoing) {
-        (void)bhi_outgoing_drop(outgoing);
-    }
-}
-
 /* Tells the worker to import memory that is there. */
 static int import_device(const struct bh_buffer *buffer, struct bhi_outgoing **out) {
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_BUFFER_IMPORT);
-    if (!outgoing) {
-        return ENOMEM;
+    if (!outgoing || (outgoing->fd = copy_fd(buffer->device->block->fd)) < 0) {
+        return bhi_outgoing_drop(outgoing);
     }
     outgoing->message.buffer_import.buffer = buffer->id;
     outgoing->message.buffer_import.size = buffer->size;
-    outgoing->fd = copy_fd(buffer->device->block->fd);
-    if (outgoing->fd < 0) {
-        return bhi_outgoing_drop(outgoing);
-    }
     *out = outgoing;
     return 0;
 }
@@ -68,8 +58,8 @@ static int ask_for_device(struct bhi_worker *worker, struct bh_buffer *buffer,
     struct bhi_outgoing *second = bhi_outgoing_new(BHI_MSG_BUFFER_MAKE);
     struct bhi_make *make = calloc(1, sizeof *make);
     if (!outgoing || !second || !make) {
-        drop_outgoing(outgoing);
-        drop_outgoing(second);
+        (void)bhi_outgoing_drop(outgoing);
+        (void)bhi_outgoing_drop(second);
         free(make);
         return ENOMEM;
     }
@@ -139,7 +129,7 @@ static int introduce_device(struct bhi_worker *worker, struct bh_buffer *buffer,
         bhi_outbox_add(worker, import);
     }
     if (error) {
-        drop_outgoing(import);
+        (void)bhi_outgoing_drop(import);
         return error;
     }
     bhi_idset_add(&worker->buffers, buffer->id);
@@ -337,14 +327,11 @@ static int introduce_file(struct bhi_worker *worker, const struct bhi_file *file
         return 0;
     }
     struct bhi_outgoing *outgoing = bhi_outgoing_new(BHI_MSG_FILE_ATTACH);
-    if (!outgoing) {
-        return ENOMEM;
-    }
-    outgoing->message.file_attach = file->info;
-    outgoing->fd = copy_fd(file->socket);
-    if (outgoing->fd < 0 || !bhi_idset_reserve(&worker->files, 1)) {
+    if (!outgoing || (outgoing->fd = copy_fd(file->socket)) < 0 ||
+        !bhi_idset_reserve(&worker->files, 1)) {
         return bhi_outgoing_drop(outgoing);
     }
+    outgoing->message.file_attach = file->info;
     bhi_idset_add(&worker->files, file->info.file);
     bhi_outbox_add(worker, outgoing);
     return 0;

@@ -14,6 +14,15 @@
 #define PIECE_BYTES (2ull << 20)
 #define PIECES      4u /* in progress at most */
 
+struct transfer {
+    const char *call;         /* for the detail */
+    struct bh_buffer *buffer; /* what is written follows it where it moves */
+    uint64_t offset;
+    uint64_t size;  /* not 0 */
+    uint8_t *bytes; /* of the host */
+    bool writes;    /* into the buffer; all of it, if |size| is all, and CLEAN then */
+};
+
 /* A piece of a transfer: its staging buffer, and its copy while it has not ended. */
 struct piece {
     struct bh_buffer *staging; /* made at its first use */
@@ -21,7 +30,7 @@ struct piece {
     uint64_t begin, bytes;
 };
 
-static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, struct piece *piece,
+static bh_status start(const struct transfer *t, struct bh_buffer *place, struct piece *piece,
                        uint64_t begin, bh_detail *detail) {
     struct bh_stream *home = place->device->stream;
     const uint64_t rest = t->size - begin;
@@ -48,7 +57,7 @@ static bh_status start(const struct bhi_transfer *t, struct bh_buffer *place, st
     return bhi_internal_submit_copy(home, &copy, &piece->copied, detail);
 }
 
-static bh_status finish(const struct bhi_transfer *t, struct piece *piece, uint64_t deadline_ns,
+static bh_status finish(const struct transfer *t, struct piece *piece, uint64_t deadline_ns,
                         bh_detail *detail) {
     struct bh_event *copied = piece->copied;
     bh_status status = bhi_event_await(copied, deadline_ns);
@@ -87,7 +96,7 @@ static void let_go(bh_context *context, struct piece *piece) {
 /* Starts a piece where the buffer is now. If it has moved, a write goes on at its new place: what
  * was written before has moved with it. A read goes on at the old place, which keeps the old
  * content. */
-static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **place,
+static bh_status start_there(const struct transfer *t, struct bh_buffer **place,
                              struct piece *piece, uint64_t begin, bh_detail *detail) {
     for (;;) {
         const bh_status status = start(t, *place, piece, begin, detail);
@@ -101,7 +110,9 @@ static bh_status start_there(const struct bhi_transfer *t, struct bh_buffer **pl
     }
 }
 
-bh_status bhi_transfer(const struct bhi_transfer *t, uint64_t deadline_ns, bh_detail *detail) {
+/* Submits the copies, and waits for them until |deadline_ns|; then cancels those in progress and
+ * returns BH_TIMEOUT. Otherwise returns BH_OK, or the status of the first copy that fails. */
+static bh_status run(const struct transfer *t, uint64_t deadline_ns, bh_detail *detail) {
     struct bh_buffer *place = bhi_buffer_take_place(t->buffer);
     struct piece pieces[PIECES] = {{0}};
     bh_status status = BH_OK;
@@ -173,9 +184,9 @@ BH_API bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_by
     BHI_TRY(check_range(buffer, offset, out_bytes, size, call, detail));
     BHI_TRY(bhi_buffer_acquire(buffer, BHI_HOST_READ, deadline_ns, call, detail));
     if (size && buffer->device) {
-        const struct bhi_transfer transfer = {
+        const struct transfer transfer = {
             .call = call, .buffer = buffer, .offset = offset, .size = size, .bytes = out_bytes};
-        return bhi_transfer(&transfer, deadline_ns, detail);
+        return run(&transfer, deadline_ns, detail);
     }
     if (size) {
         memcpy(out_bytes, (const char *)buffer->pointer + offset, size);
@@ -198,7 +209,7 @@ static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const v
     if (status != BH_OK) {
         return status;
     }
-    const struct bhi_transfer transfer = {
+    const struct transfer transfer = {
         .call = call,
         .buffer = buffer,
         .offset = offset,
@@ -206,7 +217,7 @@ static bh_status write_device(struct bh_buffer *buffer, uint64_t offset, const v
         .bytes = (uint8_t *)(uintptr_t)bytes, /* it is only read */
         .writes = true,
     };
-    return bhi_transfer(&transfer, BH_FOREVER, detail);
+    return run(&transfer, BH_FOREVER, detail);
 }
 
 BH_API bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,

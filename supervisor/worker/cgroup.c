@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,18 +29,6 @@
 #define NAME_TRIES 16
 #define NEARLY     (2ull << 20) /* what a group may lack to its limit when it has reached it */
 
-static void say(char *why, size_t why_size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void say(char *why, size_t why_size, const char *format, ...) {
-    if (!why || why_size == 0) {
-        return;
-    }
-    va_list arguments;
-    va_start(arguments, format);
-    bhi_vformat(why, why_size, format, arguments);
-    va_end(arguments);
-}
-
 /* -- small files ---------------------------------------------------------------------------- */
 
 static int make_path(char *out, size_t capacity, const char *dir, const char *name) {
@@ -49,15 +36,18 @@ static int make_path(char *out, size_t capacity, const char *dir, const char *na
     return length < 0 || (size_t)length >= capacity ? -ENAMETOOLONG : 0;
 }
 
-static int write_file(const char *dir, const char *name, const char *text) {
+/* Returns a descriptor, or -errno. */
+static int open_file(const char *dir, const char *name, int flags) {
     char path[PATH_MAX];
-    int result = make_path(path, sizeof path, dir, name);
-    if (result != 0) {
-        return result;
-    }
-    BHI_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
+    const int result = make_path(path, sizeof path, dir, name);
+    const int fd = result ? result : open(path, flags | O_CLOEXEC);
+    return result || fd >= 0 ? fd : -errno;
+}
+
+static int write_file(const char *dir, const char *name, const char *text) {
+    BHI_AUTO_FD fd = open_file(dir, name, O_WRONLY);
     if (fd < 0) {
-        return -errno;
+        return fd;
     }
     ssize_t written;
     do {
@@ -67,16 +57,12 @@ static int write_file(const char *dir, const char *name, const char *text) {
 }
 
 static int read_file(const char *dir, const char *name, char *out, size_t capacity) {
-    char path[PATH_MAX];
     out[0] = '\0';
-    int result = make_path(path, sizeof path, dir, name);
-    if (result != 0) {
-        return result;
-    }
-    BHI_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+    BHI_AUTO_FD fd = open_file(dir, name, O_RDONLY);
     if (fd < 0) {
-        return -errno;
+        return fd;
     }
+    int result = 0;
     size_t used = 0;
     while (used + 1 < capacity) {
         ssize_t got = read(fd, out + used, capacity - 1 - used);
@@ -335,8 +321,8 @@ static int open_v1(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
                    size_t why_size) {
     int result = make_parent(cgroup, own, serial);
     if (result != 0) {
-        say(why, why_size, "cannot make a memory cgroup (v1) in %s: %s; %s", own, strerror(-result),
-            advice(result));
+        bhi_format(why, why_size, "cannot make a memory cgroup (v1) in %s: %s; %s", own,
+                   strerror(-result), advice(result));
         return result;
     }
     cgroup->version = 1;
@@ -348,7 +334,8 @@ static int open_v1(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
 static int choose_v2(const char *own, size_t top, char *out, size_t capacity, char *why,
                      size_t why_size) {
     if (!lists_memory(own, "cgroup.controllers")) {
-        say(why, why_size,
+        bhi_format(
+            why, why_size,
             "the memory controller is not available in %s; write +memory to cgroup.subtree_control "
             "of the group above it (systemd: Delegate=memory)",
             own);
@@ -366,26 +353,27 @@ static int choose_v2(const char *own, size_t top, char *out, size_t capacity, ch
     snprintf(above, sizeof above, "%s", own);
     char *slash = strrchr(above, '/');
     if (!slash || (size_t)(slash - above) < top) {
-        say(why, why_size,
-            "%s holds processes and is the top of what can be seen here, so it can have no "
-            "children "
-            "with a memory limit (%s); start the host in a group below a delegated one",
-            own, strerror(-result));
+        bhi_format(why, why_size,
+                   "%s holds processes and is the top of what can be seen here, so it can have no "
+                   "children "
+                   "with a memory limit (%s); start the host in a group below a delegated one",
+                   own, strerror(-result));
         return result;
     }
     *slash = '\0';
     if (!lists_memory(above, "cgroup.subtree_control")) {
-        say(why, why_size,
-            "%s does not give the memory controller to the groups in it; write "
-            "+memory to its cgroup.subtree_control",
-            above);
+        bhi_format(why, why_size,
+                   "%s does not give the memory controller to the groups in it; write "
+                   "+memory to its cgroup.subtree_control",
+                   above);
         return -EOPNOTSUPP;
     }
     /* A limit of the host's group does not hold for a group beside it, so the workers would escape
      * the limit. */
     char limit[64];
     if (read_file(own, "memory.max", limit, sizeof limit) != 0 || strncmp(limit, "max", 3) != 0) {
-        say(why, why_size,
+        bhi_format(
+            why, why_size,
             "%s has a memory limit that workers beside it would escape; run the host as a leaf "
             "below "
             "the group that carries the limit",
@@ -420,8 +408,8 @@ static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
         }
     }
     if (result != 0) {
-        say(why, why_size, "cannot make a memory cgroup (v2) in %s: %s; %s", in, strerror(-result),
-            advice(result));
+        bhi_format(why, why_size, "cannot make a memory cgroup (v2) in %s: %s; %s", in,
+                   strerror(-result), advice(result));
         return result;
     }
     cgroup->version = 2;
@@ -431,27 +419,30 @@ static int open_v2(struct bhi_cgroup *cgroup, uint64_t serial, const char *own, 
 int bhi_cgroup_open_from(struct bhi_cgroup *cgroup, uint64_t serial, const char *proc_cgroup,
                          const char *mountinfo, char *why, size_t why_size) {
     memset(cgroup, 0, sizeof *cgroup);
-    say(why, why_size, "%s", "");
+    bhi_format(why, why_size, "%s", "");
     struct place place;
     int result = find_place(proc_cgroup, &place);
     if (result == 0 && place.version == 0) {
         result = -EOPNOTSUPP;
     }
     if (result != 0) {
-        say(why, why_size, "%s names no memory cgroup (%s); a kernel with CONFIG_MEMCG is needed",
-            proc_cgroup, strerror(-result));
+        bhi_format(why, why_size,
+                   "%s names no memory cgroup (%s); a kernel with CONFIG_MEMCG is needed",
+                   proc_cgroup, strerror(-result));
         return result;
     }
     char own[PATH_MAX];
     size_t top = 0;
     result = find_dir(mountinfo, &place, own, sizeof own, &top);
     if (result != 0) {
-        say(why, why_size, "the cgroup file system (v%d) is not mounted where group %s can be seen",
-            place.version, place.path);
+        bhi_format(why, why_size,
+                   "the cgroup file system (v%d) is not mounted where group %s can be seen",
+                   place.version, place.path);
         return result;
     }
     if (!bhi_text_is_line(own)) { /* no message can carry it to the warden, which removes groups */
-        say(why, why_size,
+        bhi_format(
+            why, why_size,
             "the name of this process's own memory cgroup is not UTF-8, or has control characters: "
             "rename it");
         return -EILSEQ;

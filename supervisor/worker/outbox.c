@@ -16,6 +16,9 @@ struct bhi_outgoing *bhi_outgoing_new(enum bhi_message_type type) {
 }
 
 int bhi_outgoing_drop(struct bhi_outgoing *outgoing) {
+    if (!outgoing) {
+        return ENOMEM;
+    }
     const int error = outgoing->fd < 0 ? -outgoing->fd : ENOMEM;
     bhi_fd_close(&outgoing->fd);
     free(outgoing);

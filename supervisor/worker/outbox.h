@@ -7,8 +7,8 @@
 
 /* NULL: out of memory. */
 struct bhi_outgoing *bhi_outgoing_new(enum bhi_message_type type);
-/* Frees a message that cannot be sent. Returns why: there was no descriptor for it, or no memory.
- */
+/* Frees a message that cannot be sent (NULL: there was none). Returns why: its |fd| is -errno, or there
+ * was no memory. */
 int bhi_outgoing_drop(struct bhi_outgoing *outgoing);
 void bhi_outbox_add(struct bhi_worker *worker, struct bhi_outgoing *outgoing);
 
