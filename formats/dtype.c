@@ -10,17 +10,17 @@
 static const struct {
     const char *name;
     uint32_t bytes;
-    char kind;        /* one of those in |bhi_dtypes| */
+    char kind;        /* as .npy names it; 'B': bfloat */
     const char *code; /* in a .npy file; NULL: .npy has no such type */
 } dtypes[] = {
-    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"}, [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
-    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"}, [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
-    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1"},   [BH_DTYPE_I16] = {"i16", 2, 'i', "i2"},
-    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2"}, [BH_DTYPE_I32] = {"i32", 4, 'i', "i4"},
-    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"}, [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
-    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"}, [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
-    [BH_DTYPE_BF16] = {"bf16", 2},          [BH_DTYPE_F8_E4M3] = {"f8_e4m3", 1},
-    [BH_DTYPE_F8_E5M2] = {"f8_e5m2", 1},    [BH_DTYPE_F8_E8M0] = {"f8_e8m0", 1},
+    [BH_DTYPE_F16] = {"f16", 2, 'f', "f2"},         [BH_DTYPE_F32] = {"f32", 4, 'f', "f4"},
+    [BH_DTYPE_F64] = {"f64", 8, 'f', "f8"},         [BH_DTYPE_I8] = {"i8", 1, 'i', "i1"},
+    [BH_DTYPE_U8] = {"u8", 1, 'u', "u1"},           [BH_DTYPE_I16] = {"i16", 2, 'i', "i2"},
+    [BH_DTYPE_U16] = {"u16", 2, 'u', "u2"},         [BH_DTYPE_I32] = {"i32", 4, 'i', "i4"},
+    [BH_DTYPE_U32] = {"u32", 4, 'u', "u4"},         [BH_DTYPE_I64] = {"i64", 8, 'i', "i8"},
+    [BH_DTYPE_U64] = {"u64", 8, 'u', "u8"},         [BH_DTYPE_BOOL] = {"bool", 1, 'b', "b1"},
+    [BH_DTYPE_BF16] = {"bf16", 2, 'B', NULL},       [BH_DTYPE_F8_E4M3] = {"f8_e4m3", 1, 'f', NULL},
+    [BH_DTYPE_F8_E5M2] = {"f8_e5m2", 1, 'f', NULL}, [BH_DTYPE_F8_E8M0] = {"f8_e8m0", 1, 'f', NULL},
 };
 enum { KNOWN = sizeof dtypes / sizeof dtypes[0] };
 
@@ -35,6 +35,10 @@ bool bhi_dtype_is_known(bh_dtype dtype) {
 
 const char *bhi_dtype_any_name(bh_dtype dtype) {
     return (uint32_t)dtype < KNOWN ? dtypes[dtype].name : NULL;
+}
+
+uint32_t bhi_dtype_any_size(bh_dtype dtype) {
+    return (uint32_t)dtype < KNOWN ? dtypes[dtype].bytes : 0;
 }
 
 const char *bhi_dtype_name(bh_dtype dtype) {
@@ -92,6 +96,8 @@ bh_number_kind bhi_dtype_number(bh_dtype dtype) {
         return BH_NUMBER_INT;
     case 'u':
         return BH_NUMBER_UINT;
+    case 'B':
+        return BH_NUMBER_BFLOAT;
     default:
         return BH_NUMBER_BOOL;
     }

@@ -28,12 +28,14 @@ bool bhi_dtype_find_safetensors(const char *name, bh_dtype *out_dtype);
 /* Finds a type by its kind and size in a .npy file, such as ('f', 4). */
 bool bhi_dtype_find_npy(char kind, uint64_t bytes, bh_dtype *out_dtype);
 
-/* The kind of number that bh_description uses for |dtype|. */
+/* The kind of number that bh_description uses for |dtype|: also for a type that is not in
+ * |bhi_dtypes|. */
 bh_number_kind bhi_dtype_number(bh_dtype dtype);
 bool bhi_dtype_find_number(bh_number_kind kind, uint32_t bits, bh_dtype *out_dtype);
-/* The name of any type, also of one that is not in |bhi_dtypes|, such as "bf16". NULL: unknown, or
- * BH_DTYPE_NONE. */
+/* The name and the size of any type, also of one that is not in |bhi_dtypes|, such as "bf16". NULL
+ * and 0: unknown, or BH_DTYPE_NONE. */
 const char *bhi_dtype_any_name(bh_dtype dtype);
+uint32_t bhi_dtype_any_size(bh_dtype dtype);
 
 /* Parses one value: an integer (decimal, or hexadecimal after 0x); true, false, 1 or 0 for a bool;
  * or a floating-point number as strtod reads it, with inf and nan. Refuses a value outside the

@@ -1,5 +1,6 @@
 /* The description of a buffer's bytes: checks and keeps what the caller sets, and returns it. */
 #include "base/detail.h"
+#include "formats/dtype.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/layout.h"
 
@@ -179,25 +180,12 @@ static void describe_bytes(uint64_t size, bh_description *out) {
 
 /* Describes the loaded array. Returns false for plain bytes, or if a stride would overflow. */
 static bool describe_array(const bh_array_info *array, bh_description *out) {
-    static const struct {
-        bh_number_kind kind;
-        uint32_t bits;
-    } numbers[] = {
-        [BH_DTYPE_F16] = {BH_NUMBER_FLOAT, 16},    [BH_DTYPE_F32] = {BH_NUMBER_FLOAT, 32},
-        [BH_DTYPE_F64] = {BH_NUMBER_FLOAT, 64},    [BH_DTYPE_I8] = {BH_NUMBER_INT, 8},
-        [BH_DTYPE_U8] = {BH_NUMBER_UINT, 8},       [BH_DTYPE_I16] = {BH_NUMBER_INT, 16},
-        [BH_DTYPE_U16] = {BH_NUMBER_UINT, 16},     [BH_DTYPE_I32] = {BH_NUMBER_INT, 32},
-        [BH_DTYPE_U32] = {BH_NUMBER_UINT, 32},     [BH_DTYPE_I64] = {BH_NUMBER_INT, 64},
-        [BH_DTYPE_U64] = {BH_NUMBER_UINT, 64},     [BH_DTYPE_BF16] = {BH_NUMBER_BFLOAT, 16},
-        [BH_DTYPE_BOOL] = {BH_NUMBER_BOOL, 8},     [BH_DTYPE_F8_E4M3] = {BH_NUMBER_FLOAT, 8},
-        [BH_DTYPE_F8_E5M2] = {BH_NUMBER_FLOAT, 8}, [BH_DTYPE_F8_E8M0] = {BH_NUMBER_FLOAT, 8},
-    };
     if (array->dtype == BH_DTYPE_NONE) {
         return false;
     }
     bhi_description_init(out);
-    out->kind = numbers[array->dtype].kind;
-    out->bits = numbers[array->dtype].bits;
+    out->kind = bhi_dtype_number(array->dtype);
+    out->bits = 8 * bhi_dtype_any_size(array->dtype);
     out->rank = array->rank;
     out->strided = true;
     int64_t stride = 1;

@@ -108,10 +108,7 @@ static bh_status look_at(const struct bhi_parameter *parameter, const bh_argumen
         bound->variant.dtypes[index] = (uint8_t)argument->dtype;
         return BH_OK;
     }
-    const bh_status status = describe(parameter, argument, call, &d, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(describe(parameter, argument, call, &d, detail));
     const bool known = d.lanes == 1 && bhi_dtype_find_number(d.kind, d.bits, &dtype);
     if (!known && d.kind == BH_NUMBER_FLOAT && d.lanes == 1) {
         return REFUSE(detail, call, parameter->name, "'%s': templates take no %u-bit floats",
@@ -168,10 +165,7 @@ static bh_status join_shapes(const struct bhi_form *form, struct bhi_bound *boun
     if (!bhi_shape_join(inputs, count, &bound->shape, &complaint)) {
         return bhi_template_fail(&complaint, call, detail);
     }
-    const bh_status status = match_outputs(form, bound, count > 0, call, detail);
-    if (status != BH_OK) {
-        return status;
-    }
+    BHI_TRY(match_outputs(form, bound, count > 0, call, detail));
     if (bound->shape.count > BHI_MAX_ELEMENTS) {
         return BHI_FAIL(detail, call, BH_REASON_TOO_LARGE, "the number of elements",
                         .value = bound->shape.count, .limit = BHI_MAX_ELEMENTS);

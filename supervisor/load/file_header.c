@@ -2,6 +2,7 @@
 #include "base/detail.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/dtype.h"
 #include "ipc/commands.h"
 #include "ipc/file_answer.h"
 #include "supervisor/buffer/buffer.h"
@@ -75,19 +76,9 @@ static bh_status await_inspection(struct bh_event *event, const struct bhi_file 
 
 /* -- what the loader says --------------------------------------------------------------------- */
 
-static uint32_t dtype_bytes(uint32_t dtype) {
-    static const uint8_t bytes[] = {
-        [BH_DTYPE_F16] = 2,  [BH_DTYPE_F32] = 4,     [BH_DTYPE_F64] = 8,     [BH_DTYPE_I8] = 1,
-        [BH_DTYPE_U8] = 1,   [BH_DTYPE_I16] = 2,     [BH_DTYPE_U16] = 2,     [BH_DTYPE_I32] = 4,
-        [BH_DTYPE_U32] = 4,  [BH_DTYPE_I64] = 8,     [BH_DTYPE_U64] = 8,     [BH_DTYPE_BF16] = 2,
-        [BH_DTYPE_BOOL] = 1, [BH_DTYPE_F8_E4M3] = 1, [BH_DTYPE_F8_E5M2] = 1, [BH_DTYPE_F8_E8M0] = 1,
-    };
-    return dtype < sizeof bytes ? bytes[dtype] : 0;
-}
-
 bool bhi_file_makes_sense(const struct bhi_file *file, uint32_t dtype, uint32_t dimensions,
                           const uint64_t *shape, struct bhi_file_extent extent) {
-    uint64_t bytes = dtype_bytes(dtype);
+    uint64_t bytes = bhi_dtype_any_size((bh_dtype)dtype);
     const uint64_t file_bytes = file->info.size;
     if (!bytes || dimensions > BHI_FILE_DIMENSIONS || extent.offset > file_bytes ||
         extent.bytes > file_bytes - extent.offset) {

@@ -103,20 +103,19 @@ static const char *buffer_place(struct bhi_encoder *encoder, const bh_binding *b
 
 /* Finds the access of |binding|: what the caller passed, or what the module declares. Lock held. */
 static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
-                             const bh_binding *binding, bh_access *out) {
+                             const bh_binding *binding, const char *place, bh_access *out) {
     *out = binding->access & BH_ACCESS_READ_WRITE;
     if (binding->access & ~(BH_ACCESS_READ_WRITE | BH_ACCESS_OPTIONAL)) {
-        return REFUSE(encoder, buffer_place(encoder, binding), "%s: access %d is not a bh_access",
-                      buffer_place(encoder, binding), binding->access);
+        return REFUSE(encoder, place, "%s: access %d is not a bh_access", place, binding->access);
     }
     if (*out != BH_ACCESS_DECLARED) {
         return BH_OK;
     }
     if (!kernel->declared) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
+        return REFUSE(encoder, place,
                       "%s: the declared access of kernel \"%s\" is not known: give an access, or "
                       "call bh_kernel_reflect first",
-                      buffer_place(encoder, binding), kernel->name);
+                      place, kernel->name);
     }
     const bh_kernel_binding *declared =
         find_declared(kernel->declared, binding->set, binding->binding);
@@ -125,9 +124,7 @@ static bh_status find_access(struct bhi_encoder *encoder, const struct bh_kernel
         return BH_OK;
     }
     if (!declared) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
-                      "%s: kernel \"%s\" has no such binding", buffer_place(encoder, binding),
-                      kernel->name);
+        return REFUSE(encoder, place, "%s: kernel \"%s\" has no such binding", place, kernel->name);
     }
     *out = declared->access;
     return BH_OK;
@@ -199,44 +196,38 @@ static bh_status check_memory(struct bhi_encoder *encoder, struct bh_buffer **bu
 static bh_status add_binding(struct bhi_encoder *encoder, const struct bh_kernel *kernel,
                              const bh_binding *binding, struct bhi_cmd_binding *out,
                              struct bh_buffer **out_buffer, bh_context *context) {
+    const char *place = buffer_place(encoder, binding);
     struct bh_buffer *buffer = binding->buffer;
     if (!BHI_LIVE(buffer)) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
-                      "%s of kernel \"%s\": buffer is NULL or was released",
-                      buffer_place(encoder, binding), kernel->name);
+        return REFUSE(encoder, place, "%s of kernel \"%s\": buffer is NULL or was released", place,
+                      kernel->name);
     }
     if (buffer->context != context) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
-                      "%s: the buffer belongs to another context", buffer_place(encoder, binding));
+        return REFUSE(encoder, place, "%s: the buffer belongs to another context", place);
     }
     if (binding->element >= BHI_MAX_BINDINGS) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
-                      "%s: an array of buffers has %u elements at most",
-                      buffer_place(encoder, binding), BHI_MAX_BINDINGS);
+        return REFUSE(encoder, place, "%s: an array of buffers has %u elements at most", place,
+                      BHI_MAX_BINDINGS);
     }
     bh_access access;
-    BHI_TRY(find_access(encoder, kernel, binding, &access));
-    BHI_TRY(
-        check_memory(encoder, &buffer, access & BH_ACCESS_WRITE, buffer_place(encoder, binding)));
+    BHI_TRY(find_access(encoder, kernel, binding, place, &access));
+    BHI_TRY(check_memory(encoder, &buffer, access & BH_ACCESS_WRITE, place));
     if (binding->offset > buffer->size) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
-                      "%s: offset %llu is outside the buffer of %llu bytes",
-                      buffer_place(encoder, binding), (unsigned long long)binding->offset,
-                      (unsigned long long)buffer->size);
+        return REFUSE(encoder, place, "%s: offset %llu is outside the buffer of %llu bytes", place,
+                      (unsigned long long)binding->offset, (unsigned long long)buffer->size);
     }
     uint64_t rest = buffer->size - binding->offset;
     uint64_t size = binding->size == BH_WHOLE_SIZE ? rest : binding->size;
     if (!size && buffer->size) {
-        return REFUSE(encoder, buffer_place(encoder, binding), "%s: %s offset %llu of %llu bytes",
-                      buffer_place(encoder, binding),
+        return REFUSE(encoder, place, "%s: %s offset %llu of %llu bytes", place,
                       binding->size ? "no bytes are left at" : "size is 0 at",
                       (unsigned long long)binding->offset, (unsigned long long)buffer->size);
     }
     if (size > rest) {
-        return REFUSE(encoder, buffer_place(encoder, binding),
-                      "%s: offset %llu and size %llu do not fit the buffer of %llu bytes",
-                      buffer_place(encoder, binding), (unsigned long long)binding->offset,
-                      (unsigned long long)size, (unsigned long long)buffer->size);
+        return REFUSE(encoder, place,
+                      "%s: offset %llu and size %llu do not fit the buffer of %llu bytes", place,
+                      (unsigned long long)binding->offset, (unsigned long long)size,
+                      (unsigned long long)buffer->size);
     }
     *out_buffer = buffer;
     *out = (struct bhi_cmd_binding){
@@ -338,8 +329,8 @@ static bh_status add_dispatch(struct bhi_encoder *encoder, const bh_dispatch *co
         for (uint32_t j = 0; j < i; j++) {
             if (bindings[j].set == bindings[i].set && bindings[j].binding == bindings[i].binding &&
                 bindings[j].element == bindings[i].element) {
-                return REFUSE(encoder, buffer_place(encoder, &command->bindings[i]),
-                              "%s is given twice", buffer_place(encoder, &command->bindings[i]));
+                return REFUSE(encoder, encoder->buffer_place, "%s is given twice",
+                              encoder->buffer_place);
             }
         }
     }
