@@ -47,6 +47,10 @@ bh_status bhi_fail_why(bh_detail *detail, const char *call, const struct bhi_why
         }                                                                                          \
     } while (0)
 
+/* Refuses an argument that is NULL. */
+#define BHI_NEED(argument, call, detail)                                                           \
+    BHI_TRY((argument) ? BH_OK : BHI_FAIL(detail, call, BH_REASON_NULL, #argument))
+
 /* A text of a reason, made as printf does: BHI_FAIL(…, .text = BHI_SAY("is %d", n)). It lives until
  * the end of the block. */
 #define BHI_SAY(...) bhi_say((char[BHI_REASON_TEXT]){0}, __VA_ARGS__)

@@ -67,28 +67,15 @@ PyObject *bhi_py_refuse(bh_status status, const char *format, ...) {
     return NULL;
 }
 
-static PyObject *refuse_as(PyObject *make, const char *format, va_list arguments) {
+PyObject *bhi_py_refuse_as(PyObject *make, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
     PyObject *message = PyUnicode_FromFormatV(format, arguments);
+    va_end(arguments);
     if (message) {
         set_exception(PyObject_CallFunctionObjArgs(make, message, NULL));
         Py_DECREF(message);
     }
-    return NULL;
-}
-
-PyObject *bhi_py_refuse_type(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    refuse_as(bhi_py.make_type_error, format, arguments);
-    va_end(arguments);
-    return NULL;
-}
-
-PyObject *bhi_py_refuse_view(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    refuse_as(bhi_py.make_view_error, format, arguments);
-    va_end(arguments);
     return NULL;
 }
 

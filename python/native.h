@@ -74,8 +74,9 @@ PyObject *bhi_py_fail(bh_status status, const bh_detail *detail);
 /* For the code of a verdict whose event is not at hand. */
 PyObject *bhi_py_fail_poison(bh_status status, const bh_detail *detail);
 PyObject *bhi_py_refuse(bh_status status, const char *format, ...);
-PyObject *bhi_py_refuse_type(const char *format, ...);
-PyObject *bhi_py_refuse_view(const char *format, ...);
+PyObject *bhi_py_refuse_as(PyObject *make, const char *format, ...);
+#define bhi_py_refuse_type(...) bhi_py_refuse_as(bhi_py.make_type_error, __VA_ARGS__)
+#define bhi_py_refuse_view(...) bhi_py_refuse_as(bhi_py.make_view_error, __VA_ARGS__)
 /* A text of the library, which may have been cut within a character. */
 PyObject *bhi_py_text(const char *bytes);
 /* Gives the exception that is set, of a compile, the compiler's log, which it takes over. */

@@ -198,9 +198,7 @@ static bh_status start(bh_context *context, const bh_context_options *options, b
 
 BH_API bh_status bh_context_create(const bh_context_options *given, bh_context **out_context,
                                    bh_detail *detail) {
-    if (!out_context) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_context");
-    }
+    BHI_NEED(out_context, CREATE, detail);
     *out_context = NULL;
     bh_context_options options;
     BHI_TRY(

@@ -142,12 +142,8 @@ bh_status bhi_description_take(const bh_buffer *buffer, const bh_description *gi
 
 BH_API bh_status bh_buffer_set_description(bh_buffer *buffer, const bh_description *description,
                                            bh_detail *detail) {
-    if (!BHI_LIVE(buffer)) {
-        return BHI_FAIL(detail, CALL, BH_REASON_RELEASED, "buffer");
-    }
-    if (bhi_context_forked(buffer->context)) {
-        return bhi_context_refuse(CALL, detail);
-    }
+    BHI_NEED_LIVE(buffer, CALL, detail);
+    BHI_TRY(bhi_context_check_fork(buffer->context, CALL, detail));
     bh_description *copy = NULL;
     if (description) {
         copy = malloc(sizeof *copy);
@@ -205,9 +201,7 @@ BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_de
     if (!BHI_LIVE(buffer) || !out_description) {
         return BHI_FAIL(detail, "bh_buffer_description", BHI_DEAD(buffer, "out_description"));
     }
-    if (bhi_context_forked(buffer->context)) {
-        return bhi_context_refuse("bh_buffer_description", detail);
-    }
+    BHI_TRY(bhi_context_check_fork(buffer->context, "bh_buffer_description", detail));
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_description), out_description, "bh_buffer_description",
                              "out_description", detail));
     bh_description description;

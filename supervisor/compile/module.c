@@ -45,9 +45,7 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_source *given,
     if (out_event) {
         *out_event = NULL;
     }
-    if (!out_module) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_module");
-    }
+    BHI_NEED(out_module, call, detail);
     *out_module = NULL;
     BHI_TRY(bhi_context_check(context, call, detail));
     struct bhi_compile_source source;
@@ -65,9 +63,7 @@ BH_API bh_status bh_module_compile(bh_context *context, const bh_source *given,
 
 /* Takes the answer of the compiler, if the module and its context live. */
 static bh_status take(bh_module *module, const char *call, bh_detail *detail) {
-    if (!BHI_LIVE(module)) {
-        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "module");
-    }
+    BHI_NEED_LIVE(module, call, detail);
     BHI_TRY(bhi_context_check(module->context, call, detail));
     return bhi_compilation_take(module->compilation, call, detail);
 }
@@ -75,9 +71,7 @@ static bh_status take(bh_module *module, const char *call, bh_detail *detail) {
 BH_API bh_status bh_module_kernel(bh_module *module, const bh_kernel_options *given,
                                   bh_kernel **out_kernel, bh_detail *detail) {
     static const char call[] = "bh_module_kernel";
-    if (!out_kernel) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_kernel");
-    }
+    BHI_NEED(out_kernel, call, detail);
     *out_kernel = NULL;
     bh_kernel_options options;
     BHI_TRY(take(module, call, detail));
@@ -138,9 +132,7 @@ BH_API bh_status bh_kernel_create_source(bh_context *context, const bh_source *g
                                          const bh_kernel_options *given_options,
                                          bh_kernel **out_kernel, bh_detail *detail) {
     static const char call[] = "bh_kernel_create_source";
-    if (!out_kernel) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_kernel");
-    }
+    BHI_NEED(out_kernel, call, detail);
     *out_kernel = NULL;
     bh_kernel_options options;
     BHI_TRY(bhi_context_check(context, call, detail));

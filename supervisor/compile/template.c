@@ -109,9 +109,7 @@ static bh_status take_form(struct bhi_form *form, const bh_template_options *opt
 
 BH_API bh_status bh_template_create(bh_context *context, const bh_template_options *given,
                                     bh_template **out_template, bh_detail *detail) {
-    if (!out_template) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_template");
-    }
+    BHI_NEED(out_template, CREATE, detail);
     *out_template = NULL;
     BHI_TRY(bhi_context_check(context, CREATE, detail));
     if (!given) {
@@ -173,12 +171,16 @@ BH_API void bh_template_release(bh_template *template_) {
 
 /* -- use -------------------------------------------------------------------------------------- */
 
-/* Takes a reference to the template for the time of the call. */
-static bh_status hold(bh_template *t, const char *call, bh_detail *detail) {
+/* Takes a reference to the template for the time of the call, and binds the arguments. */
+static bh_status hold(bh_template *t, const bh_argument *arguments, uint32_t count, bool complete,
+                      const char *call, struct bhi_bound *out_bound, bh_detail *detail) {
     if (!t || !bhi_handle_retain(&t->handle)) {
         return BHI_FAIL(detail, call, BH_REASON_RELEASED, "template");
     }
-    const bh_status status = bhi_context_check(t->context, call, detail);
+    bh_status status = bhi_context_check(t->context, call, detail);
+    if (status == BH_OK) {
+        status = bhi_template_bind(t, arguments, count, complete, call, out_bound, detail);
+    }
     if (status != BH_OK) {
         bh_template_release(t);
     }
@@ -195,20 +197,14 @@ BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *a
     }
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_description), out_description, call, "out_description",
                              detail));
-    bh_status status = hold(template_, call, detail);
+    BHI_TRY(hold(template_, arguments, argument_count, false, call, &bound, detail));
+    bh_description description;
+    const bh_status status =
+        bhi_template_describe(template_, &bound, name, call, &description, detail);
     if (status == BH_OK) {
-        bh_description description;
-        bhi_description_init(&description);
-        status =
-            bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
-        if (status == BH_OK) {
-            status = bhi_template_describe(template_, &bound, name, call, &description, detail);
-        }
-        if (status == BH_OK) {
-            bhi_layout_give(out_description, &description, sizeof description);
-        }
-        bh_template_release(template_);
+        bhi_layout_give(out_description, &description, sizeof description);
     }
+    bh_template_release(template_);
     return status;
 }
 
@@ -222,13 +218,11 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
     if (!out_length || (size && !text)) {
         return BHI_FAIL(detail, call, BH_REASON_NULL, out_length ? "text" : "out_length");
     }
-    BHI_TRY(hold(template_, call, detail));
-    bh_status status =
-        bhi_template_bind(template_, arguments, argument_count, false, call, &bound, detail);
-    if (status == BH_OK && !bhi_form_write(&template_->form, &bound.variant, &pen, &complaint)) {
+    bh_status status = BH_OK;
+    BHI_TRY(hold(template_, arguments, argument_count, false, call, &bound, detail));
+    if (!bhi_form_write(&template_->form, &bound.variant, &pen, &complaint)) {
         status = bhi_template_fail(&complaint, call, detail);
-    }
-    if (status == BH_OK) {
+    } else {
         *out_length = pen.length;
         if (size) {
             snprintf(text, size, "%s", pen.text);
@@ -243,18 +237,13 @@ static bh_status prepare(bh_template *t, const bh_argument *arguments, uint32_t 
                          const uint32_t *groups, const char *call, bh_template_call *out_call,
                          bh_detail *detail) {
     struct bhi_bound bound;
-    bh_status status = hold(t, call, detail);
+    BHI_TRY(hold(t, arguments, argument_count, true, call, &bound, detail));
+    bh_status status = bhi_template_command(t, &bound, groups, call, out_call, detail);
     if (status == BH_OK) {
-        status = bhi_template_bind(t, arguments, argument_count, true, call, &bound, detail);
-        if (status == BH_OK) {
-            status = bhi_template_command(t, &bound, groups, call, out_call, detail);
-        }
-        if (status == BH_OK) {
-            status = bhi_template_kernel(t, &bound.variant, call,
-                                         &out_call->command.dispatch.kernel, detail);
-        }
-        bh_template_release(t);
+        status = bhi_template_kernel(t, &bound.variant, call, &out_call->command.dispatch.kernel,
+                                     detail);
     }
+    bh_template_release(t);
     return status;
 }
 
@@ -262,9 +251,7 @@ BH_API bh_status bh_template_prepare(bh_template *template_, const bh_argument *
                                      uint32_t argument_count, const uint32_t *groups,
                                      bh_template_call *out_call, bh_detail *detail) {
     static const char call[] = "bh_template_prepare";
-    if (!out_call) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_call");
-    }
+    BHI_NEED(out_call, call, detail);
     *out_call = (bh_template_call){0};
     return prepare(template_, arguments, argument_count, groups, call, out_call, detail);
 }

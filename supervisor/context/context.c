@@ -21,25 +21,17 @@ bool bhi_context_forked(const bh_context *context) {
     return bhi_fork_guard_forked(context->fork_guard);
 }
 
-bh_status bhi_context_refuse(const char *call, bh_detail *detail) {
-    return BHI_FAIL(detail, call, BH_REASON_FORKED, "context");
+bh_status bhi_context_check_fork(const bh_context *context, const char *call, bh_detail *detail) {
+    return bhi_context_forked(context) ? BHI_FAIL(detail, call, BH_REASON_FORKED, "context")
+                                       : BH_OK;
 }
 
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail) {
-    if (!context) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "context");
-    }
+    BHI_NEED(context, call, detail);
     if (!bhi_handle_live(&context->handle)) {
         return BHI_FAIL(detail, call, BH_REASON_DESTROYED);
     }
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse(call, detail);
-    }
-    bh_context *mutable = (bh_context *)(uintptr_t)context;
-    bhi_context_lock(mutable);
-    bool closed = context->closed;
-    bhi_context_unlock(mutable);
-    return closed ? BHI_FAIL(detail, call, BH_REASON_DESTROYED) : BH_OK;
+    return bhi_context_check_fork(context, call, detail);
 }
 
 bool bhi_context_drop(struct bhi_handle *handle, const bh_context *context) {

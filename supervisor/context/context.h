@@ -142,7 +142,7 @@ void bhi_fork_guard_free(_Atomic uint32_t *guard);
 /* Returns BH_OK, BH_FORKED or BH_CLOSED. |call| is the public function, for the detail. */
 bh_status bhi_context_check(const bh_context *context, const char *call, bh_detail *detail);
 bool bhi_context_forked(const bh_context *context);
-bh_status bhi_context_refuse(const char *call, bh_detail *detail); /* BH_FORKED, and why */
+bh_status bhi_context_check_fork(const bh_context *context, const char *call, bh_detail *detail);
 void bhi_context_lock(bh_context *context);
 /* Only if the holder has changed nothing that concerns the core, the reactor or another thread. */
 void bhi_context_unlock(bh_context *context);

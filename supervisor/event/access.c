@@ -8,9 +8,7 @@ bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access acce
                              uint64_t deadline_ns, const char *what, bh_detail *detail) {
     bh_context *context = buffer->context;
     const bool host_writes = access != BHI_HOST_READ;
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse(what, detail);
-    }
+    BHI_TRY(bhi_context_check_fork(context, what, detail));
     for (;;) {
         bhi_context_lock(context);
         struct bh_buffer *place = bhi_buffer_place(buffer);

@@ -76,15 +76,7 @@ static bh_status synchronize(bh_context *context, const bh_stream *stream, uint6
 BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns,
                                         bh_detail *detail) {
     static const char call[] = "bh_context_synchronize";
-    if (!context) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "context");
-    }
-    if (!bhi_handle_live(&context->handle)) {
-        return BHI_FAIL(detail, call, BH_REASON_DESTROYED);
-    }
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse(call, detail);
-    }
+    BHI_TRY(bhi_context_check(context, call, detail));
     /* Another thread may destroy the context meanwhile. */
     bhi_context_retain(context);
     const bh_status status = synchronize(context, NULL, timeout_ns, call, detail);
@@ -94,11 +86,7 @@ BH_API bh_status bh_context_synchronize(bh_context *context, uint64_t timeout_ns
 
 BH_API bh_status bh_stream_synchronize(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
     static const char call[] = "bh_stream_synchronize";
-    if (!BHI_LIVE(stream)) {
-        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "stream");
-    }
-    if (bhi_context_forked(stream->context)) {
-        return bhi_context_refuse(call, detail);
-    }
+    BHI_NEED_LIVE(stream, call, detail);
+    BHI_TRY(bhi_context_check_fork(stream->context, call, detail));
     return synchronize(stream->context, stream, timeout_ns, call, detail);
 }

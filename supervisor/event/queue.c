@@ -53,9 +53,7 @@ static void drop(struct entry *entry) {
 
 BH_API bh_status bh_queue_create(bh_queue **out_queue, bh_detail *detail) {
     static const char CALL[] = "bh_queue_create";
-    if (!out_queue) {
-        return BHI_FAIL(detail, CALL, BH_REASON_NULL, "out_queue");
-    }
+    BHI_NEED(out_queue, CALL, detail);
     *out_queue = NULL;
     BHI_AUTO_FD fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) {
@@ -118,7 +116,7 @@ BH_API bh_status bh_queue_add(bh_queue *queue, bh_event *event, uint64_t user_da
     }
     bh_context *context = event->context;
     if (bhi_fork_guard_forked(queue->fork_guard) || bhi_context_forked(context)) {
-        return bhi_context_refuse(CALL, detail);
+        return BHI_FAIL(detail, CALL, BH_REASON_FORKED, "context");
     }
     struct entry *entry = malloc(sizeof *entry);
     if (!entry) {

@@ -100,9 +100,7 @@ static bool find_text(const void *code, size_t size, char out_line[LINE]) {
 
 static bh_status check_code(const void *code, size_t code_size, bh_detail *detail) {
     char line[LINE];
-    if (!code) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "code");
-    }
+    BHI_NEED(code, CREATE, detail);
     uint32_t magic = 0;
     if (code_size >= sizeof magic) {
         memcpy(&magic, code, sizeof magic);
@@ -127,9 +125,7 @@ BH_API bh_status bh_kernel_create_spirv(bh_context *context, const void *code, s
                                         const bh_kernel_options *given, bh_kernel **out_kernel,
                                         bh_detail *detail) {
     bh_kernel_options options;
-    if (!out_kernel) {
-        return BHI_FAIL(detail, CREATE, BH_REASON_NULL, "out_kernel");
-    }
+    BHI_NEED(out_kernel, CREATE, detail);
     *out_kernel = NULL;
     BHI_TRY(bhi_context_check(context, CREATE, detail));
     BHI_TRY(check_code(code, code_size, detail));

@@ -184,9 +184,7 @@ static bh_status take_options(const bh_context *context, const bh_buffer_options
 BH_API bh_status bh_buffer_create(bh_context *context, uint64_t size,
                                   const bh_buffer_options *given, bh_buffer **out_buffer,
                                   bh_detail *detail) {
-    if (!out_buffer) {
-        return BHI_FAIL(detail, CALL, BH_REASON_NULL, "out_buffer");
-    }
+    BHI_NEED(out_buffer, CALL, detail);
     *out_buffer = NULL;
     bh_buffer_options options = {0};
     bh_file_source source;

@@ -116,9 +116,7 @@ static uint64_t pieces_done(const struct bhi_load *load) {
 /* -- what a load tells ------------------------------------------------------------------------- */
 
 BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detail *detail) {
-    if (!out_event) {
-        return BHI_FAIL(detail, "bh_buffer_load_event", BH_REASON_NULL, "out_event");
-    }
+    BHI_NEED(out_event, "bh_buffer_load_event", detail);
     *out_event = NULL;
     if (!BHI_LIVE(buffer) || !buffer->load) {
         return BHI_FAIL(detail, "bh_buffer_load_event",
@@ -133,9 +131,7 @@ BH_API bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, b
 }
 
 static bh_status check_loaded(const bh_buffer *buffer, const char *call, bh_detail *detail) {
-    if (!BHI_LIVE(buffer)) {
-        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "buffer");
-    }
+    BHI_NEED_LIVE(buffer, call, detail);
     return buffer->load ? BH_OK : BHI_FAIL(detail, call, BH_REASON_NOT_FROM_FILE);
 }
 
@@ -147,9 +143,7 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
         return BHI_FAIL(detail, call, BH_REASON_NULL, out_done ? "out_total" : "out_done");
     }
     bh_context *context = buffer->context;
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse(call, detail);
-    }
+    BHI_TRY(bhi_context_check_fork(context, call, detail));
     const struct bh_event *event = buffer->load->event;
     uint64_t done = 0;
     bhi_context_lock(context);
@@ -178,9 +172,7 @@ BH_API bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_inf
                                  bh_detail *detail) {
     static const char call[] = "bh_buffer_array";
     BHI_TRY(check_loaded(buffer, call, detail));
-    if (!out_info) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_info");
-    }
+    BHI_NEED(out_info, call, detail);
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_array_info), out_info, call, "out_info", detail));
     bhi_layout_give(out_info, &buffer->load->array, sizeof buffer->load->array);
     return BH_OK;

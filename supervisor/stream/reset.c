@@ -4,9 +4,7 @@
 #include "supervisor/stream/tenant.h"
 
 BH_API bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
-    if (!BHI_LIVE(stream)) {
-        return BHI_FAIL(detail, "bh_stream_reset", BH_REASON_RELEASED, "stream");
-    }
+    BHI_NEED_LIVE(stream, "bh_stream_reset", detail);
     BHI_TRY(bhi_context_check(stream->context, "bh_stream_reset", detail));
     bh_context *context = stream->context;
     bhi_context_lock(context);

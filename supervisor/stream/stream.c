@@ -112,9 +112,7 @@ bh_status bhi_stream_make(bh_context *context, const bh_stream_options *options,
 
 BH_API bh_status bh_stream_create(bh_context *context, const bh_stream_options *given,
                                   bh_stream **out_stream, bh_detail *detail) {
-    if (!out_stream) {
-        return BHI_FAIL(detail, "bh_stream_create", BH_REASON_NULL, "out_stream");
-    }
+    BHI_NEED(out_stream, "bh_stream_create", detail);
     *out_stream = NULL;
     BHI_TRY(bhi_context_check(context, "bh_stream_create", detail));
     bh_stream_options all;
@@ -222,13 +220,9 @@ static bh_status await_ready(bh_stream *stream, uint64_t deadline_ns, const char
 }
 
 BH_API bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
-    if (!BHI_LIVE(stream)) {
-        return BHI_FAIL(detail, "bh_stream_wait_ready", BH_REASON_RELEASED, "stream");
-    }
+    BHI_NEED_LIVE(stream, "bh_stream_wait_ready", detail);
     bh_context *context = stream->context;
-    if (bhi_context_forked(context)) {
-        return bhi_context_refuse("bh_stream_wait_ready", detail);
-    }
+    BHI_TRY(bhi_context_check_fork(context, "bh_stream_wait_ready", detail));
     return await_ready(stream, bhi_deadline_ns(timeout_ns), "bh_stream_wait_ready", detail);
 }
 

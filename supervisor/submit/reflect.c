@@ -114,9 +114,7 @@ static bh_status reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_
 BH_API bh_status bh_kernel_reflect(bh_kernel *kernel, bh_stream *stream, uint64_t timeout_ns,
                                    bh_kernel_info *out_info, bh_detail *detail) {
     static const char call[] = "bh_kernel_reflect";
-    if (!out_info) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, "out_info");
-    }
+    BHI_NEED(out_info, call, detail);
     if (bhi_callback_check(call, detail) != BH_OK) {
         return BH_IN_CALLBACK;
     }

@@ -25,9 +25,7 @@
 
 static bh_status check_info(const bh_stream *stream, const bh_submit_info *info,
                             bh_detail *detail) {
-    if (!info) {
-        return BHI_FAIL(detail, "bh_submit", BH_REASON_NULL, "info");
-    }
+    BHI_NEED(info, "bh_submit", detail);
     if (info->flags & ~(uint64_t)BH_SUBMIT_TIMED) {
         return BHI_FAIL(detail, "bh_submit", BH_REASON_UNKNOWN_BIT, "info.flags",
                         .value = info->flags);
@@ -162,10 +160,8 @@ static bh_status submit(const char *call, bool many, bh_stream *stream, const bh
 }
 
 static bh_status check_stream(const char *call, bh_stream *stream, bh_detail *detail) {
-    if (!BHI_LIVE(stream)) {
-        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "stream");
-    }
-    return bhi_context_forked(stream->context) ? bhi_context_refuse(call, detail) : BH_OK;
+    BHI_NEED_LIVE(stream, call, detail);
+    return bhi_context_check_fork(stream->context, call, detail);
 }
 
 static bh_binding bind_whole(uint32_t binding, bh_buffer *buffer, bh_access access) {
@@ -215,9 +211,7 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
         *out_event = NULL;
     }
     BHI_TRY(check_stream("bh_launch", stream, detail));
-    if (!groups) {
-        return BHI_FAIL(detail, "bh_launch", BH_REASON_NULL, "groups");
-    }
+    BHI_NEED(groups, "bh_launch", detail);
     const bh_command command = {.type = BH_COMMAND_DISPATCH,
                                 .dispatch = {.kernel = kernel,
                                              .groups = {groups[0], groups[1], groups[2]},
@@ -232,9 +226,7 @@ BH_API bh_status bh_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t 
 
 bh_status bhi_submit_prepare(const char *call, bh_kernel *kernel, bh_stream *stream,
                              bh_event **out_event, bh_detail *detail) {
-    if (!BHI_LIVE(kernel)) {
-        return BHI_FAIL(detail, call, BH_REASON_RELEASED, "kernel");
-    }
+    BHI_NEED_LIVE(kernel, call, detail);
     BHI_TRY(check_stream(call, stream, detail));
     if (kernel->context != stream->context) {
         return BHI_FAIL(detail, call, BH_REASON_OTHER_CONTEXT, "kernel");

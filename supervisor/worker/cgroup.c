@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/owner.h"
+#include "base/read_text.h"
 #include "base/text.h"
 #include "supervisor/worker/directory_lock.h"
 
@@ -36,47 +37,23 @@ static int make_path(char *out, size_t capacity, const char *dir, const char *na
     return length < 0 || (size_t)length >= capacity ? -ENAMETOOLONG : 0;
 }
 
-/* Returns a descriptor, or -errno. */
-static int open_file(const char *dir, const char *name, int flags) {
+static int write_file(const char *dir, const char *name, const char *text) {
     char path[PATH_MAX];
     const int result = make_path(path, sizeof path, dir, name);
-    const int fd = result ? result : open(path, flags | O_CLOEXEC);
-    return result || fd >= 0 ? fd : -errno;
-}
-
-static int write_file(const char *dir, const char *name, const char *text) {
-    BHI_AUTO_FD fd = open_file(dir, name, O_WRONLY);
-    if (fd < 0) {
-        return fd;
+    if (result) {
+        return result;
     }
-    ssize_t written;
-    do {
-        written = write(fd, text, strlen(text));
-    } while (written < 0 && errno == EINTR);
+    BHI_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t written = -1;
+    while (fd >= 0 && (written = write(fd, text, strlen(text))) < 0 && errno == EINTR)
+        ;
     return written < 0 ? -errno : 0;
 }
 
-static int read_file(const char *dir, const char *name, char *out, size_t capacity) {
-    out[0] = '\0';
-    BHI_AUTO_FD fd = open_file(dir, name, O_RDONLY);
-    if (fd < 0) {
-        return fd;
-    }
-    int result = 0;
-    size_t used = 0;
-    while (used + 1 < capacity) {
-        ssize_t got = read(fd, out + used, capacity - 1 - used);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            result = got < 0 ? -errno : 0;
-            break;
-        }
-        used += (size_t)got;
-    }
-    out[used] = '\0';
-    return result;
+static bool read_file(const char *dir, const char *name, char *out, size_t capacity) {
+    char path[PATH_MAX];
+    return make_path(path, sizeof path, dir, name) == 0 &&
+           bhi_read_text(AT_FDCWD, path, out, capacity) >= 0;
 }
 
 /* Returns true if |word| is one of the words of |text|, which |separators| separate. */
@@ -95,7 +72,7 @@ static bool has_word(const char *text, const char *separators, const char *word)
 
 static bool lists_memory(const char *dir, const char *name) {
     char text[512];
-    return read_file(dir, name, text, sizeof text) == 0 && has_word(text, " \n", "memory");
+    return read_file(dir, name, text, sizeof text) && has_word(text, " \n", "memory");
 }
 
 /* -- the host's own group ---------------------------------------------------------------------- */
@@ -221,7 +198,7 @@ static int find_dir(const char *mountinfo, const struct place *place, char *out,
 
 static uint64_t read_number(const char *dir, const char *name) {
     char text[32];
-    if (read_file(dir, name, text, sizeof text) != 0 || text[0] < '0' || text[0] > '9') {
+    if (!read_file(dir, name, text, sizeof text) || text[0] < '0' || text[0] > '9') {
         return UINT64_MAX; /* "max", or the file is missing */
     }
     return strtoull(text, NULL, 10);
@@ -233,7 +210,7 @@ static uint64_t reclaimable(const char *dir, int version) {
                                            {"\ninactive_file ", "\nactive_file "}};
     char text[8192];
     uint64_t bytes = 0;
-    if (read_file(dir, "memory.stat", text, sizeof text) != 0) {
+    if (!read_file(dir, "memory.stat", text, sizeof text)) {
         return 0;
     }
     for (int i = 0; i < 2; i++) {
@@ -371,7 +348,7 @@ static int choose_v2(const char *own, size_t top, char *out, size_t capacity, ch
     /* A limit of the host's group does not hold for a group beside it, so the workers would escape
      * the limit. */
     char limit[64];
-    if (read_file(own, "memory.max", limit, sizeof limit) != 0 || strncmp(limit, "max", 3) != 0) {
+    if (!read_file(own, "memory.max", limit, sizeof limit) || strncmp(limit, "max", 3) != 0) {
         bhi_format(
             why, why_size,
             "%s has a memory limit that workers beside it would escape; run the host as a leaf "
@@ -558,12 +535,12 @@ static uint64_t find_count(const char *text, const char *name, uint64_t none) {
 
 static uint64_t read_count(const char *dir, const char *file, const char *name) {
     char text[1024];
-    return read_file(dir, file, text, sizeof text) == 0 ? find_count(text, name, 0) : 0;
+    return read_file(dir, file, text, sizeof text) ? find_count(text, name, 0) : 0;
 }
 
 uint64_t bhi_oom_kills(void) {
     char text[16384];
-    return read_file("/proc", "vmstat", text, sizeof text) == 0
+    return read_file("/proc", "vmstat", text, sizeof text)
                ? find_count(text, "oom_kill", UINT64_MAX)
                : UINT64_MAX;
 }

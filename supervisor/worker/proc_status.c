@@ -1,5 +1,5 @@
 #include "supervisor/worker/proc_status.h"
-#include "base/fd.h"
+#include "base/read_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,32 +35,6 @@ static void say(char *why, size_t why_size, const char *text) {
     }
 }
 
-/* Reads a whole small file of |proc|. Returns its length or -errno. */
-static ssize_t read_text(int proc, const char *path, char *out, size_t capacity) {
-    BHI_AUTO_FD fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return -errno;
-    }
-    size_t used = 0;
-    ssize_t result = 0;
-    while (used + 1 < capacity) {
-        ssize_t got = read(fd, out + used, capacity - 1 - used);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            result = -errno;
-            break;
-        }
-        if (got == 0) {
-            break;
-        }
-        used += (size_t)got;
-    }
-    out[used] = '\0';
-    return result < 0 ? result : (ssize_t)used;
-}
-
 /* Returns the value of the line that begins with |name|, or NULL. */
 static const char *find_field(const char *text, const char *name) {
     size_t length = strlen(name);
@@ -83,7 +57,7 @@ pid_t bhi_pidfd_pid_in(int pidfd, bool inside) {
     char path[64], text[1024];
     /* Not /proc/self: it is that of our first thread, and empty once that has ended. */
     snprintf(path, sizeof path, "/proc/thread-self/fdinfo/%d", pidfd);
-    ssize_t length = read_text(AT_FDCWD, path, text, sizeof text);
+    ssize_t length = bhi_read_text(AT_FDCWD, path, text, sizeof text);
     if (length < 0) {
         return length == -ENOENT ? -EBADF : (pid_t)length;
     }
@@ -109,7 +83,7 @@ static int check_thread(const struct bhi_proc_place *place, pid_t thread, char *
                         size_t why_size) {
     char path[64], text[8192];
     snprintf(path, sizeof path, "%d/task/%d/status", (int)place->pid, (int)thread);
-    ssize_t length = read_text(place->proc, path, text, sizeof text);
+    ssize_t length = bhi_read_text(place->proc, path, text, sizeof text);
     if (length < 0) {
         return (int)length;
     }
@@ -226,7 +200,8 @@ int bhi_proc_status_check(const struct bhi_proc_place *place, int pidfd, char *w
 /* Returns the state in a process's stat file, as proc(5) names it; 0: that is not known. */
 static char read_state(int folder, const char *path) {
     char text[512];
-    const char *rest = read_text(folder, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
+    const char *rest =
+        bhi_read_text(folder, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
     return rest && rest[1] == ' ' ? rest[2] : '\0';
 }
 

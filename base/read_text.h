@@ -1,0 +1,12 @@
+#ifndef BHI_BASE_READ_TEXT_H
+#define BHI_BASE_READ_TEXT_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Reads a small file, such as one of /proc, into |out|: its first |capacity| - 1 bytes, with a NUL
+ * behind them. |path| is below |folder|, or AT_FDCWD. Returns their number; or -errno, with what was read
+ * before. */
+ssize_t bhi_read_text(int folder, const char *path, char *out, size_t capacity);
+
+#endif
