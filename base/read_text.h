@@ -4,9 +4,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Reads a small file, such as one of /proc, into |out|: its first |capacity| - 1 bytes, with a NUL
- * behind them. |path| is below |folder|, or AT_FDCWD. Returns their number; or -errno, with what was read
- * before. */
+/* Reads a small file, such as one of /proc: its first |capacity| - 1 bytes, and a NUL behind them.
+ * Returns their number; or -errno, with what was read before in |out|. */
 ssize_t bhi_read_text(int folder, const char *path, char *out, size_t capacity);
 
 #endif

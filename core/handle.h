@@ -25,9 +25,6 @@ static inline bool bhi_handle_live(const struct bhi_handle *handle) {
 /* Refuses an object that is NULL or was released (base/detail.h). */
 #define BHI_NEED_LIVE(object, call, detail)                                                        \
     BHI_TRY(BHI_LIVE(object) ? BH_OK : BHI_FAIL(detail, call, BH_REASON_RELEASED, #object))
-/* For BHI_FAIL, the reason and what it names: |object|, unless it is live; then |other|, which is NULL. */
-#define BHI_DEAD(object, other)                                                                    \
-    BHI_LIVE(object) ? BH_REASON_NULL : BH_REASON_RELEASED, BHI_LIVE(object) ? (other) : #object
 
 /* Adds a reference of the caller. Returns false, and adds none, if the caller has none left. */
 static inline bool bhi_handle_retain(struct bhi_handle *handle) {

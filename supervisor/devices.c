@@ -100,10 +100,7 @@ static void collect(const struct bh_stream *stream, const char *driver, void *ou
 
 BH_API bh_status bh_devices(bh_context *context, bh_device_info *out_devices, size_t capacity,
                             size_t *out_count, bh_detail *detail) {
-    if (!out_count || (capacity && !out_devices)) {
-        return BHI_FAIL(detail, "bh_devices", BH_REASON_NULL,
-                        out_count ? "out_devices" : "out_count");
-    }
+    BHI_NEED(out_count, "bh_devices", detail);
     *out_count = 0;
     size_t size;
     BHI_TRY(bhi_context_check(context, "bh_devices", detail));

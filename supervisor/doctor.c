@@ -565,10 +565,7 @@ static bh_status report_devices(struct report *report, bh_context *context, bool
 
 BH_API bh_status bh_doctor(bh_context *context, bh_check *out_checks, size_t capacity,
                            size_t *out_count, bh_detail *detail) {
-    if (!out_count || (capacity && !out_checks)) {
-        return BHI_FAIL(detail, "bh_doctor", BH_REASON_NULL,
-                        out_count ? "out_checks" : "out_count");
-    }
+    BHI_NEED(out_count, "bh_doctor", detail);
     *out_count = 0;
     struct report report = {.checks = out_checks, .capacity = capacity};
     BHI_TRY(bhi_context_check(context, "bh_doctor", detail));

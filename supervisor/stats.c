@@ -174,16 +174,13 @@ static void fill(const bh_context *context, struct rows *rows) {
 
 BH_API bh_status bh_context_stats(bh_context *context, bh_stats *out_stats, bh_work_stats *out_work,
                                   size_t capacity, size_t *out_count, bh_detail *detail) {
-    if (!out_stats || (capacity && (!out_work || !out_count))) {
-        return BHI_FAIL(detail, CALL, BH_REASON_NULL,
-                        !out_stats  ? "out_stats"
-                        : !out_work ? "out_work"
-                                    : "out_count");
-    }
     struct rows rows = {.at = out_work, .capacity = capacity};
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_stats), out_stats, CALL, "out_stats", detail));
     BHI_TRY(bhi_layout_stride(BHI_OURS(bh_work_stats), out_work, capacity, CALL, "out_work",
                               &rows.size, detail));
+    if (capacity) {
+        BHI_NEED(out_count, CALL, detail);
+    }
     /* All of the array is written to here, so that no page of it has to be made under the lock. */
     bh_stats stats = {.struct_size = sizeof stats};
     const bh_work_stats nothing = {.struct_size = sizeof nothing};

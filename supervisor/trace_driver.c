@@ -86,13 +86,8 @@ static bh_status await(struct bhi_zygote *zygote, uint32_t index, bh_detail *det
 BH_API bh_status bh_trace_driver(bh_context *context, const char *device, bh_trace *out_trace,
                                  bh_traced_call *out_calls, size_t capacity, size_t *out_count,
                                  bh_detail *detail) {
-    if (!out_trace || !out_count || (capacity && !out_calls)) {
-        return BHI_FAIL(detail, "bh_trace_driver", BH_REASON_NULL,
-                        !out_trace   ? "out_trace"
-                        : !out_count ? "out_count"
-                                     : "out_calls");
-    }
     size_t size;
+    BHI_NEED(out_count, "bh_trace_driver", detail);
     BHI_TRY(
         bhi_layout_check(BHI_OURS(bh_trace), out_trace, "bh_trace_driver", "out_trace", detail));
     BHI_TRY(bhi_layout_stride(BHI_OURS(bh_traced_call), out_calls, capacity, "bh_trace_driver",

@@ -198,9 +198,7 @@ static bool describe_array(const bh_array_info *array, bh_description *out) {
 
 BH_API bh_status bh_buffer_description(bh_buffer *buffer, bh_description *out_description,
                                        bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || !out_description) {
-        return BHI_FAIL(detail, "bh_buffer_description", BHI_DEAD(buffer, "out_description"));
-    }
+    BHI_NEED_LIVE(buffer, "bh_buffer_description", detail);
     BHI_TRY(bhi_context_check_fork(buffer->context, "bh_buffer_description", detail));
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_description), out_description, "bh_buffer_description",
                              "out_description", detail));

@@ -171,9 +171,7 @@ static bh_status inspect_kernel(bh_kernel *kernel, const bh_inspect_options *opt
 
 BH_API bh_status bh_kernel_inspect(bh_kernel *kernel, const bh_inspect_options *given,
                                    bh_inspection *out_inspection, bh_detail *detail) {
-    if (!BHI_LIVE(kernel) || !out_inspection) {
-        return BHI_FAIL(detail, CALL, BHI_DEAD(kernel, "out_inspection"));
-    }
+    BHI_NEED_LIVE(kernel, CALL, detail);
     bh_inspect_options options;
     BHI_TRY(bhi_context_check(kernel->context, CALL, detail));
     BHI_TRY(take_options(given, &options, detail));

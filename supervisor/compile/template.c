@@ -192,9 +192,7 @@ BH_API bh_status bh_template_output(bh_template *template_, const bh_argument *a
                                     bh_description *out_description, bh_detail *detail) {
     static const char call[] = "bh_template_output";
     struct bhi_bound bound;
-    if (!name || !out_description) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, name ? "out_description" : "name");
-    }
+    BHI_NEED(name, call, detail);
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_description), out_description, call, "out_description",
                              detail));
     BHI_TRY(hold(template_, arguments, argument_count, false, call, &bound, detail));
@@ -215,8 +213,9 @@ BH_API bh_status bh_template_source(bh_template *template_, const bh_argument *a
     struct bhi_bound bound;
     struct bhi_complaint complaint;
     struct bhi_pen pen = {0};
-    if (!out_length || (size && !text)) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, out_length ? "text" : "out_length");
+    BHI_NEED(out_length, call, detail);
+    if (size) {
+        BHI_NEED(text, call, detail);
     }
     bh_status status = BH_OK;
     BHI_TRY(hold(template_, arguments, argument_count, false, call, &bound, detail));

@@ -68,6 +68,9 @@ static size_t size_of(const void *theirs) {
 
 bh_status bhi_layout_check(const char *name, size_t our_size, const void *theirs, const char *call,
                            const char *what, bh_detail *detail) {
+    if (!theirs) {
+        return BHI_FAIL(detail, call, BH_REASON_NULL, what);
+    }
     if (is_known(name, our_size, size_of(theirs))) {
         return BH_OK;
     }
@@ -81,7 +84,7 @@ bh_status bhi_layout_check(const char *name, size_t our_size, const void *theirs
 bh_status bhi_layout_stride(const char *name, size_t our_size, const void *theirs, size_t capacity,
                             const char *call, const char *what, size_t *out_stride,
                             bh_detail *detail) {
-    *out_stride = capacity ? size_of(theirs) : 0;
+    *out_stride = capacity && theirs ? size_of(theirs) : 0;
     return capacity ? bhi_layout_check(name, our_size, theirs, call, what, detail) : BH_OK;
 }
 

@@ -9,8 +9,8 @@
 /* |name| and |our_size| of the library's own struct. */
 #define BHI_OURS(type) #type, sizeof(type)
 
-/* Checks the struct_size of a caller's struct |name|. |what| is the argument, such as "options", for
- * the detail. Returns BH_OK or BH_INVALID_ARGUMENT. */
+/* Checks that a caller's struct |name| is there, and its struct_size. |what| is the argument, such
+ * as "options", for the detail. Returns BH_OK or BH_INVALID_ARGUMENT. */
 bh_status bhi_layout_check(const char *name, size_t our_size, const void *theirs, const char *call,
                            const char *what, bh_detail *detail);
 /* Copies the fields of |theirs| into |ours|; all others become zero, which is BH_DEFAULT. |theirs|

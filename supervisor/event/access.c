@@ -42,9 +42,8 @@ bh_status bhi_buffer_acquire(struct bh_buffer *buffer, enum bhi_host_access acce
 
 BH_API bh_status bh_buffer_map(bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
                                void **out_pointer, bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || !out_pointer) {
-        return BHI_FAIL(detail, "bh_buffer_map", BHI_DEAD(buffer, "out_pointer"));
-    }
+    BHI_NEED_LIVE(buffer, "bh_buffer_map", detail);
+    BHI_NEED(out_pointer, "bh_buffer_map", detail);
     *out_pointer = NULL;
     if (intent != BH_MAP_READ && intent != BH_MAP_READ_WRITE && intent != BH_MAP_DISCARD) {
         return BHI_FAIL(detail, "bh_buffer_map", BH_REASON_UNKNOWN_VALUE, "intent",

@@ -230,7 +230,7 @@ BH_API bh_event_state bh_event_query(bh_event *event) {
 }
 
 BH_API bh_status bh_event_verdict(bh_event *event, bh_verdict *out_verdict) {
-    if (!BHI_LIVE(event) || !out_verdict ||
+    if (!BHI_LIVE(event) ||
         bhi_layout_check(BHI_OURS(bh_verdict), out_verdict, "", "", NULL) != BH_OK) {
         return BH_INVALID_ARGUMENT;
     }

@@ -111,9 +111,8 @@ BH_API void bh_queue_destroy(bh_queue *queue) {
 BH_API bh_status bh_queue_add(bh_queue *queue, bh_event *event, uint64_t user_data,
                               bh_detail *detail) {
     static const char CALL[] = "bh_queue_add";
-    if (!BHI_LIVE(queue) || !BHI_LIVE(event)) {
-        return BHI_FAIL(detail, CALL, BH_REASON_RELEASED, BHI_LIVE(queue) ? "event" : "queue");
-    }
+    BHI_NEED_LIVE(queue, CALL, detail);
+    BHI_NEED_LIVE(event, CALL, detail);
     bh_context *context = event->context;
     if (bhi_fork_guard_forked(queue->fork_guard) || bhi_context_forked(context)) {
         return BHI_FAIL(detail, CALL, BH_REASON_FORKED, "context");

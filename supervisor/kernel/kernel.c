@@ -178,12 +178,12 @@ BH_API void bh_kernel_hash(const bh_kernel *kernel, uint8_t out_hash[32]) {
 BH_API bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size_t *out_size,
                                 bh_detail *detail) {
     static const char call[] = "bh_kernel_code";
-    if (!BHI_LIVE(kernel) || !out_size || (size && !code)) {
-        return BHI_FAIL(detail, call, BHI_DEAD(kernel, out_size ? "code" : "out_size"));
-    }
+    BHI_NEED_LIVE(kernel, call, detail);
+    BHI_NEED(out_size, call, detail);
     const struct bhi_kernel_body *body = kernel->body;
     *out_size = body->code_size;
     if (size) {
+        BHI_NEED(code, call, detail);
         memcpy(code, body->code, size < body->code_size ? size : body->code_size);
     }
     return BH_OK;

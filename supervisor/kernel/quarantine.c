@@ -257,10 +257,7 @@ void bhi_quarantine_note(const struct bhi_submission *submission, const bh_verdi
 
 BH_API bh_status bh_quarantine_list(bh_context *context, bh_quarantined *out_entries,
                                     size_t capacity, size_t *out_count, bh_detail *detail) {
-    if (!out_count || (capacity && !out_entries)) {
-        return BHI_FAIL(detail, "bh_quarantine_list", BH_REASON_NULL,
-                        out_count ? "out_entries" : "out_count");
-    }
+    BHI_NEED(out_count, "bh_quarantine_list", detail);
     *out_count = 0;
     size_t size;
     BHI_TRY(bhi_context_check(context, "bh_quarantine_list", detail));

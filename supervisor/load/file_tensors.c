@@ -101,9 +101,7 @@ static bh_status take_source(const bh_file_source *given, bh_file_source *source
 
 static bh_status check(bh_context *context, struct room *room, const size_t *out_count,
                        bh_detail *detail) {
-    if (!out_count || (room->capacity && !room->tensors)) {
-        return BHI_FAIL(detail, CALL, BH_REASON_NULL, out_count ? "out_tensors" : "out_count");
-    }
+    BHI_NEED(out_count, CALL, detail);
     BHI_TRY(bhi_context_check(context, CALL, detail));
     BHI_TRY(bhi_callback_check(CALL, detail));
     return bhi_layout_stride(BHI_OURS(bh_file_tensor), room->tensors, room->capacity, CALL,

@@ -139,9 +139,8 @@ BH_API bh_status bh_buffer_load_progress(bh_buffer *buffer, uint64_t *out_done, 
                                          bh_detail *detail) {
     static const char call[] = "bh_buffer_load_progress";
     BHI_TRY(check_loaded(buffer, call, detail));
-    if (!out_done || !out_total) {
-        return BHI_FAIL(detail, call, BH_REASON_NULL, out_done ? "out_total" : "out_done");
-    }
+    BHI_NEED(out_done, call, detail);
+    BHI_NEED(out_total, call, detail);
     bh_context *context = buffer->context;
     BHI_TRY(bhi_context_check_fork(context, call, detail));
     const struct bh_event *event = buffer->load->event;
@@ -172,7 +171,6 @@ BH_API bh_status bh_buffer_array(const bh_buffer *buffer, bh_array_info *out_inf
                                  bh_detail *detail) {
     static const char call[] = "bh_buffer_array";
     BHI_TRY(check_loaded(buffer, call, detail));
-    BHI_NEED(out_info, call, detail);
     BHI_TRY(bhi_layout_check(BHI_OURS(bh_array_info), out_info, call, "out_info", detail));
     bhi_layout_give(out_info, &buffer->load->array, sizeof buffer->load->array);
     return BH_OK;

@@ -167,8 +167,9 @@ static bh_status await_turn(struct bh_stream *home, uint64_t deadline_ns, const 
 
 static bh_status check_range(const struct bh_buffer *buffer, uint64_t offset, const void *bytes,
                              uint64_t size, const char *what, bh_detail *detail) {
-    if (!BHI_LIVE(buffer) || (!bytes && size)) {
-        return BHI_FAIL(detail, what, BHI_DEAD(buffer, "bytes"));
+    BHI_NEED_LIVE(buffer, what, detail);
+    if (size) {
+        BHI_NEED(bytes, what, detail);
     }
     if (offset > buffer->size || size > buffer->size - offset) {
         return BHI_FAIL(detail, what, BH_REASON_PAST_END, "size", .value = offset,
