@@ -295,7 +295,7 @@ TEST(times_are_taken_after_all_checks) {
     BHT_EQ(bh_judge_time(judge, &candidates[0], NULL, &why), BH_INVALID_ARGUMENT);
     make(task());
     BHT_EQ(bh_judge_time(judge, &candidates[0], &got[1], &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "bh_judge_time: judge has no timed");
+    BHT_EQ(why.reason, BH_REASON_ARGUMENT);
     BHT_EQ(got[1].verdict, BH_JUDGE_WRONG);
 }
 
@@ -354,7 +354,7 @@ TEST(bad_options_are_named) {
     const bh_judge_options good = {.struct_size = sizeof good, .task_text = whole},
                            cut = {.struct_size = sizeof cut - 1, .task_text = whole};
     BHT_EQ(bh_judge_create(&cut, &judge, &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "bh_judge_create: options: struct_size is ");
+    BHT_EQ(why.reason, BH_REASON_STRUCT_SIZE);
     BHT_EQ(bh_judge_create(NULL, &judge, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(bh_judge_create(&good, NULL, &why), BH_INVALID_ARGUMENT);
 }
@@ -393,9 +393,9 @@ TEST(a_reference_that_cannot_judge_is_said_before_any_candidate) {
                    "\"ceildiv(2*n, local_x)\""));
     bh_judgement got = {.struct_size = sizeof got};
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "the reference of task cannot judge: it computes a NaN: Y[");
+    BHT_EQ(why.reason, BH_REASON_REFERENCE);
     BHT_EQ(run_right(&got), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(why.message, "it computes a NaN");
+    BHT_EQ(why.reason, BH_REASON_REFERENCE);
     make(task_with("\"normal\"", "{\"kernel\": \"nowhere.comp\"}", "1"));
     BHT_EQ(bh_judge_prepare(judge, &why), BH_INVALID_ARGUMENT);
     BHT_STR_HAS(why.message,

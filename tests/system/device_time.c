@@ -99,7 +99,6 @@ TEST(no_more_than_has_passed) {
                          bh_status_name(verdict.status));
             }
             BHT_EQ(verdict.reason, BH_REASON_DEVICE_TIME);
-            BHT_STR_HAS(verdict.message, "it claims more time on the device than has passed");
             BHT_EQ(verdict.device_ns, 0);
             expect(submit(&s, flags), flags);
             fx_release_all();
@@ -113,5 +112,5 @@ TEST(unknown_flags_are_refused) {
                                  .flags = UINT64_C(1) << 40 | BH_SUBMIT_TIMED};
     bh_detail detail;
     BHT_EQ(bh_submit(s.stream, &info, NULL, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "info.flags 0x10000000001 has an unknown bit");
+    BHT_EQ(detail.reason, BH_REASON_UNKNOWN_BIT);
 }

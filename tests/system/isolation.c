@@ -168,5 +168,6 @@ TEST(an_isolation_that_there_is_not) {
     bh_stream *stream = NULL;
     bh_detail detail;
     BHT_EQ(bh_stream_create(s.context, &options, &stream, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "options.isolation");
+    BHT_EQ(detail.reason, BH_REASON_UNKNOWN_VALUE);
+    BHT_STR_EQ(detail.subject_name, "options.isolation");
 }

@@ -36,7 +36,7 @@ TEST(a_header_that_takes_too_long) {
     bh_buffer *buffer = NULL;
     bh_detail detail;
     BHT_EQ(fx_from_file(context, &source, &buffer, &detail), BH_TIMEOUT);
-    BHT_STR_HAS(detail.message, "t, tensor 't': its header was not parsed in time");
+    BHT_EQ(detail.reason, BH_REASON_HEADER_LATE);
     source.header_timeout_ns = FX_SECONDS;
     buffer = fx_load(context, &source); /* the next loader does not hang */
     expect_tensor(buffer);
@@ -58,7 +58,6 @@ TEST(a_header_that_no_loader_reads) {
     } while (!strstr(detail.message, "the last start failed: ") &&
              source.header_timeout_ns < 8 * BHT_SECOND_MS * FX_MS);
     BHT_EQ(detail.reason, BH_REASON_NO_WORKER);
-    BHT_STR_HAS(detail.message, "file: no worker was ready in time; the last start failed: ");
     BHT_STR_HAS(detail.message, "cannot take the control channel's connection");
 }
 

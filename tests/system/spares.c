@@ -291,5 +291,6 @@ TEST(more_kernels_than_a_spare_can_learn) {
     BHT_EQ(options.spare_kernels, 0); /* blame stays certain unless the host asks for this */
     options.spare_kernels = 33;
     BHT_EQ(bh_context_create(&options, &context, &detail), BH_INVALID_ARGUMENT);
-    BHT_STR_HAS(detail.message, "options.spare_kernels is 33, over 32");
+    BHT_EQ(detail.reason, BH_REASON_OVER);
+    BHT_STR_EQ(detail.subject_name, "options.spare_kernels");
 }
