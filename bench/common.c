@@ -71,18 +71,24 @@ void bench_parse(int argc, char **argv, const struct bench_option *options, cons
     bench_help(argc, argv, usage);
     for (int i = 1; i < argc; i++) {
         const struct bench_option *option = options;
-        while (option->name && strcmp(option->name, argv[i]) != 0) {
+        const size_t length = strcspn(argv[i], "=");
+        while (option->name &&
+               (strncmp(option->name, argv[i], length) != 0 || option->name[length])) {
             option++;
         }
-        if (!option->name || (!option->flag && i + 1 == argc)) {
+        char *value = argv[i][length] ? argv[i] + length + 1 : NULL; /* NAME=VALUE */
+        if (!option->name || (option->flag ? value != NULL : !value && i + 1 == argc)) {
             bench_bad_usage(argv[i], usage);
         }
         if (option->flag) {
             *option->flag = true;
-        } else if (option->text) {
-            *option->text = argv[++i];
+            continue;
+        }
+        value = value ? value : argv[++i];
+        if (option->text) {
+            *option->text = value;
         } else {
-            *option->number = bench_number(option->name, argv[++i], option->least, option->most);
+            *option->number = bench_number(option->name, value, option->least, option->most);
         }
     }
 }
@@ -93,7 +99,7 @@ _Thread_local bh_detail bench_why;
 
 void bench_must(bh_status status, const char *call) {
     if (status != BH_OK) {
-        bench_die("%s: %s: %s", call, bh_status_name(status),
+        bench_die("%.*s: %s: %s", (int)strcspn(call, "("), call, bh_status_name(status),
                   bench_why.status == status ? bench_why.message : bh_status_text(status));
     }
 }
@@ -150,12 +156,16 @@ bh_event *bench_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t grou
     return event;
 }
 
-void bench_finish(bh_event *event) {
+void bench_await(bh_event *event) {
     if (bh_event_wait(event, BENCH_TIMEOUT_NS) != BH_OK) {
         bh_verdict verdict = {.struct_size = sizeof verdict};
         bench_die("a job is not READY: %s", bh_event_verdict(event, &verdict) == BH_OK
                                                 ? verdict.message
                                                 : "it has not ended");
     }
+}
+
+void bench_finish(bh_event *event) {
+    bench_await(event);
     bh_event_release(event);
 }

@@ -61,8 +61,8 @@ bh_event *bench_submit(bh_stream *stream, const bh_submit_info *info);
 bh_event *bench_launch(bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
                        const bh_binding *bindings, uint32_t binding_count, const void *push,
                        uint32_t push_size);
-/* Waits for a job, for a minute at most, and releases it. Ends the program where it is not READY.
- */
-void bench_finish(bh_event *event);
+/* Waits for a job, for a minute at most. Ends the program where it is not READY. */
+void bench_await(bh_event *event);
+void bench_finish(bh_event *event); /* and releases it */
 
 #endif

@@ -34,18 +34,24 @@ static bh_event *launch(const struct side *side, bh_stream *stream, bh_event *af
 
 static uint64_t pair_ns(const struct side *side, bh_stream *first, bh_stream *second) {
     const uint64_t began = bench_now_ns();
-    bh_event *producer = launch(side, first, NULL);
-    bench_finish(launch(side, second, producer));
+    bh_event *producer = launch(side, first, NULL), *last = launch(side, second, producer);
+    bench_await(last);
     const uint64_t took = bench_now_ns() - began;
     bh_event_release(producer);
+    bh_event_release(last);
     return took;
 }
 
 static uint64_t waited_ns(const struct side *side, bh_stream *first, bh_stream *second) {
     const uint64_t began = bench_now_ns();
-    bench_finish(launch(side, first, NULL));
-    bench_finish(launch(side, second, NULL));
-    return bench_now_ns() - began;
+    bh_event *one = launch(side, first, NULL);
+    bench_await(one);
+    bh_event *other = launch(side, second, NULL);
+    bench_await(other);
+    const uint64_t took = bench_now_ns() - began;
+    bh_event_release(one);
+    bh_event_release(other);
+    return took;
 }
 
 enum row { PAIR_ONE, PAIR_TWO, WAITED_ONE, WAITED_TWO, ROWS };

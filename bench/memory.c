@@ -38,10 +38,12 @@ static uint64_t kernel_ours(const struct ours *side) {
     uint64_t best = UINT64_MAX;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const uint64_t start = bench_now_ns();
-        bench_finish(
+        bh_event *event =
             bench_submit(side->saxpy.stream, BENCH_WITH(bh_submit_info, .commands = commands,
-                                                        .command_count = LAUNCHES)));
+                                                        .command_count = LAUNCHES));
+        bench_await(event);
         best = better(best, bench_now_ns() - start);
+        bh_event_release(event);
     }
     return best / LAUNCHES;
 }

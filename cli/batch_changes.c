@@ -113,8 +113,8 @@ int bhi_batch_changes_find(struct bhi_queue *queue, const struct bhi_names *made
     if (read && !finding.no_memory) {
         return BHI_EXIT_READY;
     }
-    return bhi_complain_environ(
-        "batch", "%s", finding.no_memory ? "out of memory" : "the state folder cannot be read");
+    return finding.no_memory ? bhi_complain_memory("batch")
+                             : bhi_complain_environ("batch", "the state folder cannot be read");
 }
 
 const char *bhi_batch_change_text(const struct bhi_batch_change *change,

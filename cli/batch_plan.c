@@ -103,7 +103,7 @@ int bhi_batch_plan(struct bhi_queue *queue, const struct bhi_batch_look *look) {
     bhi_columns_free(&plan.table);
     json_decref(plan.list);
     if (!good && !ferror(stdout)) {
-        bhi_complain("batch", "out of memory");
+        return bhi_complain_memory("batch");
     }
     return good ? exit_status : BHI_EXIT_ENVIRON;
 }

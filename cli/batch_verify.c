@@ -279,8 +279,10 @@ int bhi_batch_verify(struct bhi_queue *queue, const struct bhi_batch_look *look)
         find_last(&verify, last);
         exit_status = bhi_batch_changes_find(queue, NULL, &verify.changes);
         exit_status = exit_status == BHI_EXIT_READY ? judge(&verify, last, look) : exit_status;
+    } else if (read) {
+        bhi_complain_memory("batch");
     } else {
-        bhi_complain("batch", "%s", read ? "out of memory" : "the state folder cannot be read");
+        bhi_complain("batch", "the state folder cannot be read");
     }
     free(last);
     for (size_t i = 0; i < verify.count; i++) {

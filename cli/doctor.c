@@ -310,8 +310,7 @@ static int examine(const struct bhi_args *args) {
     }
     struct examination e = {.checks = calloc(CAPACITY, sizeof *e.checks)};
     if (!e.checks) {
-        bhi_complain("doctor", "out of memory");
-        return exit_status;
+        return bhi_complain_memory("doctor");
     }
     bh_context *context = e.context =
         bhi_session_open("doctor", bhi_args_has(args, BHI_DOCTOR_VERBOSE), NULL, &exit_status);

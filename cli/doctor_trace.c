@@ -141,8 +141,7 @@ int bhi_doctor_trace(const struct bhi_args *args) {
     struct tracing t = {.device = bhi_args_value(args, BHI_DOCTOR_DEVICE),
                         .calls = calloc(CAPACITY, sizeof *t.calls)};
     if (!t.calls) {
-        bhi_complain(command, "out of memory");
-        return exit_status;
+        return bhi_complain_memory(command);
     }
     bh_context *context = t.context =
         bhi_session_open(command, bhi_args_has(args, BHI_DOCTOR_VERBOSE), NULL, &exit_status);

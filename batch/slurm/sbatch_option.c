@@ -53,7 +53,7 @@ static struct found find_letter(char letter) {
     struct found option = {.name = NULL};
     while (next(&option)) {
         const char *mark = option.name + option.length;
-        if (*mark && *mark != ' ' && mark[1] == letter) {
+        if (letter != ' ' && *mark && *mark != ' ' && mark[1] == letter) {
             return option;
         }
     }

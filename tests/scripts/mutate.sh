@@ -50,7 +50,7 @@ sed -i 's/    if (x < low) {/    if (x < low) { \/\/ changed/; s/    if (x > hig
 mutate 1 --changed
 says 'SURVIVED base_clamp_c_3: base/clamp.c:3: if (x < low) { // changed -> if (x <= low) { // changed'
 says 'SURVIVED base_clamp_c_6: base/clamp.c:6: if (high < x) { -> if (high <= x) {'
-says '0 caught, 2 survived, 0 useless, 0 not tried'
+says '0 caught, 2 survived, 0 useless, 0 without a test, 0 not tried'
 cmp base/clamp.c build-mutate/src/base/clamp.c || fail 'the copy keeps a mistake'
 cat > table << 'END'
 name forgets_high
@@ -73,6 +73,12 @@ expression return result
 becomes return
  nothing
 
+name failing
+tests ^fails$
+file base/clamp.c
+line 4
+drop result = low;
+
 name gone
 tests ^clamps$
 file base/clamp.c
@@ -85,9 +91,10 @@ says 'caught forgets_high: clamps'
 says 'SURVIVED forgets_low: base/clamp.c:4: result = low; -> ;'
 says 'useless nonsense: base/clamp.c:9: return result; -> return'
 says 'useless gone: clamp has 0 times and not once: drop result = middle; '
-says '1 caught, 1 survived, 1 useless, 0 not tried'
+says 'untested failing: base/clamp.c:4: result = low; -> ;'
+says '1 caught, 1 survived, 1 useless, 1 without a test, 0 not tried'
 mutate 0 table forgets_high
-says '1 caught, 0 survived, 0 useless, 0 not tried'
+says '1 caught, 0 survived, 0 useless, 0 without a test, 0 not tried'
 mutate 0 --list --random 3 7
 cp "$folder/said" "$folder/first"
 mutate 0 --list --random 3 7
