@@ -260,7 +260,7 @@ static PyObject *context_devices(PyObject *object, PyObject *unused) {
         return NULL;
     }
     devices->context = self->context;
-    PyObject *list = bhi_py_task_run(&devices->task, true) ? PyList_New(0) : NULL;
+    PyObject *list = bhi_py_task_run(&devices->task, BHI_PY_BLOCKS) ? PyList_New(0) : NULL;
     for (size_t i = 0; list && i < devices->count && i < MAX_DEVICES; i++) {
         bhi_py_append(&list, device_to_dict(&devices->devices[i]));
     }

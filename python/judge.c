@@ -177,7 +177,7 @@ static struct call *make_call(struct judge *self, const bh_judge_candidate *cand
     }
     call->judge = self->judge;
     call->candidate = *candidate;
-    const bool good = bhi_py_task_run(&call->task, true);
+    const bool good = bhi_py_task_run(&call->task, BHI_PY_BLOCKS);
     if (!good && !call->task.failed) { /* it uses what the caller has */
         Py_BEGIN_ALLOW_THREADS
         bh_judge_cancel(self->judge);

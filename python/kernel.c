@@ -130,7 +130,7 @@ PyObject *bhi_py_kernel_create(PyObject *module, PyObject *args) {
     } else if (bhi_py_source_init(&creation->source, "kernel", source) &&
                bhi_py_specializations(specializations, &creation->specializations,
                                       &creation->specialization_count) &&
-               bhi_py_task_run(&creation->task, compiles)) {
+               bhi_py_task_run(&creation->task, compiles ? BHI_PY_BLOCKS : BHI_PY_HOLDS)) {
         bh_kernel *kernel = creation->kernel;
         creation->kernel = NULL;
         result = bhi_py_kernel_new(context, kernel);

@@ -138,7 +138,8 @@ PyObject *bhi_py_buffer_create(PyObject *module, PyObject *args) {
     making->options.memory = (uint64_t)memory;
     making->options.flags = uninitialized ? BH_BUFFER_UNINITIALIZED : 0;
     /* Host memory takes time, and does not wait. */
-    if (bhi_py_task_run(&making->task, memory != BH_MEMORY_HOST)) {
+    if (bhi_py_task_run(&making->task,
+                        memory == BH_MEMORY_HOST ? BHI_PY_TAKES_TIME : BHI_PY_BLOCKS)) {
         result = wrap_made(context, making, stream, (bh_dtype)dtype, rank, sizes);
     }
     bhi_py_task_unref(&making->task);
@@ -201,6 +202,11 @@ static struct making *new_opening(struct bhi_py_context *context, PyObject *valu
     for (size_t i = 0; i < BHI_PY_COUNT(texts); i++) {
         if (*texts[i]) {
             *texts[i] = opening->texts[i] = strdup(*texts[i]);
+            if (!*texts[i]) {
+                bhi_py_task_unref(&opening->task);
+                PyErr_NoMemory();
+                return NULL;
+            }
         }
     }
     return opening;
@@ -221,7 +227,7 @@ PyObject *bhi_py_buffer_load(PyObject *module, PyObject *args) {
     if (!opening) {
         return NULL;
     }
-    if (bhi_py_task_run(&opening->task, true)) {
+    if (bhi_py_task_run(&opening->task, BHI_PY_BLOCKS)) {
         bh_array_info info = {.struct_size = sizeof info};
         bh_event *event = NULL;
         bh_status status = bh_buffer_array(opening->buffer, &info, &detail);
@@ -285,7 +291,7 @@ static struct making *list_tensors(struct bhi_py_context *context, PyObject *val
     opening->tensors = calloc(room, sizeof *opening->tensors);
     if (!opening->tensors) {
         PyErr_NoMemory();
-    } else if (bhi_py_task_run(&opening->task, true)) {
+    } else if (bhi_py_task_run(&opening->task, BHI_PY_BLOCKS)) {
         return opening;
     }
     bhi_py_task_unref(&opening->task);

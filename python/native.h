@@ -129,10 +129,14 @@ struct bhi_py_task {
 /* Makes a struct of |size| bytes that begins with a task; the rest is 0. NULL: an exception is set. */
 void *bhi_py_task_new(size_t size, bh_status (*run)(struct bhi_py_task *task),
                       void (*drop)(struct bhi_py_task *task));
-/* Runs the task: in another thread if it |blocks| and this one handles signals. Returns false with
- * an exception set if it failed, or if a signal handler raised one; then it ends by itself. The
- * caller drops its reference by bhi_py_task_unref in any case. */
-bool bhi_py_task_run(struct bhi_py_task *task, bool blocks);
+enum bhi_py_gil {
+    BHI_PY_HOLDS,      /* the GIL: it is short, and nobody may close anything meanwhile */
+    BHI_PY_TAKES_TIME, /* without the GIL, in this thread */
+    BHI_PY_BLOCKS,     /* the same, in another thread if this one handles signals */
+};
+/* Runs the task. Returns false with an exception set if it failed, or if a signal handler raised
+ * one; then it ends by itself. The caller drops its reference by bhi_py_task_unref in any case. */
+bool bhi_py_task_run(struct bhi_py_task *task, enum bhi_py_gil manner);
 void bhi_py_task_unref(struct bhi_py_task *task);
 /* Waits until the task has run, whatever signals come. Without the interpreter's lock. */
 void bhi_py_task_join(struct bhi_py_task *task);

@@ -82,7 +82,7 @@ PyObject *bhi_py_kernel_inspect(PyObject *object, PyObject *unused) {
         return NULL;
     }
     PyObject *answer = NULL;
-    if (bhi_py_task_run(&inspection->task, true)) {
+    if (bhi_py_task_run(&inspection->task, BHI_PY_BLOCKS)) {
         const bh_inspection *result = &inspection->result;
         answer = Py_BuildValue(
             "((III)IKNNNNN)", result->local_size[0], result->local_size[1], result->local_size[2],

@@ -213,7 +213,7 @@ static PyObject *template_launch(PyObject *object, PyObject *args) {
     }
     call->piece = piece;
     call->alignment = alignment;
-    if (bhi_py_task_run(&call->task, true)) {
+    if (bhi_py_task_run(&call->task, BHI_PY_BLOCKS)) {
         bh_submit_info info = {.struct_size = sizeof info,
                                .commands = call->pieces.commands,
                                .command_count = call->pieces.count};

@@ -139,11 +139,11 @@ void bhi_py_task_join(struct bhi_py_task *task) {
     }
 }
 
-bool bhi_py_task_run(struct bhi_py_task *task, bool blocks) {
+bool bhi_py_task_run(struct bhi_py_task *task, enum bhi_py_gil manner) {
     bool started = false;
     bh_status waited;
     atomic_fetch_add(&task->refs, 1); /* that of who runs it */
-    if (blocks && handles_signals()) {
+    if (manner == BHI_PY_BLOCKS && handles_signals()) {
         sigset_t all, old;
         pthread_t thread;
         pthread_attr_t detached;
@@ -156,9 +156,11 @@ bool bhi_py_task_run(struct bhi_py_task *task, bool blocks) {
         pthread_attr_destroy(&detached);
     }
     if (!started) {
-        Py_BEGIN_ALLOW_THREADS
+        PyThreadState *state = manner == BHI_PY_HOLDS ? NULL : PyEval_SaveThread();
         finish(task);
-        Py_END_ALLOW_THREADS
+        if (state) {
+            PyEval_RestoreThread(state);
+        }
     } else if (!bhi_py_await(wait_for_task, task, BH_FOREVER, &waited, NULL)) {
         return false;
     }

@@ -198,7 +198,7 @@ static bh_status refuse(struct bhi_kernel_body *body, int error, bh_detail *deta
         free_body(body);
     }
     return BHI_FAIL(detail, "bh_kernel_create_spirv",
-                    error == -ENOMEM ? BH_REASON_MEMORY : BH_REASON_SYSTEM_CALL, "memfd_create",
+                    error == -ENOMEM ? BH_REASON_MEMORY : BH_REASON_SYSTEM_CALL, "keeping the code",
                     .sys_errno = -error);
 }
 

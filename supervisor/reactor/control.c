@@ -311,7 +311,11 @@ static const char *on_log(struct bhi_worker *worker, const struct bhi_msg_log *l
 static const char *on_learned(struct bhi_worker *worker, const struct bhi_msg_learned *answer) {
     bhi_context_lock(worker->context);
     const char *what = bhi_lesson_learned(worker, answer);
-    bhi_context_pump_unlock(worker->context);
+    if (what) { /* it is given nothing more */
+        bhi_context_unlock(worker->context);
+    } else {
+        bhi_context_pump_unlock(worker->context);
+    }
     return what;
 }
 

@@ -88,7 +88,6 @@ TEST(pointers_through_calls) {
     if (!rig.backend->device.enabled.v11.variablePointersStorageBuffer) {
         BHT_TRUE(!rig_is_lavapipe());
         rig_run_fails(BH_INVALID_KERNEL, 0, "capability VariablePointersStorageBuffer");
-        free(code);
         return;
     }
     rig_prepare(2);

@@ -93,8 +93,8 @@ TEST(test_the_feed_says_what_the_database_says) {
     expect_same();
     struct text attempts = {.all = ""};
     BHT_TRUE(bhi_queue_each_attempt(queue, print_attempt, &attempts));
-    BHT_STR_HAS(attempts.all, "e#1 1 0 stream 1 runs 2 1 0 -1 0 0 0    n7; "
-                              "e#2 1 0 stream 1 ended");
+    BHT_STR_HAS(attempts.all, "e#1 1 0 stream 3 runs 2 1 0 -1 0 0 0    n7; "
+                              "e#2 1 0 stream 3 ended");
     BHT_STR_HAS(attempts.all, "gpu:1 n8; ");
     close_queue();
     open_shard(BHI_SHARD_ENDED);

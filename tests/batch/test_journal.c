@@ -168,7 +168,7 @@ TEST(test_sealed) {
     /* The attempt that sealed it is the one that has ended. */
     expect_sql("SELECT attempt, started, stream, started_ns, ended_ns, status FROM attempt WHERE "
                "job = 2",
-               "1 1 1 4 6 0; ");
+               "1 1 3 4 6 0; ");
     close(ends[0]);
     close(ends[1]);
 }
@@ -272,9 +272,9 @@ TEST(test_records) {
                          "3 c running 1/0  2  unended; ");
     text = (struct text){.all = ""};
     BHT_TRUE(bhi_queue_each_attempt(queue, print_attempt, &text));
-    BHT_STR_EQ(text.all, "a#1 1 1 stream 1 35 9 -1 77 5 status 35; "
-                         "a#2 1 0 stream 1 41 9 -1 77 5 status 41; "
-                         "c#1 1 0 stream 1 2 0 -1 0 0 ; ");
+    BHT_STR_EQ(text.all, "a#1 1 1 stream 3 35 9 -1 77 5 status 35; "
+                         "a#2 1 0 stream 3 41 9 -1 77 5 status 41; "
+                         "c#1 1 0 stream 3 2 0 -1 0 0 ; ");
     text = (struct text){.all = "", .enough = 2};
     BHT_TRUE(bhi_queue_each_attempt(queue, print_attempt, &text));
     BHT_EQ(strstr(text.all, "c#1"), NULL);

@@ -128,7 +128,7 @@ TEST(test_sealed_is_given_back_sealed) {
         }
         expect_kept(sql, i ? "3 0 1 1 1; 1 0 0 0 1; " : "2 1 1 1 1; 0 0 0 0 1; ");
     }
-    expect_sql("SELECT started, stream, status FROM attempt", "1 1 0; ");
+    expect_sql("SELECT started, stream, status FROM attempt", "1 3 0; ");
 }
 
 static bool expect_times(void *user, const struct bhi_job_record *record) {

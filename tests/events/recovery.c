@@ -314,7 +314,7 @@ static void host_is_killed(bool keep_child) {
     WAIT_UNTIL(folders_of(host) == 0, 20000);
     close(held[0]);
     close(held[1]); /* the child goes now, and with it what it held for the host */
-    WAIT_UNTIL(fx_nobody_left(), 20000);
+    WAIT_UNTIL(fx_nobody_left(), 5 * BHT_WAIT_SECOND_MS);
     for (size_t i = 0; i < count; i++) {
         BHT_EQ(bht_process_state(below[i]), 'X');
     }

@@ -282,6 +282,10 @@ TEST(calls) {
     INS(&w, SpvOpFunctionCall, VOID, w.bound++, MAIN);
     close_function(&w);
     check(w, "calls nested in each other: 65, the guard allows 64, or there is recursion");
+    /* Of one that is cut, the validator says more. */
+    struct words cut = call_chain(31, 2);
+    cut.count -= 3; /* in mid OpLabel */
+    check(cut, NULL);
 }
 
 /* -- sizes ---------------------------------------------------------------------------------- */

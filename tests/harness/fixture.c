@@ -601,22 +601,27 @@ void fx_keep_log(bh_context_options *options) {
 }
 
 /* |level| -1: any. */
-static unsigned count_lines(int level, const char *words, const char *more) {
+static unsigned count_lines(int level, const char *words, const char *more, const char *without) {
     unsigned found = 0;
     pthread_mutex_lock(&kept.lock);
     for (const char *line = kept.text; line < kept.text + kept.used; line += strlen(line) + 1) {
-        found += (level < 0 || line[0] == '0' + level) && strstr(line, words) && strstr(line, more);
+        found += (level < 0 || line[0] == '0' + level) && strstr(line, words) &&
+                 strstr(line, more) && !(without && strstr(line, without));
     }
     pthread_mutex_unlock(&kept.lock);
     return found;
 }
 
 unsigned fx_logged(const char *words) {
-    return count_lines(-1, words, "");
+    return count_lines(-1, words, "", NULL);
+}
+
+unsigned fx_logged_but(const char *words, const char *without) {
+    return count_lines(-1, words, "", without);
 }
 
 unsigned fx_logged_at(bh_log_level level, const char *words, const char *more) {
-    return count_lines((int)level, words, more);
+    return count_lines((int)level, words, more, NULL);
 }
 
 void fx_forget_log(void) {

@@ -166,6 +166,7 @@ bh_status fx_content(bh_buffer *buffer);
  * |level| have |more| as well. */
 void fx_keep_log(bh_context_options *options);
 unsigned fx_logged(const char *words);
+unsigned fx_logged_but(const char *words, const char *without);
 unsigned fx_logged_at(bh_log_level level, const char *words, const char *more);
 void fx_forget_log(void);
 

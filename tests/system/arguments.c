@@ -372,6 +372,12 @@ TEST(buffers) {
     for (int i = 0; i < 4096; i++) {
         BHT_EQ(fresh[i], 0);
     }
+    /* NULL is nothing to release. */
+    bh_buffer_release(NULL);
+    bh_event_release(NULL);
+    bh_kernel_release(NULL);
+    bh_stream_release(NULL);
+    bh_context_destroy(NULL);
 }
 
 TEST(streams) {

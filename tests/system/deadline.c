@@ -377,6 +377,7 @@ TEST(a_compiler_that_sleeps) {
 TEST(a_compiler_that_crashes) {
     for (int exits = 0; exits < 2; exits++) {
         const char *fault = exits ? "1:compile:1=exit7" : "1:compile:1=segv";
+        fprintf(stderr, "%s\n", fault);
         struct stage s = open_stage(fault, FX_SECONDS, 0, 0);
         bh_verdict verdict = expect_not_compiled(&s, "died while compiling: worker ");
         BHT_EQ(verdict.signal, exits ? 0 : SIGSEGV);

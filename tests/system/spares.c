@@ -7,7 +7,7 @@
 
 /* What workers have compiled for a submission that waited for it, by their lines in the log. */
 static unsigned needed_compiles(void) {
-    return fx_logged(": compiled in ") - fx_logged("before it is needed");
+    return fx_logged_but(": compiled in ", "before it is needed");
 }
 
 /* The log comes later than results. */

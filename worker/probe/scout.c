@@ -67,12 +67,14 @@ static void say_why(char *out, size_t size, const struct bhi_victim_outcome *out
 /* Tests each device with only its own node, all at the same time. */
 static void try_nodes(const struct bhi_probe_context *context, struct bhi_nodes *nodes) {
     struct bhi_victim_page *pages[BHI_NODES_MOST];
+    struct bhi_pci wanted[BHI_NODES_MOST]; /* not in what they share: a driver's code runs there */
     pid_t pids[BHI_NODES_MOST];
     const uint64_t deadline_ns = bhi_deadline_ns(TRY_NS);
     for (unsigned i = 0; i < nodes->devices; i++) {
+        wanted[i] = nodes->of[i].pci;
         const struct bhi_victim_plan plan = {.stage = BHI_STAGE_START,
                                              .fn = look_for_one,
-                                             .argument = (uintptr_t)&nodes->of[i].pci,
+                                             .argument = (uintptr_t)&wanted[i],
                                              .node = nodes->of[i].path};
         pids[i] = nodes->of[i].path[0] == '\0' ? 0 : bhi_victim_start(context, &plan, &pages[i]);
     }
