@@ -2,7 +2,7 @@
  * shipped kernels, filled buffers. Every function fails the test when something is wrong.
  *
  * What a test makes, by these functions or by the API itself, and does not release, is released after
- * it, the last one first (owned.c). A test releases what it retained, and what its subject is. */
+ * it, the last one first (owned.c). A test releases what its subject is. */
 #ifndef BHT_FIXTURE_H
 #define BHT_FIXTURE_H
 

@@ -44,12 +44,22 @@ static bool disown(const void *object) {
     return i > 0;
 }
 
-/* Returns |status|. */
+/* The makers that this thread is in: what one makes for another, inside the library, is not the
+ * test's. */
+static _Thread_local unsigned depth;
+#define MAKE(call)                                                                                 \
+    ({                                                                                             \
+        depth++;                                                                                   \
+        const bh_status made = (call);                                                             \
+        depth--;                                                                                   \
+        made;                                                                                      \
+    })
+
+/* What MAKE has made; another reference to it may be on the list. Returns |status|. */
 static bh_status own(bh_status status, enum kind kind, void *object) {
-    if (status != BH_OK || !object) {
+    if (status != BH_OK || !object || depth > 0) {
         return status;
     }
-    disown(object); /* one that the library released by a call that is not replaced */
     lock_own();
     if (owned.count == owned.capacity) {
         owned.capacity = owned.capacity ? 2 * owned.capacity : 64;
@@ -59,6 +69,18 @@ static bh_status own(bh_status status, enum kind kind, void *object) {
     owned.list[owned.count++] = (struct owned){object, kind};
     pthread_mutex_unlock(&owned.lock);
     return status;
+}
+
+/* Another reference to what is on the list. A handle that is dead is not. */
+static void own_again(void *object) {
+    lock_own();
+    size_t i = owned.count;
+    while (i > 0 && owned.list[i - 1].object != object) {
+        i--;
+    }
+    const enum kind kind = i > 0 ? owned.list[i - 1].kind : EVENT;
+    pthread_mutex_unlock(&owned.lock);
+    own(BH_OK, kind, i > 0 ? object : NULL);
 }
 
 /* Its wrapper takes it from the list. */
@@ -132,9 +154,19 @@ WRAP(bh_status, bh_context_destroy, bh_context *context) {
     return status;
 }
 
+WRAP(void, bh_buffer_retain, bh_buffer *buffer) {
+    __real_bh_buffer_retain(buffer);
+    own_again(buffer);
+}
+
 WRAP(void, bh_buffer_release, bh_buffer *buffer) {
     disown(buffer);
     __real_bh_buffer_release(buffer);
+}
+
+WRAP(void, bh_event_retain, bh_event *event) {
+    __real_bh_event_retain(event);
+    own_again(event);
 }
 
 WRAP(void, bh_event_release, bh_event *event) {
@@ -142,9 +174,19 @@ WRAP(void, bh_event_release, bh_event *event) {
     __real_bh_event_release(event);
 }
 
+WRAP(void, bh_kernel_retain, bh_kernel *kernel) {
+    __real_bh_kernel_retain(kernel);
+    own_again(kernel);
+}
+
 WRAP(void, bh_kernel_release, bh_kernel *kernel) {
     disown(kernel);
     __real_bh_kernel_release(kernel);
+}
+
+WRAP(void, bh_module_retain, bh_module *module) {
+    __real_bh_module_retain(module);
+    own_again(module);
 }
 
 WRAP(void, bh_module_release, bh_module *module) {
@@ -157,9 +199,19 @@ WRAP(void, bh_queue_destroy, bh_queue *queue) {
     __real_bh_queue_destroy(queue);
 }
 
+WRAP(void, bh_stream_retain, bh_stream *stream) {
+    __real_bh_stream_retain(stream);
+    own_again(stream);
+}
+
 WRAP(void, bh_stream_release, bh_stream *stream) {
     disown(stream);
     __real_bh_stream_release(stream);
+}
+
+WRAP(void, bh_template_retain, bh_template *template_) {
+    __real_bh_template_retain(template_);
+    own_again(template_);
 }
 
 WRAP(void, bh_template_release, bh_template *template_) {
@@ -169,74 +221,84 @@ WRAP(void, bh_template_release, bh_template *template_) {
 
 WRAP(bh_status, bh_context_create, const bh_context_options *options, bh_context **out,
      bh_detail *detail) {
-    const bh_status status = __real_bh_context_create(options, out, detail);
+    const bh_status status = MAKE(__real_bh_context_create(options, out, detail));
     return own(status, CONTEXT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *options,
      bh_stream **out, bh_detail *detail) {
-    const bh_status status = __real_bh_stream_create(context, options, out, detail);
+    const bh_status status = MAKE(__real_bh_stream_create(context, options, out, detail));
     return own(status, STREAM, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_buffer_create, bh_context *context, uint64_t size,
      const bh_buffer_options *options, bh_buffer **out, bh_detail *detail) {
-    const bh_status status = __real_bh_buffer_create(context, size, options, out, detail);
+    const bh_status status = MAKE(__real_bh_buffer_create(context, size, options, out, detail));
     return own(status, BUFFER, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_buffer_load_event, bh_buffer *buffer, bh_event **out, bh_detail *detail) {
-    const bh_status status = __real_bh_buffer_load_event(buffer, out, detail);
+    const bh_status status = MAKE(__real_bh_buffer_load_event(buffer, out, detail));
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_kernel_create_spirv, bh_context *context, const void *code, size_t size,
      const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
     const bh_status status =
-        __real_bh_kernel_create_spirv(context, code, size, options, out, detail);
+        MAKE(__real_bh_kernel_create_spirv(context, code, size, options, out, detail));
     return own(status, KERNEL, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_kernel_create_source, bh_context *context, const bh_source *source,
      const bh_kernel_options *options, bh_kernel **out, bh_detail *detail) {
-    const bh_status status = __real_bh_kernel_create_source(context, source, options, out, detail);
+    const bh_status status =
+        MAKE(__real_bh_kernel_create_source(context, source, options, out, detail));
     return own(status, KERNEL, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_kernel_prepare, bh_kernel *kernel, bh_stream *stream, bh_event **out,
      bh_detail *detail) {
-    const bh_status status = __real_bh_kernel_prepare(kernel, stream, out, detail);
+    const bh_status status = MAKE(__real_bh_kernel_prepare(kernel, stream, out, detail));
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_module_kernel, bh_module *module, const bh_kernel_options *options,
      bh_kernel **out, bh_detail *detail) {
-    const bh_status status = __real_bh_module_kernel(module, options, out, detail);
+    const bh_status status = MAKE(__real_bh_module_kernel(module, options, out, detail));
     return own(status, KERNEL, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_queue_create, bh_queue **out, bh_detail *detail) {
-    const bh_status status = __real_bh_queue_create(out, detail);
+    const bh_status status = MAKE(__real_bh_queue_create(out, detail));
     return own(status, QUEUE, out ? *out : NULL);
+}
+
+WRAP(bh_status, bh_queue_take, bh_queue *queue, uint64_t timeout_ns, bh_completion *out,
+     size_t capacity, size_t *count) {
+    const bh_status status = __real_bh_queue_take(queue, timeout_ns, out, capacity, count);
+    for (size_t i = 0; status == BH_OK && i < *count; i++) {
+        own(status, EVENT, out[i].event);
+    }
+    return status;
 }
 
 WRAP(bh_status, bh_submit, bh_stream *stream, const bh_submit_info *info, bh_event **out,
      bh_detail *detail) {
-    const bh_status status = __real_bh_submit(stream, info, out, detail);
+    const bh_status status = MAKE(__real_bh_submit(stream, info, out, detail));
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_launch, bh_stream *stream, bh_kernel *kernel, const uint32_t groups[3],
      const bh_binding *bindings, uint32_t count, const void *push, uint32_t push_size,
      bh_event **out, bh_detail *detail) {
-    const bh_status status =
-        __real_bh_launch(stream, kernel, groups, bindings, count, push, push_size, out, detail);
+    const bh_status status = MAKE(
+        __real_bh_launch(stream, kernel, groups, bindings, count, push, push_size, out, detail));
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_template_create, bh_context *context, const bh_template_options *options,
      bh_template **out, bh_detail *detail) {
-    const bh_status status = __real_bh_template_create(context, options, out, detail);
+    const bh_status status = MAKE(__real_bh_template_create(context, options, out, detail));
     return own(status, TEMPLATE, out ? *out : NULL);
 }
 
@@ -244,13 +306,13 @@ WRAP(bh_status, bh_template_launch, bh_stream *stream, bh_template *template_,
      const bh_argument *arguments, uint32_t count, const uint32_t *groups, bh_event **out,
      bh_detail *detail) {
     const bh_status status =
-        __real_bh_template_launch(stream, template_, arguments, count, groups, out, detail);
+        MAKE(__real_bh_template_launch(stream, template_, arguments, count, groups, out, detail));
     return own(status, EVENT, out ? *out : NULL);
 }
 
 WRAP(bh_status, bh_module_compile, bh_context *context, const bh_source *source, bh_module **out,
      bh_event **event, bh_detail *detail) {
-    const bh_status status = __real_bh_module_compile(context, source, out, event, detail);
+    const bh_status status = MAKE(__real_bh_module_compile(context, source, out, event, detail));
     own(status, MODULE, out ? *out : NULL);
     return own(status, EVENT, event ? *event : NULL);
 }
