@@ -24,6 +24,6 @@ static inline int bhi_fd_steal(int *fd) {
     return stolen;
 }
 
-#define BHI_AUTO_FD __attribute__((cleanup(bhi_fd_close))) int
+#define BHI_AUTO_FD __attribute__((cleanup(bhi_fd_close), unused)) int
 
 #endif

@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
                                            {"--json", .flag = &json},
                                            {"--strict", .flag = &strict},
                                            {"--worker", .text = &worker},
-                                           {NULL}};
+                                           {0}};
     bench_parse(argc, argv, options, usage);
     struct bench bench = {.page = (size_t)sysconf(_SC_PAGESIZE)};
     open_side(worker, 1ull << 30, &bench.pooled, &bench.pooled_stream);

@@ -264,7 +264,7 @@ static struct options parse(int argc, char **argv) {
         {"--streams", .number = &options.streams, .least = 1, .most = 64},
         {"--device", .text = &options.device},
         {"--folder", .text = &options.folder},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, accepted, usage);
     options.jobs = quick ? 200 : options.jobs;
     options.rounds = quick ? 1 : options.rounds;

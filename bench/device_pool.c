@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
         {"--worker", .text = &worker},
         {"--mib", .number = &mib, .least = 1, .most = 4096},
         {"--rounds", .number = &rounds, .least = 1, .most = MOST},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, options, usage);
     const uint32_t turns = quick ? 3 : TURNS;
     rounds = rounds ? rounds : quick ? 1 : 15;

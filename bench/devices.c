@@ -297,7 +297,7 @@ static struct options parse(int argc, char **argv) {
         {"--streams", .number = &options.streams, .least = 1, .most = MOST_STREAMS},
         {"--rounds", .number = &options.rounds, .least = 1, .most = MOST_ROUNDS},
         {"--worker", .text = &options.worker},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, accepted, USAGE);
     options.jobs = options.jobs ? options.jobs : quick ? 16 : 400;
     options.job_ms = options.job_ms ? options.job_ms : quick ? 2 : 10;

@@ -469,7 +469,7 @@ static void parse(int argc, char **argv, struct bench_options *options) {
         {"--worker", .text = &options->worker},
         {"--json", .flag = &options->json},
         {"--strict", .flag = &options->strict},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, accepted, USAGE);
     options->bulkhead = !only || strcmp(only, "bulkhead") == 0;
     options->in_process = !only || strcmp(only, "in-process") == 0;

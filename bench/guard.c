@@ -368,7 +368,7 @@ int main(int argc, char **argv) {
         {"--no-hang", .flag = &no_hang},
         {"--device", .text = &b.options.device},
         {"--rounds", .number = &b.options.rounds, .least = 1, .most = MAX_ROUNDS},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, options, usage);
     b.options.rounds = b.options.rounds ? b.options.rounds : b.options.quick ? 3 : 15;
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
         {"--device", .text = &device},
         {"--worker", .text = &worker},
         {"--rounds", .number = &rounds, .least = 1, .most = MOST},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, options, usage);
     const uint32_t pairs = quick ? 20 : PAIRS;
     rounds = rounds ? rounds : quick ? 1 : 15;

@@ -425,7 +425,7 @@ int main(int argc, char **argv) {
         {"--stall", .number = &options.stall_ms, .most = 1000000},
         {"--gone", .number = &options.gone_ms, .most = 1000000},
         {"--quick", .flag = &quick},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, accepted, usage);
     options.rounds = quick ? 1 : options.rounds;
     if (options.strict && (options.trusted || options.workers)) {

@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     const struct bench_option options[] = {{"--quick", .flag = &quick},
                                            {"--strict", .flag = &strict},
                                            {"--device", .text = &bench.device},
-                                           {NULL}};
+                                           {0}};
     bench_parse(argc, argv, options, usage);
     const uint32_t rounds = quick ? 1 : 9, jobs = quick ? 3 : 16;
     open_context(&bench);

@@ -206,7 +206,7 @@ int main(int argc, char **argv) {
         {"--runs", .number = &settings.runs, .least = 5, .most = 100000},
         {"--iterations", .number = &settings.iterations, .least = 1, .most = 100000000},
         {"--device", .text = &settings.device.device},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, options, usage);
     settings.rounds = settings.rounds ? settings.rounds : quick ? 2 : 10;
     settings.runs = settings.runs ? settings.runs : quick ? 5 : 50;

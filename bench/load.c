@@ -97,7 +97,7 @@ static const char usage[] =
 
 int main(int argc, char **argv) {
     bool quick = false;
-    const struct bench_option options[] = {{"--quick", .flag = &quick}, {NULL}};
+    const struct bench_option options[] = {{"--quick", .flag = &quick}, {0}};
     bench_parse(argc, argv, options, usage);
     const uint64_t bytes = quick ? 64u << 20 : 1u << 30;
     const char *folder = getenv("TMPDIR");

@@ -275,7 +275,7 @@ int main(int argc, char **argv) {
         {"--worker", .text = &options.worker},
         {"--streams", .number = &options.streams, .least = 1, .most = MOST},
         {"--rounds", .number = &options.rounds, .least = 1, .most = MOST_ROUND},
-        {NULL}};
+        {0}};
     bench_parse(argc, argv, accepted, usage);
     options.streams = options.streams ? options.streams : quick ? 2 : 64;
     options.rounds = options.rounds ? options.rounds : quick ? 1 : 9;

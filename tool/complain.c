@@ -15,7 +15,8 @@
 #include "tool/interrupt.h"
 #include "tool/text.h"
 
-static void complain(const char *command, const char *format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) static void complain(const char *command, const char *format,
+                                                           va_list arguments) {
     char raw[2048], line[2048];
     bhi_vformat(raw, sizeof raw, format, arguments);
     bhi_text_clean(line, sizeof line, raw);

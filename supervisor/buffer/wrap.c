@@ -141,7 +141,6 @@ static bh_status prepare(int fd, uint64_t *size, bh_detail *detail) {
 
 bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_buffer **out_buffer,
                           bh_detail *detail) {
-    bh_status status;
     BHI_TRY(prepare(fd, &size, detail));
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) {
@@ -153,14 +152,13 @@ bh_status bhi_buffer_wrap(bh_context *context, int fd, uint64_t size, struct bh_
     struct bh_buffer *buffer =
         pointer == MAP_FAILED ? NULL : bhi_buffer_adopt(context, copy, size, pointer);
     if (!buffer) {
-        if (pointer != MAP_FAILED) {
+        const bool mapped = pointer != MAP_FAILED;
+        if (mapped) {
             munmap(pointer, bytes);
-        } else if (error != ENOMEM) {
-            status = BH_SYSTEM;
         }
         close(copy);
         return BHI_FAIL(detail, CALL, BH_REASON_BYTES,
-                        .status = status == BH_SYSTEM ? BH_SYSTEM : BH_NO_MEMORY,
+                        .status = mapped || error == ENOMEM ? BH_NO_MEMORY : BH_SYSTEM,
                         .sys_errno = error, .value = size);
     }
     buffer->wrapped = true;

@@ -439,7 +439,7 @@ static struct {
 
 static void write_meanwhile(void *object) {
     (void)object;
-    fill(meanwhile.stream, meanwhile.buffer, meanwhile.word, meanwhile.value);
+    bh_event_release(fill(meanwhile.stream, meanwhile.buffer, meanwhile.word, meanwhile.value));
 }
 
 /* What another thread submits when the copy has been queued, and before the buffer has moved, is
