@@ -77,7 +77,8 @@ void bench_parse(int argc, char **argv, const struct bench_option *options, cons
             option++;
         }
         char *value = argv[i][length] ? argv[i] + length + 1 : NULL; /* NAME=VALUE */
-        if (!option->name || (option->flag ? value != NULL : !value && i + 1 == argc)) {
+        if (!option->name || (option->flag && value) ||
+            (!option->flag && !value && i + 1 == argc)) {
             bench_bad_usage(argv[i], usage);
         }
         if (option->flag) {
