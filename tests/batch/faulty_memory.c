@@ -40,6 +40,7 @@ BHT_WRAP(char *, getcwd, char *buffer, size_t size) {
     return fails() ? NULL : __real_getcwd(buffer, size);
 }
 
+int __wrap_asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 BHT_WRAP(int, asprintf, char **out, const char *format, ...) {
     va_list list;
     va_start(list, format);
