@@ -1,17 +1,11 @@
 #include "few_jobs.h"
 
-#include <ftw.h>
-
 struct place place;
 struct bhi_queue *queue;
 struct bhi_complaint complaint;
 
 /* -- the place ----------------------------------------------------------------------------------
  */
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk) {
-    return remove(path);
-}
 
 static void make_place(void) {
     /* In memory, where that is possible: nobody pulls the plug. */
@@ -26,7 +20,7 @@ static void make_place(void) {
 
 static void end_place(void) {
     close_queue();
-    BHT_EQ(nftw(place.root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    BHT_TRUE(bht_remove(place.root));
 }
 
 void renew_place(void) {

@@ -284,8 +284,7 @@ static _Atomic uint32_t buried, sentenced;
 static void at_the_first_burial(void *object) {
     bh_context *context = ((struct bhi_worker *)object)->context;
     bhi_context_lock(context);
-    BHI_LIST_EACH(node, &context->workers) {
-        const struct bhi_worker *worker = BHI_CONTAINER(node, struct bhi_worker, link);
+    BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
         buried++;
         sentenced +=
             worker->core.life.state >= BHI_KILLED && worker->core.life.kill == BHI_KILL_RETIRED;

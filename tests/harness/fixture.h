@@ -41,8 +41,8 @@ bh_stream_options fx_stream_options(void);
 bh_stream *fx_stream(bh_context *context, const char *name, uint64_t deadline_ns);
 bh_stream *fx_stream_on(bh_context *context, const char *device);
 bh_stream *fx_stream_with(bh_context *context, bh_stream_options options);
-/* Prints the state of every context that fx_context made and that is still open, and a kept log: what a failed
- * assert and a test that has run out of time do by themselves. */
+/* Prints the state of every context that fx_context made and that is still open, and a kept log:
+ * what a failed assert and a test that has run out of time do by themselves. */
 void fx_describe(void);
 /* Is it in what bh_context_describe says? */
 bool fx_describes(bh_context *context, const char *words);

@@ -14,10 +14,13 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path);
 }
 
+bool bht_remove(const char *folder) {
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0;
+}
+
 static void remove_folders(void) {
     for (; folder_count > 0; folder_count--) {
-        char *folder = folders[folder_count - 1];
-        if (nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0) {
+        if (!bht_remove(folders[folder_count - 1])) {
             BHT_EQ(errno, ENOENT); /* the test has removed it */
         }
     }

@@ -120,6 +120,8 @@ void bht_end_with(void (*end)(void));
 void *bht_own(void *memory);
 /* A folder of its own below /tmp, which is removed after the test with all that is in it. */
 const char *bht_folder(void);
+/* Removes a folder with all that is in it. False: errno says why. */
+bool bht_remove(const char *folder);
 /* From now on this process has mounts of its own, and may mount; an ordinary user needs a user
  * namespace for that, which only a process with one thread can enter. False: it may not. */
 bool bht_own_mounts(void);

@@ -29,19 +29,25 @@ static void lock_own(void) {
     }
 }
 
-/* Takes it from the list. False: it is not there. */
-static bool disown(const void *object) {
-    lock_own();
+/* The last one on the list, or NULL. Lock held. */
+static struct owned *find(const void *object) {
     size_t i = owned.count;
     while (i > 0 && owned.list[i - 1].object != object) {
         i--;
     }
-    if (i > 0) {
-        memmove(&owned.list[i - 1], &owned.list[i], (owned.count - i) * sizeof *owned.list);
+    return i > 0 ? &owned.list[i - 1] : NULL;
+}
+
+/* Takes it from the list, if it is there. */
+static void disown(const void *object) {
+    lock_own();
+    struct owned *one = find(object);
+    if (one) {
+        const size_t behind = (size_t)(owned.list + owned.count - one) - 1;
+        memmove(one, one + 1, behind * sizeof *one);
         owned.count--;
     }
     pthread_mutex_unlock(&owned.lock);
-    return i > 0;
 }
 
 /* The makers that this thread is in: what one makes for another, inside the library, is not the
@@ -74,13 +80,10 @@ static bh_status own(bh_status status, enum kind kind, void *object) {
 /* Another reference to what is on the list. A handle that is dead is not. */
 static void own_again(void *object) {
     lock_own();
-    size_t i = owned.count;
-    while (i > 0 && owned.list[i - 1].object != object) {
-        i--;
-    }
-    const enum kind kind = i > 0 ? owned.list[i - 1].kind : EVENT;
+    const struct owned *one = find(object);
+    const struct owned again = one ? *one : (struct owned){0};
     pthread_mutex_unlock(&owned.lock);
-    own(BH_OK, kind, i > 0 ? object : NULL);
+    own(BH_OK, again.kind, again.object);
 }
 
 /* Its wrapper takes it from the list. */

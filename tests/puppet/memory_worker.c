@@ -183,8 +183,7 @@ static void make(struct memory_worker *w, const struct bhi_msg_buffer_make *mess
  * worker of the stream that the buffer is for. */
 static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t made) {
     const bh_stream *home = NULL;
-    BHI_LIST_EACH(node, &w->worker->makes) {
-        const struct bhi_make *make = BHI_CONTAINER(node, struct bhi_make, link);
+    BHI_LIST_FOR(const struct bhi_make, make, &w->worker->makes, link) {
         home = make->buffer == buffer && make->memory ? make->memory->stream : home;
     }
     for (uint32_t i = 0; home && i < MEMORY_STREAMS; i++) {
@@ -365,8 +364,7 @@ static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_sta
 }
 
 static uint64_t event_of(const struct memory_worker *w, uint64_t seq) {
-    BHI_LIST_EACH(node, &w->worker->core.inflight) {
-        const struct bhi_submission *s = BHI_CONTAINER(node, struct bhi_submission, link);
+    BHI_LIST_FOR(const struct bhi_submission, s, &w->worker->core.inflight, link) {
         if (s->seq == seq) {
             return s->event->id;
         }

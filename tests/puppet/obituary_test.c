@@ -116,8 +116,7 @@ static void play(const struct row *row, size_t number) {
     puppet.context->closed = closed;
     bhi_context_pump_unlock(puppet.context);
     if (row->flags & UNDEAD) { /* it lets go of what it had of the pool */
-        BHI_LIST_EACH_SAFE(node, &worker->pool.exposures) {
-            struct bhi_exposure *exposure = BHI_CONTAINER(node, struct bhi_exposure, of_worker);
+        BHI_LIST_FOR_SAFE(struct bhi_exposure, exposure, &worker->pool.exposures, of_worker) {
             bhi_list_remove(&exposure->of_block);
             bhi_list_remove(&exposure->of_worker);
             free(exposure);

@@ -73,8 +73,7 @@ static void close_puppet(void) {
     bhi_context_pump_unlock(context);
     BHI_LIST_EACH_SAFE(node, &context->workers)
     puppet_bury(BHI_CONTAINER(node, struct bhi_worker, link));
-    BHI_LIST_EACH_SAFE(node, &context->zygotes) {
-        struct bhi_zygote *zygote = BHI_CONTAINER(node, struct bhi_zygote, link);
+    BHI_LIST_FOR_SAFE(struct bhi_zygote, zygote, &context->zygotes, link) {
         bhi_list_remove(&zygote->link);
         bhi_zygote_release(zygote);
     }

@@ -46,8 +46,7 @@ static void move_room(struct bhi_vk_pool *pool, const struct room *room, int sig
 
 static struct bhi_vk_pool *find_pool(struct bhi_vk_groups *groups, const struct room *room,
                                      struct bhi_error *error) {
-    BHI_LIST_EACH(node, &groups->pools) {
-        struct bhi_vk_pool *pool = BHI_CONTAINER(node, struct bhi_vk_pool, node);
+    BHI_LIST_FOR(struct bhi_vk_pool, pool, &groups->pools, node) {
         const struct room *left = &pool->left;
         if (left->sets >= room->sets && left->storage >= room->storage &&
             left->uniform >= room->uniform && left->words >= room->words) {
@@ -260,8 +259,7 @@ static bool uses(const struct bhi_vk_group *group, const struct bhi_vk_buffer *b
 
 void bhi_vk_groups_forget(struct bhi_vk_groups *groups, const struct bhi_vk_buffer *buffer,
                           const struct bhi_vk_kernel *kernel) {
-    BHI_LIST_EACH_SAFE(node, &groups->used) {
-        struct bhi_vk_group *group = BHI_CONTAINER(node, struct bhi_vk_group, used);
+    BHI_LIST_FOR_SAFE(struct bhi_vk_group, group, &groups->used, used) {
         if (group->kernel == kernel || uses(group, buffer)) {
             destroy_group(groups, group);
         }

@@ -179,8 +179,7 @@ static bool holds(const struct bhi_pointers *list, const void *object) {
 }
 
 void bhi_vk_recordings_forget(struct bhi_vk_recordings *recordings, const void *object) {
-    BHI_LIST_EACH_SAFE(node, &recordings->used) {
-        struct bhi_vk_recording *r = BHI_CONTAINER(node, struct bhi_vk_recording, used);
+    BHI_LIST_FOR_SAFE(struct bhi_vk_recording, r, &recordings->used, used) {
         if (holds(&r->buffers, object) || holds(&r->kernels, object)) {
             bhi_vk_recording_clear(recordings, r);
             /* An empty recording is reused before any other is evicted. */
