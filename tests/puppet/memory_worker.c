@@ -331,6 +331,17 @@ static bool lacks(struct memory_worker *w, uint64_t buffer, uint64_t seq) {
     return false;
 }
 
+/* It does not have what the record needs, whatever it was told. */
+static void lose(struct memory_worker *w, const struct bhi_lane_record *record) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    if (command->type == BHI_CMD_FILL) {
+        drop(w, ((const struct bhi_cmd_fill *)(const void *)command)->dst);
+    } else {
+        drop(w, ((const struct bhi_cmd_copy *)(const void *)command)->src);
+        drop(w, ((const struct bhi_cmd_copy *)(const void *)command)->dst);
+    }
+}
+
 /* Does it have all that the record needs? Without device memory for it the record fails. */
 static bool has_all(struct memory_worker *w, const struct bhi_lane_record *record) {
     const struct bhi_cmd_header *command = bhi_record_first(record);
@@ -399,6 +410,13 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
         return done;
     }
     done.begun = true;
+    if (w->fails != BH_OK) {
+        lose(w, record);
+        publish(w, seq, size, w->fails);
+        w->fails = BH_OK;
+        done.ended = true;
+        return done;
+    }
     const bool able = has_all(w, record);
     const bool in_part = end == MEMORY_DIES_HALF || end == MEMORY_LOSES_DEVICE;
     for (const struct bhi_cmd_header *command = bhi_record_first(record);

@@ -59,7 +59,8 @@ struct memory_worker {
     bool dead;            /* and not buried */
     uint32_t device_full; /* as often it has no device memory for a buffer that it is to make */
     bool cannot_clear;    /* the next buffer that it is to clear */
-    uint32_t owed;        /* requests that must come before it runs anything */
+    bh_status fails; /* its next record, after which it has not what that needs; 0: it does not */
+    uint32_t owed;   /* requests that must come before it runs anything */
     struct memory_hold holds[MEMORY_HOLDS];
     uint32_t hold_count;
     struct memory_lack lacks[MEMORY_HOLDS];
