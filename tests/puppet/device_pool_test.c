@@ -42,19 +42,9 @@ static void run(int i) {
     }
 }
 
-static void run_all(void) {
-    for (int round = 0; round < 8; round++) {
-        for (int i = 0; i < MEMORY_STREAMS; i++) {
-            if (memory.workers[i].worker && !memory.workers[i].dead) {
-                run(i);
-            }
-        }
-    }
-}
-
 static void fill_now(int i, bh_buffer *buffer) {
     bh_event *event = fill(i, buffer);
-    run_all();
+    memory_run_all();
     fx_expect(event, BH_OK);
 }
 
@@ -62,7 +52,7 @@ static void fill_now(int i, bh_buffer *buffer) {
 static void expect_words(int i, bh_buffer *buffer, uint32_t word) {
     bh_buffer *host = create_host();
     bh_event *event = fx_copy(memory.streams[i], buffer, host);
-    run_all();
+    memory_run_all();
     fx_expect(event, BH_OK);
     const uint32_t *words = fx_mapped(host);
     for (size_t at = 0; at < MEMORY_BYTES / 4; at++) {
@@ -173,7 +163,7 @@ TEST(b3_what_failed_is_introduced_again) {
                                            .memory = on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST};
         bh_buffer *buffer = fx_buffer_with(puppet.context, MEMORY_BYTES, options);
         fill_now(A, buffer);
-        memory.workers[A].fails = status;
+        memory.workers[A].fails_as = status;
         bh_event *event = fill(A, buffer);
         run(A);
         fx_expect(event, status);
@@ -252,7 +242,7 @@ TEST(d3_the_clearer_dies) {
         (void)memory_worker_run(&memory.workers[A], end);
         memory_worker_bury(&memory.workers[A]);
         memory_worker_begin(A);
-        run_all();
+        memory_run_all();
         fx_expect(event, end == MEMORY_DIES_STARTED ? BH_WORKER_SIGNAL : BH_OK);
         expect_words(A, buffer, 0);
     }
@@ -280,7 +270,7 @@ TEST(d3_the_owner_waits_for_who_clears_it) {
     }
     BHT_TRUE(memory_worker_has_work(&memory.workers[A2]));
     BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
-    run_all();
+    memory_run_all();
     for (int i = 0; i < 2; i++) {
         fx_expect(events[i], BH_OK);
     }
@@ -360,7 +350,7 @@ TEST(d6_it_makes_room_on_a_full_device) {
         bh_buffer *buffer = create(A2);
         bh_event *event = fill(A2, buffer);
         memory.workers[A2].device_full = times;
-        run_all();
+        memory_run_all();
         fx_expect(event, times == 1 ? BH_OK : BH_OUT_OF_DEVICE_MEMORY);
         BHT_EQ(stats().device_pool_blocks, 1); /* of the other device */
         memory_worker_listen(&memory.workers[A]);
@@ -382,7 +372,7 @@ TEST(d6_nobody_needs_it_any_more) {
         memory.workers[A].cannot_clear = clears;
         BHT_EQ(bh_event_cancel(event), BH_OK);
         bh_buffer_release(buffer);
-        run_all();
+        memory_run_all();
         fx_expect(event, BH_CANCELLED);
         fx_expect(next, BH_OK);
         BHT_EQ(memory.workers[A].owed, 0);
@@ -401,7 +391,7 @@ TEST(d6_what_follows_keeps_its_buffers) {
     bh_event *second = fx_copy(memory.streams[A], host, two);
     memory_worker_harvest(&memory.workers[A]); /* not before |second| was in the lane */
     memory.workers[A].device_full = 1;
-    run_all();
+    memory_run_all();
     fx_expect(first, BH_OUT_OF_DEVICE_MEMORY);
     fx_expect(second, BH_OK);
 }
@@ -431,7 +421,7 @@ TEST(d4_a_move_leaves_it_at_once) {
     bh_event *event = fill(C, buffer); /* where it was read it can be written */
     BHT_EQ(memory.streams[A]->device_memory, 0);
     BHT_EQ(stats().device_pool_blocks, 1);
-    run_all();
+    memory_run_all();
     fx_expect(event, BH_OK);
 }
 
@@ -447,7 +437,7 @@ TEST(d4_no_copy_outlives_a_move) {
     fill_now(A, buffer);
     BHT_EQ(memory.streams[C]->device_memory, 0);
     memory.workers[A2].dead = false;
-    run_all();
+    memory_run_all();
     fx_expect(slow, BH_OK);
 }
 
