@@ -151,6 +151,34 @@ TEST(b3_what_two_workers_have_is_not_kept) {
     BHT_TRUE(gets(A));
 }
 
+/* Its worker may have failed to map or to import it: it is told of it anew; at once if memory was
+ * short, else when a buffer is made of it again. */
+TEST(b3_what_failed_is_introduced_again) {
+    static const bh_status failures[] = {BH_VULKAN, BH_OUT_OF_HOST_MEMORY, BH_LIMIT_EXCEEDED};
+    for (size_t i = 0; i < 2 * BHT_COUNT(failures); i++) {
+        const bh_status status = failures[i / 2];
+        const bool on_device = i % 2;
+        puppet_again();
+        const bh_buffer_options options = {.stream = memory.streams[A],
+                                           .memory = on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST};
+        bh_buffer *buffer = fx_buffer_with(puppet.context, MEMORY_BYTES, options);
+        fill_now(A, buffer);
+        memory.workers[A].fails_as = status;
+        bh_event *event = fill(A, buffer);
+        run(A);
+        fx_expect(event, status);
+        const uint64_t hits = on_device ? 0 : stats().pool_hits;
+        if (status == BH_LIMIT_EXCEEDED) {
+            bh_buffer_release(buffer);
+            buffer = fx_buffer_with(puppet.context, MEMORY_BYTES, options);
+            BHT_EQ(on_device ? stats().device_pool_hits : stats().pool_hits - hits, 1);
+        }
+        fill_now(A, buffer);
+        expect_words(A, buffer, WORD);
+        BHT_EQ(memory.made_count, on_device);
+    }
+}
+
 enum trust { TRUSTED, LIED, KILLED, STARTING };
 
 static void distrust(int i, enum trust trust) {

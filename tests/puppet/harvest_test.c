@@ -185,3 +185,93 @@ TEST(a_worker_wakes_all_who_follow_it) {
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_READY);
 }
+
+/* -- how far a load is ---------------------------------------------------------------------------
+ */
+
+enum { PIECES = 4, PIECE_BYTES = 1024, LOADED_BYTES = 4 * PIECE_BYTES - 24 };
+
+/* |event| is that of a load of a new buffer, which takes it; |count| pieces, or none. */
+static bh_buffer *load_buffer(bh_event *event, bh_event *const *pieces, uint32_t count) {
+    bh_buffer *buffer = fx_buffer(puppet.context, LOADED_BYTES);
+    struct bhi_load *load = calloc(1, sizeof *load);
+    BHT_TRUE(load && bhi_handle_retain(&event->handle));
+    *load = (struct bhi_load){.event = event, .piece_bytes = PIECE_BYTES};
+    load->pieces = calloc(PIECES, sizeof(bh_event *));
+    for (; load->piece_count < count; load->piece_count++) {
+        load->pieces[load->piece_count] = pieces[load->piece_count];
+        bhi_event_ref(pieces[load->piece_count]);
+    }
+    buffer->load = load;
+    return buffer;
+}
+
+static uint64_t loaded(bh_buffer *buffer) {
+    uint64_t done = 1, total = 1;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
+    BHT_EQ(total, LOADED_BYTES);
+    return done;
+}
+
+/* What is loaded has no gap: a piece that has ended before the one in front of it does not count. In
+ * each order of their ends; the last piece is the last to end, as it needs the others. */
+TEST(a_piece_that_is_loaded_before_another_does_not_count) {
+    static const int orders[][PIECES - 1] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < 2 * BHT_COUNT(orders); i++) {
+        const int *order = orders[i / 2];
+        struct bhi_worker *workers[PIECES];
+        bh_event *pieces[PIECES];
+        bool ready[PIECES] = {false};
+        puppet_again();
+        for (int k = 0; k < PIECES; k++) {
+            bh_stream *stream = puppet_stream(NULL, NULL);
+            workers[k] = puppet_worker(BHI_RUNNING);
+            puppet_bind(workers[k], stream);
+            pieces[k] = fx_fill(stream, fx_buffer(puppet.context, 64), 7);
+        }
+        bh_buffer *buffer = load_buffer(pieces[PIECES - 1], pieces, PIECES);
+        BHT_EQ(loaded(buffer), 0);
+        for (int k = 0; k < PIECES - 1; k++) {
+            uint64_t expected = 0;
+            puppet_complete(workers[order[k]], 1);
+            BHT_EQ(bh_event_query(pieces[order[k]]), BH_EVENT_READY);
+            ready[order[k]] = true;
+            while (ready[expected]) {
+                expected++;
+            }
+            BHT_EQ(loaded(buffer), expected * PIECE_BYTES);
+        }
+        if (i % 2) {
+            puppet_begins(workers[PIECES - 1], 1);
+            puppet_killed(workers[PIECES - 1], SIGSEGV);
+            BHT_EQ(loaded(buffer), 0); /* it has failed */
+        } else {
+            puppet_complete(workers[PIECES - 1], 1);
+            BHT_EQ(bh_event_query(pieces[PIECES - 1]), BH_EVENT_READY);
+            BHT_EQ(loaded(buffer), LOADED_BYTES); /* and no more: the last one is shorter */
+        }
+    }
+}
+
+/* In one piece, a loader says so itself; it is believed of this load, and up to its size. */
+TEST(a_loader_says_how_far_a_load_is) {
+    struct bhi_worker *worker = puppet_serving();
+    struct bhi_progress_header *told = puppet_side(worker)->header;
+    bh_event *event = puppet_submit();
+    bh_buffer *buffer = load_buffer(event, NULL, 0);
+    atomic_store(&told->load_bytes, 10);
+    BHT_EQ(loaded(buffer), 0); /* of none */
+    atomic_store(&told->load_seq, event->submission->seq + 1);
+    BHT_EQ(loaded(buffer), 0);
+    atomic_store(&told->load_seq, event->submission->seq);
+    BHT_EQ(loaded(buffer), 10);
+    atomic_store(&told->load_bytes, LOADED_BYTES);
+    BHT_EQ(loaded(buffer), LOADED_BYTES);
+    atomic_store(&told->load_bytes, LOADED_BYTES + 1);
+    BHT_EQ(loaded(buffer), LOADED_BYTES);
+    puppet_begins(worker, 1);
+    puppet_killed(worker, SIGSEGV);
+    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
+    BHT_EQ(loaded(buffer), 0);
+}

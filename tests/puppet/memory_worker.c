@@ -336,6 +336,17 @@ static bool lacks(struct memory_worker *w, uint64_t buffer, uint64_t seq) {
     return false;
 }
 
+/* It does not have what the record needs, whatever it was told. */
+static void lose(struct memory_worker *w, const struct bhi_lane_record *record) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    if (command->type == BHI_CMD_FILL) {
+        drop(w, ((const struct bhi_cmd_fill *)(const void *)command)->dst);
+    } else {
+        drop(w, ((const struct bhi_cmd_copy *)(const void *)command)->src);
+        drop(w, ((const struct bhi_cmd_copy *)(const void *)command)->dst);
+    }
+}
+
 /* Does it have all that the record needs? Without device memory for it the record fails. */
 static bool has_all(struct memory_worker *w, const struct bhi_lane_record *record) {
     const struct bhi_cmd_header *command = bhi_record_first(record);
@@ -419,6 +430,13 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
         return done;
     }
     done.begun = true;
+    if (w->fails_as != BH_OK) {
+        lose(w, record);
+        publish(w, seq, size, w->fails_as, 0);
+        w->fails_as = BH_OK;
+        done.ended = true;
+        return done;
+    }
     const bool able = has_all(w, record);
     const struct bhi_cmd_header *first = bhi_record_first(record);
     const bool fails = first && first->type == BHI_CMD_COPY && ++w->copies == w->fails_at;

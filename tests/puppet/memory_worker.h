@@ -60,6 +60,7 @@ struct memory_worker {
     bool dead;              /* and not buried */
     uint32_t device_full;   /* as often it has no device memory for a buffer that it is to make */
     bool cannot_clear;      /* the next buffer that it is to clear */
+    bh_status fails_as;     /* its next record, which takes from it what it needs; 0: it does not */
     uint64_t cannot_import; /* this buffer: its next record that uses it fails; 0: none */
     uint32_t copies;        /* that it has begun */
     uint32_t fails_at;      /* this one fails when half of it is done, and it lives on; 0: none */
