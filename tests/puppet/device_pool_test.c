@@ -260,17 +260,28 @@ TEST(d3_it_is_cleared_once) {
     expect_words(A, buffer, WORD);
 }
 
-/* Another stream needs it first: the worker that has had it must not use it before it is clear. */
+static uint64_t rings_at(int i) {
+    return atomic_load(&memory.workers[i].worker->lane.header->notify_at);
+}
+
+/* Another stream needs it first: the worker that has had it must not use it before it is clear. The one
+ * that clears it rings then, also if it ends something else before. */
 TEST(d3_the_owner_waits_for_who_clears_it) {
     leave(A, -1);
     bh_buffer *buffer = create(A), *hosts[2] = {create_host(), create_host()};
-    bh_event *events[2];
+    bh_event *events[2], *before = fx_copy(memory.streams[A2], create_host(), create_host());
     for (int i = 0; i < 2; i++) {
+        BHT_EQ(rings_at(A2), 0);
         events[i] = fx_copy(memory.streams[i ? A : A2], buffer, hosts[i]);
     }
-    BHT_TRUE(memory_worker_has_work(&memory.workers[A2]));
+    BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
+    BHT_EQ(rings_at(A2), 1);
+    (void)memory_worker_run(&memory.workers[A2], MEMORY_LIVES);
+    fx_expect(before, BH_OK);
+    BHT_EQ(rings_at(A2), 2);
     BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
     memory_run_all();
+    BHT_EQ(rings_at(A2), 0);
     for (int i = 0; i < 2; i++) {
         fx_expect(events[i], BH_OK);
     }
