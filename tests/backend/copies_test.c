@@ -30,7 +30,11 @@ static void meanwhile(void *user) {
 static void open_rig(void) {
     const struct rig_options options = {.meanwhile = meanwhile};
     scene.act = NULL;
+<<<<<<< HEAD
     scene.watches = false;
+=======
+    BHT_EQ(setenv("VK_DRIVER_FILES", BACKEND_COPIES_DRIVER, 1), 0);
+>>>>>>> main
     rig_open(&options);
     BHT_TRUE(rig.backend->copies.queue != VK_NULL_HANDLE);
     scene.calls = 0;
@@ -571,4 +575,123 @@ TEST(a_lost_device_loses_all_of_them) {
         BHT_EQ(result.status, BH_DEVICE_LOST);
     }
     BHT_TRUE(!copy_fits(1, 0, 2, 0, SLICE));
+}
+
+/* -- a device that is lost when all parts are on it ------------------------------------------------ */
+
+enum { LOST_JOBS = 2 };
+
+/* Who finds it out. */
+enum finder { STATUS, RESET, WAIT, KERNEL };
+
+static struct {
+    enum finder finder;
+    VkResult result;
+    uint64_t from, first_lost; /* parts */
+    PFN_vkGetFenceStatus status;
+    PFN_vkResetFences reset;
+    PFN_vkWaitForFences wait;
+} loss;
+
+static bool all_are_on_it(void) {
+    return rig.backend->copies.submitted == loss.from + LOST_JOBS;
+}
+
+/* Of a part that is lost; no part ends before all are submitted. */
+static bool is_lost(VkFence fence) {
+    const struct bhi_vk_copies *c = &rig.backend->copies;
+    return fence == c->parts[c->ended % BHI_COPY_PARTS].fence && c->ended >= loss.first_lost;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL losing_status(VkDevice device, VkFence fence) {
+    if (!all_are_on_it()) {
+        return VK_NOT_READY;
+    }
+    if (loss.finder == KERNEL && fence == rig.backend->fence) {
+        return loss.result;
+    }
+    if (is_lost(fence) && loss.finder != RESET) {
+        return loss.finder == STATUS ? loss.result : VK_NOT_READY;
+    }
+    return loss.status(device, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL losing_reset(VkDevice device, uint32_t count,
+                                                   const VkFence *fences) {
+    return is_lost(fences[0]) ? loss.result : loss.reset(device, count, fences);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL losing_wait(VkDevice device, uint32_t count,
+                                                  const VkFence *fences, VkBool32 all,
+                                                  uint64_t timeout) {
+    if (!all_are_on_it()) {
+        return VK_TIMEOUT;
+    }
+    return is_lost(fences[0]) && loss.finder == WAIT
+               ? loss.result
+               : loss.wait(device, count, fences, all, timeout);
+}
+
+static void begin_lost(void) {
+    for (int i = 0; i < LOST_JOBS; i++) {
+        bhi_backend_copy_begin(rig.backend, make_copy(1, 0, 2, 0, SLICE));
+    }
+}
+
+/* The first |good| copies have ended by then. All the others are lost, whatever the driver calls
+ * it: nothing is left to be submitted, and nobody knows what of them was done. */
+static void lose_after(enum finder finder, VkResult result, uint64_t good) {
+    struct bhi_vk_api *api = &rig.backend->device.api;
+    const uint64_t from = rig.backend->copies.submitted;
+    rig_buffer(1, BYTES);
+    rig_buffer(2, BYTES);
+    loss.finder = finder, loss.result = result;
+    loss.from = from, loss.first_lost = from + good;
+    loss.status = api->GetFenceStatus, api->GetFenceStatus = losing_status;
+    loss.reset = api->ResetFences, api->ResetFences = losing_reset;
+    loss.wait = api->WaitForFences, api->WaitForFences = losing_wait;
+    if (finder == KERNEL) {
+        scene.act = begin_lost;
+        rig_begin();
+        rig_fill(3, 0, 4, 1);
+        BHT_TRUE(!rig_run());
+        BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+    } else {
+        begin_lost();
+    }
+    bool alive = true;
+    for (uint64_t i = 0; i < LOST_JOBS; i++) {
+        struct bhi_result got;
+        struct bhi_error error;
+        alive = bhi_backend_copy_end(rig.backend, &got, &error);
+        if (i < good
+                ? got.status != BH_OK
+                : alive || got.status != BH_DEVICE_LOST || got.executed != BH_EXECUTED_UNKNOWN) {
+            BHT_FAIL("copy %d of %d good ones, found out by %d, ends %s, executed %u, device %s",
+                     (int)i + 1, (int)good, (int)finder, bh_status_name((bh_status)got.status),
+                     got.executed, alive ? "alive" : "lost");
+        }
+    }
+    BHT_TRUE(!alive && !copy_fits(1, 0, 2, 0, SLICE));
+    /* It is not, in truth: nothing is taken down while it works. */
+    BHT_EQ(api->DeviceWaitIdle(rig.backend->device.device), VK_SUCCESS);
+}
+
+TEST(d5_a_device_lost_after_the_last_part) {
+    static const struct {
+        enum finder finder;
+        VkResult result;
+    } rows[] = {{STATUS, VK_ERROR_DEVICE_LOST},
+                {RESET, VK_ERROR_OUT_OF_DEVICE_MEMORY},
+                {WAIT, VK_ERROR_DEVICE_LOST},
+                {WAIT, VK_ERROR_OUT_OF_HOST_MEMORY},
+                {KERNEL, VK_ERROR_DEVICE_LOST}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        /* What a kernel's loss finds ended is the driver's affair. */
+        for (uint64_t good = 0; good < (rows[i].finder == KERNEL ? 1 : LOST_JOBS); good++) {
+            open_rig();
+            rig_buffer(3, 4096);
+            lose_after(rows[i].finder, rows[i].result, good);
+        }
+    }
 }

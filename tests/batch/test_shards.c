@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "batch/runner/quarantine.h"
+#include "batch/shards/line.h"
 #include "batch/shards/report.h"
 
 #define HEAD(host)                                                                                 \
@@ -216,6 +217,77 @@ TEST(test_a_feed_that_begins_anew) {
     BHT_STR_EQ(shards.shards[0].host, "n2");
     BHT_EQ(unlink(path), 0); /* for a moment there is none: what is known stays */
     read_and_expect("0/2/0/1/0/0/0 of 3");
+}
+
+/* One that begins with the same bytes, as of a feed that the same process has written twice, is
+ * another one once it is shorter than what was read of it. */
+TEST(test_a_feed_that_is_written_anew_and_shorter) {
+    char path[160];
+#define FOUR JOB("1", "a", "2") JOB("2", "b", "2") JOB("3", "c", "2") JOB("4", "d", "2")
+    BHT_GT(strlen(HEAD("n1") FOUR), BHI_READER_HEAD);
+    say("0000", HEAD("n1") FOUR JOB("5", "e", "2") JOB("6", "f", "2"));
+    open_all();
+    expect_shards("0/0/6/0/0/0/0 of 6");
+    path_in("0000", "state/feed.jsonl", path);
+    BHT_EQ(unlink(path), 0);
+    say("0000", HEAD("n1") FOUR JOB("5", "e", "3"));
+    read_and_expect("0/0/4/1/0/0/0 of 5");
+    say("0000", "{\"job\":1,\"state\":3,\"at\":5}\n");
+    read_and_expect("0/0/3/2/0/0/0 of 5");
+    BHT_EQ(shards.shards[0].damaged, 0);
+}
+
+/* Each number of a line at its limits, and one beyond. */
+TEST(test_numbers_at_their_limits) {
+    static const struct {
+        const char *key;
+        int64_t least, most;
+    } cases[] = {
+        {"feed", 1, INT64_MAX},
+        {"pid", 1, INT32_MAX},
+        {"began", 0, INT64_MAX},
+        {"end", 0, INT64_MAX},
+        {"job", 1, UINT32_MAX},
+        {"line", 0, INT64_MAX},
+        {"state", 0, BHI_JOB_STATES - 1},
+        {"attempts", 0, UINT32_MAX},
+        {"guilty", 0, UINT32_MAX},
+        {"verdict", 0, 1000000},
+        {"origin", 1, UINT32_MAX},
+        {"at", 0, INT64_MAX},
+        {"attempt", 1, 1000000},
+        {"given", 0, 1},
+        {"stream", 0, 65535},
+        {"started", 0, INT64_MAX},
+        {"ended", 0, INT64_MAX},
+        {"blamed", 0, 1},
+        {"status", 0, 1023},
+        {"executed", BH_EXECUTED_NO, BH_EXECUTED_YES},
+        {"signal", 0, 255},
+        {"exit", INT32_MIN, INT32_MAX},
+        {"worker", 0, INT32_MAX},
+        {"limit", INT64_MIN + 1, INT64_MAX},
+        {"blame", BH_BLAME_NONE, BH_BLAME_CERTAIN},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        for (int at = 0; at < 4; at++) { /* before the least, it, the most, behind it */
+            char text[256];
+            struct bhi_feed_line line;
+            const uint64_t number = (uint64_t)(at < 2 ? cases[i].least : cases[i].most) +
+                                    (at == 3) - (uint64_t)(at == 0);
+            if (at == 3 && cases[i].most == INT64_MAX) {
+                continue; /* no number of JSON's */
+            }
+            snprintf(text, sizeof text, "{%s%s\"%s\":%lld}",
+                     strcmp(cases[i].key, "feed") != 0 ? "" : "\"batch\":\"a\",\"host\":\"n\",",
+                     strcmp(cases[i].key, "feed") != 0 ? "" : "\"pid\":7,\"began\":1,",
+                     cases[i].key, (long long)number);
+            if (bhi_feed_line_parse(text, strlen(text), &line) != (at == 1 || at == 2)) {
+                BHT_FAIL("%s is %s", text, at == 1 || at == 2 ? "refused" : "taken");
+            }
+            bhi_feed_line_free(&line);
+        }
+    }
 }
 
 TEST(test_damage) {
