@@ -30,11 +30,7 @@ static void meanwhile(void *user) {
 static void open_rig(void) {
     const struct rig_options options = {.meanwhile = meanwhile};
     scene.act = NULL;
-<<<<<<< HEAD
     scene.watches = false;
-=======
-    BHT_EQ(setenv("VK_DRIVER_FILES", BACKEND_COPIES_DRIVER, 1), 0);
->>>>>>> main
     rig_open(&options);
     BHT_TRUE(rig.backend->copies.queue != VK_NULL_HANDLE);
     scene.calls = 0;
