@@ -260,17 +260,28 @@ TEST(d3_it_is_cleared_once) {
     expect_words(A, buffer, WORD);
 }
 
-/* Another stream needs it first: the worker that has had it must not use it before it is clear. */
+static uint64_t rings_at(int i) {
+    return atomic_load(&memory.workers[i].worker->lane.header->notify_at);
+}
+
+/* Another stream needs it first: the worker that has had it must not use it before it is clear. The one
+ * that clears it rings then, also if it ends something else before. */
 TEST(d3_the_owner_waits_for_who_clears_it) {
     leave(A, -1);
     bh_buffer *buffer = create(A), *hosts[2] = {create_host(), create_host()};
-    bh_event *events[2];
+    bh_event *events[2], *before = fx_copy(memory.streams[A2], create_host(), create_host());
     for (int i = 0; i < 2; i++) {
+        BHT_EQ(rings_at(A2), 0);
         events[i] = fx_copy(memory.streams[i ? A : A2], buffer, hosts[i]);
     }
-    BHT_TRUE(memory_worker_has_work(&memory.workers[A2]));
+    BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
+    BHT_EQ(rings_at(A2), 1);
+    (void)memory_worker_run(&memory.workers[A2], MEMORY_LIVES);
+    fx_expect(before, BH_OK);
+    BHT_EQ(rings_at(A2), 2);
     BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
     memory_run_all();
+    BHT_EQ(rings_at(A2), 0);
     for (int i = 0; i < 2; i++) {
         fx_expect(events[i], BH_OK);
     }
@@ -394,6 +405,101 @@ TEST(d6_what_follows_keeps_its_buffers) {
     memory_run_all();
     fx_expect(first, BH_OUT_OF_DEVICE_MEMORY);
     fx_expect(second, BH_OK);
+}
+
+/* -- memory that cannot be had ---------------------------------------------------------------- */
+
+static bool is_known(int i, const bh_buffer *buffer) {
+    bhi_context_lock(puppet.context);
+    const bool known = bhi_idset_has(&memory.workers[i].worker->buffers, buffer->id);
+    bhi_context_unlock(puppet.context);
+    return known;
+}
+
+/* A buffer of A with WORD, which A2 cannot import, and A2's submission that has found it out. What else
+ * is in the lane of A was queued before that. */
+static bh_event *refuse_import(bh_buffer *buffer) {
+    memory.workers[A2].cannot_import = buffer->id;
+    bh_event *event = fx_copy(memory.streams[A2], buffer, create_host());
+    run(A2);
+    fx_expect(event, BH_VULKAN);
+    BHT_TRUE(buffer->device->bad);
+    return event;
+}
+
+/* It is poisoned until all of it is written, in new memory; and that stays its memory. */
+TEST(t8_it_is_made_anew_once) {
+    bh_buffer *buffer = create(A), *host = create_host();
+    fill_now(A, buffer);
+    bh_event *cause = refuse_import(buffer);
+    BHT_EQ(fx_verdict(fx_copy(memory.streams[A], buffer, host)).origin, bh_event_id(cause));
+    for (int i = 0; i < 3; i++) {
+        const bh_command command = {
+            .type = BH_COMMAND_FILL,
+            .fill = {.dst = buffer, .size = i ? 4 : BH_WHOLE_SIZE, .value = WORD}};
+        bh_event *event = fx_command(memory.streams[i % 2 ? A2 : A], command, NULL, 0);
+        memory_run_all();
+        fx_expect(event, BH_OK);
+        BHT_EQ(memory.made_count, 2);
+        expect_words(A, buffer, WORD);
+    }
+}
+
+/* What reads it and writes it was queued before: its own memory is good, and new one would be zero. */
+TEST(t8_what_reads_keeps_it) {
+    bh_buffer *buffer = create(A), *host = create_host();
+    fill_now(A, buffer);
+    memory.workers[A2].cannot_import = buffer->id;
+    bh_event *cause = fx_copy(memory.streams[A2], buffer, host);
+    bh_buffer *back = create_host();
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_COPY, .copy = {.src = buffer, .dst = back, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}}};
+    bh_event *event = fx_commands(memory.streams[A], commands, 2);
+    BHT_TRUE(!memory_worker_has_work(&memory.workers[A])); /* it waits for who reads */
+    memory_run_all();
+    fx_expect(cause, BH_VULKAN);
+    fx_expect(event, BH_OK);
+    BHT_EQ(*(const uint32_t *)fx_mapped(back), WORD);
+}
+
+/* Who makes it anew still has something to do with the old one; and handles messages before their turn,
+ * since it waits for other memory. */
+TEST(t8_what_is_in_flight_keeps_it) {
+    bh_buffer *buffer = create(A), *fresh = create(A), *back = create_host();
+    fill_now(A, buffer);
+    bh_event *first = fill(A, fresh), *reads = fx_copy(memory.streams[A], buffer, back);
+    refuse_import(buffer);
+    bh_event *writes = fill(A, buffer);
+    memory.workers[A].device_full = 1;
+    memory_run_all();
+    fx_expect(first, BH_OK);
+    fx_expect(reads, BH_OK);
+    fx_expect(writes, BH_OK);
+    BHT_EQ(*(const uint32_t *)fx_mapped(back), WORD);
+    expect_words(A, buffer, WORD);
+}
+
+/* A copy fails for want of memory: its buffers are told anew, unless something behind it needs them. */
+TEST(e9_what_failed_is_told_anew) {
+    bh_buffer *one = create(A), *host = create_host();
+    memory.workers[A].fails_at = 1;
+    bh_event *first = fx_copy(memory.streams[A], host, one);
+    bh_event *second = fx_copy(memory.streams[A], host, one);
+    (void)memory_worker_run(&memory.workers[A], MEMORY_LIVES);
+    memory_worker_harvest(&memory.workers[A]);
+    fx_expect(first, BH_OUT_OF_HOST_MEMORY);
+    BHT_TRUE(is_known(A, one) && is_known(A, host));
+    run(A);
+    fx_expect(second, BH_OK);
+    memory.workers[A].fails_at = 3;
+    bh_event *third = fx_copy(memory.streams[A], host, one);
+    run(A);
+    fx_expect(third, BH_OUT_OF_HOST_MEMORY);
+    BHT_TRUE(!is_known(A, one) && !is_known(A, host));
+    fill_now(A, one);
+    BHT_EQ(memory.made_count, 1);
+    expect_words(A, one, WORD);
 }
 
 /* -- moves and replicas (D4) ------------------------------------------------------------------ */

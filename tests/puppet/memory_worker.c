@@ -360,15 +360,24 @@ static bool has_all(struct memory_worker *w, const struct bhi_lane_record *recor
     return !lacks(w, copy->src, record->seq) && !lacks(w, copy->dst, record->seq);
 }
 
-static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_status status) {
+static bool uses(const struct bhi_lane_record *record, uint64_t buffer) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    const struct bhi_cmd_copy *copy = (const void *)command;
+    return command && command->type == BHI_CMD_COPY && copy->src == buffer;
+}
+
+/* |bad|: the buffer whose memory it could not import; 0: none. */
+static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_status status,
+                    uint64_t bad) {
     const uint64_t now_ns = bhi_now_ns();
-    const bool unstarted = status == BH_CANCELLED || status == BH_OUT_OF_DEVICE_MEMORY;
+    const bool unstarted = status == BH_CANCELLED || status == BH_OUT_OF_DEVICE_MEMORY || bad;
     const struct bhi_result result = {.seq = seq,
                                       .started_ns = unstarted ? 0 : now_ns,
                                       .ended_ns = unstarted ? 0 : now_ns,
                                       .status = status,
                                       .vk_result = status == BH_DEVICE_LOST ? -4 : 0,
                                       .command_index = BHI_NO_COMMAND,
+                                      .bad_memory = bad,
                                       .executed = status == BH_OK ? BH_EXECUTED_YES
                                                   : unstarted     ? BH_EXECUTED_NO
                                                                   : BH_EXECUTED_UNKNOWN};
@@ -410,14 +419,20 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
     }
     atomic_store(&w->progress->header->started_seq, seq);
     if (is_withdrawn(w, seq)) {
-        publish(w, seq, size, BH_CANCELLED);
+        publish(w, seq, size, BH_CANCELLED, 0);
         done.skipped = done.ended = true;
+        return done;
+    }
+    if (w->cannot_import && uses(record, w->cannot_import)) {
+        publish(w, seq, size, BH_VULKAN, w->cannot_import);
+        w->cannot_import = 0;
+        done.ended = true;
         return done;
     }
     done.begun = true;
     if (w->fails_as != BH_OK) {
         lose(w, record);
-        publish(w, seq, size, w->fails_as);
+        publish(w, seq, size, w->fails_as, 0);
         w->fails_as = BH_OK;
         done.ended = true;
         return done;
@@ -436,7 +451,8 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
                 end == MEMORY_LOSES_DEVICE ? BH_DEVICE_LOST
                 : fails                    ? BH_OUT_OF_HOST_MEMORY
                 : able                     ? BH_OK
-                                           : BH_OUT_OF_DEVICE_MEMORY);
+                                           : BH_OUT_OF_DEVICE_MEMORY,
+                0);
         done.ended = true;
         done.good = able && !fails && end != MEMORY_LOSES_DEVICE;
     }

@@ -57,13 +57,14 @@ struct memory_worker {
     struct bhi_progress *progress;
     uint64_t done, tail;
     uint32_t handled;
-    bool dead;            /* and not buried */
-    uint32_t device_full; /* as often it has no device memory for a buffer that it is to make */
-    bool cannot_clear;    /* the next buffer that it is to clear */
-    bh_status fails_as;   /* its next record, which takes from it what it needs; 0: it does not */
-    uint32_t copies;      /* that it has begun */
-    uint32_t fails_at;    /* this one fails when half of it is done, and it lives on; 0: none */
-    uint32_t owed;        /* requests that must come before it runs anything */
+    bool dead;              /* and not buried */
+    uint32_t device_full;   /* as often it has no device memory for a buffer that it is to make */
+    bool cannot_clear;      /* the next buffer that it is to clear */
+    bh_status fails_as;     /* its next record, which takes from it what it needs; 0: it does not */
+    uint64_t cannot_import; /* this buffer: its next record that uses it fails; 0: none */
+    uint32_t copies;        /* that it has begun */
+    uint32_t fails_at;      /* this one fails when half of it is done, and it lives on; 0: none */
+    uint32_t owed;          /* requests that must come before it runs anything */
     struct memory_hold holds[MEMORY_HOLDS];
     uint32_t hold_count;
     struct memory_lack lacks[MEMORY_HOLDS];
