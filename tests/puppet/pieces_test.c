@@ -7,6 +7,7 @@
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/file.h"
 #include "supervisor/load/file_header.h"
@@ -263,6 +264,39 @@ TEST(d2_the_origin_of_lost_content) {
         BHT_EQ(verdict.origin, nobody ? verdict.event : bh_event_id(written));
         BHT_EQ(verdict.hops, nobody ? 0 : 1);
         BHT_STR_HAS(verdict.message, "a copy of the content failed");
+    }
+}
+
+/* Each of the library's own submissions runs alone, and again if its worker dies; in bounded time, on a
+ * stream without a deadline, too. Its failure is not the stream's, unless a caller sees it. */
+static void expect_own(bh_event *event, bool visible, uint64_t deadline_ns) {
+    const struct bhi_submission *submission = event->submission;
+    BHT_EQ(submission->repeat, BHI_REPEAT_ALWAYS);
+    BHT_EQ(bhi_payload_of(submission)->record->flags, BHI_RECORD_ALONE);
+    BHT_EQ(submission->deadline_ns, deadline_ns);
+    BHT_EQ(submission->failure_reported, !visible);
+    BHT_EQ(event->library, !visible);
+    memory_run_all();
+    BHT_EQ(bhi_event_state(event), BH_EVENT_READY);
+    bhi_event_unref(event);
+}
+
+TEST(e9_the_librarys_own_end_in_time) {
+    static const uint64_t minute_ns = 60000 * FX_MS;
+    for (unsigned i = 0; i < 4; i++) {
+        open_scene(ONE_PIECE);
+        bh_stream *stream = memory.streams[A];
+        stream->deadline_ns = i / 2 ? 5 * FX_MS : BH_FOREVER;
+        const struct bhi_internal_copy copy = {.call = "test",
+                                               .src = scene.buffer,
+                                               .dst = fx_buffer(puppet.context, ONE_PIECE),
+                                               .bytes = ONE_PIECE,
+                                               .visible = i % 2};
+        bh_event *event = NULL;
+        BHT_EQ(bhi_internal_submit_copy(stream, &copy, &event, NULL), BH_OK);
+        expect_own(event, i % 2, i / 2 ? 5 * FX_MS : minute_ns);
+        BHT_EQ(bhi_internal_submit_marker(stream, "test", &event, NULL), BH_OK);
+        expect_own(event, false, minute_ns);
     }
 }
 
