@@ -13,7 +13,7 @@ set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers
 # A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
 set(gpu_other_driver system_budget system_processes system_nodes system_sentinel system_overlap system_device_export
     system_device_holder
-    system_placement system_trace sandbox_nodes sandbox_chroot backend_merge backend_shared)
+    system_placement system_trace sandbox_nodes sandbox_chroot backend_merge backend_shared backend_words)
 # A read-only import that fails: the library tries none there (docs/decisions/0011-read-only-inputs.md).
 set(gpu_lacks system_constants)
 # What they prove is of the host alone, and they take long.
@@ -50,7 +50,7 @@ set(gpu_without_system_waits wait_all_waits_for_all events_of_two_contexts ten_t
     drain_leaves_the_later_ones_alone nothing_waits_in_a_log_callback)
 set(gpu_without_system_stats a_death_is_counted_once_by_its_cause) # a hang there kills no worker
 set(gpu_without_system_queue one_loop_takes_the_events_of_two_contexts
-    threads_that_add_and_take_get_each_event_once)
+    threads_that_add_and_take_get_each_event_once destroying_a_queue_releases_its_events)
 # NVIDIA's compiler crashes on their kernels, hostile_*: COMPILE_FAILED, where others run them.
 set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_copy
     they_write_what_they_may rights_are_each_workers_own many_buffers
@@ -61,6 +61,7 @@ set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_cop
 set(gpu_without_backend_mismatch pointers_through_calls)
 # That driver loses the device over workgroup memory that no entry point uses.
 set(gpu_without_guard_memory memory_that_is_not_used_stays_unused)
+set(gpu_without_backend_copies no_more_parts_than_command_buffers) # it holds the fake driver's engine
 set(gpu_without_backend_arrays indices_that_are_taken_from_one_invocation) # here from each
 
 bulkhead_again(gpu FOLDERS backend guard sandbox events system TIMEOUT 400

@@ -1,5 +1,7 @@
 /* Copies on a queue of their own, beside what the compute queue runs: when they may begin, and what
  * comes of them. The driver is tests/system/fake_transfer.c, whose engine really copies. */
+#include "fake_driver.h"
+#include "fake_engine_page.h"
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 
@@ -11,13 +13,16 @@
 /* What the rig's call of |meanwhile| does. */
 static struct {
     void (*act)(void);
+    bool watches; /* each time, not only the first */
     unsigned calls;
 } scene;
+
+static struct fake_engine *engine;
 
 static void meanwhile(void *user) {
     (void)user;
     scene.calls++;
-    if (scene.act && scene.calls == 1) {
+    if (scene.watches || (scene.act && scene.calls == 1)) {
         scene.act();
     }
 }
@@ -25,13 +30,20 @@ static void meanwhile(void *user) {
 static void open_rig(void) {
     const struct rig_options options = {.meanwhile = meanwhile};
     scene.act = NULL;
-    BHT_EQ(setenv("VK_DRIVER_FILES", BACKEND_COPIES_DRIVER, 1), 0);
+    scene.watches = false;
     rig_open(&options);
     BHT_TRUE(rig.backend->copies.queue != VK_NULL_HANDLE);
     scene.calls = 0;
 }
 
-BHT_AT_START(bht_around(open_rig, NULL))
+static void set_up(void) {
+    if (!getenv("BULKHEAD_TEST_GPU")) { /* that of a GPU has such queues itself */
+        fake_driver_install(BHT_FAKE_COPIES);
+        engine = fake_driver_engine();
+    }
+    open_rig();
+}
+BHT_AT_START(bht_around(set_up, NULL))
 
 static void pattern(uint32_t *words, uint64_t bytes, uint32_t seed) {
     for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
@@ -384,6 +396,69 @@ TEST(a_barrier_comes_after_copies_alone) {
         BHT_TRUE(rig_run());
         BHT_EQ(rig.results[0].status, run == 0 ? BH_DEADLINE : BH_OK);
         BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 1));
+    }
+}
+
+/* -- parts ------------------------------------------------------------------------------------ */
+
+static uint64_t most, still;
+
+/* Lets the engine begin when nothing more is submitted. */
+static void watch_parts(void) {
+    const uint64_t parts = rig.backend->copies.submitted - rig.backend->copies.ended;
+    BHT_LE(parts, BHI_COPY_PARTS);
+    still = parts == most ? still + 1 : 0;
+    most = parts > most ? parts : most;
+    if (still == 3) {
+        atomic_store(&engine->held, 0);
+    }
+}
+
+/* Each has a command buffer, which is recorded anew when the device is done with it, not sooner. */
+TEST(no_more_parts_than_command_buffers) {
+    const uint64_t bytes = (uint64_t)(BHI_COPY_PARTS + 4) * BHI_COPY_CHUNK;
+    uint32_t *source = rig_buffer(1, bytes);
+    uint32_t *target = rig_buffer(2, bytes);
+    struct bhi_lane_record *record = make_copy(1, 0, 2, 0, bytes);
+    pattern(source, bytes, 1);
+    rig_attach_again(1, BHI_ATTACH_READ); /* so it goes in chunks */
+    scene.act = watch_parts;
+    scene.watches = true;
+    atomic_store(&engine->held, 1);
+    bhi_backend_copy_begin(rig.backend, record);
+    end_ok(record);
+    BHT_EQ(most, BHI_COPY_PARTS);
+    BHT_MEM_EQ(target, source, bytes);
+}
+
+/* -- memory of the device --------------------------------------------------------------------- */
+
+static void expect_bytes(uint64_t id, const void *bytes, uint64_t size) {
+    uint8_t *found = rig_buffer(8, size);
+    memset(found, 0x5e, size);
+    rig_begin();
+    rig_copy(id, 0, 8, 0, size);
+    rig_run_ok();
+    BHT_MEM_EQ(found, bytes, size);
+}
+
+/* D3, B6: whatever it held. */
+TEST(memory_is_zero_when_made_and_when_cleared) {
+    static const uint64_t sizes[] = {1, 13, 4096, 4099, SLICE + 6};
+    for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
+        uint32_t *words = rig_buffer(1, SLICE * 2);
+        uint8_t *zeros = bht_own(calloc(1, sizes[i]));
+        pattern(words, SLICE * 2, 1);
+        int fd = bhi_backend_make(rig.backend, 2, sizes[i]);
+        BHT_GE(fd, 0);
+        expect_bytes(2, zeros, sizes[i]);
+        rig_begin();
+        rig_copy(1, 0, 2, 0, sizes[i]);
+        rig_run_ok();
+        bhi_backend_import(rig.backend, 3, fd, sizes[i]); /* as another worker does */
+        expect_bytes(3, words, sizes[i]);
+        BHT_TRUE(bhi_backend_clear(rig.backend, 2));
+        expect_bytes(3, zeros, sizes[i]);
     }
 }
 
