@@ -464,7 +464,9 @@ static void apply(const struct step *step, size_t from, size_t end, struct names
     if (step->kind == WROTE) { /* where nothing was written there are zeros */
         const size_t size = (size_t)step->at + step->size;
         resize(data, size > data->size ? size : data->size);
-        memcpy(data->bytes + step->at + from, (const char *)step->data + from, end - from);
+        if (end > from) {
+            memcpy(data->bytes + step->at + from, (const char *)step->data + from, end - from);
+        }
     }
 }
 
@@ -535,7 +537,9 @@ static void settle(unsigned node, enum power_outcome outcome, struct names *name
         change(names, &(struct change){state->names.entries[i].name, state->names.entries[i].node});
     }
     resize(data, state->data.size);
-    memcpy(data->bytes, state->data.bytes, data->size);
+    if (data->size > 0) {
+        memcpy(data->bytes, state->data.bytes, data->size);
+    }
     for (size_t i = 0, from, end; i < state->pending_count; i++) {
         if (survives(node, i, state->pending_count, outcome, &from, &end)) {
             apply(&all->steps[state->pending[i]], from, end, names, data);
