@@ -13,7 +13,7 @@ set(gpu_without_device backend_reserve backend_ticks guard_allowed guard_buffers
 # A driver of the tests wraps lavapipe, or poses as another one: on each machine the same.
 set(gpu_other_driver system_budget system_processes system_nodes system_sentinel system_overlap system_device_export
     system_device_holder
-    system_placement system_trace sandbox_nodes sandbox_chroot backend_merge backend_shared)
+    system_placement system_trace sandbox_nodes sandbox_chroot backend_merge backend_shared backend_words)
 # A read-only import that fails: the library tries none there (docs/decisions/0011-read-only-inputs.md).
 set(gpu_lacks system_constants)
 # What they prove is of the host alone, and they take long.
@@ -61,6 +61,7 @@ set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_cop
 set(gpu_without_backend_mismatch pointers_through_calls)
 # That driver loses the device over workgroup memory that no entry point uses.
 set(gpu_without_guard_memory memory_that_is_not_used_stays_unused)
+set(gpu_without_backend_copies no_more_parts_than_command_buffers) # it holds the fake driver's engine
 set(gpu_without_backend_arrays indices_that_are_taken_from_one_invocation) # here from each
 
 bulkhead_again(gpu FOLDERS backend guard sandbox events system TIMEOUT 400

@@ -13,9 +13,19 @@ struct runner {
     struct bhi_program program;
 };
 
+/* After a failure *out holds nothing. */
 static bool run_once(const struct runner *runner, const struct bhi_trial *trial,
                      struct bhi_launched *out, struct bhi_judge_outcome *outcome) {
-    return bhi_court_launch(runner->court, runner->stream, &runner->program, trial, out, outcome);
+    if (!bhi_court_launch(runner->court, runner->stream, &runner->program, trial, out, outcome)) {
+        return false;
+    }
+    if (out->strayed) {
+        bhi_launched_free(out);
+        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
+                                      "it writes outside of output %s",
+                                      runner->court->task->arrays[out->stray_array].place);
+    }
+    return true;
 }
 
 /* Says that it computes different bytes. */
@@ -72,11 +82,6 @@ static bool run_twice(const struct runner *runner, struct bhi_trial *trial,
     }
     for (uint32_t i = 0; i < task->array_count; i++) {
         trial->arrays[i].expected = first.outputs[i];
-    }
-    if (first.strayed) {
-        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT,
-                                      "it writes outside of output %s",
-                                      task->arrays[first.stray_array].place);
     }
     if (!run_once(runner, trial, &second, outcome)) {
         return false;

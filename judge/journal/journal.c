@@ -164,6 +164,9 @@ static bool read_difference(const struct bhi_trial *trial, json_t *object, uint3
     if (out->verdict == BH_JUDGE_WRONG) {
         out->wrong = (uint64_t)wrong;
         out->elements = trial->arrays[array].count;
+        if ((uint64_t)index >= out->elements || out->wrong > out->elements) {
+            return false;
+        }
         out->rank = trial->arrays[array].form.dimensions;
         bhi_position_of(&trial->arrays[array].form, (uint64_t)index, out->index);
     }

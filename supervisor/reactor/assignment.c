@@ -185,7 +185,7 @@ static bool lacks_successor(bh_context *context, const struct bh_stream *stream)
         wanted += wants_successor(other) && bhi_spare_serves_both(other, stream);
     }
     BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
-        if (wanted && bhi_spare_is_free(worker) && bhi_spare_is_like(worker, stream) &&
+        if (wanted && bhi_spare_has_place(worker) && bhi_spare_is_like(worker, stream) &&
             !worker->lessons.adopted) {
             wanted--;
         }

@@ -24,6 +24,17 @@ bool bhi_spare_is_free(const struct bhi_worker *worker) {
            worker->kind != BHI_WORKER_SENTINEL;
 }
 
+/* A spare has died, or was killed for what was wrong with it, before it was ready. */
+static bool has_failed(const struct bhi_worker *worker) {
+    const struct bhi_core_worker *core = &worker->core;
+    return !core->stream && !bhi_worker_served(worker) && !bhi_life_is_alive(&core->life) &&
+           core->life.kill != BHI_KILL_RETIRED && worker->kind != BHI_WORKER_SENTINEL;
+}
+
+bool bhi_spare_has_place(const struct bhi_worker *worker) {
+    return bhi_spare_is_free(worker) || has_failed(worker);
+}
+
 /* What a worker was started with, and what a stream wants its workers to be started with. */
 struct make {
     enum bhi_worker_kind kind;
@@ -168,7 +179,7 @@ struct counts {
 static struct counts count_free(const bh_context *context, const struct bh_stream *like) {
     struct counts counts = {0};
     BHI_LIST_FOR(const struct bhi_worker, worker, &context->workers, link) {
-        if (!bhi_spare_is_free(worker) || worker->kind != BHI_WORKER_DEVICE) {
+        if (!bhi_spare_has_place(worker) || worker->kind != BHI_WORKER_DEVICE) {
             continue;
         }
         counts.all++;
@@ -226,9 +237,9 @@ void bhi_spares_worker_gone(struct bhi_worker *worker, uint64_t now_ns) {
     if (core->stream && bhi_worker_served(worker) && worker->kind == BHI_WORKER_DEVICE &&
         core->stream->apart == BHI_APART_NOT) {
         bhi_spares_make_way(worker->context, now_ns);
-    } else if (!core->stream && !bhi_worker_served(worker) && !core->life.kill &&
-               worker->kind != BHI_WORKER_SENTINEL) {
+    } else if (has_failed(worker)) {
         worker->context->spare_at_ns = now_ns + FAILED_NS;
+        worker->context->wake_reactor = true; /* to look again after the pause */
     }
 }
 

@@ -16,6 +16,9 @@
 
 /* Returns true if the worker could serve a stream that has none. Lock held. */
 bool bhi_spare_is_free(const struct bhi_worker *worker);
+/* Returns true if no other spare is started in its place: it is free, or it died while it started,
+ * and the pause that follows begins with its burial. Lock held. */
+bool bhi_spare_has_place(const struct bhi_worker *worker);
 /* Returns true if kind, device, memory limit, processor and nice level are those of |stream|. Lock
  * held. */
 bool bhi_spare_is_like(const struct bhi_worker *worker, const struct bh_stream *stream);
@@ -34,8 +37,8 @@ const struct bh_stream *bhi_spares_wanted(bh_context *context);
  * two such pauses, so that streams which lose workers all the time do not keep others from having
  * spares. Lock held. */
 void bhi_spares_make_way(bh_context *context, uint64_t now_ns);
-/* |worker| is about to be buried: makes way if it served a stream. If it died while it started and
- * had none, no spare is started for a second. Lock held. */
+/* |worker| is about to be buried: makes way if it served a stream. If it died while it started, had
+ * none and was still wanted, no spare is started for a second. Lock held. */
 void bhi_spares_worker_gone(struct bhi_worker *worker, uint64_t now_ns);
 /* Tells spares what to learn, and gives up those that serve nobody. Returns when to look again.
  * Lock held. */

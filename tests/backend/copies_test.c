@@ -1,5 +1,7 @@
 /* Copies on a queue of their own, beside what the compute queue runs: when they may begin, and what
  * comes of them. The driver is tests/system/fake_transfer.c, whose engine really copies. */
+#include "fake_driver.h"
+#include "fake_engine_page.h"
 #include "rig.h"
 #include "worker/vulkan/backend.h"
 
@@ -11,13 +13,16 @@
 /* What the rig's call of |meanwhile| does. */
 static struct {
     void (*act)(void);
+    bool watches; /* each time, not only the first */
     unsigned calls;
 } scene;
+
+static struct fake_engine *engine;
 
 static void meanwhile(void *user) {
     (void)user;
     scene.calls++;
-    if (scene.act && scene.calls == 1) {
+    if (scene.watches || (scene.act && scene.calls == 1)) {
         scene.act();
     }
 }
@@ -25,12 +30,20 @@ static void meanwhile(void *user) {
 static void open_rig(void) {
     const struct rig_options options = {.meanwhile = meanwhile};
     scene.act = NULL;
+    scene.watches = false;
     rig_open(&options);
     BHT_TRUE(rig.backend->copies.queue != VK_NULL_HANDLE);
     scene.calls = 0;
 }
 
-BHT_AT_START(bht_around(open_rig, NULL))
+static void set_up(void) {
+    if (!getenv("BULKHEAD_TEST_GPU")) { /* that of a GPU has such queues itself */
+        fake_driver_install(BHT_FAKE_COPIES);
+        engine = fake_driver_engine();
+    }
+    open_rig();
+}
+BHT_AT_START(bht_around(set_up, NULL))
 
 static void pattern(uint32_t *words, uint64_t bytes, uint32_t seed) {
     for (uint64_t i = 0; i < bytes / sizeof *words; i++) {
@@ -386,6 +399,69 @@ TEST(a_barrier_comes_after_copies_alone) {
     }
 }
 
+/* -- parts ------------------------------------------------------------------------------------ */
+
+static uint64_t most, still;
+
+/* Lets the engine begin when nothing more is submitted. */
+static void watch_parts(void) {
+    const uint64_t parts = rig.backend->copies.submitted - rig.backend->copies.ended;
+    BHT_LE(parts, BHI_COPY_PARTS);
+    still = parts == most ? still + 1 : 0;
+    most = parts > most ? parts : most;
+    if (still == 3) {
+        atomic_store(&engine->held, 0);
+    }
+}
+
+/* Each has a command buffer, which is recorded anew when the device is done with it, not sooner. */
+TEST(no_more_parts_than_command_buffers) {
+    const uint64_t bytes = (uint64_t)(BHI_COPY_PARTS + 4) * BHI_COPY_CHUNK;
+    uint32_t *source = rig_buffer(1, bytes);
+    uint32_t *target = rig_buffer(2, bytes);
+    struct bhi_lane_record *record = make_copy(1, 0, 2, 0, bytes);
+    pattern(source, bytes, 1);
+    rig_attach_again(1, BHI_ATTACH_READ); /* so it goes in chunks */
+    scene.act = watch_parts;
+    scene.watches = true;
+    atomic_store(&engine->held, 1);
+    bhi_backend_copy_begin(rig.backend, record);
+    end_ok(record);
+    BHT_EQ(most, BHI_COPY_PARTS);
+    BHT_MEM_EQ(target, source, bytes);
+}
+
+/* -- memory of the device --------------------------------------------------------------------- */
+
+static void expect_bytes(uint64_t id, const void *bytes, uint64_t size) {
+    uint8_t *found = rig_buffer(8, size);
+    memset(found, 0x5e, size);
+    rig_begin();
+    rig_copy(id, 0, 8, 0, size);
+    rig_run_ok();
+    BHT_MEM_EQ(found, bytes, size);
+}
+
+/* D3, B6: whatever it held. */
+TEST(memory_is_zero_when_made_and_when_cleared) {
+    static const uint64_t sizes[] = {1, 13, 4096, 4099, SLICE + 6};
+    for (size_t i = 0; i < BHT_COUNT(sizes); i++) {
+        uint32_t *words = rig_buffer(1, SLICE * 2);
+        uint8_t *zeros = bht_own(calloc(1, sizes[i]));
+        pattern(words, SLICE * 2, 1);
+        int fd = bhi_backend_make(rig.backend, 2, sizes[i]);
+        BHT_GE(fd, 0);
+        expect_bytes(2, zeros, sizes[i]);
+        rig_begin();
+        rig_copy(1, 0, 2, 0, sizes[i]);
+        rig_run_ok();
+        bhi_backend_import(rig.backend, 3, fd, sizes[i]); /* as another worker does */
+        expect_bytes(3, words, sizes[i]);
+        BHT_TRUE(bhi_backend_clear(rig.backend, 2));
+        expect_bytes(3, zeros, sizes[i]);
+    }
+}
+
 /* More chunks than there are parts, and an odd end. */
 TEST(a_read_only_source_goes_in_chunks) {
     const uint64_t bytes = (uint64_t)(BHI_COPY_PARTS + 4) * BHI_COPY_CHUNK + 12;
@@ -495,4 +571,123 @@ TEST(a_lost_device_loses_all_of_them) {
         BHT_EQ(result.status, BH_DEVICE_LOST);
     }
     BHT_TRUE(!copy_fits(1, 0, 2, 0, SLICE));
+}
+
+/* -- a device that is lost when all parts are on it ------------------------------------------------ */
+
+enum { LOST_JOBS = 2 };
+
+/* Who finds it out. */
+enum finder { STATUS, RESET, WAIT, KERNEL };
+
+static struct {
+    enum finder finder;
+    VkResult result;
+    uint64_t from, first_lost; /* parts */
+    PFN_vkGetFenceStatus status;
+    PFN_vkResetFences reset;
+    PFN_vkWaitForFences wait;
+} loss;
+
+static bool all_are_on_it(void) {
+    return rig.backend->copies.submitted == loss.from + LOST_JOBS;
+}
+
+/* Of a part that is lost; no part ends before all are submitted. */
+static bool is_lost(VkFence fence) {
+    const struct bhi_vk_copies *c = &rig.backend->copies;
+    return fence == c->parts[c->ended % BHI_COPY_PARTS].fence && c->ended >= loss.first_lost;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL losing_status(VkDevice device, VkFence fence) {
+    if (!all_are_on_it()) {
+        return VK_NOT_READY;
+    }
+    if (loss.finder == KERNEL && fence == rig.backend->fence) {
+        return loss.result;
+    }
+    if (is_lost(fence) && loss.finder != RESET) {
+        return loss.finder == STATUS ? loss.result : VK_NOT_READY;
+    }
+    return loss.status(device, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL losing_reset(VkDevice device, uint32_t count,
+                                                   const VkFence *fences) {
+    return is_lost(fences[0]) ? loss.result : loss.reset(device, count, fences);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL losing_wait(VkDevice device, uint32_t count,
+                                                  const VkFence *fences, VkBool32 all,
+                                                  uint64_t timeout) {
+    if (!all_are_on_it()) {
+        return VK_TIMEOUT;
+    }
+    return is_lost(fences[0]) && loss.finder == WAIT
+               ? loss.result
+               : loss.wait(device, count, fences, all, timeout);
+}
+
+static void begin_lost(void) {
+    for (int i = 0; i < LOST_JOBS; i++) {
+        bhi_backend_copy_begin(rig.backend, make_copy(1, 0, 2, 0, SLICE));
+    }
+}
+
+/* The first |good| copies have ended by then. All the others are lost, whatever the driver calls
+ * it: nothing is left to be submitted, and nobody knows what of them was done. */
+static void lose_after(enum finder finder, VkResult result, uint64_t good) {
+    struct bhi_vk_api *api = &rig.backend->device.api;
+    const uint64_t from = rig.backend->copies.submitted;
+    rig_buffer(1, BYTES);
+    rig_buffer(2, BYTES);
+    loss.finder = finder, loss.result = result;
+    loss.from = from, loss.first_lost = from + good;
+    loss.status = api->GetFenceStatus, api->GetFenceStatus = losing_status;
+    loss.reset = api->ResetFences, api->ResetFences = losing_reset;
+    loss.wait = api->WaitForFences, api->WaitForFences = losing_wait;
+    if (finder == KERNEL) {
+        scene.act = begin_lost;
+        rig_begin();
+        rig_fill(3, 0, 4, 1);
+        BHT_TRUE(!rig_run());
+        BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+    } else {
+        begin_lost();
+    }
+    bool alive = true;
+    for (uint64_t i = 0; i < LOST_JOBS; i++) {
+        struct bhi_result got;
+        struct bhi_error error;
+        alive = bhi_backend_copy_end(rig.backend, &got, &error);
+        if (i < good
+                ? got.status != BH_OK
+                : alive || got.status != BH_DEVICE_LOST || got.executed != BH_EXECUTED_UNKNOWN) {
+            BHT_FAIL("copy %d of %d good ones, found out by %d, ends %s, executed %u, device %s",
+                     (int)i + 1, (int)good, (int)finder, bh_status_name((bh_status)got.status),
+                     got.executed, alive ? "alive" : "lost");
+        }
+    }
+    BHT_TRUE(!alive && !copy_fits(1, 0, 2, 0, SLICE));
+    /* It is not, in truth: nothing is taken down while it works. */
+    BHT_EQ(api->DeviceWaitIdle(rig.backend->device.device), VK_SUCCESS);
+}
+
+TEST(d5_a_device_lost_after_the_last_part) {
+    static const struct {
+        enum finder finder;
+        VkResult result;
+    } rows[] = {{STATUS, VK_ERROR_DEVICE_LOST},
+                {RESET, VK_ERROR_OUT_OF_DEVICE_MEMORY},
+                {WAIT, VK_ERROR_DEVICE_LOST},
+                {WAIT, VK_ERROR_OUT_OF_HOST_MEMORY},
+                {KERNEL, VK_ERROR_DEVICE_LOST}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        /* What a kernel's loss finds ended is the driver's affair. */
+        for (uint64_t good = 0; good < (rows[i].finder == KERNEL ? 1 : LOST_JOBS); good++) {
+            open_rig();
+            rig_buffer(3, 4096);
+            lose_after(rows[i].finder, rows[i].result, good);
+        }
+    }
 }

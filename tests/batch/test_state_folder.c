@@ -367,12 +367,21 @@ static void expect_damaged(const char *sql) {
 }
 
 TEST(test_values_that_make_no_sense) {
-    static const char *const progress[] = {
-        "state = 9",    "state = -1",    "origin = 77",  "job = 7",     "sealed = 2",
-        "tried = -1",   "attempts = -1", "guilty = -1",  "victim = -1", "attempts = 4294967296",
-        "verdict = -1", "origin = 0",    "ended_ns = -1"};
-    static const char *const job[] = {"line = -1", "retries = -1", "priority = 2147483648",
-                                      "number = -1"};
+    static const char *const progress[] = {"state = 7",           "state = -1",
+                                           "origin = 3",          "job = 7",
+                                           "sealed = 2",          "tried = -1",
+                                           "attempts = -1",       "guilty = -1",
+                                           "victim = -1",         "attempts = 4294967296",
+                                           "verdict = -1",        "origin = 0",
+                                           "guilty = 4294967296", "victim = 4294967296",
+                                           "tried = 4294967296",  "ended_ns = -1"};
+    static const char *const job[] = {"line = -1",
+                                      "retries = -1",
+                                      "retries = 4294967296",
+                                      "priority = 2147483648",
+                                      "priority = -2147483649",
+                                      "number = -1",
+                                      "number = 3"};
     for (size_t i = 0; i < BHT_COUNT(progress) + BHT_COUNT(job); i++) {
         char sql[96];
         if (i < BHT_COUNT(progress)) {
@@ -390,7 +399,8 @@ TEST(test_rows_that_make_no_sense) {
         "UPDATE job SET id = '' WHERE number = 1",
         "DELETE FROM job WHERE number = 1",
         "INSERT INTO dependency VALUES (1, 2)", /* a circle */
-        "INSERT INTO dependency VALUES (1, 77)",
+        "INSERT INTO dependency VALUES (1, 3)", /* there are two jobs */
+        "INSERT INTO dependency VALUES (3, 1)",
         "INSERT INTO dependency VALUES (0, 1)",
         "INSERT INTO dependency VALUES (1, 1)",
         "UPDATE batch SET id = '../../x'",

@@ -96,7 +96,7 @@ bh_context_options fx_options(void) {
 
 bh_context *fx_context_with(bh_context_options options, const char *faults) {
     if (!options.worker_path) {
-        options.worker_path = faults ? BHT_FAULTY_WORKER : BHT_WORKER;
+        options.worker_path = bht_program(faults ? BHT_FAULTY_WORKER : BHT_WORKER);
     }
     char noted[640];
     if (faults) {

@@ -275,6 +275,8 @@ void bht_spawn(struct bht_child *child, const char *const *argv);
 int bht_finish(struct bht_child *child, unsigned milliseconds, char *out, size_t capacity);
 /* Both at once; a time limit of 60 s. */
 int bht_run(const char *const *argv, char *out, size_t capacity);
+/* |built|, or what $BHT_PROGRAMS has in its place: a program of ours with a mistake (mutants/run). */
+const char *bht_program(const char *built);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /* The device of a worker: Vulkan calls that fail, what is done between its steps, and false times. */
 #include "faults.h"
+#include "tests/harness/noise.h"
 #include "wrap.h"
 
 #include "base/memfd.h"
@@ -7,6 +8,7 @@
 #include "ipc/lane.h"
 #include "ipc/layers.h"
 #include "worker/error.h"
+#include "worker/sandbox/driver.h"
 #include "worker/sentinel.h"
 #include "worker/vulkan/export.h"
 #include "worker/vulkan/memory.h"
@@ -24,6 +26,8 @@
 static struct {
     struct bhi_backend *backend;
     struct bhi_vk_device *beginning; /* NULL: none */
+    const struct bhi_vk_device *only;
+    PFN_vkUnmapMemory unmap;
     bool learning;
     bool making, importing;        /* device memory */
     bool attaching, no_attachment; /* a buffer, which has no memory */
@@ -111,6 +115,18 @@ static struct bhi_vk_api real;
     }
 BREAKABLE(WRAPPER)
 
+/* Fills fresh memory with noise, if the processor can. Nobody uses the reserve (worker/vulkan/reserve.c). */
+static void spoil(VkDevice a, const VkMemoryAllocateInfo *b, VkDeviceMemory memory) {
+    void *bytes;
+    if (device.only && bht_is_fresh(b) && b->allocationSize != BHI_DRIVER_FILE_BYTES &&
+        device.only->memory.memoryTypes[b->memoryTypeIndex].propertyFlags &
+            VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT &&
+        real.MapMemory(a, memory, 0, VK_WHOLE_SIZE, 0, &bytes) == VK_SUCCESS) {
+        bht_noise(bytes, b->allocationSize);
+        device.unmap(a, memory);
+    }
+}
+
 VULKAN(AllocateMemory, (VkDevice a, const VkMemoryAllocateInfo *b, const VkAllocationCallbacks *c,
                         VkDeviceMemory *d)) {
     if ((device.making || device.importing) && lies(make_full)) {
@@ -120,7 +136,11 @@ VULKAN(AllocateMemory, (VkDevice a, const VkMemoryAllocateInfo *b, const VkAlloc
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     FAIL_AT(vk);
-    return real.AllocateMemory(a, b, c, d);
+    const VkResult result = real.AllocateMemory(a, b, c, d);
+    if (result == VK_SUCCESS) {
+        spoil(a, b, *d);
+    }
+    return result;
 }
 
 VULKAN(GetMemoryFdKHR, (VkDevice a, const VkMemoryGetFdInfoKHR *b, int *c)) {
@@ -213,12 +233,14 @@ WRAP(const char *, bhi_vk_api_instance, struct bhi_vk_api *api, PFN_vkGetInstanc
 }
 
 WRAP(const char *, bhi_vk_api_device, struct bhi_vk_api *api, VkDevice of) {
+    device.unmap = (PFN_vkUnmapMemory)api->GetDeviceProcAddr(of, "vkUnmapMemory");
     return break_all(api, __real_bhi_vk_api_device(api, of));
 }
 
 WRAP(bool, bhi_vk_device_init, struct bhi_vk_device *of, const struct bhi_backend_config *config,
      struct bhi_error *error) {
     device.beginning = of;
+    device.only = of;
     const bool good = __real_bhi_vk_device_init(of, config, error);
     device.beginning = NULL;
     return good;

@@ -175,6 +175,7 @@ TEST(what_may_be_left_out) {
 
 TEST(fields_that_are_wrong) {
     refuse(2, "`name`", "`nam`", "`nam`: unknown key: did you mean `name`?");
+    refuse(2, "`scale`", "``", "`name`: it must be a string of 1 to 63 bytes");
     refuse(2, "`scale`", "7", "`name`: it must be a string of 1 to 63 bytes");
     refuse(2, "`scale`", "`0123456789012345678901234567890123456789012345678901234567890123`",
            "`name`: it must be a string of 1 to 63 bytes");
@@ -207,8 +208,11 @@ TEST(fields_that_are_wrong) {
            "`push` `a`: it must be a number, true, false, or an expression such as `n`");
     refuse(11, "`n + 1`", "`n - 9999`",
            "`push`: 'n - 9999': column 3: less than 0 (with n=1000, m=3)");
-    refuse(12, "local_x)`, `m`]", "local_x)`, 1, 1, 1]",
+    refuse(12, "[`ceildiv(n, local_x)`, `m`]", "[]",
            "`groups`: it must be an array of one to three, such as [`ceildiv(n, local_x)`]");
+    refuse(12, "local_x)`, `m`]", "local_x)`, `4294967295 + m`]",
+           "`groups`: 4294967298 groups along y: from 1 to 4294967295 are possible (with n=1000, "
+           "m=3)");
     refuse(12, "local_x)`, `m`]", "local_x)`, `m / 2`]",
            "`groups`: 0 groups along y: from 1 to 4294967295 are possible (with n=1, m=1)");
     refuse(14, "`1s`", "1", "`limits` `deadline`: it must be a string such as `500ms`");
@@ -221,6 +225,79 @@ TEST(fields_that_are_wrong) {
         "`operations`: it must be a whole number from 1, or an expression such as `n` or `n * m`");
     refuse(16, "s`: 7", "s`: `n - 2`",
            "`operations`: 'n - 2': column 3: less than 0 (with n=1, m=1)");
+}
+
+/* As many of each as a task may have are taken, and one more is refused: in the place of |before|,
+ * |count| times |item|. */
+TEST(as_many_as_there_may_be) {
+    static const struct {
+        const char *before, *open, *item, *close;
+        unsigned most;
+        const char *why;
+    } cases[] = {
+        {"[{`n`: 1, `m`: 1}]", "[", "{`n`: 1, `m`: #}", "]", BHI_TASK_SIZES - 2,
+         "t.json:4: `check_sizes` [62]: more than 64 sizes"},
+        {"{`n`: 1000, `m`: 3}, {`m`: 4, `n`: 64}", "", "{`n`: 1, `m`: #}", "", BHI_TASK_SIZES - 1,
+         "t.json:4: `check_sizes` [0]: more than 64 sizes"},
+        {"[{`n`: 1000, `m`: 3}, {`m`: 4, `n`: 64}],\n  `check_sizes`: [{`n`: 1, `m`: 1}]",
+         "[{`n`: 1, `m`: 1, ", "`p#`: 1", "}]", BHI_TASK_PARAMETERS - 2,
+         "t.json:3: `sizes` [0]: more than 16 sizes"},
+        {"[5, 6]", "[", "#", "]", BHI_TASK_SEEDS,
+         "t.json:5: `seeds`: it must be an array of at most 16 numbers"},
+        {"`X`: {", "", "`A#`: {`dtype`: `u8`, `shape`: [], `fill`: `bits`}", ", `X`: {",
+         BHI_TASK_ARRAYS - 3, "t.json:10: `out` `Y`: more than 32 arrays"},
+        {"[`n`, `m`]", "[", "#", "]", BHI_TASK_RANK,
+         "t.json:7: `in` `X` `shape`: it must be an array of at most 8 lengths, such as [`n`, 3]"},
+        {"`a`: 2.5", "", "`p#`: 1", "", BHI_TASK_PUSHES - 3, "t.json:11: `push` `n`: more than 32"},
+        {"[`ceildiv(n, local_x)`, `m`]", "[", "#", "]", 3,
+         "t.json:12: `groups`: it must be an array of one to three, such as "
+         "[`ceildiv(n, local_x)`]"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        for (unsigned count = cases[i].most; count <= cases[i].most + 1; count++) {
+            static char text[16384];
+            const char *const before = bht_quoted(cases[i].before), *at = strstr(whole, before);
+            BHT_TRUE(at);
+            const char *const rest = at + strlen(before);
+            size_t used = (size_t)sprintf(text, "%.*s%s", (int)(at - whole), whole,
+                                          bht_quoted(cases[i].open));
+            for (unsigned k = 1; k <= count; k++) { /* # is its number */
+                const char *const item = bht_quoted(cases[i].item), *number = strchr(item, '#');
+                used += (size_t)sprintf(text + used, "%s%.*s%u%s", k > 1 ? ", " : "",
+                                        (int)(number - item), item, k, number + 1);
+            }
+            sprintf(text + used, "%s%s", bht_quoted(cases[i].close), rest);
+            if (count == cases[i].most) {
+                parse(text);
+            } else {
+                refuse_text(text, bht_quoted(cases[i].why));
+            }
+        }
+    }
+    bhi_task_free(&task);
+}
+
+TEST(values_at_their_limits) {
+    static const struct {
+        const char *before, *after;
+    } cases[] = {
+        {"`scale`", "`012345678901234567890123456789012345678901234567890123456789012`"},
+        {"`scale`", "`s`"},
+        {"[5, 6]", "[0, 9223372036854775807]"},
+        {"`special`: 0.5", "`special`: 0"},
+        {"`special`: 0.5", "`special`: 1"},
+        {"`ulp`: 3", "`ulp`: 0"},
+        {"`ulp`: 3", "`abs`: 0, `rel`: 0"},
+        {"`bits`", "{`uniform`: [-8e307, 8e307]}"},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        static char text[8192];
+        const char *const before = bht_quoted(cases[i].before), *at = strstr(whole, before);
+        BHT_TRUE(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole,
+                 bht_quoted(cases[i].after), at + strlen(before));
+        parse(text);
+    }
 }
 
 TEST(generators_that_are_wrong) {
@@ -236,6 +313,13 @@ TEST(generators_that_are_wrong) {
            "`inout` `Z` `fill`: there must be one generator; it has 0");
     refuse(9, "`bits`", "{`uniform`: [0, 1], `normal`: [0, 1]}",
            "`inout` `Z` `fill`: there must be one generator; it has 2");
+    refuse(9, "`bits`", "{`uniform`: [-1e308, 1e308]}",
+           "`inout` `Z` `fill` `uniform`: the first number is greater than the last, or they are "
+           "further apart than f64 can count");
+    refuse(9, "`bits`", "{`uniform`: [1, 0]}",
+           "`inout` `Z` `fill` `uniform`: the first number is greater than the last, or they are "
+           "further apart than f64 can count");
+    refuse(7, "0.5}", "-0.5}", "`in` `X` `fill` `special`: it must be from 0 to 1");
     refuse(9, "`bits`", "{`integers`: [0, 1.5]}",
            "`inout` `Z` `fill` `integers`: it must be an array of two whole numbers");
     refuse(9, "`bits`", "{`integers`: [2, 1]}",

@@ -42,19 +42,9 @@ static void run(int i) {
     }
 }
 
-static void run_all(void) {
-    for (int round = 0; round < 8; round++) {
-        for (int i = 0; i < MEMORY_STREAMS; i++) {
-            if (memory.workers[i].worker && !memory.workers[i].dead) {
-                run(i);
-            }
-        }
-    }
-}
-
 static void fill_now(int i, bh_buffer *buffer) {
     bh_event *event = fill(i, buffer);
-    run_all();
+    memory_run_all();
     fx_expect(event, BH_OK);
 }
 
@@ -62,7 +52,7 @@ static void fill_now(int i, bh_buffer *buffer) {
 static void expect_words(int i, bh_buffer *buffer, uint32_t word) {
     bh_buffer *host = create_host();
     bh_event *event = fx_copy(memory.streams[i], buffer, host);
-    run_all();
+    memory_run_all();
     fx_expect(event, BH_OK);
     const uint32_t *words = fx_mapped(host);
     for (size_t at = 0; at < MEMORY_BYTES / 4; at++) {
@@ -161,6 +151,34 @@ TEST(b3_what_two_workers_have_is_not_kept) {
     BHT_TRUE(gets(A));
 }
 
+/* Its worker may have failed to map or to import it: it is told of it anew; at once if memory was
+ * short, else when a buffer is made of it again. */
+TEST(b3_what_failed_is_introduced_again) {
+    static const bh_status failures[] = {BH_VULKAN, BH_OUT_OF_HOST_MEMORY, BH_LIMIT_EXCEEDED};
+    for (size_t i = 0; i < 2 * BHT_COUNT(failures); i++) {
+        const bh_status status = failures[i / 2];
+        const bool on_device = i % 2;
+        puppet_again();
+        const bh_buffer_options options = {.stream = memory.streams[A],
+                                           .memory = on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST};
+        bh_buffer *buffer = fx_buffer_with(puppet.context, MEMORY_BYTES, options);
+        fill_now(A, buffer);
+        memory.workers[A].fails_as = status;
+        bh_event *event = fill(A, buffer);
+        run(A);
+        fx_expect(event, status);
+        const uint64_t hits = on_device ? 0 : stats().pool_hits;
+        if (status == BH_LIMIT_EXCEEDED) {
+            bh_buffer_release(buffer);
+            buffer = fx_buffer_with(puppet.context, MEMORY_BYTES, options);
+            BHT_EQ(on_device ? stats().device_pool_hits : stats().pool_hits - hits, 1);
+        }
+        fill_now(A, buffer);
+        expect_words(A, buffer, WORD);
+        BHT_EQ(memory.made_count, on_device);
+    }
+}
+
 enum trust { TRUSTED, LIED, KILLED, STARTING };
 
 static void distrust(int i, enum trust trust) {
@@ -224,7 +242,7 @@ TEST(d3_the_clearer_dies) {
         (void)memory_worker_run(&memory.workers[A], end);
         memory_worker_bury(&memory.workers[A]);
         memory_worker_begin(A);
-        run_all();
+        memory_run_all();
         fx_expect(event, end == MEMORY_DIES_STARTED ? BH_WORKER_SIGNAL : BH_OK);
         expect_words(A, buffer, 0);
     }
@@ -242,17 +260,28 @@ TEST(d3_it_is_cleared_once) {
     expect_words(A, buffer, WORD);
 }
 
-/* Another stream needs it first: the worker that has had it must not use it before it is clear. */
+static uint64_t rings_at(int i) {
+    return atomic_load(&memory.workers[i].worker->lane.header->notify_at);
+}
+
+/* Another stream needs it first: the worker that has had it must not use it before it is clear. The one
+ * that clears it rings then, also if it ends something else before. */
 TEST(d3_the_owner_waits_for_who_clears_it) {
     leave(A, -1);
     bh_buffer *buffer = create(A), *hosts[2] = {create_host(), create_host()};
-    bh_event *events[2];
+    bh_event *events[2], *before = fx_copy(memory.streams[A2], create_host(), create_host());
     for (int i = 0; i < 2; i++) {
+        BHT_EQ(rings_at(A2), 0);
         events[i] = fx_copy(memory.streams[i ? A : A2], buffer, hosts[i]);
     }
-    BHT_TRUE(memory_worker_has_work(&memory.workers[A2]));
     BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
-    run_all();
+    BHT_EQ(rings_at(A2), 1);
+    (void)memory_worker_run(&memory.workers[A2], MEMORY_LIVES);
+    fx_expect(before, BH_OK);
+    BHT_EQ(rings_at(A2), 2);
+    BHT_TRUE(!memory_worker_has_work(&memory.workers[A]));
+    memory_run_all();
+    BHT_EQ(rings_at(A2), 0);
     for (int i = 0; i < 2; i++) {
         fx_expect(events[i], BH_OK);
     }
@@ -332,7 +361,7 @@ TEST(d6_it_makes_room_on_a_full_device) {
         bh_buffer *buffer = create(A2);
         bh_event *event = fill(A2, buffer);
         memory.workers[A2].device_full = times;
-        run_all();
+        memory_run_all();
         fx_expect(event, times == 1 ? BH_OK : BH_OUT_OF_DEVICE_MEMORY);
         BHT_EQ(stats().device_pool_blocks, 1); /* of the other device */
         memory_worker_listen(&memory.workers[A]);
@@ -354,7 +383,7 @@ TEST(d6_nobody_needs_it_any_more) {
         memory.workers[A].cannot_clear = clears;
         BHT_EQ(bh_event_cancel(event), BH_OK);
         bh_buffer_release(buffer);
-        run_all();
+        memory_run_all();
         fx_expect(event, BH_CANCELLED);
         fx_expect(next, BH_OK);
         BHT_EQ(memory.workers[A].owed, 0);
@@ -373,9 +402,104 @@ TEST(d6_what_follows_keeps_its_buffers) {
     bh_event *second = fx_copy(memory.streams[A], host, two);
     memory_worker_harvest(&memory.workers[A]); /* not before |second| was in the lane */
     memory.workers[A].device_full = 1;
-    run_all();
+    memory_run_all();
     fx_expect(first, BH_OUT_OF_DEVICE_MEMORY);
     fx_expect(second, BH_OK);
+}
+
+/* -- memory that cannot be had ---------------------------------------------------------------- */
+
+static bool is_known(int i, const bh_buffer *buffer) {
+    bhi_context_lock(puppet.context);
+    const bool known = bhi_idset_has(&memory.workers[i].worker->buffers, buffer->id);
+    bhi_context_unlock(puppet.context);
+    return known;
+}
+
+/* A buffer of A with WORD, which A2 cannot import, and A2's submission that has found it out. What else
+ * is in the lane of A was queued before that. */
+static bh_event *refuse_import(bh_buffer *buffer) {
+    memory.workers[A2].cannot_import = buffer->id;
+    bh_event *event = fx_copy(memory.streams[A2], buffer, create_host());
+    run(A2);
+    fx_expect(event, BH_VULKAN);
+    BHT_TRUE(buffer->device->bad);
+    return event;
+}
+
+/* It is poisoned until all of it is written, in new memory; and that stays its memory. */
+TEST(t8_it_is_made_anew_once) {
+    bh_buffer *buffer = create(A), *host = create_host();
+    fill_now(A, buffer);
+    bh_event *cause = refuse_import(buffer);
+    BHT_EQ(fx_verdict(fx_copy(memory.streams[A], buffer, host)).origin, bh_event_id(cause));
+    for (int i = 0; i < 3; i++) {
+        const bh_command command = {
+            .type = BH_COMMAND_FILL,
+            .fill = {.dst = buffer, .size = i ? 4 : BH_WHOLE_SIZE, .value = WORD}};
+        bh_event *event = fx_command(memory.streams[i % 2 ? A2 : A], command, NULL, 0);
+        memory_run_all();
+        fx_expect(event, BH_OK);
+        BHT_EQ(memory.made_count, 2);
+        expect_words(A, buffer, WORD);
+    }
+}
+
+/* What reads it and writes it was queued before: its own memory is good, and new one would be zero. */
+TEST(t8_what_reads_keeps_it) {
+    bh_buffer *buffer = create(A), *host = create_host();
+    fill_now(A, buffer);
+    memory.workers[A2].cannot_import = buffer->id;
+    bh_event *cause = fx_copy(memory.streams[A2], buffer, host);
+    bh_buffer *back = create_host();
+    const bh_command commands[] = {
+        {.type = BH_COMMAND_COPY, .copy = {.src = buffer, .dst = back, .size = BH_WHOLE_SIZE}},
+        {.type = BH_COMMAND_FILL, .fill = {.dst = buffer, .size = 4}}};
+    bh_event *event = fx_commands(memory.streams[A], commands, 2);
+    BHT_TRUE(!memory_worker_has_work(&memory.workers[A])); /* it waits for who reads */
+    memory_run_all();
+    fx_expect(cause, BH_VULKAN);
+    fx_expect(event, BH_OK);
+    BHT_EQ(*(const uint32_t *)fx_mapped(back), WORD);
+}
+
+/* Who makes it anew still has something to do with the old one; and handles messages before their turn,
+ * since it waits for other memory. */
+TEST(t8_what_is_in_flight_keeps_it) {
+    bh_buffer *buffer = create(A), *fresh = create(A), *back = create_host();
+    fill_now(A, buffer);
+    bh_event *first = fill(A, fresh), *reads = fx_copy(memory.streams[A], buffer, back);
+    refuse_import(buffer);
+    bh_event *writes = fill(A, buffer);
+    memory.workers[A].device_full = 1;
+    memory_run_all();
+    fx_expect(first, BH_OK);
+    fx_expect(reads, BH_OK);
+    fx_expect(writes, BH_OK);
+    BHT_EQ(*(const uint32_t *)fx_mapped(back), WORD);
+    expect_words(A, buffer, WORD);
+}
+
+/* A copy fails for want of memory: its buffers are told anew, unless something behind it needs them. */
+TEST(e9_what_failed_is_told_anew) {
+    bh_buffer *one = create(A), *host = create_host();
+    memory.workers[A].fails_at = 1;
+    bh_event *first = fx_copy(memory.streams[A], host, one);
+    bh_event *second = fx_copy(memory.streams[A], host, one);
+    (void)memory_worker_run(&memory.workers[A], MEMORY_LIVES);
+    memory_worker_harvest(&memory.workers[A]);
+    fx_expect(first, BH_OUT_OF_HOST_MEMORY);
+    BHT_TRUE(is_known(A, one) && is_known(A, host));
+    run(A);
+    fx_expect(second, BH_OK);
+    memory.workers[A].fails_at = 3;
+    bh_event *third = fx_copy(memory.streams[A], host, one);
+    run(A);
+    fx_expect(third, BH_OUT_OF_HOST_MEMORY);
+    BHT_TRUE(!is_known(A, one) && !is_known(A, host));
+    fill_now(A, one);
+    BHT_EQ(memory.made_count, 1);
+    expect_words(A, one, WORD);
 }
 
 /* -- moves and replicas (D4) ------------------------------------------------------------------ */
@@ -403,7 +527,7 @@ TEST(d4_a_move_leaves_it_at_once) {
     bh_event *event = fill(C, buffer); /* where it was read it can be written */
     BHT_EQ(memory.streams[A]->device_memory, 0);
     BHT_EQ(stats().device_pool_blocks, 1);
-    run_all();
+    memory_run_all();
     fx_expect(event, BH_OK);
 }
 
@@ -419,7 +543,7 @@ TEST(d4_no_copy_outlives_a_move) {
     fill_now(A, buffer);
     BHT_EQ(memory.streams[C]->device_memory, 0);
     memory.workers[A2].dead = false;
-    run_all();
+    memory_run_all();
     fx_expect(slow, BH_OK);
 }
 

@@ -110,6 +110,117 @@ TEST(a_lost_device_is_no_bad_memory) {
     }
 }
 
+/* -- the doorbell ----------------------------------------------------------------------------- */
+
+static uint64_t rings_at(const struct bhi_worker *worker) {
+    BHT_EQ(atomic_load(&worker->lane.header->harvested), worker->core.harvested);
+    return atomic_load(&worker->lane.header->notify_at);
+}
+
+static bh_event *wait_on_another_stream(bh_event *event) {
+    const bh_submit_info info = {.struct_size = sizeof info, .waits = &event, .wait_count = 1};
+    return fx_submit(puppet_stream(NULL, NULL), &info);
+}
+
+/* Another stream waits, and no thread: the worker rings, whether it had the submission before or gets
+ * it now, and also if others end before it. Then nobody waits any more. */
+TEST(e9_it_rings_for_what_others_wait_for) {
+    for (int before = 0; before < 2; before++) {
+        puppet_again();
+        struct bhi_worker *worker = before ? puppet_serving() : NULL;
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        wait_on_another_stream(events[1]);
+        worker = worker ? worker : puppet_serving();
+        for (uint64_t i = 0; i < 2; i++) {
+            BHT_EQ(rings_at(worker), i + 1);
+            puppet_complete(worker, 1);
+            BHT_EQ(bh_event_query(events[i]), BH_EVENT_READY);
+        }
+        BHT_EQ(rings_at(worker), 0);
+        BHT_TRUE(!worker->harvest_requested);
+    }
+}
+
+static struct bhi_worker *hasty; /* completes another one after the supervisor has looked */
+
+BHT_WRAP(void, bhi_core_worker_settle, struct bhi_core_worker *core) {
+    if (hasty) {
+        puppet_complete(hasty, 1);
+        hasty = NULL;
+    }
+    __real_bhi_core_worker_settle(core);
+}
+
+/* It may have ended before the worker could see that it has to ring: then the reactor looks. */
+TEST(e9_what_ended_before_it_was_to_ring_is_taken_in) {
+    for (int later = 0; later < 2; later++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        if (!later) {
+            puppet_complete(worker, 1);
+            wait_on_another_stream(events[0]);
+        } else {
+            wait_on_another_stream(events[1]);
+            BHT_TRUE(!worker->harvest_requested);
+            puppet_complete(worker, 1);
+            hasty = worker;
+            BHT_EQ(bh_event_query(events[0]), BH_EVENT_READY);
+        }
+        BHT_TRUE(worker->harvest_requested);
+        BHT_EQ(bhi_event_state(events[later]), BH_EVENT_PENDING);
+    }
+}
+
+/* -- lies ------------------------------------------------------------------------------------- */
+
+/* Two records are in its lane. The first has ended well before, where there are two steps. */
+TEST(t6_impossible_progress_is_seen) {
+    static const struct {
+        const char *what;
+        uint64_t completed, taken; /* records */
+        struct bhi_result result;  /* of the last that it has completed; seq 0: a good one */
+        int steps;
+    } rows[] = {
+        {"more than there is", 3, 2, {0}, 1},
+        {"taken more than there is", 2, 3, {0}, 1},
+        {"ended what it has not taken", 2, 1, {0}, 1},
+        {"fewer than before", 0, 1, {0}, 2},
+        {"given a record back", 2, 0, {0}, 2},
+        {"of another number", 1, 1, {.seq = 2}, 1},
+        {"neither run nor not", 1, 1, {.seq = 1, .executed = 3}, 1},
+        {"no status", 1, 1, {.seq = 1, .status = 9999}, 1},
+        {"a loader's status", 1, 1, {.seq = 1, .status = BH_LOAD_FAILED}, 1},
+        {"bad memory that it could use", 1, 1, {.seq = 1, .bad_memory = 7}, 1},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        struct bhi_progress *side = puppet_side(worker);
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        const uint64_t record = worker->lane.head / 2;
+        if (rows[i].steps == 2) {
+            puppet_complete(worker, 1);
+            BHT_EQ(bh_event_query(events[0]), BH_EVENT_READY);
+        }
+        for (uint64_t seq = 1; seq <= 3; seq++) {
+            const bool bad = rows[i].result.seq && seq == rows[i].completed;
+            side->results[seq & side->mask] =
+                bad ? rows[i].result : (struct bhi_result){.seq = seq, .executed = BH_EXECUTED_YES};
+        }
+        bhi_progress_publish(side, rows[i].completed, rows[i].taken * record);
+        bh_event *last = events[rows[i].steps - 1];
+        BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
+        if (!worker->core.life.violated) {
+            BHT_FAIL("%s: nobody has seen it", rows[i].what);
+        }
+        /* From now on nothing is taken in that it says. */
+        side->results[1] = (struct bhi_result){.seq = 1, .executed = BH_EXECUTED_YES};
+        bhi_progress_publish(side, 2, 2 * record);
+        BHT_EQ(bh_event_query(last), BH_EVENT_PENDING);
+    }
+}
+
 /* -- several who wait for one ------------------------------------------------------------------ */
 
 #define WAITERS 4
@@ -184,4 +295,94 @@ TEST(a_worker_wakes_all_who_follow_it) {
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_PENDING);
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_READY);
+}
+
+/* -- how far a load is ---------------------------------------------------------------------------
+ */
+
+enum { PIECES = 4, PIECE_BYTES = 1024, LOADED_BYTES = 4 * PIECE_BYTES - 24 };
+
+/* |event| is that of a load of a new buffer, which takes it; |count| pieces, or none. */
+static bh_buffer *load_buffer(bh_event *event, bh_event *const *pieces, uint32_t count) {
+    bh_buffer *buffer = fx_buffer(puppet.context, LOADED_BYTES);
+    struct bhi_load *load = calloc(1, sizeof *load);
+    BHT_TRUE(load && bhi_handle_retain(&event->handle));
+    *load = (struct bhi_load){.event = event, .piece_bytes = PIECE_BYTES};
+    load->pieces = calloc(PIECES, sizeof(bh_event *));
+    for (; load->piece_count < count; load->piece_count++) {
+        load->pieces[load->piece_count] = pieces[load->piece_count];
+        bhi_event_ref(pieces[load->piece_count]);
+    }
+    buffer->load = load;
+    return buffer;
+}
+
+static uint64_t loaded(bh_buffer *buffer) {
+    uint64_t done = 1, total = 1;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
+    BHT_EQ(total, LOADED_BYTES);
+    return done;
+}
+
+/* What is loaded has no gap: a piece that has ended before the one in front of it does not count. In
+ * each order of their ends; the last piece is the last to end, as it needs the others. */
+TEST(a_piece_that_is_loaded_before_another_does_not_count) {
+    static const int orders[][PIECES - 1] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < 2 * BHT_COUNT(orders); i++) {
+        const int *order = orders[i / 2];
+        struct bhi_worker *workers[PIECES];
+        bh_event *pieces[PIECES];
+        bool ready[PIECES] = {false};
+        puppet_again();
+        for (int k = 0; k < PIECES; k++) {
+            bh_stream *stream = puppet_stream(NULL, NULL);
+            workers[k] = puppet_worker(BHI_RUNNING);
+            puppet_bind(workers[k], stream);
+            pieces[k] = fx_fill(stream, fx_buffer(puppet.context, 64), 7);
+        }
+        bh_buffer *buffer = load_buffer(pieces[PIECES - 1], pieces, PIECES);
+        BHT_EQ(loaded(buffer), 0);
+        for (int k = 0; k < PIECES - 1; k++) {
+            uint64_t expected = 0;
+            puppet_complete(workers[order[k]], 1);
+            BHT_EQ(bh_event_query(pieces[order[k]]), BH_EVENT_READY);
+            ready[order[k]] = true;
+            while (ready[expected]) {
+                expected++;
+            }
+            BHT_EQ(loaded(buffer), expected * PIECE_BYTES);
+        }
+        if (i % 2) {
+            puppet_begins(workers[PIECES - 1], 1);
+            puppet_killed(workers[PIECES - 1], SIGSEGV);
+            BHT_EQ(loaded(buffer), 0); /* it has failed */
+        } else {
+            puppet_complete(workers[PIECES - 1], 1);
+            BHT_EQ(bh_event_query(pieces[PIECES - 1]), BH_EVENT_READY);
+            BHT_EQ(loaded(buffer), LOADED_BYTES); /* and no more: the last one is shorter */
+        }
+    }
+}
+
+/* In one piece, a loader says so itself; it is believed of this load, and up to its size. */
+TEST(a_loader_says_how_far_a_load_is) {
+    struct bhi_worker *worker = puppet_serving();
+    struct bhi_progress_header *told = puppet_side(worker)->header;
+    bh_event *event = puppet_submit();
+    bh_buffer *buffer = load_buffer(event, NULL, 0);
+    atomic_store(&told->load_bytes, 10);
+    BHT_EQ(loaded(buffer), 0); /* of none */
+    atomic_store(&told->load_seq, event->submission->seq + 1);
+    BHT_EQ(loaded(buffer), 0);
+    atomic_store(&told->load_seq, event->submission->seq);
+    BHT_EQ(loaded(buffer), 10);
+    atomic_store(&told->load_bytes, LOADED_BYTES);
+    BHT_EQ(loaded(buffer), LOADED_BYTES);
+    atomic_store(&told->load_bytes, LOADED_BYTES + 1);
+    BHT_EQ(loaded(buffer), LOADED_BYTES);
+    puppet_begins(worker, 1);
+    puppet_killed(worker, SIGSEGV);
+    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
+    BHT_EQ(loaded(buffer), 0);
 }

@@ -357,6 +357,7 @@ TEST(what_a_burial_puts_off) {
     bhi_spares_worker_gone(worker, MS);
     BHT_EQ(puppet.context->way_until_ns, 21 * MS);
     BHT_EQ(puppet.context->spare_at_ns, 0);
+    puppet_end_process(spare, CLD_EXITED, 3);
     bhi_spares_worker_gone(spare, MS);
     BHT_EQ(puppet.context->spare_at_ns, 1001 * MS);
 }

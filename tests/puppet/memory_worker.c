@@ -9,6 +9,7 @@
 #include "supervisor/context/context.h"
 #include "supervisor/event/harvest.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -198,7 +199,7 @@ static void check_reuse(struct memory_worker *w, uint64_t buffer, ino_t made) {
 
 /* Returns false if it dies in it. */
 static bool clear(struct memory_worker *w, uint64_t buffer, bool dies) {
-    static const char zeros[MEMORY_BYTES];
+    struct stat info;
     const struct memory_hold *held = find(w, buffer);
     if (!held || w->cannot_clear) {
         w->cannot_clear = false;
@@ -209,8 +210,10 @@ static bool clear(struct memory_worker *w, uint64_t buffer, bool dies) {
     }
     check_past(w, buffer, held->memory);
     check_reuse(w, buffer, held->memory);
-    const size_t size = dies ? sizeof zeros / 2 : sizeof zeros;
-    BHT_EQ(pwrite(held->fd, zeros, size, 0), (ssize_t)size);
+    BHT_EQ(fstat(held->fd, &info), 0);
+    BHT_EQ(fallocate(held->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                     dies ? MEMORY_BYTES / 2 : info.st_size),
+           0);
     if (!dies) {
         answer(w, BHI_MSG_BUFFER_CLEAR, buffer, -1);
     }
@@ -298,26 +301,28 @@ static struct memory_hold *need(struct memory_worker *w, uint64_t buffer, bool w
     return found;
 }
 
+/* Of a large range, the pages at its ends and some between them. */
 static void move(struct memory_worker *w, const struct bhi_cmd_header *command, bool half) {
-    uint8_t bytes[MEMORY_BYTES];
-    if (command->type == BHI_CMD_FILL) {
-        const struct bhi_cmd_fill *fill = (const void *)command;
-        BHT_LE(fill->bytes, sizeof bytes);
-        for (uint64_t i = 0; i < fill->bytes; i += sizeof fill->value) {
-            memcpy(bytes + i, &fill->value, sizeof fill->value);
+    static uint8_t bytes[4096];
+    const bool fills = command->type == BHI_CMD_FILL;
+    const struct bhi_cmd_fill *fill = (const void *)command;
+    const struct bhi_cmd_copy *copy = (const void *)command;
+    BHT_TRUE(fills || command->type == BHI_CMD_COPY);
+    const int from = fills ? -1 : need(w, copy->src, false)->fd;
+    const int to = need(w, fills ? fill->dst : copy->dst, true)->fd;
+    const uint64_t begin = fills ? fill->dst_offset : copy->dst_offset;
+    const uint64_t size = (fills ? fill->bytes : copy->bytes) / (half ? 2 : 1);
+    for (uint64_t i = 0; fills && i < size && i < sizeof bytes; i += sizeof fill->value) {
+        memcpy(bytes + i, &fill->value, sizeof fill->value);
+    }
+    for (uint64_t done = 0, part; done < size; done += part) {
+        part = size - done < sizeof bytes ? size - done : sizeof bytes;
+        if (done && size - done > sizeof bytes && (begin + done) / sizeof bytes % MEMORY_PAGES) {
+            continue;
         }
-        const uint64_t size = half ? fill->bytes / 2 : fill->bytes;
-        BHT_EQ(pwrite(need(w, fill->dst, true)->fd, bytes, size, (off_t)fill->dst_offset),
-               (ssize_t)size);
-    } else {
-        const struct bhi_cmd_copy *copy = (const void *)command;
-        BHT_EQ(command->type, BHI_CMD_COPY);
-        BHT_LE(copy->bytes, sizeof bytes);
-        const uint64_t size = half ? copy->bytes / 2 : copy->bytes;
-        BHT_EQ(pread(need(w, copy->src, false)->fd, bytes, size, (off_t)copy->src_offset),
-               (ssize_t)size);
-        BHT_EQ(pwrite(need(w, copy->dst, true)->fd, bytes, size, (off_t)copy->dst_offset),
-               (ssize_t)size);
+        BHT_TRUE(fills ||
+                 pread(from, bytes, part, (off_t)(copy->src_offset + done)) == (ssize_t)part);
+        BHT_EQ(pwrite(to, bytes, part, (off_t)(begin + done)), (ssize_t)part);
     }
 }
 
@@ -329,6 +334,17 @@ static bool lacks(struct memory_worker *w, uint64_t buffer, uint64_t seq) {
         }
     }
     return false;
+}
+
+/* It does not have what the record needs, whatever it was told. */
+static void lose(struct memory_worker *w, const struct bhi_lane_record *record) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    if (command->type == BHI_CMD_FILL) {
+        drop(w, ((const struct bhi_cmd_fill *)(const void *)command)->dst);
+    } else {
+        drop(w, ((const struct bhi_cmd_copy *)(const void *)command)->src);
+        drop(w, ((const struct bhi_cmd_copy *)(const void *)command)->dst);
+    }
 }
 
 /* Does it have all that the record needs? Without device memory for it the record fails. */
@@ -344,15 +360,24 @@ static bool has_all(struct memory_worker *w, const struct bhi_lane_record *recor
     return !lacks(w, copy->src, record->seq) && !lacks(w, copy->dst, record->seq);
 }
 
-static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_status status) {
+static bool uses(const struct bhi_lane_record *record, uint64_t buffer) {
+    const struct bhi_cmd_header *command = bhi_record_first(record);
+    const struct bhi_cmd_copy *copy = (const void *)command;
+    return command && command->type == BHI_CMD_COPY && copy->src == buffer;
+}
+
+/* |bad|: the buffer whose memory it could not import; 0: none. */
+static void publish(struct memory_worker *w, uint64_t seq, uint64_t size, bh_status status,
+                    uint64_t bad) {
     const uint64_t now_ns = bhi_now_ns();
-    const bool unstarted = status == BH_CANCELLED || status == BH_OUT_OF_DEVICE_MEMORY;
+    const bool unstarted = status == BH_CANCELLED || status == BH_OUT_OF_DEVICE_MEMORY || bad;
     const struct bhi_result result = {.seq = seq,
                                       .started_ns = unstarted ? 0 : now_ns,
                                       .ended_ns = unstarted ? 0 : now_ns,
                                       .status = status,
                                       .vk_result = status == BH_DEVICE_LOST ? -4 : 0,
                                       .command_index = BHI_NO_COMMAND,
+                                      .bad_memory = bad,
                                       .executed = status == BH_OK ? BH_EXECUTED_YES
                                                   : unstarted     ? BH_EXECUTED_NO
                                                                   : BH_EXECUTED_UNKNOWN};
@@ -394,14 +419,29 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
     }
     atomic_store(&w->progress->header->started_seq, seq);
     if (is_withdrawn(w, seq)) {
-        publish(w, seq, size, BH_CANCELLED);
+        publish(w, seq, size, BH_CANCELLED, 0);
         done.skipped = done.ended = true;
         return done;
     }
+    if (w->cannot_import && uses(record, w->cannot_import)) {
+        publish(w, seq, size, BH_VULKAN, w->cannot_import);
+        w->cannot_import = 0;
+        done.ended = true;
+        return done;
+    }
     done.begun = true;
+    if (w->fails_as != BH_OK) {
+        lose(w, record);
+        publish(w, seq, size, w->fails_as, 0);
+        w->fails_as = BH_OK;
+        done.ended = true;
+        return done;
+    }
     const bool able = has_all(w, record);
-    const bool in_part = end == MEMORY_DIES_HALF || end == MEMORY_LOSES_DEVICE;
-    for (const struct bhi_cmd_header *command = bhi_record_first(record);
+    const struct bhi_cmd_header *first = bhi_record_first(record);
+    const bool fails = first && first->type == BHI_CMD_COPY && ++w->copies == w->fails_at;
+    const bool in_part = fails || end == MEMORY_DIES_HALF || end == MEMORY_LOSES_DEVICE;
+    for (const struct bhi_cmd_header *command = first;
          command && able && end != MEMORY_DIES_STARTED;
          command = bhi_record_next(record, command)) {
         move(w, command, in_part);
@@ -409,15 +449,30 @@ struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end en
     if (end == MEMORY_LIVES || end == MEMORY_DIES_RECORDED || end == MEMORY_LOSES_DEVICE) {
         publish(w, seq, size,
                 end == MEMORY_LOSES_DEVICE ? BH_DEVICE_LOST
+                : fails                    ? BH_OUT_OF_HOST_MEMORY
                 : able                     ? BH_OK
-                                           : BH_OUT_OF_DEVICE_MEMORY);
+                                           : BH_OUT_OF_DEVICE_MEMORY,
+                0);
         done.ended = true;
-        done.good = able && end != MEMORY_LOSES_DEVICE;
+        done.good = able && !fails && end != MEMORY_LOSES_DEVICE;
     }
     if (end != MEMORY_LIVES) { /* one whose device is lost ends by itself */
         memory_worker_die(w);
     }
     return done;
+}
+
+void memory_run_all(void) {
+    for (bool worked = true; worked;) {
+        worked = false;
+        for (int i = 0; i < MEMORY_STREAMS; i++) {
+            while (memory_worker_has_work(&memory.workers[i])) {
+                (void)memory_worker_run(&memory.workers[i], MEMORY_LIVES);
+                memory_worker_harvest(&memory.workers[i]);
+                worked = true;
+            }
+        }
+    }
 }
 
 /* -- its end ---------------------------------------------------------------------------------- */

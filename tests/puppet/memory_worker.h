@@ -7,7 +7,8 @@
 
 #include "puppet.h"
 
-#define MEMORY_BYTES 64u /* of each buffer */
+#define MEMORY_BYTES 64u /* of a buffer, as a rule */
+#define MEMORY_PAGES 32u /* one page of so many of a large buffer is really moved */
 #define MEMORY_HOLDS 128
 #define MEMORY_MADE  1024
 
@@ -56,10 +57,14 @@ struct memory_worker {
     struct bhi_progress *progress;
     uint64_t done, tail;
     uint32_t handled;
-    bool dead;            /* and not buried */
-    uint32_t device_full; /* as often it has no device memory for a buffer that it is to make */
-    bool cannot_clear;    /* the next buffer that it is to clear */
-    uint32_t owed;        /* requests that must come before it runs anything */
+    bool dead;              /* and not buried */
+    uint32_t device_full;   /* as often it has no device memory for a buffer that it is to make */
+    bool cannot_clear;      /* the next buffer that it is to clear */
+    bh_status fails_as;     /* its next record, which takes from it what it needs; 0: it does not */
+    uint64_t cannot_import; /* this buffer: its next record that uses it fails; 0: none */
+    uint32_t copies;        /* that it has begun */
+    uint32_t fails_at;      /* this one fails when half of it is done, and it lives on; 0: none */
+    uint32_t owed;          /* requests that must come before it runs anything */
     struct memory_hold holds[MEMORY_HOLDS];
     uint32_t hold_count;
     struct memory_lack lacks[MEMORY_HOLDS];
@@ -95,6 +100,8 @@ void memory_worker_begin(int stream);
 bool memory_worker_has_work(const struct memory_worker *w);
 /* It runs its next record, or dies in it. */
 struct memory_done memory_worker_run(struct memory_worker *w, enum memory_end end);
+/* All of them run all that they have, and what follows from it. */
+void memory_run_all(void);
 /* It handles all messages that it has been sent. */
 void memory_worker_listen(struct memory_worker *w);
 /* It dies between two records. */

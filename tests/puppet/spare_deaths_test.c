@@ -74,6 +74,22 @@ TEST(a_crash_after_another_kernel_is_suspected) {
     BHT_TRUE(used(0)->barred && !used(1)->barred);
 }
 
+/* T2, K5. So is a system call that the sandbox forbids: as a death, and not for the compile. */
+TEST(a_forbidden_system_call_is_charged) {
+    for (int before = 0; before < 2; before++) {
+        puppet_again();
+        puppet.context->death_records->most_deaths = 1;
+        die(CLD_KILLED, SIGSYS, before);
+        const struct bhi_death_record *record = record_of(0, "");
+        BHT_EQ(!record, before);
+        BHT_TRUE(before || (record->cause == BH_SECCOMP && !record->uncompilable));
+        BHT_TRUE(on_trial(0) && used(0)->barred);
+        if (!before) {
+            fx_expect(spares_launch(puppet.stream, 0, false), BH_QUARANTINED);
+        }
+    }
+}
+
 /* T2. It was killed for its deadline, which a busy machine may have caused; nobody is blamed if its
  * process had been stopped. */
 TEST(a_late_compile_is_suspected) {

@@ -29,14 +29,14 @@ static const char *warden_program(void) {
     if (client.starter) {
         return client.starter;
     }
-    return client.faults ? BHT_WARDEN_FAULTY : BHT_WARDEN;
+    return bht_program(client.faults ? BHT_WARDEN_FAULTY : BHT_WARDEN);
 }
 
 static const char *worker_program(void) {
     if (client.program) {
         return client.program;
     }
-    return client.faults ? BHT_WORKER_FAULTY : BHT_WORKER;
+    return bht_program(client.faults ? BHT_WORKER_FAULTY : BHT_WORKER);
 }
 
 /* NULL: nothing. */

@@ -526,6 +526,8 @@ TEST(a_worker_knows_no_address_of_the_warden) {
         BHT_EQ(mapped_at(processes[i], "bulkhead-warden", NULL), 0);
         BHT_TRUE(mapped_at(processes[i], "bulkhead-worker", NULL) != 0);
         BHT_TRUE(mapped_at(processes[i], "libc", NULL) != libc);
+        /* The page that the warden reads. */
+        BHT_EQ(mapped_at(processes[i], "memfd:bulkhead zygote", NULL) != 0, i == 0);
     }
 }
 

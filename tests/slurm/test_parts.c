@@ -108,6 +108,12 @@ TEST(test_array) {
     BHT_EQ(other.round_count, 2);
     BHT_EQ(other.rounds[0].job, 17);
     BHT_EQ(other.rounds[1].job, 0);
+    BHT_EQ(other.rounds[1].submitted_ns, array.rounds[1].submitted_ns);
+    BHT_EQ(other.created_ns, array.created_ns);
+    BHT_EQ(other.total, 10);
+    BHT_STR_EQ(other.chdir, "/tmp");
+    BHT_STR_EQ(other.jobs, "jobs.jsonl");
+    BHT_STR_EQ(other.program, "/usr/bin/bulkhead");
     BHT_EQ(other.rounds[1].shards[1], 3);
     BHT_STR_EQ(other.rounds[1].why, "NODE_FAIL on n2");
     char *first = bhi_array_indexes(&other.rounds[0]),
@@ -126,6 +132,62 @@ TEST(test_array) {
         BHT_EQ(bhi_array_load(&other, folder, &complaint), BHI_ARRAY_REFUSED);
     }
     bhi_array_free(&array);
+}
+
+/* What array.json says is counted by what it says elsewhere: at each limit it is taken, and one
+ * beyond is refused. */
+TEST(test_an_array_at_its_limits) {
+    static const struct {
+        const char *before, *after;
+        bool taken;
+    } cases[] = {
+        {"`shards`:[1,3]", "`shards`:[1,4]", false}, /* there are four: 0 to 3 */
+        {"`shards`:[1,3]", "`shards`:[0,3]", true},
+        {"`shards`:[1,3]", "`shards`:[-1,3]", false},
+        {"`shards`:[1,3]", "`shards`:[3,3]", false},
+        {"`shards`:[1,3]", "`shards`:[3,1]", false},
+        {"`shards`:[1,3]", "`shards`:[]", false},
+        {"`shards`:[1,3]", "`shards`:[1,`3`]", false},
+        {"`shards`:[0,1,2,3]", "`shards`:[0,1,2,3,4]", false},
+        {"`sizes`:[0,0,0,10]", "`sizes`:[0,0,0]", false},
+        {"`sizes`:[0,0,0,10]", "`sizes`:[0,0,0,10,0]", false},
+        {"`sizes`:[0,0,0,10]", "`sizes`:[0,0,0,-1]", false},
+        {"`shards`:4,", "`shards`:3,", false},
+        {"`shards`:4,", "`shards`:5,", false},
+        {"`shards`:4,`sizes`:[0,0,0,10]", "`shards`:0,`sizes`:[]", false},
+        {"`job`:17", "`job`:4294967295", true},
+        {"`job`:17", "`job`:4294967296", false},
+        {"`job`:17", "`job`:-1", false},
+        {"`format`:1", "`format`:0", false},
+        {"`format`:1", "`format`:2", false},
+        {"`total`:10", "`total`:-1", false},
+    };
+    static char whole[4096], text[4096];
+    char path[96];
+    struct bhi_slurm_array array, other;
+    make_array(&array);
+    BHT_TRUE(bhi_array_save(&array, place.root, &complaint));
+    bhi_array_free(&array);
+    snprintf(path, sizeof path, "%s/array.json", place.root);
+    const ssize_t size = read_file(path, text);
+    size_t used = 0;
+    for (ssize_t i = 0; i < size; i++) { /* without blanks */
+        if (!strchr(" \n", text[i])) {
+            whole[used++] = text[i];
+        }
+    }
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const char *before = bht_quoted(cases[i].before), *at = strstr(whole, before);
+        BHT_TRUE(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole,
+                 bht_quoted(cases[i].after), at + strlen(before));
+        write_file(path, text, strlen(text));
+        const bool taken = bhi_array_load(&other, place.root, &complaint) == BHI_ARRAY_LOADED;
+        if (taken != cases[i].taken) {
+            BHT_FAIL("%s is %s", cases[i].after, taken ? "taken" : "refused");
+        }
+        bhi_array_free(&other);
+    }
 }
 
 TEST(test_comments) {

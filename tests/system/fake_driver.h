@@ -4,5 +4,7 @@
 
 /* Copies the library to where everybody can read it, for this test, and sets VK_DRIVER_FILES. */
 void fake_driver_install(const char *library);
+/* The page of an engine, for the driver that was installed: before it is loaded. Gone after the test. */
+struct fake_engine *fake_driver_engine(void);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#define FAKE_ENGINE_BYTES 4096
+
 struct fake_engine {
     _Atomic uint32_t held;    /* the test writes it: 1: nothing new is begun */
     _Atomic uint64_t waiting; /* the number of what waits because of that, from 1 in each process */

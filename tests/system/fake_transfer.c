@@ -12,6 +12,7 @@
  * With QUEUES 2 the family has a second queue, for copies (fake_engine.c). */
 #include "fake_engine.h"
 #include "fake_lavapipe.h"
+#include "tests/harness/noise.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -75,6 +76,15 @@ static void *map_beside(const char *name, int flags, int protection) {
 __attribute__((constructor)) static void map_files(void) {
     budget = map_beside("budget", O_RDONLY, PROT_READ);
     fake_engine_page = map_beside("engine", O_RDWR, PROT_READ | PROT_WRITE);
+}
+
+__attribute__((destructor)) static void unmap_files(void) {
+    if (budget) {
+        munmap((void *)(uintptr_t)budget, PAGE);
+    }
+    if (fake_engine_page) {
+        munmap(fake_engine_page, PAGE);
+    }
 }
 
 static uint64_t budget_number(unsigned index) {
@@ -336,6 +346,9 @@ static VkResult VKAPI_CALL allocate(VkDevice d, const VkMemoryAllocateInfo *info
     uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED) {
         return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    }
+    if (!imports) {
+        bht_noise(bytes, size);
     }
     VkResult result = import_pages(d, bytes, size, out);
     pthread_mutex_lock(&fake_mutex);

@@ -6,38 +6,18 @@
 #include "fake_driver.h"
 #include "fake_engine_page.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define BYTES (UINT64_C(8) << 20) /* several parts, if the worker may only read the source */
-#define PAGE  4096
 
 static struct fake_engine *engine;
 static uint32_t *pattern; /* what is copied */
 
 static void install(void) {
-    char path[256];
     fake_driver_install(BHT_FAKE_COPIES);
-    snprintf(path, sizeof path, "%s", getenv("VK_DRIVER_FILES"));
-    snprintf(strrchr(path, '/'), 16, "/engine");
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    BHT_GE(fd, 0);
-    BHT_EQ(ftruncate(fd, PAGE), 0);
-    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    BHT_NE(page, MAP_FAILED);
-    close(fd);
-    engine = page;
-}
-
-static void remove_all(void) {
-    munmap(engine, PAGE);
-    free(pattern);
+    engine = fake_driver_engine();
 }
 
 struct scene {
@@ -67,7 +47,7 @@ static struct scene begin_with(const char *faults, uint64_t grace_ns) {
     s.dst = fx_words(s.context, BYTES / 4, 1);
     s.to = fx_pointer(s.dst);
     s.opens = fx_pointer(s.words);
-    pattern = device_pattern(BYTES, 7);
+    pattern = bht_own(device_pattern(BYTES, 7));
     const uint64_t before = atomic_load(&engine->done);
     device_expect_ready(device_copy(s.stream, s.src, s.dst));
     BHT_GT(atomic_load(&engine->done), before); /* it did go there */
@@ -283,6 +263,6 @@ TEST(a_cancel_beside_a_kernel) {
 }
 
 int main(int argc, char **argv) {
-    bht_around(install, remove_all);
+    bht_around(install, NULL);
     return bht_main(argc, argv, NULL, 0);
 }

@@ -1,0 +1,429 @@
+/* What follows from the runs of a candidate, and of the reference: nothing runs, what each run
+ * leaves is said here. The judge's own functions that run something are replaced (--wrap). */
+#include "judge/check/candidate.h"
+
+#include "harness.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "formats/npy.h"
+#include "judge/check/launch.h"
+
+/* Two sizes, the second one smaller, each with the seed of the task, which is run twice, and a hidden one. */
+static const char text[] =
+    "{\"sizes\": [{\"n\": 3}, {\"n\": 2}], \"seeds\": [5], \"groups\": [1],\n"
+    "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"uniform\"}},\n"
+    "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"ulp\": 1},\n"
+    "          \"Z\": {\"dtype\": \"u8\", \"shape\": [2]}},\n"
+    "\"reference\": {\"kernel\": \"r.comp\", \"groups\": [2]},\n"
+    "\"limits\": {\"compile_deadline\": \"3s\"}}";
+enum { X, Y, Z, ARRAYS, TRIALS = 4, RUNS = 6 };
+/* The trial of each run. */
+static const size_t trial_of[RUNS] = {0, 0, 1, 2, 2, 3};
+
+static struct bhi_task task;
+static struct bhi_court court;
+static struct bhi_candidate candidate;
+static struct bhi_judge_outcome outcome;
+
+/* What is odd. Runs are counted from 1; 0: none is. */
+static struct scene {
+    int differs;      /* this run leaves other bits, all of them right */
+    int wrong;        /* this one leaves a wrong element */
+    int strays;       /* this one writes outside */
+    int64_t stray_at; /* there */
+    int fails;        /* this one fails like this: */
+    bh_status status;
+    bh_blame blame;
+    bh_reason reason;
+    bool unmade, unfit; /* the kernel cannot be made, or has other bindings */
+    int nan;            /* the two runs of this trial leave a NaN */
+    uint32_t array;     /* of which all of this is */
+} scene;
+static int runs;
+static const struct bhi_task_groups *groups; /* with which they have to be run */
+
+/* -- in place of what runs ------------------------------------------------------------------------
+ */
+
+BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_kernel_file *file, bool trusted,
+         bh_context *context, struct bhi_judged_kernel *out, struct bhi_judge_outcome *why) {
+    *out = (struct bhi_judged_kernel){.name = "kernel", .has_content = true, .content = {9}};
+    BHT_EQ(file->deadline_ns, 3 * UINT64_C(1000000000));
+    return !scene.unmade || bhi_judge_outcome_fail(why, BH_COMPILE_FAILED, "not compiled");
+}
+
+BHT_WRAP(bool, bhi_court_check_kernel, const struct bhi_court *of,
+         const struct bhi_judged_kernel *kernel, struct bhi_judge_outcome *why) {
+    return !scene.unfit || bhi_judge_outcome_fail(why, BH_BINDING_MISMATCH, "no such binding");
+}
+
+BHT_WRAP(bool, bhi_court_stream, const struct bhi_court *of, bh_stream **out_stream,
+         struct bhi_judge_outcome *why) {
+    *out_stream = NULL;
+    return true;
+}
+
+BHT_WRAP(bool, bhi_stream_find_device, bh_stream *stream, char out[48],
+         struct bhi_judge_outcome *why) {
+    strcpy(out, "device");
+    return true;
+}
+
+BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
+         const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
+         struct bhi_judge_outcome *why) {
+    const int run = ++runs;
+    BHT_STR_EQ(program->kernel->name, "kernel");
+    BHT_TRUE(program->groups == groups);
+    if (run == scene.fails || scene.fails < 0) {
+        bhi_judge_outcome_fail(why, scene.status, "it failed");
+        why->blame = scene.blame;
+        bhi_judge_outcome_why(why, scene.reason, BH_SUBJECT_KERNEL, "kernel");
+        return false;
+    }
+    *out = (struct bhi_launched){
+        .strayed = run == scene.strays, .stray_array = scene.array, .stray_offset = scene.stray_at};
+    for (uint32_t i = Y; i < ARRAYS; i++) {
+        out->outputs[i] = calloc(1, trial->arrays[i].form.bytes);
+        BHT_TRUE(out->outputs[i]);
+    }
+    /* The last element, so that each of them has to be looked at. */
+    uint32_t bits = run == scene.differs ? 1 : run == scene.wrong ? 2 : 0;
+    bits = scene.nan && (run + 1) / 2 == scene.nan ? 0x7fc00000 : bits;
+    if (scene.array == Y) {
+        memcpy((uint32_t *)out->outputs[Y] + trial->arrays[Y].count - 1, &bits, sizeof bits);
+    } else if (scene.array == Z) {
+        ((uint8_t *)out->outputs[Z])[1] = (uint8_t)bits;
+    }
+    return true;
+}
+
+/* -- the court ----------------------------------------------------------------------------------
+ */
+
+static void open_court(void) {
+    static const uint64_t hidden[] = {77};
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", "", text, &task, &complaint));
+    court.task = &task;
+    BHT_TRUE(bhi_trials_make(&task, hidden, 1, &court.trials, &complaint));
+    BHT_EQ(court.trials.count, TRIALS);
+    groups = &task.groups;
+}
+
+static void expect_zeros(void) {
+    for (size_t i = 0; i < TRIALS; i++) {
+        for (uint32_t k = Y; k < ARRAYS; k++) {
+            struct bhi_trial_array *array = &court.trials.list[i].arrays[k];
+            free(array->expected);
+            array->expected = calloc(1, array->form.bytes);
+        }
+    }
+}
+
+static void close_court(void) {
+    bhi_trials_free(&task, &court.trials);
+    bhi_task_free(&task);
+}
+
+BHT_AT_START(bht_around(open_court, close_court))
+
+/* Returns the verdict of a candidate in |what|. */
+static bh_judge_verdict judge(struct scene what) {
+    scene = what;
+    runs = 0;
+    expect_zeros();
+    candidate = (struct bhi_candidate){.judged = false};
+    BHT_TRUE(bhi_candidate_judge(&court, &candidate, &outcome));
+    BHT_TRUE(candidate.judged && candidate.judgement.hashed);
+    BHT_EQ(candidate.judgement.content[0], 9);
+    return candidate.judgement.verdict;
+}
+
+static void expect_located(int run) {
+    const bh_judgement *got = &candidate.judgement;
+    const size_t trial = trial_of[run - 1];
+    BHT_TRUE(got->located && !got->deterministic);
+    BHT_EQ(got->size_index, 1 - trial / 2); /* with the fewest bytes first */
+    BHT_EQ(got->hidden, trial % 2);
+    BHT_EQ(got->seed, trial % 2 ? 77 : 5);
+    BHT_EQ(runs, run); /* and nothing ran after it */
+}
+
+/* -- trials -------------------------------------------------------------------------------------
+ */
+
+/* Writes an array of at most four words. */
+static void put_npy(const char *path, bh_dtype dtype, uint32_t rank, const uint64_t *shape) {
+    static const uint32_t words[4] = {1, 2, 3, 4};
+    struct bhi_array array = {.dtype = dtype, .dimensions = rank};
+    struct bhi_complaint complaint;
+    uint8_t header[BHI_NPY_WRITE_CAPACITY];
+    FILE *file = fopen(path, "we");
+    memcpy(array.shape, shape, rank * sizeof *shape);
+    BHT_TRUE(file && bhi_array_measure(&array, &complaint));
+    BHT_EQ(fwrite(header, bhi_npy_write_header(&array, header, sizeof header), 1, file), 1);
+    BHT_EQ(fwrite(words, array.bytes, 1, file), 1);
+    BHT_EQ(fclose(file), 0);
+}
+
+/* An input, and what is expected, must have the type and the shape that the task says. */
+TEST(files_are_of_the_type_and_shape_in_the_task) {
+    static const struct {
+        bh_dtype dtype;
+        uint32_t rank;
+        uint64_t shape[3];
+        bool taken;
+    } cases[] = {{BH_DTYPE_F32, 2, {2, 2}, true},  {BH_DTYPE_I32, 2, {2, 2}, false},
+                 {BH_DTYPE_F32, 1, {4}, false},    {BH_DTYPE_F32, 2, {1, 4}, false},
+                 {BH_DTYPE_F32, 2, {4, 1}, false}, {BH_DTYPE_F32, 3, {2, 2, 1}, false},
+                 {BH_DTYPE_F64, 2, {2, 1}, false}, {BH_DTYPE_F32, 1, {2}, false},
+                 {BH_DTYPE_F32, 0, {0}, false}};
+    static const uint64_t shape[] = {2, 2};
+    static const char of_files[] =
+        "{\"sizes\": [{}], \"groups\": [1],\n"
+        "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": {\"file\": "
+        "\"x.npy\"}}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [2, 2]}},\n"
+        "\"reference\": {\"files\": {\"Y\": \"y.npy\"}}}";
+    const char *const folder = bht_folder();
+    char x[160], y[160];
+    struct bhi_task from;
+    struct bhi_trials trials;
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", folder, of_files, &from, &complaint));
+    snprintf(x, sizeof x, "%s/x.npy", folder);
+    snprintf(y, sizeof y, "%s/y.npy", folder);
+    for (size_t i = 0; i < 2 * BHT_COUNT(cases); i++) {
+        const char *const odd = i % 2 ? x : y;
+        put_npy(i % 2 ? y : x, BH_DTYPE_F32, 2, shape);
+        put_npy(odd, cases[i / 2].dtype, cases[i / 2].rank, cases[i / 2].shape);
+        if (bhi_trials_make(&from, NULL, 0, &trials, &complaint) != cases[i / 2].taken) {
+            BHT_FAIL("case %zu: %s", i, complaint.text);
+        }
+        if (cases[i / 2].taken) {
+            BHT_EQ(((uint32_t *)trials.list[0].arrays[0].before)[3], 4);
+            BHT_EQ(((uint32_t *)trials.list[0].arrays[1].expected)[3], 4);
+            bhi_trials_free(&from, &trials);
+        } else {
+            BHT_STR_HAS(complaint.text, odd);
+            BHT_STR_HAS(complaint.text, "its type or shape is not the one in the task");
+        }
+        BHT_EQ(unlink(odd), 0);
+        BHT_TRUE(!bhi_trials_make(&from, NULL, 0, &trials, &complaint));
+        BHT_STR_HAS(complaint.text, "No such file");
+    }
+    bhi_task_free(&from);
+}
+
+/* -- candidates ---------------------------------------------------------------------------------
+ */
+
+/* Not only the last: one that computes the same twice says nothing of another. */
+TEST(each_trial_that_is_run_twice_decides_about_determinism) {
+    static const bool decides[RUNS + 1] = {false, true, true, false, true, true, false};
+    for (uint32_t array = Y; array < ARRAYS; array++) {
+        for (int run = 0; run <= RUNS; run++) {
+            if (array == Z && run) {
+                task.arrays[Z].tolerance =
+                    (struct bhi_tolerance){.kind = BHI_TOLERANCE_ULP, .ulp = 1};
+            }
+            BHT_EQ(judge((struct scene){.differs = run, .array = array}), BH_JUDGE_CORRECT);
+            BHT_EQ(candidate.judgement.deterministic, !decides[run]);
+            BHT_EQ(candidate.judgement.runs, RUNS);
+            BHT_EQ(runs, RUNS);
+            BHT_TRUE(!candidate.judgement.located);
+        }
+    }
+}
+
+TEST(the_first_run_that_is_wrong_ends_it) {
+    for (uint32_t array = Y; array < ARRAYS; array++) {
+        for (int run = 1; run <= RUNS; run++) {
+            BHT_EQ(judge((struct scene){.wrong = run, .array = array}), BH_JUDGE_WRONG);
+            expect_located(run);
+            BHT_EQ(candidate.judgement.runs, run);
+            BHT_STR_EQ(candidate.judgement.output, array == Y ? "Y" : "Z");
+            BHT_EQ(candidate.judgement.wrong, 1);
+            BHT_EQ(candidate.judgement.elements, array == Z ? 2 : run < 4 ? 2 : 3);
+            BHT_EQ(candidate.judgement.rank, 1);
+            BHT_EQ(candidate.judgement.ulp, 2);
+            BHT_STR_EQ(candidate.judgement.expected, "0");
+            BHT_STR_EQ(candidate.judgement.got, array == Z ? "2" : "2.80259693e-45");
+            BHT_STR_HAS(candidate.judgement.message, ", 2 ULP; 1 of ");
+            BHT_EQ(candidate.judgement.index[0], array == Y ? (run < 4 ? 1 : 2) : 1);
+        }
+    }
+}
+
+/* And comes before a wrong output. */
+TEST(the_first_run_that_writes_outside_ends_it) {
+    static const struct {
+        int64_t at;
+        const char *said;
+    } cases[] = {{-1, "it wrote 1 bytes in front of Z"},
+                 {-4096, "it wrote 4096 bytes in front of Z"},
+                 {2, "it wrote 1 bytes past the end of Z"},
+                 {3, "it wrote 2 bytes past the end of Z"}};
+    for (int run = 1; run <= RUNS; run++) {
+        for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+            const struct scene what = {
+                .strays = run, .wrong = run, .stray_at = cases[i].at, .array = Z};
+            BHT_EQ(judge(what), BH_JUDGE_STRAY_WRITE);
+            expect_located(run);
+            BHT_STR_EQ(candidate.judgement.output, "Z");
+            BHT_STR_HAS(candidate.judgement.message, cases[i].said);
+        }
+    }
+}
+
+TEST(a_kernel_that_cannot_run_fails) {
+    BHT_EQ(judge((struct scene){.unmade = true}), BH_JUDGE_FAILED);
+    BHT_EQ(candidate.judgement.status, BH_COMPILE_FAILED);
+    BHT_EQ(judge((struct scene){.unfit = true}), BH_JUDGE_FAILED);
+    BHT_EQ(candidate.judgement.status, BH_BINDING_MISMATCH);
+    BHT_TRUE(!candidate.judgement.located && !candidate.judgement.deterministic);
+    BHT_EQ(runs, 0);
+    BHT_STR_EQ(candidate.judgement.name, "kernel");
+}
+
+/* How often a run that fails is tried again, and whether that is a verdict at all. */
+TEST(what_others_may_have_caused_is_tried_again) {
+    enum { ONCE, AGAIN, NEVER };
+    static const struct {
+        bh_status status;
+        bh_blame blame;
+        bh_reason reason;
+        int then;
+    } cases[] = {
+        {BH_DEADLINE, BH_BLAME_CERTAIN, BH_REASON_NONE, ONCE},
+        {BH_DEADLINE, BH_BLAME_CERTAIN, BH_REASON_COMPILE_DEADLINE, AGAIN},
+        {BH_DEADLINE, BH_BLAME_SUSPECTED, BH_REASON_NONE, AGAIN},
+        {BH_DEADLINE, BH_BLAME_NONE, BH_REASON_NONE, AGAIN},
+        {BH_WORKER_SIGNAL, BH_BLAME_CERTAIN, BH_REASON_NONE, ONCE},
+        {BH_WORKER_SIGNAL, BH_BLAME_NONE, BH_REASON_NONE, AGAIN},
+        {BH_WORKER_LOST, BH_BLAME_NONE, BH_REASON_NONE, AGAIN}, /* a victim */
+        {BH_COMPILE_FAILED, BH_BLAME_NONE, BH_REASON_NONE, ONCE},
+        {BH_SYSTEM, BH_BLAME_NONE, BH_REASON_NONE, NEVER},
+        {BH_NO_MEMORY, BH_BLAME_NONE, BH_REASON_NONE, NEVER},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct scene what = {.fails = 4,
+                                   .status = cases[i].status,
+                                   .blame = cases[i].blame,
+                                   .reason = cases[i].reason};
+        scene = what;
+        runs = 0;
+        expect_zeros();
+        candidate.judged = true;
+        const bool known = bhi_candidate_try(&court, &candidate, &outcome);
+        if (known != (cases[i].then != NEVER) ||
+            (known && candidate.judged != (cases[i].then == ONCE))) {
+            BHT_FAIL("case %zu", i);
+        }
+        BHT_EQ(candidate.judgement.status, cases[i].status);
+        BHT_EQ(candidate.judgement.blame, cases[i].blame);
+        BHT_EQ(candidate.judgement.reason, cases[i].reason);
+        BHT_EQ(candidate.judgement.subject, BH_SUBJECT_KERNEL);
+        BHT_STR_EQ(candidate.judgement.subject_name, "kernel");
+        BHT_STR_EQ(candidate.judgement.message, "it failed");
+        BHT_EQ(candidate.judgement.runs, 3);
+        expect_located(4);
+        /* It fails once: the second time all goes well. */
+        runs = 0;
+        BHT_EQ(bhi_candidate_judge(&court, &candidate, &outcome), known);
+        BHT_EQ(candidate.judged, known);
+        BHT_EQ(candidate.judgement.verdict,
+               cases[i].then == AGAIN ? BH_JUDGE_CORRECT : BH_JUDGE_FAILED);
+        BHT_EQ(runs, cases[i].then == AGAIN ? 4 + RUNS : 4);
+        /* It fails each time: at the third it is judged. */
+        scene.fails = -1;
+        runs = 0;
+        BHT_EQ(bhi_candidate_judge(&court, &candidate, &outcome), known);
+        BHT_EQ(candidate.judged, known);
+        BHT_EQ(candidate.judgement.verdict, BH_JUDGE_FAILED);
+        BHT_EQ(runs, cases[i].then == AGAIN ? 3 : 1);
+    }
+}
+
+/* One that is right, and slow, is as deterministic as it was. */
+TEST(who_is_slower_is_no_more_deterministic) {
+    BHT_EQ(judge((struct scene){.differs = 1, .array = Y}), BH_JUDGE_CORRECT);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_SLOWER, &candidate.judgement);
+    BHT_TRUE(!candidate.judgement.deterministic && !candidate.judgement.located);
+    BHT_EQ(judge((struct scene){.array = Y}), BH_JUDGE_CORRECT);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_SLOWER, &candidate.judgement);
+    BHT_TRUE(candidate.judgement.deterministic);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_TIMING_FORGED, &candidate.judgement);
+    BHT_TRUE(!candidate.judgement.deterministic);
+}
+
+/* -- the reference ------------------------------------------------------------------------------
+ */
+
+/* Returns whether a reference in |what| can say what is right. */
+static bool is_taken(struct scene what) {
+    scene = what;
+    runs = 0;
+    for (size_t i = 0; i < TRIALS; i++) {
+        for (uint32_t k = Y; k < ARRAYS; k++) {
+            free(court.trials.list[i].arrays[k].expected);
+            court.trials.list[i].arrays[k].expected = NULL;
+        }
+    }
+    outcome = (struct bhi_judge_outcome){.status = BH_OK};
+    const bool taken = bhi_reference_run(&court, &outcome);
+    BHT_EQ(taken, outcome.status == BH_OK);
+    return taken;
+}
+
+static void expect_refused(struct scene what, const char *why) {
+    if (is_taken(what)) {
+        BHT_FAIL("not refused: %s", why);
+    }
+    BHT_STR_HAS(outcome.message, why);
+}
+
+/* Each trial is run twice, whatever its seed. */
+TEST(a_reference_is_refused_in_each_of_its_runs) {
+    groups = &task.reference_groups;
+    BHT_TRUE(is_taken((struct scene){.array = Y}));
+    BHT_EQ(runs, 2 * TRIALS);
+    BHT_EQ(court.reference[0], 9);
+    BHT_STR_EQ(court.device, "device");
+    for (int run = 1; run <= 2 * TRIALS; run++) {
+        for (uint32_t array = Y; array < ARRAYS; array++) {
+            expect_refused((struct scene){.differs = run, .array = array},
+                           "it is not deterministic: ");
+            BHT_EQ(runs, (run + 1) / 2 * 2); /* and the next trial is not run */
+        }
+        expect_refused((struct scene){.fails = run, .status = BH_DEADLINE}, "it failed");
+        BHT_EQ(runs, run);
+        expect_refused((struct scene){.strays = run, .array = Z}, "it writes outside of output Z");
+        BHT_EQ(runs, run);
+    }
+    for (int trial = 1; trial <= TRIALS; trial++) {
+        expect_refused((struct scene){.nan = trial, .array = Y}, "it computes a NaN: Y[");
+        BHT_EQ(runs, 2 * trial);
+    }
+    expect_refused((struct scene){.unmade = true}, "not compiled");
+    expect_refused((struct scene){.unfit = true}, "no such binding");
+    BHT_EQ(runs, 0);
+}
+
+/* What is expected is there, and nothing runs; a NaN in it is refused as one that is computed. */
+TEST(a_reference_of_files_is_looked_at) {
+    uint32_t nan = 0x7fc00000;
+    task.reference = BHI_REFERENCE_FILES;
+    expect_zeros();
+    BHT_TRUE(bhi_reference_run(&court, &outcome));
+    BHT_STR_EQ(court.device, "device");
+    memcpy(court.trials.list[0].arrays[Y].expected, &nan, sizeof nan);
+    BHT_TRUE(!bhi_reference_run(&court, &outcome));
+    BHT_STR_HAS(outcome.message, "it computes a NaN: Y[0]");
+    task.arrays[Y].tolerance.nan = BHI_NAN_EQUAL;
+    BHT_TRUE(bhi_reference_run(&court, &outcome));
+    BHT_EQ(runs, 0);
+}

@@ -1,0 +1,626 @@
+/* What the reactor does turn by turn: which processes it has started, and when; what it tells
+ * sentinels. The processes are structs, and the clock is the test's. */
+#include "../hostile/wrap.h"
+#include "base/detail.h"
+#include "base/exiting.h"
+#include "base/memfd.h"
+#include "ipc/fdpass.h"
+#include "puppet.h"
+#include "supervisor/context/context.h"
+#include "supervisor/reactor/assignment.h"
+#include "supervisor/reactor/control.h"
+#include "supervisor/reactor/sentinel.h"
+#include "supervisor/reactor/spawn.h"
+#include "supervisor/reactor/zygote_messages.h"
+#include "supervisor/worker/outbox.h"
+
+#include <bulkhead/stats.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+static struct {
+    uint64_t now_ns; /* 0: the time is the machine's */
+    bool woken;      /* the reactor, since the last turn */
+    bool refuses;    /* no process can be started */
+    bool exiting;    /* what has hung up */
+    bool full;       /* no descriptor can be received */
+    int warnings;
+    int starts;
+    struct bhi_worker *started; /* the last one */
+    uint64_t named[4];          /* workers with words: "a", "b", … */
+    int named_count;
+} scene;
+
+WRAP(uint64_t, bhi_now_ns, void) {
+    return scene.now_ns ? scene.now_ns : __real_bhi_now_ns();
+}
+
+WRAP(void, bhi_poller_wake, struct bhi_poller *poller) {
+    if (poller->wake >= 0) { /* its thread still runs */
+        __real_bhi_poller_wake(poller);
+    }
+    scene.woken = true;
+}
+
+WRAP(bool, bhi_is_exiting, const struct bhi_proc_place *place) {
+    (void)place;
+    return scene.exiting;
+}
+
+WRAP(int, bhi_fdpass_recv, int socket, void *data, size_t size, int *fds, size_t *count,
+     int flags) {
+    return scene.full ? -EMFILE : __real_bhi_fdpass_recv(socket, data, size, fds, count, flags);
+}
+
+static void hear(bh_log_level level, const char *line, void *user) {
+    (void)line, (void)user;
+    scene.warnings += level == BH_LOG_WARNING;
+}
+
+/* A puppet has no channel. */
+WRAP(void, bhi_control_receive, struct bhi_worker *worker) {
+    (void)worker;
+}
+
+WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygote *zygote,
+     const char *device, uint32_t device_index, uint64_t memory_limit, uint32_t processor,
+     uint32_t nice, enum bhi_worker_kind kind, bh_detail *detail) {
+    if (++scene.starts > 1000) {
+        BHT_FAIL("a storm");
+    }
+    scene.started = NULL;
+    if (scene.refuses) {
+        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "starting a worker", .sys_errno = EPERM);
+        return NULL;
+    }
+    BHT_TRUE(context == puppet.context && zygote == puppet.zygote);
+    struct bhi_worker *worker = scene.started = puppet_worker(BHI_SPAWNING);
+    snprintf(worker->device, sizeof worker->device, "%s", device);
+    worker->device_index = device_index;
+    worker->memory_limit = memory_limit;
+    worker->processor = processor;
+    worker->nice = nice;
+    worker->kind = kind;
+    return worker;
+}
+
+static void set_up(void) {
+    memset(&scene, 0, sizeof scene);
+    scene.now_ns = __real_bhi_now_ns();
+    puppet.context->settings.log = hear;
+    puppet.context->poller.stopped = false;
+    puppet.context->poller.epoll = epoll_create1(EPOLL_CLOEXEC);
+    BHT_GE(puppet.context->poller.epoll, 0);
+}
+
+BHT_AT_START(puppet_around(set_up, NULL))
+
+/* As the reactor's thread does it. Returns when to take the next one. */
+static uint64_t turn(void) {
+    scene.woken = false;
+    const uint64_t sentinels_ns = bhi_sentinel_turn(puppet.context);
+    const uint64_t starts_ns = bhi_assignment_turn(puppet.context);
+    const uint64_t burials_ns = bhi_burial_turn(puppet.context);
+    bhi_burial_zygotes(puppet.context);
+    bhi_context_log_said(puppet.context);
+    return bhi_earlier_ns(sentinels_ns, bhi_earlier_ns(starts_ns, burials_ns));
+}
+
+/* -- how a start fails ------------------------------------------------------------------------- */
+
+enum failure {
+    EXITS,
+    CRASHES,
+    SEEN_FIRST, /* its pidfd says so before its zygote does */
+    NO_FORK,
+    LATE,
+    LIES,
+    REFUSED, /* it is not even asked for */
+    FAILURES
+};
+
+/* What is started now ends so, before it is ready. Returns false if there is more to come. */
+static bool fail(struct bhi_worker *worker, enum failure failure) {
+    struct bhi_life *life = &worker->core.life;
+    bhi_context_lock(puppet.context);
+    if (failure == NO_FORK) {
+        bhi_life_unborn(life, scene.now_ns);
+    } else if (failure == LATE) {
+        bhi_core_worker_kill(&worker->core, BHI_KILL_START, 0, "it was not ready in time");
+    } else if (failure == LIES) {
+        bhi_core_worker_violation(&worker->core, "it lied");
+    }
+    bhi_context_pump_unlock(puppet.context);
+    if (failure == SEEN_FIRST && !life->exited_ns) {
+        bhi_life_exit(life, 0, scene.now_ns);
+        return false;
+    }
+    if (failure != NO_FORK) {
+        puppet_end_process(worker, failure == EXITS ? CLD_EXITED : CLD_KILLED,
+                           failure == EXITS     ? 3
+                           : failure == CRASHES ? SIGSEGV
+                                                : SIGKILL);
+    }
+    return true;
+}
+
+/* Lets |ns| pass, in which each start fails. Returns how many there were. */
+static int starts_in(uint64_t ns, enum failure failure) {
+    const uint64_t end_ns = scene.now_ns + ns;
+    const int before = scene.starts;
+    scene.refuses = failure == REFUSED;
+    for (scene.started = NULL; scene.now_ns < end_ns;) {
+        const uint64_t due_ns = turn();
+        if (scene.started) { /* an event, after which there is a turn */
+            scene.started = fail(scene.started, failure) ? NULL : scene.started;
+        } else if (!scene.woken) {
+            BHT_TRUE(due_ns > scene.now_ns);
+            scene.now_ns = bhi_earlier_ns(due_ns, end_ns);
+        }
+    }
+    scene.refuses = false;
+    return scene.starts - before;
+}
+
+static const char *const names[] = {[EXITS] = "it exits",
+                                    [CRASHES] = "it crashes",
+                                    [SEEN_FIRST] = "its end is seen first",
+                                    [NO_FORK] = "it cannot be forked",
+                                    [LATE] = "it takes too long",
+                                    [LIES] = "it breaks the protocol",
+                                    [REFUSED] = "it is refused"};
+
+/* Spares that do not start are tried once a second, and not given up; the pool fills when they do.
+ * It is the same with the successor of a worker that runs one submission. */
+TEST(spares_that_fail_are_tried_once_a_second) {
+    for (int i = 0; i < 2 * FAILURES; i++) {
+        const bool succeeds = i % 2;
+        const enum failure failure = (enum failure)(i / 2);
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        puppet.context->settings.spares = !succeeds;
+        worker->core.past.used = succeeds;
+        puppet.stream->core.apart = succeeds ? BHI_APART_ALL : BHI_APART_NOT;
+        const int starts = starts_in(10 * SECOND, failure);
+        if (starts != 10) {
+            BHT_FAIL("%s: %d starts in ten seconds", names[failure], starts);
+        }
+        puppet.context->settings.spares = succeeds ? 0 : 3;
+        BHT_LE(turn(), scene.now_ns + SECOND);
+        scene.now_ns += SECOND;
+        for (int again = 0; again < 2; again++) {
+            BHT_EQ(turn(), BH_FOREVER);
+            BHT_EQ(scene.starts, starts + (succeeds ? 1 : 3));
+        }
+    }
+}
+
+/* -- zygotes that do not start ----------------------------------------------------------------- */
+
+enum end {
+    NO_FILE,       /* the program is not there */
+    NOT_A_PROGRAM, /* its warden says so */
+    MUTE,          /* it ends without a word */
+    NO_DEVICE,
+    STUMBLES, /* over something that may pass */
+    MUTE_AT_TIMES,
+};
+
+/* The puppet's zygote is the one that starts. |socket|: its end. */
+static void end_zygote(enum end end, int socket) {
+    char *const program = puppet.context->settings.worker_path;
+    struct bhi_zygote *zygote = puppet.zygote;
+    if (end == NO_FILE) {
+        char missing[] = "/proc/self/no/such/program";
+        zygote->state = BHI_ZYGOTE_LOST;
+        puppet.context->settings.worker_path = missing;
+        (void)turn();
+        puppet.context->settings.worker_path = program;
+        return;
+    }
+    zygote->state = BHI_ZYGOTE_STARTING;
+    zygote->failure = (bh_detail){0};
+    zygote->no_program = false;
+    struct bhi_message message = {.type = BHI_MSG_ZYGOTE_FAILED};
+    message.zygote_failed.status = end == NO_DEVICE ? BH_NO_DEVICE : BH_UNAVAILABLE;
+    message.zygote_failed.error = end == NOT_A_PROGRAM ? ENOEXEC : end == STUMBLES ? EIO : 0;
+    if (end != MUTE) {
+        BHT_EQ(bhi_fdpass_send_message(socket, &message, NULL, 0), 0);
+        BHT_TRUE(!bhi_zygote_receive(zygote));
+    }
+    zygote->state = BHI_ZYGOTE_LOST;
+    bhi_assignment_zygote_failed(zygote);
+}
+
+/* Where no zygote was ever READY, the stream is UNAVAILABLE after so many; 0: its budget counts them.
+ * Where one was, its program may be in the middle of an upgrade. Without a device all is in vain. */
+static const int hopeless_after[] = {[NO_FILE] = 1,   [NOT_A_PROGRAM] = 1, [MUTE] = 3,
+                                     [NO_DEVICE] = 1, [STUMBLES] = 0,      [MUTE_AT_TIMES] = 0};
+
+static void try_zygotes(enum end end, bool upgrade) {
+    const struct bhi_core_stream *stream = &puppet.stream->core;
+    const int hopeless = upgrade && end != NO_DEVICE ? 0 : hopeless_after[end];
+    int pair[2];
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    puppet.zygote->socket = pair[0];
+    bhi_zygote_retain(puppet.zygote); /* it may be buried */
+    if (upgrade) {
+        const struct bhi_message message = {.type = BHI_MSG_ZYGOTE_READY};
+        const int fds[] = {eventfd(0, EFD_CLOEXEC), open("/", O_PATH | O_CLOEXEC)};
+        puppet.zygote->state = BHI_ZYGOTE_STARTING;
+        BHT_EQ(bhi_fdpass_send_message(pair[1], &message, fds, 2), 0);
+        BHT_EQ(close(fds[0]) + close(fds[1]), 0);
+        BHT_TRUE(bhi_zygote_receive(puppet.zygote));
+        BHT_EQ(puppet.zygote->state, BHI_ZYGOTE_READY);
+    }
+    for (int times = 1; times <= 6; times++) {
+        const enum end other = times % 2 ? MUTE : STUMBLES;
+        end_zygote(end == MUTE_AT_TIMES ? other : end, pair[1]);
+        if ((stream->state == BHI_STREAM_UNAVAILABLE) != (hopeless && times >= hopeless)) {
+            BHT_FAIL("end %d, upgrade %d: after %d times it is %s: %s", end, upgrade, times,
+                     hopeless && times >= hopeless ? "tried again" : "given up",
+                     stream->trouble.message);
+        }
+        scene.now_ns += SECOND;
+    }
+    puppet.zygote->state = BHI_ZYGOTE_READY;
+    (void)puppet_worker(BHI_RUNNING);
+    (void)turn();
+    BHT_EQ(stream->state == BHI_STREAM_SERVED, !hopeless);
+    bhi_zygote_release(puppet.zygote);
+    close(pair[1]);
+}
+
+TEST(a_program_that_is_missing_for_a_moment) {
+    for (enum end end = NO_FILE; end <= MUTE_AT_TIMES; end++) {
+        for (int upgrade = 0; upgrade < 2; upgrade++) {
+            puppet_again();
+            try_zygotes(end, upgrade);
+        }
+    }
+}
+
+/* -- sentinels (decision 53) ------------------------------------------------------------------- */
+
+/* One that serves a stream, has sent its abort words, and |works|. */
+static struct bhi_worker *with_words(bool works) {
+    struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    bh_stream *stream = scene.named_count ? puppet_stream(NULL, NULL) : puppet.stream;
+    puppet_bind(worker, stream);
+    worker->words = (struct bhi_words){
+        .state = BHI_WORDS_KEPT, .fd = bhi_memfd_create("words", 4096, 0), .bytes = 64};
+    BHT_GE(worker->words.fd, 0);
+    scene.named[scene.named_count++] = worker->id;
+    if (works) {
+        (void)fx_fill(stream, fx_buffer(puppet.context, 4096), 7);
+        BHT_EQ(worker->core.published, 1);
+        puppet_begins(worker, 1);
+    }
+    return worker;
+}
+
+/* The sentinel that was started last, or starts now; it is ready. */
+static struct bhi_worker *sentinel(void) {
+    scene.started = NULL;
+    (void)turn();
+    struct bhi_worker *process = scene.started;
+    BHT_TRUE(process && process->kind == BHI_WORKER_SENTINEL);
+    puppet_has_come_to(process, BHI_RUNNING);
+    (void)turn();
+    return process;
+}
+
+/* What it was told since the last look: "import a, set a, forget a". */
+static const char *told(struct bhi_worker *process) {
+    static char text[256];
+    size_t used = 0;
+    text[0] = 0;
+    BHI_LIST_FOR_SAFE(struct bhi_outgoing, outgoing, &process->outbox, link) {
+        const struct bhi_message *message = &outgoing->message;
+        const bool import = message->type == BHI_MSG_IMPORT, set = message->type == BHI_MSG_SET;
+        BHT_TRUE(import || set || message->type == BHI_MSG_FORGET);
+        BHT_EQ(outgoing->fd >= 0, import);
+        BHT_EQ(import ? message->import.bytes : 64, 64);
+        const uint64_t id = import ? message->import.worker
+                            : set  ? message->set.worker
+                                   : message->forget.worker;
+        int name = 0;
+        while (name < scene.named_count && scene.named[name] != id) {
+            name++;
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %c", used ? ", " : "",
+                                 import ? "import"
+                                 : set  ? "set"
+                                        : "forget",
+                                 'a' + name);
+        bhi_list_remove(&outgoing->link);
+        (void)bhi_outgoing_drop(outgoing);
+    }
+    return text;
+}
+
+static const char *imports(struct bhi_worker *process, const struct bhi_worker *worker,
+                           int result) {
+    const struct bhi_msg_imported answer = {.worker = worker->id, .vk_result = result};
+    return bhi_sentinel_imported(process, &answer);
+}
+
+static const char *sets(struct bhi_worker *process, const struct bhi_worker *worker, int result) {
+    const struct bhi_msg_words_set answer = {.worker = worker->id, .vk_result = result};
+    return bhi_sentinel_words_set(process, &answer);
+}
+
+/* The supervisor kills it. */
+static void sentence(struct bhi_worker *worker) {
+    worker->core.life.born = true; /* its pidfd is -1 */
+    bhi_context_lock(puppet.context);
+    bhi_core_worker_kill(&worker->core, BHI_KILL_DEADLINE, 0, "it took too long");
+    bhi_context_pump_unlock(puppet.context);
+}
+
+static void end(struct bhi_worker *worker, int signal) {
+    puppet_end_process(worker, CLD_KILLED, signal);
+    (void)turn();
+}
+
+/* How a worker's end is noticed. */
+enum notice {
+    KILLED,
+    DYING,   /* its side channel has hung up */
+    HUNG_UP, /* the same, but it lives on: it could report what its words stop */
+    BURIED,  /* not before */
+    NOTICES
+};
+
+static void notice(struct bhi_worker *worker, enum notice notice) {
+    scene.exiting = notice == DYING;
+    if (notice == KILLED) {
+        sentence(worker);
+    } else if (notice != BURIED) {
+        bhi_sentinel_hung_up(worker);
+    }
+    (void)turn();
+}
+
+/* A worker's words are imported ahead of its death, and set once when it dies at work; when it is
+ * buried, they are forgotten. |held|: the sentinel has answered the import. */
+static void die(bool works, bool held, enum notice how) {
+    struct bhi_worker *worker = with_words(works);
+    struct bhi_worker *process = sentinel();
+    BHT_EQ(scene.starts, 1);
+    BHT_STR_EQ(told(process), "import a");
+    BHT_TRUE(!held || !imports(process, worker, 0));
+    BHT_EQ(turn(), BH_FOREVER);
+    BHT_STR_EQ(told(process), "");
+    notice(worker, how);
+    const bool sets_it = works && (how == KILLED || how == DYING);
+    BHT_STR_EQ(told(process), sets_it ? "set a" : "");
+    BHT_EQ(bhi_sentinel_is_busy(puppet.context), sets_it);
+    (void)turn();
+    BHT_STR_EQ(told(process), "");
+    BHT_EQ(!sets(process, worker, 0), sets_it);
+    BHT_TRUE(sets(process, worker, 0)); /* once */
+    BHT_EQ(worker->words.set_ns, sets_it ? scene.now_ns : 0);
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+    end(worker, SIGKILL);
+    BHT_STR_EQ(told(process), works && !sets_it ? "set a, forget a" : "forget a");
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+    BHT_EQ(process->core.life.kill, BHI_KILL_NONE);
+}
+
+TEST(the_words_of_the_dying_are_set) {
+    for (int i = 0; i < 4 * NOTICES; i++) {
+        puppet_again();
+        die(i & 1, i & 2, (enum notice)(i / 4));
+    }
+}
+
+/* A driver that does not take them: nobody can set them, which the log says. */
+TEST(words_that_are_refused) {
+    struct bhi_worker *worker = with_words(true), *process = sentinel();
+    BHT_STR_EQ(told(process), "import a");
+    const int warnings = scene.warnings;
+    BHT_TRUE(!imports(process, worker, -3));
+    (void)turn();
+    BHT_EQ(scene.warnings, warnings + 1);
+    sentence(worker);
+    (void)turn();
+    BHT_STR_EQ(told(process), "");
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+    end(worker, SIGKILL);
+    BHT_STR_EQ(told(process), "");
+}
+
+/* What only a sentinel may say, and only when it was asked. It may be late: the worker is dead. */
+TEST(a_sentinel_answers_what_it_was_asked) {
+    struct bhi_worker *worker = with_words(true), *process = sentinel(), dead = {.id = 1u << 30};
+    BHT_TRUE(sets(process, worker, 0));
+    BHT_EQ(worker->words.set_ns, 0);
+    BHT_TRUE(!imports(process, worker, 0));
+    BHT_TRUE(imports(process, worker, 0));
+    BHT_EQ(worker->words.state, BHI_WORDS_HELD);
+    BHT_TRUE(!imports(process, &dead, 0));
+    BHT_TRUE(!sets(process, &dead, 0));
+    BHT_TRUE(imports(worker, &dead, 0));
+    BHT_TRUE(sets(worker, &dead, 0));
+    worker->device_index = 1; /* of another one's it knows nothing */
+    sentence(worker);
+    BHT_TRUE(!sets(process, worker, 0));
+    BHT_EQ(worker->words.set_ns, 0);
+}
+
+/* What comes with an announcement of 64 bytes of words. */
+static const struct announcement {
+    const char *what;
+    size_t tag_bytes;
+    uint32_t magic, type;
+    int fds;
+    uint64_t fd_bytes; /* 0: no memory */
+    bool good;
+} announcements[] = {
+    {"words", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 64, true},
+    {"two of them", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 2, 64, false},
+    {"nothing", 0, 0, 0, 0, 0, false},
+    {"no descriptor", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 0, 64, false},
+    {"a short one", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 63, false},
+    {"no memory", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 0, false},
+    {"another one", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_IMPORT, 1, 64, false},
+    {"no tag of ours", sizeof(struct bhi_fd_tag), 7, BHI_MSG_WORDS, 1, 64, false},
+    {"half a tag", sizeof(struct bhi_fd_tag) / 2, BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 64, false},
+};
+
+TEST(what_comes_as_words) {
+    const struct bhi_msg_words words = {.bytes = 64};
+    for (size_t i = 0; i < BHT_COUNT(announcements); i++) {
+        const struct announcement *row = &announcements[i];
+        int pair[2], fds[2];
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        BHT_EQ(bhi_fdpass_pair(pair), 0);
+        worker->fdpass = pair[0];
+        for (int k = 0; k < 2; k++) {
+            fds[k] = row->fd_bytes ? memfd_create("words", MFD_CLOEXEC) : eventfd(0, EFD_CLOEXEC);
+            BHT_TRUE(!row->fd_bytes || ftruncate(fds[k], (off_t)row->fd_bytes) == 0);
+        }
+        const struct bhi_fd_tag tag = {.magic = row->magic, .type = row->type};
+        for (int again = 0; row->tag_bytes && again < 2; again++) {
+            BHT_EQ(bhi_fdpass_send(pair[1], &tag, row->tag_bytes, fds, (size_t)row->fds), 0);
+        }
+        scene.full = true; /* the host is: that is not its fault */
+        BHT_TRUE(!bhi_sentinel_take_words(worker, &words));
+        BHT_EQ(worker->words.state, BHI_WORDS_NONE);
+        scene.full = false;
+        if (!bhi_sentinel_take_words(worker, &words) != row->good) {
+            BHT_FAIL("%s: %s", row->what, row->good ? "refused" : "taken");
+        }
+        BHT_EQ(worker->words.state, row->good ? BHI_WORDS_KEPT : BHI_WORDS_NONE);
+        BHT_EQ(worker->words.fd >= 0, row->good);
+        BHT_TRUE(bhi_sentinel_take_words(worker, &words)); /* they come once */
+        close(pair[1]);
+        close(fds[0]);
+        close(fds[1]);
+    }
+}
+
+/* What happens to two workers, |a| and |b|, that both work: i, its import is answered; d, it dies; s, its
+ * setting is answered; w, its words come only now; capitals: |b|'s. Then the sentinel ends. It answers in order, so of its own it
+ * has died of the oldest request that it owes. */
+enum of_sentinel { CRASHED, LIED, RETIRED };
+static const struct succession {
+    const char *before;
+    enum of_sentinel how;
+    const char *next; /* is told that */
+} successions[] = {
+    {"", CRASHED, "import b"},
+    {"i", CRASHED, "import a"},
+    {"iI", CRASHED, "import a, import b"},
+    {"dID", CRASHED, "import b, set b"},
+    {"dID", LIED, "import b, set b"},
+    {"dID", RETIRED, "import a, set a, import b, set b"},
+    {"diID", CRASHED, "import b, set b"},
+    {"idsID", CRASHED, "import a"},
+    {"idsIDS", CRASHED, "import a, import b"},
+    {"idsIDS", RETIRED, "import a, import b"},
+    {"iDId", CRASHED, "import a, set a"},
+    {"idW", CRASHED, "import b"},
+};
+
+static void happen(char what, struct bhi_worker *process, struct bhi_worker *workers[2]) {
+    struct bhi_worker *worker = workers[what < 'a'];
+    switch (what | 32) {
+    case 'i':
+        BHT_TRUE(!imports(process, worker, 0));
+        break;
+    case 'd':
+        sentence(worker);
+        break;
+    case 'w':
+        worker->words.state = BHI_WORDS_KEPT;
+        break;
+    default:
+        BHT_TRUE(!sets(process, worker, 0));
+    }
+    (void)turn();
+}
+
+static void end_sentinel(struct bhi_worker *process, enum of_sentinel how) {
+    bhi_context_lock(puppet.context);
+    if (how == LIED) {
+        bhi_core_worker_violation(&process->core, "it lied");
+    } else if (how == RETIRED) {
+        bhi_core_worker_kill(&process->core, BHI_KILL_RETIRED, 0, "it is to go");
+    }
+    bhi_context_pump_unlock(puppet.context);
+    end(process, how == CRASHED ? SIGSEGV : SIGKILL);
+}
+
+TEST(the_next_sentinel_is_told_what_is_left) {
+    for (size_t i = 0; i < BHT_COUNT(successions); i++) {
+        const struct succession *row = &successions[i];
+        puppet_again();
+        struct bhi_worker *workers[] = {with_words(true), with_words(true)};
+        const bool comes = strchr(row->before, 'W');
+        workers[1]->words.state = comes ? BHI_WORDS_NONE : BHI_WORDS_KEPT;
+        struct bhi_worker *process = sentinel();
+        for (const char *what = row->before; *what; what++) {
+            happen(*what, process, workers);
+        }
+        end_sentinel(process, row->how);
+        const char *next = told(sentinel());
+        if (strcmp(next, row->next) != 0) {
+            BHT_FAIL("row %zu: the next one is told %s", i, next);
+        }
+    }
+}
+
+/* From the second on, a sentinel that does not start makes a pause. */
+TEST(the_sentinels_pause_is_kept) {
+    (void)with_words(false);
+    BHT_EQ(starts_in(10 * MS, EXITS), 2);
+    BHT_EQ(starts_in(9 * MS, EXITS), 1);
+}
+
+/* Five are lost within a minute: the device has none any more, and each other device has its own. One
+ * that lives for a while first is replaced for ever. */
+TEST(sentinels_have_a_budget) {
+    for (enum failure failure = EXITS; failure < FAILURES; failure++) {
+        puppet_again();
+        (void)with_words(false);
+        BHT_EQ(starts_in(60 * SECOND, failure), 6);
+        scene.now_ns += 3600 * SECOND;
+        BHT_EQ(turn(), BH_FOREVER);
+        BHT_EQ(scene.starts, 6);
+    }
+    struct bhi_worker *elsewhere = with_words(false);
+    elsewhere->device_index = 1;
+    for (int i = 0; i < 20; i++) {
+        struct bhi_worker *process = sentinel();
+        BHT_EQ(process->device_index, 1);
+        BHT_TRUE(!imports(process, elsewhere, 0));
+        scene.now_ns += 60 * SECOND;
+        end(process, SIGKILL);
+    }
+}
+
+/* None starts for a zygote that is lost, or in a context that closes. */
+TEST(no_sentinel_where_all_ends) {
+    for (int closed = 0; closed < 2; closed++) {
+        puppet_again();
+        (void)with_words(true);
+        puppet.context->closed = closed;
+        puppet.zygote->state = closed ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
+        BHT_EQ(bhi_sentinel_turn(puppet.context), BH_FOREVER);
+        BHT_EQ(scene.starts, 0);
+        puppet.context->closed = false;
+        puppet.zygote->state = BHI_ZYGOTE_READY;
+    }
+}
