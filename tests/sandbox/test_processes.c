@@ -395,8 +395,9 @@ struct orphan_page {
 };
 
 static void be_zygote(struct orphan_page *page, int go, bool stops) {
+    const struct rlimit bound = {60, 60}; /* of processor time, should it not end */
     struct bhi_error failure;
-    if (bhi_orphan_prepare(go, 1, &failure) != 0) {
+    if (setrlimit(RLIMIT_CPU, &bound) != 0 || bhi_orphan_prepare(go, 1, &failure) != 0) {
         _exit(1);
     }
     raise(SIGCONT); /* anybody's: the warden lives */
