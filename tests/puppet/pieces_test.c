@@ -3,9 +3,11 @@
  * written, it moves, a piece fails. Each step is a call that is replaced here, so nothing is left to
  * chance; workers are files and structs (memory_worker.h). The pieces are small (CMakeLists.txt). */
 #include "ipc/commands.h"
+#include "ipc/layers.h"
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/context/context.h"
+#include "supervisor/context/payload.h"
 #include "supervisor/event/event.h"
 #include "supervisor/file/file.h"
 #include "supervisor/load/file_header.h"
@@ -132,31 +134,57 @@ static bh_event *fill_word(int s, uint32_t word) {
 /* -- replicas and moves ------------------------------------------------------------------------ */
 
 /* Another stream writes all of the buffer while it is copied: who reads gets one version of it, whole,
- * and who reads later the newest. */
+ * and who reads later the newest. Where memory cannot be shared, the copy is in the host, and goes one
+ * way. */
 TEST(d4_a_write_between_two_pieces_of_a_replica) {
     static const struct {
         uint64_t size;
-        unsigned pieces;
+        unsigned copies;
         int writer, reader;
-    } rows[] = {{COPY_BYTES, COPY_PIECES, A, B},
-                {COPY_BYTES, COPY_PIECES, A2, C},
-                {ONE_PIECE, 1, A, B},
-                {ONE_PIECE, 1, A2, C}};
+        uint32_t features;
+    } rows[] = {{COPY_BYTES, 2 * COPY_PIECES, A, B, BHI_FEATURE_MEMORY_EXPORT},
+                {COPY_BYTES, 2 * COPY_PIECES, A2, C, BHI_FEATURE_MEMORY_EXPORT},
+                {ONE_PIECE, 2, A, B, BHI_FEATURE_MEMORY_EXPORT},
+                {ONE_PIECE, 2, A2, C, BHI_FEATURE_MEMORY_EXPORT},
+                {COPY_BYTES, 1, A, B, 0},
+                {COPY_BYTES, 1, A2, C, 0}};
     for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        for (unsigned k = 1; k <= 2 * rows[i].pieces; k++) { /* down and up */
+        for (unsigned k = 1; k <= rows[i].copies; k++) {
             open_scene(rows[i].size);
             scene.writer = rows[i].writer;
+            memory.streams[rows[i].reader]->runs_on.features = rows[i].features;
             at(QUEUED, k, write_new);
             bh_buffer *host;
             fx_expect(copy_out(rows[i].reader, &host), BH_OK);
             BHT_TRUE(!plan.act);
             const uint32_t *words = fx_mapped(host);
             if (!are(words, 0, OLD) && !are(words, 0, NEW)) {
-                BHT_FAIL("%u pieces, written before copy %u: %08x … %08x", rows[i].pieces, k,
-                         words[0], words[rows[i].size / 4 - 1]);
+                BHT_FAIL("row %zu, written before copy %u: %08x … %08x", i, k, words[0],
+                         words[rows[i].size / 4 - 1]);
             }
             expect_words(rows[i].reader, 0, NEW, "after a write", k);
+            const uint32_t copies = memory.workers[A].copies;
+            expect_words(rows[i].reader, 0, NEW, "of the same version", k);
+            BHT_EQ(memory.workers[A].copies, copies);
         }
+    }
+}
+
+static void release_reader(void) {
+    bh_stream_release(memory.streams[B]);
+}
+
+/* Nobody keeps a copy for a stream that is gone, nor the stream. */
+TEST(d4_a_stream_released_between_two_pieces) {
+    for (unsigned k = 1; k <= 2 * COPY_PIECES; k++) {
+        open_scene(COPY_BYTES);
+        at(QUEUED, k, release_reader);
+        bh_buffer *host = fx_buffer(puppet.context, scene.size);
+        bh_event *event = fx_copy(memory.streams[B], scene.buffer, host);
+        BHT_TRUE(!plan.act && bhi_list_empty(&puppet.context->replicas));
+        memory_run_all();
+        fx_expect(event, BH_OK);
+        BHT_TRUE(are(fx_mapped(host), 0, OLD));
     }
 }
 
@@ -236,6 +264,39 @@ TEST(d2_the_origin_of_lost_content) {
         BHT_EQ(verdict.origin, nobody ? verdict.event : bh_event_id(written));
         BHT_EQ(verdict.hops, nobody ? 0 : 1);
         BHT_STR_HAS(verdict.message, "a copy of the content failed");
+    }
+}
+
+/* Each of the library's own submissions runs alone, and again if its worker dies; in bounded time, on a
+ * stream without a deadline, too. Its failure is not the stream's, unless a caller sees it. */
+static void expect_own(bh_event *event, bool visible, uint64_t deadline_ns) {
+    const struct bhi_submission *submission = event->submission;
+    BHT_EQ(submission->repeat, BHI_REPEAT_ALWAYS);
+    BHT_EQ(bhi_payload_of(submission)->record->flags, BHI_RECORD_ALONE);
+    BHT_EQ(submission->deadline_ns, deadline_ns);
+    BHT_EQ(submission->failure_reported, !visible);
+    BHT_EQ(event->library, !visible);
+    memory_run_all();
+    BHT_EQ(bhi_event_state(event), BH_EVENT_READY);
+    bhi_event_unref(event);
+}
+
+TEST(e9_the_librarys_own_end_in_time) {
+    static const uint64_t minute_ns = 60000 * FX_MS;
+    for (unsigned i = 0; i < 4; i++) {
+        open_scene(ONE_PIECE);
+        bh_stream *stream = memory.streams[A];
+        stream->deadline_ns = i / 2 ? 5 * FX_MS : BH_FOREVER;
+        const struct bhi_internal_copy copy = {.call = "test",
+                                               .src = scene.buffer,
+                                               .dst = fx_buffer(puppet.context, ONE_PIECE),
+                                               .bytes = ONE_PIECE,
+                                               .visible = i % 2};
+        bh_event *event = NULL;
+        BHT_EQ(bhi_internal_submit_copy(stream, &copy, &event, NULL), BH_OK);
+        expect_own(event, i % 2, i / 2 ? 5 * FX_MS : minute_ns);
+        BHT_EQ(bhi_internal_submit_marker(stream, "test", &event, NULL), BH_OK);
+        expect_own(event, false, minute_ns);
     }
 }
 
