@@ -140,3 +140,72 @@ TEST(large_modules_push_out_none_of_another_tenant) {
     bhi_compilations_drop(puppet.context);
     bhi_compilation_unref(puppet.context, s->compilation);
 }
+
+/* Who gets what was compiled before, or is compiled now: nobody of another tenant, nor with another
+ * source; and while it is compiled, nobody whose wait another caller could end. */
+TEST(who_shares_a_compilation) {
+    static const struct {
+        const char *tenant;
+        uint8_t hash;
+        uint64_t deadline_s;
+        bool pending, held, wants; /* another caller has its event; this one wants it, too */
+        bool shares;
+    } rows[] = {
+        {"red", 1, 5, false, false, false, true},  {"red", 1, 6, false, false, true, true},
+        {"red", 1, 5, false, true, true, true},    {"blue", 1, 5, false, false, false, false},
+        {"", 1, 5, false, false, false, false},    {"red", 2, 5, false, false, false, false},
+        {"red", 1, 5, true, false, false, true},   {"red", 1, 6, true, false, false, false},
+        {"red", 1, 5, true, true, false, false},   {"red", 1, 5, true, false, true, false},
+        {"blue", 1, 5, true, false, false, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        static struct scene scene;
+        struct scene *s = &scene;
+        set_up(s);
+        uint8_t request[64] = {0};
+        struct bhi_compile_source source = {.request = request, .bytes = sizeof request};
+        source.given = (bh_source){.struct_size = sizeof(bh_source)};
+        source.given.name = "test.comp";
+        source.given.tenant = "red";
+        source.given.memory_limit = 64 * MIB;
+        source.given.deadline_ns = 5 * FX_SECONDS;
+        source.hash[31] = 1;
+        bh_event *held = NULL, *event = NULL;
+        struct bhi_compilation *first, *second;
+        if (rows[i].pending) {
+            BHT_EQ(bhi_compilation_obtain(puppet.context, &source, "first",
+                                          rows[i].held ? &held : NULL, &first, NULL),
+                   BH_OK);
+            BHT_EQ(bhi_event_state(first->event), BH_EVENT_PENDING);
+        } else {
+            first = keep(s, "red", 0);
+            first->hash[31] = 1;
+            first->cancellable = rows[i].held;
+        }
+        source.given.tenant = rows[i].tenant;
+        source.given.deadline_ns = rows[i].deadline_s * FX_SECONDS;
+        source.hash[31] = rows[i].hash;
+        BHT_EQ(bhi_compilation_obtain(puppet.context, &source, "second",
+                                      rows[i].wants ? &event : NULL, &second, NULL),
+               BH_OK);
+        if ((first == second) != rows[i].shares) {
+            BHT_FAIL("row %zu: it is %sshared", i, rows[i].shares ? "not " : "");
+        }
+        BHT_EQ(!event, !rows[i].wants);
+        struct bh_event *all[] = {first->event, second->event};
+        bhi_context_lock(puppet.context);
+        for (int k = 0; k < 2; k++) {
+            if (all[k]->submission) {
+                bhi_submission_cancel(all[k]->submission);
+            }
+        }
+        bhi_context_pump_unlock(puppet.context);
+        bh_event_release(held);
+        bh_event_release(event);
+        bhi_compilation_unref(puppet.context, first);
+        bhi_compilation_unref(puppet.context, second);
+        bhi_compilations_drop(puppet.context);
+        bhi_compilation_unref(puppet.context, s->compilation);
+    }
+}

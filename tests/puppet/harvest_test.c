@@ -5,6 +5,7 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/submit/internal.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -107,6 +108,95 @@ TEST(a_lost_device_is_no_bad_memory) {
         BHT_EQ(bhi_event_state(events[1]), BH_EVENT_READY);
         bhi_event_unref(events[0]);
         bhi_event_unref(events[1]);
+    }
+}
+
+/* -- time-outs -------------------------------------------------------------------------------- */
+
+static struct {
+    struct bhi_worker *last_moment; /* completes another one as a wait's time is up */
+    bool floods;                    /* what is waited for changes for ever */
+    int late;                       /* waits that have begun after that */
+} stage;
+
+static int wait_on_stage(int result, uint64_t deadline_ns) {
+    if (stage.last_moment && result == -ETIMEDOUT) {
+        puppet_complete(stage.last_moment, 1); /* and wakes nobody */
+        stage.last_moment = NULL;
+    }
+    if (stage.floods && bhi_now_ns() >= deadline_ns && ++stage.late > 3) {
+        BHT_FAIL("it waits on after its time is up");
+    }
+    return stage.floods ? 0 : result;
+}
+
+BHT_WRAP(int, bhi_futex_wait, const _Atomic uint32_t *word, uint32_t expected, bool shared,
+         uint64_t deadline_ns) {
+    return wait_on_stage(__real_bhi_futex_wait(word, expected, shared, deadline_ns), deadline_ns);
+}
+
+BHT_WRAP(int, bhi_futex_wait_any, const struct bhi_futex_wait *waits, size_t count,
+         uint64_t deadline_ns) {
+    return wait_on_stage(__real_bhi_futex_wait_any(waits, count, deadline_ns), deadline_ns);
+}
+
+enum way { ONE, ANY, ALL, WAYS };
+
+static bh_status wait_for(enum way way, bh_event *const events[2]) {
+    size_t index = 2;
+    const bh_status status = way == ONE   ? bh_event_wait(events[0], 5 * FX_MS)
+                             : way == ANY ? bh_event_wait_any(events, 2, 5 * FX_MS, &index)
+                                          : bh_event_wait_all(events, 2, 5 * FX_MS, &index);
+    if (status == BH_OK) {
+        BHT_EQ(index, way == ANY ? 0 : 2);
+    }
+    return status;
+}
+
+/* What a worker has completed just before the time is up, and said to nobody, counts. */
+TEST(what_ends_at_the_last_moment_has_ended) {
+    for (enum way way = ONE; way < WAYS; way++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        if (way == ALL) {
+            puppet_complete(worker, 1);
+        }
+        stage.last_moment = worker;
+        BHT_EQ(wait_for(way, events), BH_OK);
+        BHT_TRUE(!stage.last_moment);
+    }
+}
+
+/* T4: a worker that changes its words again and again keeps nobody beyond the time-out. */
+TEST(t4_a_flood_of_wake_ups_is_no_time) {
+    for (enum way way = ONE; way < WAYS; way++) {
+        puppet_again();
+        (void)puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        stage.late = 0;
+        stage.floods = true;
+        const bh_status status = wait_for(way, events);
+        stage.floods = false;
+        BHT_EQ(status, BH_TIMEOUT);
+    }
+}
+
+/* Whichever stream it is on, the earliest failure is reported. */
+TEST(the_earliest_failure_of_a_context) {
+    for (int first = 0; first < 2; first++) {
+        puppet_again();
+        bh_stream *streams[2] = {puppet_stream("a", NULL), puppet_stream("b", NULL)};
+        bh_event *events[2];
+        for (int i = 0; i < 2; i++) {
+            events[i] = fx_fill(streams[i ^ first], puppet.buffer, 7);
+        }
+        for (int i = 0; i < 2; i++) {
+            BHT_EQ(bh_event_cancel(events[1 - i]), BH_OK);
+        }
+        bh_detail detail;
+        BHT_EQ(bh_context_synchronize(puppet.context, 0, &detail), BH_CANCELLED);
+        BHT_STR_HAS(detail.message, first ? "stream b" : "stream a");
     }
 }
 
