@@ -168,8 +168,8 @@ TEST(what_ends_at_the_last_moment_has_ended) {
     }
 }
 
-/* T4: a worker that changes its words again and again keeps nobody beyond the time-out. */
-TEST(t4_a_flood_of_wake_ups_is_no_time) {
+/* E9: a worker that changes its words again and again keeps nobody beyond the time-out. */
+TEST(e9_a_flood_of_wake_ups_is_no_time) {
     for (enum way way = ONE; way < WAYS; way++) {
         puppet_again();
         (void)puppet_serving();
