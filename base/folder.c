@@ -19,6 +19,28 @@ DIR *bhi_folder_open(int folder, const char *path) {
     return dir;
 }
 
+int bhi_folder_sync(int folder, const char *path) {
+    BHI_AUTO_FD fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Some file systems cannot sync a folder (EINVAL). */
+    return fd < 0 || (fsync(fd) != 0 && errno != EINVAL) ? -errno : 0;
+}
+
+int bhi_folder_make(int folder, const char *path, mode_t mode) {
+    const char *slash = strrchr(path, '/');
+    char parent[PATH_MAX] = ".";
+    if (mkdirat(folder, path, mode) != 0) {
+        return errno == EEXIST ? 0 : -errno;
+    }
+    if (slash) { /* a path that is longer was refused */
+        snprintf(parent, sizeof parent, "%.*s", (int)(slash + 1 - path), path);
+    }
+    const int error = bhi_folder_sync(folder, parent);
+    if (error) { /* the next one who finds it would take it for durable */
+        (void)unlinkat(folder, path, AT_REMOVEDIR);
+    }
+    return error;
+}
+
 /* Removes |folder| from the folder that contains it now. */
 static int remove_itself(int folder, const char *name) {
     char path[NAME_MAX + 4];

@@ -3,10 +3,16 @@
 #define BHI_BASE_FOLDER_H
 
 #include <dirent.h>
+#include <sys/types.h>
 
 /* Opens the folder |path| below |folder| (AT_FDCWD, too) to list it; a link is refused. NULL: errno
  * says why. */
 DIR *bhi_folder_open(int folder, const char *path);
+/* Makes the names in the folder |path| below |folder| (AT_FDCWD, too) durable. Returns 0 or -errno. */
+int bhi_folder_sync(int folder, const char *path);
+/* Makes a folder, durably: with its name. |path| does not end with a slash. Returns 0, also if it is
+ * there, or -errno. */
+int bhi_folder_make(int folder, const char *path, mode_t mode);
 /* Removes the files in |folder|, then the folder, which was made as |name|. A folder inside is not
  * ours and stays, and so does |folder| with it. Opens no descriptor, and closes |folder|. Returns 0,
  * also if somebody has removed it before, or -errno; -ESTALE: |name| is something else now. */

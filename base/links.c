@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+
 #define LINKS 40 /* as many as the kernel follows */
 
 bool bhi_link_is_planted(int folder, const struct stat *link, uid_t user) {
@@ -107,12 +109,11 @@ void bhi_links_end(struct bhi_links_walk *walk) {
 
 /* Opens the folder |walk->left| in which the walk ends, made if it is missing. */
 static int make_last(const struct bhi_links_walk *walk) {
-    if (mkdirat(walk->folder, walk->left, S_IRWXU) != 0 && errno != EEXIST) {
-        return -errno;
-    }
+    const int error = bhi_folder_make(walk->folder, walk->left, S_IRWXU);
     const int found =
-        openat(walk->folder, walk->left, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return found < 0 ? -errno : found;
+        error ? error
+              : openat(walk->folder, walk->left, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return error || found >= 0 ? found : -errno;
 }
 
 static int open_folder(const char *path, bool makes, uid_t user, char *out_link, size_t size) {

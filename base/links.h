@@ -37,7 +37,7 @@ void bhi_links_end(struct bhi_links_walk *walk);
  * the descriptor, or -errno. -EPERM with a text in |out_link|: the name of the planted link, with
  * the names behind it. |out_link| is "" otherwise; it may be cut. */
 int bhi_links_open_folder(const char *path, uid_t user, char *out_link, size_t size);
-/* The same, and makes the folder, with mode 0700, if only that is missing. */
+/* The same, and makes the folder, durably and with mode 0700, if only that is missing. */
 int bhi_links_make_folder(const char *path, uid_t user, char *out_link, size_t size);
 
 #endif

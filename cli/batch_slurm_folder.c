@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/owner.h"
 #include "batch/journal/host.h"
 #include "batch/slurm/whole.h"
@@ -244,8 +245,9 @@ bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
     }
     const char *const folders[] = {shards, quarantine};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        if (mkdir(folders[i], 0700) != 0 && errno != EEXIST) {
-            return bhi_refuse(complaint, "%.600s cannot be made: %s", folders[i], strerror(errno));
+        const int error = bhi_folder_make(AT_FDCWD, folders[i], 0700);
+        if (error) {
+            return bhi_refuse(complaint, "%.600s cannot be made: %s", folders[i], strerror(-error));
         }
     }
     for (uint32_t i = 0; i < batch->cut.shards; i++) {
@@ -253,5 +255,6 @@ bool bhi_batch_slurm_write_shards(const struct bhi_slurm_batch *batch,
             return false;
         }
     }
-    return true;
+    const int error = bhi_folder_sync(AT_FDCWD, shards); /* once for the names of all */
+    return !error || bhi_refuse(complaint, "%.600s: %s", shards, strerror(-error));
 }

@@ -50,7 +50,7 @@ set(gpu_without_system_waits wait_all_waits_for_all events_of_two_contexts ten_t
     drain_leaves_the_later_ones_alone nothing_waits_in_a_log_callback)
 set(gpu_without_system_stats a_death_is_counted_once_by_its_cause) # a hang there kills no worker
 set(gpu_without_system_queue one_loop_takes_the_events_of_two_contexts
-    threads_that_add_and_take_get_each_event_once)
+    threads_that_add_and_take_get_each_event_once destroying_a_queue_releases_its_events)
 # NVIDIA's compiler crashes on their kernels, hostile_*: COMPILE_FAILED, where others run them.
 set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_copy
     they_write_what_they_may rights_are_each_workers_own many_buffers

@@ -1,4 +1,6 @@
 #include "tool/place.h"
+
+#include "base/folder.h"
 #include "base/links.h"
 
 #include <errno.h>
@@ -87,15 +89,7 @@ bool bhi_place_find(const char *path, struct bhi_place *out_place,
 static int make_next(const struct bhi_links_walk *walk) {
     char name[NAME_MAX + 1];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(walk->left, "/"), walk->left);
-    if (mkdirat(walk->folder, name, 0777) != 0) {
-        return errno == EEXIST ? 0 : -errno;
-    }
-    const int parent = bhi_links_open(walk);
-    const int error = parent < 0 ? parent : fsync(parent) != 0 ? -errno : 0;
-    if (parent >= 0) {
-        close(parent);
-    }
-    return error;
+    return bhi_folder_make(walk->folder, name, 0777);
 }
 
 int bhi_place_make_folders(const char *path) {

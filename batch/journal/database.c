@@ -169,7 +169,7 @@ static bool create_tables(struct bhi_journal *journal, struct bhi_complaint *com
              BHI_JOURNAL_APPLICATION, BHI_JOURNAL_VERSION);
     if (execute(journal, "BEGIN IMMEDIATE", complaint) &&
         execute(journal, bhi_journal_schema, complaint) && execute(journal, pragmas, complaint)) {
-        return bhi_state_folder_sync(&journal->state, journal->folder, complaint);
+        return true; /* SQLite has synced the folder; and it is synced when the lock is marked */
     }
     bhi_journal_rollback(journal);
     return false;

@@ -55,6 +55,10 @@ bool bhi_header_peek(int folder, const char *path, struct bhi_complaint *complai
     if (length <= 0) { /* empty; or SQLite reports what is wrong with it */
         return true;
     }
+    /* The power was lost while it was made: SQLite knows whether it can be used. */
+    if (!header[0]) {
+        return true;
+    }
     if (memcmp(header, "SQLite format 3", length < MAGIC ? (size_t)length : MAGIC) != 0) {
         return bhi_header_complain_foreign(path, complaint);
     }

@@ -249,10 +249,8 @@ void bhi_lock_sign(struct bhi_lock *lock) {
 
 /* Marks the folder as one that has had jobs, durably. */
 bool bhi_lock_mark_used(const struct bhi_lock *lock, struct bhi_complaint *complaint) {
-    if (is_used(lock->fd)) {
-        return true;
-    }
-    if (sign(lock, used, true) && fsync(lock->fd) == 0) {
+    /* A mark that is there may be of a process that was killed before it had synced it. */
+    if ((is_used(lock->fd) || sign(lock, used, true)) && fsync(lock->fd) == 0) {
         return fsync(lock->folder) == 0 ||
                bhi_refuse(complaint, "%.600s: %s", lock->path, strerror(errno));
     }

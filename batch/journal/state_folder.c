@@ -21,18 +21,23 @@ static bool refuse_open(const char *path, bool *out_is_none, struct bhi_complain
     return bhi_refuse(complaint, "%.600s cannot be opened: %s", path, strerror(errno));
 }
 
-/* The name of a new folder is durable only after a sync of the folder that contains it. */
+/* The folder's name is durable only after a sync of the folder that contains it. One that is there may
+ * be of a process that was killed before that. */
 static int make(const struct bhi_place *place, const char *path, struct bhi_complaint *complaint) {
-    if (mkdirat(place->folder, place->name, 0700) != 0 && errno != EEXIST) {
+    const int fd =
+        openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        if (mkdirat(place->folder, place->name, 0700) == 0 || errno == EEXIST) {
+            return make(place, path, complaint);
+        }
         bhi_refuse(complaint, "%.600s cannot be made: %s", path, strerror(errno));
-        return -1;
-    }
-    if (fsync(place->folder) != 0) {
+    } else if (fd >= 0 && fsync(place->folder) != 0 && errno != EINVAL) {
         bhi_refuse(complaint, "%.600s: its folder cannot be written to disk (fsync): %s", path,
                    strerror(errno));
+        close(fd);
         return -1;
     }
-    return openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd;
 }
 
 /* Opens |path| without slashes at its end: a slash requires a folder, which may not exist yet. */
@@ -52,10 +57,7 @@ static int open_or_make(const char *path, bool *out_is_none, struct bhi_complain
         return -1;
     }
     if (bhi_place_find(name, &place, &why)) {
-        fd = openat(place.folder, place.name, flags);
-        if (fd < 0 && errno == ENOENT) {
-            fd = make(&place, path, complaint);
-        }
+        fd = make(&place, path, complaint);
         if (fd < 0 && !complaint->text[0]) {
             refuse_open(path, out_is_none, complaint);
         }

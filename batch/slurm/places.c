@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/owner.h"
 #include "batch/slurm/whole.h"
 #include "tool/content_hash.h"
@@ -216,7 +217,7 @@ static void to_hex(const uint8_t hash[BHI_CONTENT_HASH], char out[HEX + 1]) {
 static int make_folders(char *path, size_t from) {
     for (char *slash = path + from; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
-        const int error = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
+        const int error = -bhi_folder_make(AT_FDCWD, path, 0700);
         *slash = '/';
         if (error) {
             return error;

@@ -275,11 +275,15 @@ static bool take_line(struct bhi_judge_journal *journal, const char *line, size_
            bhi_refuse(complaint, "out of memory");
 }
 
-/* Each line ends with '\n', so one without was being written when the process was killed. */
+/* Each line ends with '\n', so one without was being written when the process was killed. Of a last line
+ * that was being written when the power was lost, any part may be missing: there are zeros then. */
 static bool take_lines(struct bhi_judge_journal *journal, const char *text, size_t size,
                        struct bhi_complaint *complaint) {
-    const char *at = text, *end;
-    for (size_t number = 1; (end = memchr(at, '\n', size - (size_t)(at - text))); number++) {
+    const char *at = text, *const all = text + size, *end;
+    for (size_t number = 1; (end = memchr(at, '\n', (size_t)(all - at))); number++) {
+        if (end + 1 == all && memchr(at, '\0', (size_t)(end - at))) {
+            break;
+        }
         if (!take_line(journal, at, (size_t)(end - at), number, complaint)) {
             return false;
         }
@@ -537,7 +541,8 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
     }
     journal->lock.made = false;
     bhi_lock_sign(&journal->lock);
-    if (ftruncate(journal->fd, (off_t)journal->length) != 0) {
+    /* What a killed process has written it may not have synced; from now on it counts. */
+    if (ftruncate(journal->fd, (off_t)journal->length) != 0 || fdatasync(journal->fd) != 0) {
         bhi_refuse(complaint, "%.600s/" FILE_NAME " cannot be written: %s", journal->path,
                    strerror(errno));
         return BHI_JOURNAL_ENVIRON;

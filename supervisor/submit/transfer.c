@@ -9,10 +9,7 @@
 
 #include <string.h>
 
-/* Measured on an H200. With larger pieces an upload waits too long for the worker to copy the last
- * one (worker/vulkan/stage.h). */
-#define PIECE_BYTES (2ull << 20)
-#define PIECES      4u /* in progress at most */
+#define PIECES 4u /* in progress at most */
 
 struct transfer {
     const char *call;         /* for the detail */
@@ -35,7 +32,7 @@ static bh_status start(const struct transfer *t, struct bh_buffer *place, struct
     struct bh_stream *home = place->device->stream;
     const uint64_t rest = t->size - begin;
     piece->begin = begin;
-    piece->bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
+    piece->bytes = rest < BHI_HOST_PIECE_BYTES ? rest : BHI_HOST_PIECE_BYTES;
     if (!piece->staging) {
         BHI_TRY(bhi_buffer_make_staging(home, piece->bytes, t->writes, t->call, &piece->staging,
                                         detail));

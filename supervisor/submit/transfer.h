@@ -4,7 +4,12 @@
 #ifndef BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 #define BHI_SUPERVISOR_SUBMIT_TRANSFER_H
 
+#ifndef BHI_PIECE_BYTES /* tests have small ones */
 /* Most bytes of a piece where the host waits for none: files, replicas. */
 #define BHI_PIECE_BYTES (16ull << 20)
+/* And where it waits. Measured on an H200. With larger pieces an upload waits too long for the worker
+ * to copy the last one (worker/vulkan/stage.h). */
+#define BHI_HOST_PIECE_BYTES (2ull << 20)
+#endif
 
 #endif

@@ -120,3 +120,82 @@ TEST(lengths_are_checked) {
     BHT_EQ(rig.backend->cache.area, NULL);
     compile_and_save();
 }
+
+/* -- while it is saved ---------------------------------------------------------------------------
+ */
+
+/* What stands in for the driver: how much there is, and what comes of taking it. */
+static struct {
+    size_t size;
+    VkResult result;
+    uint64_t stamp; /* while it was taken */
+    int taken;
+} driver;
+
+static VKAPI_ATTR VkResult VKAPI_CALL get_data(VkDevice device, VkPipelineCache cache, size_t *size,
+                                               void *data) {
+    if (data) {
+        BHT_EQ(*size, driver.size);
+        driver.stamp = area->stamp;
+        driver.taken++;
+        memset(data, 0x77, *size);
+        return driver.result;
+    }
+    *size = driver.size;
+    return VK_SUCCESS;
+}
+
+static void save(size_t size, VkResult result) {
+    driver.size = size;
+    driver.result = result;
+    rig.backend->cache.changed = true;
+    bhi_backend_cache_save(rig.backend, true);
+}
+
+/* One that dies in there leaves an odd stamp: what it was writing is not stored. */
+TEST(what_is_being_written_is_marked) {
+    attach(NULL, 0);
+    rig.backend->device.api.GetPipelineCacheData = get_data;
+    save(ROOM, VK_SUCCESS);
+    BHT_EQ(driver.stamp, 1);
+    BHT_EQ(area->stamp, 2);
+    BHT_EQ(area->bytes, ROOM);
+    save(5, VK_SUCCESS);
+    BHT_EQ(driver.stamp, 3);
+    BHT_EQ(area->stamp, 4);
+    BHT_EQ(area->bytes, 5);
+    /* Too much, or nothing: what was saved last stays. */
+    driver.taken = 0;
+    save(ROOM + 1, VK_SUCCESS);
+    save(0, VK_SUCCESS);
+    BHT_EQ(driver.taken, 0);
+    BHT_EQ(area->stamp, 4);
+    /* The driver has failed in there: that is torn, until the next time. */
+    save(6, VK_INCOMPLETE);
+    BHT_EQ(area->stamp, 5);
+    save(7, VK_SUCCESS);
+    BHT_EQ(driver.stamp, 5);
+    BHT_EQ(area->stamp, 6);
+    BHT_EQ(area->bytes, 7);
+}
+
+/* While there is work, saving takes a twentieth of the time; what is left is saved later. */
+TEST(saving_takes_a_share_of_the_time) {
+    attach(NULL, 0);
+    rig.backend->device.api.GetPipelineCacheData = get_data;
+    save(5, VK_SUCCESS);
+    struct bhi_vk_cache *cache = &rig.backend->cache;
+    cache->cost_ns = UINT64_C(1) << 50;
+    cache->changed = true;
+    bhi_backend_cache_save(rig.backend, false);
+    BHT_EQ(area->stamp, 2);
+    cache->cost_ns = 0;
+    bhi_backend_cache_save(rig.backend, false);
+    BHT_EQ(area->stamp, 4);
+    bhi_backend_cache_save(rig.backend, false); /* nothing is new */
+    BHT_EQ(area->stamp, 4);
+    cache->cost_ns = UINT64_C(1) << 50;
+    cache->changed = true;
+    bhi_backend_cache_save(rig.backend, true);
+    BHT_EQ(area->stamp, 6);
+}

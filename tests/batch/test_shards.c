@@ -237,6 +237,76 @@ TEST(test_a_feed_that_is_written_anew_and_shorter) {
     BHT_EQ(shards.shards[0].damaged, 0);
 }
 
+/* While a feed is shorter than what a reader remembers of its beginning, it learns the rest as that
+ * comes; a file that is empty for a moment is no feed. */
+TEST(test_a_feed_that_was_short_and_begins_anew) {
+    char path[160];
+    bool more;
+    path_in("0000", "state/feed.jsonl", path);
+    say("0000", HEAD("n1") JOB("1", "a", "2"));
+    open_all();
+    say("0000", JOB("2", "b", "2") JOB("3", "c", "2") JOB("4", "d", "2"));
+    read_and_expect("0/0/4/0/0/0/0 of 4");
+    BHT_TRUE(bhi_shards_poll(&shards, &more, &complaint) && !more); /* it is the same one */
+    expect_shards("0/0/4/0/0/0/0 of 4");
+    BHT_EQ(truncate(path, 0), 0);
+    read_and_expect("0/0/4/0/0/0/0 of 4");
+    say("0000", HEAD("n1") JOB("1", "a", "2") JOB("2", "b", "3") JOB("3", "c", "2"));
+    say("0000", JOB("4", "d", "2") JOB("5", "e", "2"));
+    read_and_expect("0/0/4/1/0/0/0 of 5");
+    BHT_EQ(unlink(path), 0);
+    say("0000", HEAD("n1") JOB("1", "a", "2") JOB("2", "b", "3") JOB("3", "c", "3"));
+    read_and_expect("0/0/1/2/0/0/0 of 3");
+}
+
+/* A line that is too long is one that is damaged, wherever a read ends in it; the next is good. */
+TEST(test_lines_at_their_longest) {
+    static char text[2 << 16];
+    static const struct {
+        size_t length;
+        bool taken;
+    } cases[] = {{BHI_FEED_LINE - 1, true},
+                 {BHI_FEED_LINE, false},
+                 {(1 << 16) - 1, false},
+                 {1 << 16, false},
+                 {100000, false}};
+    for (size_t i = 0; i < 2 * BHT_COUNT(cases); i++) {
+        const size_t length = cases[i / 2].length, half = i % 2 ? length / 2 : length;
+        const bool taken = cases[i / 2].taken;
+        renew_place();
+        say("0000", HEAD("n1") JOB("1", "a", "1"));
+        open_all();
+        const int begin = sprintf(text, "{\"job\":2,\"id\":\"b\",\"state\":3,\"later\":\"");
+        memset(text + begin, 'x', length - (size_t)begin);
+        memcpy(text + length - 2, "\"}", 2);
+        append("0000", text, half);
+        read_and_expect("0/1/0/0/0/0/0 of 1");
+        append("0000", text + half, length - half);
+        read_and_expect("0/1/0/0/0/0/0 of 1"); /* without its end */
+        say("0000", "\n" JOB("3", "c", "3") "nonsense\n");
+        read_and_expect(taken ? "0/1/0/2/0/0/0 of 3" : "0/1/0/1/0/0/0 of 2");
+        BHT_EQ(shards.shards[0].damaged, taken ? 1 : 2);
+        BHT_EQ(shards.shards[0].first_damaged, taken ? 5 : 3);
+        BHT_EQ(shards.shards[0].reader.lines, 5);
+        close_all();
+    }
+}
+
+/* What is at the end of a line that is too long is no line. */
+TEST(test_the_end_of_a_line_that_is_too_long) {
+    static char text[1 << 16];
+    memset(text, 'x', sizeof text);
+    say("0000", HEAD("n1") JOB("1", "a", "1"));
+    open_all();
+    append("0000", text, sizeof text);
+    read_on();
+    say("0000", "{\"job\":1,\"state\":3,\"at\":5}\n");
+    read_and_expect("0/1/0/0/0/0/0 of 1");
+    say("0000", "{\"job\":1,\"state\":4,\"at\":5}\n");
+    read_and_expect("0/0/0/0/1/0/0 of 1");
+    BHT_EQ(shards.shards[0].damaged, 1);
+}
+
 /* Each number of a line at its limits, and one beyond. */
 TEST(test_numbers_at_their_limits) {
     static const struct {
@@ -284,6 +354,31 @@ TEST(test_numbers_at_their_limits) {
                      cases[i].key, (long long)number);
             if (bhi_feed_line_parse(text, strlen(text), &line) != (at == 1 || at == 2)) {
                 BHT_FAIL("%s is %s", text, at == 1 || at == 2 ? "refused" : "taken");
+            }
+            bhi_feed_line_free(&line);
+        }
+    }
+}
+
+/* Each text at its longest, and a byte longer; each that is none. */
+TEST(test_texts_at_their_longest) {
+    static const struct {
+        const char *key;
+        int most;
+    } cases[] = {{"batch", 32},      {"host", BHI_HOST_NAME - 1},
+                 {"id", BHI_JOB_ID}, {"kernel_name", 63},
+                 {"message", 511},   {"on", 47}};
+    static char x[BHI_JOB_ID + 600];
+    memset(x, 'x', sizeof x - 1);
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        for (int more = -1; more < 2; more++) { /* -1: a number */
+            char text[1024];
+            struct bhi_feed_line line;
+            snprintf(text, sizeof text, "{\"job\":1,\"state\":1,\"%s\":%s%.*s%s}", cases[i].key,
+                     more < 0 ? "" : "\"", more < 0 ? 0 : cases[i].most + more, x,
+                     more < 0 ? "7" : "\"");
+            if (bhi_feed_line_parse(text, strlen(text), &line) != (more == 0)) {
+                BHT_FAIL("%s is %s", text, more ? "taken" : "refused");
             }
             bhi_feed_line_free(&line);
         }
@@ -338,6 +433,38 @@ TEST(test_holes) {
     }
     expect_shards("0/0/0/3/0/0/0 of 3");
     BHT_EQ(shards.shards[0].damaged, 1);
+}
+
+/* A hole is looked at twenty times before it is damage; each has its own. */
+TEST(test_how_long_a_hole_is_waited_for) {
+    static const char hole[] = {0, 0, '\n'};
+    char path[160];
+    bool more;
+    path_in("0000", "state/feed.jsonl", path);
+    say("0000", HEAD("n1") FOUR); /* more than what a feed is told by */
+    open_all();
+    append("0000", hole, sizeof hole);
+    append("0000", hole, sizeof hole);
+    for (unsigned i = 0; i < 41; i++) { /* the second one for the first time with the 21st */
+        BHT_EQ(shards.shards[0].damaged, i / 21);
+        BHT_TRUE(bhi_shards_poll(&shards, &more, &complaint));
+    }
+    BHT_EQ(shards.shards[0].damaged, 2);
+    BHT_EQ(shards.shards[0].first_damaged, 6);
+    append("0000", hole, sizeof hole);
+    append("0000", hole, sizeof hole);
+    for (unsigned i = 0; i < 20; i++) {
+        BHT_TRUE(bhi_shards_poll(&shards, &more, &complaint));
+    }
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    BHT_EQ(pwrite(fd, "{}", 2, (off_t)shards.shards[0].reader.offset), 2); /* it has come */
+    close(fd);
+    for (unsigned i = 0; i < 20; i++) {
+        BHT_TRUE(bhi_shards_poll(&shards, &more, &complaint));
+    }
+    BHT_EQ(shards.shards[0].damaged, 2);
+    BHT_TRUE(bhi_shards_poll(&shards, &more, &complaint));
+    BHT_EQ(shards.shards[0].damaged, 3);
 }
 
 /* Nothing else than a file is read, and nothing is waited for. */

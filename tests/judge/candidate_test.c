@@ -5,16 +5,19 @@
 #include "harness.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
+#include "formats/npy.h"
 #include "judge/check/launch.h"
 
-/* Two sizes, each with the seed of the task, which is run twice, and a hidden one. */
+/* Two sizes, the second one smaller, each with the seed of the task, which is run twice, and a hidden one. */
 static const char text[] =
-    "{\"sizes\": [{\"n\": 2}, {\"n\": 3}], \"seeds\": [5], \"groups\": [1],\n"
+    "{\"sizes\": [{\"n\": 3}, {\"n\": 2}], \"seeds\": [5], \"groups\": [1],\n"
     "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"uniform\"}},\n"
     "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"ulp\": 1},\n"
     "          \"Z\": {\"dtype\": \"u8\", \"shape\": [2]}},\n"
-    "\"reference\": {\"kernel\": \"r.comp\"}}";
+    "\"reference\": {\"kernel\": \"r.comp\", \"groups\": [2]},\n"
+    "\"limits\": {\"compile_deadline\": \"3s\"}}";
 enum { X, Y, Z, ARRAYS, TRIALS = 4, RUNS = 6 };
 /* The trial of each run. */
 static const size_t trial_of[RUNS] = {0, 0, 1, 2, 2, 3};
@@ -39,13 +42,15 @@ static struct scene {
     uint32_t array;     /* of which all of this is */
 } scene;
 static int runs;
+static const struct bhi_task_groups *groups; /* with which they have to be run */
 
 /* -- in place of what runs ------------------------------------------------------------------------
  */
 
 BHT_WRAP(bool, bhi_judged_kernel_make, const struct bhi_kernel_file *file, bool trusted,
          bh_context *context, struct bhi_judged_kernel *out, struct bhi_judge_outcome *why) {
-    *out = (struct bhi_judged_kernel){.name = "kernel"};
+    *out = (struct bhi_judged_kernel){.name = "kernel", .has_content = true, .content = {9}};
+    BHT_EQ(file->deadline_ns, 3 * UINT64_C(1000000000));
     return !scene.unmade || bhi_judge_outcome_fail(why, BH_COMPILE_FAILED, "not compiled");
 }
 
@@ -70,10 +75,12 @@ BHT_WRAP(bool, bhi_court_launch, struct bhi_court *of, bh_stream *stream,
          const struct bhi_program *program, const struct bhi_trial *trial, struct bhi_launched *out,
          struct bhi_judge_outcome *why) {
     const int run = ++runs;
+    BHT_STR_EQ(program->kernel->name, "kernel");
+    BHT_TRUE(program->groups == groups);
     if (run == scene.fails || scene.fails < 0) {
         bhi_judge_outcome_fail(why, scene.status, "it failed");
         why->blame = scene.blame;
-        why->reason = scene.reason;
+        bhi_judge_outcome_why(why, scene.reason, BH_SUBJECT_KERNEL, "kernel");
         return false;
     }
     *out = (struct bhi_launched){
@@ -103,6 +110,7 @@ static void open_court(void) {
     court.task = &task;
     BHT_TRUE(bhi_trials_make(&task, hidden, 1, &court.trials, &complaint));
     BHT_EQ(court.trials.count, TRIALS);
+    groups = &task.groups;
 }
 
 static void expect_zeros(void) {
@@ -129,7 +137,8 @@ static bh_judge_verdict judge(struct scene what) {
     expect_zeros();
     candidate = (struct bhi_candidate){.judged = false};
     BHT_TRUE(bhi_candidate_judge(&court, &candidate, &outcome));
-    BHT_TRUE(candidate.judged);
+    BHT_TRUE(candidate.judged && candidate.judgement.hashed);
+    BHT_EQ(candidate.judgement.content[0], 9);
     return candidate.judgement.verdict;
 }
 
@@ -137,10 +146,130 @@ static void expect_located(int run) {
     const bh_judgement *got = &candidate.judgement;
     const size_t trial = trial_of[run - 1];
     BHT_TRUE(got->located && !got->deterministic);
-    BHT_EQ(got->size_index, trial / 2);
+    BHT_EQ(got->size_index, 1 - trial / 2); /* with the fewest bytes first */
     BHT_EQ(got->hidden, trial % 2);
     BHT_EQ(got->seed, trial % 2 ? 77 : 5);
     BHT_EQ(runs, run); /* and nothing ran after it */
+}
+
+/* -- trials -------------------------------------------------------------------------------------
+ */
+
+/* Writes an array of at most four words. */
+static void put_npy(const char *path, bh_dtype dtype, uint32_t rank, const uint64_t *shape) {
+    static const uint32_t words[4] = {1, 2, 3, 4};
+    struct bhi_array array = {.dtype = dtype, .dimensions = rank};
+    struct bhi_complaint complaint;
+    uint8_t header[BHI_NPY_WRITE_CAPACITY];
+    FILE *file = fopen(path, "we");
+    memcpy(array.shape, shape, rank * sizeof *shape);
+    BHT_TRUE(file && bhi_array_measure(&array, &complaint));
+    BHT_EQ(fwrite(header, bhi_npy_write_header(&array, header, sizeof header), 1, file), 1);
+    BHT_EQ(fwrite(words, array.bytes, 1, file), 1);
+    BHT_EQ(fclose(file), 0);
+}
+
+/* An input, and what is expected, must have the type and the shape that the task says. */
+TEST(files_are_of_the_type_and_shape_in_the_task) {
+    static const struct {
+        bh_dtype dtype;
+        uint32_t rank;
+        uint64_t shape[3];
+        bool taken;
+    } cases[] = {{BH_DTYPE_F32, 2, {2, 2}, true},  {BH_DTYPE_I32, 2, {2, 2}, false},
+                 {BH_DTYPE_F32, 1, {4}, false},    {BH_DTYPE_F32, 2, {1, 4}, false},
+                 {BH_DTYPE_F32, 2, {4, 1}, false}, {BH_DTYPE_F32, 3, {2, 2, 1}, false},
+                 {BH_DTYPE_F64, 2, {2, 1}, false}, {BH_DTYPE_F32, 1, {2}, false},
+                 {BH_DTYPE_F32, 0, {0}, false}};
+    static const uint64_t shape[] = {2, 2};
+    static const char of_files[] =
+        "{\"sizes\": [{}], \"groups\": [1],\n"
+        "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": {\"file\": "
+        "\"x.npy\"}}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [2, 2]}},\n"
+        "\"reference\": {\"files\": {\"Y\": \"y.npy\"}}}";
+    const char *const folder = bht_folder();
+    char x[160], y[160];
+    struct bhi_task from;
+    struct bhi_trials trials;
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", folder, of_files, &from, &complaint));
+    snprintf(x, sizeof x, "%s/x.npy", folder);
+    snprintf(y, sizeof y, "%s/y.npy", folder);
+    for (size_t i = 0; i < 2 * BHT_COUNT(cases); i++) {
+        const char *const odd = i % 2 ? x : y;
+        put_npy(i % 2 ? y : x, BH_DTYPE_F32, 2, shape);
+        put_npy(odd, cases[i / 2].dtype, cases[i / 2].rank, cases[i / 2].shape);
+        if (bhi_trials_make(&from, NULL, 0, &trials, &complaint) != cases[i / 2].taken) {
+            BHT_FAIL("case %zu: %s", i, complaint.text);
+        }
+        if (cases[i / 2].taken) {
+            BHT_EQ(((uint32_t *)trials.list[0].arrays[0].before)[3], 4);
+            BHT_EQ(((uint32_t *)trials.list[0].arrays[1].expected)[3], 4);
+            bhi_trials_free(&from, &trials);
+        } else {
+            BHT_STR_HAS(complaint.text, odd);
+            BHT_STR_HAS(complaint.text, "its type or shape is not the one in the task");
+        }
+        BHT_EQ(unlink(odd), 0);
+        BHT_TRUE(!bhi_trials_make(&from, NULL, 0, &trials, &complaint));
+        BHT_STR_HAS(complaint.text, "No such file");
+    }
+    bhi_task_free(&from);
+}
+
+static const void *input(const struct bhi_trial *trial, uint32_t array) {
+    return trial->arrays[array].before;
+}
+
+/* What is generated depends on seed, size and array, and on nothing else; a timed run has inputs that
+ * nobody has seen, and files as they are. */
+TEST(each_seed_has_inputs_of_its_own) {
+    static const char three[] =
+        "{\"sizes\": [{}], \"seeds\": [5, 6], \"groups\": [1],\n"
+        "\"in\": {\"A\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": \"uniform\"},\n"
+        "\"B\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": \"uniform\"},\n"
+        "\"C\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": {\"file\": \"c.npy\"}}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": []}},\n"
+        "\"reference\": {\"kernel\": \"r.comp\"}}";
+    enum { A, B, C, OUT, BYTES = 16 };
+    static const uint64_t shape[] = {2, 2}, seven[] = {7};
+    const char *const folder = bht_folder();
+    char path[160];
+    struct bhi_task from;
+    struct bhi_trials trials, again;
+    struct bhi_trial one, other;
+    struct bhi_complaint complaint;
+    snprintf(path, sizeof path, "%s/c.npy", folder);
+    put_npy(path, BH_DTYPE_F32, 2, shape);
+    BHT_TRUE(bhi_task_parse("t.json", folder, three, &from, &complaint));
+    BHT_TRUE(bhi_trials_make(&from, seven, 1, &trials, &complaint));
+    BHT_TRUE(bhi_trials_make(&from, seven, 1, &again, &complaint));
+    BHT_EQ(trials.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        BHT_NE(memcmp(input(&trials.list[i], A), input(&trials.list[i], B), BYTES), 0);
+        BHT_MEM_EQ(input(&trials.list[i], A), input(&again.list[i], A), BYTES);
+        for (size_t k = 0; k < i; k++) {
+            BHT_NE(memcmp(input(&trials.list[i], A), input(&trials.list[k], A), BYTES), 0);
+        }
+    }
+    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 8, &one));
+    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 9, &other));
+    BHT_TRUE(one.timed && !trials.list[0].timed);
+    BHT_TRUE(!one.arrays[OUT].before && !one.arrays[OUT].expected);
+    BHT_EQ(one.arrays[OUT].form.bytes, 1);
+    for (uint32_t k = A; k <= C; k++) {
+        BHT_EQ(one.arrays[k].count, 4);
+        BHT_TRUE(input(&one, k) != input(&trials.list[0], k));
+        BHT_EQ(!memcmp(input(&one, k), input(&other, k), BYTES), k == C);
+        BHT_EQ(!memcmp(input(&one, k), input(&trials.list[0], k), BYTES), k == C);
+    }
+    BHT_NE(memcmp(input(&one, A), input(&one, B), BYTES), 0);
+    bhi_trial_free(&from, &one);
+    bhi_trial_free(&from, &other);
+    bhi_trials_free(&from, &trials);
+    bhi_trials_free(&from, &again);
+    bhi_task_free(&from);
 }
 
 /* -- candidates ---------------------------------------------------------------------------------
@@ -172,6 +301,12 @@ TEST(the_first_run_that_is_wrong_ends_it) {
             BHT_EQ(candidate.judgement.runs, run);
             BHT_STR_EQ(candidate.judgement.output, array == Y ? "Y" : "Z");
             BHT_EQ(candidate.judgement.wrong, 1);
+            BHT_EQ(candidate.judgement.elements, array == Z ? 2 : run < 4 ? 2 : 3);
+            BHT_EQ(candidate.judgement.rank, 1);
+            BHT_EQ(candidate.judgement.ulp, 2);
+            BHT_STR_EQ(candidate.judgement.expected, "0");
+            BHT_STR_EQ(candidate.judgement.got, array == Z ? "2" : "2.80259693e-45");
+            BHT_STR_HAS(candidate.judgement.message, ", 2 ULP; 1 of ");
             BHT_EQ(candidate.judgement.index[0], array == Y ? (run < 4 ? 1 : 2) : 1);
         }
     }
@@ -244,6 +379,10 @@ TEST(what_others_may_have_caused_is_tried_again) {
         }
         BHT_EQ(candidate.judgement.status, cases[i].status);
         BHT_EQ(candidate.judgement.blame, cases[i].blame);
+        BHT_EQ(candidate.judgement.reason, cases[i].reason);
+        BHT_EQ(candidate.judgement.subject, BH_SUBJECT_KERNEL);
+        BHT_STR_EQ(candidate.judgement.subject_name, "kernel");
+        BHT_STR_EQ(candidate.judgement.message, "it failed");
         BHT_EQ(candidate.judgement.runs, 3);
         expect_located(4);
         /* It fails once: the second time all goes well. */
@@ -261,6 +400,18 @@ TEST(what_others_may_have_caused_is_tried_again) {
         BHT_EQ(candidate.judgement.verdict, BH_JUDGE_FAILED);
         BHT_EQ(runs, cases[i].then == AGAIN ? 3 : 1);
     }
+}
+
+/* One that is right, and slow, is as deterministic as it was. */
+TEST(who_is_slower_is_no_more_deterministic) {
+    BHT_EQ(judge((struct scene){.differs = 1, .array = Y}), BH_JUDGE_CORRECT);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_SLOWER, &candidate.judgement);
+    BHT_TRUE(!candidate.judgement.deterministic && !candidate.judgement.located);
+    BHT_EQ(judge((struct scene){.array = Y}), BH_JUDGE_CORRECT);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_SLOWER, &candidate.judgement);
+    BHT_TRUE(candidate.judgement.deterministic);
+    bhi_judgement_end(&task, NULL, BH_JUDGE_TIMING_FORGED, &candidate.judgement);
+    BHT_TRUE(!candidate.judgement.deterministic);
 }
 
 /* -- the reference ------------------------------------------------------------------------------
@@ -291,8 +442,10 @@ static void expect_refused(struct scene what, const char *why) {
 
 /* Each trial is run twice, whatever its seed. */
 TEST(a_reference_is_refused_in_each_of_its_runs) {
+    groups = &task.reference_groups;
     BHT_TRUE(is_taken((struct scene){.array = Y}));
     BHT_EQ(runs, 2 * TRIALS);
+    BHT_EQ(court.reference[0], 9);
     BHT_STR_EQ(court.device, "device");
     for (int run = 1; run <= 2 * TRIALS; run++) {
         for (uint32_t array = Y; array < ARRAYS; array++) {
@@ -311,5 +464,20 @@ TEST(a_reference_is_refused_in_each_of_its_runs) {
     }
     expect_refused((struct scene){.unmade = true}, "not compiled");
     expect_refused((struct scene){.unfit = true}, "no such binding");
+    BHT_EQ(runs, 0);
+}
+
+/* What is expected is there, and nothing runs; a NaN in it is refused as one that is computed. */
+TEST(a_reference_of_files_is_looked_at) {
+    uint32_t nan = 0x7fc00000;
+    task.reference = BHI_REFERENCE_FILES;
+    expect_zeros();
+    BHT_TRUE(bhi_reference_run(&court, &outcome));
+    BHT_STR_EQ(court.device, "device");
+    memcpy(court.trials.list[0].arrays[Y].expected, &nan, sizeof nan);
+    BHT_TRUE(!bhi_reference_run(&court, &outcome));
+    BHT_STR_HAS(outcome.message, "it computes a NaN: Y[0]");
+    task.arrays[Y].tolerance.nan = BHI_NAN_EQUAL;
+    BHT_TRUE(bhi_reference_run(&court, &outcome));
     BHT_EQ(runs, 0);
 }

@@ -111,7 +111,8 @@ static bh_judgement wrong(void) {
 }
 
 static bh_judgement timed(void) {
-    bh_judgement out = {.struct_size = sizeof out, .runs = 7, .deterministic = true};
+    bh_judgement out = {
+        .struct_size = sizeof out, .runs = 7, .deterministic = true, .one_processor = true};
     out.timing_count = 2;
     for (uint32_t i = 0; i < 2; i++) {
         out.timings[i] = (bh_judge_timing){.size_index = i,
@@ -128,6 +129,7 @@ static bh_judgement timed(void) {
                                            .device = !i,
                                            .cold = i,
                                            .noisy = !i,
+                                           .one_processor = i,
                                            .spreads = i,
                                            .doubt = i ? BH_JUDGE_DOUBT_LOAD : BH_JUDGE_DOUBT_NONE};
     }
@@ -148,10 +150,14 @@ TEST(each_verdict_comes_back) {
         {.struct_size = sizeof *all, .verdict = BH_JUDGE_FAILED, .message = "no kernel"},
         ended(2, BH_JUDGE_TIMING_FORGED),
         ended(LAST, BH_JUDGE_TIMING_FORGED),
+        {.struct_size = sizeof *all, .verdict = BH_JUDGE_SLOWER, .message = "as it is"},
     };
     strcpy(all[4].output, "Z");
     all[5].status = BH_DEADLINE;
     all[5].blame = BH_BLAME_CERTAIN;
+    all[5].reason = BH_REASON_COMPILE_DEADLINE;
+    all[5].subject = BH_SUBJECT_KERNEL;
+    strcpy(all[5].subject_name, "k");
     all[6].status = BH_COMPILE_FAILED;
     for (size_t i = 0; i < BHT_COUNT(all); i++) {
         const bh_judgement *was = &all[i];
@@ -161,6 +167,10 @@ TEST(each_verdict_comes_back) {
         BHT_EQ(got->verdict, was->verdict == BH_JUDGE_SLOWER ? BH_JUDGE_CORRECT : was->verdict);
         BHT_EQ(got->status, was->status);
         BHT_EQ(got->blame, was->blame);
+        BHT_EQ(got->reason, was->reason);
+        BHT_EQ(got->subject, was->subject);
+        BHT_STR_EQ(got->subject_name, was->subject_name);
+        BHT_EQ(got->one_processor, was->one_processor);
         BHT_EQ(got->runs, was->runs);
         BHT_EQ(got->deterministic, was->deterministic);
         BHT_EQ(got->located, was->located);
@@ -177,7 +187,7 @@ TEST(each_verdict_comes_back) {
         BHT_STR_EQ(got->got, was->got);
         BHT_STR_EQ(got->name, "k");
         BHT_STR_EQ(got->size_text, was->size_text);
-        BHT_STR_EQ(got->message, was->message);
+        BHT_STR_EQ(got->message, was->verdict == BH_JUDGE_SLOWER ? "" : was->message);
         BHT_EQ(got->timing_count, was->timing_count);
         BHT_MEM_EQ(got->timings, was->timings, sizeof got->timings);
     }

@@ -351,6 +351,22 @@ TEST(d6_it_makes_room_within_the_limit) {
     BHT_EQ(bh_buffer_create(puppet.context, 8, &options, &none, NULL), BH_OUT_OF_DEVICE_MEMORY);
 }
 
+/* So do copies that nobody reads now, whoever's they are where the context's limit is short. */
+TEST(d6_copies_make_room) {
+    for (int of_stream = 0; of_stream < 2; of_stream++) {
+        puppet_again();
+        puppet.context->device_memory_limit = of_stream ? 0 : 2 * PAGE;
+        memory.streams[B]->device_memory_limit = of_stream ? PAGE : 0;
+        bh_buffer *buffer = create(A);
+        fill_now(A, buffer);
+        expect_words(B, buffer, WORD);
+        BHT_EQ(memory.streams[B]->device_memory, PAGE);
+        (void)create(of_stream ? B : C);
+        BHT_EQ(memory.streams[B]->device_memory, of_stream ? PAGE : 0);
+        BHT_TRUE(bhi_list_empty(&puppet.context->replicas));
+    }
+}
+
 /* The driver has none left: what is kept is given up, whoever's it is, before that is a verdict. */
 TEST(d6_it_makes_room_on_a_full_device) {
     for (uint32_t times = 1; times <= 2; times++) {

@@ -87,20 +87,35 @@ static bool is_same_tenants(const struct memory_worker *a, const struct memory_w
     return a->owner->tenant_number == b->owner->tenant_number;
 }
 
+/* Is it a block of a pool? */
+static bool is_pooled(const struct memory_worker *w, uint64_t buffer) {
+    BHI_LIST_FOR(const struct bhi_exposure, exposure, &w->worker->pool.exposures, of_worker) {
+        if (exposure->block->id == buffer) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Nobody of another tenant may reach what this one can write, nor write what this one reads but for
- * the host memory through which a replica passes: that is written by one tenant and read by one
- * other, and never the other way round. A worker counts until its death is confirmed. */
+ * the host memory through which a replica passes, which is no pool's: that is written by one tenant
+ * and read by one other, and never the other way round. A worker counts until its death is
+ * confirmed. */
 static void check_exposure(const struct memory_worker *w, const struct memory_hold *hold) {
+    const bool pooled = is_pooled(w, hold->buffer);
     for (uint32_t i = 0; i < MEMORY_STREAMS; i++) {
         const struct memory_worker *other = &memory.workers[i];
         if (!other->worker || is_same_tenants(other, w)) {
             continue;
         }
         for (uint32_t k = 0; k < other->hold_count; k++) {
-            if (other->holds[k].memory == hold->memory && hold->writes) {
-                BHT_FAIL("D4: tenant %u can write memory of buffer %llu, which tenant %u has",
-                         w->owner->tenant_number, (unsigned long long)hold->buffer,
-                         other->owner->tenant_number);
+            const bool writes = other->holds[k].writes;
+            if (other->holds[k].memory == hold->memory &&
+                (pooled ? hold->writes || writes : hold->writes && writes)) {
+                BHT_FAIL("D4: tenant %u %s memory of buffer %llu, which tenant %u %s",
+                         w->owner->tenant_number, hold->writes ? "can write" : "reads",
+                         (unsigned long long)hold->buffer, other->owner->tenant_number,
+                         writes ? "can write" : "has");
             }
         }
     }
@@ -301,29 +316,22 @@ static struct memory_hold *need(struct memory_worker *w, uint64_t buffer, bool w
     return found;
 }
 
-/* Of a large range, the pages at its ends and some between them. */
 static void move(struct memory_worker *w, const struct bhi_cmd_header *command, bool half) {
-    static uint8_t bytes[4096];
+    uint8_t bytes[4096];
     const bool fills = command->type == BHI_CMD_FILL;
     const struct bhi_cmd_fill *fill = (const void *)command;
     const struct bhi_cmd_copy *copy = (const void *)command;
     BHT_TRUE(fills || command->type == BHI_CMD_COPY);
-    const int from = fills ? -1 : need(w, copy->src, false)->fd;
-    const int to = need(w, fills ? fill->dst : copy->dst, true)->fd;
-    const uint64_t begin = fills ? fill->dst_offset : copy->dst_offset;
-    const uint64_t size = (fills ? fill->bytes : copy->bytes) / (half ? 2 : 1);
-    for (uint64_t i = 0; fills && i < size && i < sizeof bytes; i += sizeof fill->value) {
+    const uint64_t all = fills ? fill->bytes : copy->bytes, size = half ? all / 2 : all;
+    BHT_LE(all, sizeof bytes);
+    for (uint64_t i = 0; fills && i < size; i += sizeof fill->value) {
         memcpy(bytes + i, &fill->value, sizeof fill->value);
     }
-    for (uint64_t done = 0, part; done < size; done += part) {
-        part = size - done < sizeof bytes ? size - done : sizeof bytes;
-        if (done && size - done > sizeof bytes && (begin + done) / sizeof bytes % MEMORY_PAGES) {
-            continue;
-        }
-        BHT_TRUE(fills ||
-                 pread(from, bytes, part, (off_t)(copy->src_offset + done)) == (ssize_t)part);
-        BHT_EQ(pwrite(to, bytes, part, (off_t)(begin + done)), (ssize_t)part);
-    }
+    BHT_TRUE(fills || pread(need(w, copy->src, false)->fd, bytes, size, (off_t)copy->src_offset) ==
+                          (ssize_t)size);
+    BHT_EQ(pwrite(need(w, fills ? fill->dst : copy->dst, true)->fd, bytes, size,
+                  (off_t)(fills ? fill->dst_offset : copy->dst_offset)),
+           (ssize_t)size);
 }
 
 /* Was there no memory for |buffer|, and could the record not know that? */

@@ -8,7 +8,6 @@
 #include "puppet.h"
 
 #define MEMORY_BYTES 64u /* of a buffer, as a rule */
-#define MEMORY_PAGES 32u /* one page of so many of a large buffer is really moved */
 #define MEMORY_HOLDS 128
 #define MEMORY_MADE  1024
 

@@ -2,6 +2,7 @@
  * sentinels. The processes are structs, and the clock is the test's. */
 #include "../hostile/wrap.h"
 #include "base/detail.h"
+#include "base/exiting.h"
 #include "base/memfd.h"
 #include "ipc/fdpass.h"
 #include "puppet.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MS     UINT64_C(1000000)
@@ -28,7 +30,17 @@
 static struct {
     uint64_t now_ns; /* 0: the time is the machine's */
     bool woken;      /* the reactor, since the last turn */
-    bool refuses;    /* no process can be started */
+    int refused;     /* no process can be started: an errno */
+    bool exiting;    /* what has hung up */
+    bool full;       /* no descriptor can be received */
+    int warnings;
+    enum {
+        ZYGOTES_ARE_REAL,
+        ZYGOTES_ARE_STARTING,
+        ZYGOTES_ARE_LOST,
+        ZYGOTES_ARE_SHORT
+    } zygotes_are;
+    int zygotes; /* that were asked for, as well as: */
     int starts;
     struct bhi_worker *started; /* the last one */
     uint64_t named[4];          /* workers with words: "a", "b", … */
@@ -46,6 +58,21 @@ WRAP(void, bhi_poller_wake, struct bhi_poller *poller) {
     scene.woken = true;
 }
 
+WRAP(bool, bhi_is_exiting, const struct bhi_proc_place *place) {
+    (void)place;
+    return scene.exiting;
+}
+
+WRAP(int, bhi_fdpass_recv, int socket, void *data, size_t size, int *fds, size_t *count,
+     int flags) {
+    return scene.full ? -EMFILE : __real_bhi_fdpass_recv(socket, data, size, fds, count, flags);
+}
+
+static void hear(bh_log_level level, const char *line, void *user) {
+    (void)line, (void)user;
+    scene.warnings += level == BH_LOG_WARNING;
+}
+
 /* A puppet has no channel. */
 WRAP(void, bhi_control_receive, struct bhi_worker *worker) {
     (void)worker;
@@ -58,12 +85,15 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
         BHT_FAIL("a storm");
     }
     scene.started = NULL;
-    if (scene.refuses) {
-        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "starting a worker", .sys_errno = EPERM);
+    if (scene.refused) {
+        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "a worker", .sys_errno = scene.refused);
         return NULL;
     }
-    BHT_TRUE(context == puppet.context && zygote == puppet.zygote);
     struct bhi_worker *worker = scene.started = puppet_worker(BHI_SPAWNING);
+    BHT_TRUE(context == puppet.context && worker->zygote == puppet.zygote);
+    bhi_zygote_retain(zygote);
+    bhi_zygote_release(worker->zygote);
+    worker->zygote = zygote;
     snprintf(worker->device, sizeof worker->device, "%s", device);
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
@@ -73,15 +103,47 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
     return worker;
 }
 
+WRAP(struct bhi_zygote *, bhi_zygote_start, bh_context *context, const char *driver) {
+    if (++scene.zygotes > 1000) {
+        BHT_FAIL("a storm");
+    }
+    if (scene.zygotes_are == ZYGOTES_ARE_REAL) {
+        return __real_bhi_zygote_start(context, driver);
+    }
+    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
+    BHT_TRUE(zygote);
+    atomic_init(&zygote->refs, 1);
+    zygote->context = context;
+    bhi_context_retain(context);
+    bhi_list_init(&zygote->sentinels);
+    zygote->runtime_lock = zygote->cgroup.lock_fd = zygote->proc = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
+    zygote->state = BHI_ZYGOTE_STARTING;
+    if (scene.zygotes_are != ZYGOTES_ARE_STARTING) {
+        zygote->state = BHI_ZYGOTE_LOST;
+        BHI_FAIL(&zygote->failure, "", BH_REASON_START, "zygote",
+                 .sys_errno = scene.zygotes_are == ZYGOTES_ARE_SHORT ? EMFILE : EIO);
+    }
+    bhi_list_append(&context->zygotes, &zygote->link);
+    return zygote;
+}
+
 static void set_up(void) {
     memset(&scene, 0, sizeof scene);
     scene.now_ns = __real_bhi_now_ns();
+    puppet.context->settings.log = hear;
     puppet.context->poller.stopped = false;
     puppet.context->poller.epoll = epoll_create1(EPOLL_CLOEXEC);
     BHT_GE(puppet.context->poller.epoll, 0);
+    bhi_zygote_retain(puppet.zygote); /* it may be buried */
 }
 
-BHT_AT_START(puppet_around(set_up, NULL))
+static void tear_down(void) {
+    bhi_zygote_release(puppet.zygote);
+}
+
+BHT_AT_START(puppet_around(set_up, tear_down))
 
 /* As the reactor's thread does it. Returns when to take the next one. */
 static uint64_t turn(void) {
@@ -90,6 +152,7 @@ static uint64_t turn(void) {
     const uint64_t starts_ns = bhi_assignment_turn(puppet.context);
     const uint64_t burials_ns = bhi_burial_turn(puppet.context);
     bhi_burial_zygotes(puppet.context);
+    bhi_context_log_said(puppet.context);
     return bhi_earlier_ns(sentinels_ns, bhi_earlier_ns(starts_ns, burials_ns));
 }
 
@@ -103,6 +166,7 @@ enum failure {
     LATE,
     LIES,
     REFUSED, /* it is not even asked for */
+    SHORT,   /* nor could it be: there is no descriptor */
     FAILURES
 };
 
@@ -135,7 +199,7 @@ static bool fail(struct bhi_worker *worker, enum failure failure) {
 static int starts_in(uint64_t ns, enum failure failure) {
     const uint64_t end_ns = scene.now_ns + ns;
     const int before = scene.starts;
-    scene.refuses = failure == REFUSED;
+    scene.refused = failure == REFUSED ? EPERM : failure == SHORT ? EMFILE : 0;
     for (scene.started = NULL; scene.now_ns < end_ns;) {
         const uint64_t due_ns = turn();
         if (scene.started) { /* an event, after which there is a turn */
@@ -145,7 +209,7 @@ static int starts_in(uint64_t ns, enum failure failure) {
             scene.now_ns = bhi_earlier_ns(due_ns, end_ns);
         }
     }
-    scene.refuses = false;
+    scene.refused = 0;
     return scene.starts - before;
 }
 
@@ -155,7 +219,8 @@ static const char *const names[] = {[EXITS] = "it exits",
                                     [NO_FORK] = "it cannot be forked",
                                     [LATE] = "it takes too long",
                                     [LIES] = "it breaks the protocol",
-                                    [REFUSED] = "it is refused"};
+                                    [REFUSED] = "it is refused",
+                                    [SHORT] = "there is no room"};
 
 /* Spares that do not start are tried once a second, and not given up; the pool fills when they do.
  * It is the same with the successor of a worker that runs one submission. */
@@ -180,6 +245,95 @@ TEST(spares_that_fail_are_tried_once_a_second) {
             BHT_EQ(scene.starts, starts + (succeeds ? 1 : 3));
         }
     }
+}
+
+/* E9. A stream whose workers do not start gets so many, and then what waits ends. Later it heals: soon
+ * where the host has lacked descriptors. */
+static void expect_given_up(bh_event *event, bh_status status, bool is_short) {
+    const struct bhi_core_stream *stream = &puppet.stream->core;
+    BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
+    fx_expect(event, status);
+    BHT_EQ(stream->heals_at_ns <= scene.now_ns, is_short);
+    scene.now_ns = stream->heals_at_ns;
+    event = puppet_submit();
+    BHT_EQ(stream->state, BHI_STREAM_WANTING);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+}
+
+TEST(a_stream_gets_so_many_workers) {
+    for (enum failure failure = EXITS; failure < FAILURES; failure++) {
+        puppet_again();
+        bh_event *event = puppet_submit();
+        const int starts = starts_in(20 * SECOND, failure);
+        if (starts != (failure == SHORT ? 21 : 17)) {
+            BHT_FAIL("%s: %d starts", names[failure], starts);
+        }
+        expect_given_up(event, failure == SHORT ? BH_SYSTEM : BH_UNAVAILABLE, failure == SHORT);
+    }
+}
+
+/* The same with zygotes. */
+TEST(a_stream_gets_so_many_zygotes) {
+    for (int is_short = 0; is_short < 2; is_short++) {
+        puppet_again();
+        puppet.zygote->state = BHI_ZYGOTE_LOST;
+        scene.zygotes_are = is_short ? ZYGOTES_ARE_SHORT : ZYGOTES_ARE_LOST;
+        bh_event *event = puppet_submit();
+        BHT_EQ(starts_in(20 * SECOND, EXITS), 0);
+        BHT_EQ(scene.zygotes, is_short ? 21 : 17);
+        expect_given_up(event, BH_UNAVAILABLE, is_short);
+    }
+}
+
+static struct bhi_zygote *newest_zygote(void) {
+    return BHI_CONTAINER(puppet.context->zygotes.prev, struct bhi_zygote, link);
+}
+
+/* One for each driver that is asked for, however many streams wait and whatever else is there. */
+TEST(each_driver_has_one_zygote) {
+    static const char *const devices[] = {NULL, "1", "fake", "fake:1", "other:0"};
+    static const int zygotes[] = {1, 1, 2, 2, 3}; /* when a stream on that device has come, too */
+    scene.zygotes_are = ZYGOTES_ARE_STARTING;
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    for (size_t i = 0; i < BHT_COUNT(devices); i++) {
+        bh_stream_options options = fx_stream_options();
+        options.device = devices[i];
+        (void)fx_stream_with(puppet.context, options);
+        for (int again = 0; again < 2; again++) {
+            BHT_EQ(turn(), BH_FOREVER);
+            BHT_EQ(scene.zygotes, zygotes[i]);
+        }
+    }
+    BHT_EQ(scene.starts, 0);
+    struct bhi_zygote *other = newest_zygote();
+    other->state = BHI_ZYGOTE_READY;
+    (void)turn();
+    BHT_EQ(scene.starts, 1);
+    BHT_TRUE(scene.started->zygote == other);
+    BHT_STR_EQ(scene.started->device, "other:0");
+    /* One that serves a driver by another name will do, once that is known. */
+    snprintf(other->driver, sizeof other->driver, "third");
+    (void)fx_stream_on(puppet.context, "third");
+    (void)turn();
+    BHT_EQ(scene.starts, 2);
+    BHT_EQ(scene.zygotes, 3);
+}
+
+/* What needs no device takes any zygote: a ready one, or waits for one that starts. */
+TEST(any_zygote_will_do) {
+    scene.zygotes_are = ZYGOTES_ARE_STARTING;
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    puppet.stream->kind = BHI_WORKER_LOADER;
+    for (int again = 0; again < 2; again++) {
+        BHT_EQ(turn(), BH_FOREVER);
+        BHT_EQ(scene.zygotes, 1);
+    }
+    struct bhi_zygote *first = newest_zygote(), *second = bhi_zygote_start(puppet.context, "fake");
+    second->state = BHI_ZYGOTE_READY;
+    (void)turn();
+    BHT_EQ(scene.starts, 1);
+    BHT_TRUE(scene.started->zygote == second && first->state == BHI_ZYGOTE_STARTING);
+    puppet.stream->kind = BHI_WORKER_DEVICE;
 }
 
 /* -- zygotes that do not start ----------------------------------------------------------------- */
@@ -305,6 +459,7 @@ static const char *told(struct bhi_worker *process) {
         const bool import = message->type == BHI_MSG_IMPORT, set = message->type == BHI_MSG_SET;
         BHT_TRUE(import || set || message->type == BHI_MSG_FORGET);
         BHT_EQ(outgoing->fd >= 0, import);
+        BHT_EQ(import ? message->import.bytes : 64, 64);
         const uint64_t id = import ? message->import.worker
                             : set  ? message->set.worker
                                    : message->forget.worker;
@@ -347,38 +502,147 @@ static void end(struct bhi_worker *worker, int signal) {
     (void)turn();
 }
 
-/* A worker's words are imported ahead of its death, and set once when it dies at work, however that is
- * noticed; when it is buried, they are forgotten. */
+/* How a worker's end is noticed. */
+enum notice {
+    KILLED,
+    DYING,   /* its side channel has hung up */
+    HUNG_UP, /* the same, but it lives on: it could report what its words stop */
+    BURIED,  /* not before */
+    NOTICES
+};
+
+static void notice(struct bhi_worker *worker, enum notice notice) {
+    scene.exiting = notice == DYING;
+    if (notice == KILLED) {
+        sentence(worker);
+    } else if (notice != BURIED) {
+        bhi_sentinel_hung_up(worker);
+    }
+    (void)turn();
+}
+
+/* A worker's words are imported ahead of its death, and set once when it dies at work; when it is
+ * buried, they are forgotten. |held|: the sentinel has answered the import. */
+static void die(bool works, bool held, enum notice how) {
+    struct bhi_worker *worker = with_words(works);
+    struct bhi_worker *process = sentinel();
+    BHT_EQ(scene.starts, 1);
+    BHT_STR_EQ(told(process), "import a");
+    BHT_TRUE(!held || !imports(process, worker, 0));
+    BHT_EQ(turn(), BH_FOREVER);
+    BHT_STR_EQ(told(process), "");
+    notice(worker, how);
+    const bool sets_it = works && (how == KILLED || how == DYING);
+    BHT_STR_EQ(told(process), sets_it ? "set a" : "");
+    BHT_EQ(bhi_sentinel_is_busy(puppet.context), sets_it);
+    (void)turn();
+    BHT_STR_EQ(told(process), "");
+    BHT_EQ(!sets(process, worker, 0), sets_it);
+    BHT_TRUE(sets(process, worker, 0)); /* once */
+    BHT_EQ(worker->words.set_ns, sets_it ? scene.now_ns : 0);
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+    end(worker, SIGKILL);
+    BHT_STR_EQ(told(process), works && !sets_it ? "set a, forget a" : "forget a");
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+    BHT_EQ(process->core.life.kill, BHI_KILL_NONE);
+}
+
 TEST(the_words_of_the_dying_are_set) {
-    for (int i = 0; i < 8; i++) {
-        const bool works = i % 2, killed = i / 2 % 2, imported = i / 4;
+    for (int i = 0; i < 4 * NOTICES; i++) {
         puppet_again();
-        struct bhi_worker *worker = with_words(works);
-        struct bhi_worker *process = sentinel();
-        BHT_EQ(scene.starts, 1);
-        BHT_STR_EQ(told(process), "import a");
-        BHT_TRUE(!imported || !imports(process, worker, 0));
-        (void)turn();
-        BHT_STR_EQ(told(process), "");
-        if (killed) {
-            sentence(worker);
-            (void)turn();
-            BHT_STR_EQ(told(process), works ? "set a" : "");
-            (void)turn();
-            BHT_STR_EQ(told(process), "");
-            BHT_EQ(bhi_sentinel_is_busy(puppet.context), works);
-            BHT_EQ(!sets(process, worker, 0), works);
-            BHT_EQ(worker->words.set_ns, works ? scene.now_ns : 0);
-            BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+        die(i & 1, i & 2, (enum notice)(i / 4));
+    }
+}
+
+/* A driver that does not take them: nobody can set them, which the log says. */
+TEST(words_that_are_refused) {
+    struct bhi_worker *worker = with_words(true), *process = sentinel();
+    BHT_STR_EQ(told(process), "import a");
+    const int warnings = scene.warnings;
+    BHT_TRUE(!imports(process, worker, -3));
+    (void)turn();
+    BHT_EQ(scene.warnings, warnings + 1);
+    sentence(worker);
+    (void)turn();
+    BHT_STR_EQ(told(process), "");
+    BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+    end(worker, SIGKILL);
+    BHT_STR_EQ(told(process), "");
+}
+
+/* What only a sentinel may say, and only when it was asked. It may be late: the worker is dead. */
+TEST(a_sentinel_answers_what_it_was_asked) {
+    struct bhi_worker *worker = with_words(true), *process = sentinel(), dead = {.id = 1u << 30};
+    BHT_TRUE(sets(process, worker, 0));
+    BHT_EQ(worker->words.set_ns, 0);
+    BHT_TRUE(!imports(process, worker, 0));
+    BHT_TRUE(imports(process, worker, 0));
+    BHT_EQ(worker->words.state, BHI_WORDS_HELD);
+    BHT_TRUE(!imports(process, &dead, 0));
+    BHT_TRUE(!sets(process, &dead, 0));
+    BHT_TRUE(imports(worker, &dead, 0));
+    BHT_TRUE(sets(worker, &dead, 0));
+    worker->device_index = 1; /* of another one's it knows nothing */
+    sentence(worker);
+    BHT_TRUE(!sets(process, worker, 0));
+    BHT_EQ(worker->words.set_ns, 0);
+}
+
+/* What comes with an announcement of 64 bytes of words. */
+static const struct announcement {
+    const char *what;
+    size_t tag_bytes;
+    uint32_t magic, type;
+    int fds;
+    uint64_t fd_bytes; /* 0: no memory */
+    bool good;
+} announcements[] = {
+    {"words", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 64, true},
+    {"two of them", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 2, 64, false},
+    {"nothing", 0, 0, 0, 0, 0, false},
+    {"no descriptor", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 0, 64, false},
+    {"a short one", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 63, false},
+    {"no memory", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 0, false},
+    {"another one", sizeof(struct bhi_fd_tag), BHI_WIRE_MAGIC, BHI_MSG_IMPORT, 1, 64, false},
+    {"no tag of ours", sizeof(struct bhi_fd_tag), 7, BHI_MSG_WORDS, 1, 64, false},
+    {"half a tag", sizeof(struct bhi_fd_tag) / 2, BHI_WIRE_MAGIC, BHI_MSG_WORDS, 1, 64, false},
+};
+
+TEST(what_comes_as_words) {
+    const struct bhi_msg_words words = {.bytes = 64};
+    for (size_t i = 0; i < BHT_COUNT(announcements); i++) {
+        const struct announcement *row = &announcements[i];
+        int pair[2], fds[2];
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        BHT_EQ(bhi_fdpass_pair(pair), 0);
+        worker->fdpass = pair[0];
+        for (int k = 0; k < 2; k++) {
+            fds[k] = row->fd_bytes ? memfd_create("words", MFD_CLOEXEC) : eventfd(0, EFD_CLOEXEC);
+            BHT_TRUE(!row->fd_bytes || ftruncate(fds[k], (off_t)row->fd_bytes) == 0);
         }
-        end(worker, SIGKILL);
-        BHT_STR_EQ(told(process), works && !killed ? "set a, forget a" : "forget a");
-        BHT_TRUE(!bhi_sentinel_is_busy(puppet.context));
+        const struct bhi_fd_tag tag = {.magic = row->magic, .type = row->type};
+        for (int again = 0; row->tag_bytes && again < 2; again++) {
+            BHT_EQ(bhi_fdpass_send(pair[1], &tag, row->tag_bytes, fds, (size_t)row->fds), 0);
+        }
+        scene.full = true; /* the host is: that is not its fault */
+        BHT_TRUE(!bhi_sentinel_take_words(worker, &words));
+        BHT_EQ(worker->words.state, BHI_WORDS_NONE);
+        scene.full = false;
+        if (!bhi_sentinel_take_words(worker, &words) != row->good) {
+            BHT_FAIL("%s: %s", row->what, row->good ? "refused" : "taken");
+        }
+        BHT_EQ(worker->words.state, row->good ? BHI_WORDS_KEPT : BHI_WORDS_NONE);
+        BHT_EQ(worker->words.fd >= 0, row->good);
+        BHT_TRUE(bhi_sentinel_take_words(worker, &words)); /* they come once */
+        close(pair[1]);
+        close(fds[0]);
+        close(fds[1]);
     }
 }
 
 /* What happens to two workers, |a| and |b|, that both work: i, its import is answered; d, it dies; s, its
- * setting is answered; capitals: |b|'s. Then the sentinel ends. It answers in order, so of its own it
+ * setting is answered; w, its words come only now; capitals: |b|'s. Then the sentinel ends. It answers in order, so of its own it
  * has died of the oldest request that it owes. */
 enum of_sentinel { CRASHED, LIED, RETIRED };
 static const struct succession {
@@ -397,6 +661,7 @@ static const struct succession {
     {"idsIDS", CRASHED, "import a, import b"},
     {"idsIDS", RETIRED, "import a, import b"},
     {"iDId", CRASHED, "import a, set a"},
+    {"idW", CRASHED, "import b"},
 };
 
 static void happen(char what, struct bhi_worker *process, struct bhi_worker *workers[2]) {
@@ -407,6 +672,9 @@ static void happen(char what, struct bhi_worker *process, struct bhi_worker *wor
         break;
     case 'd':
         sentence(worker);
+        break;
+    case 'w':
+        worker->words.state = BHI_WORDS_KEPT;
         break;
     default:
         BHT_TRUE(!sets(process, worker, 0));
@@ -430,6 +698,8 @@ TEST(the_next_sentinel_is_told_what_is_left) {
         const struct succession *row = &successions[i];
         puppet_again();
         struct bhi_worker *workers[] = {with_words(true), with_words(true)};
+        const bool comes = strchr(row->before, 'W');
+        workers[1]->words.state = comes ? BHI_WORDS_NONE : BHI_WORDS_KEPT;
         struct bhi_worker *process = sentinel();
         for (const char *what = row->before; *what; what++) {
             happen(*what, process, workers);
@@ -452,12 +722,14 @@ TEST(the_sentinels_pause_is_kept) {
 /* Five are lost within a minute: the device has none any more, and each other device has its own. One
  * that lives for a while first is replaced for ever. */
 TEST(sentinels_have_a_budget) {
-    (void)with_words(false);
-    const int starts = starts_in(60 * SECOND, CRASHES);
-    BHT_EQ(starts, 6);
-    scene.now_ns += 3600 * SECOND;
-    BHT_EQ(turn(), BH_FOREVER);
-    BHT_EQ(scene.starts, starts);
+    for (enum failure failure = EXITS; failure < FAILURES; failure++) {
+        puppet_again();
+        (void)with_words(false);
+        BHT_EQ(starts_in(60 * SECOND, failure), 6);
+        scene.now_ns += 3600 * SECOND;
+        BHT_EQ(turn(), BH_FOREVER);
+        BHT_EQ(scene.starts, 6);
+    }
     struct bhi_worker *elsewhere = with_words(false);
     elsewhere->device_index = 1;
     for (int i = 0; i < 20; i++) {
@@ -466,5 +738,19 @@ TEST(sentinels_have_a_budget) {
         BHT_TRUE(!imports(process, elsewhere, 0));
         scene.now_ns += 60 * SECOND;
         end(process, SIGKILL);
+    }
+}
+
+/* None starts for a zygote that is lost, or in a context that closes. */
+TEST(no_sentinel_where_all_ends) {
+    for (int closed = 0; closed < 2; closed++) {
+        puppet_again();
+        (void)with_words(true);
+        puppet.context->closed = closed;
+        puppet.zygote->state = closed ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
+        BHT_EQ(bhi_sentinel_turn(puppet.context), BH_FOREVER);
+        BHT_EQ(scene.starts, 0);
+        puppet.context->closed = false;
+        puppet.zygote->state = BHI_ZYGOTE_READY;
     }
 }

@@ -1,4 +1,5 @@
 /* What a spare costs that dies of what it was told. */
+#include "../hostile/wrap.h"
 #include "spares_scene.h"
 #include "supervisor/context/context.h"
 #include "supervisor/kernel/death_records.h"
@@ -6,6 +7,14 @@
 #include "supervisor/kernel/usage.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/lessons.h"
+#include "supervisor/worker/proc_status.h"
+
+static bool stopped; /* a spare that is about to be killed */
+
+WRAP(bool, bhi_proc_is_stopped, const struct bhi_proc_place *place) {
+    (void)place;
+    return stopped;
+}
 
 static const struct bhi_death_record *record_of(int kernel, const char *tenant) {
     return bhi_death_records_held(puppet.context->death_records, tenant,
@@ -40,6 +49,7 @@ static void die(int code_kind, int status, bool before) {
     BHT_EQ(spare->lessons.kernel, spares_id_of(0));
     puppet_end_process(spare, code_kind, status);
     puppet_bury(spare);
+    BHT_TRUE(puppet.context->spares_due); /* others have something to learn */
 }
 
 /* K5. As for a launch that it was compiled for. */
@@ -93,7 +103,8 @@ TEST(a_forbidden_system_call_is_charged) {
 /* T2. It was killed for its deadline, which a busy machine may have caused; nobody is blamed if its
  * process had been stopped. */
 TEST(a_late_compile_is_suspected) {
-    for (int stopped = 0; stopped < 2; stopped++) {
+    for (int i = 0; i < 2; i++) {
+        stopped = i;
         puppet_again();
         struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
         spares_use("", 0, 5);
@@ -104,7 +115,6 @@ TEST(a_late_compile_is_suspected) {
         spare->core.compile.used_ns = 5;
         spare->lessons.until_ns = spare->lessons.since_ns + 5; /* its stream's compile deadline */
         BHT_EQ(bhi_lesson_check_deadline(spare, spare->lessons.until_ns), BH_FOREVER);
-        spare->core.life.kill_stopped = stopped;
         bhi_context_pump_unlock(puppet.context);
         puppet_killed(spare, SIGKILL);
         BHT_STR_HAS(puppet.obituary.line, "before it is needed did not end within ");
@@ -127,17 +137,29 @@ TEST(a_kill_is_nobodys_fault) {
     BHT_TRUE(!record_of(0, "") && used(0)->barred);
 }
 
-/* A spare that ends with its zygote, or because it is not needed, says nothing of its lesson. */
-TEST(an_end_with_its_zygote_costs_nothing) {
-    puppet.zygote->state = BHI_ZYGOTE_STARTING;
-    struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
-    spares_use("", 0, 5);
-    spares_turn();
-    BHT_EQ(spare->lessons.kernel, spares_id_of(0));
-    puppet.zygote->state = BHI_ZYGOTE_LOST;
-    puppet_bury(spare);
-    BHT_EQ(used(0)->uses, 5);
-    BHT_TRUE(!used(0)->deaths);
+/* A spare that ends with its zygote or its context, of which nobody says how it ended, or that is not
+ * needed any more, says nothing of its lesson. */
+TEST(some_ends_cost_nothing) {
+    enum { LOST, CLOSED, UNKNOWN, RETIRED, ENDS };
+    for (int how = 0; how < ENDS; how++) {
+        puppet_again();
+        struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
+        spares_use("", 0, 5);
+        spares_turn();
+        BHT_EQ(spare->lessons.kernel, spares_id_of(0));
+        bhi_context_lock(puppet.context);
+        if (how == RETIRED) {
+            bhi_core_worker_kill(&spare->core, BHI_KILL_RETIRED, 0, "it is to go");
+        }
+        bhi_context_pump_unlock(puppet.context);
+        puppet_end_process(spare, how == UNKNOWN ? 0 : CLD_KILLED, SIGSEGV);
+        puppet.zygote->state = how == LOST ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_STARTING;
+        puppet.context->closed = how == CLOSED;
+        puppet_bury(spare);
+        puppet.context->closed = false;
+        BHT_EQ(used(0)->uses, 5);
+        BHT_TRUE(!used(0)->deaths && !used(0)->barred);
+    }
 }
 
 /* After such a death no spare is told anything for a while: new spares stay alive meanwhile. */

@@ -85,7 +85,9 @@ TEST(a_lie_is_seen) {
     spares_turn();
     BHT_TRUE(spares_answer(spare, spares_id_of(1), BH_OK));
     BHT_EQ(spare->lessons.kernel, spares_id_of(0));
+    spare->conduct.idle_known = true;
     BHT_TRUE(!spares_answer(spare, spares_id_of(0), BH_OK));
+    BHT_TRUE(!spare->conduct.idle_known); /* T5: what it has used was for its lesson */
     BHT_TRUE(spares_answer(spare, spares_id_of(0), BH_OK)); /* once */
 }
 
@@ -183,11 +185,18 @@ TEST(a_kernel_that_is_destroyed_is_forgotten) {
 
 TEST(a_lesson_has_a_deadline) {
     struct bhi_worker *spare = puppet_worker(BHI_RUNNING);
+    const uint64_t before_ns = bhi_now_ns();
+    spare->core.compile.used_ns = 77; /* of another compile */
     spares_use("", 0, 5);
     spares_turn();
     const uint64_t until_ns = spare->lessons.until_ns;
+    BHT_GE(spare->lessons.since_ns, before_ns);
+    BHT_EQ(until_ns - spare->lessons.since_ns, 600 * UINT64_C(1000000000)); /* not an hour */
+    BHT_EQ(spare->core.compile.used_ns, 0);
     bhi_context_lock(puppet.context);
     spare->core.pid = 0; /* the processor time is unknown, and stays what it is */
+    BHT_EQ(bhi_lesson_check_deadline(spares.serving, until_ns), BH_FOREVER);
+    BHT_EQ(spares.serving->core.life.kill, BHI_KILL_NONE);
     BHT_EQ(bhi_lesson_check_deadline(spare, until_ns - 1), until_ns);
     BHT_EQ(spare->core.life.kill, BHI_KILL_NONE);
     spare->core.compile.used_ns = until_ns - spare->lessons.since_ns;
@@ -354,6 +363,22 @@ TEST(one_stays_untold) {
     BHT_TRUE(knows(told, 0) && !knows(told, 1));
 }
 
+/* Who uses much, but has nothing to teach, keeps nobody from it; nor does who uses less. */
+TEST(the_tenant_that_uses_most_teaches) {
+    (void)add_served("bob", BH_ISOLATION_STREAM);
+    (void)add_served("carl", BH_ISOLATION_STREAM);
+    for (int kernel = 0; kernel < KERNELS; kernel++) {
+        spares_use("bob", kernel, 1);
+    }
+    spares_use("", 0, 5);
+    spares_use("carl", 1, 4);
+    struct bhi_worker *one = puppet_worker(BHI_RUNNING);
+    (void)puppet_worker(BHI_HELD); /* it stays untold */
+    spares_turn_due();
+    BHT_TRUE(one->lessons.adopted);
+    BHT_STR_EQ(one->lessons.tenant, "");
+}
+
 TEST(kernels_that_are_kept_apart_need_an_untold_one) {
     bh_stream *apart = add_served("", BH_ISOLATION_SUBMISSION);
     struct bhi_worker *one = puppet_worker(BHI_RUNNING);
@@ -379,7 +404,11 @@ TEST(a_second_tenant_gets_room) {
     spares_turn_due();
     BHT_TRUE(bhi_spare_is_free(one) && bhi_spare_is_free(two));
     (void)add_served("bob", BH_ISOLATION_STREAM);
-    spares_turn();
+    puppet.context->settings.spares = 3; /* there will be another one */
+    spares_turn_due();
+    BHT_TRUE(bhi_spare_is_free(one) && bhi_spare_is_free(two));
+    puppet.context->settings.spares = 2;
+    spares_turn_due();
     BHT_EQ(bhi_spare_is_free(one) + bhi_spare_is_free(two), 1);
     spares_turn_due();
     BHT_EQ(bhi_spare_is_free(one) + bhi_spare_is_free(two), 1);
@@ -438,4 +467,31 @@ TEST(each_device_and_memory_limit_has_spares) {
     puppet_bury(spare);
     BHT_TRUE(wanted() == puppet.stream);
     BHT_EQ(second->core.life.kill, BHI_KILL_RETIRED);
+}
+
+/* What runs on no device has none, and a stream that may run anywhere none before it has a place. */
+TEST(only_devices_have_spares) {
+    puppet.context->settings.spares = 1;
+    puppet.stream->kind = BHI_WORKER_LOADER;
+    BHT_TRUE(!wanted());
+    puppet.stream->kind = BHI_WORKER_DEVICE;
+    puppet.stream->placed = false;
+    BHT_TRUE(!wanted());
+    puppet.stream->placed = true;
+    BHT_TRUE(wanted() == puppet.stream);
+}
+
+/* However many streams want how many: 64 at most. */
+TEST(all_spares_together_are_bounded) {
+    puppet.context->settings.spares = 1000;
+    for (uint32_t kind = 0; kind < 17; kind++) {
+        bh_stream *stream = add_served("", BH_ISOLATION_STREAM);
+        stream->nice = kind;
+        BHT_TRUE(wanted() == stream); /* the newest first */
+    }
+    for (uint32_t i = 0; i < 64; i++) {
+        BHT_TRUE(wanted());
+        puppet_worker(BHI_RUNNING)->nice = 1 + i % 16;
+    }
+    BHT_TRUE(!wanted());
 }

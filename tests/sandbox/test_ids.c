@@ -41,11 +41,22 @@ static void expect_ids(pid_t pid, unsigned user, unsigned group) {
     }
 }
 
+/* Its files in /proc belong to root, and not to its user. */
+static void expect_untraceable(pid_t pid) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    BHT_EQ(stat(path, &st), 0);
+    BHT_EQ(st.st_uid, 0);
+}
+
 static void expect_serves(unsigned user, unsigned group) {
     client_open();
     expect_ids(client.zygote_pid, user, group);
+    expect_untraceable(client.zygote_pid);
     guest_open(&guest, 1);
     expect_ids(pid_of_pidfd(guest.pidfd), user, group);
+    expect_untraceable(pid_of_pidfd(guest.pidfd));
     client_close();
 }
 
@@ -123,8 +134,8 @@ TEST(users_workers_are_their_own) {
     char warden[64], program[64];
     snprintf(warden, sizeof warden, "/tmp/bulkhead-test-warden-%d", (int)getpid());
     snprintf(program, sizeof program, "/tmp/bulkhead-test-worker-%d", (int)getpid());
-    copy(BHT_WARDEN, warden);
-    copy(BHT_WORKER, program);
+    copy(bht_program(BHT_WARDEN), warden);
+    copy(bht_program(BHT_WORKER), program);
     pid_t pid = fork();
     if (pid == 0) {
         be_ordinary(warden, program);

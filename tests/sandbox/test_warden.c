@@ -554,6 +554,17 @@ TEST(a_program_that_cannot_run_is_named) {
     BHT_EQ(client_wait_warden(), START_FAILED);
 }
 
+/* It sets no death signal, and watches nothing. */
+TEST(a_program_that_is_no_worker_goes_with_the_warden) {
+    pid_t pid = 0;
+    start_program("/usr/bin/yes");
+    WAIT_UNTIL((pid = bht_descendant_called(client.warden, "yes")) != 0, CLIENT_WAIT_MS);
+    BHT_EQ(kill(client.warden, SIGKILL), 0);
+    BHT_EQ(client_wait_warden(), 128 + SIGKILL);
+    WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), CLIENT_WAIT_MS);
+    bury(pid);
+}
+
 /* Runs the worker program as a warden would that has ended, with a page of |bytes|. Returns how far it
  * has come. */
 static uint32_t stage_with(uint32_t bytes) {

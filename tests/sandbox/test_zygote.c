@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define BIT(NAME) (1ull << BHI_LAYER_##NAME)
@@ -19,6 +22,31 @@ TEST(starts_and_goes_with_the_socket) {
     const uint64_t wanted =
         BIT(USERNS) | BIT(PIDNS) | BIT(NETNS) | BIT(IPCNS) | BIT(UTSNS) | BIT(MOUNTNS) | BIT(ROOT);
     BHT_EQ(client.ready.layers & wanted, wanted);
+}
+
+/* A driver reads dozens of variables: it gets those that the host passes on deliberately. */
+TEST(of_the_environment_it_has_what_drivers_need) {
+    static const char *const allowed[] = {
+        "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "LD_LIBRARY_PATH="};
+    char path[64], *entry = NULL;
+    size_t capacity = 0;
+    client_open();
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)client.zygote_pid);
+    FILE *file = fopen(path, "re");
+    while (file && getdelim(&entry, &capacity, '\0', file) > 0) {
+        bool is_known = false;
+        for (size_t i = 0; i < BHT_COUNT(allowed); i++) {
+            is_known |= strncmp(entry, allowed[i], strlen(allowed[i])) == 0;
+        }
+        if (!is_known) {
+            BHT_FAIL("it has %s", entry);
+        }
+    }
+    BHT_TRUE(file || geteuid() != 0); /* only root may look */
+    if (file) {
+        fclose(file);
+    }
+    free(entry);
 }
 
 static void ask_probe(uint32_t layer) {
@@ -41,6 +69,11 @@ TEST(probes_hold) {
             BHT_EQ(message.probed.result, 0); /* the host's to prove */
         } else if (message.probed.result != 1) {
             BHT_TRUE(!info->required && message.probed.result == 0);
+        }
+        struct statvfs limits; /* of some containers nobody can write them */
+        if (layer == BHI_LAYER_USERNS && statvfs("/proc/sys", &limits) == 0 &&
+            (limits.f_flag & ST_RDONLY) == 0) {
+            BHT_STR_HAS(message.probed.text, "a user namespace below: ENOSPC");
         }
     }
 }

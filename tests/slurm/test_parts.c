@@ -108,6 +108,12 @@ TEST(test_array) {
     BHT_EQ(other.round_count, 2);
     BHT_EQ(other.rounds[0].job, 17);
     BHT_EQ(other.rounds[1].job, 0);
+    BHT_EQ(other.rounds[1].submitted_ns, array.rounds[1].submitted_ns);
+    BHT_EQ(other.created_ns, array.created_ns);
+    BHT_EQ(other.total, 10);
+    BHT_STR_EQ(other.chdir, "/tmp");
+    BHT_STR_EQ(other.jobs, "jobs.jsonl");
+    BHT_STR_EQ(other.program, "/usr/bin/bulkhead");
     BHT_EQ(other.rounds[1].shards[1], 3);
     BHT_STR_EQ(other.rounds[1].why, "NODE_FAIL on n2");
     char *first = bhi_array_indexes(&other.rounds[0]),

@@ -2,9 +2,11 @@
 #include "harness.h"
 #include "supervisor/kernel/cache_queue.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct bhi_cache_queue queue;
 
@@ -71,6 +73,55 @@ TEST(a_tenant_leaves_room_for_others) {
     BHT_TRUE(!push(BHI_CACHE_STORE, "alice", 1));
     BHT_EQ(pop(BHI_CACHE_STORE), 0);
     BHT_EQ(pop(BHI_CACHE_STORE), 1000);
+}
+
+/* What was taken makes room again. */
+TEST(a_line_never_fills_up_for_good) {
+    for (int i = 0; i < 2 * (int)BHI_CACHE_JOBS; i++) {
+        BHT_TRUE(push(BHI_CACHE_STORE, "alice", i));
+        BHT_EQ(pop(BHI_CACHE_STORE), i);
+    }
+}
+
+static struct waiter {
+    _Atomic pid_t tid;
+    _Atomic int area;
+} waiters[BHI_CACHE_WAYS];
+
+static void *wait_for_job(void *argument) {
+    struct waiter *waiter = argument;
+    atomic_store(&waiter->tid, gettid());
+    atomic_store(&waiter->area, pop((enum bhi_cache_way)(waiter - waiters)));
+    return NULL;
+}
+
+static void start_waiting(enum bhi_cache_way way) {
+    struct waiter *waiter = &waiters[way];
+    atomic_store(&waiter->tid, 0);
+    atomic_store(&waiter->area, 0);
+    bht_start(wait_for_job, waiter);
+    WAIT_UNTIL(atomic_load(&waiter->tid) && bht_process_state(atomic_load(&waiter->tid)) == 'S',
+               20 * BHT_WAIT_SECOND_MS);
+}
+
+/* A thread that sleeps, in each line: by a job of its own line, and by the end. */
+TEST(who_waits_is_woken) {
+    for (int way = 0; way < BHI_CACHE_WAYS; way++) {
+        start_waiting((enum bhi_cache_way)way);
+    }
+    for (int way = 0; way < BHI_CACHE_WAYS; way++) {
+        BHT_TRUE(push((enum bhi_cache_way)way, "alice", way + 7));
+        WAIT_UNTIL(atomic_load(&waiters[way].area) == way + 7, 5 * BHT_WAIT_SECOND_MS);
+    }
+    bht_join();
+    for (int way = 0; way < BHI_CACHE_WAYS; way++) {
+        start_waiting((enum bhi_cache_way)way);
+    }
+    bhi_cache_queue_stop(&queue, 0);
+    for (int way = 0; way < BHI_CACHE_WAYS; way++) {
+        WAIT_UNTIL(atomic_load(&waiters[way].area) == -1, 5 * BHT_WAIT_SECOND_MS);
+    }
+    bht_join();
 }
 
 TEST(what_is_left_is_served_until_a_time) {

@@ -86,6 +86,7 @@ TEST(deaths_are_forgotten) {
     BHT_EQ(records.count, 0);
     /* Two that lie so far apart do not add up. */
     BHT_TRUE(!note("a", 2, 5 + 2 * KEEP));
+    BHT_TRUE(!note("a", 2, 5 + 3 * KEEP));
     begin(1, BH_FOREVER);
     note("a", 1, 100);
     BHT_EQ(bhi_death_records_expiry(&records, held("a", 1, 100)), BH_FOREVER);
@@ -150,6 +151,93 @@ TEST(a_tenant_gives_up_its_own) {
     note("c", 1, 20000);
     note("c", 1, 20000);
     BHT_TRUE(held("c", 1, 20000));
+    note("c", 2, 20000);
+    BHT_TRUE(held("c", 1, 20000));
+}
+
+/* What is held, as it was at the last death, until it expires. */
+TEST(what_is_held_is_listed) {
+    bh_quarantined entry = {.struct_size = sizeof entry};
+    bh_verdict verdict = death_of(1, 7);
+    BHT_TRUE(bhi_death_records_note(&records, "a", &verdict, true, 0));
+    strcpy(verdict.kernel_name, "renamed");
+    strcpy(verdict.message, "it died again");
+    verdict.signal = 6;
+    BHT_TRUE(!bhi_death_records_note(&records, "a", &verdict, false, 5));
+    note("a", 2, 6); /* once is not enough */
+    BHT_EQ(bhi_death_records_list(&records, &entry, 1, 6), 1);
+    BHT_EQ(entry.status, BH_COMPILE_FAILED); /* no later death makes that good */
+    BHT_STR_EQ(entry.kernel_name, "renamed");
+    BHT_STR_EQ(entry.message, "it died again");
+    BHT_EQ(entry.signal, 6);
+    BHT_EQ(entry.since_ns, 0);
+    BHT_EQ(entry.expires_ns, 5 + KEEP);
+    BHT_EQ(bhi_death_records_list(&records, &entry, 1, 5 + KEEP), 0);
+}
+
+static void suspect(uint32_t kernel, uint64_t now_ns) {
+    const bh_verdict verdict = death_of(kernel, 0);
+    bhi_death_records_try(&records, "a", &verdict, now_ns);
+}
+
+static bool on_trial(const char *tenant, uint32_t kernel, uint64_t now_ns) {
+    const bh_verdict verdict = death_of(kernel, 0);
+    return bhi_death_records_on_trial(&records, tenant, verdict.kernel_hash, now_ns);
+}
+
+static void acquit(uint32_t kernel) {
+    const bh_verdict verdict = death_of(kernel, 0);
+    bhi_death_records_tried(&records, "a", verdict.kernel_hash);
+}
+
+/* T2. A suspicion is no death: it puts on trial, until it has expired or the trial is passed. */
+TEST(a_suspect_is_on_trial) {
+    BHT_TRUE(!on_trial("a", 1, 0));
+    suspect(1, 0);
+    suspect(1, 10);
+    BHT_TRUE(on_trial("a", 1, 10) && !on_trial("b", 1, 10) && !on_trial("a", 2, 10));
+    BHT_TRUE(!held("a", 1, 10));
+    BHT_TRUE(on_trial("a", 1, 9 + KEEP));
+    BHT_TRUE(!on_trial("a", 1, 10 + KEEP));
+    BHT_EQ(records.count, 0);
+    suspect(1, 0);
+    suspect(1, KEEP); /* a new one */
+    BHT_TRUE(on_trial("a", 1, 2 * KEEP - 1));
+    acquit(2);
+    BHT_TRUE(on_trial("a", 1, KEEP));
+    acquit(1);
+    BHT_EQ(records.count, 0);
+    acquit(1);
+    begin(2, 0);
+    suspect(1, 0);
+    BHT_EQ(records.count, 0);
+}
+
+/* A worker can forge a death that is suspected: that prolongs no quarantine, and costs no death. */
+TEST(a_suspicion_changes_no_death) {
+    note("a", 1, 0);
+    BHT_TRUE(on_trial("a", 1, 0)); /* it may have been another's */
+    acquit(1);
+    BHT_TRUE(!on_trial("a", 1, 0));
+    suspect(1, 10);
+    BHT_TRUE(on_trial("a", 1, 10));
+    BHT_TRUE(note("a", 1, 20)); /* the first one still counts */
+    suspect(1, 30);
+    BHT_TRUE(held("a", 1, 19 + KEEP));
+    BHT_TRUE(!held("a", 1, 20 + KEEP));
+    BHT_EQ(records.count, 0);
+}
+
+/* Who is only suspected gives way to others first. */
+TEST(suspects_give_way_first) {
+    begin(2, BH_FOREVER);
+    note("a", 0, 0);
+    for (uint32_t kernel = 1; kernel <= BHI_DEATH_RECORDS; kernel++) {
+        suspect(kernel, kernel);
+    }
+    BHT_EQ(records.count, BHI_DEATH_RECORDS);
+    BHT_TRUE(!on_trial("a", 1, 20000) && on_trial("a", 2, 20000));
+    BHT_TRUE(note("a", 0, 20000));
 }
 
 static bool late(uint32_t kernel, uint64_t now_ns) {
@@ -189,4 +277,16 @@ TEST(deadlines_in_a_row_are_counted_where_they_should_be) {
     BHT_TRUE(held("a", 1, 8));
     BHT_EQ(held("a", 1, 8)->deadlines, 0);
     BHT_TRUE(!bhi_death_records_only_late(&records, held("a", 1, 8)));
+}
+
+/* T2. Nor does a launch in time end a trial: it may have run on a worker that knew others. */
+TEST(a_launch_in_time_is_no_trial) {
+    const bh_verdict verdict = death_of(1, 0);
+    records.most_deadlines = 2;
+    BHT_TRUE(!late(1, 0));
+    suspect(1, 1);
+    bhi_death_records_in_time(&records, "a", verdict.kernel_hash);
+    BHT_TRUE(on_trial("a", 1, 2));
+    BHT_TRUE(!late(1, 2)); /* the first in a row */
+    BHT_TRUE(late(1, 3));
 }

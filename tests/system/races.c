@@ -223,8 +223,8 @@ TEST(the_next_one_is_not_blamed) {
     atomic_store(&progress.header->started_seq, 2);
     fx_complete(&progress, 1, atomic_load(&progress.header->tail));
     fx_expect(event, BH_OK);
-    fx_expect(next, BH_WORKER_LOST);
     fx_kill(stopped, SIGCONT);
+    fx_expect(next, BH_WORKER_LOST);
     fx_expect_healthy(context, stream);
     bhi_progress_unmap(&progress);
 }

@@ -110,7 +110,14 @@ bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, void *out_bytes, ui
     return status;
 }
 
+void bh_buffer_retain(bh_buffer *buffer) {
+    buffer->references++;
+}
+
 void bh_buffer_release(bh_buffer *buffer) {
+    if (buffer && buffer->references-- > 0) {
+        return;
+    }
     if (buffer) {
         free(buffer->bytes);
     }

@@ -1,13 +1,17 @@
-/* Submissions and events. The kernel copies its first readable binding to each writable one, byte
+/* Submissions, events and queues of them. The kernel copies its first readable binding to each writable one, byte
  * by byte, over and over. */
 #include "script.h"
+#include <bulkhead/queue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 static void run_kernel(const bh_command *command) {
+    const char *more = getenv("SCRIPT_ADD");
+    const uint8_t add = more ? (uint8_t)atoi(more) : 0;
     const bh_buffer *from = NULL;
     for (uint32_t i = 0; i < command->dispatch.binding_count && !from; i++) {
         if (command->dispatch.bindings[i].access & BH_ACCESS_READ) {
@@ -20,7 +24,7 @@ static void run_kernel(const bh_command *command) {
             continue;
         }
         for (uint64_t k = 0; k < to->size; k++) {
-            to->bytes[k] = from->bytes[k % from->size];
+            to->bytes[k] = (uint8_t)(from->bytes[k % from->size] + add);
         }
     }
 }
@@ -99,6 +103,65 @@ bh_status bh_event_cancel(bh_event *event) {
     return BH_OK;
 }
 
+bh_event_state bh_event_query(bh_event *event) {
+    return event->pending                   ? BH_EVENT_PENDING
+           : event->verdict.status == BH_OK ? BH_EVENT_READY
+                                            : BH_EVENT_POISONED;
+}
+
 void bh_event_release(bh_event *event) {
-    free(event);
+    if (event && event->references-- == 0) {
+        free(event);
+    }
+}
+
+/* -- queues: what is added has ended already -------------------------------------------------- */
+
+struct bh_queue {
+    int fd;
+    size_t count;
+    bh_completion ended[1024];
+};
+
+bh_status bh_queue_create(bh_queue **out_queue, bh_detail *detail) {
+    *out_queue = calloc(1, sizeof **out_queue);
+    (*out_queue)->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return BH_OK;
+}
+
+void bh_queue_destroy(bh_queue *queue) {
+    if (queue) {
+        close(queue->fd);
+    }
+    free(queue);
+}
+
+bh_status bh_queue_add(bh_queue *queue, bh_event *event, uint64_t user_data, bh_detail *detail) {
+    pthread_mutex_lock(&script_lock);
+    if (event->pending || queue->count == sizeof queue->ended / sizeof queue->ended[0]) {
+        abort();
+    }
+    event->references++;
+    queue->ended[queue->count++] = (bh_completion){event, user_data, event->verdict.status};
+    pthread_mutex_unlock(&script_lock);
+    return eventfd_write(queue->fd, 1) == 0 ? BH_OK : BH_SYSTEM;
+}
+
+bh_status bh_queue_take(bh_queue *queue, uint64_t timeout_ns, bh_completion *out_completions,
+                        size_t capacity, size_t *out_count) {
+    eventfd_t ignored;
+    pthread_mutex_lock(&script_lock);
+    *out_count = queue->count > 0;
+    if (queue->count > 0) {
+        *out_completions = queue->ended[0];
+        memmove(queue->ended, queue->ended + 1, --queue->count * sizeof queue->ended[0]);
+    } else {
+        (void)!eventfd_read(queue->fd, &ignored);
+    }
+    pthread_mutex_unlock(&script_lock);
+    return *out_count ? BH_OK : BH_TIMEOUT;
+}
+
+int bh_queue_fd(const bh_queue *queue) {
+    return queue->fd;
 }

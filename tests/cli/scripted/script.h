@@ -14,6 +14,7 @@
  *   SCRIPT_LOAD_HANG=1       loads stay pending until they are cancelled
  *   SCRIPT_LOAD_UNTIL=PATH   loads stay pending, half done, until there is such a file
  *   SCRIPT_UNTIMED=N         of the Nth submission no device time is known; others: N * 0.1 ms
+ *   SCRIPT_ADD=N             what the kernel copies gets N added to each byte
  *   SCRIPT_FAIL_AT=N         SCRIPT_EVENT holds for the Nth submission only (from 1)
  *   SCRIPT_HANG=1            events stay pending until they are cancelled
  *   SCRIPT_PREPARE_HANG=1    the compile's event stays pending until it is cancelled
@@ -36,6 +37,7 @@ struct bh_stream {
     char tenant[64];
 };
 struct bh_buffer {
+    _Atomic unsigned references; /* more than the first */
     uint64_t size;
     uint8_t *bytes;
     bh_status content;
@@ -46,6 +48,7 @@ struct bh_kernel {
     char name[64];
 };
 struct bh_event {
+    _Atomic unsigned references; /* more than the first */
     bool pending;
     const char *until; /* there is a file of this name; NULL: nothing of the kind */
     bh_verdict verdict;

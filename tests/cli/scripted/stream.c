@@ -25,6 +25,10 @@ bh_status bh_context_destroy(bh_context *context) {
     return BH_OK;
 }
 
+bh_status bh_context_trim(bh_context *context, uint64_t bytes, bh_detail *detail) {
+    return BH_OK;
+}
+
 bh_status bh_stream_create(bh_context *context, const bh_stream_options *options,
                            bh_stream **out_stream, bh_detail *detail) {
     if (options->device && strstr(options->device, "bad")) {
@@ -47,6 +51,14 @@ bh_status bh_stream_create(bh_context *context, const bh_stream_options *options
 
 bh_status bh_stream_wait_ready(bh_stream *stream, uint64_t timeout_ns, bh_detail *detail) {
     return script_answer("SCRIPT_READY", detail);
+}
+
+bh_status bh_stream_reset(bh_stream *stream, bh_detail *detail) {
+    return BH_OK;
+}
+
+bh_status bh_stream_cancel(bh_stream *stream) {
+    return BH_OK;
 }
 
 void bh_stream_release(bh_stream *stream) {
