@@ -172,6 +172,41 @@ TEST(e9_what_ended_before_it_was_to_ring_is_taken_in) {
     }
 }
 
+static unsigned looks, ends; /* after so many looks |late| completes so many */
+static struct bhi_worker *late;
+
+BHT_WRAP(void, bhi_worker_harvest, struct bhi_worker *worker) {
+    __real_bhi_worker_harvest(worker);
+    if (looks && --looks == 0) {
+        puppet_complete(late, ends);
+    }
+}
+
+/* Who asks for one, any or all of two looks at each when it comes and once more before it goes: so what
+ * has ended by then has ended, in the first look or in the second. */
+TEST(e10_what_ends_at_the_last_moment_has_ended) {
+    enum { ONE, ANY, ALL, WAYS };
+    for (unsigned i = 0; i < 2 * WAYS; i++) {
+        puppet_again();
+        late = puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        const unsigned way = i % WAYS;
+        ends = way == ALL ? 2 : 1;
+        if (i < WAYS) {
+            puppet_complete(late, ends);
+        } else {
+            looks = way == ONE ? 1 : 2;
+        }
+        size_t index = 2;
+        const bh_status status = way == ONE   ? bh_event_wait(events[0], 0)
+                                 : way == ANY ? bh_event_wait_any(events, 2, 0, &index)
+                                              : bh_event_wait_all(events, 2, 0, &index);
+        BHT_EQ(looks, 0);
+        BHT_EQ(status, BH_OK);
+        BHT_EQ(index, way == ANY ? 0 : 2);
+    }
+}
+
 /* -- lies ------------------------------------------------------------------------------------- */
 
 /* Two records are in its lane. The first has ended well before, where there are two steps. */
