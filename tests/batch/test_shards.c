@@ -360,6 +360,31 @@ TEST(test_numbers_at_their_limits) {
     }
 }
 
+/* Each text at its longest, and a byte longer; each that is none. */
+TEST(test_texts_at_their_longest) {
+    static const struct {
+        const char *key;
+        int most;
+    } cases[] = {{"batch", 32},      {"host", BHI_HOST_NAME - 1},
+                 {"id", BHI_JOB_ID}, {"kernel_name", 63},
+                 {"message", 511},   {"on", 47}};
+    static char x[BHI_JOB_ID + 600];
+    memset(x, 'x', sizeof x - 1);
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        for (int more = -1; more < 2; more++) { /* -1: a number */
+            char text[1024];
+            struct bhi_feed_line line;
+            snprintf(text, sizeof text, "{\"job\":1,\"state\":1,\"%s\":%s%.*s%s}", cases[i].key,
+                     more < 0 ? "" : "\"", more < 0 ? 0 : cases[i].most + more, x,
+                     more < 0 ? "7" : "\"");
+            if (bhi_feed_line_parse(text, strlen(text), &line) != (more == 0)) {
+                BHT_FAIL("%s is %s", text, more ? "taken" : "refused");
+            }
+            bhi_feed_line_free(&line);
+        }
+    }
+}
+
 TEST(test_damage) {
     static char longest[3 * BHI_FEED_LINE];
     say("0000", JOB("1", "early", "1")); /* 1: before the head */

@@ -1,7 +1,9 @@
-/* Margins around an output: each byte of them counts, and none of the output. */
+/* Margins around an output: each byte of them counts, and none of the output; and the buffers of a
+ * run, which have them. */
 #include "judge/check/setup.h"
 
 #include "harness.h"
+#include "judge/check/trial.h"
 
 enum { SIZE = 37 };
 static const struct bhi_filler_place place = {.seed = 1};
@@ -43,4 +45,219 @@ TEST(the_output_is_noise) {
     BHT_LT(zeros, 5);
     bhi_margins_fill(&margins, (struct bhi_filler_place){.seed = 2}, buffer, SIZE);
     BHT_NE(memcmp(first, buffer + BHI_MARGIN, SIZE), 0);
+}
+
+/* -- a run's buffers ------------------------------------------------------------------------------
+ * Nothing runs: its buffers are memory of this process (--wrap).
+ */
+
+enum { X, V, Y, Z, ARRAYS, MOST_BUFFERS = 16 };
+
+static struct fake {
+    uint64_t size;
+    int references;
+    uint8_t bytes[2 * BHI_MARGIN + 64];
+} fakes[MOST_BUFFERS];
+static size_t made;
+
+static struct fake *fake_of(bh_buffer *of) {
+    return (struct fake *)(void *)of;
+}
+
+BHT_WRAP(bool, bhi_content_make, bh_context *context, bh_stream *near, uint64_t size,
+         bh_buffer **out_buffer, struct bhi_judge_outcome *outcome) {
+    BHT_LT(made, MOST_BUFFERS);
+    BHT_LE(size, sizeof fakes[0].bytes);
+    fakes[made] = (struct fake){.size = size, .references = 1};
+    *out_buffer = (bh_buffer *)(void *)&fakes[made++];
+    return true;
+}
+
+BHT_WRAP(bool, bhi_content_begin, bh_buffer *of, uint64_t size, void **out_room,
+         struct bhi_judge_outcome *outcome) {
+    BHT_EQ(size, fake_of(of)->size);
+    *out_room = fake_of(of)->bytes;
+    return true;
+}
+
+BHT_WRAP(bool, bhi_content_commit, bh_buffer *of, uint64_t size, void *room,
+         struct bhi_judge_outcome *outcome) {
+    return true;
+}
+
+BHT_WRAP(bool, bhi_content_read, bh_buffer *of, uint64_t size, void **out_room,
+         struct bhi_judge_outcome *outcome) {
+    return __wrap_bhi_content_begin(of, size, out_room, outcome);
+}
+
+BHT_WRAP(void, bhi_content_leave, bh_buffer *of, void *room) {
+    BHT_TRUE(room == fake_of(of)->bytes);
+}
+
+BHT_WRAP(void, bh_buffer_release, bh_buffer *of) {
+    if (of) {
+        fake_of(of)->references--;
+    }
+}
+
+static struct bhi_task task;
+static struct bhi_court court = {.task = &task, .noise_seed = 7};
+static struct bhi_judged_kernel kernel;
+static struct bhi_judge_outcome outcome;
+
+static void open_court(void) {
+    static const char text[] =
+        "{\"sizes\": [{\"n\": 3}], \"groups\": [\"ceildiv(n, local_x)\"],\n"
+        "\"in\": {\"X\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"fill\": \"uniform\"}},\n"
+        "\"inout\": {\"V\": {\"dtype\": \"u8\", \"shape\": [5], \"fill\": \"bits\"}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"f32\", \"shape\": [2, \"n\"]},\n"
+        "          \"Z\": {\"dtype\": \"u8\", \"shape\": []}},\n"
+        "\"reference\": {\"kernel\": \"r.comp\"}}";
+    static const char *const names[ARRAYS] = {"X", "V", "Y", "Z"};
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", "", text, &task, &complaint));
+    BHT_TRUE(bhi_trials_make(&task, NULL, 0, &court.trials, &complaint));
+    struct bhi_kernel_types *types = calloc(1, sizeof *types + ARRAYS * sizeof types->types[0]);
+    *types = (struct bhi_kernel_types){.local_size = {2, 1, 1}, .count = ARRAYS};
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        struct bhi_kernel_type *type = &types->types[i];
+        *type = (struct bhi_kernel_type){.slot.binding = ARRAYS - i, .count = 1};
+        type->access = i == X ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE;
+        strcpy(type->type, task.arrays[i].dtype == BH_DTYPE_F32 ? "f32[]" : "u8[]");
+        strcpy(type->name, names[i]);
+    }
+    kernel = (struct bhi_judged_kernel){.name = "kernel", .types = types};
+}
+
+static void close_court(void) {
+    free(kernel.types);
+    bhi_trials_free(&task, &court.trials);
+    bhi_task_free(&task);
+}
+
+BHT_AT_START(bht_around(open_court, close_court))
+
+static struct bhi_setup *set_up(void) {
+    const struct bhi_program program = {.kernel = &kernel, .groups = &task.groups};
+    struct bhi_setup *setup = NULL;
+    if (!bhi_setup_make(&court, NULL, &program, court.trials.list, NULL, &setup, &outcome)) {
+        BHT_FAIL("%s", outcome.message);
+    }
+    return setup;
+}
+
+static struct bhi_launched take(const struct bhi_setup *setup) {
+    struct bhi_launched launched;
+    BHT_TRUE(bhi_setup_take(setup, &launched, &outcome));
+    return launched;
+}
+
+/* All outputs have margins, and noise in them and around them, which is another in each run; inputs
+ * are what they are, and nothing else. */
+TEST(a_run_has_buffers_of_its_own) {
+    const struct bhi_trial_array *arrays = court.trials.list[0].arrays;
+    made = 0;
+    struct bhi_setup *first = set_up(), *second = set_up();
+    const bh_command *command = bhi_setup_command(first);
+    BHT_EQ(made, 2 * ARRAYS);
+    BHT_EQ(command->dispatch.binding_count, ARRAYS);
+    BHT_EQ(command->dispatch.groups[0], 2);
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        const bh_binding *binding = &command->dispatch.bindings[i];
+        const uint64_t bytes = arrays[i].form.bytes;
+        const uint8_t *one = fakes[i].bytes, *other = fakes[ARRAYS + i].bytes;
+        BHT_TRUE(fake_of(binding->buffer) == &fakes[i]);
+        BHT_EQ(binding->binding, ARRAYS - i);
+        BHT_EQ(binding->access, i == X ? BH_ACCESS_READ : BH_ACCESS_READ_WRITE);
+        BHT_EQ(binding->offset, i == X ? 0 : BHI_MARGIN);
+        BHT_EQ(binding->size, bytes);
+        BHT_EQ(fakes[i].size, i == X ? bytes : bytes + 2 * BHI_MARGIN);
+        if (arrays[i].before) {
+            BHT_MEM_EQ(one + binding->offset, arrays[i].before, bytes);
+        }
+        if (i != X) {
+            BHT_NE(memcmp(one, other, BHI_MARGIN), 0);
+            BHT_NE(memcmp(one + BHI_MARGIN + bytes, other + BHI_MARGIN + bytes, BHI_MARGIN), 0);
+        }
+    }
+    BHT_NE(memcmp(fakes[Y].bytes + BHI_MARGIN, fakes[ARRAYS + Y].bytes + BHI_MARGIN, 24), 0);
+    BHT_NE(memcmp(fakes[Y].bytes, fakes[V].bytes, BHI_MARGIN), 0); /* nor does an array */
+    bhi_setup_free(first);
+    bhi_setup_free(second);
+    for (size_t i = 0; i < made; i++) {
+        BHT_EQ(fakes[i].references, 0);
+    }
+}
+
+/* The margins of each output, and the output between them. */
+TEST(the_margins_of_each_output_are_looked_at) {
+    made = 0;
+    struct bhi_setup *setup = set_up();
+    struct bhi_launched launched = take(setup);
+    BHT_TRUE(!launched.strayed && !launched.outputs[X]);
+    bhi_launched_free(&launched);
+    for (uint32_t i = V; i < ARRAYS; i++) {
+        const uint64_t bytes = court.trials.list[0].arrays[i].form.bytes;
+        const uint64_t places[] = {0, BHI_MARGIN - 1, BHI_MARGIN + bytes,
+                                   2 * BHI_MARGIN + bytes - 1};
+        for (size_t k = 0; k < BHT_COUNT(places); k++) {
+            fakes[i].bytes[places[k]] ^= 1;
+            launched = take(setup);
+            BHT_TRUE(launched.strayed);
+            BHT_EQ(launched.stray_array, i);
+            BHT_EQ(launched.stray_offset, (int64_t)places[k] - BHI_MARGIN);
+            bhi_launched_free(&launched);
+            fakes[i].bytes[places[k]] ^= 1;
+        }
+        fakes[i].bytes[BHI_MARGIN] ^= 1;
+        fakes[i].bytes[BHI_MARGIN + bytes - 1] ^= 0x80;
+        launched = take(setup);
+        BHT_TRUE(!launched.strayed);
+        BHT_MEM_EQ(launched.outputs[i], fakes[i].bytes + BHI_MARGIN, bytes);
+        bhi_launched_free(&launched);
+    }
+    fakes[V].bytes[BHI_MARGIN - 2] ^= 1; /* the first one is named */
+    fakes[Z].bytes[BHI_MARGIN - 1] ^= 1;
+    launched = take(setup);
+    BHT_EQ(launched.stray_array, V);
+    BHT_EQ(launched.stray_offset, -2);
+    bhi_launched_free(&launched);
+    bhi_setup_free(setup);
+}
+
+/* What the task and the kernel say of a binding must agree, for each of them. */
+TEST(bindings_that_do_not_agree_are_refused) {
+    static const struct {
+        uint32_t array;
+        bh_access access;
+        const char *type, *name, *why;
+    } cases[] = {
+        {X, BH_ACCESS_READ_WRITE, "f32[]", "X", "in X: the kernel may write it"},
+        {X, BH_ACCESS_WRITE, "f32[]", "X", "in X: the kernel may write it"},
+        {Z, BH_ACCESS_READ, "u8[]", "Z", "out Z: the kernel does not write it"},
+        {V, BH_ACCESS_READ, "u8[]", "V", "inout V: the kernel does not write it"},
+        {Y, BH_ACCESS_READ_WRITE, "i32[]", "Y", "out Y: the kernel declares i32[]"},
+        {Z, BH_ACCESS_READ_WRITE, "f32[]", "Z", "out Z: the kernel declares f32[]"},
+        {Z, BH_ACCESS_READ_WRITE, "u8[]", "W", "out Z: the kernel has no binding 'Z'"},
+        {Z, BH_ACCESS_WRITE, "u8[]", "Z", NULL},
+        {X, (bh_access)0, "f32[]", "X", NULL},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        struct bhi_kernel_type *type = &kernel.types->types[cases[i].array];
+        const struct bhi_kernel_type was = *type;
+        type->access = cases[i].access;
+        strcpy(type->type, cases[i].type);
+        strcpy(type->name, cases[i].name);
+        const bool good = bhi_court_check_kernel(&court, &kernel, &outcome);
+        BHT_EQ(good, !cases[i].why);
+        if (!good) {
+            BHT_EQ(outcome.status, BH_BINDING_MISMATCH);
+            BHT_STR_HAS(outcome.message, cases[i].why);
+        }
+        *type = was;
+    }
+    kernel.types->push_size = 4;
+    BHT_TRUE(!bhi_court_check_kernel(&court, &kernel, &outcome));
+    kernel.types->push_size = 0;
+    BHT_TRUE(bhi_court_check_kernel(&court, &kernel, &outcome));
 }

@@ -69,7 +69,18 @@ TEST(it_does_not_exhaust_the_stack) {
     static char text[100001];
     memset(text, '(', sizeof text - 1);
     refuse(text, "too many parentheses");
-    expect("((((((((((n))))))))))", 100);
+    enum { MOST = 31 }; /* and the whole is one more */
+    for (int deep = MOST; deep <= MOST + 1; deep++) {
+        memset(text, '(', (size_t)deep);
+        text[deep] = 'n';
+        memset(text + deep + 1, ')', (size_t)deep);
+        text[2 * deep + 1] = '\0';
+        if (deep == MOST) {
+            expect(text, 100);
+        } else {
+            refuse(text, "too many parentheses");
+        }
+    }
     /* It is the depth that counts, not the number. */
     expect("(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)"
            "+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)+(1)",

@@ -163,14 +163,22 @@ TEST(what_may_be_left_out) {
           "\"rel\": 0.5, \"abs\": 1}}, \"groups\": [1], \"reference\": {\"kernel\": \"/r.comp\", "
           "\"groups\": [2]}}");
     BHT_STR_EQ(task.name, "");
+    BHT_TRUE(task.arrays[0].tolerance.absolute == 1 && task.arrays[0].tolerance.relative == 0.5);
     BHT_EQ(task.seed_count, 1);
     BHT_EQ(task.seeds[0], 1);
     BHT_EQ(task.deadline_ns, 0);
+    BHT_EQ(task.memory_limit, 0);
     BHT_EQ(task.arrays[0].tolerance.kind, BHI_TOLERANCE_NEAR);
     BHT_EQ(task.arrays[0].tolerance.nan, BHI_NAN_REFUSED);
     BHT_STR_EQ(task.reference_kernel.path, "/r.comp");
     BHT_EQ(task.reference_groups.along[0].value, 2);
     BHT_EQ(task.groups.along[0].value, 1);
+    parse("{\"sizes\": [{}], \"out\": {\"0\": {\"dtype\": \"f32\", \"shape\": []}}, \"groups\": "
+          "[1], \"reference\": {\"kernel\": \"/r.comp\"}, \"limits\": {\"memory\": \"1G\"}}");
+    BHT_EQ(task.deadline_ns, 0);
+    BHT_EQ(task.memory_limit, 1 << 30);
+    char size[BHI_SIZE_TEXT] = "other";
+    BHT_STR_EQ(bhi_task_size_text(&task, 0, size), "the only size");
 }
 
 TEST(fields_that_are_wrong) {
@@ -199,6 +207,9 @@ TEST(fields_that_are_wrong) {
     refuse(7, "[`n`, `m`]", "[`n`, `k`]",
            "`in` `X` `shape`: 'k': column 1: there is no size 'k' (with n=1000, m=3)");
     refuse(9, "`fill`: `bits`", "`ulp`: 1", "`inout` `Z`: there is no `fill`");
+    refuse(7, "`X`", "``", "`in` ``: no binding is called so");
+    refuse(7, "`X`", "`a=b`", "`in` `a=b`: no binding is called so");
+    refuse(7, "`X`", "`a,b`", "`in` `a,b`: no binding is called so");
     refuse(10, "`Y`", "`X`", "`out` `X`: it is in `in`, too");
     refuse(10, "`ulp`", "`abs`: 1, `ulp`", "`out` `Y` `ulp`: it excludes `abs` and `rel`");
     refuse(10, "`ulp`: 3", "`ulp`: 0.5", "`out` `Y` `ulp`: it must be a whole number from 0");
@@ -206,6 +217,13 @@ TEST(fields_that_are_wrong) {
     refuse(10, "`any`", "`all`", "`out` `Y` `nan`: it must be `refuse`, `equal` or `any`");
     refuse(11, "2.5", "[2.5]",
            "`push` `a`: it must be a number, true, false, or an expression such as `n`");
+    refuse(11, "`a`", "`a-b`",
+           "`push` `a-b`: no name: a letter or _, then letters, digits and _, at most 31, and not "
+           "min, max or ceildiv");
+    refuse(12, "`ceildiv(n, local_x)`", "0",
+           "`groups` [0]: it must be a whole number from 1, or an expression such as `n` or `n * "
+           "m`");
+    refuse(14, "`memory`", "`memori`", "`limits` `memori`: unknown key: did you mean `memory`?");
     refuse(11, "`n + 1`", "`n - 9999`",
            "`push`: 'n - 9999': column 3: less than 0 (with n=1000, m=3)");
     refuse(12, "[`ceildiv(n, local_x)`, `m`]", "[]",
@@ -289,6 +307,7 @@ TEST(values_at_their_limits) {
         {"`ulp`: 3", "`ulp`: 0"},
         {"`ulp`: 3", "`abs`: 0, `rel`: 0"},
         {"`bits`", "{`uniform`: [-8e307, 8e307]}"},
+        {"[`ceildiv(n, local_x)`, `m`]", "[4294967295, 4294967295, 4294967295]"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         static char text[8192];
@@ -297,6 +316,36 @@ TEST(values_at_their_limits) {
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole,
                  bht_quoted(cases[i].after), at + strlen(before));
         parse(text);
+    }
+}
+
+/* Each limit alone makes a tolerance; without any, all bits count. */
+TEST(what_makes_a_tolerance) {
+    static const struct {
+        const char *after;
+        struct bhi_tolerance tolerance;
+    } cases[] = {
+        {"`abs`: 0.5", {.kind = BHI_TOLERANCE_NEAR, .absolute = 0.5}},
+        {"`rel`: 0.25", {.kind = BHI_TOLERANCE_NEAR, .relative = 0.25}},
+        {"`rel`: 1, `abs`: 2", {.kind = BHI_TOLERANCE_NEAR, .absolute = 2, .relative = 1}},
+        {"`ulp`: 9", {.kind = BHI_TOLERANCE_ULP, .ulp = 9}},
+        {"`nan`: `equal`", {.kind = BHI_TOLERANCE_EXACT, .nan = BHI_NAN_EQUAL}},
+        {"`nan`: `refuse`", {.kind = BHI_TOLERANCE_EXACT, .nan = BHI_NAN_REFUSED}},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        static char text[8192];
+        const char *const before = bht_quoted("`ulp`: 3, `nan`: `any`"),
+                          *at = strstr(whole, before);
+        const struct bhi_tolerance *const got = &task.arrays[2].tolerance;
+        BHT_TRUE(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole,
+                 bht_quoted(cases[i].after), at + strlen(before));
+        parse(text);
+        BHT_EQ(got->kind, cases[i].tolerance.kind);
+        BHT_EQ(got->absolute, cases[i].tolerance.absolute);
+        BHT_EQ(got->relative, cases[i].tolerance.relative);
+        BHT_EQ(got->ulp, cases[i].tolerance.ulp);
+        BHT_EQ(got->nan, cases[i].tolerance.nan);
     }
 }
 
@@ -322,6 +371,11 @@ TEST(generators_that_are_wrong) {
     refuse(7, "0.5}", "-0.5}", "`in` `X` `fill` `special`: it must be from 0 to 1");
     refuse(9, "`bits`", "{`integers`: [0, 1.5]}",
            "`inout` `Z` `fill` `integers`: it must be an array of two whole numbers");
+    refuse(9, "`bits`", "{`uniform`: [`0`, 1]}",
+           "`inout` `Z` `fill` `uniform`: it must be a number");
+    refuse(9, "`bits`", "{`normal`: [0, `1`]}", "`inout` `Z` `fill` `normal`: it must be a number");
+    refuse(9, "`bits`", "{`normal`: [0, 1, 2]}",
+           "`inout` `Z` `fill` `normal`: it must be an array of two numbers");
     refuse(9, "`bits`", "{`integers`: [2, 1]}",
            "`inout` `Z` `fill` `integers`: the first number is greater than the last");
     refuse(7, "[0, 2]", "[0, -2]", "`in` `X` `fill` `normal`: the deviation is less than 0");
@@ -352,6 +406,13 @@ TEST(references_that_are_wrong) {
            "`reference` `kernels`: unknown key: did you mean `kernel`?");
     refuse(13, "`kernel`: `ref.comp`", "`eval`: `Y = X`",
            "`reference` `eval`: an expression cannot have an `inout`; `Z` is one");
+    refuse(13, "`kernel`: `ref.comp`", "`kernel`: 7",
+           "`reference` `kernel`: it must be the name of a file");
+    refuse(13, "`kernel`: `ref.comp`", "`kernel`: `ref.comp`, `groups`: [`n - 1`]",
+           "`reference` `groups`: 0 groups along x: from 1 to 4294967295 are possible (with n=1, "
+           "m=1)");
+    refuse(13, "`kernel`: `ref.comp`", "`files`: {`Y`: 7}",
+           "`reference` `files` `Y`: it must be the name of a file");
     refuse(13, "`kernel`: `ref.comp`", "`eval`: `Y = X`, `groups`: [1]",
            "`reference`: `groups` are a kernel's");
     refuse(13, "`kernel`: `ref.comp`", "`files`: {`Y`: `y.npy`}",
@@ -361,6 +422,44 @@ TEST(references_that_are_wrong) {
     refuse(13, "`kernel`: `ref.comp`", "`files`: {`Y`: `y.npy`, `Z`: `z.npy`}",
            "`reference`: `files` are the outputs for one size and for inputs that are files: there "
            "are several sizes");
+}
+
+#define FILES(sizes, fill)                                                                         \
+    "{`sizes`: [" sizes "], `groups`: [`n - 1`],\n"                                                \
+    "`in`: {`X`: {`dtype`: `f32`, `shape`: [4], `fill`: " fill "}},\n"                             \
+    "`out`: {`Y`: {`dtype`: `f32`, `shape`: [4]}},\n"
+
+/* Outputs in files are those of one size, and of inputs in files. */
+TEST(what_a_reference_may_be) {
+    static const char files[] = "`reference`: {`files`: {`Y`: `y.npy`}}}";
+    static const char eval[] = "`reference`: {`eval`: `Y = X`}, `push`: {`a`: 2.0, `b`: 1e300}}";
+    char text[1024], *push;
+    snprintf(text, sizeof text, "%s%s", bht_quoted(FILES("{`n`: 2}", "{`file`: `x.npy`}")),
+             bht_quoted(files));
+    parse(text);
+    BHT_EQ(task.reference, BHI_REFERENCE_FILES);
+    BHT_STR_EQ(task.arrays[1].expected.path, "dir/y.npy");
+    BHT_STR_EQ(task.arrays[0].file.path, "dir/x.npy");
+    BHT_TRUE(bhi_task_is_fixed(&task));
+    snprintf(text, sizeof text, "%s%s", bht_quoted(FILES("{`n`: 2}", "`normal`")),
+             bht_quoted(files));
+    refuse_text(text, "t.json:4: \"reference\": \"files\" are the outputs for one size and for "
+                      "inputs that are files: an input is generated");
+    snprintf(text, sizeof text, "%s%s",
+             bht_quoted(FILES("{`n`: 2}, {`n`: 3}", "{`file`: `x.npy`}")), bht_quoted(files));
+    refuse_text(text, "t.json:4: \"reference\": \"files\" are the outputs for one size and for "
+                      "inputs that are files: there are several sizes");
+    snprintf(text, sizeof text, "%s%s", bht_quoted(FILES("{`n`: 2}, {`n`: 3}", "`normal`")),
+             bht_quoted(eval));
+    parse(text);
+    BHT_EQ(task.reference, BHI_REFERENCE_EVAL);
+    BHT_STR_EQ(task.reference_eval, "Y = X");
+    BHT_STR_EQ(task.reference_eval_field, "t.json:4: \"reference\" \"eval\"");
+    BHT_TRUE(bhi_task_push_text(&task, 0, &push, &complaint));
+    BHT_STR_EQ(push, "a=2.0,b=1.0000000000000001e+300"); /* both are floats */
+    free(push);
+    parse(whole);
+    BHT_EQ(task.reference, BHI_REFERENCE_KERNEL);
 }
 
 TEST(no_outputs_no_sizes) {

@@ -135,10 +135,19 @@ static struct bhi_worker *load(uint8_t identity) {
     return worker;
 }
 
+/* It is told of its area, which is open. */
 static bool has_attach(struct bhi_worker *worker) {
-    bool has = false;
     bhi_context_lock(puppet.context);
-    has = !bhi_list_empty(&worker->outbox);
+    const bool has = !bhi_list_empty(&worker->outbox);
+    if (has) {
+        const struct bhi_outgoing *outgoing =
+            BHI_CONTAINER(worker->outbox.next, struct bhi_outgoing, link);
+        BHT_EQ(outgoing->message.type, BHI_MSG_CACHE_ATTACH);
+        BHT_EQ(outgoing->message.cache_attach.room, BHI_CACHE_ROOM);
+        BHT_NE(outgoing->message.cache_attach.cache, 0);
+        BHT_EQ(bhi_memfd_verify(outgoing->fd, BHI_CACHE_AREA_HEADER + BHI_CACHE_ROOM, 0), 0);
+        BHT_EQ(bhi_memfd_verify(worker->cache.area, BHI_CACHE_AREA_HEADER + BHI_CACHE_ROOM, 0), 0);
+    }
     bhi_context_unlock(puppet.context);
     return has;
 }

@@ -30,10 +30,17 @@
 static struct {
     uint64_t now_ns; /* 0: the time is the machine's */
     bool woken;      /* the reactor, since the last turn */
-    bool refuses;    /* no process can be started */
+    int refused;     /* no process can be started: an errno */
     bool exiting;    /* what has hung up */
     bool full;       /* no descriptor can be received */
     int warnings;
+    enum {
+        ZYGOTES_ARE_REAL,
+        ZYGOTES_ARE_STARTING,
+        ZYGOTES_ARE_LOST,
+        ZYGOTES_ARE_SHORT
+    } zygotes_are;
+    int zygotes; /* that were asked for, as well as: */
     int starts;
     struct bhi_worker *started; /* the last one */
     uint64_t named[4];          /* workers with words: "a", "b", … */
@@ -78,12 +85,15 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
         BHT_FAIL("a storm");
     }
     scene.started = NULL;
-    if (scene.refuses) {
-        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "starting a worker", .sys_errno = EPERM);
+    if (scene.refused) {
+        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "a worker", .sys_errno = scene.refused);
         return NULL;
     }
-    BHT_TRUE(context == puppet.context && zygote == puppet.zygote);
     struct bhi_worker *worker = scene.started = puppet_worker(BHI_SPAWNING);
+    BHT_TRUE(context == puppet.context && worker->zygote == puppet.zygote);
+    bhi_zygote_retain(zygote);
+    bhi_zygote_release(worker->zygote);
+    worker->zygote = zygote;
     snprintf(worker->device, sizeof worker->device, "%s", device);
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
@@ -93,6 +103,32 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
     return worker;
 }
 
+WRAP(struct bhi_zygote *, bhi_zygote_start, bh_context *context, const char *driver) {
+    if (++scene.zygotes > 1000) {
+        BHT_FAIL("a storm");
+    }
+    if (scene.zygotes_are == ZYGOTES_ARE_REAL) {
+        return __real_bhi_zygote_start(context, driver);
+    }
+    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
+    BHT_TRUE(zygote);
+    atomic_init(&zygote->refs, 1);
+    zygote->context = context;
+    bhi_context_retain(context);
+    bhi_list_init(&zygote->sentinels);
+    zygote->runtime_lock = zygote->cgroup.lock_fd = zygote->proc = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
+    zygote->state = BHI_ZYGOTE_STARTING;
+    if (scene.zygotes_are != ZYGOTES_ARE_STARTING) {
+        zygote->state = BHI_ZYGOTE_LOST;
+        BHI_FAIL(&zygote->failure, "", BH_REASON_START, "zygote",
+                 .sys_errno = scene.zygotes_are == ZYGOTES_ARE_SHORT ? EMFILE : EIO);
+    }
+    bhi_list_append(&context->zygotes, &zygote->link);
+    return zygote;
+}
+
 static void set_up(void) {
     memset(&scene, 0, sizeof scene);
     scene.now_ns = __real_bhi_now_ns();
@@ -100,9 +136,14 @@ static void set_up(void) {
     puppet.context->poller.stopped = false;
     puppet.context->poller.epoll = epoll_create1(EPOLL_CLOEXEC);
     BHT_GE(puppet.context->poller.epoll, 0);
+    bhi_zygote_retain(puppet.zygote); /* it may be buried */
 }
 
-BHT_AT_START(puppet_around(set_up, NULL))
+static void tear_down(void) {
+    bhi_zygote_release(puppet.zygote);
+}
+
+BHT_AT_START(puppet_around(set_up, tear_down))
 
 /* As the reactor's thread does it. Returns when to take the next one. */
 static uint64_t turn(void) {
@@ -125,6 +166,7 @@ enum failure {
     LATE,
     LIES,
     REFUSED, /* it is not even asked for */
+    SHORT,   /* nor could it be: there is no descriptor */
     FAILURES
 };
 
@@ -157,7 +199,7 @@ static bool fail(struct bhi_worker *worker, enum failure failure) {
 static int starts_in(uint64_t ns, enum failure failure) {
     const uint64_t end_ns = scene.now_ns + ns;
     const int before = scene.starts;
-    scene.refuses = failure == REFUSED;
+    scene.refused = failure == REFUSED ? EPERM : failure == SHORT ? EMFILE : 0;
     for (scene.started = NULL; scene.now_ns < end_ns;) {
         const uint64_t due_ns = turn();
         if (scene.started) { /* an event, after which there is a turn */
@@ -167,7 +209,7 @@ static int starts_in(uint64_t ns, enum failure failure) {
             scene.now_ns = bhi_earlier_ns(due_ns, end_ns);
         }
     }
-    scene.refuses = false;
+    scene.refused = 0;
     return scene.starts - before;
 }
 
@@ -177,7 +219,8 @@ static const char *const names[] = {[EXITS] = "it exits",
                                     [NO_FORK] = "it cannot be forked",
                                     [LATE] = "it takes too long",
                                     [LIES] = "it breaks the protocol",
-                                    [REFUSED] = "it is refused"};
+                                    [REFUSED] = "it is refused",
+                                    [SHORT] = "there is no room"};
 
 /* Spares that do not start are tried once a second, and not given up; the pool fills when they do.
  * It is the same with the successor of a worker that runs one submission. */
@@ -202,6 +245,95 @@ TEST(spares_that_fail_are_tried_once_a_second) {
             BHT_EQ(scene.starts, starts + (succeeds ? 1 : 3));
         }
     }
+}
+
+/* E9. A stream whose workers do not start gets so many, and then what waits ends. Later it heals: soon
+ * where the host has lacked descriptors. */
+static void expect_given_up(bh_event *event, bh_status status, bool is_short) {
+    const struct bhi_core_stream *stream = &puppet.stream->core;
+    BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
+    fx_expect(event, status);
+    BHT_EQ(stream->heals_at_ns <= scene.now_ns, is_short);
+    scene.now_ns = stream->heals_at_ns;
+    event = puppet_submit();
+    BHT_EQ(stream->state, BHI_STREAM_WANTING);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+}
+
+TEST(a_stream_gets_so_many_workers) {
+    for (enum failure failure = EXITS; failure < FAILURES; failure++) {
+        puppet_again();
+        bh_event *event = puppet_submit();
+        const int starts = starts_in(20 * SECOND, failure);
+        if (starts != (failure == SHORT ? 21 : 17)) {
+            BHT_FAIL("%s: %d starts", names[failure], starts);
+        }
+        expect_given_up(event, failure == SHORT ? BH_SYSTEM : BH_UNAVAILABLE, failure == SHORT);
+    }
+}
+
+/* The same with zygotes. */
+TEST(a_stream_gets_so_many_zygotes) {
+    for (int is_short = 0; is_short < 2; is_short++) {
+        puppet_again();
+        puppet.zygote->state = BHI_ZYGOTE_LOST;
+        scene.zygotes_are = is_short ? ZYGOTES_ARE_SHORT : ZYGOTES_ARE_LOST;
+        bh_event *event = puppet_submit();
+        BHT_EQ(starts_in(20 * SECOND, EXITS), 0);
+        BHT_EQ(scene.zygotes, is_short ? 21 : 17);
+        expect_given_up(event, BH_UNAVAILABLE, is_short);
+    }
+}
+
+static struct bhi_zygote *newest_zygote(void) {
+    return BHI_CONTAINER(puppet.context->zygotes.prev, struct bhi_zygote, link);
+}
+
+/* One for each driver that is asked for, however many streams wait and whatever else is there. */
+TEST(each_driver_has_one_zygote) {
+    static const char *const devices[] = {NULL, "1", "fake", "fake:1", "other:0"};
+    static const int zygotes[] = {1, 1, 2, 2, 3}; /* when a stream on that device has come, too */
+    scene.zygotes_are = ZYGOTES_ARE_STARTING;
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    for (size_t i = 0; i < BHT_COUNT(devices); i++) {
+        bh_stream_options options = fx_stream_options();
+        options.device = devices[i];
+        (void)fx_stream_with(puppet.context, options);
+        for (int again = 0; again < 2; again++) {
+            BHT_EQ(turn(), BH_FOREVER);
+            BHT_EQ(scene.zygotes, zygotes[i]);
+        }
+    }
+    BHT_EQ(scene.starts, 0);
+    struct bhi_zygote *other = newest_zygote();
+    other->state = BHI_ZYGOTE_READY;
+    (void)turn();
+    BHT_EQ(scene.starts, 1);
+    BHT_TRUE(scene.started->zygote == other);
+    BHT_STR_EQ(scene.started->device, "other:0");
+    /* One that serves a driver by another name will do, once that is known. */
+    snprintf(other->driver, sizeof other->driver, "third");
+    (void)fx_stream_on(puppet.context, "third");
+    (void)turn();
+    BHT_EQ(scene.starts, 2);
+    BHT_EQ(scene.zygotes, 3);
+}
+
+/* What needs no device takes any zygote: a ready one, or waits for one that starts. */
+TEST(any_zygote_will_do) {
+    scene.zygotes_are = ZYGOTES_ARE_STARTING;
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    puppet.stream->kind = BHI_WORKER_LOADER;
+    for (int again = 0; again < 2; again++) {
+        BHT_EQ(turn(), BH_FOREVER);
+        BHT_EQ(scene.zygotes, 1);
+    }
+    struct bhi_zygote *first = newest_zygote(), *second = bhi_zygote_start(puppet.context, "fake");
+    second->state = BHI_ZYGOTE_READY;
+    (void)turn();
+    BHT_EQ(scene.starts, 1);
+    BHT_TRUE(scene.started->zygote == second && first->state == BHI_ZYGOTE_STARTING);
+    puppet.stream->kind = BHI_WORKER_DEVICE;
 }
 
 /* -- zygotes that do not start ----------------------------------------------------------------- */
@@ -252,7 +384,6 @@ static void try_zygotes(enum end end, bool upgrade) {
     int pair[2];
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     puppet.zygote->socket = pair[0];
-    bhi_zygote_retain(puppet.zygote); /* it may be buried */
     if (upgrade) {
         const struct bhi_message message = {.type = BHI_MSG_ZYGOTE_READY};
         const int fds[] = {eventfd(0, EFD_CLOEXEC), open("/", O_PATH | O_CLOEXEC)};
@@ -276,7 +407,6 @@ static void try_zygotes(enum end end, bool upgrade) {
     (void)puppet_worker(BHI_RUNNING);
     (void)turn();
     BHT_EQ(stream->state == BHI_STREAM_SERVED, !hopeless);
-    bhi_zygote_release(puppet.zygote);
     close(pair[1]);
 }
 

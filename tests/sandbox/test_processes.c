@@ -395,8 +395,9 @@ struct orphan_page {
 };
 
 static void be_zygote(struct orphan_page *page, int go, bool stops) {
+    const struct rlimit bound = {60, 60}; /* of processor time, should it not end */
     struct bhi_error failure;
-    if (bhi_orphan_prepare(go, 1, &failure) != 0) {
+    if (setrlimit(RLIMIT_CPU, &bound) != 0 || bhi_orphan_prepare(go, 1, &failure) != 0) {
         _exit(1);
     }
     raise(SIGCONT); /* anybody's: the warden lives */
@@ -588,6 +589,35 @@ TEST(an_opener_that_cannot_take_the_callers_ids_opens_nothing) {
         }
         end_opener(opener, socket);
     }
+}
+
+/* More than it serves at a time. (While many hang: system_dead_mount.) */
+TEST(an_opener_keeps_nothing_of_what_it_has_served) {
+    struct bhi_message open = {.type = BHI_MSG_OPEN}, cache = {.type = BHI_MSG_CACHE_FILE};
+    const struct bhi_message let_go = {.type = BHI_MSG_LET_GO};
+    int socket;
+    refuses.user = refuses.group = false;
+    open.open.named = 1;
+    open.open.path_bytes = cache.cache_file.path_bytes = strlen("/dev/null");
+    cache.cache_file.room = 4096;
+    const pid_t opener = start_opener(&socket);
+    send_watch(socket, getpid());
+    BHT_EQ(ask(socket, open).type, BHI_MSG_OPENED);
+    WAIT_UNTIL(bht_count_descriptors(opener) == 5, WAIT_MS); /* its streams, the socket, the host */
+    for (int i = 0; i < 300; i++) {
+        int pair[2];
+        open.open.tenant = (uint64_t)i % 3;
+        WAIT_UNTIL(ask(socket, open).type == BHI_MSG_OPENED, 4000);
+        WAIT_UNTIL(ask(socket, cache).cache_done.error == 0, 4000);
+        BHT_EQ(bhi_fdpass_pair(pair), 0);
+        BHT_EQ(bhi_fdpass_send(pair[0], "file", 4, (int[]){socket}, 1), 0);
+        BHT_EQ(bhi_fdpass_send_message(socket, &let_go, &pair[1], 1), 0);
+        close(pair[0]);
+        close(pair[1]);
+    }
+    WAIT_UNTIL(bht_count_descriptors(opener) == 5, WAIT_MS);
+    WAIT_UNTIL(bht_proc_number(opener, "status", "Threads:", 0) == 1, WAIT_MS);
+    end_opener(opener, socket);
 }
 
 /* A copy of the socket in a child of the host keeps the opener from nothing. */

@@ -17,11 +17,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define BAD  (-1L) /* as a pointer; as a descriptor it is none */
+#define SELF (-2L) /* the process's number */
 #define SAME 0     /* the same result and errno as without a filter */
 #define DIES (-1)  /* SIGSYS */
 
@@ -49,6 +51,8 @@ static const struct call calls[] = {
     {"read a new one", SYS_read, {99, BAD, 1}, SAME, DIES},
     {"write", SYS_write, {1, BAD, 0}, SAME, SAME},
     {"write a new one", SYS_write, {99, BAD, 1}, SAME, DIES},
+    {"writev of a last message", SYS_writev, {2, BAD, 1}, SAME, SAME},
+    {"writev to another", SYS_writev, {1, BAD, 1}, DIES, DIES},
     {"close", SYS_close, {BAD}, SAME, SAME},
     {"epoll_wait", SYS_epoll_wait, {BAD, BAD, 1, 0}, SAME, SAME},
     {"epoll_ctl", SYS_epoll_ctl, {BAD, BAD, BAD, BAD}, SAME, SAME},
@@ -116,9 +120,11 @@ static const struct call calls[] = {
     {"sendmsg", SYS_sendmsg, {BAD, BAD, 0}, DIES, DIES},
     {"execve", SYS_execve, {BAD, BAD, BAD}, DIES, DIES},
     {"execveat", SYS_execveat, {BAD, BAD, BAD, BAD, BAD}, DIES, DIES},
+    {"clone of a thread in a namespace", SYS_clone, {0x3d0f00 | CLONE_NEWUSER}, DIES, DIES},
     {"clone of a process", SYS_clone, {CLONE_NEWUSER | CLONE_FS, 0, 0, 0, 0}, DIES, DIES},
     {"kill", SYS_kill, {BAD, BAD}, DIES, DIES},
     {"tgkill of another", SYS_tgkill, {1, 1, 0}, DIES, DIES},
+    {"a signal to itself that ends nobody", SYS_tgkill, {SELF, SELF, SIGURG}, DIES, DIES},
     {"ptrace", SYS_ptrace, {BAD, 0, 0, 0}, DIES, DIES},
     {"process_vm_readv", SYS_process_vm_readv, {BAD, BAD, 1, BAD, 1, 0}, DIES, DIES},
     {"pidfd_open", SYS_pidfd_open, {BAD, BAD}, DIES, DIES},
@@ -171,10 +177,14 @@ struct result {
     int error;
 };
 
+static long argument_of(const struct call *call, size_t i) {
+    return call->args[i] == SELF ? getpid() : call->args[i];
+}
+
 static _Noreturn void attempt(const struct bhi_driver *driver, enum place place,
                               const struct call *call, struct result *result) {
     struct bhi_error failure;
-    const long *a = call->args;
+    long a[6];
     int kept[] = {0, 1};
     const struct rlimit few = {16, 16};
     /* As a worker has them: five descriptors, no_new_privs. */
@@ -183,6 +193,9 @@ static _Noreturn void attempt(const struct bhi_driver *driver, enum place place,
         (place >= BEHIND_START && bhi_sandbox_seccomp(BHI_FILTER_START, driver, &failure) != 0) ||
         (place >= BEHIND_STEADY && bhi_sandbox_seccomp(BHI_FILTER_STEADY, driver, &failure) != 0)) {
         _exit(1);
+    }
+    for (size_t i = 0; i < 6; i++) {
+        a[i] = argument_of(call, i);
     }
     errno = 0;
     result->value = syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -238,7 +251,7 @@ static bool judged(const struct bhi_driver *driver, enum place place, const stru
     struct bhi_judge judge = {.driver = driver, .pid = (int)getpid(), .open = {0x1f}};
     uint64_t args[6];
     for (size_t i = 0; i < 6; i++) {
-        args[i] = (uint64_t)call->args[i];
+        args[i] = (uint64_t)argument_of(call, i);
     }
     const int said =
         bhi_sandbox_judge(&judge, place == BEHIND_START ? BHI_FILTER_START : BHI_FILTER_STEADY,
@@ -368,6 +381,43 @@ TEST(each_call_of_swiftshader) {
     try_table(&driver, of_swiftshader, BHT_COUNT(of_swiftshader));
 }
 
+#define PEEK (MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
+/* Those of no driver: neither has code of its own. */
+static const struct call of_both[] = {
+    {"mprotect to code", SYS_mprotect, {1, 4096, PROT_READ | PROT_EXEC}, DIES, DIES},
+    MMAP("mmap executable", PROT_READ | PROT_EXEC, MAP_PRIVATE, DIES, DIES),
+    {"taking a file out of its socket", SYS_recvmsg, {1, BAD, MSG_DONTWAIT}, DIES, DIES},
+    {"openat", SYS_openat, {AT_FDCWD, BAD, O_RDONLY}, ENOENT, ENOENT},
+    {"memfd_create", SYS_memfd_create, {BAD, SEALABLE}, DIES, DIES},
+    {"ftruncate", SYS_ftruncate, {BAD, 0}, DIES, DIES},
+    {"fallocate", SYS_fallocate, {BAD, 3, 0, 4096}, DIES, DIES},
+    {"sendmsg to the side channel", SYS_sendmsg, {BHI_FDPASS_DESCRIPTOR, BAD, 0}, SAME, DIES},
+    {"socket", SYS_socket, {BAD, BAD, BAD}, DIES, DIES},
+};
+
+static const struct call of_loader[] = {
+    {"looking at a file in its socket", SYS_recvmsg, {1, BAD, PEEK}, SAME, SAME},
+    {"pread64", SYS_pread64, {BAD, BAD, 1, 0}, SAME, SAME},
+    {"pwrite64", SYS_pwrite64, {BAD, BAD, 1, 0}, SAME, SAME},
+    {"ioctl", SYS_ioctl, {0, 0x5401, BAD}, DIES, DIES},
+};
+
+static const struct call of_compiler[] = {
+    {"looking at a file in a socket", SYS_recvmsg, {1, BAD, PEEK}, DIES, DIES},
+    {"pread64", SYS_pread64, {BAD, BAD, 1, 0}, DIES, DIES},
+    {"pwrite64", SYS_pwrite64, {BAD, BAD, 1, 0}, DIES, DIES},
+    {"ioctl", SYS_ioctl, {0, 0x5401, BAD}, ENOTTY, ENOTTY},
+};
+
+TEST(each_call_of_loaders_and_compilers) {
+    const struct bhi_driver *loader = bhi_driver_none(BHI_WORKER_LOADER);
+    const struct bhi_driver *compiler = bhi_driver_none(BHI_WORKER_COMPILER);
+    try_table(loader, of_both, BHT_COUNT(of_both));
+    try_table(loader, of_loader, BHT_COUNT(of_loader));
+    try_table(compiler, of_both, BHT_COUNT(of_both));
+    try_table(compiler, of_compiler, BHT_COUNT(of_compiler));
+}
+
 /* Of type 'F' these numbers, to both directions, and no other of the 256; docs/decisions/0031 says
  * why each is there. */
 TEST(requests_of_nvidia) {
@@ -446,6 +496,30 @@ TEST(other_architectures) {
     BHT_EQ(try_call(&driver, BEHIND_STEADY, &x32).signal, SIGSYS);
 }
 #endif
+
+/* Behind B: the buffers of its submissions are mapped, and only that. */
+TEST(an_open_memfd_is_neither_read_nor_written) {
+    static const long numbers[] = {SYS_read, SYS_write};
+    const struct bhi_driver driver = lavapipe();
+    for (size_t i = 0; i < BHT_COUNT(numbers); i++) {
+        const pid_t pid = fork();
+        BHT_GE(pid, 0);
+        if (pid == 0) {
+            struct bhi_error failure;
+            const int fd = memfd_create("buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+            if (fd < 0 || bhi_sandbox_no_new_privs(&failure) != 0 ||
+                bhi_sandbox_seccomp(BHI_FILTER_START, &driver, &failure) != 0 ||
+                bhi_sandbox_seccomp(BHI_FILTER_STEADY, &driver, &failure) != 0) {
+                _exit(1);
+            }
+            syscall(numbers[i], fd, "", 1);
+            _exit(0);
+        }
+        int status;
+        BHT_EQ(waitpid(pid, &status, 0), pid);
+        BHT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+    }
+}
 
 /* abort() behind the filters is a SIGABRT, not a forbidden call. */
 TEST(abort_is_abort) {

@@ -138,14 +138,20 @@ static int to_abstract(void) {
 
 /* The kernel says which rights it knows; those of later ones have to be refused, too. */
 static void expect_refusals(void) {
+    static const struct bhi_driver_path paths[] = {{"sub", BHI_PATH_READ},
+                                                   {"/dev/null", BHI_PATH_DEVICE},
+                                                   {"/proc", BHI_PATH_PROC},
+                                                   {NULL, BHI_PATH_READ}};
+    static const struct bhi_driver_info info = {.paths = paths};
+    const struct bhi_driver some = {.info = &info};
     const int abi = bhi_sandbox_landlock_abi();
     bool applied = false;
     BHT_EQ(chdir(folder), 0);
-    const int open_one = open("file", O_RDWR | O_CLOEXEC);
-    BHT_GE(open_one, 0);
     BHT_EQ(bhi_sandbox_no_new_privs(&failure), 0);
-    BHT_EQ(bhi_sandbox_landlock(&driver, NULL, &applied, &failure), 0);
+    BHT_EQ(bhi_sandbox_landlock(&some, NULL, &applied, &failure), 0);
     BHT_TRUE(applied);
+    BHT_GE(open("sub/empty", O_RDONLY | O_CLOEXEC), 0);
+    BHT_GE(open("/dev/null", O_RDWR | O_CLOEXEC), 0);
 #define REFUSED(since, error, call)                                                                \
     do {                                                                                           \
         errno = 0;                                                                                 \
@@ -156,6 +162,8 @@ static void expect_refusals(void) {
     REFUSED(1, EACCES, open("file", O_RDONLY | O_CLOEXEC));
     REFUSED(1, EACCES, open("file", O_WRONLY | O_CLOEXEC));
     REFUSED(1, EACCES, open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REFUSED(1, EACCES, open("sub/empty", O_WRONLY | O_CLOEXEC));
+    REFUSED(1, EACCES, open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
     REFUSED(1, EACCES, unlink("file"));
     REFUSED(1, EACCES, rmdir("sub"));
     REFUSED(1, EACCES, mkdir("new", 0700));

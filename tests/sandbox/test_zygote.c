@@ -26,8 +26,8 @@ TEST(starts_and_goes_with_the_socket) {
 
 /* A driver reads dozens of variables: it gets those that the host passes on deliberately. */
 TEST(of_the_environment_it_has_what_drivers_need) {
-    static const char *const allowed[] = {"VK_DRIVER_FILES=", "VK_ICD_FILENAMES=",
-                                          "LD_LIBRARY_PATH="};
+    static const char *const allowed[] = {
+        "VK_DRIVER_FILES=", "VK_ICD_FILENAMES=", "LD_LIBRARY_PATH="};
     char path[64], *entry = NULL;
     size_t capacity = 0;
     client_open();
