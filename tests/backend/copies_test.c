@@ -255,6 +255,23 @@ TEST(copies_in_order) {
     BHT_MEM_EQ(words[4], expected, BYTES);
 }
 
+/* Also what its second command has read. */
+TEST(nothing_is_overwritten_that_a_job_reads) {
+    uint32_t *words[5];
+    make_buffers(words);
+    rig_begin();
+    rig_copy(1, 0, 3, 0, SLICE);
+    rig_copy(2, SLICE, 3, SLICE, SLICE);
+    const struct bhi_lane_record *record = rig.records[0];
+    bhi_backend_copy_begin(rig.backend, record);
+    BHT_TRUE(!copy_fits(4, 0, 1, SLICE - 4, SLICE));
+    BHT_TRUE(copy_fits(4, 0, 1, SLICE, SLICE));
+    BHT_TRUE(!copy_fits(4, 0, 2, 2 * SLICE - 4, SLICE));
+    BHT_TRUE(copy_fits(4, 0, 2, 0, SLICE));
+    end_ok(record);
+    rig.record_count = 0;
+}
+
 TEST(there_is_room_for_some) {
     rig_buffer(1, BYTES);
     rig_buffer(2, BYTES);
@@ -292,7 +309,7 @@ TEST(which_records_are_copies) {
     static const struct {
         const char *what;
         bool copies;
-        struct bhi_cmd_copy parts[2];
+        struct bhi_cmd_copy parts[3];
     } cases[] = {
         {"nothing", false, {{.bytes = 0}}},
         {"one", true, {PART(1, 0, 2, 0, SLICE)}},
@@ -304,10 +321,13 @@ TEST(which_records_are_copies) {
         {"it overwrites what it has read",
          false,
          {PART(1, 0, 2, 0, SLICE), PART(3, 0, 1, SLICE - 4, SLICE)}},
+        {"it overwrites what its second has read",
+         false,
+         {PART(1, 0, 2, 0, SLICE), PART(3, 0, 2, SLICE, SLICE), PART(1, 0, 3, SLICE - 4, SLICE)}},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         rig_begin();
-        for (int k = 0; k < 2 && cases[i].parts[k].bytes > 0; k++) {
+        for (int k = 0; k < 3 && cases[i].parts[k].bytes > 0; k++) {
             const struct bhi_cmd_copy *part = &cases[i].parts[k];
             rig_copy(part->src, part->src_offset, part->dst, part->dst_offset, part->bytes);
         }
