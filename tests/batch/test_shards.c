@@ -237,6 +237,45 @@ TEST(test_a_feed_that_is_written_anew_and_shorter) {
     BHT_EQ(shards.shards[0].damaged, 0);
 }
 
+/* Nothing of one feed is said of the next, not even while that has no whole line. */
+TEST(test_what_a_feed_forgets_that_begins_anew) {
+    char path[160];
+    path_in("0000", "state/feed.jsonl", path);
+    say("0000", "{\"feed\":2,\"batch\":\"old\",\"host\":\"n1\",\"pid\":9,\"began\":" BEGAN "}\n");
+    say("0000", "nonsense\n" JOB("1", "a", "3") JOB("2", "b", "3") END);
+    open_all();
+    const struct bhi_shard *shard = &shards.shards[0];
+    BHT_TRUE(shard->later);
+    BHT_EQ(shard->damaged, 1);
+    BHT_EQ(shard->state, BHI_SHARD_ENDED);
+    BHT_EQ(unlink(path), 0);
+    say("0000", "{\"feed\":1,");
+    read_on();
+    BHT_EQ(shard->state, BHI_SHARD_WAITS);
+    BHT_TRUE(!bhi_shards_ended(&shards));
+    BHT_EQ(shard->damaged, 0);
+    say("0000", "\"batch\":\"0f1e\",\"host\":\"n2\",\"pid\":7,\"began\":" BEGAN "}\n");
+    say("0000", JOB("1", "a", "1"));
+    read_and_expect("0/1/0/0/0/0/0 of 1");
+    BHT_TRUE(!shard->later);
+    BHT_EQ(shard->damaged + shard->first_damaged, 0);
+    BHT_EQ(shard->pid, 7);
+    BHT_STR_EQ(shard->host, "n2");
+    BHT_STR_EQ(shard->batch, "0f1e");
+    BHT_TRUE(!strstr(table_of(), "note: shard 0000"));
+}
+
+/* Some have not begun: that is no reason to read none. */
+TEST(test_shards_without_a_state) {
+    char path[160];
+    say("0001", HEAD("n1") JOB("1", "a", "1"));
+    path_in("0000", "", path);
+    BHT_EQ(mkdir(path, 0700), 0);
+    open_all();
+    BHT_EQ(shards.count, 2);
+    expect_shards("0/1/0/0/0/0/0 of 1");
+}
+
 /* While a feed is shorter than what a reader remembers of its beginning, it learns the rest as that
  * comes; a file that is empty for a moment is no feed. */
 TEST(test_a_feed_that_was_short_and_begins_anew) {

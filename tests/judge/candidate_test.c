@@ -218,6 +218,60 @@ TEST(files_are_of_the_type_and_shape_in_the_task) {
     bhi_task_free(&from);
 }
 
+static const void *input(const struct bhi_trial *trial, uint32_t array) {
+    return trial->arrays[array].before;
+}
+
+/* What is generated depends on seed, size and array, and on nothing else; a timed run has inputs that
+ * nobody has seen, and files as they are. */
+TEST(each_seed_has_inputs_of_its_own) {
+    static const char three[] =
+        "{\"sizes\": [{}], \"seeds\": [5, 6], \"groups\": [1],\n"
+        "\"in\": {\"A\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": \"uniform\"},\n"
+        "\"B\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": \"uniform\"},\n"
+        "\"C\": {\"dtype\": \"f32\", \"shape\": [2, 2], \"fill\": {\"file\": \"c.npy\"}}},\n"
+        "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": []}},\n"
+        "\"reference\": {\"kernel\": \"r.comp\"}}";
+    enum { A, B, C, OUT, BYTES = 16 };
+    static const uint64_t shape[] = {2, 2}, seven[] = {7};
+    const char *const folder = bht_folder();
+    char path[160];
+    struct bhi_task from;
+    struct bhi_trials trials, again;
+    struct bhi_trial one, other;
+    struct bhi_complaint complaint;
+    snprintf(path, sizeof path, "%s/c.npy", folder);
+    put_npy(path, BH_DTYPE_F32, 2, shape);
+    BHT_TRUE(bhi_task_parse("t.json", folder, three, &from, &complaint));
+    BHT_TRUE(bhi_trials_make(&from, seven, 1, &trials, &complaint));
+    BHT_TRUE(bhi_trials_make(&from, seven, 1, &again, &complaint));
+    BHT_EQ(trials.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        BHT_NE(memcmp(input(&trials.list[i], A), input(&trials.list[i], B), BYTES), 0);
+        BHT_MEM_EQ(input(&trials.list[i], A), input(&again.list[i], A), BYTES);
+        for (size_t k = 0; k < i; k++) {
+            BHT_NE(memcmp(input(&trials.list[i], A), input(&trials.list[k], A), BYTES), 0);
+        }
+    }
+    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 8, &one));
+    BHT_TRUE(bhi_trial_anew(&from, &trials.list[0], 9, &other));
+    BHT_TRUE(one.timed && !trials.list[0].timed);
+    BHT_TRUE(!one.arrays[OUT].before && !one.arrays[OUT].expected);
+    BHT_EQ(one.arrays[OUT].form.bytes, 1);
+    for (uint32_t k = A; k <= C; k++) {
+        BHT_EQ(one.arrays[k].count, 4);
+        BHT_TRUE(input(&one, k) != input(&trials.list[0], k));
+        BHT_EQ(!memcmp(input(&one, k), input(&other, k), BYTES), k == C);
+        BHT_EQ(!memcmp(input(&one, k), input(&trials.list[0], k), BYTES), k == C);
+    }
+    BHT_NE(memcmp(input(&one, A), input(&one, B), BYTES), 0);
+    bhi_trial_free(&from, &one);
+    bhi_trial_free(&from, &other);
+    bhi_trials_free(&from, &trials);
+    bhi_trials_free(&from, &again);
+    bhi_task_free(&from);
+}
+
 /* -- candidates ---------------------------------------------------------------------------------
  */
 

@@ -8,9 +8,15 @@
 
 TEST(a_spare_is_taken) {
     struct bhi_worker *worker = puppet_worker(BHI_RUNNING);
+    worker->devices = calloc(1, sizeof *worker->devices); /* released with it */
+    BHT_TRUE(worker->devices);
+    worker->devices[0].chosen = worker->device_count = worker->device_capacity = 1;
     BHT_EQ(bhi_assignment_turn(puppet.context), BH_FOREVER);
     BHT_TRUE(puppet.stream->core.worker == &worker->core);
     BHT_EQ(puppet.stream->core.state, BHI_STREAM_SERVED);
+    BHT_TRUE(puppet.stream->runs_on.known);
+    const struct bhi_list *first = worker->outbox.next; /* it is told for whom it works */
+    BHT_EQ(BHI_CONTAINER(first, struct bhi_outgoing, link)->message.type, BHI_MSG_SERVE);
 }
 
 /* A spare that differs in anything that the stream was promised is not for it. */

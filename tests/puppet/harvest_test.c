@@ -172,6 +172,55 @@ TEST(e9_what_ended_before_it_was_to_ring_is_taken_in) {
     }
 }
 
+static unsigned looks, ends; /* after so many looks |late| completes so many */
+static bool restless;        /* until then it wakes who waits again and again */
+static struct bhi_worker *late;
+
+BHT_WRAP(void, bhi_worker_harvest, struct bhi_worker *worker) {
+    __real_bhi_worker_harvest(worker);
+    if (looks && restless) {
+        atomic_fetch_add(&puppet_side(late)->header->completed_word, 1);
+    }
+    if (looks && --looks == 0) {
+        puppet_complete(late, ends);
+    }
+}
+
+/* A worker cannot keep a thread from its timeout by waking it. */
+TEST(e10_a_worker_that_wakes_again_and_again) {
+    late = puppet_serving();
+    bh_event *event = puppet_submit();
+    restless = true, looks = 1000, ends = 1;
+    BHT_EQ(bh_event_wait(event, 0), BH_TIMEOUT);
+    BHT_GT(looks, 900);
+    looks = 0;
+}
+
+/* Who asks for one, any or all of two looks at each when it comes and once more before it goes: so what
+ * has ended by then has ended, in the first look or in the second. */
+TEST(e10_what_ends_at_the_last_moment_has_ended) {
+    enum { ONE, ANY, ALL, WAYS };
+    for (unsigned i = 0; i < 2 * WAYS; i++) {
+        puppet_again();
+        late = puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        const unsigned way = i % WAYS;
+        ends = way == ALL ? 2 : 1;
+        if (i < WAYS) {
+            puppet_complete(late, ends);
+        } else {
+            looks = way == ONE ? 1 : 2;
+        }
+        size_t index = 2;
+        const bh_status status = way == ONE   ? bh_event_wait(events[0], 0)
+                                 : way == ANY ? bh_event_wait_any(events, 2, 0, &index)
+                                              : bh_event_wait_all(events, 2, 0, &index);
+        BHT_EQ(looks, 0);
+        BHT_EQ(status, BH_OK);
+        BHT_EQ(index, way == ANY ? 0 : 2);
+    }
+}
+
 /* -- lies ------------------------------------------------------------------------------------- */
 
 /* Two records are in its lane. The first has ended well before, where there are two steps. */
@@ -271,6 +320,43 @@ TEST(all_who_wait_for_one_that_is_queued_are_woken) {
     join_waiters(waiters, BH_CANCELLED);
 }
 
+/* A worker gets it while they sleep: they follow that one from now on. */
+TEST(all_who_wait_follow_the_worker_that_gets_it) {
+    bh_event *event = puppet_submit();
+    struct waiter waiters[WAITERS];
+    start_waiters(waiters, event);
+    struct bhi_worker *worker = puppet_serving();
+    WAIT_UNTIL(atomic_load(&worker->lane.header->waiters) == WAITERS, 5000);
+    puppet_complete(worker, 1);
+    bhi_progress_wake(puppet_side(worker));
+    join_waiters(waiters, BH_OK);
+}
+
+static void (*unlocked)(void); /* once, when the lock has been dropped */
+
+BHT_WRAP(void, bhi_context_pump_unlock, bh_context *context) {
+    __real_bhi_context_pump_unlock(context);
+    if (unlocked) {
+        void (*act)(void) = unlocked;
+        unlocked = NULL;
+        act();
+    }
+}
+
+static void serve_and_complete(void) {
+    puppet_complete(puppet_serving(), 1);
+}
+
+/* The worker gets it, and completes it, after a thread has looked and before it sleeps. */
+TEST(one_that_is_about_to_sleep_follows_the_worker_that_gets_it) {
+    struct waiter waiter = {.event = puppet_submit()};
+    unlocked = serve_and_complete;
+    BHT_EQ(pthread_create(&waiter.thread, NULL, wait_for_it, &waiter), 0);
+    WAIT_UNTIL(atomic_load(&waiter.woken), 5000);
+    BHT_EQ(pthread_join(waiter.thread, NULL), 0);
+    BHT_EQ(waiter.status, BH_OK);
+}
+
 /* It is in a lane: they sleep on what its worker publishes as well, and one of them takes it in. */
 TEST(all_who_wait_for_one_that_runs_are_woken) {
     struct bhi_worker *worker = puppet_serving();
@@ -295,94 +381,4 @@ TEST(a_worker_wakes_all_who_follow_it) {
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_PENDING);
     puppet_complete(worker, 1);
     BHT_EQ(bh_event_query(events[1]), BH_EVENT_READY);
-}
-
-/* -- how far a load is ---------------------------------------------------------------------------
- */
-
-enum { PIECES = 4, PIECE_BYTES = 1024, LOADED_BYTES = 4 * PIECE_BYTES - 24 };
-
-/* |event| is that of a load of a new buffer, which takes it; |count| pieces, or none. */
-static bh_buffer *load_buffer(bh_event *event, bh_event *const *pieces, uint32_t count) {
-    bh_buffer *buffer = fx_buffer(puppet.context, LOADED_BYTES);
-    struct bhi_load *load = calloc(1, sizeof *load);
-    BHT_TRUE(load && bhi_handle_retain(&event->handle));
-    *load = (struct bhi_load){.event = event, .piece_bytes = PIECE_BYTES};
-    load->pieces = calloc(PIECES, sizeof(bh_event *));
-    for (; load->piece_count < count; load->piece_count++) {
-        load->pieces[load->piece_count] = pieces[load->piece_count];
-        bhi_event_ref(pieces[load->piece_count]);
-    }
-    buffer->load = load;
-    return buffer;
-}
-
-static uint64_t loaded(bh_buffer *buffer) {
-    uint64_t done = 1, total = 1;
-    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
-    BHT_EQ(total, LOADED_BYTES);
-    return done;
-}
-
-/* What is loaded has no gap: a piece that has ended before the one in front of it does not count. In
- * each order of their ends; the last piece is the last to end, as it needs the others. */
-TEST(a_piece_that_is_loaded_before_another_does_not_count) {
-    static const int orders[][PIECES - 1] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    for (size_t i = 0; i < 2 * BHT_COUNT(orders); i++) {
-        const int *order = orders[i / 2];
-        struct bhi_worker *workers[PIECES];
-        bh_event *pieces[PIECES];
-        bool ready[PIECES] = {false};
-        puppet_again();
-        for (int k = 0; k < PIECES; k++) {
-            bh_stream *stream = puppet_stream(NULL, NULL);
-            workers[k] = puppet_worker(BHI_RUNNING);
-            puppet_bind(workers[k], stream);
-            pieces[k] = fx_fill(stream, fx_buffer(puppet.context, 64), 7);
-        }
-        bh_buffer *buffer = load_buffer(pieces[PIECES - 1], pieces, PIECES);
-        BHT_EQ(loaded(buffer), 0);
-        for (int k = 0; k < PIECES - 1; k++) {
-            uint64_t expected = 0;
-            puppet_complete(workers[order[k]], 1);
-            BHT_EQ(bh_event_query(pieces[order[k]]), BH_EVENT_READY);
-            ready[order[k]] = true;
-            while (ready[expected]) {
-                expected++;
-            }
-            BHT_EQ(loaded(buffer), expected * PIECE_BYTES);
-        }
-        if (i % 2) {
-            puppet_begins(workers[PIECES - 1], 1);
-            puppet_killed(workers[PIECES - 1], SIGSEGV);
-            BHT_EQ(loaded(buffer), 0); /* it has failed */
-        } else {
-            puppet_complete(workers[PIECES - 1], 1);
-            BHT_EQ(bh_event_query(pieces[PIECES - 1]), BH_EVENT_READY);
-            BHT_EQ(loaded(buffer), LOADED_BYTES); /* and no more: the last one is shorter */
-        }
-    }
-}
-
-/* In one piece, a loader says so itself; it is believed of this load, and up to its size. */
-TEST(a_loader_says_how_far_a_load_is) {
-    struct bhi_worker *worker = puppet_serving();
-    struct bhi_progress_header *told = puppet_side(worker)->header;
-    bh_event *event = puppet_submit();
-    bh_buffer *buffer = load_buffer(event, NULL, 0);
-    atomic_store(&told->load_bytes, 10);
-    BHT_EQ(loaded(buffer), 0); /* of none */
-    atomic_store(&told->load_seq, event->submission->seq + 1);
-    BHT_EQ(loaded(buffer), 0);
-    atomic_store(&told->load_seq, event->submission->seq);
-    BHT_EQ(loaded(buffer), 10);
-    atomic_store(&told->load_bytes, LOADED_BYTES);
-    BHT_EQ(loaded(buffer), LOADED_BYTES);
-    atomic_store(&told->load_bytes, LOADED_BYTES + 1);
-    BHT_EQ(loaded(buffer), LOADED_BYTES);
-    puppet_begins(worker, 1);
-    puppet_killed(worker, SIGSEGV);
-    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
-    BHT_EQ(loaded(buffer), 0);
 }

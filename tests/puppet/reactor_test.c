@@ -22,6 +22,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MS     UINT64_C(1000000)
@@ -30,10 +32,17 @@
 static struct {
     uint64_t now_ns; /* 0: the time is the machine's */
     bool woken;      /* the reactor, since the last turn */
-    bool refuses;    /* no process can be started */
+    int refused;     /* no process can be started: an errno */
     bool exiting;    /* what has hung up */
     bool full;       /* no descriptor can be received */
     int warnings;
+    enum {
+        ZYGOTES_ARE_REAL,
+        ZYGOTES_ARE_STARTING,
+        ZYGOTES_ARE_LOST,
+        ZYGOTES_ARE_SHORT
+    } zygotes_are;
+    int zygotes; /* that were asked for, as well as: */
     int starts;
     struct bhi_worker *started; /* the last one */
     uint64_t named[4];          /* workers with words: "a", "b", … */
@@ -78,12 +87,15 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
         BHT_FAIL("a storm");
     }
     scene.started = NULL;
-    if (scene.refuses) {
-        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "starting a worker", .sys_errno = EPERM);
+    if (scene.refused) {
+        BHI_FAIL(detail, "", BH_REASON_SYSTEM_CALL, "a worker", .sys_errno = scene.refused);
         return NULL;
     }
-    BHT_TRUE(context == puppet.context && zygote == puppet.zygote);
     struct bhi_worker *worker = scene.started = puppet_worker(BHI_SPAWNING);
+    BHT_TRUE(context == puppet.context && worker->zygote == puppet.zygote);
+    bhi_zygote_retain(zygote);
+    bhi_zygote_release(worker->zygote);
+    worker->zygote = zygote;
     snprintf(worker->device, sizeof worker->device, "%s", device);
     worker->device_index = device_index;
     worker->memory_limit = memory_limit;
@@ -93,6 +105,32 @@ WRAP(struct bhi_worker *, bhi_worker_spawn, bh_context *context, struct bhi_zygo
     return worker;
 }
 
+WRAP(struct bhi_zygote *, bhi_zygote_start, bh_context *context, const char *driver) {
+    if (++scene.zygotes > 1000) {
+        BHT_FAIL("a storm");
+    }
+    if (scene.zygotes_are == ZYGOTES_ARE_REAL) {
+        return __real_bhi_zygote_start(context, driver);
+    }
+    struct bhi_zygote *zygote = calloc(1, sizeof *zygote);
+    BHT_TRUE(zygote);
+    atomic_init(&zygote->refs, 1);
+    zygote->context = context;
+    bhi_context_retain(context);
+    bhi_list_init(&zygote->sentinels);
+    zygote->runtime_lock = zygote->cgroup.lock_fd = zygote->proc = -1;
+    zygote->socket = zygote->pidfd = zygote->warden_pidfd = -1;
+    snprintf(zygote->requested, sizeof zygote->requested, "%s", driver);
+    zygote->state = BHI_ZYGOTE_STARTING;
+    if (scene.zygotes_are != ZYGOTES_ARE_STARTING) {
+        zygote->state = BHI_ZYGOTE_LOST;
+        BHI_FAIL(&zygote->failure, "", BH_REASON_START, "zygote",
+                 .sys_errno = scene.zygotes_are == ZYGOTES_ARE_SHORT ? EMFILE : EIO);
+    }
+    bhi_list_append(&context->zygotes, &zygote->link);
+    return zygote;
+}
+
 static void set_up(void) {
     memset(&scene, 0, sizeof scene);
     scene.now_ns = __real_bhi_now_ns();
@@ -100,9 +138,14 @@ static void set_up(void) {
     puppet.context->poller.stopped = false;
     puppet.context->poller.epoll = epoll_create1(EPOLL_CLOEXEC);
     BHT_GE(puppet.context->poller.epoll, 0);
+    bhi_zygote_retain(puppet.zygote); /* it may be buried */
 }
 
-BHT_AT_START(puppet_around(set_up, NULL))
+static void tear_down(void) {
+    bhi_zygote_release(puppet.zygote);
+}
+
+BHT_AT_START(puppet_around(set_up, tear_down))
 
 /* As the reactor's thread does it. Returns when to take the next one. */
 static uint64_t turn(void) {
@@ -125,6 +168,7 @@ enum failure {
     LATE,
     LIES,
     REFUSED, /* it is not even asked for */
+    SHORT,   /* nor could it be: there is no descriptor */
     FAILURES
 };
 
@@ -157,7 +201,7 @@ static bool fail(struct bhi_worker *worker, enum failure failure) {
 static int starts_in(uint64_t ns, enum failure failure) {
     const uint64_t end_ns = scene.now_ns + ns;
     const int before = scene.starts;
-    scene.refuses = failure == REFUSED;
+    scene.refused = failure == REFUSED ? EPERM : failure == SHORT ? EMFILE : 0;
     for (scene.started = NULL; scene.now_ns < end_ns;) {
         const uint64_t due_ns = turn();
         if (scene.started) { /* an event, after which there is a turn */
@@ -167,7 +211,7 @@ static int starts_in(uint64_t ns, enum failure failure) {
             scene.now_ns = bhi_earlier_ns(due_ns, end_ns);
         }
     }
-    scene.refuses = false;
+    scene.refused = 0;
     return scene.starts - before;
 }
 
@@ -177,7 +221,8 @@ static const char *const names[] = {[EXITS] = "it exits",
                                     [NO_FORK] = "it cannot be forked",
                                     [LATE] = "it takes too long",
                                     [LIES] = "it breaks the protocol",
-                                    [REFUSED] = "it is refused"};
+                                    [REFUSED] = "it is refused",
+                                    [SHORT] = "there is no room"};
 
 /* Spares that do not start are tried once a second, and not given up; the pool fills when they do.
  * It is the same with the successor of a worker that runs one submission. */
@@ -202,6 +247,95 @@ TEST(spares_that_fail_are_tried_once_a_second) {
             BHT_EQ(scene.starts, starts + (succeeds ? 1 : 3));
         }
     }
+}
+
+/* E9. A stream whose workers do not start gets so many, and then what waits ends. Later it heals: soon
+ * where the host has lacked descriptors. */
+static void expect_given_up(bh_event *event, bh_status status, bool is_short) {
+    const struct bhi_core_stream *stream = &puppet.stream->core;
+    BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
+    fx_expect(event, status);
+    BHT_EQ(stream->heals_at_ns <= scene.now_ns, is_short);
+    scene.now_ns = stream->heals_at_ns;
+    event = puppet_submit();
+    BHT_EQ(stream->state, BHI_STREAM_WANTING);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+}
+
+TEST(a_stream_gets_so_many_workers) {
+    for (enum failure failure = EXITS; failure < FAILURES; failure++) {
+        puppet_again();
+        bh_event *event = puppet_submit();
+        const int starts = starts_in(20 * SECOND, failure);
+        if (starts != (failure == SHORT ? 21 : 17)) {
+            BHT_FAIL("%s: %d starts", names[failure], starts);
+        }
+        expect_given_up(event, failure == SHORT ? BH_SYSTEM : BH_UNAVAILABLE, failure == SHORT);
+    }
+}
+
+/* The same with zygotes. */
+TEST(a_stream_gets_so_many_zygotes) {
+    for (int is_short = 0; is_short < 2; is_short++) {
+        puppet_again();
+        puppet.zygote->state = BHI_ZYGOTE_LOST;
+        scene.zygotes_are = is_short ? ZYGOTES_ARE_SHORT : ZYGOTES_ARE_LOST;
+        bh_event *event = puppet_submit();
+        BHT_EQ(starts_in(20 * SECOND, EXITS), 0);
+        BHT_EQ(scene.zygotes, is_short ? 21 : 17);
+        expect_given_up(event, BH_UNAVAILABLE, is_short);
+    }
+}
+
+static struct bhi_zygote *newest_zygote(void) {
+    return BHI_CONTAINER(puppet.context->zygotes.prev, struct bhi_zygote, link);
+}
+
+/* One for each driver that is asked for, however many streams wait and whatever else is there. */
+TEST(each_driver_has_one_zygote) {
+    static const char *const devices[] = {NULL, "1", "fake", "fake:1", "other:0"};
+    static const int zygotes[] = {1, 1, 2, 2, 3}; /* when a stream on that device has come, too */
+    scene.zygotes_are = ZYGOTES_ARE_STARTING;
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    for (size_t i = 0; i < BHT_COUNT(devices); i++) {
+        bh_stream_options options = fx_stream_options();
+        options.device = devices[i];
+        (void)fx_stream_with(puppet.context, options);
+        for (int again = 0; again < 2; again++) {
+            BHT_EQ(turn(), BH_FOREVER);
+            BHT_EQ(scene.zygotes, zygotes[i]);
+        }
+    }
+    BHT_EQ(scene.starts, 0);
+    struct bhi_zygote *other = newest_zygote();
+    other->state = BHI_ZYGOTE_READY;
+    (void)turn();
+    BHT_EQ(scene.starts, 1);
+    BHT_TRUE(scene.started->zygote == other);
+    BHT_STR_EQ(scene.started->device, "other:0");
+    /* One that serves a driver by another name will do, once that is known. */
+    snprintf(other->driver, sizeof other->driver, "third");
+    (void)fx_stream_on(puppet.context, "third");
+    (void)turn();
+    BHT_EQ(scene.starts, 2);
+    BHT_EQ(scene.zygotes, 3);
+}
+
+/* What needs no device takes any zygote: a ready one, or waits for one that starts. */
+TEST(any_zygote_will_do) {
+    scene.zygotes_are = ZYGOTES_ARE_STARTING;
+    puppet.zygote->state = BHI_ZYGOTE_LOST;
+    puppet.stream->kind = BHI_WORKER_LOADER;
+    for (int again = 0; again < 2; again++) {
+        BHT_EQ(turn(), BH_FOREVER);
+        BHT_EQ(scene.zygotes, 1);
+    }
+    struct bhi_zygote *first = newest_zygote(), *second = bhi_zygote_start(puppet.context, "fake");
+    second->state = BHI_ZYGOTE_READY;
+    (void)turn();
+    BHT_EQ(scene.starts, 1);
+    BHT_TRUE(scene.started->zygote == second && first->state == BHI_ZYGOTE_STARTING);
+    puppet.stream->kind = BHI_WORKER_DEVICE;
 }
 
 /* -- zygotes that do not start ----------------------------------------------------------------- */
@@ -252,7 +386,6 @@ static void try_zygotes(enum end end, bool upgrade) {
     int pair[2];
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     puppet.zygote->socket = pair[0];
-    bhi_zygote_retain(puppet.zygote); /* it may be buried */
     if (upgrade) {
         const struct bhi_message message = {.type = BHI_MSG_ZYGOTE_READY};
         const int fds[] = {eventfd(0, EFD_CLOEXEC), open("/", O_PATH | O_CLOEXEC)};
@@ -276,7 +409,6 @@ static void try_zygotes(enum end end, bool upgrade) {
     (void)puppet_worker(BHI_RUNNING);
     (void)turn();
     BHT_EQ(stream->state == BHI_STREAM_SERVED, !hopeless);
-    bhi_zygote_release(puppet.zygote);
     close(pair[1]);
 }
 
@@ -623,4 +755,217 @@ TEST(no_sentinel_where_all_ends) {
         puppet.context->closed = false;
         puppet.zygote->state = BHI_ZYGOTE_READY;
     }
+}
+
+/* -- burials ----------------------------------------------------------------------------------- */
+
+/* A worker that serves the stream; the test lets go of it, too. |held|: its zygote holds its device. */
+static struct bhi_worker *serving(bool held) {
+    struct bhi_worker *worker = puppet_serving();
+    worker->core.life.born = true;
+    worker->core.life.holds = held;
+    bhi_worker_retain(worker);
+    puppet.zygote->state = BHI_ZYGOTE_READY;
+    return worker;
+}
+
+/* Nothing becomes of it for |ns|, and then what is due. */
+static void pass(uint64_t ns) {
+    const uint64_t due_ns = turn();
+    BHT_EQ(due_ns - scene.now_ns, ns);
+    scene.now_ns = due_ns - 1;
+    BHT_EQ(turn(), due_ns);
+    scene.now_ns = due_ns;
+    (void)turn();
+}
+
+static bool is_buried(const struct bhi_worker *worker) {
+    return worker->core.life.state == BHI_BURIED;
+}
+
+/* Its zygote owes how it ended: for two seconds, or until that is lost. */
+TEST(an_exit_status_is_awaited) {
+    for (int lost = 0; lost < 2; lost++) {
+        puppet_again();
+        struct bhi_worker *worker = serving(false);
+        bhi_life_exit(&worker->core.life, 0, scene.now_ns);
+        puppet.zygote->state = lost ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+        if (lost) {
+            (void)turn();
+        } else {
+            pass(2 * SECOND);
+        }
+        BHT_TRUE(is_buried(worker));
+        BHT_EQ(worker->core.life.exit_kind, 0);
+        bhi_worker_release(worker);
+    }
+}
+
+/* How many workers the zygote was told to let go of. */
+static int releases(int socket) {
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX], count = 0;
+    while (bhi_fdpass_recv_message(socket, BHI_S2Z, &message, fds, MSG_DONTWAIT, NULL, 0) == 1) {
+        count += message.type == BHI_MSG_RELEASE;
+    }
+    return count;
+}
+
+/* Decision 67. The device of a dead worker is released once: at once, or after 20 ms if its stream has
+ * gone on, whose next worker would wait for the release. A zygote that takes no messages is told again.
+ * Only the end of the zygote replaces its report: the device may go on writing. */
+TEST(a_device_is_released_once) {
+    enum { BUSY, LEFT, FULL, WAYS };
+    for (int way = BUSY; way < WAYS; way++) {
+        int pair[2];
+        puppet_again();
+        BHT_EQ(bhi_fdpass_pair(pair), 0);
+        BHT_EQ(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+        puppet.zygote->socket = pair[0];
+        struct bhi_worker *worker = serving(true);
+        if (way == LEFT) {
+            bh_event *event = puppet_submit();
+            puppet_complete(worker, 1);
+            fx_expect(event, BH_OK);
+            puppet_dies(worker);
+            BHT_TRUE(bhi_leave_turn(puppet.context));
+        }
+        const struct bhi_message other = {.type = BHI_MSG_RELEASE, .release.worker = 1u << 30};
+        int filled = 0;
+        while (way == FULL && bhi_fdpass_send_message(pair[0], &other, NULL, 0) == 0) {
+            filled++;
+        }
+        bhi_life_exit(&worker->core.life, 0, scene.now_ns);
+        if (way == LEFT) {
+            (void)turn();
+            BHT_EQ(releases(pair[1]), 0);
+            pass(20 * MS);
+        } else {
+            BHT_EQ(turn(), way == FULL ? scene.now_ns + 2 * MS : BH_FOREVER);
+        }
+        if (way == FULL) {
+            BHT_EQ(worker->core.life.state, BHI_HOLDING);
+            BHT_EQ(releases(pair[1]), filled);
+            (void)turn();
+        }
+        BHT_EQ(releases(pair[1]), 1);
+        puppet.zygote->state = way == LEFT ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
+        scene.now_ns += 3600 * SECOND;
+        (void)turn();
+        BHT_EQ(releases(pair[1]), 0);
+        BHT_EQ(worker->core.life.state, BHI_TOLD);
+        BHT_TRUE(!bhi_list_empty(&puppet.zygote->link)); /* it outlives its workers */
+        puppet.zygote->state = BHI_ZYGOTE_LOST;
+        puppet.zygote->gone = true;
+        (void)turn();
+        BHT_TRUE(is_buried(worker));
+        BHT_TRUE(bhi_list_empty(&puppet.zygote->link));
+        BHT_EQ(puppet.context->counts.zygotes_lost, 1);
+        bhi_worker_release(worker);
+        close(pair[1]);
+    }
+}
+
+/* A loader can hang where not even SIGKILL ends it. Neither does its zygote end, then. */
+TEST(a_loader_that_hangs_is_given_up) {
+    for (int loader = 0; loader < 2; loader++) {
+        puppet_again();
+        struct bhi_worker *worker = serving(false);
+        worker->core.life.is_loader = loader;
+        sentence(worker);
+        if (loader) {
+            pass(3 * SECOND);
+            BHT_TRUE(is_buried(worker) && worker->core.life.given_up);
+        } else {
+            BHT_EQ(turn(), BH_FOREVER);
+        }
+        BHT_EQ(puppet.zygote->held_by_loader, loader);
+        if (!loader) {
+            end(worker, SIGKILL);
+        }
+        bhi_worker_release(worker);
+    }
+}
+
+TEST(a_start_is_not_awaited_for_ever) {
+    struct bhi_worker *worker = puppet_worker(BHI_HELD);
+    puppet_bind(worker, puppet.stream);
+    worker->core.life.born = true;
+    worker->core.life.start_by_ns = scene.now_ns + 5 * SECOND;
+    pass(5 * SECOND);
+    BHT_EQ(worker->core.life.kill, BHI_KILL_START);
+    BHT_STR_HAS(worker->core.life.kill_text, "was not ready in time");
+    end(worker, SIGKILL);
+    BHT_STR_HAS(puppet.stream->core.trouble.message, "was not ready in time");
+}
+
+/* A closed socket is no death. One that lives on gets no messages any more: it is killed. */
+TEST(one_that_hangs_up_must_end) {
+    for (int exiting = 0; exiting < 2; exiting++) {
+        puppet_again();
+        struct bhi_worker *worker = serving(false);
+        scene.exiting = exiting;
+        (void)bhi_life_step(&worker->core.life, BHI_LIFE_HANG_UP, scene.now_ns);
+        pass(200 * MS);
+        BHT_EQ(worker->core.life.kill, exiting ? BHI_KILL_NONE : BHI_KILL_PROTOCOL);
+        BHT_EQ(worker->core.life.state, exiting ? BHI_EXITING : BHI_KILLED);
+        if (exiting) { /* its device takes its time, and nobody gives it up */
+            for (int i = 0; i < 20; i++) {
+                pass(200 * MS);
+            }
+            BHT_EQ(worker->core.life.state, BHI_EXITING);
+        }
+        end(worker, SIGKILL);
+        BHT_TRUE(is_buried(worker));
+        bhi_worker_release(worker);
+    }
+}
+
+/* The zygote looks which system call has killed a start. The stream waits for that, but not for ever,
+ * and not where nobody needs it or can tell. */
+TEST(a_trace_is_awaited) {
+    enum { NEVER, TRACED, CLOSED, GONE, SERVED, WAYS };
+    for (int way = NEVER; way < WAYS; way++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_worker(way == SERVED ? BHI_RUNNING : BHI_HELD);
+        puppet_bind(worker, puppet.stream);
+        bhi_worker_retain(worker);
+        struct bhi_zygote_trace *trace = &puppet.zygote->trace;
+        trace->state = BHI_TRACE_PENDING;
+        trace->deadline_ns = scene.now_ns + BHI_TRACE_NS;
+        puppet_end_process(worker, CLD_KILLED, SIGSYS);
+        puppet.context->closed = way == CLOSED;
+        puppet.zygote->state = way == GONE ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+        if (way == NEVER) {
+            pass(30 * SECOND);
+        } else if (way == TRACED) {
+            BHT_EQ(turn(), scene.now_ns + 30 * SECOND);
+            BHT_TRUE(!is_buried(worker));
+            snprintf(trace->line, sizeof trace->line, "it called frobnicate");
+            trace->state = BHI_TRACE_DONE;
+        }
+        (void)turn();
+        BHT_TRUE(is_buried(worker));
+        BHT_EQ(!!strstr(puppet.stream->core.trouble.message, "frobnicate"), way == TRACED);
+        puppet.context->closed = false;
+        puppet.zygote->state = BHI_ZYGOTE_READY;
+        bhi_worker_release(worker);
+    }
+}
+
+/* A memory cgroup goes with its worker. */
+TEST(its_cgroup_goes) {
+    const char *folder = bht_folder();
+    char path[512];
+    struct bhi_worker *worker = serving(false);
+    snprintf(path, sizeof path, "%s/w%llu", folder, (unsigned long long)worker->id);
+    BHT_EQ(mkdir(path, 0700), 0);
+    puppet.zygote->cgroup.version = 2;
+    snprintf(puppet.zygote->cgroup.dir, sizeof puppet.zygote->cgroup.dir, "%s", folder);
+    worker->memory_limit = 64 << 20;
+    end(worker, SIGKILL);
+    BHT_TRUE(is_buried(worker));
+    BHT_TRUE(access(path, F_OK) != 0 && errno == ENOENT);
+    puppet.zygote->cgroup.version = 0;
+    bhi_worker_release(worker);
 }

@@ -155,6 +155,26 @@ TEST(a_tenant_gives_up_its_own) {
     BHT_TRUE(held("c", 1, 20000));
 }
 
+/* What is held, as it was at the last death, until it expires. */
+TEST(what_is_held_is_listed) {
+    bh_quarantined entry = {.struct_size = sizeof entry};
+    bh_verdict verdict = death_of(1, 7);
+    BHT_TRUE(bhi_death_records_note(&records, "a", &verdict, true, 0));
+    strcpy(verdict.kernel_name, "renamed");
+    strcpy(verdict.message, "it died again");
+    verdict.signal = 6;
+    BHT_TRUE(!bhi_death_records_note(&records, "a", &verdict, false, 5));
+    note("a", 2, 6); /* once is not enough */
+    BHT_EQ(bhi_death_records_list(&records, &entry, 1, 6), 1);
+    BHT_EQ(entry.status, BH_COMPILE_FAILED); /* no later death makes that good */
+    BHT_STR_EQ(entry.kernel_name, "renamed");
+    BHT_STR_EQ(entry.message, "it died again");
+    BHT_EQ(entry.signal, 6);
+    BHT_EQ(entry.since_ns, 0);
+    BHT_EQ(entry.expires_ns, 5 + KEEP);
+    BHT_EQ(bhi_death_records_list(&records, &entry, 1, 5 + KEEP), 0);
+}
+
 static void suspect(uint32_t kernel, uint64_t now_ns) {
     const bh_verdict verdict = death_of(kernel, 0);
     bhi_death_records_try(&records, "a", &verdict, now_ns);

@@ -1,0 +1,254 @@
+/* Loads: how far one is, which loader takes it, and what a loader may say of a file. */
+#include "formats/dtype.h"
+#include "ipc/file_answer.h"
+#include "puppet.h"
+#include "supervisor/buffer/buffer.h"
+#include "supervisor/event/event.h"
+#include "supervisor/file/file.h"
+#include "supervisor/load/file_header.h"
+#include "supervisor/load/loaders.h"
+
+/* -- how far a load is ---------------------------------------------------------------------------
+ */
+
+enum { PIECES = 4, PIECE_BYTES = 1024, LOADED_BYTES = 4 * PIECE_BYTES - 24 };
+
+/* |event| is that of a load of a new buffer, which takes it; |count| pieces, or none. */
+static bh_buffer *load_buffer(bh_event *event, bh_event *const *pieces, uint32_t count) {
+    bh_buffer *buffer = fx_buffer(puppet.context, LOADED_BYTES);
+    struct bhi_load *load = calloc(1, sizeof *load);
+    BHT_TRUE(load && bhi_handle_retain(&event->handle));
+    *load = (struct bhi_load){.event = event, .piece_bytes = PIECE_BYTES};
+    load->pieces = calloc(PIECES, sizeof(bh_event *));
+    for (; load->piece_count < count; load->piece_count++) {
+        load->pieces[load->piece_count] = pieces[load->piece_count];
+        bhi_event_ref(pieces[load->piece_count]);
+    }
+    buffer->load = load;
+    return buffer;
+}
+
+static uint64_t loaded(bh_buffer *buffer) {
+    uint64_t done = 1, total = 1;
+    BHT_EQ(bh_buffer_load_progress(buffer, &done, &total, NULL), BH_OK);
+    BHT_EQ(total, LOADED_BYTES);
+    return done;
+}
+
+/* What is loaded has no gap: a piece that has ended before the one in front of it does not count. In
+ * each order of their ends; the last piece is the last to end, as it needs the others. */
+TEST(a_piece_that_is_loaded_before_another_does_not_count) {
+    static const int orders[][PIECES - 1] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < 2 * BHT_COUNT(orders); i++) {
+        const int *order = orders[i / 2];
+        struct bhi_worker *workers[PIECES];
+        bh_event *pieces[PIECES];
+        bool ready[PIECES] = {false};
+        puppet_again();
+        for (int k = 0; k < PIECES; k++) {
+            bh_stream *stream = puppet_stream(NULL, NULL);
+            workers[k] = puppet_worker(BHI_RUNNING);
+            puppet_bind(workers[k], stream);
+            pieces[k] = fx_fill(stream, fx_buffer(puppet.context, 64), 7);
+        }
+        bh_buffer *buffer = load_buffer(pieces[PIECES - 1], pieces, PIECES);
+        BHT_EQ(loaded(buffer), 0);
+        for (int k = 0; k < PIECES - 1; k++) {
+            uint64_t expected = 0;
+            puppet_complete(workers[order[k]], 1);
+            BHT_EQ(bh_event_query(pieces[order[k]]), BH_EVENT_READY);
+            ready[order[k]] = true;
+            while (ready[expected]) {
+                expected++;
+            }
+            BHT_EQ(loaded(buffer), expected * PIECE_BYTES);
+        }
+        if (i % 2) {
+            puppet_begins(workers[PIECES - 1], 1);
+            puppet_killed(workers[PIECES - 1], SIGSEGV);
+            BHT_EQ(loaded(buffer), 0); /* it has failed */
+        } else {
+            puppet_complete(workers[PIECES - 1], 1);
+            BHT_EQ(bh_event_query(pieces[PIECES - 1]), BH_EVENT_READY);
+            BHT_EQ(loaded(buffer), LOADED_BYTES); /* and no more: the last one is shorter */
+        }
+    }
+}
+
+/* In one piece, a loader says so itself; it is believed of this load, and up to its size. */
+TEST(a_loader_says_how_far_a_load_is) {
+    struct bhi_worker *worker = puppet_serving();
+    struct bhi_progress_header *told = puppet_side(worker)->header;
+    bh_event *event = puppet_submit();
+    bh_buffer *buffer = load_buffer(event, NULL, 0);
+    atomic_store(&told->load_bytes, 10);
+    BHT_EQ(loaded(buffer), 0); /* of none */
+    atomic_store(&told->load_seq, event->submission->seq + 1);
+    BHT_EQ(loaded(buffer), 0);
+    atomic_store(&told->load_seq, event->submission->seq);
+    BHT_EQ(loaded(buffer), 10);
+    atomic_store(&told->load_bytes, LOADED_BYTES);
+    BHT_EQ(loaded(buffer), LOADED_BYTES);
+    atomic_store(&told->load_bytes, LOADED_BYTES + 1);
+    BHT_EQ(loaded(buffer), LOADED_BYTES);
+    puppet_begins(worker, 1);
+    puppet_killed(worker, SIGSEGV);
+    BHT_EQ(bh_event_query(event), BH_EVENT_POISONED);
+    BHT_EQ(loaded(buffer), 0);
+}
+
+/* -- which loader takes it -----------------------------------------------------------------------
+ */
+
+enum { LOADERS = 4, MOST = 16 };
+
+static struct {
+    bh_stream *stream;
+    struct bhi_list work; /* of one that is busy */
+} picked[MOST];
+static size_t pick_count;
+
+/* The loader that takes a load, or a header, of |tenant|. */
+static bh_stream *pick(const char *tenant, bool header) {
+    bh_stream *stream = NULL;
+    BHT_EQ(bhi_loaders_pick(puppet.context, tenant, header, "pick", &stream, NULL), BH_OK);
+    BHT_STR_EQ(stream->tenant, tenant);
+    BHT_LT(pick_count, MOST);
+    picked[pick_count].stream = stream;
+    bhi_list_init(&picked[pick_count++].work);
+    return stream;
+}
+
+/* And is busy with it. */
+static bh_stream *pick_and_keep_busy(const char *tenant, bool header) {
+    bh_stream *stream = pick(tenant, header);
+    bhi_list_append(&stream->core.queue, &picked[pick_count - 1].work);
+    return stream;
+}
+
+static void finish_all(void) {
+    for (; pick_count; pick_count--) {
+        bhi_list_remove(&picked[pick_count - 1].work);
+        bhi_stream_unref(picked[pick_count - 1].stream);
+    }
+}
+
+static size_t count_loaders(void) {
+    size_t count = 0;
+    BHI_LIST_EACH(node, &puppet.context->loaders) {
+        count++;
+    }
+    return count;
+}
+
+/* One that is idle, or a new one; of those that are busy, each in turn. */
+TEST(a_tenant_has_four_loaders_for_data) {
+    bh_stream *first = pick("a", false);
+    BHT_TRUE(pick("a", false) == first && pick("a", true) == first); /* it is idle */
+    finish_all();
+    bh_stream *streams[LOADERS];
+    for (int i = 0; i < LOADERS; i++) {
+        streams[i] = pick_and_keep_busy("a", false);
+        BHT_EQ(count_loaders(), i + 1);
+        for (int k = 0; k < i; k++) {
+            BHT_TRUE(streams[k] != streams[i]);
+        }
+    }
+    for (int i = 0; i < 2 * LOADERS; i++) {
+        BHT_TRUE(pick("a", false) == streams[i % LOADERS]);
+    }
+    BHT_EQ(count_loaders(), LOADERS);
+    finish_all();
+}
+
+/* A thread waits for a header, and data may take any time. */
+TEST(headers_have_a_loader_of_their_own) {
+    for (int i = 0; i < LOADERS; i++) {
+        pick_and_keep_busy("a", i % 2); /* it is not the first that reads one */
+    }
+    BHT_EQ(count_loaders(), LOADERS);
+    bh_stream *of_headers = pick_and_keep_busy("a", true);
+    BHT_EQ(count_loaders(), LOADERS + 1);
+    BHT_TRUE(of_headers->headers_only);
+    BHT_TRUE(pick("a", true) == of_headers);
+    for (int i = 0; i < 2 * LOADERS; i++) {
+        BHT_TRUE(pick("a", false) != of_headers); /* no data gets there */
+    }
+    BHT_EQ(count_loaders(), LOADERS + 1);
+    finish_all();
+}
+
+/* T1: a loader serves one tenant. One that is idle goes when another tenant needs its place. */
+TEST(idle_loaders_of_others_make_place) {
+    bh_stream *mine = pick("a", false);
+    BHT_TRUE(pick("b", false) != mine);
+    for (int i = 0; i < LOADERS - 1; i++) {
+        pick_and_keep_busy("b", false);
+    }
+    BHT_EQ(count_loaders(), LOADERS); /* there was place */
+    pick_and_keep_busy("b", false);
+    BHT_EQ(count_loaders(), LOADERS); /* and then it was made */
+    BHI_LIST_EACH(node, &puppet.context->loaders) {
+        BHT_STR_EQ(BHI_CONTAINER(node, struct bh_stream, loader)->tenant, "b");
+    }
+    pick_and_keep_busy("c", false); /* all are busy */
+    BHT_EQ(count_loaders(), LOADERS + 1);
+    for (int idle = 0; idle < 2; idle++) {
+        bhi_context_lock(puppet.context);
+        bhi_loaders_trim(puppet.context);
+        bhi_context_pump_unlock(puppet.context);
+        BHT_EQ(count_loaders(), idle ? 0 : LOADERS + 1);
+        finish_all();
+    }
+}
+
+/* -- what a loader may say -----------------------------------------------------------------------
+ */
+
+/* An extent lies in the file, and is as long as its array (T6). */
+TEST(an_answer_makes_sense_or_not) {
+    static const struct {
+        uint64_t file_bytes;
+        uint32_t dtype, dimensions;
+        uint64_t shape[3];
+        struct bhi_file_extent extent;
+        bool makes_sense;
+    } cases[] = {
+        {8, BH_DTYPE_F32, 1, {2}, {0, 8}, true},
+        {8, BH_DTYPE_F32, 1, {2}, {1, 8}, false},
+        {9, BH_DTYPE_F32, 1, {2}, {1, 8}, true},
+        {7, BH_DTYPE_F32, 1, {2}, {0, 8}, false},
+        {8, BH_DTYPE_F32, 1, {2}, {0, 7}, false},
+        {9, BH_DTYPE_F32, 1, {2}, {0, 9}, false},
+        {8, BH_DTYPE_F32, 1, {0}, {8, 0}, true},
+        {8, BH_DTYPE_F32, 1, {0}, {9, 0}, false},
+        {8, BH_DTYPE_F32, 3, {0, UINT64_MAX / 4, 1}, {8, 0}, true},
+        {8, BH_DTYPE_F32, 3, {0, UINT64_MAX, 1}, {8, 0}, false}, /* more than 64 bits count */
+        {8, BH_DTYPE_F32, 2, {1u << 31, 1u << 31}, {0, 0}, false},
+        {8, BH_DTYPE_F32, 0, {0}, {4, 4}, true},
+        {8, BH_DTYPE_U8, BHI_FILE_DIMENSIONS + 1, {0}, {0, 0}, false},
+        {8, BH_DTYPE_F8_E8M0, 1, {8}, {0, 8}, true},
+        {8, BH_DTYPE_F8_E8M0 + 1, 1, {0}, {0, 0}, false},
+        {8, BH_DTYPE_NONE, 1, {0}, {0, 0}, false},
+        {8, UINT32_MAX, 1, {0}, {0, 0}, false},
+        {8, BH_DTYPE_U8, 1, {8}, {UINT64_MAX, 8}, false},
+        {8, BH_DTYPE_U8, 1, {UINT64_MAX}, {1, UINT64_MAX}, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_file file = {.info.size = cases[i].file_bytes};
+        uint64_t shape[BHI_FILE_DIMENSIONS + 1] = {0};
+        memcpy(shape, cases[i].shape, sizeof cases[i].shape);
+        if (bhi_file_makes_sense(&file, cases[i].dtype, cases[i].dimensions, shape,
+                                 cases[i].extent) != cases[i].makes_sense) {
+            BHT_FAIL("case %zu", i);
+        }
+    }
+    const struct bhi_file file = {.info.size = 1};
+    uint64_t ones[BHI_FILE_DIMENSIONS];
+    for (size_t i = 0; i < BHI_FILE_DIMENSIONS; i++) {
+        ones[i] = 1;
+    }
+    BHT_TRUE(bhi_file_makes_sense(&file, BH_DTYPE_U8, BHI_FILE_DIMENSIONS, ones,
+                                  (struct bhi_file_extent){0, 1}));
+}
