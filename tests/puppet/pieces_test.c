@@ -122,7 +122,7 @@ static bh_status read_host(uint32_t *words) {
 }
 
 static void write_new(void) {
-    fx_fill(memory.streams[scene.writer], scene.buffer, NEW);
+    bh_event_release(fx_fill(memory.streams[scene.writer], scene.buffer, NEW)); /* within a call */
 }
 
 static bh_event *fill_word(int s, uint32_t word) {
