@@ -6,6 +6,7 @@
 #include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SLICE BHI_COPY_LEAST
 #define BYTES ((uint64_t)8 * SLICE)
@@ -523,6 +524,122 @@ TEST(a_constant_source_is_copied_once) {
     end_ok(record);
 }
 
+/* -- what the host sees ----------------------------------------------------------------------- */
+
+/* What a command buffer has written, and no barrier has shown to the host yet. */
+static struct {
+    struct bhi_vk_api real;
+    VkAccessFlags hidden;
+    unsigned ended, writers;
+} watched;
+
+static VKAPI_ATTR VkResult VKAPI_CALL watch_begin(VkCommandBuffer commands,
+                                                  const VkCommandBufferBeginInfo *info) {
+    watched.hidden = 0;
+    return watched.real.BeginCommandBuffer(commands, info);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL watch_end(VkCommandBuffer commands) {
+    BHT_EQ(watched.hidden, 0);
+    watched.ended++;
+    return watched.real.EndCommandBuffer(commands);
+}
+
+static void writes(VkAccessFlags access) {
+    watched.hidden |= access;
+    watched.writers++;
+}
+
+static VKAPI_ATTR void VKAPI_CALL watch_copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                                             uint32_t count, const VkBufferCopy *regions) {
+    writes(VK_ACCESS_TRANSFER_WRITE_BIT);
+    watched.real.CmdCopyBuffer(commands, from, to, count, regions);
+}
+
+static VKAPI_ATTR void VKAPI_CALL watch_fill(VkCommandBuffer commands, VkBuffer to,
+                                             VkDeviceSize offset, VkDeviceSize size,
+                                             uint32_t value) {
+    writes(VK_ACCESS_TRANSFER_WRITE_BIT);
+    watched.real.CmdFillBuffer(commands, to, offset, size, value);
+}
+
+static VKAPI_ATTR void VKAPI_CALL watch_update(VkCommandBuffer commands, VkBuffer to,
+                                               VkDeviceSize offset, VkDeviceSize size,
+                                               const void *bytes) {
+    writes(VK_ACCESS_TRANSFER_WRITE_BIT);
+    watched.real.CmdUpdateBuffer(commands, to, offset, size, bytes);
+}
+
+static VKAPI_ATTR void VKAPI_CALL watch_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y,
+                                                 uint32_t z) {
+    writes(VK_ACCESS_SHADER_WRITE_BIT);
+    watched.real.CmdDispatch(commands, x, y, z);
+}
+
+/* To the host, or to all that comes on the device: what only that sees. */
+static VKAPI_ATTR void VKAPI_CALL watch_barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                                VkPipelineStageFlags to, VkDependencyFlags flags,
+                                                uint32_t count, const VkMemoryBarrier *memory,
+                                                uint32_t b, const VkBufferMemoryBarrier *buffers,
+                                                uint32_t i, const VkImageMemoryBarrier *images) {
+    const bool shows =
+        (to & VK_PIPELINE_STAGE_HOST_BIT && memory->dstAccessMask & VK_ACCESS_HOST_READ_BIT) ||
+        (to & VK_PIPELINE_STAGE_ALL_COMMANDS_BIT &&
+         memory->dstAccessMask & VK_ACCESS_MEMORY_READ_BIT);
+    if (shows && from & VK_PIPELINE_STAGE_TRANSFER_BIT) {
+        watched.hidden &= ~(memory->srcAccessMask & VK_ACCESS_TRANSFER_WRITE_BIT);
+    }
+    if (shows && from & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) {
+        watched.hidden &= ~(memory->srcAccessMask & VK_ACCESS_SHADER_WRITE_BIT);
+    }
+    watched.real.CmdPipelineBarrier(commands, from, to, flags, count, memory, b, buffers, i,
+                                    images);
+}
+
+/* E11: whoever sees a result finds the content. (Lavapipe needs no barrier for it.) */
+TEST(whatever_is_written_is_shown) {
+    uint32_t *words[5];
+    make_buffers(words);
+    rig_kernel(1, CODE(add));
+    rig_begin();
+    dispatch_add(1, 0, 2, 0, SLICE, 5);
+    rig_run_ok();
+    struct bhi_vk_api *api = &rig.backend->device.api;
+    watched.real = *api;
+    api->BeginCommandBuffer = watch_begin;
+    api->EndCommandBuffer = watch_end;
+    api->CmdCopyBuffer = watch_copy;
+    api->CmdFillBuffer = watch_fill;
+    api->CmdUpdateBuffer = watch_update;
+    api->CmdDispatch = watch_dispatch;
+    api->CmdPipelineBarrier = watch_barrier;
+    for (unsigned merged = 0; merged < 2; merged++) {
+        rig_begin();
+        dispatch_add(1, 0, 2, 0, SLICE, 7 + merged);
+        if (!merged) {
+            rig_run_ok();
+        }
+        rig_begin();
+        rig_copy(2, 0, 3, merged, SLICE - 4);
+        if (!merged) {
+            rig_run_ok();
+        }
+        rig_begin();
+        rig_fill(3, merged * 4, 4, 1);
+        rig_run_ok();
+    }
+    BHT_EQ(watched.ended, 3 + 1);
+    BHT_EQ(watched.writers, 3 + 3 + 4); /* with the markers around the three that are merged */
+    run_one(1, 0, 4, BYTES);
+    BHT_EQ(watched.ended, 5);
+    BHT_EQ(watched.writers, 11);
+    int fd = bhi_backend_make(rig.backend, 5, SLICE);
+    BHT_GE(fd, 0);
+    close(fd);
+    BHT_EQ(watched.ended, 6);
+    BHT_EQ(watched.writers, 12);
+}
+
 /* -- failures --------------------------------------------------------------------------------- */
 
 static PFN_vkQueueSubmit real_submit;
@@ -572,6 +689,24 @@ TEST(one_that_cannot_be_submitted_fails_alone) {
         run_one(1, 0, 2, SLICE);
         BHT_MEM_EQ(target, source, SLICE);
     }
+}
+
+/* The second command of a record: the first fills a part. */
+TEST(the_command_is_named) {
+    struct bhi_result result;
+    struct bhi_error error;
+    rig_buffer(1, BHI_COPY_CHUNK);
+    rig_buffer(2, (uint64_t)2 * BHI_COPY_CHUNK);
+    rig_attach_again(1, BHI_ATTACH_READ);
+    rig_begin();
+    rig_copy(1, 0, 2, 0, BHI_COPY_CHUNK);
+    rig_copy(1, 0, 2, BHI_COPY_CHUNK, BHI_COPY_CHUNK);
+    fail_submit(1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    bhi_backend_copy_begin(rig.backend, rig.records[0]);
+    BHT_TRUE(bhi_backend_copy_end(rig.backend, &result, &error));
+    BHT_EQ(result.status, BH_OUT_OF_DEVICE_MEMORY);
+    BHT_EQ(result.command_index, 1);
+    rig.record_count = 0;
 }
 
 TEST(a_lost_device_loses_all_of_them) {

@@ -41,6 +41,7 @@ static void parse(const char *text) {
 }
 
 static void refuse_text(const char *text, const char *why) {
+    bhi_task_free(&task);
     if (bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
         BHT_FAIL("not refused: %s", why);
     }

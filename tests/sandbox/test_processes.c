@@ -487,21 +487,37 @@ BHT_WRAP(int, setfsgid, gid_t group) {
     return before;
 }
 
-/* In place of a cache: whose it would be. */
-static int say_who(uint64_t *out_bytes, char *what, size_t size) {
-    *out_bytes = 1;
-    snprintf(what, size, "%d:%d", file_user, file_group);
+/* What the opener's mounts do; of all processes. */
+static struct {
+    _Atomic bool hang;
+    _Atomic int error; /* of fstat and fstatfs */
+} *mounts;
+
+BHT_WRAP(int, fstat, int fd, struct stat *out) {
+    errno = mounts ? mounts->error : 0;
+    return errno != 0 ? -1 : __real_fstat(fd, out);
+}
+
+/* In place of a cache: which it is, and whose. */
+static int say_who(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
+                   size_t size) {
+    while (mounts && mounts->hang) {
+        bht_poll_pause();
+    }
+    *out_bytes = file->room;
+    snprintf(what, size, "%d:%d %s %.3s", file_user, file_group, file->folder,
+             (const char *)file->identity);
     return 0;
 }
 
 int bhi_cache_load(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
                    size_t size) {
-    return say_who(out_bytes, what, size);
+    return say_who(file, out_bytes, what, size);
 }
 
 int bhi_cache_store(const struct bhi_cache_file *file, uint64_t *out_bytes, char *what,
                     size_t size) {
-    return say_who(out_bytes, what, size);
+    return say_who(file, out_bytes, what, size);
 }
 
 #define USER  1001
@@ -531,27 +547,37 @@ static void send_watch(int socket, pid_t host) {
     close(pidfd);
 }
 
-/* Sends a request with "/dev/null" as its path. Returns the answer. */
-static struct bhi_message ask(int socket, struct bhi_message message) {
+/* Sends a request with "/dev/null" as its path. Returns where the answer comes. */
+static int request(int socket, const struct bhi_message *message) {
     static const char path[] = "/dev/null";
-    int pair[2], fds[BHI_FDPASS_MAX];
+    int pair[2];
     BHT_EQ(bhi_fdpass_pair(pair), 0);
     BHT_EQ(bhi_fdpass_send(pair[0], path, sizeof path - 1, NULL, 0), 0);
     const int second = open("/", O_PATH | O_CLOEXEC);
-    BHT_EQ(bhi_fdpass_send_message(socket, &message, (int[]){pair[1], second}, 2), 0);
+    BHT_EQ(bhi_fdpass_send_message(socket, message, (int[]){pair[1], second}, 2), 0);
     close(pair[1]);
     close(second);
+    return pair[0];
+}
+
+static struct bhi_message answer(int from) {
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX];
     for (int i = 0; i < 2; i++) {
-        struct pollfd ready = {.fd = pair[0], .events = POLLIN};
+        struct pollfd ready = {.fd = from, .events = POLLIN};
         BHT_EQ(poll(&ready, 1, WAIT_MS * (int)bht_slowness()), 1);
-        BHT_EQ(bhi_fdpass_recv_message(pair[0], BHI_O2S, &message, fds, MSG_DONTWAIT, NULL, 0), 1);
+        BHT_EQ(bhi_fdpass_recv_message(from, BHI_O2S, &message, fds, MSG_DONTWAIT, NULL, 0), 1);
         BHT_EQ(message.type == BHI_MSG_TAKEN, i == 0);
     }
     if (message.type == BHI_MSG_OPENED) {
         close(fds[0]);
     }
-    close(pair[0]);
+    close(from);
     return message;
+}
+
+static struct bhi_message ask(int socket, const struct bhi_message *message) {
+    return answer(request(socket, message));
 }
 
 static void end_opener(pid_t pid, int socket) {
@@ -570,6 +596,7 @@ TEST(an_opener_that_cannot_take_the_callers_ids_opens_nothing) {
     open.open.group = cache.cache_file.group = GROUP;
     open.open.path_bytes = cache.cache_file.path_bytes = strlen("/dev/null");
     cache.cache_file.room = 4096;
+    memcpy(cache.cache_file.identity, "own", 3);
     for (unsigned refused = 0; refused < 4; refused++) {
         const int error = refused != 0 ? EPERM : 0;
         int socket;
@@ -577,15 +604,16 @@ TEST(an_opener_that_cannot_take_the_callers_ids_opens_nothing) {
         refuses.group = refused & 2;
         const pid_t opener = start_opener(&socket);
         send_watch(socket, getpid());
-        struct bhi_message answer = ask(socket, open);
+        struct bhi_message answer = ask(socket, &open);
         BHT_EQ(answer.type, error ? BHI_MSG_OPEN_FAILED : BHI_MSG_OPENED);
         BHT_TRUE(!error || answer.open_failed.error == error);
         for (uint32_t store = 0; store < 2; store++) {
             cache.cache_file.store = store;
-            answer = ask(socket, cache);
+            answer = ask(socket, &cache);
             BHT_EQ(answer.type, BHI_MSG_CACHE_DONE);
             BHT_EQ(answer.cache_done.error, error);
-            BHT_STR_EQ(answer.cache_done.what, error ? "" : "1001:1002");
+            BHT_STR_EQ(answer.cache_done.what, error ? "" : "1001:1002 /dev/null own");
+            BHT_EQ(answer.cache_done.bytes, error ? 0 : 4096);
         }
         end_opener(opener, socket);
     }
@@ -596,19 +624,18 @@ TEST(an_opener_keeps_nothing_of_what_it_has_served) {
     struct bhi_message open = {.type = BHI_MSG_OPEN}, cache = {.type = BHI_MSG_CACHE_FILE};
     const struct bhi_message let_go = {.type = BHI_MSG_LET_GO};
     int socket;
-    refuses.user = refuses.group = false;
     open.open.named = 1;
     open.open.path_bytes = cache.cache_file.path_bytes = strlen("/dev/null");
     cache.cache_file.room = 4096;
     const pid_t opener = start_opener(&socket);
     send_watch(socket, getpid());
-    BHT_EQ(ask(socket, open).type, BHI_MSG_OPENED);
+    BHT_EQ(ask(socket, &open).type, BHI_MSG_OPENED);
     WAIT_UNTIL(bht_count_descriptors(opener) == 5, WAIT_MS); /* its streams, the socket, the host */
     for (int i = 0; i < 300; i++) {
         int pair[2];
         open.open.tenant = (uint64_t)i % 3;
-        WAIT_UNTIL(ask(socket, open).type == BHI_MSG_OPENED, 4000);
-        WAIT_UNTIL(ask(socket, cache).cache_done.error == 0, 4000);
+        WAIT_UNTIL(ask(socket, &open).type == BHI_MSG_OPENED, 4000);
+        WAIT_UNTIL(ask(socket, &cache).cache_done.error == 0, 4000);
         BHT_EQ(bhi_fdpass_pair(pair), 0);
         BHT_EQ(bhi_fdpass_send(pair[0], "file", 4, (int[]){socket}, 1), 0);
         BHT_EQ(bhi_fdpass_send_message(socket, &let_go, &pair[1], 1), 0);
@@ -617,7 +644,42 @@ TEST(an_opener_keeps_nothing_of_what_it_has_served) {
     }
     WAIT_UNTIL(bht_count_descriptors(opener) == 5, WAIT_MS);
     WAIT_UNTIL(bht_proc_number(opener, "status", "Threads:", 0) == 1, WAIT_MS);
+    BHT_LT(bht_proc_lines(opener, "maps", "-"), 300); /* each stack has two */
     end_opener(opener, socket);
+}
+
+#define MOST_CACHES 8
+
+/* Each request is answered, also those that cannot be served; and none counts for ever. */
+TEST(an_opener_whose_mounts_hang_answers) {
+    struct bhi_message open = {.type = BHI_MSG_OPEN}, cache = {.type = BHI_MSG_CACHE_FILE};
+    int socket, hanging[MOST_CACHES];
+    mounts = shared(sizeof *mounts);
+    open.open.named = 1;
+    open.open.path_bytes = cache.cache_file.path_bytes = strlen("/dev/null");
+    cache.cache_file.room = 4096;
+    const pid_t opener = start_opener(&socket);
+    send_watch(socket, getpid());
+    mounts->hang = true;
+    for (int i = 0; i < MOST_CACHES; i++) {
+        hanging[i] = request(socket, &cache);
+    }
+    for (int i = 0; i < 2 * MOST_CACHES; i++) {
+        BHT_EQ(ask(socket, &cache).cache_done.error, EAGAIN);
+    }
+    BHT_EQ(ask(socket, &open).type, BHI_MSG_OPENED);
+    mounts->hang = false;
+    for (int i = 0; i < MOST_CACHES; i++) {
+        BHT_EQ(answer(hanging[i]).cache_done.error, 0);
+    }
+    WAIT_UNTIL(ask(socket, &cache).cache_done.error == 0, 4000);
+    mounts->error = ESTALE;
+    const struct bhi_message failed = ask(socket, &open);
+    BHT_EQ(failed.type, BHI_MSG_OPEN_FAILED);
+    BHT_EQ(failed.open_failed.error, ESTALE);
+    BHT_STR_EQ(failed.open_failed.what, "fstat");
+    end_opener(opener, socket);
+    munmap(mounts, sizeof *mounts);
 }
 
 /* A copy of the socket in a child of the host keeps the opener from nothing. */
