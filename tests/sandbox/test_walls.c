@@ -357,6 +357,8 @@ static struct {
     unsigned long flags;
 } cloned;
 
+/* It reads arguments that not every caller has given. */
+__attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...);
 BHT_WRAP(long, syscall, long number, ...) {
     long a[6];
     va_list list;
