@@ -506,7 +506,7 @@ static bool survives(unsigned node, size_t i, size_t count, enum power_outcome o
     case POWER_FIRST:
         return !is_name || i + 1 < count;
     case POWER_TORN:
-        *end = i + 1 == count ? step->size / 2 : step->size;
+        *end = i + 1 == count ? step->size / 3 : step->size;
         return true;
     case POWER_LATE:
         *from = 2 * i + 1 < count ? step->size : 2 * i + 1 == count ? step->size / 2 : 0;

@@ -39,7 +39,7 @@ enum power_outcome {
     POWER_NAMES, /* the names have survived, the data has not */
     POWER_DATA,  /* the other way round */
     POWER_FIRST, /* of the names in a folder the last change is lost, no more */
-    POWER_TORN,  /* the second half of the last write of each file is lost, no more */
+    POWER_TORN,  /* the end of the last write of each file is lost, no more */
     POWER_LATE,  /* the first half of what was written to each file is lost, no more */
     POWER_MIXED, /* of the folders and files every other one loses all, and the rest nothing */
     POWER_MIXED_OTHERWISE,
