@@ -313,7 +313,7 @@ static size_t has_of(pid_t pid, const char *name) {
         snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
         const ssize_t length = readlink(path, to, sizeof to - 1);
         to[length < 0 ? 0 : length] = '\0';
-        count += strstr(to, name) != NULL;
+        count += !!strstr(to, name);
     }
     return count;
 }
