@@ -139,3 +139,100 @@ TEST(records_are_ordered) {
         }
     }
 }
+
+/* -- memory that the device reads through a copy of the host ---------------------------------- */
+
+enum { SOURCE = 21, TARGET, BYTES = 4096 };
+static uint8_t *source, *target;
+
+static void open_source(enum bhi_attach access) {
+    open_with_kernels();
+    rig.backend->device.imports_read_only = false;
+    source = rig_buffer(SOURCE, BYTES);
+    target = rig_buffer(TARGET, BYTES);
+    rig_attach_again(SOURCE, access);
+}
+
+/* The host has written it anew. */
+static void change(uint32_t seed) {
+    for (uint32_t i = 0; i < BYTES; i++) {
+        source[i] = (uint8_t)(i * 31 + i / 256 * 7 + seed * 101);
+        target[i] = (uint8_t)~source[i];
+    }
+}
+
+static void copy_range(uint64_t begin, uint64_t end) {
+    rig_copy(SOURCE, begin, TARGET, begin, end - begin);
+}
+
+static void expect_range(uint64_t begin, uint64_t end) {
+    BHT_MEM_EQ(target + begin, source + begin, end - begin);
+}
+
+/* E11: the device sees what the host has written before, in whatever order and by whatever commands. */
+TEST(a_source_is_read_anew_each_time) {
+    static const struct {
+        uint64_t begin, end;
+    } ranges[][2] = {{{0, BYTES}, {0, 0}},
+                     {{100, 104}, {3000, 3004}},
+                     {{3000, 3004}, {100, 104}},
+                     {{0, 4}, {BYTES - 4, BYTES}},
+                     {{1000, 2000}, {1500, 2500}}};
+    open_source(BHI_ATTACH_READ);
+    for (uint32_t round = 0; round < 3; round++) { /* one record, again, and two */
+        for (uint32_t i = 0; i < BHT_COUNT(ranges); i++) {
+            change(round * 8 + i);
+            rig_begin();
+            for (int k = 0; k < 2 && ranges[i][k].end > 0; k++) {
+                if (k > 0 && round == 2) {
+                    rig_begin();
+                }
+                copy_range(ranges[i][k].begin, ranges[i][k].end);
+            }
+            rig_run_ok();
+            for (int k = 0; k < 2; k++) {
+                expect_range(ranges[i][k].begin, ranges[i][k].end);
+            }
+        }
+        change(round * 8 + 7);
+        rig_begin();
+        rig_dispatch(ADD, 4, 1, 1,
+                     BINDINGS({.binding = 0,
+                               .buffer = SOURCE,
+                               .access = BH_ACCESS_READ,
+                               .offset = 1024,
+                               .size = 1024},
+                              {.binding = 1,
+                               .buffer = TARGET,
+                               .access = BH_ACCESS_WRITE,
+                               .offset = 1024,
+                               .size = 1024}),
+                     &(uint32_t){0}, 4);
+        rig_run_ok();
+        expect_range(1024, 2048);
+    }
+    uint8_t *other = rig_buffer(SOURCE + 2, BYTES); /* two of them at once */
+    rig_attach_again(SOURCE + 2, BHI_ATTACH_READ);
+    memset(other, 0x42, BYTES);
+    change(9);
+    rig_begin();
+    copy_range(0, 8);
+    rig_copy(SOURCE + 2, 0, TARGET, 8, 8);
+    rig_run_ok();
+    expect_range(0, 8);
+    BHT_MEM_EQ(target + 8, other, 8);
+}
+
+/* Of content that never changes each part is read once, and what lies between two of them. */
+TEST(a_constant_source_is_read_as_it_is_needed) {
+    static const uint64_t ranges[][2] = {{1024, 2048}, {1200, 1300}, {2048, 2052}, {1020, 1024},
+                                         {3000, 3004}, {2500, 2600}, {8, 12},      {0, 4096}};
+    open_source(BHI_ATTACH_CONSTANT);
+    change(1);
+    for (size_t i = 0; i < BHT_COUNT(ranges); i++) {
+        rig_begin();
+        copy_range(ranges[i][0], ranges[i][1]);
+        rig_run_ok();
+        expect_range(ranges[i][0], ranges[i][1]);
+    }
+}

@@ -561,7 +561,7 @@ TEST(a_program_that_is_no_worker_goes_with_the_warden) {
     WAIT_UNTIL((pid = bht_descendant_called(client.warden, "yes")) != 0, CLIENT_WAIT_MS);
     BHT_EQ(kill(client.warden, SIGKILL), 0);
     BHT_EQ(client_wait_warden(), 128 + SIGKILL);
-    WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), CLIENT_WAIT_MS);
+    WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), 4000);
     bury(pid);
 }
 
