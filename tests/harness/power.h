@@ -66,8 +66,10 @@ const char *power_said(long steps);
 /* Makes the root what is left of it when the power is lost after |steps|, at least as many as before.
  * False: that, with the same said, was there already. */
 bool power_lose(long steps, enum power_outcome outcome);
-/* Calls |check| after each step and outcome that differ from those before, with what was said; where a
- * file is written several times in a row, after the last. A failure in it names them. */
+/* Calls |check| for each outcome after |steps| that differs from those before, with what was said. A
+ * failure in it names the outcome. */
+void power_lose_after(long steps, void (*check)(const char *said));
+/* The same after each step; where a file is written several times in a row, after the last. */
 void power_lose_everywhere(void (*check)(const char *said));
 
 #endif

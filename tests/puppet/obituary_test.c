@@ -411,6 +411,9 @@ TEST(a_death_while_it_starts) {
         }
         puppet_bind(worker, puppet.stream);
         bhi_context_lock(puppet.context);
+        struct bhi_pool_need need;
+        puppet.stream->runs_on.known = true;
+        bhi_pool_give(puppet_block(true, &need));
         if (start->kill != BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, start->kill, 0, "why it was killed");
         }
@@ -428,6 +431,7 @@ TEST(a_death_while_it_starts) {
                      stream->trouble.message, bh_status_name(why), error, start->words);
         }
         BHT_EQ(stream->state == BHI_STREAM_UNAVAILABLE, start->final);
+        BHT_EQ(puppet.context->device_pool->stats.blocks, !start->final); /* D5 */
         BHT_STR_HAS(puppet.obituary.line, start->words);
         BHT_EQ(puppet.obituary.level, start->final ? BH_LOG_ERROR : BH_LOG_WARNING);
     }
