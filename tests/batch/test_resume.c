@@ -291,3 +291,23 @@ TEST(test_the_first_beginning_is_kept) {
     bhi_queue_ended(queue, job, &refused, 0);
     expect_kept("SELECT started, started_ns > 7, ended_ns FROM attempt", "1 1 7; ");
 }
+
+/* How often it was guilty, or a victim, counts over restarts: else each would try it again. The first
+ * job may need the last, and fail through it. */
+TEST(test_counts_outlive_a_restart) {
+    fresh("a:b b");
+    alter("UPDATE progress SET guilty = 2, victim = 3, attempts = 6, tried = 7 WHERE job = 2;"
+          "UPDATE job SET retries = 5, priority = -4, line = 9 WHERE number = 2");
+    again();
+    struct bhi_job *job = start("b");
+    BHT_EQ(job->guilty, 2);
+    BHT_EQ(job->victim, 3);
+    BHT_EQ(job->attempts, 6);
+    BHT_EQ(job->retries, 5);
+    BHT_EQ(job->priority, -4);
+    BHT_EQ(job->line, 9);
+    end(job, BHI_JOB_QUARANTINED, BH_DEADLINE);
+    expect_kept("SELECT job, attempt FROM attempt", "2 8; ");
+    again();
+    expect_kept("SELECT id, state, guilty, origin FROM jobs", "a failed 0 b; b quarantined 3 -; ");
+}

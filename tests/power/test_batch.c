@@ -92,11 +92,7 @@ TEST(loses_power_after_a_kill) {
         BHT_EQ(status, 256 + SIGKILL);
         expect(batch);
         power_end();
-        for (enum power_outcome outcome = 0; outcome < POWER_OUTCOMES; outcome++) {
-            if (power_lose(power_steps(), outcome)) {
-                go_on(batch);
-            }
-        }
+        power_lose_after(power_steps(), go_on);
     }
 }
 
@@ -202,10 +198,6 @@ TEST(a_step_of_run_fails) {
         (void)command(run);
         hit = power->hit;
         power_end();
-        for (enum power_outcome outcome = 0; outcome < POWER_OUTCOMES; outcome++) {
-            if (power_lose(power_steps(), outcome)) {
-                expect_run(power_said(power_steps()));
-            }
-        }
+        power_lose_after(power_steps(), expect_run);
     }
 }

@@ -25,7 +25,7 @@ static char root[64];
 
 static void make_root(void) {
     strcpy(root, "/dev/shm/bulkhead-power-XXXXXX");
-    BHT_TRUE(mkdtemp(root) != NULL);
+    BHT_TRUE(mkdtemp(root));
     BHT_EQ(chdir(root), 0);
 }
 
@@ -89,19 +89,10 @@ static bool run_broken(const struct scene *scene, enum power_mode mode, long at)
     return power->hit;
 }
 
-/* After all of it. */
-static void lose_all(const struct scene *scene) {
-    power_end();
-    for (enum power_outcome outcome = 0; outcome < POWER_OUTCOMES; outcome++) {
-        if (power_lose(power_steps(), outcome)) {
-            scene->check(power_said(power_steps()));
-        }
-    }
-}
-
 static void fail_everywhere(const struct scene *scene) {
     for (long at = 1; run_broken(scene, POWER_ONCE, at); at++) {
-        lose_all(scene);
+        power_end();
+        power_lose_after(power_steps(), scene->check);
     }
 }
 
@@ -109,7 +100,8 @@ static void fail_everywhere(const struct scene *scene) {
 static void kill_everywhere(const struct scene *scene) {
     for (long at = 1; run_broken(scene, POWER_KILL, at); at++) {
         scene->run();
-        lose_all(scene);
+        power_end();
+        power_lose_after(power_steps(), scene->check);
     }
 }
 
@@ -324,7 +316,7 @@ static void write_batch(void) {
     batch.array.total = 2;
     batch.array.shards = 2;
     batch.array.sizes = (uint64_t[]){1, 1};
-    BHT_TRUE(bhi_array_add_round(&batch.array, (uint32_t[]){0, 1}, 2, "first") != NULL);
+    BHT_TRUE(bhi_array_add_round(&batch.array, (uint32_t[]){0, 1}, 2, "first"));
     for (uint64_t job = 0; job < 2; job++) { /* before sbatch, and after it */
         batch.array.rounds[0].job = job * 17;
         BHT_GOOD(bhi_array_save(&batch.array, batch.folder.real, &complaint));
@@ -347,7 +339,7 @@ static void expect_shard(uint32_t shard) {
     char *text = bhi_whole_read(path, 4096, &size, &error);
     struct bhi_job_spec spec;
     struct stat status;
-    BHT_TRUE(text != NULL);
+    BHT_TRUE(text);
     const char *line = text + strspn(text, "\n"); /* the second has the second line */
     BHT_GOOD(bhi_job_parse(line, strlen(line) - 1, &spec, &complaint));
     BHT_STR_HAS(spec.kernel, "/staged/");

@@ -249,6 +249,19 @@ TEST(spares_that_fail_are_tried_once_a_second) {
     }
 }
 
+/* Nobody is asked for a spare, or a successor, before its zygote is ready, or after it is lost. */
+TEST(spares_wait_for_their_zygote) {
+    struct bhi_worker *worker = puppet_serving();
+    for (int i = 0; i < 4; i++) {
+        puppet.zygote->state = i / 2 ? BHI_ZYGOTE_STARTING : BHI_ZYGOTE_LOST;
+        puppet.context->settings.spares = i % 2;
+        worker->core.past.used = i % 2 == 0;
+        puppet.stream->core.apart = i % 2 ? BHI_APART_NOT : BHI_APART_ALL;
+        BHT_EQ(bhi_assignment_turn(puppet.context), BH_FOREVER);
+        BHT_EQ(scene.starts + scene.zygotes, 0);
+    }
+}
+
 /* E9. A stream whose workers do not start gets so many, and then what waits ends. Later it heals: soon
  * where the host has lacked descriptors. */
 static void expect_given_up(bh_event *event, bh_status status, bool is_short) {

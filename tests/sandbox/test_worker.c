@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -99,6 +100,9 @@ static void expect_descriptors(pid_t pid, const char *const *known) {
         }
         target[n] = '\0';
         bool is_known = SANITIZED && strcmp(entry->d_name, "2") == 0; /* its reports */
+        if (!is_known && atoi(entry->d_name) <= 2) { /* the host's could be a terminal */
+            BHT_STR_EQ(target, "/dev/null");
+        }
         for (size_t i = 0; known[i]; i++) {
             is_known |= strncmp(target, known[i], strlen(known[i])) == 0;
         }
