@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,14 +29,15 @@ int bhi_folder_sync(int folder, const char *path) {
 int bhi_folder_make(int folder, const char *path, mode_t mode) {
     const char *slash = strrchr(path, '/');
     char parent[PATH_MAX] = ".";
-    if (mkdirat(folder, path, mode) != 0) {
-        return errno == EEXIST ? 0 : -errno;
+    const bool made = mkdirat(folder, path, mode) == 0;
+    if (!made && errno != EEXIST) {
+        return -errno;
     }
     if (slash) { /* a path that is longer was refused */
         snprintf(parent, sizeof parent, "%.*s", (int)(slash + 1 - path), path);
     }
     const int error = bhi_folder_sync(folder, parent);
-    if (error) { /* the next one who finds it would take it for durable */
+    if (error && made) {
         (void)unlinkat(folder, path, AT_REMOVEDIR);
     }
     return error;

@@ -10,8 +10,8 @@
 DIR *bhi_folder_open(int folder, const char *path);
 /* Makes the names in the folder |path| below |folder| (AT_FDCWD, too) durable. Returns 0 or -errno. */
 int bhi_folder_sync(int folder, const char *path);
-/* Makes a folder, durably: with its name. |path| does not end with a slash. Returns 0, also if it is
- * there, or -errno. */
+/* Makes a folder, durably: with its name, also if it is there: whoever made it may have been killed before
+ * that. |path| does not end with a slash. Returns 0 or -errno. */
 int bhi_folder_make(int folder, const char *path, mode_t mode);
 /* Removes the files in |folder|, then the folder, which was made as |name|. A folder inside is not
  * ours and stays, and so does |folder| with it. Opens no descriptor, and closes |folder|. Returns 0,

@@ -61,7 +61,9 @@ set(gpu_without_system_readonly no_kernel_writes_what_it_reads nor_through_a_cop
 set(gpu_without_backend_mismatch pointers_through_calls)
 # That driver loses the device over workgroup memory that no entry point uses.
 set(gpu_without_guard_memory memory_that_is_not_used_stays_unused)
-set(gpu_without_backend_copies no_more_parts_than_command_buffers) # it holds the fake driver's engine
+# They hold the fake driver's engine.
+set(gpu_without_backend_copies no_more_parts_than_command_buffers)
+set(gpu_without_backend_ahead they_begin_as_they_come those_ahead_are_not_to_blame what_runs_together)
 set(gpu_without_backend_arrays indices_that_are_taken_from_one_invocation) # here from each
 
 bulkhead_again(gpu FOLDERS backend guard sandbox events system TIMEOUT 400

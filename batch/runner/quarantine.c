@@ -75,11 +75,16 @@ static char *describe(const bh_verdict *verdict, const char *job) {
 void bhi_quarantine_put(struct bhi_quarantine *quarantine, const bh_verdict *verdict,
                         const char *job) {
     char name[NAME];
-    if (!name_of(verdict, name) || bhi_quarantine_has(quarantine, verdict)) {
+    if (!name_of(verdict, name)) {
         return;
     }
-    char *text = describe(verdict, job);
-    if (!text) {
+    const bool has = bhi_quarantine_has(quarantine, verdict);
+    char *text = has ? NULL : describe(verdict, job);
+    if (has) { /* whoever put it there may have been killed before its name was durable */
+        if (fsync(quarantine->folder) != 0 && errno != EINVAL) {
+            quarantine->failed = !bhi_refuse(&quarantine->why, "fsync: %s", strerror(errno));
+        }
+    } else if (!text) {
         quarantine->failed = !bhi_refuse(&quarantine->why, "out of memory");
     } else if (!bhi_outfile_put(quarantine->folder, name, text, strlen(text), 0600,
                                 &quarantine->why)) {

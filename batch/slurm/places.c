@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <jansson.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,14 +228,15 @@ static int make_folders(char *path, size_t from) {
 }
 
 /* One that is there already has the same content: its folder's name says so. What a killed process
- * has left is replaced. */
+ * has left is replaced, and the name that it may have left is made durable. */
 int bhi_places_copy(int from, uint64_t size, const char *to) {
     char piece[1 << 16];
     struct bhi_complaint ignored;
     struct bhi_outfile file;
     ssize_t got = 1;
     if (access(to, F_OK) == 0) {
-        return 0;
+        BHI_AUTO_FREE char *folder = strdup(to);
+        return folder ? -bhi_folder_sync(AT_FDCWD, dirname(folder)) : ENOMEM;
     }
     bool good = bhi_outfile_open_named(to, ".staged.new", size, &file, &ignored);
     file.error = good && lseek(from, 0, SEEK_SET) != 0 ? errno : file.error;

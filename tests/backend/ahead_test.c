@@ -1,6 +1,7 @@
 /* A session on a device with a queue for copies (tests/system/fake_transfer.c): copies begin before
  * it is their turn, and nobody can tell by what comes of it. */
 #include "fake_driver.h"
+#include "fake_engine_page.h"
 #include "fake_supervisor.h"
 
 #include "base/futex.h"
@@ -15,9 +16,12 @@
 #define BUFFERS 4u
 #define ROUNDS  600u
 
+static struct fake_engine *engine;
+
 static void install(void) {
     if (!getenv("BULKHEAD_TEST_GPU")) { /* that of a GPU has such queues itself */
         fake_driver_install(BHT_FAKE_COPIES);
+        engine = fake_driver_engine();
     }
 }
 BHT_AT_START(bht_around(install, NULL))
@@ -135,8 +139,7 @@ static void begin_program(struct program *p, uint64_t seed) {
     fake_kernel(7, CODE(add));
     for (uint32_t b = 1; b <= BUFFERS; b++) {
         p->words[b] = fake_buffer(b, (uint64_t)SLICES * SLICE);
-        p->expected[b] = malloc((size_t)SLICES * SLICE);
-        BHT_TRUE(p->expected[b]);
+        p->expected[b] = bht_own(malloc((size_t)SLICES * SLICE));
         for (uint32_t i = 0; i < SLICES * WORDS; i++) {
             p->words[b][i] = p->expected[b][i] = b * 1000003u + i;
         }
@@ -147,7 +150,6 @@ static void end_program(struct program *p) {
     harvest(fake.published);
     for (uint32_t b = 1; b <= BUFFERS; b++) {
         BHT_MEM_EQ(p->words[b], p->expected[b], (size_t)SLICES * SLICE);
-        free(p->expected[b]);
     }
 }
 
@@ -178,16 +180,147 @@ TEST(random_programs) {
 
 /* -- what the supervisor sees ----------------------------------------------------------------- */
 
+static uint64_t started(void) {
+    return atomic_load(&fake.view.header->started_seq);
+}
+
+static struct copy_record copy_of_all(uint32_t src, uint32_t dst) {
+    const struct part from = {src, 0, SLICES}, to = {dst, 0, SLICES};
+    return (struct copy_record){
+        .record = {.size = sizeof(struct bhi_lane_record) + sizeof(struct bhi_cmd_copy),
+                   .command_count = 1},
+        .copies = {copy_command(&from, &to)}};
+}
+
+static void publish_all(struct program *p, uint32_t src, uint32_t dst) {
+    struct copy_record record = copy_of_all(src, dst);
+    fake_publish(&record.record, 0);
+    memcpy(p->expected[dst], p->expected[src], (size_t)SLICES * SLICE);
+}
+
+static uint64_t completed(void) {
+    uint64_t seq, tail;
+    BHT_EQ(bhi_progress_poll(&fake.view, fake.published, fake.lane.head, &seq, &tail), 0);
+    return seq;
+}
+
+/* The second has begun when the device has not done anything yet, and a third as soon as it is there,
+ * behind the end of the first: whoever wants to withdraw one sees that. */
+TEST(they_begin_as_they_come) {
+    static struct program p;
+    begin_program(&p, 1);
+    const uint64_t done = atomic_load(&engine->done);
+    atomic_store(&engine->held, 1);
+    publish_all(&p, 1, 2);
+    publish_all(&p, 1, 3);
+    WAIT_UNTIL(started() == 2, 10000);
+    BHT_EQ(atomic_load(&engine->done), done);
+    atomic_store(&engine->steps, 1);
+    harvest(1);
+    publish_all(&p, 2, 4);
+    WAIT_UNTIL(started() == 3, 10000);
+    BHT_EQ(atomic_load(&engine->done), done + 1);
+    atomic_store(&engine->held, 0);
+    end_program(&p);
+}
+
+/* E13: of those that have begun, the one whose turn it was is lost with the device; the others run on
+ * the next worker. */
+TEST(those_ahead_are_not_to_blame) {
+    static struct program p;
+    begin_program(&p, 1);
+    atomic_store(&engine->held, 1);
+    publish_all(&p, 1, 2);
+    publish_all(&p, 1, 3);
+    publish_all(&p, 1, 4);
+    WAIT_UNTIL(started() == 3, 10000);
+    atomic_store(&engine->lost, 1);
+    BHT_EQ(fake_join(), BHI_EXIT_DEVICE_LOST);
+    BHT_EQ(completed(), 1);
+    BHT_EQ(started(), 1);
+    struct bhi_result result;
+    char text[BHI_ERROR_TEXT];
+    fake_harvest(&result, text);
+    BHT_EQ(result.status, BH_DEVICE_LOST);
+    atomic_store(&engine->lost, 0);
+    atomic_store(&engine->held, 0);
+    rig_layer_reset(); /* it does not like what is destroyed in use */
+}
+
+/* -- what runs together ----------------------------------------------------------------------- */
+
+/* What is in the lane when a session looks, a letter for each record: (f)ill; one to run (a)lone; of a
+ * (k)ernel that is not compiled; a (c)opy for the other queue; (w)ithdrawn; one that needs a (m)essage.
+ * |together|: the same letter for those in one queue submission; a small one: if there is time. */
+static const struct lane {
+    const char *records, *together;
+} lanes[] = {{"fff", "AAA"}, {"ffaff", "AABcc"}, {"fkf", "ABC"},
+             {"fcf", "ABC"}, {"fwff", "ABcc"},   {"fmf", "Abb"}};
+
+static void publish_kind(char kind, uint32_t at) {
+    struct fake_record fill = fake_fill(kind == 'm' ? 4 : 3, (uint64_t)at * 4, 4, at + 1);
+    struct fake_record add = fake_add(7, 1, 0, 2, 0, SLICE, 1);
+    struct copy_record copy = copy_of_all(1, 2);
+    struct bhi_lane_record *record = kind == 'k'   ? &add.record
+                                     : kind == 'c' ? &copy.record
+                                                   : &fill.record;
+    record->flags |= kind == 'a' ? BHI_RECORD_ALONE : 0;
+    if (kind == 'w') {
+        bhi_lane_withdraw(&fake.lane, fake.published + 1, true);
+    }
+    fake_publish(record, kind == 'm');
+}
+
+/* All of it is there when the session sees the first: it has been held up in a copy. */
+static void run_lane(const struct lane *lane) {
+    const size_t count = strlen(lane->records);
+    struct bhi_result results[8];
+    fake_open_ready();
+    fake_kernel(7, CODE(add));
+    for (uint32_t b = 1; b <= 3; b++) {
+        fake_buffer(b, (uint64_t)SLICES * SLICE);
+    }
+    atomic_store(&engine->held, 1);
+    struct copy_record first = copy_of_all(1, 2);
+    fake_publish(&first.record, 0);
+    WAIT_UNTIL(started() == 1, 10000);
+    for (uint32_t i = 0; i < count; i++) {
+        publish_kind(lane->records[i], i);
+    }
+    atomic_store(&engine->held, 0);
+    if (strchr(lane->records, 'm')) {
+        fake_wait(2);
+        fake_buffer(4, SLICE);
+    }
+    fake_wait(1 + count);
+    for (size_t i = 0; i <= count; i++) {
+        char text[BHI_ERROR_TEXT];
+        fake_harvest(&results[i], text);
+        if (results[i].status != (i > 0 && lane->records[i - 1] == 'w' ? BH_CANCELLED : BH_OK)) {
+            BHT_FAIL("%s: record %zu: status %u: %s", lane->records, i, results[i].status, text);
+        }
+    }
+    for (size_t i = 1; i < count; i++) {
+        const bool same = results[i].started_ns == results[i + 1].started_ns;
+        const char of = lane->together[i - 1], next = lane->together[i];
+        if (of != next ? same : of < 'a' && !same) {
+            BHT_FAIL("%s: records %zu and %zu: %s", lane->records, i, i + 1,
+                     same ? "together" : "apart");
+        }
+    }
+}
+
+TEST(what_runs_together) {
+    for (size_t i = 0; i < BHT_COUNT(lanes); i++) {
+        run_lane(&lanes[i]);
+    }
+}
+
 /* A copy that has been withdrawn does not begin, although it could. */
 TEST(a_withdrawn_copy_does_not_begin) {
     static struct program p;
     begin_program(&p, 1);
-    const struct part from = {1, 0, SLICES}, to = {2, 0, SLICES}, other = {3, 0, SLICES};
-    struct copy_record first = {
-        .record = {.size = sizeof first.record + sizeof first.copies[0], .command_count = 1},
-        .copies = {copy_command(&from, &to)}};
-    struct copy_record second = first;
-    second.copies[0] = copy_command(&from, &other);
+    struct copy_record first = copy_of_all(1, 2), second = copy_of_all(1, 3);
     harvest(0);
     bhi_lane_withdraw(&fake.lane, 2, true);
     fake_publish(&first.record, 0);
@@ -209,14 +342,8 @@ TEST(a_withdrawn_copy_does_not_begin) {
 TEST(a_copy_waits_for_its_messages) {
     static struct program p;
     begin_program(&p, 1);
-    const struct part from = {1, 0, SLICES}, to = {2, 0, SLICES}, late = {3, 0, SLICES};
-    const struct part last = {4, 0, SLICES};
-    struct copy_record first = {
-        .record = {.size = sizeof first.record + sizeof first.copies[0], .command_count = 1},
-        .copies = {copy_command(&from, &to)}};
-    struct copy_record second = first, third = first;
-    second.copies[0] = copy_command(&from, &late);
-    third.copies[0] = copy_command(&late, &last);
+    struct copy_record first = copy_of_all(1, 2), second = copy_of_all(1, 3),
+                       third = copy_of_all(3, 4);
     fake_publish(&first.record, 0);
     fake_publish(&second.record, 1);
     fake_publish(&third.record, 1);

@@ -139,3 +139,78 @@ TEST(records_are_ordered) {
         }
     }
 }
+
+/* -- memory that the device reads through a copy of the host ---------------------------------- */
+
+enum { SOURCE = 21, TARGET, OTHER, BYTES = 4096 };
+static uint8_t *source, *target;
+
+static void open_source(enum bhi_attach access) {
+    open_with_kernels();
+    rig.backend->device.imports_read_only = false;
+    source = rig_buffer(SOURCE, BYTES);
+    target = rig_buffer(TARGET, BYTES);
+    rig_attach_again(SOURCE, access);
+}
+
+/* The host has written it anew. */
+static void change(uint32_t seed) {
+    for (uint32_t i = 0; i < BYTES; i++) {
+        source[i] = (uint8_t)(i * 31 + i / 256 * 7 + seed * 101);
+        target[i] = (uint8_t)~source[i];
+    }
+}
+
+static void copy_range(const uint64_t range[2]) {
+    rig_copy(SOURCE, range[0], TARGET, range[0], range[1] - range[0]);
+}
+
+static void expect_range(const uint64_t range[2]) {
+    BHT_MEM_EQ(target + range[0], source + range[0], range[1] - range[0]);
+}
+
+/* E11: the device sees what the host has written before, whatever was read of it then. */
+TEST(a_source_is_read_anew_each_time) {
+    static const uint64_t ranges[][2][2] = {{{0, 8}, {1000, BYTES}},
+                                            {{100, 104}, {3000, 3004}},
+                                            {{3000, 3004}, {100, 104}},
+                                            {{1000, 2000}, {1500, 2500}}};
+    open_source(BHI_ATTACH_READ);
+    uint8_t *other = rig_buffer(OTHER, BYTES);
+    rig_attach_again(OTHER, BHI_ATTACH_READ);
+    for (uint32_t i = 0; i < 2 * BHT_COUNT(ranges); i++) { /* in one record, then in two */
+        const uint64_t(*two)[2] = ranges[i % BHT_COUNT(ranges)];
+        change(i);
+        memset(other, (int)i, BYTES);
+        rig_begin();
+        copy_range(two[0]);
+        if (i >= BHT_COUNT(ranges)) {
+            rig_begin();
+        }
+        copy_range(two[1]);
+        rig_copy(OTHER, 0, TARGET, 8, 8);
+        rig_run_ok();
+        expect_range(two[0]);
+        expect_range(two[1]);
+        BHT_MEM_EQ(target + 8, other, 8);
+    }
+    change(99);
+    rig_begin();
+    rig_add(ADD, SOURCE, TARGET, 0); /* and so do kernels */
+    rig_run_ok();
+    expect_range((const uint64_t[]){0, 1024});
+}
+
+/* Of content that never changes each part is read once, and what lies between two of them. */
+TEST(a_constant_source_is_read_as_it_is_needed) {
+    static const uint64_t ranges[][2] = {{1024, 2048}, {1200, 1300}, {2048, 2052}, {1020, 1024},
+                                         {3000, 3004}, {2500, 2600}, {8, 12},      {0, 4096}};
+    open_source(BHI_ATTACH_CONSTANT);
+    change(1);
+    for (size_t i = 0; i < BHT_COUNT(ranges); i++) {
+        rig_begin();
+        copy_range(ranges[i]);
+        rig_run_ok();
+        expect_range(ranges[i]);
+    }
+}

@@ -6,6 +6,7 @@
 #include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SLICE BHI_COPY_LEAST
 #define BYTES ((uint64_t)8 * SLICE)
@@ -244,14 +245,23 @@ TEST(copies_in_order) {
         BHT_TRUE(bhi_backend_copy_fits(rig.backend, records[i]));
         bhi_backend_copy_begin(rig.backend, records[i]);
     }
+    rig_begin();
+    rig_copy(1, 0, 4, 0, SLICE);
+    rig_copy(2, 3 * SLICE, 4, SLICE, SLICE);
+    bhi_backend_copy_begin(rig.backend, rig.records[0]);
     /* What has been read must not change: the next worker may have to read it again. */
     BHT_TRUE(!copy_fits(4, 0, 1, 0, SLICE));
     BHT_TRUE(!copy_fits(4, 0, 2, SLICE, SLICE));
+    BHT_TRUE(!copy_fits(4, 0, 2, 3 * SLICE, SLICE));
     BHT_TRUE(copy_fits(4, 0, 2, 0, SLICE));
     for (size_t i = 0; i < BHT_COUNT(records); i++) {
         end_ok(records[i]);
     }
+    end_ok(rig.records[0]);
+    rig.record_count = 0;
     BHT_MEM_EQ(words[3], expected, BYTES);
+    memcpy(expected, words[1], SLICE);
+    memcpy(expected + SLICE / 4, words[2] + 3 * SLICE / 4, SLICE);
     BHT_MEM_EQ(words[4], expected, BYTES);
 }
 
@@ -292,7 +302,7 @@ TEST(which_records_are_copies) {
     static const struct {
         const char *what;
         bool copies;
-        struct bhi_cmd_copy parts[2];
+        struct bhi_cmd_copy parts[3];
     } cases[] = {
         {"nothing", false, {{.bytes = 0}}},
         {"one", true, {PART(1, 0, 2, 0, SLICE)}},
@@ -304,10 +314,13 @@ TEST(which_records_are_copies) {
         {"it overwrites what it has read",
          false,
          {PART(1, 0, 2, 0, SLICE), PART(3, 0, 1, SLICE - 4, SLICE)}},
+        {"it overwrites what its second has read",
+         false,
+         {PART(1, 0, 2, 0, SLICE), PART(3, 0, 2, SLICE, SLICE), PART(1, 0, 3, SLICE - 4, SLICE)}},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
         rig_begin();
-        for (int k = 0; k < 2 && cases[i].parts[k].bytes > 0; k++) {
+        for (int k = 0; k < 3 && cases[i].parts[k].bytes > 0; k++) {
             const struct bhi_cmd_copy *part = &cases[i].parts[k];
             rig_copy(part->src, part->src_offset, part->dst, part->dst_offset, part->bytes);
         }
@@ -503,6 +516,99 @@ TEST(a_constant_source_is_copied_once) {
     end_ok(record);
 }
 
+/* -- what the host sees ----------------------------------------------------------------------- */
+
+/* What a command buffer has written, and no barrier has shown to the host yet. */
+static struct {
+    struct bhi_vk_api real;
+    VkAccessFlags hidden;
+    unsigned ended, writers;
+} watched;
+
+static VKAPI_ATTR VkResult VKAPI_CALL watch_end(VkCommandBuffer commands) {
+    BHT_EQ(watched.hidden, 0);
+    watched.ended++;
+    return watched.real.EndCommandBuffer(commands);
+}
+
+#define WRITES(name, access, parameters, ...)                                                      \
+    static VKAPI_ATTR void VKAPI_CALL watch_##name parameters {                                    \
+        watched.hidden |= (access);                                                                \
+        watched.writers++;                                                                         \
+        watched.real.name(__VA_ARGS__);                                                            \
+    }
+WRITES(CmdCopyBuffer, VK_ACCESS_TRANSFER_WRITE_BIT,
+       (VkCommandBuffer a, VkBuffer b, VkBuffer c, uint32_t d, const VkBufferCopy *e), a, b, c, d,
+       e)
+WRITES(CmdFillBuffer, VK_ACCESS_TRANSFER_WRITE_BIT,
+       (VkCommandBuffer a, VkBuffer b, VkDeviceSize c, VkDeviceSize d, uint32_t e), a, b, c, d, e)
+WRITES(CmdUpdateBuffer, VK_ACCESS_TRANSFER_WRITE_BIT,
+       (VkCommandBuffer a, VkBuffer b, VkDeviceSize c, VkDeviceSize d, const void *e), a, b, c, d,
+       e)
+WRITES(CmdDispatch, VK_ACCESS_SHADER_WRITE_BIT,
+       (VkCommandBuffer a, uint32_t b, uint32_t c, uint32_t d), a, b, c, d)
+
+/* To the host, or to all that comes on the device: what only that sees. */
+static VKAPI_ATTR void VKAPI_CALL watch_barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                                VkPipelineStageFlags to, VkDependencyFlags flags,
+                                                uint32_t count, const VkMemoryBarrier *memory,
+                                                uint32_t b, const VkBufferMemoryBarrier *buffers,
+                                                uint32_t i, const VkImageMemoryBarrier *images) {
+    const bool shows =
+        (to & VK_PIPELINE_STAGE_HOST_BIT && memory->dstAccessMask & VK_ACCESS_HOST_READ_BIT) ||
+        (to & VK_PIPELINE_STAGE_ALL_COMMANDS_BIT &&
+         memory->dstAccessMask & VK_ACCESS_MEMORY_READ_BIT);
+    if (shows && from & VK_PIPELINE_STAGE_TRANSFER_BIT) {
+        watched.hidden &= ~(memory->srcAccessMask & VK_ACCESS_TRANSFER_WRITE_BIT);
+    }
+    if (shows && from & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) {
+        watched.hidden &= ~(memory->srcAccessMask & VK_ACCESS_SHADER_WRITE_BIT);
+    }
+    watched.real.CmdPipelineBarrier(commands, from, to, flags, count, memory, b, buffers, i,
+                                    images);
+}
+
+/* E11: whoever sees a result finds the content. (Lavapipe needs no barrier for it.) */
+TEST(whatever_is_written_is_shown) {
+    uint32_t *words[5];
+    make_buffers(words);
+    rig_kernel(1, CODE(add));
+    rig_begin();
+    dispatch_add(1, 0, 2, 0, SLICE, 5);
+    rig_run_ok();
+    struct bhi_vk_api *api = &rig.backend->device.api;
+    watched.real = *api;
+    api->EndCommandBuffer = watch_end;
+    api->CmdCopyBuffer = watch_CmdCopyBuffer;
+    api->CmdFillBuffer = watch_CmdFillBuffer;
+    api->CmdUpdateBuffer = watch_CmdUpdateBuffer;
+    api->CmdDispatch = watch_CmdDispatch;
+    api->CmdPipelineBarrier = watch_barrier;
+    for (uint32_t i = 0; i < 6; i++) { /* three alone, three together */
+        rig_begin();
+        if (i % 3 == 0) {
+            dispatch_add(1, 0, 2, 0, SLICE, 7 + i);
+        } else if (i % 3 == 1) {
+            rig_copy(2, 0, 3, i, SLICE - 8);
+        } else {
+            rig_fill(3, 0, 4, i);
+        }
+        if (i < 3 || i == 5) {
+            rig_run_ok();
+        }
+    }
+    BHT_EQ(watched.ended, 3 + 1);
+    BHT_EQ(watched.writers, 3 + 3 + 4); /* with the markers around the three that are merged */
+    run_one(1, 0, 4, BYTES);
+    BHT_EQ(watched.ended, 5);
+    BHT_EQ(watched.writers, 11);
+    int fd = bhi_backend_make(rig.backend, 5, SLICE);
+    BHT_GE(fd, 0);
+    close(fd);
+    BHT_EQ(watched.ended, 6);
+    BHT_EQ(watched.writers, 12);
+}
+
 /* -- failures --------------------------------------------------------------------------------- */
 
 static PFN_vkQueueSubmit real_submit;
@@ -552,6 +658,24 @@ TEST(one_that_cannot_be_submitted_fails_alone) {
         run_one(1, 0, 2, SLICE);
         BHT_MEM_EQ(target, source, SLICE);
     }
+}
+
+/* The second command of a record: the first fills a part. */
+TEST(the_command_is_named) {
+    struct bhi_result result;
+    struct bhi_error error;
+    rig_buffer(1, BHI_COPY_CHUNK);
+    rig_buffer(2, (uint64_t)2 * BHI_COPY_CHUNK);
+    rig_attach_again(1, BHI_ATTACH_READ);
+    rig_begin();
+    rig_copy(1, 0, 2, 0, BHI_COPY_CHUNK);
+    rig_copy(1, 0, 2, BHI_COPY_CHUNK, BHI_COPY_CHUNK);
+    fail_submit(1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    bhi_backend_copy_begin(rig.backend, rig.records[0]);
+    BHT_TRUE(bhi_backend_copy_end(rig.backend, &result, &error));
+    BHT_EQ(result.status, BH_OUT_OF_DEVICE_MEMORY);
+    BHT_EQ(result.command_index, 1);
+    rig.record_count = 0;
 }
 
 TEST(a_lost_device_loses_all_of_them) {

@@ -184,10 +184,37 @@ TEST(markers_tell_the_guilty) {
             BHT_STR_EQ(rig.errors[i].told.text, "waiting for the device: VK_ERROR_DEVICE_LOST");
         }
     }
-    dispatch_increment(); /* whatever comes next is refused */
-    BHT_TRUE(!rig_run());
-    BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
-    BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
+    for (int records = 1; records <= 2; records++) { /* whatever comes next is refused */
+        for (int i = 0; i < records; i++) {
+            dispatch_increment();
+        }
+        BHT_TRUE(!rig_run());
+        for (int i = 0; i < records; i++) {
+            BHT_EQ(rig.results[i].status, BH_DEVICE_LOST);
+            BHT_EQ(rig.results[i].executed, BH_EXECUTED_NO);
+        }
+    }
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL fail_wait(VkDevice device, uint32_t count,
+                                                const VkFence *fences, VkBool32 all,
+                                                uint64_t timeout) {
+    BHT_EQ(real_wait(device, count, fences, all, timeout), VK_SUCCESS);
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+/* Whatever the driver says of a wait: what was submitted may still run, so nothing else may. */
+TEST(a_wait_that_fails_loses_the_device) {
+    for (int primes = 0; primes < 2; primes++) {
+        open_losing(1, 0);
+        rig.trusted = !primes;
+        rig_kernel(1, CODE(increment));
+        rig.backend->device.api.WaitForFences = fail_wait;
+        dispatch_increment();
+        BHT_TRUE(!rig_run());
+        BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
+        BHT_EQ(rig.results[0].vk_result, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    }
 }
 
 TEST(a_single_record_is_the_guilty_one) {

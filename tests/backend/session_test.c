@@ -209,6 +209,45 @@ TEST(the_bell) {
     harvest_ok();
 }
 
+/* That a compile is over is said at once: from then on the deadline runs. (Nothing else rings: the
+ * second record waits for a message, and does not sleep.) */
+TEST(the_end_of_compiling_rings) {
+    fake_buffer(1, 1024);
+    fake_buffer(2, 1024);
+    fake_kernel(5, CODE(add));
+    BHT_TRUE(!fake_rung(0));
+    struct fake_record record = fake_add(5, 1, 0, 2, 0, 1024, 1);
+    fake_publish(&record.record, 0);
+    fake_publish(&record.record, 1);
+    BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
+    BHT_EQ(atomic_load(&fake.view.header->run_seq), 1);
+    harvest_ok();
+    fake_buffer(3, 64);
+    harvest_ok();
+}
+
+/* Once: what follows is nobody's business. (Each but the first waits for a message, so that nothing
+ * rings because it sleeps.) */
+TEST(what_is_awaited_rings_once) {
+    fake_buffer(1, 64);
+    wait_until_asleep();
+    struct fake_record record = fake_fill(1, 0, 4, 1);
+    atomic_store(&fake.lane.header->notify_at, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        fake_publish(&record.record, i);
+    }
+    BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
+    for (uint64_t i = 2; i <= 3; i++) {
+        fake_buffer(i, 64);
+        fake_wait(i);
+    }
+    BHT_TRUE(!fake_rung(0));
+    fake_buffer(4, 64);
+    while (fake.harvested < fake.published) {
+        harvest_ok();
+    }
+}
+
 /* -- who sleeps on what it completes ----------------------------------------------------------- */
 
 struct sleeper {

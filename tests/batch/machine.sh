@@ -130,21 +130,6 @@ done
 if [ "$(ls -A away)" = copy.npy ]; then passed=$((passed + 1)); else fail "something is left"; fi
 rm -rf jobs.jsonl.state away count.comp count.npy
 
-case_name="a folder that cannot be made durable is a matter of the jobs with outputs in it"
-mkdir good bad
-for i in $(seq 20); do
-    square "g$i" x.npy "good/$i.npy"
-    square "b$i" x.npy "bad/$i.npy"
-done > jobs.jsonl
-BULKHEAD_TEST_FSYNC=bad cli batch jobs.jsonl
-expect_status 1
-expect_stdout "40 jobs: 20 done, 20 failed"
-expect_sql "SELECT count(*) FROM jobs WHERE id GLOB 'g*' AND state = 'done'" 20
-expect_sql "SELECT message FROM jobs WHERE id = 'b7'" \
-    "out 1=bad/7.npy:f32[1000]: its folder cannot be written to disk (fsync): Operation not permitted"
-if [ -z "$(ls -A bad)" ]; then passed=$((passed + 1)); else fail "something is left"; fi
-rm -rf jobs.jsonl.state good bad
-
 # -- arguments -------------------------------------------------------------------------------------
 square a x.npy a.npy > jobs.jsonl
 refuses "--memory-limit 1M: '1M' is too small: use 64M to 1048576T, or none" batch jobs.jsonl --memory-limit 1M

@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "batch/journal/feed.h"
 #include "batch/journal/host.h"
+#include "batch/journal/note.h"
 #include "batch/shards/shards.h"
 
 /* -- the feed against the database --------------------------------------------------------------
@@ -123,20 +125,112 @@ TEST(test_odd_texts) {
     BHT_STR_HAS(of_feed.all, "\"kernel\":\"k"); /* not the binding of that name */
 }
 
+static bool take_kernel_length(void *user, const struct bhi_job_record *record) {
+    const char *kernel = strstr(record->text, "\"kernel\":\"");
+    BHT_TRUE(kernel);
+    const char *end = strstr(kernel, "\",\"state\":");
+    BHT_TRUE(end);
+    *(size_t *)user = (size_t)(end - kernel - 10);
+    return true;
+}
+
+/* One whose character does not fit whole is cut in front of it: half of one is no JSON. */
 TEST(test_a_long_kernel_is_cut_at_a_character) {
-    for (int before = 0; before < 5; before++) { /* bytes of both characters together */
-        char line[4096];
-        sprintf(line, "{\"id\":\"a\",\"kernel\":\"%.*s", before, "xxxxx");
-        for (int i = 0; i < 500; i++) {
-            strcat(line, i % 2 ? "\\\\" : "\xe2\x82\xac");
+    static const char *const characters[] = {"x",
+                                             "\\\\",
+                                             "\\\"",
+                                             "\\u0001",
+                                             "\xc3\xa9",
+                                             "\xe0\xa0\x80",
+                                             "\xe2\x82\xac",
+                                             "\xf0\x9f\x98\x80",
+                                             "\xf4\x8f\xbf\xbf"};
+    fresh("");
+    char expected[2048] = "";
+    size_t count = 0, lengths[64];
+    for (size_t i = 0; i < BHT_COUNT(characters); i++) {
+        const size_t size = strlen(characters[i]);
+        for (size_t before = 0; before < size; before++) {
+            char line[4096];
+            int used =
+                sprintf(line, "{\"id\":\"%zu\",\"kernel\":\"%.*s", count, (int)before, "xxxxx");
+            for (size_t k = before; k < BHI_FEED_KERNEL + 20; k += size) {
+                used += sprintf(line + used, "%s", characters[i]);
+            }
+            strcpy(line + used, "\",\"groups\":[1]}");
+            BHT_EQ(add_line(line), BHI_QUEUE_OK);
+            lengths[count++] = before + (BHI_FEED_KERNEL - before) / size * size;
         }
-        strcat(line, "\",\"groups\":[1]}");
-        renew_place();
-        fresh("");
-        BHT_EQ(add_line(line), BHI_QUEUE_OK);
-        open_shard(BHI_SHARD_RUNNING);
-        BHT_EQ(shards.shards[0].total, 1);
     }
+    BHT_TRUE(bhi_queue_flush(queue));
+    open_shard(BHI_SHARD_RUNNING);
+    BHT_EQ(shards.shards[0].damaged, 0);
+    BHT_EQ(shards.shards[0].total, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = 0;
+        sprintf(expected, "%zu", i);
+        BHT_TRUE(bhi_store_find_job(shards.store, expected, take_kernel_length, &length));
+        BHT_EQ(length, lengths[i]);
+    }
+}
+
+/* Each line is there once, however many come at a time. */
+TEST(test_more_lines_than_fit_at_once) {
+    enum { NOTES = 6000 };
+    static struct bhi_feed feed;
+    static struct bhi_note notes[NOTES];
+    static char text[MOST];
+    char path[128];
+    struct bhi_list group;
+    put_file("feed", "", 0600);
+    snprintf(path, sizeof path, "%s/feed", place.root);
+    bhi_feed_init(&feed);
+    feed.fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    BHT_GE(feed.fd, 0);
+    for (int round = 0; round < 2; round++) {
+        bhi_list_init(&group);
+        for (size_t i = 0; i < NOTES / 2; i++) {
+            struct bhi_note *note = &notes[(size_t)round * NOTES / 2 + i];
+            *note = (struct bhi_note){.kind = BHI_NOTE_STATE, .state = BHI_JOB_WAITING};
+            note->job = (uint64_t)(note - notes) + 1;
+            bhi_list_append(&group, &note->node);
+        }
+        bhi_feed_append(&feed, NULL, -1, &group);
+        BHT_TRUE(feed.fd >= 0 && !feed.stale);
+    }
+    bhi_feed_close(&feed, NULL, -1);
+    const ssize_t size = read_file(path, text);
+    BHT_GT(size, BHI_FEED_BUFFER);
+    text[size] = '\0';
+    const char *at = text;
+    for (size_t i = 1; i <= NOTES; i++) {
+        char line[64];
+        const int length = sprintf(line, "{\"job\":%zu,\"state\":1,\"at\":0}\n", i);
+        BHT_TRUE(!strncmp(at, line, (size_t)length));
+        at += length;
+    }
+    BHT_TRUE(!strncmp(at, "{\"end\":", 7) && strchr(at, '\n') == text + size - 1);
+}
+
+/* A full disk: what could not be appended is stale, and nobody tries for ever. */
+TEST_WITH(test_a_feed_on_a_full_disk, 5, 0) {
+    static struct bhi_feed feed;
+    struct bhi_note note = {.kind = BHI_NOTE_STATE, .job = 1, .state = BHI_JOB_DONE};
+    struct bhi_list group;
+    bhi_list_init(&group);
+    bhi_list_append(&group, &note.node);
+    bhi_feed_init(&feed);
+    feed.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    BHT_GE(feed.fd, 0);
+    for (int i = 0; i < 2; i++) { /* the second comes before it is tried again */
+        bhi_feed_append(&feed, NULL, -1, &group);
+        BHT_TRUE(feed.stale && feed.fd == -1 && feed.used == 0);
+    }
+    bhi_feed_init(&feed);
+    feed.stale = feed.failed = false;
+    feed.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    bhi_feed_close(&feed, NULL, -1);
+    BHT_EQ(feed.fd, -1);
 }
 
 /* A feed that cannot be written ends no batch, and is made up for. */

@@ -1,6 +1,8 @@
 /* Going on with a batch: what changes when, and which lines may. */
 #include "few_jobs.h"
 
+#include "cli/batch_look.h"
+
 TEST(test_refused_resume_changes_nothing) {
     fresh("a b:a c d");
     run_one("a", BHI_JOB_QUARANTINED, BH_DEADLINE);
@@ -73,8 +75,10 @@ TEST(test_a_mended_line_meets_others) {
     run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
     BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
     expect_refused("a>y", "writes y");
+    expect_refused("a>z,./z", "\"a\" writes ./z twice");
     add("a>z");
-    add("c>x"); /* is free now */
+    add("c>x");                                     /* is free now */
+    expect_refused("d>y", "writes y, which \"b\""); /* what is loaded is still known */
 }
 
 /* An id is one job's, whether that is new, loaded, or gets another line. */
@@ -283,6 +287,17 @@ TEST(test_what_outputs_are_recognised_by) {
                 "3 0 0@18446744073709551615#" HASH " 3@4; ");
 }
 
+/* --verify: a file that two jobs write is the sealed one's, which may have been put in its place, also
+ * where the other one has a later line. */
+TEST(test_what_is_sealed_has_replaced_what_was_there) {
+    const struct bhi_batch_look look = {.jobs_path = "jobs.jsonl", .state = place.folder};
+    fresh("late:first>x first>x");
+    run("first");
+    seal("late");
+    BHT_TRUE(bhi_queue_flush(queue));
+    BHT_EQ(bhi_batch_verify(queue, &look), 0);
+}
+
 /* One that ran out of memory after it had begun, and is refused before it begins again. */
 TEST(test_the_first_beginning_is_kept) {
     const struct bhi_attempt refused = {.next = BHI_JOB_FAILED, .started_ns = 7, .ended_ns = 7};
@@ -290,4 +305,24 @@ TEST(test_the_first_beginning_is_kept) {
     struct bhi_job *job = start("a");
     bhi_queue_ended(queue, job, &refused, 0);
     expect_kept("SELECT started, started_ns > 7, ended_ns FROM attempt", "1 1 7; ");
+}
+
+/* How often it was guilty, or a victim, counts over restarts: else each would try it again. The first
+ * job may need the last, and fail through it. */
+TEST(test_counts_outlive_a_restart) {
+    fresh("a:b b");
+    alter("UPDATE progress SET guilty = 2, victim = 3, attempts = 6, tried = 7 WHERE job = 2;"
+          "UPDATE job SET retries = 5, priority = -4, line = 9 WHERE number = 2");
+    again();
+    struct bhi_job *job = start("b");
+    BHT_EQ(job->guilty, 2);
+    BHT_EQ(job->victim, 3);
+    BHT_EQ(job->attempts, 6);
+    BHT_EQ(job->retries, 5);
+    BHT_EQ(job->priority, -4);
+    BHT_EQ(job->line, 9);
+    end(job, BHI_JOB_QUARANTINED, BH_DEADLINE);
+    expect_kept("SELECT job, attempt FROM attempt", "2 8; ");
+    again();
+    expect_kept("SELECT id, state, guilty, origin FROM jobs", "a failed 0 b; b quarantined 3 -; ");
 }

@@ -506,7 +506,7 @@ static bool survives(unsigned node, size_t i, size_t count, enum power_outcome o
     case POWER_FIRST:
         return !is_name || i + 1 < count;
     case POWER_TORN:
-        *end = i + 1 == count ? step->size / 2 : step->size;
+        *end = i + 1 == count ? step->size / 3 : step->size;
         return true;
     case POWER_LATE:
         *from = 2 * i + 1 < count ? step->size : 2 * i + 1 == count ? step->size / 2 : 0;
@@ -586,7 +586,7 @@ static void put(unsigned node, enum power_outcome outcome, const char *path, boo
 void power_empty(const char *folder) {
     char path[PATH_MAX];
     DIR *entries = opendir(folder);
-    BHT_TRUE(entries != NULL);
+    BHT_TRUE(entries);
     for (const struct dirent *entry; (entry = readdir(entries));) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             BHT_LT(snprintf(path, sizeof path, "%s/%s", folder, entry->d_name), PATH_MAX);
@@ -613,7 +613,7 @@ static void forget(void) {
 /* What is there already: steps before the first, synced. */
 static void take_in(const char *path, unsigned node) {
     DIR *entries = opendir(path);
-    BHT_TRUE(entries != NULL);
+    BHT_TRUE(entries);
     for (const struct dirent *entry; (entry = readdir(entries));) {
         struct stat status;
         char below[PATH_MAX];
@@ -649,12 +649,12 @@ void power_begin(const char *root) {
     all->node_count = 0;
     all->step_count = 0;
     all->used = 0;
-    BHT_TRUE(realpath(root, all->root) != NULL);
+    BHT_TRUE(realpath(root, all->root));
     BHT_EQ(stat(all->root, &status), 0);
     BHT_EQ(add_node(&status), ROOT);
     take_in(all->root, ROOT);
     states = calloc(NODES, sizeof *states);
-    BHT_TRUE(states != NULL);
+    BHT_TRUE(states);
     for (; replayed < all->step_count; replayed++) {
         replay(&all->steps[replayed], replayed);
     }
@@ -739,15 +739,22 @@ static bool goes_on(long steps) {
            last->node == next->node;
 }
 
-void power_lose_everywhere(void (*check)(const char *said)) {
-    for (now_step = 0; now_step <= power_steps(); now_step++) {
-        for (now_outcome = 0; now_outcome < POWER_OUTCOMES && !goes_on(now_step); now_outcome++) {
-            if (power_lose(now_step, now_outcome)) {
-                check(power_said(now_step));
-            }
+void power_lose_after(long steps, void (*check)(const char *said)) {
+    now_step = steps;
+    for (now_outcome = 0; now_outcome < POWER_OUTCOMES; now_outcome++) {
+        if (power_lose(steps, now_outcome)) {
+            check(power_said(steps));
         }
     }
     now_step = -1;
+}
+
+void power_lose_everywhere(void (*check)(const char *said)) {
+    for (long step = 0; step <= power_steps(); step++) {
+        if (!goes_on(step)) {
+            power_lose_after(step, check);
+        }
+    }
 }
 
 const char *power_outcome_name(enum power_outcome outcome) {

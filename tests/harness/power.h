@@ -39,7 +39,7 @@ enum power_outcome {
     POWER_NAMES, /* the names have survived, the data has not */
     POWER_DATA,  /* the other way round */
     POWER_FIRST, /* of the names in a folder the last change is lost, no more */
-    POWER_TORN,  /* the second half of the last write of each file is lost, no more */
+    POWER_TORN,  /* the end of the last write of each file is lost, no more */
     POWER_LATE,  /* the first half of what was written to each file is lost, no more */
     POWER_MIXED, /* of the folders and files every other one loses all, and the rest nothing */
     POWER_MIXED_OTHERWISE,
@@ -66,8 +66,10 @@ const char *power_said(long steps);
 /* Makes the root what is left of it when the power is lost after |steps|, at least as many as before.
  * False: that, with the same said, was there already. */
 bool power_lose(long steps, enum power_outcome outcome);
-/* Calls |check| after each step and outcome that differ from those before, with what was said; where a
- * file is written several times in a row, after the last. A failure in it names them. */
+/* Calls |check| for each outcome after |steps| that differs from those before, with what was said. A
+ * failure in it names the outcome. */
+void power_lose_after(long steps, void (*check)(const char *said));
+/* The same after each step; where a file is written several times in a row, after the last. */
 void power_lose_everywhere(void (*check)(const char *said));
 
 #endif

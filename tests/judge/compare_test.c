@@ -56,6 +56,51 @@ TEST(absolute_and_relative) {
     BHT_TRUE(is_right_f32(0.0f, -0.0f, near_by(0, 0)));
 }
 
+static bool is_right(bh_dtype dtype, uint64_t expected, uint64_t got,
+                     struct bhi_tolerance tolerance) {
+    struct bhi_difference out;
+    bhi_compare(dtype, 1, &expected, &got, &tolerance, &out); /* little endian */
+    return !out.wrong;
+}
+
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* Each type by its own numbers, and at the tolerance's very limit. */
+TEST(near_in_each_type) {
+    static const struct {
+        bh_dtype dtype;
+        uint64_t expected, nearest, beyond;
+        double absolute, relative;
+    } cases[] = {
+        {BH_DTYPE_F16, 0x3c00, 0x3d00, 0x3d01, 0.25, 0}, /* 1, 1.25 */
+        {BH_DTYPE_F16, 0xbc00, 0xbd00, 0xbd01, 0, 0.25},
+        {BH_DTYPE_I8, 0xf8, 0xf6, 0xf5, 0, 0.25}, /* -8, -10 */
+        {BH_DTYPE_I8, 0x01, 0xff, 0xfe, 2, 0},    /* 1, -1 */
+        {BH_DTYPE_U8, 0x01, 0x03, 0xff, 2, 0},
+        {BH_DTYPE_I64, (uint64_t)-8, (uint64_t)-10, (uint64_t)-11, 1, 0.125},
+        {BH_DTYPE_U64, 8, 10, 11, 0, 0.25},
+        {BH_DTYPE_U32, 10, 8, 7, 2, 0},
+    };
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        const struct bhi_tolerance tolerance = near_by(cases[i].absolute, cases[i].relative);
+        if (!is_right(cases[i].dtype, cases[i].expected, cases[i].nearest, tolerance) ||
+            is_right(cases[i].dtype, cases[i].expected, cases[i].beyond, tolerance)) {
+            BHT_FAIL("case %zu", i);
+        }
+    }
+    const struct bhi_tolerance tolerance = near_by(0.25, 0.25);
+    BHT_TRUE(is_right(BH_DTYPE_F64, bits_of(-1), bits_of(-1.5), tolerance));
+    BHT_TRUE(is_right(BH_DTYPE_F64, bits_of(-1), bits_of(-0.5), tolerance));
+    BHT_TRUE(!is_right(BH_DTYPE_F64, bits_of(-1), bits_of(nextafter(-1.5, -2)), tolerance));
+    BHT_TRUE(!is_right(BH_DTYPE_F64, bits_of(1), bits_of(-1), tolerance));
+    BHT_TRUE(!is_right(BH_DTYPE_F64, bits_of(1), bits_of((double)NAN), tolerance));
+    BHT_TRUE(!is_right(BH_DTYPE_F64, bits_of(1), bits_of((double)INFINITY), tolerance));
+}
+
 /* An infinity is near itself alone, whatever the tolerance. */
 TEST(infinities) {
     const struct bhi_tolerance wide = near_by(1e300, 1e300);
@@ -121,6 +166,10 @@ TEST(a_nan_is_found) {
     BHT_EQ(index, 2);
     BHT_TRUE(!bhi_find_nan(BH_DTYPE_F16, 2, elements, &index));
     BHT_TRUE(!bhi_find_nan(BH_DTYPE_U32, 1, words, &index));
+    const uint64_t wide[] = {bits_of(1), bits_of((double)INFINITY), bits_of((double)NAN)};
+    BHT_TRUE(bhi_find_nan(BH_DTYPE_F64, 3, wide, &index));
+    BHT_EQ(index, 2);
+    BHT_TRUE(!bhi_find_nan(BH_DTYPE_F64, 2, wide, &index));
 }
 
 TEST(texts) {
@@ -132,5 +181,7 @@ TEST(texts) {
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_I8, 0x80, text), "-128");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_U64, UINT64_MAX, text), "18446744073709551615");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 1, text), "true");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 0, text), "false");
+    BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 2, text), "2");
     BHT_STR_EQ(bhi_element_text(BH_DTYPE_BOOL, 7, text), "7");
 }

@@ -41,6 +41,7 @@ static void parse(const char *text) {
 }
 
 static void refuse_text(const char *text, const char *why) {
+    bhi_task_free(&task);
     if (bhi_task_parse("t.json", "dir", text, &task, &complaint)) {
         BHT_FAIL("not refused: %s", why);
     }
@@ -483,6 +484,10 @@ TEST(lines_of_odd_texts) {
            "`in` `a`}]b` `dtype`: it must be one of " BHI_DTYPE_NAMES);
     refuse(3, "`scale`,\n  `sizes`: [{`n`: 1000", "`a\\`}]{b`,\n  `sizes`: [{`n`: 0",
            "`sizes` [0] `n`: it must be a whole number from 1");
+    refuse(4, "`m`: 3}, {`m`: 4", "`m`: 3},\n{`m`: 0",
+           "`sizes` [1] `m`: it must be a whole number from 1");
+    refuse(5, "[{`n`: 1, `m`: 1}]", "[{`n`: 1, `m`: 1},\n{`n`: 1, `m`: 0},\n{`n`: 0}]",
+           "`check_sizes` [1] `m`: it must be a whole number from 1");
     refuse(11, "`X`: {`dtype`: `f32`", "`X`\n:\n{\n`dtype`:\n1",
            "`in` `X` `dtype`: it must be one of " BHI_DTYPE_NAMES);
 }

@@ -14,7 +14,7 @@ static char printed[96]; /* beside it */
 
 static void make_root(void) {
     strcpy(root, "/dev/shm/bulkhead-power-XXXXXX");
-    BHT_TRUE(mkdtemp(root) != NULL);
+    BHT_TRUE(mkdtemp(root));
     snprintf(printed, sizeof printed, "%s.printed", root);
     setenv("SCRIPT_ADD", "1", 1);
 }
@@ -64,16 +64,21 @@ int command(const char *line) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-const char *expect(const char *line) {
-    static char text[4096];
-    const int status = command(line), fd = open(printed, O_RDONLY | O_CLOEXEC);
+const char *printed_text(void) {
+    static char text[8192];
+    const int fd = open(printed, O_RDONLY | O_CLOEXEC);
     const ssize_t size = read(fd, text, sizeof text - 1);
     close(fd);
     text[size > 0 ? size : 0] = '\0';
-    if (status != 0) {
-        BHT_FAIL("%s: exit status %d: %s", line, status, text);
-    }
     return text;
+}
+
+const char *expect(const char *line) {
+    const int status = command(line);
+    if (status != 0) {
+        BHT_FAIL("%s: exit status %d: %s", line, status, printed_text());
+    }
+    return printed_text();
 }
 
 void put_array(const char *name, int value) {

@@ -14,7 +14,9 @@ extern char root[64]; /* the folder; there is a new one for each test */
 /* Runs a command there. Returns its exit status; 256 and the signal's number if that has ended it. One
  * that ends with 0 has said |line|. */
 int command(const char *line);
-/* It must end with 0. What it printed. */
+/* What it has printed. */
+const char *printed_text(void);
+/* It must end with 0. Returns what it has printed. */
 const char *expect(const char *line);
 
 /* A file with four bytes of |value|. */

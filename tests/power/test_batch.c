@@ -92,11 +92,7 @@ TEST(loses_power_after_a_kill) {
         BHT_EQ(status, 256 + SIGKILL);
         expect(batch);
         power_end();
-        for (enum power_outcome outcome = 0; outcome < POWER_OUTCOMES; outcome++) {
-            if (power_lose(power_steps(), outcome)) {
-                go_on(batch);
-            }
-        }
+        power_lose_after(power_steps(), go_on);
     }
 }
 
@@ -126,6 +122,35 @@ TEST(a_sync_fails) {
     }
 }
 
+/* It is a matter of the jobs with outputs in it. */
+TEST(a_folder_is_not_synced) {
+    char text[1024] = "", file[32];
+    make_batch();
+    bht_put("", "%s/good/nothing", root);
+    bht_put("", "%s/bad/nothing", root);
+    for (int i = 0; i < 10; i++) {
+        char line[256];
+        snprintf(line, sizeof line,
+                 "{`id`:%d,`kernel`:`k.spv`,`groups`:[1],`in`:{`0`:`x.npy`},"
+                 "`out`:{`1`:`%s/%d.npy:u8[4]`}}\n",
+                 i, i % 2 ? "bad" : "good", i);
+        strcat(text, line);
+    }
+    bht_put(bht_quoted(text), "%s/jobs.jsonl", root);
+    power_begin(root);
+    *power = (struct power){
+        .mode = POWER_FROM, .error = EPERM, .name = "bad", .only_syncs = true, .at = 1};
+    BHT_EQ(command(batch), 1);
+    BHT_STR_HAS(printed_text(), "10 jobs: 5 done, 5 failed");
+    BHT_STR_HAS(printed_text(),
+                "its folder cannot be written to disk (fsync): Operation not permitted");
+    power_end();
+    for (int i = 0; i < 10; i++) {
+        snprintf(file, sizeof file, "%s/%d.npy", i % 2 ? "bad" : "good", i);
+        BHT_EQ(value_of(file), i % 2 ? -1 : 2);
+    }
+}
+
 /* The lock of a batch that goes on is made anew. */
 TEST(a_lost_lock_is_marked_again) {
     char path[128];
@@ -148,12 +173,31 @@ static void expect_run(const char *said) {
     }
 }
 
-TEST(an_output_of_run_is_replaced) {
+static const char run[] = "run k.spv --groups 1 --in 0=x.npy --out 1=y.npy:u8[4]";
+
+static void begin_run(void) {
+    power_empty(root);
     make_batch();
     put_array("y.npy", 9);
     setenv("SCRIPT_BINDINGS", "0.0:r:x,0.1:w:y", 1);
     power_begin(root);
-    expect("run k.spv --groups 1 --in 0=x.npy --out 1=y.npy:u8[4]");
+}
+
+TEST(an_output_of_run_is_replaced) {
+    begin_run();
+    expect(run);
     power_end();
     power_lose_everywhere(expect_run);
+}
+
+TEST(a_step_of_run_fails) {
+    bool hit = true;
+    for (long at = 1; hit; at++) {
+        begin_run();
+        *power = (struct power){.mode = POWER_ONCE, .error = ENOSPC, .at = at};
+        (void)command(run);
+        hit = power->hit;
+        power_end();
+        power_lose_after(power_steps(), expect_run);
+    }
 }

@@ -25,7 +25,7 @@ static char root[64];
 
 static void make_root(void) {
     strcpy(root, "/dev/shm/bulkhead-power-XXXXXX");
-    BHT_TRUE(mkdtemp(root) != NULL);
+    BHT_TRUE(mkdtemp(root));
     BHT_EQ(chdir(root), 0);
 }
 
@@ -46,10 +46,86 @@ static struct bhi_complaint complaint;
         }                                                                                          \
     } while (0)
 
+/* -- scenes ------------------------------------------------------------------------------------ */
+
+/* Something that writes files, and says what it has made durable. It may run again. */
+struct scene {
+    void (*prepare)(void); /* what is there before; may be NULL */
+    void (*run)(void);
+    void (*check)(const char *said); /* opens what is there */
+};
+
+static void begin(const struct scene *scene) {
+    power_empty(root);
+    if (scene->prepare) {
+        scene->prepare();
+    }
+    power_begin(root);
+}
+
+static void lose_power(const struct scene *scene) {
+    begin(scene);
+    scene->run();
+    power_end();
+    power_lose_everywhere(scene->check);
+}
+
+/* In a process whose |at|th step fails, or kills it. Where the scene cannot go on, an assertion ends it.
+ * Returns whether there is such a step. */
+static bool run_broken(const struct scene *scene, enum power_mode mode, long at) {
+    begin(scene);
+    *power = (struct power){.mode = mode, .error = EIO, .at = at};
+    const pid_t child = fork();
+    BHT_GE(child, 0);
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr)) {
+            _exit(9);
+        }
+        scene->run();
+        _exit(0);
+    }
+    BHT_EQ(waitpid(child, NULL, 0), child);
+    power->mode = POWER_GOOD;
+    return power->hit;
+}
+
+static void fail_everywhere(const struct scene *scene) {
+    for (long at = 1; run_broken(scene, POWER_ONCE, at); at++) {
+        power_end();
+        power_lose_after(power_steps(), scene->check);
+    }
+}
+
+/* The next process makes durable what the killed one has not. */
+static void kill_everywhere(const struct scene *scene) {
+    for (long at = 1; run_broken(scene, POWER_KILL, at); at++) {
+        scene->run();
+        power_end();
+        power_lose_after(power_steps(), scene->check);
+    }
+}
+
+#define SCENE(name, prepare, run, check)                                                           \
+    static const struct scene name = {prepare, run, check};                                        \
+    TEST(name##_when_power_is_lost) {                                                              \
+        lose_power(&name);                                                                         \
+    }                                                                                              \
+    TEST(name##_when_a_step_fails) {                                                               \
+        fail_everywhere(&name);                                                                    \
+    }                                                                                              \
+    TEST(name##_after_a_kill) {                                                                    \
+        kill_everywhere(&name);                                                                    \
+    }
+
 /* -- the judge ---------------------------------------------------------------------------------- */
 
 static bh_judge judge;
 static const char *const candidates[] = {"a.comp", "b.comp", "c.comp"};
+
+static json_t *no_json(void) {
+    static json_t *object;
+    return object ? object : (object = json_object());
+}
 
 static struct bhi_candidate candidate_of(const char *path) {
     struct bhi_candidate candidate = {.file.path = path, .judged = true};
@@ -81,7 +157,7 @@ static void make_judge(void) {
     }
     bht_put("", "%s/own/nothing", root);
     judge.task = (struct bhi_task){.name = "task", .array_count = 1};
-    judge.task.json = json_object();
+    judge.task.json = no_json();
     judge.court.task = &judge.task;
     strcpy(judge.court.device, "script:0");
 }
@@ -108,8 +184,7 @@ static void judge_all(void) {
     bhi_judge_journal_close(&journal);
 }
 
-/* All whose verdicts somebody has seen are known. */
-static void expect_verdicts(const char *said) {
+static void expect_known(const char *said) {
     struct bhi_judge_journal journal;
     open_journal(&journal);
     for (size_t i = 0; i < BHT_COUNT(candidates); i++) {
@@ -131,79 +206,14 @@ static void expect_verdicts(const char *said) {
     bhi_judge_journal_close(&journal);
 }
 
-static void end_judge(void) {
-    json_decref(judge.task.json);
-}
-
-TEST(verdicts_are_durable) {
-    make_judge();
-    power_begin(root);
+/* All whose verdicts somebody has seen are known, and others can be noted. */
+static void expect_verdicts(const char *said) {
+    expect_known(said);
     judge_all();
-    power_end();
-    power_lose_everywhere(expect_verdicts);
-    end_judge();
+    expect_known("abc");
 }
 
-/* Those of a process that was killed, too, once the next one has shown them. */
-TEST(verdicts_that_are_taken_over_are_durable) {
-    make_judge();
-    for (long at = 1;; at++) {
-        BHT_TRUE(bht_remove("own") && mkdir("own", 0700) == 0);
-        power_begin(root);
-        const pid_t child = fork();
-        if (child == 0) {
-            power->mode = POWER_KILL;
-            power->at = at;
-            judge_all();
-            _exit(0);
-        }
-        int status;
-        BHT_EQ(waitpid(child, &status, 0), child);
-        power->mode = POWER_GOOD;
-        judge_all();
-        power_end();
-        for (enum power_outcome outcome = 0; outcome < POWER_OUTCOMES; outcome++) {
-            if (power_lose(power_steps(), outcome)) {
-                expect_verdicts("abc");
-            }
-        }
-        if (WIFEXITED(status)) {
-            break;
-        }
-    }
-    end_judge();
-}
-
-TEST(a_verdict_that_cannot_be_written_is_not_known) {
-    make_judge();
-    bool hit = true;
-    for (long at = 1; hit; at++) {
-        BHT_TRUE(bht_remove("own") && mkdir("own", 0700) == 0);
-        power_begin(root);
-        const pid_t child = fork();
-        if (child == 0) {
-            power->mode = POWER_ONCE;
-            power->error = EIO;
-            power->at = at;
-            /* Not to begin is fine: a failed assertion ends it. */
-            if (!freopen("/dev/null", "w", stderr)) {
-                _exit(9);
-            }
-            judge_all();
-            _exit(0);
-        }
-        int status;
-        BHT_EQ(waitpid(child, &status, 0), child);
-        hit = power->hit;
-        power_end();
-        for (enum power_outcome outcome = 0; outcome < POWER_OUTCOMES; outcome++) {
-            if (power_lose(power_steps(), outcome)) {
-                expect_verdicts(power_said(power_steps()));
-            }
-        }
-    }
-    end_judge();
-}
+SCENE(verdicts, make_judge, judge_all, expect_verdicts)
 
 /* -- pipeline caches ---------------------------------------------------------------------------- */
 
@@ -243,13 +253,12 @@ static void expect_cache(const char *said) {
     close(file.area);
 }
 
-TEST(a_cache_is_whole) {
-    power_begin(root);
+static void store_two(void) {
     store('1');
     store('2');
-    power_end();
-    power_lose_everywhere(expect_cache);
 }
+
+SCENE(caches, NULL, store_two, expect_cache)
 
 /* -- quarantine --------------------------------------------------------------------------------- */
 
@@ -262,17 +271,16 @@ static void expect_quarantine(const char *said) {
     bhi_quarantine_close(&quarantine);
 }
 
-TEST(a_quarantine_is_durable) {
+static void put_kernel(void) {
     struct bhi_quarantine quarantine;
-    power_begin(root);
     BHT_GOOD(bhi_quarantine_open("shared", &quarantine, &complaint));
     bhi_quarantine_put(&quarantine, &guilty, "job");
     BHT_TRUE(!quarantine.failed);
     power_say("put");
     bhi_quarantine_close(&quarantine);
-    power_end();
-    power_lose_everywhere(expect_quarantine);
 }
+
+SCENE(quarantine, NULL, put_kernel, expect_quarantine)
 
 /* -- Slurm -------------------------------------------------------------------------------------- */
 
@@ -308,7 +316,7 @@ static void write_batch(void) {
     batch.array.total = 2;
     batch.array.shards = 2;
     batch.array.sizes = (uint64_t[]){1, 1};
-    BHT_TRUE(bhi_array_add_round(&batch.array, (uint32_t[]){0, 1}, 2, "first") != NULL);
+    BHT_TRUE(bhi_array_add_round(&batch.array, (uint32_t[]){0, 1}, 2, "first"));
     for (uint64_t job = 0; job < 2; job++) { /* before sbatch, and after it */
         batch.array.rounds[0].job = job * 17;
         BHT_GOOD(bhi_array_save(&batch.array, batch.folder.real, &complaint));
@@ -331,7 +339,7 @@ static void expect_shard(uint32_t shard) {
     char *text = bhi_whole_read(path, 4096, &size, &error);
     struct bhi_job_spec spec;
     struct stat status;
-    BHT_TRUE(text != NULL);
+    BHT_TRUE(text);
     const char *line = text + strspn(text, "\n"); /* the second has the second line */
     BHT_GOOD(bhi_job_parse(line, strlen(line) - 1, &spec, &complaint));
     BHT_STR_HAS(spec.kernel, "/staged/");
@@ -356,14 +364,12 @@ static void expect_batch(const char *said) {
     bhi_array_free(&array);
 }
 
-TEST(what_slurm_runs_is_durable) {
+static void make_kernel(void) {
     bht_put("", "%s/own/nothing", root);
     bht_put("\x03\x02\x23\x07", "%s/k.spv", root);
-    power_begin(root);
-    write_batch();
-    power_end();
-    power_lose_everywhere(expect_batch);
 }
+
+SCENE(slurm, make_kernel, write_batch, expect_batch)
 
 static void expect_probe(const char *said) {
     struct bhi_probe_record record;
@@ -372,15 +378,13 @@ static void expect_probe(const char *said) {
     }
 }
 
-TEST(the_record_of_a_probe_is_durable) {
+static void save_probe(void) {
     struct bhi_probe_record record = {.job = 17, .submitted_ns = 5};
     memset(record.id, 'a', BHI_ARRAY_ID);
     memset(record.nonce, 'b', BHI_PROBE_NONCE);
     memset(record.asks, 'c', sizeof record.asks - 1);
-    bht_put("", "%s/own/nothing", root);
-    power_begin(root);
     BHT_GOOD(bhi_probe_record_save(&record, "own", &complaint));
     power_say("saved");
-    power_end();
-    power_lose_everywhere(expect_probe);
 }
+
+SCENE(probe, make_kernel, save_probe, expect_probe)

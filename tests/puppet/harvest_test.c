@@ -262,6 +262,55 @@ TEST(e9_what_ended_before_it_was_to_ring_is_taken_in) {
     }
 }
 
+static unsigned looks, ends; /* after so many looks |late| completes so many */
+static bool restless;        /* until then it wakes who waits again and again */
+static struct bhi_worker *late;
+
+BHT_WRAP(void, bhi_worker_harvest, struct bhi_worker *worker) {
+    __real_bhi_worker_harvest(worker);
+    if (looks && restless) {
+        atomic_fetch_add(&puppet_side(late)->header->completed_word, 1);
+    }
+    if (looks && --looks == 0) {
+        puppet_complete(late, ends);
+    }
+}
+
+/* A worker cannot keep a thread from its timeout by waking it. */
+TEST(e10_a_worker_that_wakes_again_and_again) {
+    late = puppet_serving();
+    bh_event *event = puppet_submit();
+    restless = true, looks = 1000, ends = 1;
+    BHT_EQ(bh_event_wait(event, 0), BH_TIMEOUT);
+    BHT_GT(looks, 900);
+    looks = 0;
+}
+
+/* Who asks for one, any or all of two looks at each when it comes and once more before it goes: so what
+ * has ended by then has ended, in the first look or in the second. */
+TEST(e10_what_ends_at_the_last_moment_has_ended) {
+    enum { ONE, ANY, ALL, WAYS };
+    for (unsigned i = 0; i < 2 * WAYS; i++) {
+        puppet_again();
+        late = puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        const unsigned way = i % WAYS;
+        ends = way == ALL ? 2 : 1;
+        if (i < WAYS) {
+            puppet_complete(late, ends);
+        } else {
+            looks = way == ONE ? 1 : 2;
+        }
+        size_t index = 2;
+        const bh_status status = way == ONE   ? bh_event_wait(events[0], 0)
+                                 : way == ANY ? bh_event_wait_any(events, 2, 0, &index)
+                                              : bh_event_wait_all(events, 2, 0, &index);
+        BHT_EQ(looks, 0);
+        BHT_EQ(status, BH_OK);
+        BHT_EQ(index, way == ANY ? 0 : 2);
+    }
+}
+
 /* -- lies ------------------------------------------------------------------------------------- */
 
 /* Two records are in its lane. The first has ended well before, where there are two steps. */
@@ -359,6 +408,43 @@ TEST(all_who_wait_for_one_that_is_queued_are_woken) {
     start_waiters(waiters, event);
     BHT_EQ(bh_event_cancel(event), BH_OK);
     join_waiters(waiters, BH_CANCELLED);
+}
+
+/* A worker gets it while they sleep: they follow that one from now on. */
+TEST(all_who_wait_follow_the_worker_that_gets_it) {
+    bh_event *event = puppet_submit();
+    struct waiter waiters[WAITERS];
+    start_waiters(waiters, event);
+    struct bhi_worker *worker = puppet_serving();
+    WAIT_UNTIL(atomic_load(&worker->lane.header->waiters) == WAITERS, 5000);
+    puppet_complete(worker, 1);
+    bhi_progress_wake(puppet_side(worker));
+    join_waiters(waiters, BH_OK);
+}
+
+static void (*unlocked)(void); /* once, when the lock has been dropped */
+
+BHT_WRAP(void, bhi_context_pump_unlock, bh_context *context) {
+    __real_bhi_context_pump_unlock(context);
+    if (unlocked) {
+        void (*act)(void) = unlocked;
+        unlocked = NULL;
+        act();
+    }
+}
+
+static void serve_and_complete(void) {
+    puppet_complete(puppet_serving(), 1);
+}
+
+/* The worker gets it, and completes it, after a thread has looked and before it sleeps. */
+TEST(one_that_is_about_to_sleep_follows_the_worker_that_gets_it) {
+    struct waiter waiter = {.event = puppet_submit()};
+    unlocked = serve_and_complete;
+    BHT_EQ(pthread_create(&waiter.thread, NULL, wait_for_it, &waiter), 0);
+    WAIT_UNTIL(atomic_load(&waiter.woken), 5000);
+    BHT_EQ(pthread_join(waiter.thread, NULL), 0);
+    BHT_EQ(waiter.status, BH_OK);
 }
 
 /* It is in a lane: they sleep on what its worker publishes as well, and one of them takes it in. */

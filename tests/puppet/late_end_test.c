@@ -78,6 +78,20 @@ TEST(it_is_charged_to_the_tenant) {
     BHT_EQ(submit_to(served), BH_OK);
 }
 
+/* UNAVAILABLE is not for ever, nor for a stream that has a worker all the time. */
+TEST(the_tenants_trouble_passes) {
+    for (int i = 0; i < 5; i++) {
+        die_late(4000);
+    }
+    bh_stream *served = puppet_stream(NULL, NULL);
+    puppet_bind(puppet_worker(BHI_RUNNING), served);
+    BHT_EQ(submit_to(served), BH_UNAVAILABLE);
+    BHT_TRUE(bhi_tenant_trouble(served->owner, NULL));
+    served->owner->until_ns = bhi_now_ns();
+    BHT_TRUE(!bhi_tenant_trouble(served->owner, NULL));
+    BHT_EQ(submit_to(served), BH_OK);
+}
+
 /* Of tenants without streams so many are remembered, and those that are charged. What the others have
  * done stays in the numbers of the context. */
 TEST(tenants_without_streams_are_bounded) {

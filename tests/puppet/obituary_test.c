@@ -1,5 +1,6 @@
 /* Obituaries as a table: how a worker's process ended, why it was killed and what it wrote, and the
  * verdict that comes of it. */
+#include "../hostile/wrap.h"
 #include "core/submission.h"
 #include "puppet.h"
 #include "supervisor/context/context.h"
@@ -10,6 +11,12 @@
 #include <sys/resource.h>
 
 #define LIMIT_MIB 64
+
+static uint64_t oom_kills; /* of the machine; UINT64_MAX: nobody can tell */
+
+WRAP(uint64_t, bhi_oom_kills, void) {
+    return oom_kills;
+}
 
 /* -- in mid-job -------------------------------------------------------------------------------- */
 
@@ -54,6 +61,7 @@ static const struct row rows[] = {
     {BHI_KILL_COMPILE, CLD_KILLED, SIGKILL, COMPILES, BH_COMPILE_FAILED,
      "why it was killed; worker 4242 was killed"},
     {BHI_KILL_CANCEL, CLD_KILLED, SIGKILL, 0, BH_CANCELLED, "killed; worker 4242 was killed"},
+    {BHI_KILL_LOST, CLD_KILLED, SIGKILL, 0, BH_DEVICE_LOST, "the device of worker 4242 was lost"},
     /* It was to be killed, and had died of something else before: that counts. */
     {BHI_KILL_DEADLINE, CLD_KILLED, SIGSEGV, 0, BH_WORKER_SIGNAL, "was killed by SIGSEGV"},
     {BHI_KILL_DEADLINE, CLD_EXITED, 3, 0, BH_WORKER_EXIT, "exited with code 3"},
@@ -104,12 +112,14 @@ static void refuse(struct bhi_worker *worker, unsigned count) {
 static void play(const struct row *row, size_t number) {
     const bool compiles = row->flags & COMPILES, closed = row->flags & CLOSED;
     struct bhi_worker *worker = puppet_serving();
+    snprintf(worker->core.device, sizeof worker->core.device, "cpu:0");
     bh_event *event = begin(worker);
     atomic_store(&puppet_side(worker)->header->compile_seq, compiles);
     refuse(worker, row->flags & REFUSED);
     bhi_context_lock(puppet.context);
     if (row->kill == BHI_KILL_PROTOCOL) {
         bhi_core_worker_violation(&worker->core, "why it was killed");
+        worker->core.life.kill_reason = BH_REASON_DEVICE_TIME;
     } else if (row->kill != BHI_KILL_NONE) {
         bhi_core_worker_kill(&worker->core, row->kill, bh_event_id(event), "why it was killed");
     }
@@ -145,6 +155,11 @@ static void play(const struct row *row, size_t number) {
                  (int)bh_verdict_classify(&verdict));
     }
     BHT_EQ(verdict.worker_pid, 4242);
+    BHT_STR_EQ(verdict.device, "cpu:0");
+    BHT_EQ(verdict.reason, row->kill == BHI_KILL_PROTOCOL          ? BH_REASON_DEVICE_TIME
+                           : late                                  ? BH_REASON_COMPILE_DEADLINE
+                           : row->verdict == BH_OUT_OF_HOST_MEMORY ? BH_REASON_MEMORY_LIMIT
+                                                                   : BH_REASON_NONE);
     BHT_EQ(verdict.executed, compiles ? BH_EXECUTED_NO : BH_EXECUTED_UNKNOWN);
     /* The limit that it ran into, where there was one. */
     uint64_t limit = 0;
@@ -301,16 +316,51 @@ TEST(memory_that_others_used_up) {
 }
 
 /* T2: without a cgroup nobody says why Linux killed a worker. So if it has killed for memory since
- * the worker was started, that may have been why. */
+ * the worker was started, or if nobody can tell, that may have been why. */
+static const struct without {
+    uint64_t before, after; /* kills for memory on this machine */
+    int signal;
+    bh_blame blame;
+    const char *words;
+} withouts[] = {
+    {3, 3, SIGKILL, BH_BLAME_NONE, " from outside: a kernel cannot do that"},
+    {3, 4, SIGKILL, BH_BLAME_SUSPECTED, "was out of memory"},
+    {3, 4, SIGTERM, BH_BLAME_NONE, " from outside: a kernel cannot do that"},
+    {UINT64_MAX, UINT64_MAX, SIGKILL, BH_BLAME_SUSPECTED, "by Linux because memory ran out"},
+};
+
 TEST(memory_without_a_cgroup) {
-    struct bhi_worker *worker = puppet_serving();
-    worker->oom_kills--;
-    bh_event *event = begin(worker);
-    puppet_killed(worker, SIGKILL);
-    const bh_verdict verdict = fx_verdict(event);
-    BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
-    BHT_EQ(verdict.blame, BH_BLAME_SUSPECTED);
-    BHT_STR_HAS(verdict.message, "memory");
+    for (size_t i = 0; i < BHT_COUNT(withouts); i++) {
+        const struct without *row = &withouts[i];
+        oom_kills = row->before;
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *event = begin(worker);
+        oom_kills = row->after;
+        puppet_killed(worker, row->signal);
+        const bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.status, BH_WORKER_SIGNAL);
+        BHT_EQ(verdict.blame, row->blame);
+        BHT_STR_HAS(verdict.message, row->words);
+    }
+}
+
+/* Nor can a kernel end its worker's time, which the host limits. */
+TEST(the_host_limits_its_processor_time) {
+    const struct rlimit limit = {1000, 1000};
+    static const uint64_t used_s[] = {0, 1000, 999};
+    BHT_EQ(setrlimit(RLIMIT_CPU, &limit), 0);
+    for (size_t i = 0; i < BHT_COUNT(used_s); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *event = begin(worker);
+        worker->core.life.limited_ns = used_s[i] * UINT64_C(1000000000);
+        puppet_killed(worker, SIGKILL);
+        const bh_verdict verdict = fx_verdict(event);
+        BHT_EQ(verdict.blame, BH_BLAME_NONE);
+        BHT_STR_HAS(verdict.message, i < 2 ? "the host allows a process 1000 s of processor time"
+                                           : " from outside: a kernel cannot do that");
+    }
 }
 
 /* -- while it starts --------------------------------------------------------------------------- */
@@ -361,6 +411,9 @@ TEST(a_death_while_it_starts) {
         }
         puppet_bind(worker, puppet.stream);
         bhi_context_lock(puppet.context);
+        struct bhi_pool_need need;
+        puppet.stream->runs_on.known = true;
+        bhi_pool_give(puppet_block(true, &need));
         if (start->kill != BHI_KILL_NONE) {
             bhi_core_worker_kill(&worker->core, start->kill, 0, "why it was killed");
         }
@@ -378,7 +431,9 @@ TEST(a_death_while_it_starts) {
                      stream->trouble.message, bh_status_name(why), error, start->words);
         }
         BHT_EQ(stream->state == BHI_STREAM_UNAVAILABLE, start->final);
+        BHT_EQ(puppet.context->device_pool->stats.blocks, !start->final); /* D5 */
         BHT_STR_HAS(puppet.obituary.line, start->words);
+        BHT_EQ(puppet.obituary.level, start->final ? BH_LOG_ERROR : BH_LOG_WARNING);
     }
 }
 

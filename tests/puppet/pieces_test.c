@@ -121,8 +121,9 @@ static bh_status read_host(uint32_t *words) {
     return bh_buffer_read(scene.buffer, 0, words, scene.size, FX_SECONDS, NULL);
 }
 
+/* What is made inside of bh_submit is not the fixture's. */
 static void write_new(void) {
-    fx_fill(memory.streams[scene.writer], scene.buffer, NEW);
+    bh_event_release(fx_fill(memory.streams[scene.writer], scene.buffer, NEW));
 }
 
 static bh_event *fill_word(int s, uint32_t word) {

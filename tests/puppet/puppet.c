@@ -70,6 +70,11 @@ static void close_puppet(void) {
     }
     bhi_context_lock(context);
     context->closed = true;
+    bhi_streams_hold(context);
+    BHI_LIST_FOR(struct bh_stream, stream, &context->streams, link) {
+        bhi_stream_end_queued(&stream->core, BH_CONTEXT_CLOSED, "the test has ended");
+    }
+    bhi_streams_let_go(context);
     bhi_context_pump_unlock(context);
     BHI_LIST_EACH_SAFE(node, &context->workers)
     puppet_bury(BHI_CONTAINER(node, struct bhi_worker, link));
@@ -87,6 +92,7 @@ static void close_puppet(void) {
     bhi_pool_close(context->pool);
     bhi_pool_close(context->device_pool);
     bhi_context_pump_unlock(context);
+    BHT_EQ(atomic_load(&context->refs), 1); /* each object that is left has one */
     bhi_context_unref(context);
     for (struct side *next; sides; sides = next) {
         next = sides->next;

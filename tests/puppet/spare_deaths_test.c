@@ -179,3 +179,25 @@ TEST(a_death_makes_a_pause) {
     spares_turn();
     BHT_EQ(next->lessons.kernel, spares_id_of(1));
 }
+
+/* T6. A worker claims at its death to compile what it has run before. Else a kernel that somebody's
+ * signal has ended would run again, as one that had not begun. */
+TEST(who_has_run_it_does_not_compile_it) {
+    for (int has_run = 0; has_run < 2; has_run++) {
+        puppet_again();
+        if (has_run) {
+            bh_event *event = spares_launch(puppet.stream, 0, false);
+            puppet_complete(spares.serving, 1);
+            fx_expect(event, BH_OK);
+        }
+        bh_event *event = spares_launch(puppet.stream, 0, false);
+        puppet_begins(spares.serving, spares.serving->core.published);
+        atomic_store(&puppet_side(spares.serving)->header->compile_seq,
+                     spares.serving->core.published);
+        puppet_killed(spares.serving, SIGKILL);
+        BHT_EQ(bh_event_query(event) == BH_EVENT_PENDING, !has_run);
+        if (has_run) {
+            fx_expect(event, BH_PROTOCOL);
+        }
+    }
+}

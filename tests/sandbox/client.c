@@ -133,7 +133,8 @@ struct bhi_message client_start_message(void) {
 }
 
 void client_send_start(const struct bhi_message *message) {
-    int fds[] = {pidfd_open(getpid(), 0), open(client.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+    int fds[] = {pidfd_open(client.host ? client.host : getpid(), 0),
+                 open(client.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                  open(worker_program(), O_PATH | O_CLOEXEC)};
     BHT_TRUE(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
     client_send(message, fds, 3);

@@ -20,6 +20,7 @@ extern struct client {
     int socket;
     char dir[64];          /* runtime folder */
     char cgroup[256];      /* or "" */
+    pid_t host;            /* 0: this process */
     const char *starter;   /* NULL: bulkhead-warden */
     const char *program;   /* NULL: bulkhead-worker */
     const char *faults;    /* BULKHEAD_TEST_FAULTS, or NULL */

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -257,6 +258,27 @@ static void expect_mount(const char *path, unsigned long wanted) {
 }
 
 static char read_path[128], sub_path[128], libs_path[128];
+static bool refuses_proc; /* as in a container that covers parts of its own */
+
+BHT_WRAP(int, mount, const char *source, const char *target, const char *type, unsigned long flags,
+         const void *data) {
+    if (refuses_proc && type && strcmp(type, "proc") == 0) {
+        errno = EPERM;
+        return -1;
+    }
+    return __real_mount(source, target, type, flags, data);
+}
+
+/* What the host looks at the workers through: a proc of this namespace alone, or its own. */
+static void expect_proc(void) {
+    int proc, error;
+    char self[16] = "";
+    BHT_EQ(bhi_sandbox_proc(&proc, &error, &failure), 0);
+    BHT_TRUE(!refuses_proc || error == EPERM);
+    BHT_GT(readlinkat(proc, "self", self, sizeof self - 1), 0);
+    BHT_EQ(strcmp(self, "1") == 0, error == 0);
+    close(proc);
+}
 
 static void expect_root(void) {
     struct bhi_driver_path paths[] = {
@@ -266,8 +288,9 @@ static void expect_root(void) {
     const struct bhi_driver none = {.info = &info};
     int tree;
     BHT_EQ(mount("none", sub_path, "tmpfs", 0, NULL), 0);
-    if (bhi_sandbox_root_begin(folder, &tree, &failure) != 0 ||
-        bhi_sandbox_root(&none, tree, &failure) != 0) {
+    BHT_EQ(bhi_sandbox_root_begin(folder, &tree, &failure), 0);
+    expect_proc();
+    if (bhi_sandbox_root(&none, tree, &failure) != 0) {
         BHT_FAIL("%s", bhi_error_line(&failure));
     }
     expect_mount("/", SHUT);
@@ -283,25 +306,18 @@ static void expect_root(void) {
     BHT_EQ(umask(0), 077);
 }
 
-TEST(each_path_is_mounted_for_its_purpose) {
+/* In namespaces of their own. */
+static void expect_in_namespaces(void (*act)(void)) {
     const struct bhi_sandbox_ids ids = {.user = geteuid(), .group = getegid(), .own = true};
-    const char *tables = bht_folder();
     int go[2], pidfd, status;
     uint64_t layers;
     char byte;
-    folder = bht_folder();
-    bht_put("", "%s/here", folder);
-    bht_put("", "%s/read/sub/file", tables);
-    bht_put("", "%s/libs/file", tables);
-    snprintf(read_path, sizeof read_path, "%s/read", tables);
-    snprintf(sub_path, sizeof sub_path, "%s/read/sub", tables);
-    snprintf(libs_path, sizeof libs_path, "%s/libs", tables);
     BHT_EQ(pipe2(go, O_CLOEXEC), 0);
     const pid_t pid = bhi_sandbox_clone(&pidfd, &layers, &failure);
     BHT_GE(pid, 0);
     if (pid == 0) {
         BHT_EQ(read(go[0], &byte, 1), 1);
-        expect_root();
+        act();
         _exit(0);
     }
     BHT_EQ(bhi_sandbox_map_ids(pid, &ids, &failure), 0);
@@ -311,6 +327,80 @@ TEST(each_path_is_mounted_for_its_purpose) {
     close(go[0]);
     close(go[1]);
     close(pidfd);
+}
+
+TEST(each_path_is_mounted_for_its_purpose) {
+    const char *tables = bht_folder();
+    folder = bht_folder();
+    bht_put("", "%s/here", folder);
+    bht_put("", "%s/read/sub/file", tables);
+    bht_put("", "%s/libs/file", tables);
+    snprintf(read_path, sizeof read_path, "%s/read", tables);
+    snprintf(sub_path, sizeof sub_path, "%s/read/sub", tables);
+    snprintf(libs_path, sizeof libs_path, "%s/libs", tables);
+    for (int i = 0; i < 2; i++) {
+        refuses_proc = i == 1;
+        expect_in_namespaces(expect_root);
+    }
+}
+
+/* -- namespaces, where the kernel or a container refuses some --------------------------------------- */
+
+#define ALL_NAMESPACES                                                                             \
+    (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS)
+
+/* What clone answers, one call after the other; 0: it makes a process. */
+static struct {
+    bool pretended;
+    int errors[2];
+    unsigned calls;
+    unsigned long flags;
+} cloned;
+
+/* It reads arguments that not every caller has given. */
+__attribute__((no_sanitize_address)) long __wrap_syscall(long number, ...);
+BHT_WRAP(long, syscall, long number, ...) {
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (size_t i = 0; i < BHT_COUNT(a); i++) {
+        a[i] = va_arg(list, long);
+    }
+    va_end(list);
+    if (number != SYS_clone || !cloned.pretended) {
+        return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
+    cloned.flags = (unsigned long)a[0];
+    errno = cloned.errors[cloned.calls++];
+    return errno != 0 ? -1 : 4242;
+}
+
+/* Without the optional one the zygote starts, and does not say that it has it; without another it does
+ * not start. */
+TEST(only_a_cgroup_namespace_may_be_missing) {
+    static const struct {
+        int errors[2];
+        unsigned calls;
+        bool starts, has_it;
+    } cases[] = {{{0, 0}, 1, true, true},
+                 {{EINVAL, 0}, 2, true, false},
+                 {{EINVAL, EPERM}, 2, false, false},
+                 {{EPERM, 0}, 1, false, false}};
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        int pidfd;
+        uint64_t layers = 0;
+        memset(&cloned, 0, sizeof cloned);
+        memcpy(cloned.errors, cases[i].errors, sizeof cloned.errors);
+        cloned.pretended = true;
+        const pid_t pid = bhi_sandbox_clone(&pidfd, &layers, &failure);
+        cloned.pretended = false;
+        BHT_EQ(cloned.calls, cases[i].calls);
+        BHT_EQ(cloned.flags & ALL_NAMESPACES, ALL_NAMESPACES);
+        BHT_EQ(pid > 0, cases[i].starts);
+        BHT_EQ((cloned.flags & CLONE_NEWCGROUP) != 0, cases[i].calls == 1);
+        BHT_EQ((layers & BHI_LAYER_BIT(CGROUPNS)) != 0, cases[i].has_it);
+        BHT_EQ((layers & BHI_LAYER_BIT(USERNS)) != 0, cases[i].starts);
+    }
 }
 
 /* -- what the host hands on -------------------------------------------------------------------- */

@@ -561,8 +561,28 @@ TEST(a_program_that_is_no_worker_goes_with_the_warden) {
     WAIT_UNTIL((pid = bht_descendant_called(client.warden, "yes")) != 0, CLIENT_WAIT_MS);
     BHT_EQ(kill(client.warden, SIGKILL), 0);
     BHT_EQ(client_wait_warden(), 128 + SIGKILL);
-    WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), CLIENT_WAIT_MS);
+    WAIT_UNTIL(strchr("XZ", bht_process_state(pid)), 4000);
     bury(pid);
+}
+
+/* Workers with a forked child of the host, which keeps their sockets open, know it by this alone. */
+TEST(the_warden_says_that_the_host_has_gone) {
+    char path[64], said[2];
+    pid_t pid = 0;
+    client.host = fork();
+    while (client.host == 0) {
+        pause();
+    }
+    start_program("/usr/bin/yes");
+    WAIT_UNTIL((pid = bht_descendant_called(client.warden, "yes")) != 0, CLIENT_WAIT_MS);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, BHI_ZYGOTE_GO);
+    const int go = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    BHT_GE(go, 0);
+    BHT_EQ(kill(client.host, SIGKILL), 0);
+    BHT_EQ(client_wait_warden(), 0);
+    BHT_EQ(read(go, said, sizeof said), 1);
+    close(go);
+    BHT_EQ(waitpid(client.host, NULL, 0), client.host);
 }
 
 /* Runs the worker program as a warden would that has ended, with a page of |bytes|. Returns how far it

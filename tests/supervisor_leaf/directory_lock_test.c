@@ -464,7 +464,7 @@ TEST(real_groups) {
     BHT_TRUE(is_there(child));
     end_child(pid);
     /* The kernel says EBUSY for a moment after. */
-    WAIT_UNTIL((bhi_directory_lock_sweep_cgroups(above), !is_there(path)), 2000);
+    WAIT_UNTIL((bhi_directory_lock_sweep_cgroups(above), !is_there(path)), 30000);
     BHT_TRUE(is_there(here.dir));
     bhi_cgroup_close(&here);
 }

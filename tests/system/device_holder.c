@@ -152,22 +152,24 @@ TEST(a_worker_has_one_holder) {
     BHT_TRUE(!strstr(to, "socket")); /* BHI_DEVICE_HOLDER_DESCRIPTOR is closed */
 }
 
-/* Decision 68: the warden learns of a dying host before the host's descriptors of a GPU are closed.
- * The kernel closes the highest number first. */
-TEST(the_host_hangs_up_first) {
-    begin(0, NULL);
+/* The kernel closes the highest number first. What is it of |pid|? */
+static void expect_last_is_socket(pid_t pid, int least) {
     char path[64], to[64] = "";
-    for (int fd = 0; fd < 4096; fd++) {
-        char text[64];
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        const ssize_t length = readlink(path, text, sizeof text - 1);
-        if (length > 0) {
-            text[length] = '\0';
-            snprintf(to, sizeof to, "%s", text);
-            BHT_TRUE(fd < 700 || strncmp(text, "socket:", 7) == 0);
-        }
+    for (int fd = 4096; fd >= 0 && to[0] == '\0'; fd--) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
+        const ssize_t length = readlink(path, to, sizeof to - 1);
+        to[length < 0 ? 0 : length] = '\0';
+        BHT_TRUE(fd >= least);
     }
     BHT_TRUE(strncmp(to, "socket:", 7) == 0);
+}
+
+/* Decision 68: the warden learns of a dying host before the host's descriptors of a GPU are closed.
+ * Decision 53: so does the supervisor of a dying worker. */
+TEST(the_host_hangs_up_first) {
+    struct scene scene = begin(0, NULL);
+    expect_last_is_socket(getpid(), 700);
+    expect_last_is_socket(scene.worker, 700);
 }
 
 /* A worker sends its device's descriptor to the supervisor, where nobody takes it, and dies. That

@@ -209,6 +209,22 @@ static void look_again(void) {
     pthread_cond_timedwait(&changed, &fake_mutex, &until);
 }
 
+/* Takes one of the steps, if it is held. */
+static bool is_held(void) {
+    if (!fake_engine_page || !atomic_load(&fake_engine_page->held)) {
+        return false;
+    }
+    if (atomic_load(&fake_engine_page->steps) == 0) {
+        return true;
+    }
+    atomic_fetch_sub(&fake_engine_page->steps, 1);
+    return false;
+}
+
+static bool is_lost(void) {
+    return fake_engine_page && atomic_load(&fake_engine_page->lost);
+}
+
 static void *run_engine(void *unused) {
     (void)unused;
     pthread_mutex_lock(&fake_mutex);
@@ -220,7 +236,7 @@ static void *run_engine(void *unused) {
             pthread_cond_wait(&changed, &fake_mutex);
             continue;
         }
-        if (fake_engine_page && atomic_load(&fake_engine_page->held)) {
+        if (is_held()) {
             atomic_store(&fake_engine_page->waiting, works_ended + 1);
             look_again();
             continue;
@@ -308,7 +324,10 @@ static VkResult VKAPI_CALL fence_status(VkDevice d, VkFence fence) {
     const struct work *work = find_work(fence);
     const bool ours = work, is_done = work && !work->copy;
     pthread_mutex_unlock(&fake_mutex);
-    return !ours ? DEVICE(vkGetFenceStatus)(d, fence) : is_done ? VK_SUCCESS : VK_NOT_READY;
+    return is_lost() ? VK_ERROR_DEVICE_LOST
+           : !ours   ? DEVICE(vkGetFenceStatus)(d, fence)
+           : is_done ? VK_SUCCESS
+                     : VK_NOT_READY;
 }
 
 static uint64_t now_ns(void) {
