@@ -5,7 +5,6 @@
 #include "supervisor/event/harvest.h"
 #include "supervisor/submit/internal.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -113,71 +112,38 @@ TEST(a_lost_device_is_no_bad_memory) {
 
 /* -- time-outs -------------------------------------------------------------------------------- */
 
-static struct {
-    struct bhi_worker *last_moment; /* completes another one as a wait's time is up */
-    bool floods;                    /* what is waited for changes for ever */
-    int late;                       /* waits that have begun after that */
-} stage;
+static bool floods;  /* what is waited for changes for ever */
+static int too_late; /* waits that have begun after their time */
 
-static int wait_on_stage(int result, uint64_t deadline_ns) {
-    if (stage.last_moment && result == -ETIMEDOUT) {
-        puppet_complete(stage.last_moment, 1); /* and wakes nobody */
-        stage.last_moment = NULL;
-    }
-    if (stage.floods && bhi_now_ns() >= deadline_ns && ++stage.late > 3) {
+static int wait_in_flood(int result, uint64_t deadline_ns) {
+    if (floods && bhi_now_ns() >= deadline_ns && ++too_late > 3) {
         BHT_FAIL("it waits on after its time is up");
     }
-    return stage.floods ? 0 : result;
+    return floods ? 0 : result;
 }
 
 BHT_WRAP(int, bhi_futex_wait, const _Atomic uint32_t *word, uint32_t expected, bool shared,
          uint64_t deadline_ns) {
-    return wait_on_stage(__real_bhi_futex_wait(word, expected, shared, deadline_ns), deadline_ns);
+    return wait_in_flood(__real_bhi_futex_wait(word, expected, shared, deadline_ns), deadline_ns);
 }
 
 BHT_WRAP(int, bhi_futex_wait_any, const struct bhi_futex_wait *waits, size_t count,
          uint64_t deadline_ns) {
-    return wait_on_stage(__real_bhi_futex_wait_any(waits, count, deadline_ns), deadline_ns);
-}
-
-enum way { ONE, ANY, ALL, WAYS };
-
-static bh_status wait_for(enum way way, bh_event *const events[2]) {
-    size_t index = 2;
-    const bh_status status = way == ONE   ? bh_event_wait(events[0], 5 * FX_MS)
-                             : way == ANY ? bh_event_wait_any(events, 2, 5 * FX_MS, &index)
-                                          : bh_event_wait_all(events, 2, 5 * FX_MS, &index);
-    if (status == BH_OK) {
-        BHT_EQ(index, way == ANY ? 0 : 2);
-    }
-    return status;
-}
-
-/* What a worker has completed just before the time is up, and said to nobody, counts. */
-TEST(what_ends_at_the_last_moment_has_ended) {
-    for (enum way way = ONE; way < WAYS; way++) {
-        puppet_again();
-        struct bhi_worker *worker = puppet_serving();
-        bh_event *events[2] = {puppet_submit(), puppet_submit()};
-        if (way == ALL) {
-            puppet_complete(worker, 1);
-        }
-        stage.last_moment = worker;
-        BHT_EQ(wait_for(way, events), BH_OK);
-        BHT_TRUE(!stage.last_moment);
-    }
+    return wait_in_flood(__real_bhi_futex_wait_any(waits, count, deadline_ns), deadline_ns);
 }
 
 /* E9: a worker that changes its words again and again keeps nobody beyond the time-out. */
 TEST(e9_a_flood_of_wake_ups_is_no_time) {
-    for (enum way way = ONE; way < WAYS; way++) {
+    for (int several = 0; several < 2; several++) {
         puppet_again();
         (void)puppet_serving();
         bh_event *events[2] = {puppet_submit(), puppet_submit()};
-        stage.late = 0;
-        stage.floods = true;
-        const bh_status status = wait_for(way, events);
-        stage.floods = false;
+        size_t index;
+        too_late = 0;
+        floods = true;
+        const bh_status status = several ? bh_event_wait_any(events, 2, 5 * FX_MS, &index)
+                                         : bh_event_wait(events[0], 5 * FX_MS);
+        floods = false;
         BHT_EQ(status, BH_TIMEOUT);
     }
 }

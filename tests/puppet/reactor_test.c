@@ -792,217 +792,217 @@ TEST(a_log_is_not_silent_for_ever) {
         BHT_EQ(lines, 64 * round);
     }
     puppet.context->settings = settings;
+}
 
-    /* -- burials ----------------------------------------------------------------------------------- */
+/* -- burials ----------------------------------------------------------------------------------- */
 
-    /* A worker that serves the stream; the test lets go of it, too. |held|: its zygote holds its device. */
-    static struct bhi_worker *serving(bool held) {
-        struct bhi_worker *worker = puppet_serving();
-        worker->core.life.born = true;
-        worker->core.life.holds = held;
-        bhi_worker_retain(worker);
-        puppet.zygote->state = BHI_ZYGOTE_READY;
-        return worker;
-    }
+/* A worker that serves the stream; the test lets go of it, too. |held|: its zygote holds its device. */
+static struct bhi_worker *serving(bool held) {
+    struct bhi_worker *worker = puppet_serving();
+    worker->core.life.born = true;
+    worker->core.life.holds = held;
+    bhi_worker_retain(worker);
+    puppet.zygote->state = BHI_ZYGOTE_READY;
+    return worker;
+}
 
-    /* Nothing becomes of it for |ns|, and then what is due. */
-    static void pass(uint64_t ns) {
-        const uint64_t due_ns = turn();
-        BHT_EQ(due_ns - scene.now_ns, ns);
-        scene.now_ns = due_ns - 1;
-        BHT_EQ(turn(), due_ns);
-        scene.now_ns = due_ns;
-        (void)turn();
-    }
+/* Nothing becomes of it for |ns|, and then what is due. */
+static void pass(uint64_t ns) {
+    const uint64_t due_ns = turn();
+    BHT_EQ(due_ns - scene.now_ns, ns);
+    scene.now_ns = due_ns - 1;
+    BHT_EQ(turn(), due_ns);
+    scene.now_ns = due_ns;
+    (void)turn();
+}
 
-    static bool is_buried(const struct bhi_worker *worker) {
-        return worker->core.life.state == BHI_BURIED;
-    }
+static bool is_buried(const struct bhi_worker *worker) {
+    return worker->core.life.state == BHI_BURIED;
+}
 
-    /* Its zygote owes how it ended: for two seconds, or until that is lost. */
-    TEST(an_exit_status_is_awaited) {
-        for (int lost = 0; lost < 2; lost++) {
-            puppet_again();
-            struct bhi_worker *worker = serving(false);
-            bhi_life_exit(&worker->core.life, 0, scene.now_ns);
-            puppet.zygote->state = lost ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
-            if (lost) {
-                (void)turn();
-            } else {
-                pass(2 * SECOND);
-            }
-            BHT_TRUE(is_buried(worker));
-            BHT_EQ(worker->core.life.exit_kind, 0);
-            bhi_worker_release(worker);
-        }
-    }
-
-    /* How many workers the zygote was told to let go of. */
-    static int releases(int socket) {
-        struct bhi_message message;
-        int fds[BHI_FDPASS_MAX], count = 0;
-        while (bhi_fdpass_recv_message(socket, BHI_S2Z, &message, fds, MSG_DONTWAIT, NULL, 0) ==
-               1) {
-            count += message.type == BHI_MSG_RELEASE;
-        }
-        return count;
-    }
-
-    /* Decision 67. The device of a dead worker is released once: at once, or after 20 ms if its stream has
- * gone on, whose next worker would wait for the release. A zygote that takes no messages is told again.
- * Only the end of the zygote replaces its report: the device may go on writing. */
-    TEST(a_device_is_released_once) {
-        enum { BUSY, LEFT, FULL, WAYS };
-        for (int way = BUSY; way < WAYS; way++) {
-            int pair[2];
-            puppet_again();
-            BHT_EQ(bhi_fdpass_pair(pair), 0);
-            BHT_EQ(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
-            puppet.zygote->socket = pair[0];
-            struct bhi_worker *worker = serving(true);
-            if (way == LEFT) {
-                bh_event *event = puppet_submit();
-                puppet_complete(worker, 1);
-                fx_expect(event, BH_OK);
-                puppet_dies(worker);
-                BHT_TRUE(bhi_leave_turn(puppet.context));
-            }
-            const struct bhi_message other = {.type = BHI_MSG_RELEASE, .release.worker = 1u << 30};
-            int filled = 0;
-            while (way == FULL && bhi_fdpass_send_message(pair[0], &other, NULL, 0) == 0) {
-                filled++;
-            }
-            bhi_life_exit(&worker->core.life, 0, scene.now_ns);
-            if (way == LEFT) {
-                (void)turn();
-                BHT_EQ(releases(pair[1]), 0);
-                pass(20 * MS);
-            } else {
-                BHT_EQ(turn(), way == FULL ? scene.now_ns + 2 * MS : BH_FOREVER);
-            }
-            if (way == FULL) {
-                BHT_EQ(worker->core.life.state, BHI_HOLDING);
-                BHT_EQ(releases(pair[1]), filled);
-                (void)turn();
-            }
-            BHT_EQ(releases(pair[1]), 1);
-            puppet.zygote->state = way == LEFT ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
-            scene.now_ns += 3600 * SECOND;
-            (void)turn();
-            BHT_EQ(releases(pair[1]), 0);
-            BHT_EQ(worker->core.life.state, BHI_TOLD);
-            BHT_TRUE(!bhi_list_empty(&puppet.zygote->link)); /* it outlives its workers */
-            puppet.zygote->state = BHI_ZYGOTE_LOST;
-            puppet.zygote->gone = true;
-            (void)turn();
-            BHT_TRUE(is_buried(worker));
-            BHT_TRUE(bhi_list_empty(&puppet.zygote->link));
-            BHT_EQ(puppet.context->counts.zygotes_lost, 1);
-            bhi_worker_release(worker);
-            close(pair[1]);
-        }
-    }
-
-    /* A loader can hang where not even SIGKILL ends it. Neither does its zygote end, then. */
-    TEST(a_loader_that_hangs_is_given_up) {
-        for (int loader = 0; loader < 2; loader++) {
-            puppet_again();
-            struct bhi_worker *worker = serving(false);
-            worker->core.life.is_loader = loader;
-            sentence(worker);
-            if (loader) {
-                pass(3 * SECOND);
-                BHT_TRUE(is_buried(worker) && worker->core.life.given_up);
-            } else {
-                BHT_EQ(turn(), BH_FOREVER);
-            }
-            BHT_EQ(puppet.zygote->held_by_loader, loader);
-            if (!loader) {
-                end(worker, SIGKILL);
-            }
-            bhi_worker_release(worker);
-        }
-    }
-
-    TEST(a_start_is_not_awaited_for_ever) {
-        struct bhi_worker *worker = puppet_worker(BHI_HELD);
-        puppet_bind(worker, puppet.stream);
-        worker->core.life.born = true;
-        worker->core.life.start_by_ns = scene.now_ns + 5 * SECOND;
-        pass(5 * SECOND);
-        BHT_EQ(worker->core.life.kill, BHI_KILL_START);
-        BHT_STR_HAS(worker->core.life.kill_text, "was not ready in time");
-        end(worker, SIGKILL);
-        BHT_STR_HAS(puppet.stream->core.trouble.message, "was not ready in time");
-    }
-
-    /* A closed socket is no death. One that lives on gets no messages any more: it is killed. */
-    TEST(one_that_hangs_up_must_end) {
-        for (int exiting = 0; exiting < 2; exiting++) {
-            puppet_again();
-            struct bhi_worker *worker = serving(false);
-            scene.exiting = exiting;
-            (void)bhi_life_step(&worker->core.life, BHI_LIFE_HANG_UP, scene.now_ns);
-            pass(200 * MS);
-            BHT_EQ(worker->core.life.kill, exiting ? BHI_KILL_NONE : BHI_KILL_PROTOCOL);
-            BHT_EQ(worker->core.life.state, exiting ? BHI_EXITING : BHI_KILLED);
-            if (exiting) { /* its device takes its time, and nobody gives it up */
-                for (int i = 0; i < 20; i++) {
-                    pass(200 * MS);
-                }
-                BHT_EQ(worker->core.life.state, BHI_EXITING);
-            }
-            end(worker, SIGKILL);
-            BHT_TRUE(is_buried(worker));
-            bhi_worker_release(worker);
-        }
-    }
-
-    /* The zygote looks which system call has killed a start. The stream waits for that, but not for ever,
- * and not where nobody needs it or can tell. */
-    TEST(a_trace_is_awaited) {
-        enum { NEVER, TRACED, CLOSED, GONE, SERVED, WAYS };
-        for (int way = NEVER; way < WAYS; way++) {
-            puppet_again();
-            struct bhi_worker *worker = puppet_worker(way == SERVED ? BHI_RUNNING : BHI_HELD);
-            puppet_bind(worker, puppet.stream);
-            bhi_worker_retain(worker);
-            struct bhi_zygote_trace *trace = &puppet.zygote->trace;
-            trace->state = BHI_TRACE_PENDING;
-            trace->deadline_ns = scene.now_ns + BHI_TRACE_NS;
-            puppet_end_process(worker, CLD_KILLED, SIGSYS);
-            puppet.context->closed = way == CLOSED;
-            puppet.zygote->state = way == GONE ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
-            if (way == NEVER) {
-                pass(30 * SECOND);
-            } else if (way == TRACED) {
-                BHT_EQ(turn(), scene.now_ns + 30 * SECOND);
-                BHT_TRUE(!is_buried(worker));
-                snprintf(trace->line, sizeof trace->line, "it called frobnicate");
-                trace->state = BHI_TRACE_DONE;
-            }
-            (void)turn();
-            BHT_TRUE(is_buried(worker));
-            BHT_EQ(!!strstr(puppet.stream->core.trouble.message, "frobnicate"), way == TRACED);
-            puppet.context->closed = false;
-            puppet.zygote->state = BHI_ZYGOTE_READY;
-            bhi_worker_release(worker);
-        }
-    }
-
-    /* A memory cgroup goes with its worker. */
-    TEST(its_cgroup_goes) {
-        const char *folder = bht_folder();
-        char path[512];
+/* Its zygote owes how it ended: for two seconds, or until that is lost. */
+TEST(an_exit_status_is_awaited) {
+    for (int lost = 0; lost < 2; lost++) {
+        puppet_again();
         struct bhi_worker *worker = serving(false);
-        snprintf(path, sizeof path, "%s/w%llu", folder, (unsigned long long)worker->id);
-        BHT_EQ(mkdir(path, 0700), 0);
-        puppet.zygote->cgroup.version = 2;
-        snprintf(puppet.zygote->cgroup.dir, sizeof puppet.zygote->cgroup.dir, "%s", folder);
-        worker->memory_limit = 64 << 20;
-        end(worker, SIGKILL);
+        bhi_life_exit(&worker->core.life, 0, scene.now_ns);
+        puppet.zygote->state = lost ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+        if (lost) {
+            (void)turn();
+        } else {
+            pass(2 * SECOND);
+        }
         BHT_TRUE(is_buried(worker));
-        BHT_TRUE(access(path, F_OK) != 0 && errno == ENOENT);
-        puppet.zygote->cgroup.version = 0;
+        BHT_EQ(worker->core.life.exit_kind, 0);
         bhi_worker_release(worker);
     }
+}
+
+/* How many workers the zygote was told to let go of. */
+static int releases(int socket) {
+    struct bhi_message message;
+    int fds[BHI_FDPASS_MAX], count = 0;
+    while (bhi_fdpass_recv_message(socket, BHI_S2Z, &message, fds, MSG_DONTWAIT, NULL, 0) == 1) {
+        count += message.type == BHI_MSG_RELEASE;
+    }
+    return count;
+}
+
+/* Decision 67. The device of a dead worker is released once: at once, or after 20 ms if its stream has
+ * gone on, whose next worker would wait for the release. A zygote that takes no messages is told again.
+ * Only the end of the zygote replaces its report: the device may go on writing. */
+TEST(a_device_is_released_once) {
+    enum { BUSY, LEFT, FULL, WAYS };
+    for (int way = BUSY; way < WAYS; way++) {
+        int pair[2];
+        puppet_again();
+        BHT_EQ(bhi_fdpass_pair(pair), 0);
+        BHT_EQ(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+        puppet.zygote->socket = pair[0];
+        struct bhi_worker *worker = serving(true);
+        if (way == LEFT) {
+            bh_event *event = puppet_submit();
+            puppet_complete(worker, 1);
+            fx_expect(event, BH_OK);
+            puppet_dies(worker);
+            BHT_TRUE(bhi_leave_turn(puppet.context));
+        }
+        const struct bhi_message other = {.type = BHI_MSG_RELEASE, .release.worker = 1u << 30};
+        int filled = 0;
+        while (way == FULL && bhi_fdpass_send_message(pair[0], &other, NULL, 0) == 0) {
+            filled++;
+        }
+        bhi_life_exit(&worker->core.life, 0, scene.now_ns);
+        if (way == LEFT) {
+            (void)turn();
+            BHT_EQ(releases(pair[1]), 0);
+            pass(20 * MS);
+        } else {
+            BHT_EQ(turn(), way == FULL ? scene.now_ns + 2 * MS : BH_FOREVER);
+        }
+        if (way == FULL) {
+            BHT_EQ(worker->core.life.state, BHI_HOLDING);
+            BHT_EQ(releases(pair[1]), filled);
+            (void)turn();
+        }
+        BHT_EQ(releases(pair[1]), 1);
+        puppet.zygote->state = way == LEFT ? BHI_ZYGOTE_READY : BHI_ZYGOTE_LOST;
+        scene.now_ns += 3600 * SECOND;
+        (void)turn();
+        BHT_EQ(releases(pair[1]), 0);
+        BHT_EQ(worker->core.life.state, BHI_TOLD);
+        BHT_TRUE(!bhi_list_empty(&puppet.zygote->link)); /* it outlives its workers */
+        puppet.zygote->state = BHI_ZYGOTE_LOST;
+        puppet.zygote->gone = true;
+        (void)turn();
+        BHT_TRUE(is_buried(worker));
+        BHT_TRUE(bhi_list_empty(&puppet.zygote->link));
+        BHT_EQ(puppet.context->counts.zygotes_lost, 1);
+        bhi_worker_release(worker);
+        close(pair[1]);
+    }
+}
+
+/* A loader can hang where not even SIGKILL ends it. Neither does its zygote end, then. */
+TEST(a_loader_that_hangs_is_given_up) {
+    for (int loader = 0; loader < 2; loader++) {
+        puppet_again();
+        struct bhi_worker *worker = serving(false);
+        worker->core.life.is_loader = loader;
+        sentence(worker);
+        if (loader) {
+            pass(3 * SECOND);
+            BHT_TRUE(is_buried(worker) && worker->core.life.given_up);
+        } else {
+            BHT_EQ(turn(), BH_FOREVER);
+        }
+        BHT_EQ(puppet.zygote->held_by_loader, loader);
+        if (!loader) {
+            end(worker, SIGKILL);
+        }
+        bhi_worker_release(worker);
+    }
+}
+
+TEST(a_start_is_not_awaited_for_ever) {
+    struct bhi_worker *worker = puppet_worker(BHI_HELD);
+    puppet_bind(worker, puppet.stream);
+    worker->core.life.born = true;
+    worker->core.life.start_by_ns = scene.now_ns + 5 * SECOND;
+    pass(5 * SECOND);
+    BHT_EQ(worker->core.life.kill, BHI_KILL_START);
+    BHT_STR_HAS(worker->core.life.kill_text, "was not ready in time");
+    end(worker, SIGKILL);
+    BHT_STR_HAS(puppet.stream->core.trouble.message, "was not ready in time");
+}
+
+/* A closed socket is no death. One that lives on gets no messages any more: it is killed. */
+TEST(one_that_hangs_up_must_end) {
+    for (int exiting = 0; exiting < 2; exiting++) {
+        puppet_again();
+        struct bhi_worker *worker = serving(false);
+        scene.exiting = exiting;
+        (void)bhi_life_step(&worker->core.life, BHI_LIFE_HANG_UP, scene.now_ns);
+        pass(200 * MS);
+        BHT_EQ(worker->core.life.kill, exiting ? BHI_KILL_NONE : BHI_KILL_PROTOCOL);
+        BHT_EQ(worker->core.life.state, exiting ? BHI_EXITING : BHI_KILLED);
+        if (exiting) { /* its device takes its time, and nobody gives it up */
+            for (int i = 0; i < 20; i++) {
+                pass(200 * MS);
+            }
+            BHT_EQ(worker->core.life.state, BHI_EXITING);
+        }
+        end(worker, SIGKILL);
+        BHT_TRUE(is_buried(worker));
+        bhi_worker_release(worker);
+    }
+}
+
+/* The zygote looks which system call has killed a start. The stream waits for that, but not for ever,
+ * and not where nobody needs it or can tell. */
+TEST(a_trace_is_awaited) {
+    enum { NEVER, TRACED, CLOSED, GONE, SERVED, WAYS };
+    for (int way = NEVER; way < WAYS; way++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_worker(way == SERVED ? BHI_RUNNING : BHI_HELD);
+        puppet_bind(worker, puppet.stream);
+        bhi_worker_retain(worker);
+        struct bhi_zygote_trace *trace = &puppet.zygote->trace;
+        trace->state = BHI_TRACE_PENDING;
+        trace->deadline_ns = scene.now_ns + BHI_TRACE_NS;
+        puppet_end_process(worker, CLD_KILLED, SIGSYS);
+        puppet.context->closed = way == CLOSED;
+        puppet.zygote->state = way == GONE ? BHI_ZYGOTE_LOST : BHI_ZYGOTE_READY;
+        if (way == NEVER) {
+            pass(30 * SECOND);
+        } else if (way == TRACED) {
+            BHT_EQ(turn(), scene.now_ns + 30 * SECOND);
+            BHT_TRUE(!is_buried(worker));
+            snprintf(trace->line, sizeof trace->line, "it called frobnicate");
+            trace->state = BHI_TRACE_DONE;
+        }
+        (void)turn();
+        BHT_TRUE(is_buried(worker));
+        BHT_EQ(!!strstr(puppet.stream->core.trouble.message, "frobnicate"), way == TRACED);
+        puppet.context->closed = false;
+        puppet.zygote->state = BHI_ZYGOTE_READY;
+        bhi_worker_release(worker);
+    }
+}
+
+/* A memory cgroup goes with its worker. */
+TEST(its_cgroup_goes) {
+    const char *folder = bht_folder();
+    char path[512];
+    struct bhi_worker *worker = serving(false);
+    snprintf(path, sizeof path, "%s/w%llu", folder, (unsigned long long)worker->id);
+    BHT_EQ(mkdir(path, 0700), 0);
+    puppet.zygote->cgroup.version = 2;
+    snprintf(puppet.zygote->cgroup.dir, sizeof puppet.zygote->cgroup.dir, "%s", folder);
+    worker->memory_limit = 64 << 20;
+    end(worker, SIGKILL);
+    BHT_TRUE(is_buried(worker));
+    BHT_TRUE(access(path, F_OK) != 0 && errno == ENOENT);
+    puppet.zygote->cgroup.version = 0;
+    bhi_worker_release(worker);
+}
