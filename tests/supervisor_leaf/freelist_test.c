@@ -42,11 +42,15 @@ TEST(what_was_freed_rests_until_32_others_were) {
     for (int i = 0; i < ALL; i++) {
         bhi_freelist_give(&freelist, things[i]);
     }
+    void *taken[ALL];
     for (int i = 0; i < ALL; i++) {
-        void *thing = bhi_freelist_take(&freelist);
+        taken[i] = bhi_freelist_take(&freelist);
         for (int k = 0; k < ALL; k++) {
-            BHT_EQ(thing == things[k], i == k && i < MORE);
+            BHT_EQ(taken[i] == things[k], i == k && i < MORE);
         }
+    }
+    for (int i = 0; i < ALL; i++) {
+        bhi_freelist_give(&freelist, taken[i]);
     }
 }
 
