@@ -358,6 +358,8 @@ TEST(specialization_constants_come_first) {
     fake_expect(BHI_MSG_KERNEL_INFO, &message);
     BHT_EQ(message.kernel_info.local_x, 3);
     BHT_EQ(message.kernel_info.local_y, 4);
+    fake_kernel(5, CODE(add)); /* which has none */
+    prepare(5);
 }
 
 /* The answer to `learn`. */

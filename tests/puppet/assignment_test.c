@@ -211,6 +211,10 @@ TEST(patience_with_a_starved_host_begins_anew) {
         bhi_context_lock(puppet.context);
         bhi_stream_starved(stream, &why);
         BHT_EQ(stream->state, served ? BHI_STREAM_WANTING : BHI_STREAM_UNAVAILABLE);
+        if (!served) { /* soon, whatever the window of its restarts is */
+            BHT_GT(stream->restart.window_ns, UINT64_C(1000000000));
+            BHT_LE(stream->heals_at_ns, bhi_now_ns() + UINT64_C(1000000000));
+        }
         bhi_context_pump_unlock(puppet.context);
     }
 }

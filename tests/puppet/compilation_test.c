@@ -143,6 +143,24 @@ TEST(large_modules_push_out_none_of_another_tenant) {
     bhi_compilation_unref(puppet.context, s->compilation);
 }
 
+/* An answer takes a descriptor: it goes with the last who could take it. What was taken stays. */
+TEST(an_answer_that_nobody_takes_is_not_kept) {
+    static struct scene scene;
+    struct scene *s = &scene;
+    set_up(s);
+    for (int taken = 0; taken < 2; taken++) {
+        struct bhi_compilation *compilation = keep(s, "red", 0);
+        (void)answer(s, compilation, 64);
+        if (taken) {
+            BHT_EQ(bhi_compilation_take(compilation, "test", NULL), BH_OK);
+        }
+        bhi_compilation_unref(puppet.context, compilation);
+        BHT_EQ(puppet.context->compilations->count, taken);
+    }
+    bhi_compilations_drop(puppet.context);
+    bhi_compilation_unref(puppet.context, s->compilation);
+}
+
 /* Who gets what was compiled before, or is compiled now: nobody of another tenant, nor with another
  * source; and while it is compiled, nobody whose wait another caller could end. */
 TEST(who_shares_a_compilation) {

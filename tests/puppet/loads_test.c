@@ -270,3 +270,30 @@ TEST(an_answer_makes_sense_or_not) {
     BHT_TRUE(bhi_file_makes_sense(&file, BH_DTYPE_U8, BHI_FILE_DIMENSIONS, ones,
                                   (struct bhi_file_extent){0, 1}));
 }
+
+/* -- a context that closes ---------------------------------------------------------------------- */
+
+static bool closes; /* as soon as the next loader is made */
+
+BHT_WRAP(bh_status, bhi_stream_make, bh_context *context, const bh_stream_options *options,
+         enum bhi_worker_kind kind, struct bh_stream **out_stream, const char *call,
+         bh_detail *detail) {
+    const bh_status status =
+        __real_bhi_stream_make(context, options, kind, out_stream, call, detail);
+    if (closes) {
+        bhi_context_lock(context);
+        context->closed = true;
+        bhi_context_unlock(context);
+    }
+    return status;
+}
+
+/* Nobody would drop it any more. */
+TEST(no_loader_stays_with_a_context_that_closes) {
+    bh_stream *stream = NULL;
+    closes = true;
+    BHT_EQ(bhi_loaders_pick(puppet.context, "red", false, "test", &stream, NULL), BH_OK);
+    closes = false;
+    BHT_TRUE(stream && bhi_list_empty(&puppet.context->loaders));
+    bhi_stream_unref(stream);
+}

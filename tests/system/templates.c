@@ -447,6 +447,28 @@ TEST(in_place_and_overlapping) {
     const bh_argument b[] = {
         {.name = "x", .buffer = x}, {.name = "y", .buffer = part}, {.name = "z", .buffer = part}};
     refused(two, b, 3, "output 'y' overlaps 'z'");
+
+    /* Two halves of one buffer touch, and do not overlap. */
+    bh_buffer *halves = fx_buffer(context, 8 * COUNT);
+    const uint64_t between[] = {4 * COUNT - 4, 4 * COUNT};
+    for (int i = 0; i < 2; i++) {
+        bh_description lower = {.struct_size = sizeof lower, .kind = BH_NUMBER_FLOAT, .bits = 32};
+        lower.lanes = 1;
+        lower.rank = 1;
+        lower.shape[0] = COUNT;
+        bh_description upper = lower;
+        upper.offset = between[i];
+        const bh_argument c[] = {{.name = "x", .buffer = x},
+                                 {.name = "y", .buffer = halves, .description = &lower},
+                                 {.name = "z", .buffer = halves, .description = &upper}};
+        if (i == 0) {
+            refused(two, c, 3, "output 'y' overlaps 'z'");
+        } else {
+            bh_template_call call = {0};
+            BHT_EQ(bh_template_prepare(two, c, 3, NULL, &call, &why), BH_OK);
+            bh_template_call_fini(&call);
+        }
+    }
 }
 
 TEST(options_that_make_no_sense) {
