@@ -196,6 +196,17 @@ TEST(the_bell) {
     BHT_EQ(atomic_load(&fake.view.header->sleeping), 0);
     fake_buffer(2, 64);
     harvest_ok();
+
+    /* Also for a number that it has passed already. */
+    wait_until_asleep();
+    (void)fake_rung(0);
+    atomic_store(&fake.lane.header->notify_at, 3);
+    fake_publish(&record.record, 0);
+    fake_publish(&record.record, 1);
+    BHT_TRUE(fake_rung(FAKE_PATIENCE_MS));
+    harvest_ok();
+    fake_buffer(3, 64);
+    harvest_ok();
 }
 
 /* That a compile is over is said at once: from then on the deadline runs. (Nothing else rings: the
@@ -444,9 +455,17 @@ static void missing_constants(void) {
     fake_send(&create, bhi_memfd_create("code", 4096, 0), 1);
 }
 
+static void constants_of_another(void) {
+    const struct bhi_message constant = {.type = BHI_MSG_KERNEL_SPEC,
+                                         .kernel_spec = {.kernel = 2, .size = 4}};
+    fake_send(&constant, -1, 0);
+    missing_constants();
+}
+
 TEST(broken_supervisors_end_it) {
-    static void (*const errors[])(void) = {malformed_record, skipped_record, unannounced_descriptor,
-                                           short_code, missing_constants};
+    static void (*const errors[])(void) = {malformed_record,       skipped_record,
+                                           unannounced_descriptor, short_code,
+                                           missing_constants,      constants_of_another};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         fake_open_ready();
         errors[i]();

@@ -62,6 +62,22 @@ TEST(test_paths_ask_once) {
     bhi_paths_fini(&paths);
 }
 
+/* A link that leads to nothing yet, from its folder or from the root. */
+TEST(test_links_to_what_is_to_be_made) {
+    struct bhi_paths paths;
+    char target[128];
+    make_folder();
+    snprintf(target, sizeof target, "%s/two/made", folder);
+    BHT_EQ(symlink("./made", "one/near"), 0);
+    BHT_EQ(symlink("../two/made", "one/far"), 0);
+    BHT_EQ(symlink(target, "one/whole"), 0);
+    BHT_TRUE(bhi_paths_init(&paths, folder));
+    expect_path(&paths, "one/near", "one/made");
+    expect_path(&paths, "one/far", "two/made");
+    expect_path(&paths, "one/whole", "two/made");
+    bhi_paths_fini(&paths);
+}
+
 /* Whatever they are called. */
 TEST(test_four_folders) {
     struct bhi_paths paths;

@@ -145,9 +145,22 @@ static void run_late_and_end(struct bhi_batch_progress *progress, unsigned secon
     counts->of[BHI_JOB_WAITING] -= second;
 }
 
+/* And after ten seconds one ends, and then none does. */
+static void run_late_and_stop(struct bhi_batch_progress *progress, unsigned second,
+                              struct bhi_queue_counts *counts) {
+    if (second < 10) {
+        run_late(progress, second, counts);
+    } else {
+        counts->of[BHI_JOB_DONE] = 1;
+        counts->of[BHI_JOB_WAITING] = counts->total - 3;
+    }
+}
+
 TEST(test_what_holds_it_up_is_named) {
     expect_last(30, run_late,
                 "2 jobs run into their deadline of 1.50 s, 0 of 10,000 done, 0 failed");
     expect_last(30, run_late_and_end,
                 "2 h 51 min left, 29 of 10,000 done, 0 failed, 2 running, 9,969 waiting");
+    expect_last(40, run_late_and_stop,
+                "4 d 15 h left, no job has ended for 29 s, 1 of 10,000 done, 0 failed");
 }

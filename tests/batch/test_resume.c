@@ -1,6 +1,8 @@
 /* Going on with a batch: what changes when, and which lines may. */
 #include "few_jobs.h"
 
+#include "cli/batch_look.h"
+
 TEST(test_refused_resume_changes_nothing) {
     fresh("a b:a c d");
     run_one("a", BHI_JOB_QUARANTINED, BH_DEADLINE);
@@ -73,8 +75,10 @@ TEST(test_a_mended_line_meets_others) {
     run_one("a", BHI_JOB_FAILED, BH_COMPILE_FAILED);
     BHT_EQ(try_open(true, true), BHI_QUEUE_OK);
     expect_refused("a>y", "writes y");
+    expect_refused("a>z,./z", "\"a\" writes ./z twice");
     add("a>z");
-    add("c>x"); /* is free now */
+    add("c>x");                                     /* is free now */
+    expect_refused("d>y", "writes y, which \"b\""); /* what is loaded is still known */
 }
 
 /* An id is one job's, whether that is new, loaded, or gets another line. */
@@ -281,6 +285,17 @@ TEST(test_what_outputs_are_recognised_by) {
     end(job, BHI_JOB_DONE, BH_OK);
     expect_kept("SELECT state, sealed, outputs FROM progress",
                 "3 0 0@18446744073709551615#" HASH " 3@4; ");
+}
+
+/* --verify: a file that two jobs write is the sealed one's, which may have been put in its place, also
+ * where the other one has a later line. */
+TEST(test_what_is_sealed_has_replaced_what_was_there) {
+    const struct bhi_batch_look look = {.jobs_path = "jobs.jsonl", .state = place.folder};
+    fresh("late:first>x first>x");
+    run("first");
+    seal("late");
+    BHT_TRUE(bhi_queue_flush(queue));
+    BHT_EQ(bhi_batch_verify(queue, &look), 0);
 }
 
 /* One that ran out of memory after it had begun, and is refused before it begins again. */

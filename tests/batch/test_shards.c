@@ -74,10 +74,9 @@ static void read_and_expect(const char *expected) {
     expect_shards(expected);
 }
 
-/* The table, which has the notes. */
-static char *table_of(void) {
+static char *report_of(bool json) {
     static char text[65536];
-    const struct bhi_shards_report what = {.json = false};
+    const struct bhi_shards_report what = {.json = json};
     char path[] = "/tmp/bulkhead-table-XXXXXX";
     fflush(stdout);
     const int saved = dup(STDOUT_FILENO), fd = mkstemp(path);
@@ -95,6 +94,11 @@ static char *table_of(void) {
         BHT_FAIL("%s", complaint.text);
     }
     return text;
+}
+
+/* The table, which has the notes. */
+static char *table_of(void) {
+    return report_of(false);
 }
 
 TEST(test_a_feed_that_grows) {
@@ -193,6 +197,7 @@ TEST(test_what_a_report_counts) {
         "{\"job\":3,\"attempt\":1,\"started\":1700000004000000000,\"state\":2}\n");
     read_on();
     BHT_STR_HAS(table_of(), "2 attempts in 3.00 s on 1 shard");
+    BHT_STR_HAS(report_of(true), "\"cut_off\": 1,"); /* the second; the third runs */
     BHT_TRUE(!strstr(table_of(), "on each device"));
     BHT_TRUE(!strstr(table_of(), "MESSAGE"));
     say("0000",
@@ -208,12 +213,17 @@ TEST(test_what_a_report_counts) {
 TEST(test_a_feed_that_begins_anew) {
     char path[160];
     say("0000", HEAD("n1") JOB("1", "a", "2") JOB("2", "b", "3"));
+    say("0000",
+        "{\"job\":2,\"attempt\":1,\"started\":5}\n{\"job\":1,\"attempt\":1,\"started\":6}\n");
     open_all();
     expect_shards("0/0/1/1/0/0/0 of 2");
+    BHT_STR_HAS(table_of(), "2 attempts in ");
     path_in("0000", "state/feed.jsonl", path);
     BHT_EQ(unlink(path), 0);
     say("0000", HEAD("n2") JOB("1", "a", "1") JOB("2", "b", "3") JOB("3", "c", "1"));
+    say("0000", "{\"job\":2,\"attempt\":1,\"started\":5}\n");
     read_and_expect("0/2/0/1/0/0/0 of 3");
+    BHT_STR_HAS(table_of(), "1 attempt in ");
     BHT_STR_EQ(shards.shards[0].host, "n2");
     BHT_EQ(unlink(path), 0); /* for a moment there is none: what is known stays */
     read_and_expect("0/2/0/1/0/0/0 of 3");

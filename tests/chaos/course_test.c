@@ -21,7 +21,15 @@ TEST(late_recovery) {
     ended('x')->end.submitted_ns = 14 * TALE_MS;
     found(BHI_ANOMALY_RECOVERY, 0, "stream 0", "at 5100");
     /* Nor what the worker still finished. */
-    found(BHI_ANOMALY_RECOVERY, 0, "stream 0", KILLED "x on 0; x ready 1000 17; at 5100");
+    static const char *const deaths[][3] = {
+        {"kill", "WORKER_SIGNAL", "KILL"}, {"segv", "WORKER_SIGNAL", "SEGV"},
+        {"garbage", "PROTOCOL", "KILL"},   {"close", "PROTOCOL", "KILL"},
+        {"zygote", "ZYGOTE_LOST", "0"},    {"device", "WORKER_SIGNAL", "KILL"}};
+    for (size_t i = 0; i < BHT_COUNT(deaths); i++) {
+        found(BHI_ANOMALY_RECOVERY, 0, "stream 0",
+              HIT("%s", "%s", "%s") "x on 0; x ready 1000 17; at 5100", deaths[i][0], deaths[i][1],
+              deaths[i][2]);
+    }
 }
 
 /* Hit again before it was up: the bound runs from the last blow. */

@@ -30,6 +30,14 @@ TEST(a_deadline) {
     }
 }
 
+/* Of 700 ms without a processor 300 were before the end. */
+TEST(what_comes_after_the_end_excuses_nothing) {
+    found(BHI_ANOMALY_COLLATERAL, 'x', none,
+          KILLED "x on 1; at 2100; x poisoned DEADLINE KILL 1001 18; at 2500; starved 1001 700");
+    found(BHI_ANOMALY_UNKNOWN, 'x', stood_still,
+          KILLED "x on 1; at 2100; x poisoned DEADLINE KILL 1001 18; at 2500; starved 1001 900");
+}
+
 /* Seen in two looks of 300 ms, in each of which several had to wait. */
 TEST(looks_add_up_and_processes_do_not) {
     for (int others = 0; others < 2; others++) { /* 1101: nothing to do with this stream */

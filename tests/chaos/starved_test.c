@@ -78,6 +78,28 @@ TEST(who_has_no_processor_is_seen) {
     }
 }
 
+/* A thread that has waited less than one with its number had is another one: what it has waited counts
+ * from its beginning. */
+TEST(a_number_that_is_used_again_is_another_thread) {
+    static struct bhi_starved starved;
+    struct bhi_starved_process seen[BHI_STARVED_PROCESSES];
+    const uint64_t day_ns = 86400 * UINT64_C(1000000000);
+    starved.looked_ns = 1;
+    starved.threads[starved.count++] =
+        (struct bhi_starved_thread){.tid = getpid(), .waited_ns = UINT64_C(1) << 62};
+    BHT_EQ(bhi_starved_look(&starved, getpid(), day_ns, seen), 0);
+}
+
+/* None waits for longer than it was looked away. */
+TEST(it_has_waited_since_the_last_look) {
+    static struct bhi_starved starved = {.looked_ns = 1};
+    struct bhi_starved_process seen[BHI_STARVED_PROCESSES];
+    const size_t count = bhi_starved_look(&starved, getpid(), 3, seen);
+    for (size_t i = 0; i < count; i++) {
+        BHT_LE(seen[i].waited_ns, 2);
+    }
+}
+
 /* Of seven each has a seventh of it. */
 TEST(a_busy_machine_is_slow) {
     pid_t pids[SPINNERS];

@@ -412,6 +412,26 @@ static void expect_unwritable(const char *path, uint64_t size, const char *reaso
     BHT_EQ(count_files(), before);
 }
 
+static int access_error; /* what is said of each file; 0: what is so */
+
+BHT_WRAP(int, faccessat, int at, const char *path, int mode, int flags) {
+    errno = access_error;
+    return access_error ? -1 : __real_faccessat(at, path, mode, flags);
+}
+
+/* What may not be written is not replaced, although its folder may be written. */
+TEST(test_a_file_of_which_it_may_not_be_written) {
+    begin("kept", "old");
+    commit();
+    const unsigned before = count_files();
+    access_error = EACCES;
+    BHT_TRUE(!bhi_outfile_open("kept", 3, &output, &complaint));
+    BHT_STR_HAS(complaint.text, "cannot be written: Permission denied");
+    access_error = 0;
+    expect_content("kept", "old");
+    BHT_EQ(count_files(), before);
+}
+
 TEST(test_unwritable) {
     expect_unwritable("", 1, "empty");
     expect_unwritable(".", 1, "is a directory: name a file in it");

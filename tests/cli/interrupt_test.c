@@ -12,6 +12,9 @@
 
 #include "tool/interrupt.h"
 
+static bool terminates =
+    true; /* a parent has not set SIGTERM to be ignored, as nohup does SIGHUP */
+
 /* A child does what |child| does, then tells what it has heard; or dies by it. */
 static int end_of(void (*child)(void)) {
     int status;
@@ -19,7 +22,7 @@ static int end_of(void (*child)(void)) {
     BHT_GE(pid, 0);
     if (pid == 0) {
         signal(SIGINT, SIG_DFL); /* a background job of a script ignores it */
-        signal(SIGTERM, SIG_DFL);
+        signal(SIGTERM, terminates ? SIG_DFL : SIG_IGN);
         bhi_interrupt_watch();
         child();
         _exit(bhi_interrupt_signal() ? bhi_interrupt_exit_status() : 0);
@@ -73,6 +76,20 @@ TEST(test_a_later_one_kills) {
     const int status = end_of(one_much_later);
     BHT_TRUE(WIFSIGNALED(status));
     BHT_EQ(WTERMSIG(status), SIGINT);
+}
+
+static void both(void) {
+    raise(SIGTERM);
+    if (bhi_interrupt_signal()) {
+        _exit(9);
+    }
+    raise(SIGINT);
+}
+
+/* A signal that the parent ignores stays ignored, and the other one is heard. */
+TEST(test_what_is_ignored_stays_so) {
+    terminates = false;
+    expect_exit(both, 130);
 }
 
 /* It came before the read: there is nothing in the pipe, and never will be. */

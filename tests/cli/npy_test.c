@@ -248,6 +248,8 @@ TEST(test_foreign_files) {
         {FILE_OF("\x89HDF\r\n\x1a\n"), "it is an HDF5 file"},
         {FILE_OF("GGUF\3\0\0\0"), "it is a GGUF file"},
         {FILE_OF("\x80\x04\x95"), "it is a Python pickle"},
+        {FILE_OF("\x80\x02}"), "it is a Python pickle"},
+        {FILE_OF("\x80\x05\x95"), "it is a Python pickle"},
         {FILE_OF("\x80\x06\x95"), "does not begin"},
         {FILE_OF("\x02\0\0\0\0\0\0\0{}"), "it is a .safetensors file of arrays, not a .npy file"},
         {FILE_OF("\x02\0\0\0\0\0\0\1{}"), "does not begin"},

@@ -243,3 +243,28 @@ TEST(test_a_copy_that_a_caller_sees_is_the_streams) {
     BHT_EQ(behind->verdict.origin, load->id);
     seen = false;
 }
+
+/* D4: a copy that nobody needs any more, and that its worker has come to. A living worker ends it in
+ * peace; after the death of one that was killed it does not run again. */
+TEST(test_what_is_let_go) {
+    for (int killed = 0; killed < 2; killed++) {
+        again();
+        struct bh_event *event = copy(&a, NULL, 0);
+        const struct bhi_progress_snapshot begun = {.started = 1};
+        fake.late = true;
+        if (killed) {
+            bhi_core_worker_kill(&a.worker, BHI_KILL_RETIRED, 0, "as the test says");
+        }
+        bhi_submission_let_go(event->submission);
+        if (killed) {
+            BHT_TRUE(event->submission->cancel_requested);
+            die(&a, 1, NULL);
+            BHT_EQ(bhi_event_state(event), BH_EVENT_POISONED);
+        } else {
+            (void)bhi_core_worker_deadline(&a.worker, a.worker.running_since_ns + 1, &begun);
+            BHT_EQ(fake.kills + fake.aborts, 0);
+            result(&a, BH_OK);
+            BHT_EQ(bhi_event_state(event), BH_EVENT_READY);
+        }
+    }
+}

@@ -193,3 +193,24 @@ TEST(uploads_get_what_no_worker_can_write) {
     bhi_pool_give(written);
     bhi_context_pump_unlock(puppet.context);
 }
+
+/* A host without descriptors is asked again for 400 ms, each time that it has none: a worker that serves
+ * in between ends it. */
+TEST(patience_with_a_starved_host_begins_anew) {
+    struct bhi_core_stream *stream = &puppet.stream->core;
+    const bh_detail why = {.status = BH_UNAVAILABLE};
+    for (int served = 1; served >= 0; served--) {
+        bhi_context_lock(puppet.context);
+        bhi_stream_starved(stream, &why);
+        BHT_EQ(stream->state, BHI_STREAM_WANTING);
+        stream->starved_since_ns -= UINT64_C(1000000000);
+        bhi_context_settle_unlock(puppet.context);
+        if (served) {
+            puppet_killed(puppet_serving(), SIGKILL);
+        }
+        bhi_context_lock(puppet.context);
+        bhi_stream_starved(stream, &why);
+        BHT_EQ(stream->state, served ? BHI_STREAM_WANTING : BHI_STREAM_UNAVAILABLE);
+        bhi_context_pump_unlock(puppet.context);
+    }
+}

@@ -5,6 +5,8 @@
 #include "puppet.h"
 #include "supervisor/buffer/buffer.h"
 #include "supervisor/compile/compilation.h"
+#include "supervisor/compile/compiler.h"
+#include "supervisor/compile/inspection_take.h"
 #include "supervisor/event/event.h"
 
 #include <pthread.h>
@@ -139,4 +141,185 @@ TEST(large_modules_push_out_none_of_another_tenant) {
     }
     bhi_compilations_drop(puppet.context);
     bhi_compilation_unref(puppet.context, s->compilation);
+}
+
+/* Who gets what was compiled before, or is compiled now: nobody of another tenant, nor with another
+ * source; and while it is compiled, nobody whose wait another caller could end. */
+TEST(who_shares_a_compilation) {
+    static const struct {
+        const char *tenant;
+        uint8_t hash;
+        uint64_t deadline_s;
+        bool pending, held, wants; /* another caller has its event; this one wants it, too */
+        bool shares;
+    } rows[] = {
+        {"red", 1, 5, false, false, false, true},  {"red", 1, 6, false, false, true, true},
+        {"red", 1, 5, false, true, true, true},    {"blue", 1, 5, false, false, false, false},
+        {"", 1, 5, false, false, false, false},    {"red", 2, 5, false, false, false, false},
+        {"red", 1, 5, true, false, false, true},   {"red", 1, 6, true, false, false, false},
+        {"red", 1, 5, true, true, false, false},   {"red", 1, 5, true, false, true, false},
+        {"blue", 1, 5, true, false, false, false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        static struct scene scene;
+        struct scene *s = &scene;
+        set_up(s);
+        uint8_t request[64] = {0};
+        struct bhi_compile_source source = {.request = request, .bytes = sizeof request};
+        source.given = (bh_source){.struct_size = sizeof(bh_source)};
+        source.given.name = "test.comp";
+        source.given.tenant = "red";
+        source.given.memory_limit = 64 * MIB;
+        source.given.deadline_ns = 5 * FX_SECONDS;
+        source.hash[31] = 1;
+        bh_event *held = NULL, *event = NULL;
+        struct bhi_compilation *first, *second;
+        if (rows[i].pending) {
+            BHT_EQ(bhi_compilation_obtain(puppet.context, &source, "first",
+                                          rows[i].held ? &held : NULL, &first, NULL),
+                   BH_OK);
+            BHT_EQ(bhi_event_state(first->event), BH_EVENT_PENDING);
+        } else {
+            first = keep(s, "red", 0);
+            first->hash[31] = 1;
+            first->cancellable = rows[i].held;
+        }
+        source.given.tenant = rows[i].tenant;
+        source.given.deadline_ns = rows[i].deadline_s * FX_SECONDS;
+        source.hash[31] = rows[i].hash;
+        BHT_EQ(bhi_compilation_obtain(puppet.context, &source, "second",
+                                      rows[i].wants ? &event : NULL, &second, NULL),
+               BH_OK);
+        if ((first == second) != rows[i].shares) {
+            BHT_FAIL("row %zu: it is %sshared", i, rows[i].shares ? "not " : "");
+        }
+        BHT_EQ(!event, !rows[i].wants);
+        struct bh_event *all[] = {first->event, second->event};
+        bhi_context_lock(puppet.context);
+        for (int k = 0; k < 2; k++) {
+            if (all[k]->submission) {
+                bhi_submission_cancel(all[k]->submission);
+            }
+        }
+        bhi_context_pump_unlock(puppet.context);
+        bh_event_release(held);
+        if (event == s->ended) { /* which the fixture releases, too */
+            BHT_EQ(bhi_handle_drop(&event->handle), BHI_DROPPED);
+        } else {
+            bh_event_release(event);
+        }
+        bhi_compilation_unref(puppet.context, first);
+        bhi_compilation_unref(puppet.context, second);
+        bhi_compilations_drop(puppet.context);
+        bhi_compilation_unref(puppet.context, s->compilation);
+    }
+}
+
+/* -- what a compiler says, or does not live to say ----------------------------------------------- */
+
+/* What it says of a module is taken whole or not at all. */
+TEST(an_inspection_is_within_its_limits) {
+    static struct bhi_inspection good, from;
+    static bh_inspection out;
+    good.entries = good.members = good.capabilities = 1;
+    good.bindings = BHI_INSPECT_BINDINGS;
+    for (uint32_t i = 0; i < good.bindings; i++) {
+        good.binding[i].set = 31;
+        good.binding[i].binding = 65535;
+        good.binding[i].kind = BH_BINDING_UNIFORM_BUFFER;
+        good.binding[i].access = BH_ACCESS_READ_WRITE;
+        good.binding[i].count = i ? 1 : BHI_INSPECT_BINDINGS;
+    }
+    good.constants = BHI_INSPECT_CONSTANTS;
+    for (uint32_t i = 0; i < good.constants; i++) {
+        good.constant[i].dtype = i ? BH_DTYPE_F16 + (i - 1) % (BH_DTYPE_U64 - BH_DTYPE_F16 + 1)
+                                   : (uint32_t)BH_DTYPE_BOOL;
+    }
+    good.text_bytes = BHI_INSPECT_MAX_TEXT;
+    BHT_TRUE(bhi_inspection_take(&good, &out));
+    BHT_EQ(out.binding_count, BHI_INSPECT_BINDINGS);
+#define IS_REFUSED(field, value)                                                                   \
+    do {                                                                                           \
+        from = good;                                                                               \
+        from.field = (value);                                                                      \
+        BHT_TRUE(!bhi_inspection_take(&from, &out));                                               \
+    } while (0)
+    IS_REFUSED(entries, BHI_INSPECT_ENTRIES + 1);
+    IS_REFUSED(bindings, BHI_INSPECT_BINDINGS + 1);
+    IS_REFUSED(members, BHI_INSPECT_MEMBERS + 1);
+    IS_REFUSED(constants, BHI_INSPECT_CONSTANTS + 1);
+    IS_REFUSED(capabilities, BHI_INSPECT_CAPABILITIES + 1);
+    IS_REFUSED(push_bytes, UINT32_MAX - 2);
+    IS_REFUSED(text_bytes, BHI_INSPECT_MAX_TEXT + 1);
+    for (uint32_t i = 0; i < BHI_INSPECT_BINDINGS; i += BHI_INSPECT_BINDINGS - 1) {
+        IS_REFUSED(binding[i].set, 32);
+        IS_REFUSED(binding[i].binding, 65536);
+        IS_REFUSED(binding[i].kind, BH_BINDING_STORAGE_BUFFER - 1u);
+        IS_REFUSED(binding[i].kind, BH_BINDING_UNIFORM_BUFFER + 1);
+        IS_REFUSED(binding[i].access, BH_ACCESS_READ - 1u);
+        IS_REFUSED(binding[i].access, BH_ACCESS_READ_WRITE + 1);
+        IS_REFUSED(binding[i].count, 0);
+        IS_REFUSED(binding[i].count, BHI_INSPECT_BINDINGS + 1);
+    }
+    for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i += BHI_INSPECT_CONSTANTS - 1) {
+        IS_REFUSED(constant[i].dtype, BH_DTYPE_NONE);
+        IS_REFUSED(constant[i].dtype, 4000);
+    }
+}
+
+/* How the compiler ended, and what its caller is told of the kernel. */
+TEST(what_a_call_says_of_its_compilers_end) {
+    static const struct {
+        bh_verdict verdict;
+        bh_status status, cause;
+        bh_reason reason;
+        uint64_t limit;
+        int signal;
+    } rows[] = {
+        {{.status = BH_DEADLINE}, BH_COMPILE_FAILED, BH_DEADLINE, BH_REASON_COMPILE_DEADLINE, 7, 0},
+        {{.status = BH_OUT_OF_HOST_MEMORY, .reason = BH_REASON_MEMORY_LIMIT},
+         BH_COMPILE_FAILED,
+         BH_OUT_OF_HOST_MEMORY,
+         BH_REASON_MEMORY_LIMIT,
+         9,
+         0},
+        {{.status = BH_WORKER_SIGNAL, .signal = 9, .blame = BH_BLAME_NONE},
+         BH_WORKER_SIGNAL,
+         BH_OK,
+         BH_REASON_COMPILER_KILLED,
+         0,
+         9},
+        {{.status = BH_WORKER_SIGNAL, .signal = 11, .blame = BH_BLAME_CERTAIN},
+         BH_COMPILE_FAILED,
+         BH_WORKER_SIGNAL,
+         BH_REASON_COMPILER_CRASHED,
+         0,
+         11},
+        {{.status = BH_WORKER_EXIT}, BH_COMPILE_FAILED, BH_WORKER_EXIT, BH_REASON_NONE, 0, 0},
+        {{.status = BH_SECCOMP, .signal = 31},
+         BH_COMPILE_FAILED,
+         BH_SECCOMP,
+         BH_REASON_NONE,
+         0,
+         31},
+        {{.status = BH_COMPILE_FAILED}, BH_COMPILE_FAILED, BH_OK, BH_REASON_NONE, 0, 0},
+        {{.status = BH_CANCELLED}, BH_CANCELLED, BH_OK, BH_REASON_NONE, 0, 0},
+        {{.status = BH_ZYGOTE_LOST}, BH_ZYGOTE_LOST, BH_OK, BH_REASON_NONE, 0, 0},
+    };
+    const struct bhi_compiler_request request = {
+        .subject = "test.comp", .memory = 9, .internal = {.call = "test", .deadline_ns = 7}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        struct bh_event event = {.verdict = rows[i].verdict};
+        snprintf(event.verdict.message, sizeof event.verdict.message, "its own words");
+        bh_detail detail = {0};
+        if (bhi_compiler_report(&event, &request, &detail) != rows[i].status ||
+            detail.cause != rows[i].cause || detail.reason != rows[i].reason ||
+            detail.limit != rows[i].limit || detail.signal != rows[i].signal) {
+            BHT_FAIL("row %zu: %s, because of %s, reason %d, limit %llu, signal %d", i,
+                     bh_status_name(detail.status), bh_status_name(detail.cause),
+                     (int)detail.reason, (unsigned long long)detail.limit, detail.signal);
+        }
+        BHT_STR_HAS(detail.message, rows[i].reason ? "test.comp" : "its own words");
+    }
 }

@@ -2,6 +2,7 @@
  * behind, what is in it, and what makes it go (B3, D3, D5, D6). Workers make and clear files that
  * stand for memory (memory_worker.h). */
 #include "base/memfd.h"
+#include "ipc/fdpass.h"
 #include "ipc/layers.h"
 #include "memory_worker.h"
 #include "supervisor/buffer/buffer.h"
@@ -10,6 +11,8 @@
 #include "supervisor/event/harvest.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE bhi_page_round(1)
 #define WORD 0x11111111u /* in each fill */
@@ -408,6 +411,21 @@ TEST(d6_nobody_needs_it_any_more) {
     }
 }
 
+/* It is made all the same, and its descriptor is closed. */
+TEST(d6_what_nobody_needs_is_closed) {
+    bh_buffer *other = create(A);
+    fill_now(A, other);
+    const size_t before = bht_count_self().descriptors;
+    bh_buffer *buffer = create(A);
+    bh_event *event = fill(A, buffer);
+    BHT_EQ(bh_event_cancel(event), BH_OK);
+    bh_buffer_release(buffer);
+    fill_now(A, other);
+    BHT_EQ(memory.made_count, 2);
+    BHT_EQ(memory.workers[A].hold_count, 1);
+    BHT_EQ(bht_count_self().descriptors, before);
+}
+
 /* A worker that waits for memory takes messages before their turn. So what fails for want of memory
  * takes away no buffer that the lane still needs. */
 TEST(d6_what_follows_keeps_its_buffers) {
@@ -589,6 +607,13 @@ TEST(e9_one_that_does_not_answer) {
     run(A2);
     BHT_EQ(bh_event_query(event), BH_EVENT_PENDING);
     bhi_context_lock(puppet.context);
+    /* Its time counts from when it had nothing else to do, and from its last answer. */
+    for (int since = 0; since < 2; since++) {
+        const uint64_t now_ns = bhi_now_ns();
+        worker->core.running_since_ns = since ? now_ns : now_ns - 5;
+        worker->owes_since_ns = since ? now_ns - 5 : now_ns;
+        BHT_EQ(bhi_worker_check_deadline(worker, now_ns), now_ns + UINT64_C(10000000000));
+    }
     const uint64_t due_ns = bhi_worker_check_deadline(worker, bhi_now_ns());
     BHT_TRUE(due_ns != BH_FOREVER && worker->core.life.kill == BHI_KILL_NONE);
     BHT_TRUE(bhi_worker_check_deadline(worker, due_ns) == BH_FOREVER);
@@ -597,6 +622,64 @@ TEST(e9_one_that_does_not_answer) {
     bury(A);
     run(A2);
     fx_expect(event, BH_OK);
+}
+
+/* T6: an answer that is no answer. Its descriptor is closed, and nothing becomes memory. */
+TEST(t6_false_answers) {
+    static const struct {
+        const char *what;
+        bool clears;   /* it was to clear, not to make */
+        int none;      /* it comes without a descriptor */
+        uint32_t type; /* 0: the right one, and so on */
+        uint32_t magic, id;
+        size_t length;
+        bool small;
+    } rows[] = {
+        {.what = "another number", .id = 1},
+        {.what = "another word", .magic = 1},
+        {.what = "another message", .type = BHI_MSG_WORDS},
+        {.what = "too short", .length = sizeof(struct bhi_fd_tag) - 4},
+        {.what = "too long", .length = sizeof(struct bhi_fd_tag) + 4},
+        {.what = "too small", .small = true},
+        {.what = "cleared what it was to make", .type = BHI_MSG_BUFFER_CLEAR},
+        {.what = "the same without memory", .type = BHI_MSG_BUFFER_CLEAR, .none = 1},
+        {.what = "other memory, cleared", .clears = true},
+        {.what = "other memory", .clears = true, .type = BHI_MSG_BUFFER_MAKE},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct memory_worker *w = &memory.workers[A];
+        if (rows[i].clears) {
+            leave(A, -1);
+        }
+        bh_buffer *buffer = create(A);
+        fill(A, buffer);
+        struct {
+            struct bhi_fd_tag tag;
+            uint32_t more;
+        } answer = {{.magic = BHI_WIRE_MAGIC + rows[i].magic,
+                     .type = rows[i].type     ? rows[i].type
+                             : rows[i].clears ? BHI_MSG_BUFFER_CLEAR
+                                              : BHI_MSG_BUFFER_MAKE,
+                     .id = buffer->id + rows[i].id},
+                    0};
+        const int old = buffer->device->block ? buffer->device->block->fd : -1;
+        const size_t before = bht_count_self().descriptors;
+        const int fd = memfd_create("memory", MFD_CLOEXEC);
+        BHT_EQ(ftruncate(fd, (off_t)PAGE - rows[i].small), 0);
+        BHT_EQ(bhi_fdpass_send(w->socket, &answer,
+                               rows[i].length ? rows[i].length : sizeof answer.tag, &fd,
+                               rows[i].none ? 0 : 1),
+               0);
+        close(fd);
+        memory_worker_harvest(w);
+        if (!w->worker->core.life.violated) {
+            BHT_FAIL("%s: nobody has seen it", rows[i].what);
+        }
+        BHT_EQ(buffer->device->block ? buffer->device->block->fd : -1, old);
+        BHT_EQ(bht_count_self().descriptors, before);
+        bury(A);
+    }
 }
 
 TEST(it_ends_with_the_context) {

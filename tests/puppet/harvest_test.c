@@ -110,6 +110,62 @@ TEST(a_lost_device_is_no_bad_memory) {
     }
 }
 
+/* -- time-outs -------------------------------------------------------------------------------- */
+
+static bool floods;  /* what is waited for changes for ever */
+static int too_late; /* waits that have begun after their time */
+
+static int wait_in_flood(int result, uint64_t deadline_ns) {
+    if (floods && bhi_now_ns() >= deadline_ns && ++too_late > 3) {
+        BHT_FAIL("it waits on after its time is up");
+    }
+    return floods ? 0 : result;
+}
+
+BHT_WRAP(int, bhi_futex_wait, const _Atomic uint32_t *word, uint32_t expected, bool shared,
+         uint64_t deadline_ns) {
+    return wait_in_flood(__real_bhi_futex_wait(word, expected, shared, deadline_ns), deadline_ns);
+}
+
+BHT_WRAP(int, bhi_futex_wait_any, const struct bhi_futex_wait *waits, size_t count,
+         uint64_t deadline_ns) {
+    return wait_in_flood(__real_bhi_futex_wait_any(waits, count, deadline_ns), deadline_ns);
+}
+
+/* E9: a worker that changes its words again and again keeps nobody beyond the time-out. */
+TEST(e9_a_flood_of_wake_ups_is_no_time) {
+    for (int several = 0; several < 2; several++) {
+        puppet_again();
+        (void)puppet_serving();
+        bh_event *events[2] = {puppet_submit(), puppet_submit()};
+        size_t index;
+        too_late = 0;
+        floods = true;
+        const bh_status status = several ? bh_event_wait_any(events, 2, 5 * FX_MS, &index)
+                                         : bh_event_wait(events[0], 5 * FX_MS);
+        floods = false;
+        BHT_EQ(status, BH_TIMEOUT);
+    }
+}
+
+/* Whichever stream it is on, the earliest failure is reported. */
+TEST(the_earliest_failure_of_a_context) {
+    for (int first = 0; first < 2; first++) {
+        puppet_again();
+        bh_stream *streams[2] = {puppet_stream("a", NULL), puppet_stream("b", NULL)};
+        bh_event *events[2];
+        for (int i = 0; i < 2; i++) {
+            events[i] = fx_fill(streams[i ^ first], puppet.buffer, 7);
+        }
+        for (int i = 0; i < 2; i++) {
+            BHT_EQ(bh_event_cancel(events[1 - i]), BH_OK);
+        }
+        bh_detail detail;
+        BHT_EQ(bh_context_synchronize(puppet.context, 0, &detail), BH_CANCELLED);
+        BHT_STR_HAS(detail.message, first ? "stream b" : "stream a");
+    }
+}
+
 /* -- the doorbell ----------------------------------------------------------------------------- */
 
 static uint64_t rings_at(const struct bhi_worker *worker) {

@@ -98,6 +98,24 @@ TEST(a_loader_says_how_far_a_load_is) {
     BHT_EQ(loaded(buffer), 0);
 }
 
+/* Workers may keep what was loaded; not once the host could write it: there is no unmap, so a later map
+ * to read takes nothing back. */
+TEST(what_was_loaded_is_constant_until_it_can_be_written) {
+    static const bh_map_intent intents[] = {BH_MAP_READ, BH_MAP_READ_WRITE, BH_MAP_DISCARD};
+    for (size_t i = 0; i < BHT_COUNT(intents); i++) {
+        puppet_again();
+        struct bhi_worker *worker = puppet_serving();
+        bh_event *event = puppet_submit();
+        bh_buffer *buffer = load_buffer(event, NULL, 0);
+        puppet_complete(worker, 1);
+        BHT_EQ(bh_event_query(event), BH_EVENT_READY);
+        void *pointer;
+        BHT_EQ(bh_buffer_map(buffer, intents[i], 0, &pointer, NULL), BH_OK);
+        BHT_EQ(bh_buffer_map(buffer, BH_MAP_READ, 0, &pointer, NULL), BH_OK);
+        BHT_EQ(bhi_buffer_constant(buffer), intents[i] == BH_MAP_READ);
+    }
+}
+
 /* -- which loader takes it -----------------------------------------------------------------------
  */
 

@@ -770,6 +770,30 @@ TEST(no_sentinel_where_all_ends) {
     }
 }
 
+static int lines;
+
+static void count_line(bh_log_level level, const char *message, void *user) {
+    (void)level, (void)user;
+    BHT_STR_HAS(message, "line ");
+    lines++;
+}
+
+/* As many lines wait to be written as there is room for, each time. */
+TEST(a_log_is_not_silent_for_ever) {
+    const struct bhi_context_settings settings = puppet.context->settings;
+    puppet.context->settings.log = count_line;
+    for (int round = 1; round <= 3; round++) {
+        bhi_context_lock(puppet.context);
+        for (int i = 0; i < 100; i++) {
+            bhi_context_say(puppet.context, BH_LOG_INFO, "line %d", i);
+        }
+        bhi_context_settle_unlock(puppet.context);
+        bhi_context_log_said(puppet.context);
+        BHT_EQ(lines, 64 * round);
+    }
+    puppet.context->settings = settings;
+}
+
 /* -- burials ----------------------------------------------------------------------------------- */
 
 /* A worker that serves the stream; the test lets go of it, too. |held|: its zygote holds its device. */

@@ -122,6 +122,10 @@ TEST(pace_of_a_run) {
     BHT_TRUE(pace.rate == 0.25);
     noted[2].at_ns = 45000 * MS; /* a rest was longer than the time */
     BHT_EQ(bhi_facts_pace(&history, &result).faults_ns, 43000 * MS);
+    history.header.faults_asked = 10; /* no time is asked for: it ends with the last of them */
+    noted[2].at_ns = 12000 * MS;
+    BHT_EQ(bhi_facts_pace(&history, &result).faults_ns, 10000 * MS);
+    history.header.faults_asked = 0;
     history.header.duration_ns = UINT64_MAX;
     history.header.rate = 10000;
     pace = bhi_facts_pace(&history, &result);

@@ -32,6 +32,28 @@ TEST(what_was_freed_is_used_again) {
     BHT_LT(bht_resident_bytes(getpid()), 32u << 20);
 }
 
+/* A handle that is used after its release is looked at, so its memory rests for a while. */
+TEST(what_was_freed_rests_until_32_others_were) {
+    enum { RESTING = 32, MORE = 8, ALL = RESTING + MORE };
+    void *things[ALL];
+    for (int i = 0; i < ALL; i++) {
+        things[i] = bhi_freelist_take(&freelist);
+    }
+    for (int i = 0; i < ALL; i++) {
+        bhi_freelist_give(&freelist, things[i]);
+    }
+    void *taken[ALL];
+    for (int i = 0; i < ALL; i++) {
+        taken[i] = bhi_freelist_take(&freelist);
+        for (int k = 0; k < ALL; k++) {
+            BHT_EQ(taken[i] == things[k], i == k && i < MORE);
+        }
+    }
+    for (int i = 0; i < ALL; i++) {
+        bhi_freelist_give(&freelist, taken[i]);
+    }
+}
+
 static _Atomic bool stop;
 
 static void *take_and_give(void *unused) {

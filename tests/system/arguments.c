@@ -420,9 +420,11 @@ TEST(contexts) {
 
 TEST(devices_and_doctor) {
     static bh_device_info devices[8] = {{.struct_size = sizeof devices[0]}};
-    size_t count = 0;
+    size_t count = 0, all = 0;
+    BHT_EQ(bh_devices(context, NULL, 0, &all, NULL), BH_OK);
     BHT_EQ(bh_devices(context, devices, 8, &count, NULL), BH_OK);
     BHT_GE(count, 1);
+    BHT_EQ(all, count);
     bool found = false;
     for (size_t i = 0; i < count && i < 8; i++) {
         found = found || strcmp(devices[i].selector, "lavapipe:0") == 0;

@@ -452,6 +452,11 @@ TEST(in_place_and_overlapping) {
 TEST(options_that_make_no_sense) {
     static const bh_parameter bad_name[] = {{"i", BH_PARAMETER_OUT, NULL}};
     static const bh_parameter bad_type[] = {{"y", BH_PARAMETER_OUT, "f 32"}};
+#define BYTES_60 "a_name_that_is_as_long_as_a_name_can_be_and_then_some_more__"
+    static const bh_parameter long_name[] = {{BYTES_60 "1234", BH_PARAMETER_OUT, NULL}};
+    static const bh_parameter long_type[] = {{"y", BH_PARAMETER_OUT, BYTES_60 "1234"}};
+    static const bh_parameter no_role[] = {{"y", (bh_parameter_role)9, NULL}};
+    static const bh_parameter longest[] = {{BYTES_60 "123", BH_PARAMETER_OUT, BYTES_60 "456"}};
     static const bh_parameter no_output[] = {{"x", BH_PARAMETER_IN, NULL}};
     static const bh_parameter twice[] = {{"y", BH_PARAMETER_OUT, NULL},
                                          {"y", BH_PARAMETER_IN, NULL}};
@@ -461,6 +466,9 @@ TEST(options_that_make_no_sense) {
         const char *why;
     } cases[] = {{bad_name, 1, "'i' cannot be a parameter's name"},
                  {bad_type, 1, "'f 32' is neither a type nor a name for one"},
+                 {long_name, 1, "its name is longer than 63 bytes"},
+                 {long_type, 1, "has a type whose name is longer than 63 bytes"},
+                 {no_role, 1, "has role 9"},
                  {no_output, 1, "there is no output"},
                  {twice, 2, "'y' is given twice"},
                  {NULL, 1, "options.parameters is NULL"}};
@@ -473,7 +481,10 @@ TEST(options_that_make_no_sense) {
         BHT_STR_HAS(why.message, cases[i].why);
         BHT_TRUE(!t);
     }
-    bh_template_options options = options_of(NULL, "y = x;", x_to_y, 2);
+    bh_template_options options = options_of(NULL, BYTES_60 "123 = 1;", longest, 1);
+    BHT_EQ(bh_template_create(context, &options, &t, &why), BH_OK);
+    bh_template_release(t);
+    options = options_of(NULL, "y = x;", x_to_y, 2);
     options.expression = "y = x";
     BHT_EQ(bh_template_create(context, &options, &t, &why), BH_INVALID_ARGUMENT);
     BHT_EQ(why.reason, BH_REASON_ARGUMENT);

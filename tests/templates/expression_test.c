@@ -219,6 +219,43 @@ TEST(test_limits) {
     }
 }
 
+/* What is written and does not fit its type, by one or by half a unit, is as in NumPy. */
+TEST(test_numbers_at_their_limits) {
+    static const struct {
+        const char *source, *parameters, *has;
+    } cases[] = {
+        {"z = x * 3.4028235677973366e38", "x=f32 z", "hide(uintBitsToFloat(0x7f800000u))"},
+        {"z = x * 3.402823567797336e38", "x=f32 z", "hide(3.40282347e+38)"},
+        {"z = x * -3.4028235677973366e38", "x=f32 z", "hide(-uintBitsToFloat(0x7f800000u))"},
+        {"z = x * 2049.0", "x=f16 z", "hide(2048.0)"},
+        {"z = x * 65519.0", "x=f16 z", "hide(65504.0)"},
+        {"z = x * 65520.0", "x=f16 z", "hide(uintBitsToFloat(0x7f800000u))"},
+        {"z = x + 7 // 2", "x=i32 z", "hide(3)"},
+        {"z = x + (-7) // 2", "x=i32 z", "hide(-4)"},
+        {"z = x + 7 // -2", "x=i32 z", "hide(-4)"},
+        {"z = x + 7 % -2", "x=i32 z", "hide(-1)"},
+        {"z = x + (-6) // -3", "x=i32 z", "hide(2)"},
+        {"z = x < 255", "x=u8 z", "hide(255u)"},
+        {"z = x <= 256", "x=u8 z", "bool t0 = true;"},
+        {"z = x > 0", "x=u8 z", "hide(0u)"},
+        {"z = x < -1", "x=u8 z", "bool t0 = false;"},
+        {"z = x > -128", "x=i8 z", "hide(-128)"},
+        {"z = x > -129", "x=i8 z", "bool t0 = true;"},
+        {"z = x == 127", "x=i8 z", "hide(127)"},
+        {"z = x != 128", "x=i8 z", "bool t0 = true;"},
+        {"z = x >= 18446744073709551615", "x=u64 z", "hide(18446744073709551615ul)"},
+        {"z = x < 9223372036854775808", "x=i64 z", "bool t0 = true;"},
+    };
+    struct bhi_complaint complaint = {.text = ""};
+    const char *type;
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        char *text = compile(cases[i].source, cases[i].parameters, &type, &complaint);
+        BHT_NE(text, NULL);
+        BHT_STR_HAS(text, cases[i].has);
+        free(text);
+    }
+}
+
 /* A host may have set a locale whose numbers have a comma. */
 TEST(test_locale) {
     struct bhi_complaint complaint = {.text = ""};

@@ -118,6 +118,40 @@ TEST(a_planted_link_makes_nothing) {
     BHT_EQ(unlink(way), 0);
 }
 
+/* As many as the kernel follows, and no more. */
+TEST(forty_links) {
+    char from[16] = "way-0", to[16], link[NAME_MAX + 1];
+    BHT_EQ(mkdir(from, 0700), 0);
+    for (int i = 1; i <= 41; i++, strcpy(from, to)) {
+        snprintf(to, sizeof to, "way-%d", i);
+        BHT_EQ(symlink(from, to), 0);
+    }
+    int fd = bhi_links_open_folder("way-40", geteuid(), link, sizeof link);
+    BHT_GE(fd, 0);
+    close(fd);
+    BHT_EQ(bhi_links_open_folder("way-41", geteuid(), link, sizeof link), -ELOOP);
+}
+
+/* A link's target and what comes behind it are together a path, no longer than any. */
+TEST(a_long_way) {
+    enum { TARGET = 4000, BEHIND = PATH_MAX - 1 - TARGET };
+    char target[TARGET + 1], path[sizeof "long" + BEHIND] = "long", link[NAME_MAX + 1];
+    for (int i = 0; i < TARGET; i++) {
+        target[i] = i % 2 ? '/' : '.';
+    }
+    target[TARGET] = '\0';
+    BHT_EQ(symlink(target, "long"), 0);
+    for (int i = 0; i < BEHIND; i++) {
+        path[4 + i] = i % 2 ? '.' : '/';
+    }
+    path[4 + BEHIND] = '\0';
+    int fd = bhi_links_open_folder(path, geteuid(), link, sizeof link);
+    BHT_GE(fd, 0);
+    close(fd);
+    strcat(path, ".");
+    BHT_EQ(bhi_links_open_folder(path, geteuid(), link, sizeof link), -ENAMETOOLONG);
+}
+
 /* -- the place of runtime folders --------------------------------------------------------------- */
 
 /* What bhi_runtime_parent_open says of |path| in a user namespace with the ids |map|: 0 or an errno;
@@ -178,10 +212,29 @@ TEST(nobody_is_not_root) {
     BHT_EQ(bhi_runtime_parent_open(place), -EPERM);
     const int error = opened_in("0 0 1\n65534 65534 1\n", place);
     BHT_TRUE(error == EPERM || error == -1);
+    const int unmapped = opened_in("0 0 1\n65533 65533 1\n", place);
+    BHT_TRUE(unmapped == 0 || unmapped == -1);
     BHT_EQ(chown(place, 0, 0), 0);
     int fd = bhi_runtime_parent_open(place);
     BHT_GE(fd, 0);
     close(fd);
+}
+
+/* Also in a folder that nobody else can write: who owns the link can lead it elsewhere. */
+TEST(a_link_of_another_user) {
+    char link[128];
+    if (geteuid() != 0) {
+        printf("     needs root\n");
+        return;
+    }
+    snprintf(link, sizeof link, "%s/link", place);
+    BHT_EQ(mkdir("real", 0700), 0);
+    BHT_EQ(symlink("real", link), 0);
+    int fd = bhi_runtime_parent_open(link);
+    BHT_GE(fd, 0);
+    close(fd);
+    BHT_EQ(lchown(link, 1000, 1000), 0);
+    BHT_EQ(bhi_runtime_parent_open(link), -EPERM);
 }
 
 static void expect_parent(const char *variable, const char *parent) {

@@ -83,6 +83,7 @@ TEST(test_processes) {
         {"0::/a/b\n", "a/b/pids.max", "max\n", 77, "limited to 77: raise that (ulimit -u)"},
         {"0::/a/b\n", "a/pids.max", "12\n", 77, "limited to 12: raise that (pids.max of cgroup)"},
         {"0::/\n", "pids.max", "12\n", 77, "limited to 12: raise that (pids.max of cgroup)"},
+        {"0::/a/b\n", "pids.max", "12\n", 77, "limited to 12: raise that (pids.max of cgroup)"},
         {"8:pids:/a\n0::/\n", "pids/a/pids.max", "9\n", 77, "limited to 9: raise that (pids.max"},
         {"8:memory:/a\n", "pids/a/pids.max", "9\n", 77, "limited to 77: raise that (ulimit -u)"},
     };

@@ -18,6 +18,8 @@ static struct {
     _Atomic int caller; /* the thread in bhi_reads_run; 0: nothing is held up */
     atomic_bool writing, failed, returned;
     atomic_bool early; /* it returned while another wrote */
+    atomic_bool both;  /* both fail, the one at the beginning last */
+    _Atomic int first; /* the thread that has failed before */
 } stage;
 
 ssize_t __real_pread(int fd, void *out, size_t size, off_t offset);
@@ -39,8 +41,27 @@ static bool is_caller(void) {
     return atomic_load(&stage.caller) == (int)syscall(SYS_gettid);
 }
 
+static bool sleeps(int thread) {
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    FILE *file = fopen(path, "re");
+    const int fields = file ? fscanf(file, "%*d (%*[^)]) %c", &state) : 0;
+    if (file) {
+        fclose(file);
+    }
+    return fields == 1 && state == 'S';
+}
+
 /* The caller's reads fail, as soon as the other thread is about to write. */
 ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset) {
+    if (atomic_load(&stage.both)) {
+        if (offset == 0) {
+            WAIT_UNTIL(atomic_load(&stage.first) && sleeps(atomic_load(&stage.first)), 20000);
+        }
+        atomic_store(&stage.first, (int)syscall(SYS_gettid));
+        errno = offset == 0 ? ESTALE : EIO;
+        return -1;
+    }
     if (!is_caller()) {
         return __real_pread(fd, out, size, offset);
     }
@@ -50,22 +71,12 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset) {
     return -1;
 }
 
-static bool caller_sleeps(void) {
-    char path[64], state = '?';
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&stage.caller));
-    FILE *file = fopen(path, "re");
-    const int fields = file ? fscanf(file, "%*d (%*[^)]) %c", &state) : 0;
-    if (file) {
-        fclose(file);
-    }
-    return fields == 1 && state == 'S';
-}
-
 /* The other thread writes only when the caller waits for it, or has not waited. */
 ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t offset) {
     if (atomic_load(&stage.caller) && !is_caller()) {
         atomic_store(&stage.writing, true);
-        WAIT_UNTIL(atomic_load(&stage.returned) || (atomic_load(&stage.failed) && caller_sleeps()),
+        WAIT_UNTIL(atomic_load(&stage.returned) ||
+                       (atomic_load(&stage.failed) && sleeps(atomic_load(&stage.caller))),
                    20000);
         if (atomic_load(&stage.returned)) {
             atomic_store(&stage.early, true);
@@ -115,6 +126,22 @@ TEST(case_41_a_failed_read_returns_when_nobody_writes) {
     expect_all(to, 7);
     bhi_reads_destroy(reads); /* which waits for its threads */
     BHT_TRUE(!atomic_load(&stage.early));
+    close(from);
+    close(to);
+}
+
+/* Where it failed is where what was read ends. */
+TEST(of_two_failures_the_first_in_the_file_counts) {
+    struct bhi_reads *reads = bhi_reads_create();
+    BHT_TRUE(reads);
+    const int from = make_file(7), to = make_file(0);
+    _Atomic uint64_t done = 0;
+    struct bhi_read_failure failure = {.offset = 1};
+    atomic_store(&stage.both, true);
+    BHT_TRUE(!bhi_reads_run(reads, from, to, 0, BYTES, &done, &failure));
+    BHT_EQ(failure.offset, 0);
+    BHT_EQ(failure.error, ESTALE);
+    bhi_reads_destroy(reads);
     close(from);
     close(to);
 }

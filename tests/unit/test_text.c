@@ -198,6 +198,13 @@ TEST(test_sanitise_random) {
     }
 }
 
+TEST(test_times) {
+    char out[BHI_TEXT_TIME];
+    BHT_STR_EQ(bhi_text_time(5000000, out), "5 ms");
+    BHT_STR_EQ(bhi_text_time(1500000, out), "1500000 ns");
+    BHT_STR_EQ(bhi_text_time(1000, out), "1000 ns");
+}
+
 TEST(test_first_error) {
     static const struct {
         const char *log, *line;
