@@ -2,12 +2,16 @@
 #include "few_jobs.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "batch/runner/finish.h"
 #include "batch/runner/input_cache.h"
+#include "batch/runner/quarantine.h"
 #include "batch/runner/reads.h"
+#include "batch/runner/runner.h"
 #include "batch/runner/stage.h"
 #include "batch/runner/state.h"
 #include "batch/runner/work.h"
@@ -40,6 +44,34 @@ BHT_WRAP(uint64_t, bh_buffer_size, const bh_buffer *buffer) {
 }
 
 BHT_WRAP(void, bh_buffer_retain, bh_buffer *buffer) {}
+
+BHT_WRAP(bh_status, bh_stream_create, bh_context *context, const bh_stream_options *given,
+         bh_stream **out, bh_detail *detail) {
+    *out = NULL;
+    return BH_OK;
+}
+
+BHT_WRAP(bh_status, bh_stream_cancel, bh_stream *stream) {
+    return BH_OK;
+}
+
+BHT_WRAP(bh_status, bh_context_trim, bh_context *context, uint64_t bytes, bh_detail *detail) {
+    return BH_OK;
+}
+
+static void (*script)(struct bhi_work *work); /* in place of staging */
+
+BHT_WRAP(void, bhi_stage, struct bhi_work *one) {
+    (script ? script : __real_bhi_stage)(one);
+}
+
+static _Atomic int64_t skew_s; /* of all clocks */
+
+BHT_WRAP(int, clock_gettime, clockid_t clock, struct timespec *out) {
+    const int result = __real_clock_gettime(clock, out);
+    out->tv_sec += skew_s;
+    return result;
+}
 
 /* Takes the only job, which writes y, in the folder of the test. */
 static struct bhi_job *take_one(void) {
@@ -159,4 +191,177 @@ TEST(test_a_file_that_has_changed) {
     expect_read(3);
     work.request = NULL;
     bhi_read_hashes_free(runner.hashes);
+}
+
+/* -- a whole batch ------------------------------------------------------------------------------ */
+
+/* Its works end where they would be staged, as |script| says: no library is asked. */
+static void run_to(enum bhi_runner_result expected, const char *words,
+                   void (*ends)(struct bhi_work *work), const struct bhi_runner_options *how,
+                   const char *counts) {
+    fresh(words);
+    script = ends;
+    complaint.text[0] = '\0';
+    const enum bhi_runner_result result = bhi_runner_run(queue, how, &complaint);
+    script = NULL;
+    if (result != expected) {
+        BHT_FAIL("result %d: %s", (int)result, complaint.text);
+    }
+    expect_counts(counts);
+}
+
+static void run_batch(const char *words, void (*ends)(struct bhi_work *work),
+                      const struct bhi_runner_options *how, const char *counts) {
+    run_to(BHI_RUNNER_FINISHED, words, ends, how, counts);
+}
+
+static _Atomic int tries; /* of the job a */
+
+static void refuse_first(struct bhi_work *one) {
+    if (!strcmp(one->job->id, "a") && tries++ == 0) {
+        bhi_work_refuse(one, BH_SYSTEM, EIO, "at the first try");
+    } else {
+        bhi_work_end(one);
+    }
+}
+
+static void wait_after_success(void *user, const struct bhi_job *job,
+                               const struct bhi_attempt *attempt) {
+    if (attempt->verdict.status == BH_OK) {
+        skew_s += 70;
+    }
+}
+
+/* A batch is given up when everything is refused for a minute, not when something once was. */
+TEST(test_what_was_refused_once_is_forgotten) {
+    const struct bhi_runner_options how = {.streams = 1, .ended = wait_after_success};
+    run_batch("a b:a c:b", refuse_first, &how, "0/0/0/3/0/0/0 of 3");
+    BHT_EQ(tries, 2);
+}
+
+static _Atomic bool ended;       /* the first try of a has */
+static _Atomic uint32_t lasting; /* others that have ended, of those that last longer */
+static _Atomic uint32_t looks;   /* of the main thread, each after it has taken what it may */
+static _Atomic uint32_t beside;  /* others that have begun while a was to run alone */
+
+static void look(void *user, const struct bhi_queue_counts *counts) {
+    if (++looks > 200) {
+        BHT_FAIL("it has no end");
+    }
+}
+
+static void await_look(void) {
+    const uint32_t before = looks;
+    WAIT_UNTIL(looks >= before + 2, 20 * BHT_WAIT_SECOND_MS);
+}
+
+static void want_memory_first(struct bhi_work *one) {
+    if (strcmp(one->job->id, "a") != 0) {
+        beside += one->runner->solo_running;
+        WAIT_UNTIL(ended, 20 * BHT_WAIT_SECOND_MS);
+        if (*one->job->id == 'b') {
+            await_look();
+            lasting++;
+        }
+        bhi_work_end(one);
+    } else if (tries++ == 0) {
+        bhi_work_refuse(one, BH_NO_MEMORY, 0, "too little");
+        ended = true;
+    } else {
+        BHT_EQ(lasting, 1);
+        await_look();
+        bhi_work_end(one);
+    }
+}
+
+/* What found too little memory is tried again when nothing else holds any: if that is too little, too,
+ * the job is too large. */
+TEST(test_what_wants_memory_runs_alone) {
+    const struct bhi_runner_options how = {.streams = 1, .progress = look};
+    run_batch("a@9 b c d e f g h i j k l m n", want_memory_first, &how, "0/0/0/14/0/0/0 of 14");
+    BHT_EQ(tries, 2);
+    BHT_EQ(beside, 0);
+}
+
+static bh_blame blame;
+
+static void pass_deadline(struct bhi_work *one) {
+    bh_verdict *verdict = &one->attempt.verdict;
+    tries++;
+    verdict->blame = blame;
+    verdict->kernel_hash[0] = 7;
+    one->attempt.started = true;
+    bhi_work_refuse(one, BH_DEADLINE, 0, "too long");
+}
+
+/* Only the kernel of a job that was to blame for certain is shared as a bad one; other jobs of it are
+ * not tried again then. */
+TEST(test_what_batches_share) {
+    const bh_verdict of = {.kernel_hash = {7}};
+    struct bhi_quarantine quarantine;
+    char path[128];
+    snprintf(path, sizeof path, "%s/shared", place.root);
+    BHT_TRUE(bhi_quarantine_open(path, &quarantine, &complaint));
+    const struct bhi_runner_options how = {.streams = 1, .quarantine = &quarantine};
+    blame = BH_BLAME_SUSPECTED;
+    run_batch("a", pass_deadline, &how, "0/0/0/0/0/1/0 of 1");
+    BHT_TRUE(!bhi_quarantine_has(&quarantine, &of));
+    blame = BH_BLAME_CERTAIN;
+    for (int batch = 0; batch < 2; batch++) {
+        close_queue();
+        BHT_TRUE(bht_remove(place.folder));
+        tries = 0;
+        run_batch("a b:a", pass_deadline, &how, "0/0/0/0/1/1/0 of 2");
+        BHT_EQ(tries, batch ? 1 : 1 + 2);
+        BHT_TRUE(bhi_quarantine_has(&quarantine, &of));
+    }
+    bhi_quarantine_close(&quarantine);
+}
+
+static bool stops(struct bhi_runner *its) {
+    pthread_mutex_lock(&its->lock);
+    const bool stopping = its->stopping;
+    pthread_mutex_unlock(&its->lock);
+    return stopping;
+}
+
+static void fail_or_stay(struct bhi_work *one) {
+    if (*one->job->id == 's') {
+        one->placement_failed = true;
+        bhi_work_refuse(one, BH_SYSTEM, EIO, "it cannot be put there");
+    } else if (*one->job->id == 'q') {
+        blame = BH_BLAME_CERTAIN;
+        one->job->retries = 0;
+        pass_deadline(one);
+    } else if (*one->job->id == 'f') {
+        bhi_work_refuse(one, BH_INVALID_ARGUMENT, 0, "no such file");
+    } else if (*one->job->id == 'w') {
+        WAIT_UNTIL(stops(one->runner), 20 * BHT_WAIT_SECOND_MS);
+        bhi_work_refuse(one, BH_CANCELLED, 0, "cancelled");
+    } else {
+        bhi_work_end(one);
+    }
+}
+
+static void count_ended(void *user, const struct bhi_job *job, const struct bhi_attempt *attempt) {
+    ++*(int *)user;
+}
+
+/* --halt counts what fails by itself, also by quarantine; what has not begun stays as it was; and where
+ * nothing is left the batch is simply at its end. */
+TEST(test_failures_that_halt) {
+    int told = 0;
+    const struct bhi_runner_options how = {
+        .streams = 1, .halt = 2, .ended = count_ended, .user = &told};
+    run_to(BHI_RUNNER_HALTED, "f q w a:w", fail_or_stay, &how, "1/1/0/0/1/1/0 of 4");
+    BHT_EQ(told, 2);
+    renew_place();
+    run_to(BHI_RUNNER_FINISHED, "f q", fail_or_stay, &how, "0/0/0/0/1/1/0 of 2");
+}
+
+/* What is complete and cannot be put in its place is left for the next process; all others end. */
+TEST(test_what_stays_is_told) {
+    const struct bhi_runner_options how = {.streams = 1, .progress = look};
+    run_to(BHI_RUNNER_STUCK, "s a b:s c", fail_or_stay, &how, "1/0/1/2/0/0/0 of 4");
+    BHT_STR_EQ(complaint.text, "1 job is complete but cannot be put in place");
 }
