@@ -240,9 +240,10 @@ TEST(test_what_was_refused_once_is_forgotten) {
 }
 
 static _Atomic bool ended;       /* the first try of a has */
+static _Atomic uint32_t begun;   /* others */
 static _Atomic uint32_t lasting; /* others that have ended, of those that last longer */
 static _Atomic uint32_t looks;   /* of the main thread, each after it has taken what it may */
-static _Atomic uint32_t beside;  /* others that have begun while a was to run alone */
+static _Atomic uint32_t beside;  /* others that have begun while a ran alone */
 
 static void look(void *user, const struct bhi_queue_counts *counts) {
     if (++looks > 200) {
@@ -255,21 +256,31 @@ static void await_look(void) {
     WAIT_UNTIL(looks >= before + 2, 20 * BHT_WAIT_SECOND_MS);
 }
 
-static void want_memory_first(struct bhi_work *one) {
-    if (strcmp(one->job->id, "a") != 0) {
-        beside += one->runner->solo_running;
+/* Until b has ended there is room for four beside a: b to e. The others come when a has run alone. */
+static void end_other(struct bhi_work *one) {
+    const char id = *one->job->id;
+    begun++;
+    if (id == 'b') {
         WAIT_UNTIL(ended, 20 * BHT_WAIT_SECOND_MS);
-        if (*one->job->id == 'b') {
-            await_look();
-            lasting++;
-        }
-        bhi_work_end(one);
+        await_look();
+        lasting++;
+    } else {
+        WAIT_UNTIL(id < 'f' ? lasting > 0 : tries == 2, 20 * BHT_WAIT_SECOND_MS);
+    }
+    bhi_work_end(one);
+}
+
+static void want_memory_first(struct bhi_work *one) {
+    const uint32_t before = begun;
+    if (strcmp(one->job->id, "a") != 0) {
+        end_other(one);
     } else if (tries++ == 0) {
         bhi_work_refuse(one, BH_NO_MEMORY, 0, "too little");
         ended = true;
     } else {
         BHT_EQ(lasting, 1);
         await_look();
+        beside = begun - before;
         bhi_work_end(one);
     }
 }

@@ -135,7 +135,7 @@ TEST(forty_links) {
 /* A link's target and what comes behind it are together a path, no longer than any. */
 TEST(a_long_way) {
     enum { TARGET = 4000, BEHIND = PATH_MAX - 1 - TARGET };
-    char target[TARGET + 1], path[sizeof "long" + BEHIND] = "long", link[NAME_MAX + 1];
+    char target[TARGET + 1], path[sizeof "long" + BEHIND + 1] = "long", link[NAME_MAX + 1];
     for (int i = 0; i < TARGET; i++) {
         target[i] = i % 2 ? '/' : '.';
     }
