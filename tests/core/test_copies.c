@@ -268,3 +268,15 @@ TEST(test_what_is_let_go) {
         }
     }
 }
+
+/* E7: of two that are lost with a copy, each by itself, the earlier one is the origin of what needs both. */
+TEST(test_the_earlier_of_two_lost_with_a_copy) {
+    (void)copy(&a, NULL, 0);
+    struct bh_event *earlier = submit(&a, NULL, NULL), *later = submit(&a, NULL, NULL);
+    die(&a, 3, NULL);
+    BHT_EQ(earlier->verdict.origin, earlier->id);
+    BHT_EQ(later->verdict.origin, later->id);
+    BHT_EQ(submit(&b, later, earlier)->verdict.origin, earlier->id);
+    BHT_EQ(submit(&b, earlier, later)->verdict.origin, earlier->id);
+    result(&a, BH_OK);
+}
