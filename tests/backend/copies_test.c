@@ -527,16 +527,18 @@ TEST(a_constant_source_is_copied_once) {
 
 /* -- what the host sees ----------------------------------------------------------------------- */
 
-/* What a command buffer has written, and no barrier has shown to the host yet. */
+/* What a command buffer has written, and no barrier has shown to the host yet; and what a barrier
+ * shows to its copies of all that was written before it. */
 static struct {
     struct bhi_vk_api real;
-    VkAccessFlags hidden;
+    VkAccessFlags hidden, shown;
     unsigned ended, writers;
 } watched;
 
 static VKAPI_ATTR VkResult VKAPI_CALL watch_end(VkCommandBuffer commands) {
     BHT_EQ(watched.hidden, 0);
     watched.ended++;
+    watched.shown = 0;
     return watched.real.EndCommandBuffer(commands);
 }
 
@@ -567,6 +569,10 @@ static VKAPI_ATTR void VKAPI_CALL watch_barrier(VkCommandBuffer commands, VkPipe
         (to & VK_PIPELINE_STAGE_HOST_BIT && memory->dstAccessMask & VK_ACCESS_HOST_READ_BIT) ||
         (to & VK_PIPELINE_STAGE_ALL_COMMANDS_BIT &&
          memory->dstAccessMask & VK_ACCESS_MEMORY_READ_BIT);
+    if (from & VK_PIPELINE_STAGE_ALL_COMMANDS_BIT && to & VK_PIPELINE_STAGE_TRANSFER_BIT &&
+        memory->srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT) {
+        watched.shown = memory->dstAccessMask;
+    }
     if (shows && from & VK_PIPELINE_STAGE_TRANSFER_BIT) {
         watched.hidden &= ~(memory->srcAccessMask & VK_ACCESS_TRANSFER_WRITE_BIT);
     }
@@ -575,6 +581,13 @@ static VKAPI_ATTR void VKAPI_CALL watch_barrier(VkCommandBuffer commands, VkPipe
     }
     watched.real.CmdPipelineBarrier(commands, from, to, flags, count, memory, b, buffers, i,
                                     images);
+}
+
+/* Of a copy on its own queue: it reads what other queues have written. */
+static VKAPI_ATTR void VKAPI_CALL watch_part(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                                             uint32_t count, const VkBufferCopy *regions) {
+    BHT_TRUE(watched.shown & VK_ACCESS_TRANSFER_READ_BIT);
+    watch_CmdCopyBuffer(commands, from, to, count, regions);
 }
 
 /* E11: whoever sees a result finds the content. (Lavapipe needs no barrier for it.) */
@@ -608,6 +621,7 @@ TEST(whatever_is_written_is_shown) {
     }
     BHT_EQ(watched.ended, 3 + 1);
     BHT_EQ(watched.writers, 3 + 3 + 4); /* with the markers around the three that are merged */
+    api->CmdCopyBuffer = watch_part;
     run_one(1, 0, 4, BYTES);
     BHT_EQ(watched.ended, 5);
     BHT_EQ(watched.writers, 11);
