@@ -133,7 +133,8 @@ BH_API BH_MUST_USE bh_status bh_buffer_read(bh_buffer *buffer, uint64_t offset, 
  * content's verdict. |size| must not be BH_WHOLE_SIZE. Blocks. If the buffer is in device memory,
  * the worker of its stream copies as in bh_buffer_read, and |timeout_ns| bounds the wait for the
  * turn on the stream. Once copying has begun, the call waits until it ends; a copy that fails
- * poisons the content. Returns what bh_buffer_map returns. */
+ * poisons the content. Each piece is a change of its own: what another thread submits meanwhile may
+ * read some of them. Returns what bh_buffer_map returns. */
 BH_API BH_MUST_USE bh_status bh_buffer_write(bh_buffer *buffer, uint64_t offset, const void *bytes,
                                              uint64_t size, uint64_t timeout_ns, bh_detail *detail);
 /* Returns BH_MEMORY_HOST or BH_MEMORY_DEVICE; HOST for NULL and for a released buffer. */

@@ -514,20 +514,31 @@ TEST(a_constant_source_is_copied_once) {
     bhi_backend_copy_begin(rig.backend, record);
     BHT_TRUE(copy_fits(1, 0, 2, SLICE, SLICE)); /* both only read it */
     end_ok(record);
+    for (uint64_t i = 0; i < 2; i++) { /* nor what lies between two parts is said to be copied */
+        source = rig_buffer(3 + i, bytes);
+        pattern(source, bytes, 3);
+        rig_attach_again(3 + i, BHI_ATTACH_CONSTANT);
+        run_one(3 + i, i ? 0 : 2 * BHI_COPY_CHUNK, 2, BHI_COPY_CHUNK);
+        run_one(3 + i, i ? 2 * BHI_COPY_CHUNK : 0, 2, BHI_COPY_CHUNK);
+        run_one(3 + i, 0, 2, bytes);
+        BHT_MEM_EQ(target, source, bytes);
+    }
 }
 
 /* -- what the host sees ----------------------------------------------------------------------- */
 
-/* What a command buffer has written, and no barrier has shown to the host yet. */
+/* What a command buffer has written, and no barrier has shown to the host yet; and what a barrier
+ * shows to its copies of all that was written before it. */
 static struct {
     struct bhi_vk_api real;
-    VkAccessFlags hidden;
+    VkAccessFlags hidden, shown;
     unsigned ended, writers;
 } watched;
 
 static VKAPI_ATTR VkResult VKAPI_CALL watch_end(VkCommandBuffer commands) {
     BHT_EQ(watched.hidden, 0);
     watched.ended++;
+    watched.shown = 0;
     return watched.real.EndCommandBuffer(commands);
 }
 
@@ -558,6 +569,10 @@ static VKAPI_ATTR void VKAPI_CALL watch_barrier(VkCommandBuffer commands, VkPipe
         (to & VK_PIPELINE_STAGE_HOST_BIT && memory->dstAccessMask & VK_ACCESS_HOST_READ_BIT) ||
         (to & VK_PIPELINE_STAGE_ALL_COMMANDS_BIT &&
          memory->dstAccessMask & VK_ACCESS_MEMORY_READ_BIT);
+    if (from & VK_PIPELINE_STAGE_ALL_COMMANDS_BIT && to & VK_PIPELINE_STAGE_TRANSFER_BIT &&
+        memory->srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT) {
+        watched.shown = memory->dstAccessMask;
+    }
     if (shows && from & VK_PIPELINE_STAGE_TRANSFER_BIT) {
         watched.hidden &= ~(memory->srcAccessMask & VK_ACCESS_TRANSFER_WRITE_BIT);
     }
@@ -566,6 +581,13 @@ static VKAPI_ATTR void VKAPI_CALL watch_barrier(VkCommandBuffer commands, VkPipe
     }
     watched.real.CmdPipelineBarrier(commands, from, to, flags, count, memory, b, buffers, i,
                                     images);
+}
+
+/* Of a copy on its own queue: it reads what other queues have written. */
+static VKAPI_ATTR void VKAPI_CALL watch_part(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                                             uint32_t count, const VkBufferCopy *regions) {
+    BHT_TRUE(watched.shown & VK_ACCESS_TRANSFER_READ_BIT);
+    watch_CmdCopyBuffer(commands, from, to, count, regions);
 }
 
 /* E11: whoever sees a result finds the content. (Lavapipe needs no barrier for it.) */
@@ -599,6 +621,7 @@ TEST(whatever_is_written_is_shown) {
     }
     BHT_EQ(watched.ended, 3 + 1);
     BHT_EQ(watched.writers, 3 + 3 + 4); /* with the markers around the three that are merged */
+    api->CmdCopyBuffer = watch_part;
     run_one(1, 0, 4, BYTES);
     BHT_EQ(watched.ended, 5);
     BHT_EQ(watched.writers, 11);

@@ -3,6 +3,7 @@
 #include "worker/vulkan/backend.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 BHT_AT_START(bht_around(rig_open_usual, NULL))
 
@@ -31,6 +32,14 @@ TEST(a_repeated_record_is_one_recording) {
     add_ok(1, 1, 2, 8);
     BHT_EQ(y[0], 49 + 8);
     BHT_EQ(rig.backend->groups.count, 1);
+    /* What has the same hash and the same size is not the same yet. */
+    struct bhi_vk_recordings *all = &rig.backend->recordings;
+    struct bhi_vk_recording *newest = BHI_CONTAINER(all->used.prev, struct bhi_vk_recording, used);
+    uint8_t *bytes = bht_own(malloc(newest->size));
+    memcpy(bytes, newest->bytes, newest->size);
+    BHT_EQ(bhi_vk_recording_find(all, newest->hash, bytes, newest->size), newest);
+    bytes[newest->size - 1] ^= 1;
+    BHT_EQ(bhi_vk_recording_find(all, newest->hash, bytes, newest->size), NULL);
 }
 
 /* More distinct records than are kept: all run right, and again in the same order. */

@@ -402,6 +402,7 @@ TEST(d6_nobody_needs_it_any_more) {
         memory.workers[A].cannot_clear = clears;
         BHT_EQ(bh_event_cancel(event), BH_OK);
         bh_buffer_release(buffer);
+        BHT_EQ(stats().device_pool_blocks, 0); /* or the answer would be about the next one's */
         memory_run_all();
         fx_expect(event, BH_CANCELLED);
         fx_expect(next, BH_OK);

@@ -163,8 +163,11 @@ TEST(d4_a_write_between_two_pieces_of_a_replica) {
                 BHT_FAIL("row %zu, written before copy %u: %08x … %08x", i, k, words[0],
                          words[rows[i].size / 4 - 1]);
             }
+            const bool kept = rows[i].copies > 2; /* that of the newest version */
+            const uint32_t before = memory.workers[A].copies;
             expect_words(rows[i].reader, 0, NEW, "after a write", k);
             const uint32_t copies = memory.workers[A].copies;
+            BHT_EQ(copies == before, kept);
             expect_words(rows[i].reader, 0, NEW, "of the same version", k);
             BHT_EQ(memory.workers[A].copies, copies);
         }

@@ -9,6 +9,7 @@
 #include "supervisor/context/context.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/reactor/control.h"
+#include "supervisor/reactor/pipeline_cache.h"
 #include "supervisor/reactor/sentinel.h"
 #include "supervisor/reactor/spawn.h"
 #include "supervisor/reactor/zygote_messages.h"
@@ -22,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,11 +32,13 @@
 #define SECOND (1000 * MS)
 
 static struct {
-    uint64_t now_ns; /* 0: the time is the machine's */
-    bool woken;      /* the reactor, since the last turn */
-    int refused;     /* no process can be started: an errno */
-    bool exiting;    /* what has hung up */
-    bool full;       /* no descriptor can be received */
+    uint64_t now_ns;                    /* 0: the time is the machine's */
+    bool woken;                         /* the reactor, since the last turn */
+    int refused;                        /* no process can be started: an errno */
+    bool exiting;                       /* what has hung up */
+    bool full;                          /* no descriptor can be received */
+    const struct bhi_worker *sentenced; /* no signal has been sent to it */
+    bool orderly;                       /* the end of the last one that was buried */
     int warnings;
     enum {
         ZYGOTES_ARE_REAL,
@@ -68,6 +72,18 @@ WRAP(bool, bhi_is_exiting, const struct bhi_proc_place *place) {
 WRAP(int, bhi_fdpass_recv, int socket, void *data, size_t size, int *fds, size_t *count,
      int flags) {
     return scene.full ? -EMFILE : __real_bhi_fdpass_recv(socket, data, size, fds, count, flags);
+}
+
+/* SIGKILL comes before its words are set, or it could report what they stop. */
+WRAP(int, pidfd_send_signal, int pidfd, int signal, siginfo_t *info, unsigned flags) {
+    BHT_TRUE(!scene.sentenced || !scene.sentenced->words.set_requested);
+    scene.sentenced = NULL;
+    return __real_pidfd_send_signal(pidfd, signal, info, flags);
+}
+
+WRAP(void, bhi_pipeline_cache_buried, struct bhi_worker *worker, bool orderly) {
+    scene.orderly = orderly;
+    __real_bhi_pipeline_cache_buried(worker, orderly);
 }
 
 static void hear(bh_log_level level, const char *line, void *user) {
@@ -507,9 +523,11 @@ static const char *sets(struct bhi_worker *process, const struct bhi_worker *wor
 /* The supervisor kills it. */
 static void sentence(struct bhi_worker *worker) {
     worker->core.life.born = true; /* its pidfd is -1 */
+    scene.sentenced = worker;
     bhi_context_lock(puppet.context);
     bhi_core_worker_kill(&worker->core, BHI_KILL_DEADLINE, 0, "it took too long");
     bhi_context_pump_unlock(puppet.context);
+    BHT_TRUE(!scene.sentenced);
 }
 
 static void end(struct bhi_worker *worker, int signal) {
@@ -1005,4 +1023,35 @@ TEST(its_cgroup_goes) {
     BHT_TRUE(access(path, F_OK) != 0 && errno == ENOENT);
     puppet.zygote->cgroup.version = 0;
     bhi_worker_release(worker);
+}
+
+/* T8: what one has compiled is kept if it was told to end, has ended so, and has not lied. */
+TEST(whose_pipeline_cache_is_kept) {
+    static const struct {
+        enum bhi_kill kill;
+        bool lies;
+        int signal;
+        bool kept;
+    } rows[] = {
+        {BHI_KILL_RETIRED, false, SIGKILL, true},  {BHI_KILL_DEADLINE, false, SIGKILL, true},
+        {BHI_KILL_CANCEL, false, SIGKILL, true},   {BHI_KILL_RETIRED, true, SIGKILL, false},
+        {BHI_KILL_RETIRED, false, SIGSEGV, false}, {BHI_KILL_NONE, true, SIGKILL, false},
+        {BHI_KILL_NONE, false, SIGKILL, false}};
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        puppet_again();
+        struct bhi_worker *worker = serving(false);
+        bhi_context_lock(puppet.context);
+        if (rows[i].kill != BHI_KILL_NONE) {
+            bhi_core_worker_kill(&worker->core, rows[i].kill, 0, "it is to end");
+        }
+        if (rows[i].lies) {
+            bhi_core_worker_violation(&worker->core, "it lied");
+        }
+        bhi_context_pump_unlock(puppet.context);
+        end(worker, rows[i].signal);
+        if (!is_buried(worker) || scene.orderly != rows[i].kept) {
+            BHT_FAIL("row %zu", i);
+        }
+        bhi_worker_release(worker);
+    }
 }

@@ -57,6 +57,17 @@ TEST(one_that_is_born_before_its_burial) {
     a_birth_that_was_given_up(false);
 }
 
+/* One that hangs before it has sent its pidfd learns from its socket that it is to end. */
+TEST(a_start_can_be_ended) {
+    int pair[2];
+    char byte;
+    BHT_EQ(bhi_fdpass_pair(pair), 0);
+    puppet.zygote->socket = pair[0];
+    bhi_zygote_kill(puppet.zygote);
+    BHT_EQ(recv(pair[1], &byte, 1, MSG_DONTWAIT), 0);
+    close(pair[1]);
+}
+
 /* -- traces ------------------------------------------------------------------------------------ */
 
 static enum { ENDS, FAILS, DIES, IS_LATE, FATES } fate;

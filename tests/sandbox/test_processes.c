@@ -12,6 +12,7 @@
 #include "worker/process/children.h"
 #include "worker/process/device_holder.h"
 #include "worker/session/orphan.h"
+#include "worker/session/watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -447,6 +448,77 @@ TEST(a_zygote_whose_warden_is_dead_already_has_a_time_limit) {
     BHT_EQ(getitimer(ITIMER_REAL, &limit), 0);
     BHT_TRUE(limit.it_value.tv_sec == 0 && limit.it_value.tv_usec == 0);
     close(go[0]);
+}
+
+/* -- a worker's watchdog ----------------------------------------------------------------------- */
+
+#define STOPPED 70 /* what runs was stopped: nothing reads its results any more */
+
+void bhi_backend_abort(struct bhi_backend *backend, uint64_t seq) {}
+
+void bhi_backend_abort_all(struct bhi_backend *backend) {
+    _exit(STOPPED);
+}
+
+void bhi_sentinel_device_set_all(struct bhi_sentinel_device *sentinel) {
+    _exit(STOPPED);
+}
+
+struct ending {
+    bool says_so;      /* the warden, that the host has gone; else it was killed */
+    bool busy;         /* something runs */
+    bool host_hung_up; /* the host's end of the side channel is closed */
+};
+
+_Noreturn static void be_watched(const struct ending *ending) {
+    static struct bhi_lane_header header;
+    static struct bhi_watchdog watchdog;
+    const struct bhi_lane_view lane = {.header = &header};
+    struct bhi_error error;
+    int warden[2], host[2];
+    if (pipe2(warden, O_CLOEXEC) != 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, host) != 0 ||
+        dup2(host[0], BHI_FDPASS_DESCRIPTOR) < 0 ||
+        bhi_watchdog_start(&watchdog, &lane, warden[0], &error) != 0) {
+        _exit(1);
+    }
+    atomic_store(&watchdog.backend, (struct bhi_backend *)&header);
+    atomic_store(&watchdog.busy, ending->busy);
+    if (ending->host_hung_up) {
+        close(host[1]);
+    }
+    if (ending->says_so && write(warden[1], "", 1) != 1) {
+        _exit(1);
+    }
+    close(warden[1]);
+    for (;;) {
+        pause();
+    }
+}
+
+/* Work is stopped when its host has gone, and not for the end of the warden alone: the host would take
+ * that for a deadline. */
+TEST(what_runs_is_stopped_when_the_host_has_gone) {
+    static const struct {
+        struct ending ending;
+        int status;
+    } rows[] = {
+        {{.says_so = true}, STOPPED},
+        {{.says_so = true, .busy = true}, STOPPED},
+        {{.busy = true, .host_hung_up = true}, STOPPED},
+        {{.says_so = false}, BHI_EXIT_SUPERVISOR},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        int status;
+        const pid_t pid = fork();
+        BHT_GE(pid, 0);
+        if (pid == 0) {
+            be_watched(&rows[i].ending);
+        }
+        BHT_EQ(waitpid(pid, &status, 0), pid);
+        BHT_TRUE(WIFEXITED(status));
+        BHT_EQ(WEXITSTATUS(status), rows[i].status);
+    }
 }
 
 /* -- the opener -------------------------------------------------------------------------------- */

@@ -310,6 +310,18 @@ TEST(host_killed_zygote_stopped) {
     expect_all_gone();
 }
 
+/* Its host has let go, and lives: the warden waits for the zygote, and is not awake meanwhile. */
+TEST(socket_closed_zygote_stopped) {
+    client_open();
+    BHT_EQ(pidfd_send_signal(client.zygote, SIGSTOP, NULL, 0), 0);
+    WAIT_UNTIL(bht_process_state(client.zygote_pid) == 'T', 2000);
+    BHT_EQ(shutdown(client.socket, SHUT_RDWR), 0);
+    int asleep = 0; /* one that polls in vain may be seen so once */
+    WAIT_UNTIL((asleep = bht_process_state(client.warden) == 'S' ? asleep + 1 : 0) >= 20, 5000);
+    BHT_EQ(pidfd_send_signal(client.zygote, SIGKILL, NULL, 0), 0);
+    BHT_EQ(client_wait_warden(), 0);
+}
+
 /* Whatever else lies in the folder: plain entries go, what a link points to stays. */
 TEST(folder_removed_links_not_followed) {
     char outside[64];
