@@ -352,6 +352,20 @@ TEST(a_record_beyond_a_limit_is_damaged) {
     }
 }
 
+/* Only of the last line can a lost power have taken a part: there is nothing behind it to lose. */
+TEST(zeros_before_the_last_record_are_damage) {
+    struct stat first;
+    note(wrong());
+    BHT_EQ(stat(records, &first), 0);
+    BHT_TRUE(bhi_judge_journal_note(&journal, &candidate));
+    bhi_judge_journal_close(&journal);
+    const int fd = open(records, O_WRONLY | O_CLOEXEC);
+    BHT_EQ(pwrite(fd, "", 1, first.st_size - 2), 1); /* its end is there */
+    close(fd);
+    BHT_EQ(try_open(true), BHI_JOURNAL_ENVIRON);
+    BHT_STR_HAS(complaint.text, "judge.jsonl:2: it is damaged");
+}
+
 /* As many times as a task may have sizes; what is behind them in memory is something else. */
 TEST(times_of_too_many_sizes_are_damaged) {
     bh_judgement many = timed();
