@@ -259,6 +259,32 @@ TEST(test_a_feed_that_cannot_be_written) {
     expect_same();
 }
 
+/* What the disk had no room for is made up for once it has. */
+TEST(test_a_feed_whose_disk_was_full_for_a_while) {
+    enum { MOST_FILES = 64 };
+    struct stat feed, open_file;
+    char path[128];
+    path_of(BHI_FEED_FILE, path);
+    fresh("a");
+    BHT_EQ(stat(path, &feed), 0);
+    const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    int found = 0;
+    for (int fd = 0; fd < MOST_FILES; fd++) {
+        if (fstat(fd, &open_file) == 0 && open_file.st_dev == feed.st_dev &&
+            open_file.st_ino == feed.st_ino) {
+            BHT_EQ(dup3(full, fd, O_CLOEXEC), fd);
+            found++;
+        }
+    }
+    BHT_EQ(found, 1);
+    BHT_EQ(close(full), 0);
+    run("a");
+    BHT_TRUE(bhi_queue_flush(queue));
+    BHT_TRUE(close_queue());
+    open_shard(BHI_SHARD_ENDED);
+    BHT_EQ(shards.shards[0].of[BHI_JOB_DONE], 1);
+}
+
 /* -- the column of the machine ------------------------------------------------------------------
  */
 
@@ -381,6 +407,27 @@ TEST(test_one_that_was_killed_here_is_not_waited_for) {
     sprintf(text, "used 4711 %s\n", bhi_host_name(host));
     write_file(path, text, strlen(text));
     BHT_EQ(open_after(for_ever_ns), BHI_QUEUE_OK);
+}
+
+static _Atomic uint64_t longest_ns; /* that a thread has begun to wait */
+
+BHT_WRAP(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t *mutex,
+         const struct timespec *until) {
+    const uint64_t until_ns = (uint64_t)until->tv_sec * 1000000000 + (uint64_t)until->tv_nsec;
+    const uint64_t now_ns = bht_now_ns();
+    if (until_ns > now_ns + atomic_load(&longest_ns)) {
+        atomic_store(&longest_ns, until_ns - now_ns);
+    }
+    return __real_pthread_cond_timedwait(condition, mutex, until);
+}
+
+/* More often than the time after which another machine takes the folder. */
+TEST(test_the_lock_is_touched_in_time) {
+    static const uint64_t hour_ns = 3600000000000u;
+    atomic_store(&longest_ns, 0);
+    BHT_EQ(open_after(hour_ns), BHI_QUEUE_OK);
+    WAIT_UNTIL(atomic_load(&longest_ns) > hour_ns / 10, 10000);
+    BHT_LE(atomic_load(&longest_ns), hour_ns / 2);
 }
 
 TEST(test_the_lock_is_touched_while_it_is_held) {

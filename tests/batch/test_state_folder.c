@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 
 TEST(test_one_process_at_a_time) {
@@ -59,9 +60,15 @@ TEST(test_the_tables_of_files) {
 /* -- file systems that lack something ----------------------------------------------------------
  */
 
-static int no_locks, no_records; /* errno of flock, and of locks on records; 0: they work */
+static int no_locks, no_records;   /* errno of flock, and of locks on records; 0: they work */
+static void (*before_flock)(void); /* once; NULL: nothing happens then */
 
 BHT_WRAP(int, flock, int fd, int operation) {
+    void (*const happens)(void) = before_flock;
+    before_flock = NULL;
+    if (happens) {
+        happens();
+    }
     errno = no_locks;
     return no_locks ? -1 : __real_flock(fd, operation);
 }
@@ -118,6 +125,28 @@ TEST(test_a_file_system_without_locks) {
         no_records = 0;
     }
     fresh("a"); /* nothing is left */
+}
+
+static int newer_lock;
+
+static void replace_lock(void) {
+    char path[128];
+    path_of("lock", path);
+    BHT_EQ(unlink(path), 0);
+    newer_lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    BHT_EQ(__real_flock(newer_lock, LOCK_EX), 0);
+}
+
+/* Between opening the lock and locking it, a refused process removes it and another one makes it
+ * anew: that one has the folder. */
+TEST(test_a_lock_that_is_replaced_while_it_is_taken) {
+    fresh("a");
+    close_queue();
+    before_flock = replace_lock;
+    BHT_EQ(try_open(true, false), BHI_QUEUE_BUSY);
+    BHT_EQ(close(newer_lock), 0);
+    again();
+    take("a");
 }
 
 static bool print_devices(void *user, const struct bhi_attempt_record *record) {

@@ -209,8 +209,8 @@ TEST(b3_none_from_a_worker_that_is_to_die) {
     }
 }
 
-/* A buffer has got it already, and no worker has cleared it: then its worker lies, or is killed. Another stream
- * of the tenant does not take what that worker can still write. */
+/* A buffer has got it already, and no worker has cleared it: then its worker lies, or is killed.
+ * Another stream of the tenant does not take what that worker can still write. */
 TEST(b3_one_that_lied_had_it_before_it_was_cleared) {
     for (enum trust trust = LIED; trust <= KILLED; trust++) {
         puppet_again();

@@ -1,7 +1,10 @@
-/* A worker whose end keeps its device from everybody for seconds: the stream pauses as long, and so
- * do the other streams of its tenant. */
+/* What a worker's end costs. One that keeps its device from everybody for seconds: the stream pauses
+ * as long, and so do the other streams of its tenant. And what of it counts for the quarantine. */
 #include "puppet.h"
 #include "supervisor/context/context.h"
+#include "supervisor/event/event.h"
+#include "supervisor/kernel/death_records.h"
+#include "supervisor/kernel/quarantine.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/stream/tenant.h"
 
@@ -35,6 +38,53 @@ TEST(an_end_that_comes_late_is_charged) {
     BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
     BHT_STR_HAS(stream->trouble.message, "the last did so for 4000 ms");
 }
+
+/* -- what counts for the quarantine ----------------------------------------------------------- */
+
+/* Tells the quarantine of a submission's end. Returns how many deaths of its kernel have counted. */
+static uint32_t deaths_after(const bh_event *event, bh_status status) {
+    const bh_verdict verdict = {.status = status,
+                                .blame =
+                                    status == BH_DEVICE_LOST ? BH_BLAME_CERTAIN : BH_BLAME_NONE,
+                                .kernel_hash = {1}};
+    bhi_context_lock(puppet.context);
+    bhi_quarantine_note(event->submission, &verdict);
+    const struct bhi_death_record *record = bhi_death_records_held(
+        puppet.context->death_records, "", verdict.kernel_hash, bhi_now_ns());
+    const uint32_t deaths = record ? record->deaths : 0;
+    bhi_context_unlock(puppet.context);
+    return deaths;
+}
+
+/* K5: what was lost with a device is one death, whatever else of the worker's ends with it. */
+TEST(k5_a_lost_device_is_one_death) {
+    struct bhi_worker *worker = puppet_serving();
+    const bh_event *events[] = {puppet_submit(), puppet_submit()};
+    puppet.context->death_records->most_deaths = 1;
+    worker->core.life.loss = BHI_LOSS_REPORTED;
+    for (int i = 0; i < 2; i++) {
+        BHT_EQ(deaths_after(events[i], BH_DEVICE_LOST), 1);
+    }
+}
+
+/* T2: only a launch that has ended by itself ends a trial. */
+TEST(t2_a_cancelled_launch_ends_no_trial) {
+    static const bh_status ends[] = {BH_CANCELLED, BH_INVALID_KERNEL};
+    const bh_verdict suspected = {.status = BH_WORKER_SIGNAL, .kernel_hash = {1}};
+    struct bhi_death_records *records = puppet.context->death_records;
+    (void)puppet_serving();
+    const bh_event *event = puppet_submit();
+    event->submission->runs_kernel = true;
+    bhi_death_records_try(records, "", &suspected, bhi_now_ns());
+    for (size_t i = 0; i < BHT_COUNT(ends); i++) {
+        (void)deaths_after(event, ends[i]);
+        BHT_EQ(bhi_death_records_on_trial(records, "", suspected.kernel_hash, bhi_now_ns()),
+               ends[i] == BH_CANCELLED);
+    }
+    event->submission->runs_kernel = false;
+}
+
+/* -- the tenant's pause ----------------------------------------------------------------------- */
 
 /* Submits a fill. Returns the verdict's status if it ends at once, and BH_OK if it is pending. */
 static bh_status submit_to(bh_stream *stream) {
