@@ -514,12 +514,19 @@ TEST(a_constant_source_is_copied_once) {
     bhi_backend_copy_begin(rig.backend, record);
     BHT_TRUE(copy_fits(1, 0, 2, SLICE, SLICE)); /* both only read it */
     end_ok(record);
-    for (uint64_t i = 0; i < 2; i++) { /* nor what lies between two parts is said to be copied */
+    static const uint64_t parts[][2][2] = {
+        {{2 * BHI_COPY_CHUNK, BHI_COPY_CHUNK}, {0, BHI_COPY_CHUNK}}, /* with a gap between them */
+        {{0, BHI_COPY_CHUNK}, {2 * BHI_COPY_CHUNK, BHI_COPY_CHUNK}},
+        {{0, BHI_COPY_CHUNK / 2}, {0, BHI_COPY_CHUNK / 4}}, /* half a chunk */
+    };
+    for (size_t i = 0; i < BHT_COUNT(parts); i++) { /* no more than that is taken for copied */
         source = rig_buffer(3 + i, bytes);
         pattern(source, bytes, 3);
         rig_attach_again(3 + i, BHI_ATTACH_CONSTANT);
-        run_one(3 + i, i ? 0 : 2 * BHI_COPY_CHUNK, 2, BHI_COPY_CHUNK);
-        run_one(3 + i, i ? 2 * BHI_COPY_CHUNK : 0, 2, BHI_COPY_CHUNK);
+        for (size_t k = 0; k < 2; k++) {
+            run_one(3 + i, parts[i][k][0], 2, parts[i][k][1]);
+        }
+        memset(target, 0, bytes);
         run_one(3 + i, 0, 2, bytes);
         BHT_MEM_EQ(target, source, bytes);
     }

@@ -209,18 +209,21 @@ TEST(b3_none_from_a_worker_that_is_to_die) {
     }
 }
 
-/* A buffer has got it already, and no worker has cleared it: then its worker lies. Another stream
- * of the tenant does not take what that worker can still write. */
+/* A buffer has got it already, and no worker has cleared it: then its worker lies, or is killed.
+ * Another stream of the tenant does not take what that worker can still write. */
 TEST(b3_one_that_lied_had_it_before_it_was_cleared) {
-    leave(A, -1);
-    const ino_t had = memory.workers[A].had[0];
-    bh_buffer *buffer = create(A);
-    BHT_EQ(stats().device_pool_hits, 1);
-    distrust(A, LIED);
-    expect_words(A2, buffer, 0);
-    BHT_EQ(memory.workers[A2].had_count, 1);
-    BHT_TRUE(memory.workers[A2].had[0] != had);
-    distrust(A, TRUSTED);
+    for (enum trust trust = LIED; trust <= KILLED; trust++) {
+        puppet_again();
+        leave(A, -1);
+        const ino_t had = memory.workers[A].had[0];
+        bh_buffer *buffer = create(A);
+        BHT_EQ(stats().device_pool_hits, 1);
+        distrust(A, trust);
+        expect_words(A2, buffer, 0);
+        BHT_EQ(memory.workers[A2].had_count, 1);
+        BHT_TRUE(memory.workers[A2].had[0] != had);
+        distrust(A, TRUSTED);
+    }
 }
 
 /* -- D3: what is in it ------------------------------------------------------------------------ */

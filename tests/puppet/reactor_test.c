@@ -38,6 +38,7 @@ static struct {
     bool exiting;                       /* what has hung up */
     bool full;                          /* no descriptor can be received */
     const struct bhi_worker *sentenced; /* no signal has been sent to it */
+    int busy;                           /* how often a cgroup cannot be removed */
     bool orderly;                       /* the end of the last one that was buried */
     int warnings;
     enum {
@@ -84,6 +85,14 @@ WRAP(int, pidfd_send_signal, int pidfd, int signal, siginfo_t *info, unsigned fl
 WRAP(void, bhi_pipeline_cache_buried, struct bhi_worker *worker, bool orderly) {
     scene.orderly = orderly;
     __real_bhi_pipeline_cache_buried(worker, orderly);
+}
+
+WRAP(int, bhi_cgroup_remove, const struct bhi_cgroup *cgroup, uint64_t id) {
+    if (scene.busy > 0) {
+        scene.busy--;
+        return -EBUSY;
+    }
+    return __real_bhi_cgroup_remove(cgroup, id);
 }
 
 static void hear(bh_log_level level, const char *line, void *user) {
@@ -587,6 +596,19 @@ TEST(the_words_of_the_dying_are_set) {
     }
 }
 
+/* A request for which there is no memory or descriptor is made later. */
+TEST(words_wait_for_a_descriptor) {
+    struct bhi_worker *worker = with_words(true);
+    const int fd = worker->words.fd;
+    worker->words.fd = -1; /* which cannot be duplicated */
+    struct bhi_worker *process = sentinel();
+    BHT_EQ(turn(), scene.now_ns + 100 * MS);
+    BHT_STR_EQ(told(process), "");
+    worker->words.fd = fd;
+    (void)turn();
+    BHT_STR_EQ(told(process), "import a");
+}
+
 /* A driver that does not take them: nobody can set them, which the log says. */
 TEST(words_that_are_refused) {
     struct bhi_worker *worker = with_words(true), *process = sentinel();
@@ -1054,4 +1076,19 @@ TEST(whose_pipeline_cache_is_kept) {
         }
         bhi_worker_release(worker);
     }
+}
+
+/* Or later, if a process in it has not gone. */
+TEST(its_cgroup_goes_in_the_end) {
+    struct bhi_worker *worker = serving(false);
+    puppet.zygote->cgroup.version = 2;
+    worker->memory_limit = 64 << 20;
+    scene.busy = 2;
+    end(worker, SIGKILL);
+    BHT_TRUE(bhi_zygote_sweep(puppet.zygote));
+    BHT_TRUE(!bhi_zygote_sweep(puppet.zygote));
+    BHT_EQ(scene.busy, 0);
+    BHT_EQ(puppet.zygote->leftover_count, 0);
+    puppet.zygote->cgroup.version = 0;
+    bhi_worker_release(worker);
 }
