@@ -125,8 +125,8 @@ static struct bhi_result load(const struct bhi_msg_file_attach *info, uint64_t r
                                   .bytes = LOADED};
         asked.record.size = sizeof asked.record + sizeof asked.load;
     }
-    static struct bhi_progress_header
-        progress; /* not on ASan's stack, which aligns it too little */
+    /* Not on ASan's stack, which aligns it too little. */
+    static struct bhi_progress_header progress;
     memset(&progress, 0, sizeof progress);
     struct bhi_progress of = {.header = &progress};
     struct bhi_loader *loader = bhi_loader_create(&of, error);
