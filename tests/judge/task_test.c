@@ -48,19 +48,23 @@ static void refuse_text(const char *text, const char *why) {
     BHT_STR_EQ(complaint.text, why);
 }
 
-/* The whole with |before| replaced by |after| in it is refused for what is in its |line|. In all of
- * them ` is ". */
-static void refuse(int line, const char *before, const char *after, const char *why) {
+/* The whole with |before| replaced by |after|. In all of them ` is ". Valid until the next call. */
+static const char *replaced(const char *before, const char *after) {
     static char text[8192];
-    char said[600];
     const char *const piece = bht_quoted(before), *const at = strstr(whole, piece);
     if (!at) {
         BHT_FAIL("'%s' is not in it", piece);
     }
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, bht_quoted(after),
              at + strlen(piece));
+    return text;
+}
+
+/* That is refused for what is in its |line|. */
+static void refuse(int line, const char *before, const char *after, const char *why) {
+    char said[600];
     snprintf(said, sizeof said, "t.json:%d: %s", line, bht_quoted(why));
-    refuse_text(text, said);
+    refuse_text(replaced(before, after), said);
 }
 
 TEST(all_of_it) {
@@ -311,12 +315,7 @@ TEST(values_at_their_limits) {
         {"[`ceildiv(n, local_x)`, `m`]", "[4294967295, 4294967295, 4294967295]"},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        static char text[8192];
-        const char *const before = bht_quoted(cases[i].before), *at = strstr(whole, before);
-        BHT_TRUE(at);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole,
-                 bht_quoted(cases[i].after), at + strlen(before));
-        parse(text);
+        parse(replaced(cases[i].before, cases[i].after));
     }
 }
 
@@ -334,14 +333,8 @@ TEST(what_makes_a_tolerance) {
         {"`nan`: `refuse`", {.kind = BHI_TOLERANCE_EXACT, .nan = BHI_NAN_REFUSED}},
     };
     for (size_t i = 0; i < BHT_COUNT(cases); i++) {
-        static char text[8192];
-        const char *const before = bht_quoted("`ulp`: 3, `nan`: `any`"),
-                          *at = strstr(whole, before);
         const struct bhi_tolerance *const got = &task.arrays[2].tolerance;
-        BHT_TRUE(at);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole,
-                 bht_quoted(cases[i].after), at + strlen(before));
-        parse(text);
+        parse(replaced("`ulp`: 3, `nan`: `any`", cases[i].after));
         BHT_EQ(got->kind, cases[i].tolerance.kind);
         BHT_EQ(got->absolute, cases[i].tolerance.absolute);
         BHT_EQ(got->relative, cases[i].tolerance.relative);
