@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,10 +19,13 @@ DIR *bhi_folder_open(int folder, const char *path) {
     return dir;
 }
 
+bool bhi_folder_fsync(int folder) {
+    return fsync(folder) == 0 || errno == EINVAL;
+}
+
 int bhi_folder_sync(int folder, const char *path) {
     BHI_AUTO_FD fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some file systems cannot sync a folder (EINVAL). */
-    return fd < 0 || (fsync(fd) != 0 && errno != EINVAL) ? -errno : 0;
+    return fd < 0 || !bhi_folder_fsync(fd) ? -errno : 0;
 }
 
 int bhi_folder_make(int folder, const char *path, mode_t mode) {

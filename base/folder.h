@@ -3,11 +3,15 @@
 #define BHI_BASE_FOLDER_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Opens the folder |path| below |folder| (AT_FDCWD, too) to list it; a link is refused. NULL: errno
  * says why. */
 DIR *bhi_folder_open(int folder, const char *path);
+/* Makes the names in |folder| durable. Some file systems cannot sync a folder (EINVAL): there that is
+ * all that can be done. False: errno says why. */
+bool bhi_folder_fsync(int folder);
 /* Makes the names in the folder |path| below |folder| (AT_FDCWD, too) durable. Returns 0 or -errno. */
 int bhi_folder_sync(int folder, const char *path);
 /* Makes a folder, durably: with its name, also if it is there: whoever made it may have been killed before

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/limits.h"
 #include "base/links.h"
 #include "tool/interrupt.h"
@@ -432,8 +433,7 @@ bool bhi_outfile_rename(struct bhi_outfile *file, struct bhi_complaint *complain
 }
 
 bool bhi_outfile_sync_folder(struct bhi_outfile *file, struct bhi_complaint *complaint) {
-    /* Some file systems cannot sync a folder (EINVAL). */
-    if (fsync(file->folder) != 0 && errno != EINVAL) {
+    if (!bhi_folder_fsync(file->folder)) {
         return refuse_errno(file, complaint, "its folder cannot be written to disk (fsync)");
     }
     return true;

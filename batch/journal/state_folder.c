@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "batch/journal/schema.h"
 #include "tool/place.h"
 
@@ -31,7 +32,7 @@ static int make(const struct bhi_place *place, const char *path, struct bhi_comp
             return make(place, path, complaint);
         }
         bhi_refuse(complaint, "%.600s cannot be made: %s", path, strerror(errno));
-    } else if (fd >= 0 && fsync(place->folder) != 0 && errno != EINVAL) {
+    } else if (fd >= 0 && !bhi_folder_fsync(place->folder)) {
         bhi_refuse(complaint, "%.600s: its folder cannot be written to disk (fsync): %s", path,
                    strerror(errno));
         close(fd);

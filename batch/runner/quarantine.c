@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/links.h"
 #include "batch/journal/host.h"
 #include "tool/clock.h"
@@ -81,7 +82,7 @@ void bhi_quarantine_put(struct bhi_quarantine *quarantine, const bh_verdict *ver
     const bool has = bhi_quarantine_has(quarantine, verdict);
     char *text = has ? NULL : describe(verdict, job);
     if (has) { /* whoever put it there may have been killed before its name was durable */
-        if (fsync(quarantine->folder) != 0 && errno != EINVAL) {
+        if (!bhi_folder_fsync(quarantine->folder)) {
             quarantine->failed = !bhi_refuse(&quarantine->why, "fsync: %s", strerror(errno));
         }
     } else if (!text) {

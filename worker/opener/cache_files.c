@@ -193,7 +193,7 @@ static int write_file(int folder, const struct bhi_cache_file *file, const uint8
         result = failed(what, size, "fsync");
     } else if (renameat(folder, temporary, folder, name) != 0) {
         result = failed(what, size, "rename");
-    } else if (fsync(folder) != 0 && errno != EINVAL) { /* the old file may come back */
+    } else if (!bhi_folder_fsync(folder)) { /* the old file may come back */
         result = failed(what, size, "fsync the folder");
     } else {
         prune(folder, name);
