@@ -1,8 +1,8 @@
 #include "faulty_memory.h"
 #include "harness.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -40,13 +40,21 @@ BHT_WRAP(char *, getcwd, char *buffer, size_t size) {
     return fails() ? NULL : __real_getcwd(buffer, size);
 }
 
+BHT_WRAP(int, vasprintf, char **out, const char *format, va_list list) {
+    return fails() ? -1 : __real_vasprintf(out, format, list);
+}
+
 int __wrap_asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 BHT_WRAP(int, asprintf, char **out, const char *format, ...) {
     va_list list;
     va_start(list, format);
-    const int length = fails() ? -1 : vasprintf(out, format, list);
+    const int length = __wrap_vasprintf(out, format, list);
     va_end(list);
     return length;
+}
+
+BHT_WRAP(DIR *, fdopendir, int fd) {
+    return fails() ? NULL : __real_fdopendir(fd);
 }
 
 static void *sqlite_malloc(int size) {
@@ -68,7 +76,6 @@ void faulty_memory_set_up(void) {
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &outer) != SQLITE_OK) {
         abort();
     }
-    json_set_alloc_funcs(__wrap_malloc, free);
 }
 
 void faulty_memory_fail(long at) {

@@ -1,5 +1,5 @@
-/* Memory that runs out: the chosen allocation of this program, of jansson or of SQLite fails. Link
- * with --wrap of malloc, calloc, realloc, strdup, asprintf and getcwd. */
+/* Memory that runs out: the chosen allocation of this program or of SQLite fails. Link with
+ * bulkhead_faulty_memory. */
 #ifndef BULKHEAD_TEST_FAULTY_MEMORY_H
 #define BULKHEAD_TEST_FAULTY_MEMORY_H
 

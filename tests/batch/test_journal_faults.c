@@ -4,6 +4,7 @@
 #include "few_jobs.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -417,6 +418,7 @@ TEST(test_a_read_only_disk) {
 
 int main(int argc, char **argv) {
     faulty_memory_set_up();
+    json_set_alloc_funcs(malloc, free); /* those that fail, too */
     sem_init(&answered, 0, 0);
     world = mmap(NULL, sizeof *world, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (world == MAP_FAILED) {

@@ -7,6 +7,7 @@
 #include "batch/runner/quarantine.h"
 #include "batch/shards/line.h"
 #include "batch/shards/report.h"
+#include "faulty_memory.h"
 
 #define HEAD(host)                                                                                 \
     "{\"feed\":1,\"batch\":\"0f1e\",\"host\":\"" host "\",\"pid\":7,\"began\":" BEGAN "}\n"
@@ -74,8 +75,9 @@ static void read_and_expect(const char *expected) {
     expect_shards(expected);
 }
 
-static char *report_of(bool json) {
-    static char text[65536];
+static char report_text[65536];
+
+static bool try_report(bool json) {
     const struct bhi_shards_report what = {.json = json};
     char path[] = "/tmp/bulkhead-table-XXXXXX";
     fflush(stdout);
@@ -85,15 +87,19 @@ static char *report_of(bool json) {
     const bool good = bhi_shards_report(&shards, &what, &complaint);
     fflush(stdout);
     BHT_EQ(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
-    const ssize_t length = pread(fd, text, sizeof text - 1, 0);
-    text[length > 0 ? length : 0] = '\0';
+    const ssize_t length = pread(fd, report_text, sizeof report_text - 1, 0);
+    report_text[length > 0 ? length : 0] = '\0';
     unlink(path);
     close(fd);
     close(saved);
-    if (!good) {
+    return good;
+}
+
+static char *report_of(bool json) {
+    if (!try_report(json)) {
         BHT_FAIL("%s", complaint.text);
     }
-    return text;
+    return report_text;
 }
 
 /* The table, which has the notes. */
@@ -572,6 +578,140 @@ TEST(test_a_job_in_two_shards) {
         "note: job b is in several shards: 0000 (done), 0002 (waiting); each may have run it");
 }
 
+/* -- memory runs out ---------------------------------------------------------------------------
+ */
+
+static void make_some_of_all(void) {
+    char path[160];
+    say("0000", HEAD("n1") JOB("1", "a", "1") JOB("2", "b", "3") "nonsense\n");
+    say("0000",
+        "{\"job\":1,\"attempt\":1,\"given\":1,\"stream\":2,\"started\":1700000001000000000,"
+        "\"ended\":1700000002000000000,\"blamed\":1,\"status\":9,\"executed\":2,\"signal\":11,"
+        "\"exit\":3,\"worker\":77,\"limit\":5,\"blame\":2,\"kernel_name\":\"k\",\"on\":\"gpu:1\","
+        "\"host\":\"n9\",\"message\":\"broken\",\"state\":4,\"attempts\":1,\"guilty\":1,"
+        "\"verdict\":1,"
+        "\"at\":1700000002000000000}\n");
+    say("0000",
+        "{\"job\":3,\"id\":\"c\",\"line\":5,\"device\":\"gpu:0\",\"state\":6,\"origin\":1}\n" END);
+    say("0001", HEAD("n2") JOB("1", "d", "1") JOB("2", "b", "1"));
+    say("0001", "{\"job\":2,\"attempt\":1,\"stream\":1,\"started\":1700000002000000000,"
+                "\"ended\":1700000003000000000,\"host\":\"n9\"}\n");
+    say("0001", "{\"job\":2,\"attempt\":2,\"stream\":0,\"started\":1700000003000000000,"
+                "\"host\":\"n9\",\"state\":2}\n");
+    say("0001", "{\"job\":1,\"attempt\":1,\"stream\":0,\"started\":1700000003000000000,"
+                "\"host\":\"n9\",\"state\":2}\n");
+    snprintf(path, sizeof path, "%s/quarantine", place.folder);
+    BHT_EQ(mkdir(path, 0700), 0);
+    bht_put("", "%s/%064d", path, 7);
+}
+
+static bool print_attempt(void *user, const struct bhi_attempt_record *record) {
+    const bh_verdict *verdict = &record->verdict;
+    char *at = (char *)user + strlen(user);
+    sprintf(at, "%d %s %u %d %u %d+%d %d, %d %d %d %d %d %d %s %s %d %s, %s %u %s %d; ",
+            (int)record->job, record->id, record->attempt, record->started, record->stream,
+            (int)(record->started_ns / 1000000000 % 100),
+            (int)(record->ended_ns / 1000000000 % 100), record->guilty, (int)verdict->status,
+            (int)verdict->executed, verdict->signal, verdict->exit_code, verdict->worker_pid,
+            (int)verdict->limit, verdict->kernel_name, verdict->message, (int)verdict->blame,
+            verdict->device, record->host, record->row, record->row_name, record->runs);
+    return true;
+}
+
+TEST(test_every_field_that_is_kept) {
+    static const char attempts[] =
+        "1 a 1 1 2 1+2 1, 9 2 11 3 77 5 k broken 2 gpu:1, n9 0 n9 0000 stream 2 0; "
+        "1 d 1 1 0 3+0 0, 2 1 0 -1 0 0   0 , n9 1 n9 0001 stream 0 1; "
+        "2 b 1 1 1 2+3 0, 2 1 0 -1 0 0   0 , n9 2 n9 0001 stream 1 0; "
+        "2 b 2 1 0 3+0 0, 2 1 0 -1 0 0   0 , n9 1 n9 0001 stream 0 1; ";
+    char found[1024] = "", path[160];
+    make_some_of_all();
+    open_all();
+    const char *json = report_of(true);
+    BHT_STR_HAS(json, "\"state\": \"ended\",\n      \"host\": \"n1\",\n      \"total\": 3,\n"
+                      "      \"submitted\": 0,\n      \"waiting\": 0,\n      \"running\": 0,\n"
+                      "      \"done\": 1,\n      \"failed\": 1,\n      \"quarantined\": 0,\n"
+                      "      \"cancelled\": 1,\n      \"last\": 1700000009000.0,\n");
+    BHT_STR_HAS(json,
+                "\n  \"notes\": [\n    \"1 kernel is in the quarantine that the shards share\",\n"
+                "    \"shard 0000: 1 line of its feed is damaged, the first is line 4: what "
+                "they say is missing here; its database has it\",\n    \"job b is in several "
+                "shards: 0000 (done), 0001 (running); each may have run it\"\n  ],\n");
+    BHT_STR_HAS(json, "\"attempts\": 1, \"guilty\": 1, \"origin\": null, \"device\": \"gpu:1\", "
+                      "\"host\": \"n9\", \"shard\": \"0000\", \"message\": \"broken\", "
+                      "\"submitted\": null, \"started\": 1700000001000.0, "
+                      "\"ended\": 1700000002000.0},\n");
+    BHT_TRUE(bhi_store_each_attempt(shards.store, print_attempt, found));
+    BHT_STR_EQ(found, attempts);
+    /* A row for each of the three streams, of the shards, of the machines. */
+    static const char *const rows[] = {"n9 0 n9 0;", "n9 0 n9 0;", "n9 0 n9 0000 0;",
+                                       "n9 0 n9 0000 stream 2 0;"};
+    for (uint32_t most = 0; most < BHT_COUNT(rows); most++) {
+        found[0] = '\0';
+        BHT_TRUE(bhi_store_make_rows(shards.store, most));
+        BHT_TRUE(bhi_store_find_attempts(shards.store, "a", "0000", print_attempt, found));
+        BHT_STR_HAS(found, rows[most]);
+    }
+    path_in("0000", "state/feed.jsonl", path); /* nothing stays of one that begins anew */
+    const struct bhi_shard *shard = &shards.shards[0];
+    BHT_EQ(unlink(path), 0);
+    say("0000", "{\"feed\":1,");
+    read_on();
+    BHT_EQ(shard->state, BHI_SHARD_WAITS);
+    BHT_EQ(shard->damaged + shard->first_damaged + shard->last_ns + shard->jobs + shard->ends +
+               shard->first_ns + shard->later,
+           0);
+}
+
+/* As a submitter reads them. How many allocations there were before and after the look without an
+ * answer, and when all was read; 0: it was not. */
+static long before_look, after_look, when_read;
+
+static bool try_all(void) {
+    complaint.text[0] = '\0';
+    when_read = 0;
+    if (!bhi_shards_open(place.folder, &shards, &complaint)) {
+        return false;
+    }
+    before_look = faulty_memory_seen();
+    (void)bhi_shards_follow(&shards, 0, 1, 2);
+    after_look = faulty_memory_seen();
+    if (!bhi_shards_read(&shards, &complaint)) {
+        return false;
+    }
+    when_read = faulty_memory_seen();
+    return try_report(false);
+}
+
+/* Whatever fails: what is reported is complete, or it is said that it is not; at once, where there is
+ * an answer. */
+TEST(test_memory_runs_out) {
+    static char whole[sizeof report_text];
+    long at = 1, seen;
+    make_some_of_all();
+    BHT_TRUE(try_all());
+    strcpy(whole, report_text);
+    close_all();
+    const int fds = count_fds();
+    do {
+        faulty_memory_fail(at);
+        const bool good = try_all(), looked = at > before_look && at <= after_look;
+        seen = faulty_memory_seen();
+        faulty_memory_fail(0);
+        if (good) {
+            expect_shards("0/1/1/1/1/0/1 of 5");
+            BHT_STR_EQ(report_text, whole);
+        } else {
+            BHT_NE(complaint.text[0], '\0');
+            BHT_TRUE(at > when_read || looked);
+        }
+        close_all();
+        BHT_EQ(count_fds(), fds);
+        at += 1 + at / 64;
+    } while (at <= seen + 1 + at / 64);
+    BHT_GT(seen, 500);
+}
+
 static void set_time(const char *shard, const char *name, time_t time) {
     const struct timespec times[2] = {{.tv_sec = time}, {.tv_sec = time}};
     char path[160];
@@ -708,6 +848,7 @@ TEST(test_the_shared_quarantine) {
 
 static void at_start(void) {
     bht_end_with(close_all);
+    faulty_memory_set_up();
     bht_default_flags(BHT_ALLOW_MAPPINGS); /* a locale stays loaded */
 }
 
