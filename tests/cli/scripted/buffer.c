@@ -10,9 +10,9 @@ static bh_status make(uint64_t size, bh_buffer **out_buffer, bh_detail *detail) 
     if (status != BH_OK) {
         return status;
     }
-    *out_buffer = calloc(1, sizeof **out_buffer);
+    *out_buffer = script_new(sizeof **out_buffer);
     (*out_buffer)->size = size;
-    (*out_buffer)->bytes = calloc(1, size + 1);
+    (*out_buffer)->bytes = script_new(size + 1);
     return BH_OK;
 }
 
@@ -35,7 +35,7 @@ static bh_status load(const bh_buffer_options *options, bh_buffer **out_buffer, 
     if (!bhi_npy_file_open(source->path, &file, &complaint)) {
         snprintf(detail->message, sizeof detail->message, "bh_buffer_create: %s: %.400s",
                  source->path, complaint.text);
-        return detail->status = BH_LOAD_FAILED;
+        return detail->status = strstr(complaint.text, "memory") ? BH_NO_MEMORY : BH_LOAD_FAILED;
     }
     status = make(file.array.bytes, out_buffer, detail);
     if (status == BH_OK) {
@@ -82,7 +82,7 @@ bh_status bh_buffer_load_event(bh_buffer *buffer, bh_event **out_event, bh_detai
     if (!buffer->from_file) {
         return BH_INVALID_ARGUMENT;
     }
-    bh_event *event = calloc(1, sizeof *event);
+    bh_event *event = script_new(sizeof *event);
     event->verdict.status = script_answer("SCRIPT_LOAD", NULL);
     event->verdict.exit_code = -1;
     if (event->verdict.status != BH_OK) {
@@ -119,7 +119,7 @@ void bh_buffer_release(bh_buffer *buffer) {
         return;
     }
     if (buffer) {
-        free(buffer->bytes);
+        script_free(buffer->bytes);
     }
-    free(buffer);
+    script_free(buffer);
 }

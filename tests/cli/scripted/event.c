@@ -37,7 +37,7 @@ bh_status bh_submit(bh_stream *stream, const bh_submit_info *info, bh_event **ou
     }
     uint64_t number = ++stream->submissions;
     const char *fail_at = getenv("SCRIPT_FAIL_AT");
-    bh_event *event = calloc(1, sizeof *event);
+    bh_event *event = script_new(sizeof *event);
     bh_verdict *verdict = &event->verdict;
     if (!fail_at || (uint64_t)atoi(fail_at) == number) {
         verdict->status = script_answer("SCRIPT_EVENT", NULL);
@@ -111,7 +111,7 @@ bh_event_state bh_event_query(bh_event *event) {
 
 void bh_event_release(bh_event *event) {
     if (event && event->references-- == 0) {
-        free(event);
+        script_free(event);
     }
 }
 
@@ -124,7 +124,7 @@ struct bh_queue {
 };
 
 bh_status bh_queue_create(bh_queue **out_queue, bh_detail *detail) {
-    *out_queue = calloc(1, sizeof **out_queue);
+    *out_queue = script_new(sizeof **out_queue);
     (*out_queue)->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return BH_OK;
 }
@@ -133,7 +133,7 @@ void bh_queue_destroy(bh_queue *queue) {
     if (queue) {
         close(queue->fd);
     }
-    free(queue);
+    script_free(queue);
 }
 
 bh_status bh_queue_add(bh_queue *queue, bh_event *event, uint64_t user_data, bh_detail *detail) {

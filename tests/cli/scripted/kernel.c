@@ -12,7 +12,7 @@ bh_status bh_kernel_create_spirv(bh_context *context, const void *code, size_t c
     if (status != BH_OK) {
         return status;
     }
-    *out_kernel = calloc(1, sizeof **out_kernel);
+    *out_kernel = script_new(sizeof **out_kernel);
     snprintf((*out_kernel)->name, sizeof(*out_kernel)->name, "%s", options->name);
     return BH_OK;
 }
@@ -64,7 +64,7 @@ bh_status bh_kernel_code(bh_kernel *kernel, void *code, size_t size, size_t *out
 }
 
 void bh_kernel_release(bh_kernel *kernel) {
-    free(kernel);
+    script_free(kernel);
 }
 
 static void reflect_bindings(bh_kernel_info *info) {
@@ -86,7 +86,7 @@ static void reflect_bindings(bh_kernel_info *info) {
 
 bh_status bh_kernel_prepare(bh_kernel *kernel, bh_stream *stream, bh_event **out_event,
                             bh_detail *detail) {
-    bh_event *event = calloc(1, sizeof *event);
+    bh_event *event = script_new(sizeof *event);
     bh_verdict *verdict = &event->verdict;
     verdict->status = script_answer("SCRIPT_PREPARE", NULL);
     verdict->exit_code = -1;

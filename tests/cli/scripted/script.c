@@ -8,6 +8,8 @@ pthread_mutex_t script_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t script_changed = PTHREAD_COND_INITIALIZER;
 bool script_closed;
 
+_Atomic long script_objects;
+
 static const struct {
     bh_status status;
     const char *name;
@@ -39,6 +41,20 @@ bh_status script_answer(const char *call, bh_detail *detail) {
     }
     fprintf(stderr, "script: no status %s\n", name);
     abort();
+}
+
+void *script_new(size_t size) {
+    void *object;
+    while (!(object = calloc(1, size))) { /* a test may make one fail; those of others are theirs */
+        continue;
+    }
+    script_objects++;
+    return object;
+}
+
+void script_free(void *object) {
+    script_objects -= object != NULL;
+    free(object);
 }
 
 void script_wait_closed(void) {

@@ -62,6 +62,11 @@ extern bool script_closed;            /* bh_context_destroy was called */
  * variable. Writes a status other than BH_OK into |detail|, with script_message(). */
 bh_status script_answer(const char *call, bh_detail *detail);
 
+/* Memory of an object, cleared; |script_objects| counts those that there are. */
+void *script_new(size_t size);
+void script_free(void *object);
+extern _Atomic long script_objects;
+
 /* Returns SCRIPT_MESSAGE. */
 const char *script_message(void);
 

@@ -8,7 +8,7 @@ bh_status bh_context_create(const bh_context_options *options, bh_context **out_
                             bh_detail *detail) {
     bh_status status = script_answer("SCRIPT_CONTEXT", detail);
     if (status == BH_OK) {
-        *out_context = calloc(1, sizeof **out_context);
+        *out_context = script_new(sizeof **out_context);
     }
     if (options->log) {
         options->log(BH_LOG_INFO, "scripted\033[31m log", options->log_user);
@@ -21,7 +21,7 @@ bh_status bh_context_destroy(bh_context *context) {
     script_closed = true;
     pthread_cond_broadcast(&script_changed);
     pthread_mutex_unlock(&script_lock);
-    free(context);
+    script_free(context);
     return BH_OK;
 }
 
@@ -42,7 +42,7 @@ bh_status bh_stream_create(bh_context *context, const bh_stream_options *options
     }
     bh_status status = script_answer("SCRIPT_STREAM", detail);
     if (status == BH_OK) {
-        *out_stream = calloc(1, sizeof **out_stream);
+        *out_stream = script_new(sizeof **out_stream);
         snprintf((*out_stream)->tenant, sizeof(*out_stream)->tenant, "%s",
                  options->tenant ? options->tenant : "");
     }
@@ -62,5 +62,5 @@ bh_status bh_stream_cancel(bh_stream *stream) {
 }
 
 void bh_stream_release(bh_stream *stream) {
-    free(stream);
+    script_free(stream);
 }

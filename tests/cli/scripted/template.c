@@ -35,13 +35,13 @@ bh_status bh_template_create(bh_context *context, const bh_template_options *opt
     }
     bh_status status = script_answer("SCRIPT_TEMPLATE", detail);
     if (status == BH_OK) {
-        *out_template = calloc(1, sizeof **out_template);
+        *out_template = script_new(sizeof **out_template);
     }
     return status;
 }
 
 void bh_template_release(bh_template *template_) {
-    free(template_);
+    script_free(template_);
 }
 
 bh_status bh_template_output(bh_template *template_, const bh_argument *arguments,
