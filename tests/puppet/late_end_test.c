@@ -1,10 +1,7 @@
 /* What a worker's end costs. One that keeps its device from everybody for seconds: the stream pauses
- * as long, and so do the other streams of its tenant. And what of it counts for the quarantine. */
+ * as long, and so do the other streams of its tenant. */
 #include "puppet.h"
 #include "supervisor/context/context.h"
-#include "supervisor/event/event.h"
-#include "supervisor/kernel/death_records.h"
-#include "supervisor/kernel/quarantine.h"
 #include "supervisor/reactor/assignment.h"
 #include "supervisor/stream/tenant.h"
 
@@ -37,85 +34,6 @@ TEST(an_end_that_comes_late_is_charged) {
     die_late(4000);
     BHT_EQ(stream->state, BHI_STREAM_UNAVAILABLE);
     BHT_STR_HAS(stream->trouble.message, "the last did so for 4000 ms");
-}
-
-/* -- what counts for the quarantine ----------------------------------------------------------- */
-
-/* Tells the quarantine of a submission's end. Returns how many deaths of its kernel have counted. */
-static uint32_t deaths_after(const bh_event *event, bh_status status, bh_blame blame) {
-    const bh_verdict verdict = {.status = status, .blame = blame, .kernel_hash = {1}};
-    bhi_context_lock(puppet.context);
-    bhi_quarantine_note(event->submission, &verdict);
-    const struct bhi_death_record *record = bhi_death_records_held(
-        puppet.context->death_records, "", verdict.kernel_hash, bhi_now_ns());
-    const uint32_t deaths = record ? record->deaths : 0;
-    bhi_context_unlock(puppet.context);
-    return deaths;
-}
-
-/* K5: what was lost with a device is one death, whatever else of the worker's ends with it. */
-TEST(k5_a_lost_device_is_one_death) {
-    struct bhi_worker *worker = puppet_serving();
-    const bh_event *events[] = {puppet_submit(), puppet_submit()};
-    puppet.context->death_records->most_deaths = 1;
-    worker->core.life.loss = BHI_LOSS_REPORTED;
-    for (int i = 0; i < 2; i++) {
-        BHT_EQ(deaths_after(events[i], BH_DEVICE_LOST, BH_BLAME_CERTAIN), 1);
-    }
-}
-
-/* K5: of what ends with a dead worker only its cause counts, and only with certainty. */
-TEST(k5_which_ends_are_deaths_of_a_kernel) {
-    static const struct {
-        bh_status status;
-        enum bhi_life_state state;
-        bh_blame blame;
-        uint32_t deaths;
-    } rows[] = {
-        {BH_WORKER_SIGNAL, BHI_BURIED, BH_BLAME_CERTAIN, 1},
-        {BH_WORKER_EXIT, BHI_BURIED, BH_BLAME_CERTAIN, 1},
-        {BH_SECCOMP, BHI_BURIED, BH_BLAME_CERTAIN, 1},
-        {BH_DEADLINE, BHI_BURIED, BH_BLAME_CERTAIN, 1},
-        {BH_OUT_OF_HOST_MEMORY, BHI_BURIED, BH_BLAME_CERTAIN, 1},
-        {BH_COMPILE_FAILED, BHI_BURIED, BH_BLAME_CERTAIN, 1},
-        {BH_DEVICE_LOST, BHI_BURIED, BH_BLAME_CERTAIN, 0},
-        {BH_WORKER_LOST, BHI_BURIED, BH_BLAME_CERTAIN, 0},
-        {BH_PROTOCOL, BHI_BURIED, BH_BLAME_CERTAIN, 0},
-        {BH_WORKER_SIGNAL, BHI_BURIED, BH_BLAME_SUSPECTED, 0},
-        {BH_WORKER_SIGNAL, BHI_BURIED, BH_BLAME_NONE, 0},
-        {BH_DEADLINE, BHI_RUNNING, BH_BLAME_CERTAIN, 0},
-        {BH_OUT_OF_HOST_MEMORY, BHI_RUNNING, BH_BLAME_CERTAIN, 0},
-        {BH_COMPILE_FAILED, BHI_RUNNING, BH_BLAME_CERTAIN, 0},
-    };
-    struct bhi_worker *worker = puppet_serving();
-    const bh_event *event = puppet_submit();
-    struct bhi_death_records *records = puppet.context->death_records;
-    records->most_deaths = 1;
-    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        worker->core.life.state = rows[i].state;
-        BHT_EQ(deaths_after(event, rows[i].status, rows[i].blame), rows[i].deaths);
-        BHT_EQ(bhi_death_records_on_trial(records, "", (uint8_t[32]){1}, bhi_now_ns()),
-               rows[i].deaths > 0 || rows[i].blame == BH_BLAME_SUSPECTED);
-        bhi_death_records_forget(records, "", NULL);
-    }
-    worker->core.life.state = BHI_RUNNING;
-}
-
-/* T2: only a launch that has ended by itself ends a trial. */
-TEST(t2_a_cancelled_launch_ends_no_trial) {
-    static const bh_status ends[] = {BH_CANCELLED, BH_INVALID_KERNEL};
-    const bh_verdict suspected = {.status = BH_WORKER_SIGNAL, .kernel_hash = {1}};
-    struct bhi_death_records *records = puppet.context->death_records;
-    (void)puppet_serving();
-    const bh_event *event = puppet_submit();
-    event->submission->runs_kernel = true;
-    bhi_death_records_try(records, "", &suspected, bhi_now_ns());
-    for (size_t i = 0; i < BHT_COUNT(ends); i++) {
-        (void)deaths_after(event, ends[i], BH_BLAME_NONE);
-        BHT_EQ(bhi_death_records_on_trial(records, "", suspected.kernel_hash, bhi_now_ns()),
-               ends[i] == BH_CANCELLED);
-    }
-    event->submission->runs_kernel = false;
 }
 
 /* -- the tenant's pause ----------------------------------------------------------------------- */

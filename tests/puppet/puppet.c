@@ -42,6 +42,16 @@ static void add_zygote(void) {
     puppet.zygote = zygote;
 }
 
+/* A lock that is not taken, or taken twice, ends the test (bhi_context_unlock checks the error). */
+static void be_strict(pthread_mutex_t *lock) {
+    pthread_mutexattr_t strict;
+    BHT_EQ(pthread_mutex_destroy(lock), 0);
+    BHT_EQ(pthread_mutexattr_init(&strict), 0);
+    BHT_EQ(pthread_mutexattr_settype(&strict, PTHREAD_MUTEX_ERRORCHECK), 0);
+    BHT_EQ(pthread_mutex_init(lock, &strict), 0);
+    BHT_EQ(pthread_mutexattr_destroy(&strict), 0);
+}
+
 static void open_puppet(void) {
     bh_context_options options = {.struct_size = sizeof options};
     options.worker_path = "/proc/self/exe"; /* never run */
@@ -53,6 +63,7 @@ static void open_puppet(void) {
         BHT_FAIL("%s", detail.message);
     }
     bhi_reactor_stop(puppet.context);
+    be_strict(&puppet.context->lock);
     add_zygote();
     puppet.stream = fx_stream(puppet.context, "one", BH_FOREVER);
     puppet.buffer = fx_buffer(puppet.context, 4096);
