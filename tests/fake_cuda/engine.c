@@ -1,0 +1,158 @@
+/* A context's engine: the thread that runs what its streams hold, one operation after the other, in the
+ * order in which they came. */
+#include "fake_cuda.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define STACK_BYTES ((size_t)64 << 10)
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void run_guarded(void *argument) {
+    struct fake_operation *operation = argument;
+    operation->run(operation);
+}
+
+/* With the lock. */
+static void finish(struct fake_operation *operation) {
+    CUstream stream = operation->stream;
+    CUevent event = operation->event;
+    if (--stream->pending == 0 && stream->destroyed) {
+        free(stream);
+    }
+    if (event) {
+        event->at_ns = now_ns();
+        if (--event->pending == 0 && event->destroyed) {
+            free(event);
+        }
+    }
+    operation->done = true;
+    if (!operation->waited) {
+        free(operation);
+    }
+}
+
+/* With the lock. After a fault nothing that was submitted runs. */
+static void finish_all(CUcontext context) {
+    while (context->first) {
+        struct fake_operation *operation = context->first;
+        context->first = operation->next;
+        finish(operation);
+    }
+    context->last = &context->first;
+}
+
+static void work(CUcontext context) {
+    while (!context->closing) {
+        struct fake_operation *operation = context->first;
+        if (!operation) {
+            pthread_cond_wait(&context->work, &fake_lock);
+            continue;
+        }
+        if (!(context->first = operation->next)) {
+            context->last = &context->first;
+        }
+        context->running = operation;
+        pthread_mutex_unlock(&fake_lock);
+        CUresult result = operation->run ? fake_guard(run_guarded, operation) : CUDA_SUCCESS;
+        pthread_mutex_lock(&fake_lock);
+        context->running = NULL;
+        finish(operation);
+        if (result != CUDA_SUCCESS) {
+            context->error = result;
+            finish_all(context);
+        }
+        pthread_cond_broadcast(&context->done);
+    }
+    finish_all(context);
+}
+
+static void *run(void *argument) {
+    CUcontext context = argument;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        sigaddset(&set, own[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    /* A kernel may have used up the stack. A sanitizer has one for signals of its own, which it frees
+     * when the thread ends. */
+    void *memory =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t mine = {.ss_sp = memory, .ss_size = STACK_BYTES}, others;
+    bool replaced = memory != MAP_FAILED && sigaltstack(&mine, &others) == 0;
+    pthread_mutex_lock(&fake_lock);
+    context->started = true;
+    pthread_cond_broadcast(&context->done);
+    work(context);
+    pthread_mutex_unlock(&fake_lock);
+    if (replaced) {
+        sigaltstack(&others, NULL);
+    }
+    if (memory != MAP_FAILED) {
+        munmap(memory, STACK_BYTES);
+    }
+    return NULL;
+}
+
+/* With the lock. Its thread has made all its own system calls when this returns. */
+CUresult fake_engine_start(CUcontext context) {
+    sigset_t all, old;
+    context->last = &context->first;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    int r = pthread_create(&context->thread, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    while (r == 0 && !context->started) {
+        pthread_cond_wait(&context->done, &fake_lock);
+    }
+    return r == 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+/* With the lock, which it gives back meanwhile. */
+void fake_engine_stop(CUcontext context) {
+    context->closing = true;
+    context->abandoned = true;
+    pthread_cond_signal(&context->work);
+    pthread_mutex_unlock(&fake_lock);
+    pthread_join(context->thread, NULL);
+    pthread_mutex_lock(&fake_lock);
+}
+
+struct fake_operation *fake_operation_create(fake_run *run_it, size_t staged_bytes) {
+    struct fake_operation *operation = malloc(sizeof *operation + staged_bytes);
+    if (operation) {
+        *operation = (struct fake_operation){.run = run_it, .bytes = staged_bytes};
+    }
+    return operation;
+}
+
+/* With the lock, as the rest. */
+void fake_operation_submit(CUcontext context, CUstream stream, struct fake_operation *operation) {
+    operation->context = context;
+    operation->stream = stream;
+    stream->pending++;
+    if (operation->event) {
+        operation->event->pending++;
+        operation->event->recorded = true;
+    }
+    *context->last = operation;
+    context->last = &operation->next;
+    pthread_cond_signal(&context->work);
+}
+
+CUresult fake_context_wait(CUcontext context) {
+    while (context->error == CUDA_SUCCESS && (context->first || context->running)) {
+        pthread_cond_wait(&context->done, &fake_lock);
+    }
+    return context->error;
+}

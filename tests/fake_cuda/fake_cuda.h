@@ -1,0 +1,161 @@
+/* The fake CUDA driver from inside. One lock guards everything but what an operation touches while it
+ * runs; what is behind a handle is looked up in a list, so that a stale handle is an error. */
+#ifndef TESTS_FAKE_CUDA_FAKE_CUDA_H
+#define TESTS_FAKE_CUDA_FAKE_CUDA_H
+
+#include "tests/fake_cuda/abi.h"
+#include "worker/cuda/api.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Not in api.h: a worker has no use for their names. */
+enum {
+    FAKE_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+};
+
+#define FAKE_GRANULARITY ((size_t)2 << 20)
+
+#define FAKE_DECLARE(name, since, parameters) CUresult fake_##name parameters;
+BHI_CUDA_FUNCTIONS(FAKE_DECLARE)
+#undef FAKE_DECLARE
+
+/* -- the driver: state.c -------------------------------------------------------------------------- */
+
+extern pthread_mutex_t fake_lock;
+bool fake_is_initialized(void); /* before a fork of this process, and not after it */
+unsigned long long fake_setting(const char *variable, unsigned long long otherwise);
+
+bool fake_is_device(CUdevice device);
+
+/* Take the lock. Not CUDA_SUCCESS: there is nothing to do but fake_leave() with that. */
+CUresult fake_enter_driver(void);            /* is it initialised? */
+CUresult fake_enter(CUcontext *out_context); /* and is a context current here that has no fault? */
+CUresult fake_leave(CUresult result);        /* gives the lock back; returns |result| */
+
+/* A list of what has its link first. */
+struct fake_link {
+    struct fake_link *next;
+};
+bool fake_has(const struct fake_link *list, const void *entry);
+void fake_add(struct fake_link *list, void *entry);
+void fake_remove(struct fake_link *list, void *entry);
+
+/* -- faults: guard.c ------------------------------------------------------------------------------ */
+
+CUresult fake_guard_install(void);
+/* Runs it; a crash of this thread in there ends it. Returns 0, or the fault's CUresult. */
+CUresult fake_guard(void (*run)(void *argument), void *argument);
+/* Ends what the innermost fake_guard() of this thread runs. */
+_Noreturn void fake_guard_fail(int error);
+/* A copy that no sanitizer looks at: of what may be no memory at all. */
+void fake_move(void *to, const void *from, size_t bytes);
+/* Whether all pages may be read, or else written. */
+bool fake_may_access(const void *at, size_t bytes, bool write);
+
+/* -- contexts, streams, events -------------------------------------------------------------------- */
+
+struct fake_operation;
+typedef void fake_run(struct fake_operation *operation);
+
+struct CUstream_st {
+    struct fake_link link;
+    unsigned pending; /* operations */
+    bool destroyed;   /* it is freed with the last of these */
+};
+
+struct CUevent_st {
+    struct fake_link link;
+    unsigned pending;
+    bool destroyed, timed, recorded;
+    uint64_t at_ns;
+};
+
+struct fake_operation {
+    struct fake_operation *next;
+    CUcontext context;
+    CUstream stream;
+    CUevent event;     /* or NULL */
+    fake_run *run;     /* or NULL */
+    bool done, waited; /* waited: who waits frees it */
+    CUfunction function;
+    struct fake_cuda_dim grid, block;
+    uint32_t shared_bytes;
+    void *to;
+    const void *from;
+    size_t bytes;
+    uint32_t value;
+    _Alignas(16) unsigned char staged[]; /* parameters, or what is copied from ordinary memory */
+};
+
+struct CUctx_st {
+    struct fake_link link;
+    CUresult error; /* sticky */
+    pthread_t thread;
+    pthread_cond_t work, done;
+    struct fake_operation *first, **last, *running;
+    bool started, closing;
+    atomic_bool abandoned; /* its kernels end where they look */
+    struct fake_link streams, events, modules, registrations;
+    struct CUstream_st legacy; /* the stream NULL */
+    unsigned char *shared;
+};
+
+CUresult fake_engine_start(CUcontext context);
+void fake_engine_stop(CUcontext context);
+
+CUcontext fake_context_current(void);
+/* NULL: no such stream. */
+CUstream fake_stream(CUcontext context, CUstream stream);
+/* NULL: no memory. */
+struct fake_operation *fake_operation_create(fake_run *run, size_t staged_bytes);
+void fake_operation_submit(CUcontext context, CUstream stream, struct fake_operation *operation);
+/* Until all that was submitted has ended, or something has failed: its error. */
+CUresult fake_context_wait(CUcontext context);
+
+/* -- modules -------------------------------------------------------------------------------------- */
+
+struct fake_image { /* an ELF object in memory */
+    unsigned char *at;
+    size_t bytes;
+    size_t symbols, symbol_count, strings, string_bytes; /* offsets into it */
+};
+
+/* |elf| may end anywhere: what is no memory is not read. */
+CUresult fake_image_load(struct fake_image *image, const void *elf);
+void fake_image_unload(struct fake_image *image);
+/* NULL: no such object of at least |bytes|, or with 0 no such function. */
+const void *fake_image_find(const struct fake_image *image, const char *name, size_t bytes);
+
+struct CUfunc_st {
+    struct fake_link link;
+    struct fake_cuda_attributes attributes;
+    uint32_t parameter_count, parameter_bytes;
+    fake_cuda_kernel *run;
+    const struct fake_cuda_parameter *parameters;
+    char name[128];
+};
+
+struct CUmod_st {
+    struct fake_link link;
+    struct fake_link images, functions;
+    bool closed; /* it has no functions but those */
+};
+
+CUresult fake_module_add_image(CUmodule module, const void *elf);
+/* The kernel of the image that was added last, under |name|. NOT_FOUND: there is none. */
+CUresult fake_module_add_function(CUmodule module, const char *kernel, const char *name,
+                                  CUfunction *out);
+void fake_module_free(CUcontext context, CUmodule module);
+/* NULL: no such function of a module of the context. */
+CUfunction fake_function(CUcontext context, CUfunction function);
+/* The "PTX" of ptx.c. */
+CUresult fake_ptx_load(CUmodule module, const char *text, char *log, size_t log_bytes);
+
+/* -- memory --------------------------------------------------------------------------------------- */
+
+/* Whether the host may use these bytes by DMA: they are in one registration of the context. */
+bool fake_is_registered(CUcontext context, const void *at, size_t bytes);
+
+#endif

@@ -1,0 +1,242 @@
+/* ELF objects in memory: loading one without files, and its symbols. Nothing in it is trusted but its
+ * code. */
+#include "fake_cuda.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES    ((size_t)4096)
+#define MOST_BYTES    ((size_t)16 << 20)
+#define MOST_SEGMENTS 16
+#define MOST_SYMBOLS  4096
+
+#if defined(__x86_64__)
+#define MACHINE  EM_X86_64
+#define RELATIVE R_X86_64_RELATIVE
+#elif defined(__aarch64__)
+#define MACHINE  EM_AARCH64
+#define RELATIVE R_AARCH64_RELATIVE
+#endif
+
+struct load {
+    struct fake_image *image;
+    const unsigned char *elf;
+    Elf64_Ehdr header;
+    Elf64_Phdr segments[MOST_SEGMENTS];
+    size_t dynamic, dynamic_bytes;
+    size_t relocations, relocation_bytes, hash;
+    volatile CUresult result;
+};
+
+static bool is_within(size_t at, size_t bytes, size_t all) {
+    return at <= all && bytes <= all - at;
+}
+
+static bool is_in(const struct load *load, size_t at, size_t bytes) {
+    return is_within(at, bytes, load->image->bytes);
+}
+
+static size_t page_end(size_t at) {
+    return (at + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+static CUresult read_header(struct load *load) {
+    static const unsigned char expected[] = {0x7f,       'E',         'L',       'F',
+                                             ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
+    Elf64_Ehdr *header = &load->header;
+    fake_move(header, load->elf, sizeof *header);
+    if (memcmp(header->e_ident, expected, sizeof expected) != 0 || header->e_type != ET_DYN ||
+        header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum == 0 ||
+        header->e_phnum > MOST_SEGMENTS || header->e_phoff > MOST_BYTES) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    fake_move(load->segments, load->elf + header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
+    return header->e_machine == MACHINE ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+/* In ascending order, none on a page of another, none writable and executable. */
+static CUresult measure(struct load *load) {
+    size_t end = 0;
+    for (unsigned i = 0; i < load->header.e_phnum; i++) {
+        const Elf64_Phdr *segment = &load->segments[i];
+        if (segment->p_type == PT_DYNAMIC) {
+            load->dynamic = segment->p_vaddr;
+            load->dynamic_bytes = segment->p_memsz;
+        }
+        if (segment->p_type != PT_LOAD) {
+            continue;
+        }
+        if (segment->p_vaddr < end || !is_within(segment->p_vaddr, segment->p_memsz, MOST_BYTES) ||
+            segment->p_filesz > segment->p_memsz ||
+            !is_within(segment->p_offset, segment->p_filesz, MOST_BYTES) ||
+            !(segment->p_flags & PF_R) ||
+            ((segment->p_flags & PF_W) && (segment->p_flags & PF_X))) {
+            return CUDA_ERROR_INVALID_IMAGE;
+        }
+        end = page_end(segment->p_vaddr + segment->p_memsz);
+    }
+    load->image->bytes = end;
+    return end > 0 && is_in(load, load->dynamic, load->dynamic_bytes) ? CUDA_SUCCESS
+                                                                      : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult copy_segments(struct load *load) {
+    struct fake_image *image = load->image;
+    void *at = mmap(NULL, image->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    image->at = at;
+    for (unsigned i = 0; i < load->header.e_phnum; i++) {
+        const Elf64_Phdr *segment = &load->segments[i];
+        if (segment->p_type == PT_LOAD) {
+            fake_move(image->at + segment->p_vaddr, load->elf + segment->p_offset,
+                      segment->p_filesz);
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult read_dynamic(struct load *load) {
+    struct fake_image *image = load->image;
+    size_t *const places[] = {
+        [DT_HASH] = &load->hash,           [DT_STRTAB] = &image->strings,
+        [DT_STRSZ] = &image->string_bytes, [DT_SYMTAB] = &image->symbols,
+        [DT_RELA] = &load->relocations,    [DT_RELASZ] = &load->relocation_bytes,
+    };
+    Elf64_Dyn entry;
+    for (size_t at = 0; at + sizeof entry <= load->dynamic_bytes; at += sizeof entry) {
+        memcpy(&entry, image->at + load->dynamic + at, sizeof entry);
+        switch (entry.d_tag) {
+        case DT_NULL:
+            at = load->dynamic_bytes - sizeof entry;
+            break;
+        case DT_HASH:
+        case DT_STRTAB:
+        case DT_STRSZ:
+        case DT_SYMTAB:
+        case DT_RELA:
+        case DT_RELASZ:
+            *places[entry.d_tag] = entry.d_un.d_val;
+            break;
+        case DT_NEEDED:
+        case DT_JMPREL:
+        case DT_PLTRELSZ:
+        case DT_REL:
+        case DT_INIT:
+        case DT_INIT_ARRAY:
+        case DT_TEXTREL:
+            return CUDA_ERROR_INVALID_IMAGE;
+        default:
+            break;
+        }
+    }
+    uint32_t hash[2]; /* the counts of buckets and of symbols */
+    if (load->hash == 0 || !is_in(load, load->hash, sizeof hash)) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    memcpy(hash, image->at + load->hash, sizeof hash);
+    image->symbol_count = hash[1];
+    return image->symbol_count <= MOST_SYMBOLS &&
+                   is_in(load, image->symbols, image->symbol_count * sizeof(Elf64_Sym)) &&
+                   image->string_bytes > 0 && is_in(load, image->strings, image->string_bytes) &&
+                   image->at[image->strings + image->string_bytes - 1] == '\0'
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult relocate(struct load *load) {
+    unsigned char *base = load->image->at;
+    Elf64_Rela entry;
+    Elf64_Sym symbol;
+    if (!is_in(load, load->relocations, load->relocation_bytes)) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    for (size_t at = 0; at + sizeof entry <= load->relocation_bytes; at += sizeof entry) {
+        memcpy(&entry, base + load->relocations + at, sizeof entry);
+        if (entry.r_info != ELF64_R_INFO(0, RELATIVE) ||
+            !is_in(load, entry.r_offset, sizeof(uint64_t)) ||
+            !is_in(load, (size_t)entry.r_addend, 0)) {
+            return CUDA_ERROR_INVALID_IMAGE;
+        }
+        const uint64_t value = (uintptr_t)base + (uint64_t)entry.r_addend;
+        memcpy(base + entry.r_offset, &value, sizeof value);
+    }
+    /* Nobody would define what it lacks. */
+    for (size_t i = 1; i < load->image->symbol_count; i++) {
+        memcpy(&symbol, base + load->image->symbols + i * sizeof symbol, sizeof symbol);
+        if (symbol.st_shndx == SHN_UNDEF) {
+            return CUDA_ERROR_INVALID_IMAGE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult protect(struct load *load) {
+    struct fake_image *image = load->image;
+    if (mprotect(image->at, image->bytes, PROT_READ) != 0) {
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    for (unsigned i = 0; i < load->header.e_phnum; i++) {
+        const Elf64_Phdr *segment = &load->segments[i];
+        const size_t at = segment->p_vaddr & ~(PAGE_BYTES - 1);
+        const int protection = PROT_READ | (segment->p_flags & PF_W ? PROT_WRITE : 0) |
+                               (segment->p_flags & PF_X ? PROT_EXEC : 0);
+        if (segment->p_type == PT_LOAD && protection != PROT_READ &&
+            mprotect(image->at + at, segment->p_vaddr + segment->p_memsz - at, protection) != 0) {
+            return CUDA_ERROR_OPERATING_SYSTEM;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_arch(struct load *load) {
+    const int *arch = fake_image_find(load->image, "fake_arch", sizeof *arch);
+    return arch && *arch == FAKE_CUDA_ARCH ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static void run_load(void *argument) {
+    static CUresult (*const steps[])(struct load *) = {
+        read_header, measure, copy_segments, read_dynamic, relocate, protect, check_arch,
+    };
+    struct load *load = argument;
+    load->result = CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && load->result == CUDA_SUCCESS; i++) {
+        load->result = steps[i](load);
+    }
+}
+
+CUresult fake_image_load(struct fake_image *image, const void *elf) {
+    struct load load = {.image = image, .elf = elf};
+    *image = (struct fake_image){0};
+    if (fake_guard(run_load, &load) != CUDA_SUCCESS) {
+        load.result = CUDA_ERROR_INVALID_IMAGE;
+    }
+    if (load.result != CUDA_SUCCESS) {
+        fake_image_unload(image);
+    }
+    return load.result;
+}
+
+void fake_image_unload(struct fake_image *image) {
+    if (image->at) {
+        munmap(image->at, image->bytes);
+        image->at = NULL;
+    }
+}
+
+const void *fake_image_find(const struct fake_image *image, const char *name, size_t bytes) {
+    Elf64_Sym symbol;
+    for (size_t i = 1; i < image->symbol_count; i++) {
+        memcpy(&symbol, image->at + image->symbols + i * sizeof symbol, sizeof symbol);
+        if (symbol.st_name < image->string_bytes &&
+            strcmp((const char *)image->at + image->strings + symbol.st_name, name) == 0 &&
+            ELF64_ST_TYPE(symbol.st_info) == (bytes > 0 ? STT_OBJECT : STT_FUNC) &&
+            (bytes == 0 || symbol.st_value % sizeof(uint32_t) == 0) && bytes <= symbol.st_size &&
+            is_within(symbol.st_value, symbol.st_size, image->bytes)) {
+            return image->at + symbol.st_value;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,6 @@
+#include "tests/fake_cuda/kernel.h"
+
+FAKE_KERNEL(trap) {
+    (void)thread, (void)p;
+    __builtin_trap();
+}
