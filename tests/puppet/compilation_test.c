@@ -286,6 +286,197 @@ TEST(an_inspection_is_within_its_limits) {
     }
 }
 
+/* And each part of it, where all of its lists are full. */
+TEST(an_inspection_is_taken_whole) {
+    static struct bhi_inspection from;
+    static bh_inspection out;
+    uint32_t next = 1;
+#define NUMBER(field, value) BHT_EQ(out.field, from.value)
+#define NAME(field, value)   BHT_STR_EQ(out.field, from.value)
+    uint32_t *const numbers[] = {&from.local_size[0], &from.local_size[1], &from.local_size[2],
+                                 &from.push_bytes,    &from.guard_set,     &from.guard_binding,
+                                 &from.loops,         &from.left_alone,    &from.covered,
+                                 &from.lowered,       &from.polled,        &from.clamps,
+                                 &from.zeroed,        &from.spirv_version};
+    for (size_t i = 0; i < BHT_COUNT(numbers); i++) {
+        *numbers[i] = next++;
+    }
+    from.shared_bytes = UINT64_C(1) << 40;
+    from.text_bytes = next++;
+    from.entries = BHI_INSPECT_ENTRIES;
+    from.bindings = BHI_INSPECT_BINDINGS;
+    from.members = BHI_INSPECT_MEMBERS;
+    from.constants = BHI_INSPECT_CONSTANTS;
+    from.capabilities = BHI_INSPECT_CAPABILITIES;
+    for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i++) { /* the most of all */
+        if (i < from.entries) {
+            snprintf(from.entry[i], BHI_INSPECT_NAME, "entry %u", i);
+        }
+        if (i < from.members) {
+            from.member[i].offset = next++;
+            from.member[i].stride = next++;
+            from.member[i].step = next++;
+            snprintf(from.member[i].type, BHI_INSPECT_NAME, "member type %u", i);
+            snprintf(from.member[i].name, BHI_INSPECT_NAME, "member %u", i);
+        }
+        if (i < from.capabilities) {
+            snprintf(from.capability[i], BHI_INSPECT_NAME, "capability %u", i);
+        }
+        from.binding[i] = (struct bhi_inspected_binding){
+            i % 32, next++, BH_BINDING_STORAGE_BUFFER, BH_ACCESS_READ + i % 3, i + 1, 0, "", ""};
+        snprintf(from.binding[i].type, BHI_INSPECT_NAME, "binding type %u", i);
+        snprintf(from.binding[i].name, BHI_INSPECT_NAME, "binding %u", i);
+        from.constant[i].constant_id = next++;
+        from.constant[i].dtype = BH_DTYPE_F16 + i % 2;
+        from.constant[i].bits = UINT64_MAX - i;
+        snprintf(from.constant[i].name, BHI_INSPECT_NAME, "constant %u", i);
+    }
+    memset(&out, 0xAA, sizeof out);
+    BHT_TRUE(bhi_inspection_take(&from, &out));
+    for (uint32_t i = 0; i < 3; i++) {
+        NUMBER(local_size[i], local_size[i]);
+    }
+    NUMBER(spirv_version, spirv_version);
+    NUMBER(push_size, push_bytes);
+    NUMBER(guard_set, guard_set);
+    NUMBER(guard_binding, guard_binding);
+    NUMBER(loops, loops);
+    NUMBER(left_alone, left_alone);
+    NUMBER(covered, covered);
+    NUMBER(lowered, lowered);
+    NUMBER(polled, polled);
+    NUMBER(clamps, clamps);
+    NUMBER(zeroed, zeroed);
+    NUMBER(shared_bytes, shared_bytes);
+    NUMBER(text_bytes, text_bytes);
+    NUMBER(entry_count, entries);
+    NUMBER(binding_count, bindings);
+    NUMBER(member_count, members);
+    NUMBER(constant_count, constants);
+    NUMBER(capability_count, capabilities);
+    for (uint32_t i = 0; i < BHI_INSPECT_CONSTANTS; i++) {
+        NUMBER(bindings[i].set, binding[i].set);
+        NUMBER(bindings[i].binding, binding[i].binding);
+        NUMBER(bindings[i].kind, binding[i].kind);
+        NUMBER(bindings[i].access, binding[i].access);
+        NUMBER(bindings[i].count, binding[i].count);
+        NAME(bindings[i].type, binding[i].type);
+        NAME(bindings[i].name, binding[i].name);
+        NUMBER(constants[i].constant_id, constant[i].constant_id);
+        NUMBER(constants[i].dtype, constant[i].dtype);
+        NUMBER(constants[i].bits, constant[i].bits);
+        NAME(constants[i].name, constant[i].name);
+        if (i < BHI_INSPECT_MEMBERS) {
+            NUMBER(members[i].offset, member[i].offset);
+            NUMBER(members[i].stride, member[i].stride);
+            NUMBER(members[i].step, member[i].step);
+            NAME(members[i].type, member[i].type);
+            NAME(members[i].name, member[i].name);
+            NAME(capabilities[i], capability[i]);
+        }
+        if (i < BHI_INSPECT_ENTRIES) {
+            NAME(entries[i], entry[i]);
+        }
+    }
+#undef NUMBER
+#undef NAME
+}
+
+/* What is taken of an answer, by how its compile has ended; and what is kept of it. */
+TEST(what_is_taken_of_an_answer) {
+    static const struct {
+        bh_verdict verdict;
+        uint32_t refused;
+        uint64_t bytes;
+        bool module;
+        bh_status status;
+        bh_reason reason;
+        bool kept;
+    } rows[] = {
+        {{.status = BH_OK}, 0, 64, true, BH_OK, BH_REASON_NONE, true},
+        {{.status = BH_OK}, 1, 64, true, BH_PROTOCOL, BH_REASON_IMPOSSIBLE, false},
+        {{.status = BH_OK}, 0, 64, false, BH_PROTOCOL, BH_REASON_IMPOSSIBLE, false},
+        {{.status = BH_OK},
+         0,
+         BHI_COMPILE_MAX_CODE + 1,
+         true,
+         BH_COMPILE_FAILED,
+         BH_REASON_MODULE_BYTES,
+         false},
+        {{.status = BH_COMPILE_FAILED, .executed = BH_EXECUTED_UNKNOWN, .exit_code = -1},
+         1,
+         64,
+         true,
+         BH_COMPILE_FAILED,
+         BH_REASON_NONE,
+         true},
+        {{.status = BH_COMPILE_FAILED, .executed = BH_EXECUTED_NO, .exit_code = -1},
+         1,
+         64,
+         true,
+         BH_COMPILE_FAILED,
+         BH_REASON_NONE,
+         false},
+        {{.status = BH_COMPILE_FAILED,
+          .executed = BH_EXECUTED_UNKNOWN,
+          .exit_code = -1,
+          .signal = 9},
+         1,
+         64,
+         true,
+         BH_COMPILE_FAILED,
+         BH_REASON_NONE,
+         false},
+        {{.status = BH_COMPILE_FAILED, .executed = BH_EXECUTED_UNKNOWN, .exit_code = 0},
+         1,
+         64,
+         true,
+         BH_COMPILE_FAILED,
+         BH_REASON_NONE,
+         false},
+    };
+    static struct scene scene;
+    struct scene *s = &scene;
+    set_up(s);
+    const bh_verdict before = s->ended->verdict;
+    const struct bhi_compilations *table = puppet.context->compilations;
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        struct bhi_compilation *compilation = keep(s, "red", 0);
+        struct bhi_compile_answer *says = answer(s, compilation, 64);
+        bh_detail detail = {0}, later = {0};
+        char log[64];
+        s->ended->verdict = rows[i].verdict;
+        snprintf(s->ended->verdict.message, 64, "its errors");
+        says->code_bytes = rows[i].bytes;
+        says->refused = rows[i].refused;
+        says->log_bytes = sizeof LOG - 1;
+        memcpy(says->log, LOG, sizeof LOG);
+        memset(says + 1, 0, rows[i].module ? 0 : 4);
+        const bh_status status = bhi_compilation_take(compilation, "test", &detail);
+        if (status != rows[i].status || detail.reason != rows[i].reason ||
+            !compilation->answer != rows[i].kept || table->count != rows[i].kept ||
+            compilation->refused != (rows[i].kept && status != BH_OK) ||
+            table->bytes != (rows[i].kept ? sizeof LOG - 1 : 0) + (status == BH_OK ? 64 : 0) ||
+            !compilation->code != (status != BH_OK) ||
+            bhi_compilation_log(compilation, log, sizeof log) !=
+                (rows[i].kept ? sizeof LOG - 1 : 0)) {
+            BHT_FAIL("row %zu: %s, %s", i, bh_status_name(status), detail.message);
+        }
+        BHT_STR_EQ(log, rows[i].kept ? LOG : "");
+        if (rows[i].verdict.status != BH_OK) {
+            BHT_STR_HAS(detail.message, "its errors");
+        }
+        BHT_EQ(bhi_compilation_take(compilation, "test", &later), status); /* the same again */
+        BHT_STR_EQ(later.message, detail.message);
+        bhi_compilations_drop(puppet.context);
+        BHT_EQ(table->count, 0);
+        BHT_EQ(table->bytes, 0);
+        bhi_compilation_unref(puppet.context, compilation);
+    }
+    s->ended->verdict = before;
+    bhi_compilation_unref(puppet.context, s->compilation);
+}
+
 /* How the compiler ended, and what its caller is told of the kernel. */
 TEST(what_a_call_says_of_its_compilers_end) {
     static const struct {
