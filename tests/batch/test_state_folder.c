@@ -62,6 +62,9 @@ TEST(test_the_tables_of_files) {
 
 static int no_locks, no_records;   /* errno of flock, and of locks on records; 0: they work */
 static void (*before_flock)(void); /* once; NULL: nothing happens then */
+static void (*before_open)(void);  /* of |opened|, once, when it was opened |unhindered| times */
+static const char *opened;
+static int unhindered;
 
 BHT_WRAP(int, flock, int fd, int operation) {
     void (*const happens)(void) = before_flock;
@@ -71,6 +74,19 @@ BHT_WRAP(int, flock, int fd, int operation) {
     }
     errno = no_locks;
     return no_locks ? -1 : __real_flock(fd, operation);
+}
+
+BHT_WRAP(int, openat, int folder, const char *name, int flags, ...) {
+    va_list list;
+    va_start(list, flags);
+    const mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    if (before_open && !strcmp(name, opened) && unhindered-- == 0) {
+        void (*const happens)(void) = before_open;
+        before_open = NULL;
+        happens();
+    }
+    return __real_openat(folder, name, flags, mode);
 }
 
 BHT_WRAP(int, fcntl, int fd, int command, ...) {
@@ -137,16 +153,82 @@ static void replace_lock(void) {
     BHT_EQ(__real_flock(newer_lock, LOCK_EX), 0);
 }
 
-/* Between opening the lock and locking it, a refused process removes it and another one makes it
- * anew: that one has the folder. */
-TEST(test_a_lock_that_is_replaced_while_it_is_taken) {
-    fresh("a");
-    close_queue();
-    before_flock = replace_lock;
-    BHT_EQ(try_open(true, false), BHI_QUEUE_BUSY);
+static void take_lock(void) {
+    char path[128];
+    path_of("lock", path);
+    newer_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    BHT_EQ(__real_flock(newer_lock, LOCK_EX), 0);
+}
+
+static void make_lock(void) {
+    take_lock();
     BHT_EQ(close(newer_lock), 0);
-    again();
-    take("a");
+    newer_lock = -1;
+}
+
+static void remove_lock(void) {
+    char path[128];
+    path_of("lock", path);
+    (void)unlink(path);
+    before_flock = remove_lock; /* again */
+}
+
+/* Two processes meet, of which one makes the lock, takes it, or takes it away, at any time: one of them
+ * has the folder, and the other leaves nothing behind and takes nothing away. */
+TEST(test_processes_that_meet_at_the_lock) {
+    static const struct {
+        bool there, refused; /* a lock is; there are jobs, for which it does not ask */
+        void (*at_flock)(void), (*at_open)(void);
+        const char *opened;
+        int unhindered;
+        enum bhi_queue_result result;
+        const char *words;
+        bool stays; /* there is a lock afterwards */
+    } rows[] = {
+        {true, false, replace_lock, NULL, "", 0, BHI_QUEUE_BUSY, "is in use by another", true},
+        {false, false, replace_lock, NULL, "", 0, BHI_QUEUE_BUSY, "is in use by another", true},
+        {false, false, take_lock, NULL, "", 0, BHI_QUEUE_BUSY, "is in use by another", true},
+        {false, false, NULL, take_lock, "lock", 1, BHI_QUEUE_BUSY, "is in use by another", true},
+        {false, false, NULL, make_lock, "lock", 1, BHI_QUEUE_OK, "", true},
+        {false, true, NULL, make_lock, "lock", 1, BHI_QUEUE_BAD_INPUT, "has a batch of 1", true},
+        {false, true, NULL, replace_lock, "batch.db", 1, BHI_QUEUE_BAD_INPUT, "has a batch of 1",
+         true},
+        {false, true, NULL, NULL, "", 0, BHI_QUEUE_BAD_INPUT, "has a batch of 1", false},
+        {true, false, remove_lock, NULL, "", 0, BHI_QUEUE_ENVIRON,
+         "/lock was removed each time it was opened", false},
+    };
+    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
+        char path[128];
+        renew_place();
+        fresh("a");
+        close_queue();
+        path_of("lock", path);
+        BHT_TRUE(rows[i].there || unlink(path) == 0);
+        newer_lock = -1;
+        const int fds = count_fds();
+        before_flock = rows[i].at_flock;
+        before_open = rows[i].at_open;
+        opened = rows[i].opened;
+        unhindered = rows[i].unhindered;
+        const enum bhi_queue_result result = try_open(!rows[i].refused, false);
+        before_flock = NULL;
+        if (result != rows[i].result) {
+            BHT_FAIL("row %zu: %d, %s", i, (int)result, complaint.text);
+        }
+        BHT_EQ(before_open, NULL); /* it has happened */
+        BHT_STR_HAS(complaint.text, rows[i].words);
+        close_queue();
+        if (newer_lock >= 0) { /* it is still the other's */
+            struct stat held, named;
+            BHT_TRUE(fstat(newer_lock, &held) == 0 && stat(path, &named) == 0);
+            BHT_EQ(held.st_ino, named.st_ino);
+            BHT_EQ(close(newer_lock), 0);
+        }
+        BHT_EQ(size_of("lock") >= 0, rows[i].stays);
+        BHT_EQ(count_fds(), fds);
+        again();
+        take("a");
+    }
 }
 
 static bool print_devices(void *user, const struct bhi_attempt_record *record) {
