@@ -71,7 +71,7 @@ static bool check_paths(struct bhi_run_binding *binding, bool paths,
                         struct bhi_complaint *complaint) {
     if (!paths) {
         binding->error = ENOMEM;
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     if ((binding->in_path && !*binding->in_path) || (binding->out_path && !*binding->out_path)) {
         return bhi_refuse(complaint, "the file name is empty");

@@ -23,7 +23,7 @@ static bool read_code(int fd, uint8_t **out_code, size_t *out_size, int *out_err
         /* Always leaves room for a NUL. */
         if (!BHI_ARRAY_RESERVE(code, capacity, size ? size + 2 : FIRST)) {
             *out_errno = ENOMEM;
-            return bhi_refuse(complaint, "out of memory");
+            return bhi_refuse_memory(complaint);
         }
         const size_t most = MAX_KERNEL + 1 - size, room = capacity - 1 - size;
         ssize_t n = bhi_interrupt_read(fd, code + size, room < most ? room : most);

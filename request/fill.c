@@ -142,7 +142,7 @@ struct bhi_run_binding *bhi_run_add_binding(struct bhi_run_request *request, con
         .option = option, .in.fd = -1, .out = (struct bhi_outfile)BHI_OUTFILE_CLOSED};
     if (asprintf(&binding->text, "%.*s=%s", (int)length, name, files) < 0) {
         request->error = ENOMEM;
-        bhi_refuse(complaint, "out of memory");
+        bhi_refuse_memory(complaint);
         return NULL;
     }
     request->binding_count++;

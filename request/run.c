@@ -15,7 +15,7 @@ bool bhi_run_request_init(struct bhi_run_request *request, const char *kernel_pa
     bhi_kernel_file_name(kernel_path, request->kernel_name);
     request->bindings = calloc((items < BHI_MAX_BINDINGS ? items : BHI_MAX_BINDINGS) + 1,
                                sizeof *request->bindings);
-    return request->bindings ? true : bhi_refuse(complaint, "out of memory");
+    return request->bindings ? true : bhi_refuse_memory(complaint);
 }
 
 void bhi_run_request_free(struct bhi_run_request *request) {

@@ -12,7 +12,7 @@
 
 static bool refuse_memory(struct bhi_source *source, struct bhi_complaint *complaint) {
     source->error = ENOMEM;
-    return bhi_refuse(complaint, "out of memory");
+    return bhi_refuse_memory(complaint);
 }
 
 /* As the library checks it, which would name the field of its options. */

@@ -122,7 +122,7 @@ bool bhi_args_parse(const struct bhi_command *command, char *const *words, size_
     out_args->operands = calloc(word_count + 1, sizeof *out_args->operands);
     bool good = out_args->items && out_args->operands;
     if (!good) {
-        bhi_refuse(complaint, "out of memory");
+        bhi_refuse_memory(complaint);
     }
     good = good && parse_words(out_args, words, word_count, complaint);
     if (!good) {

@@ -64,7 +64,7 @@ static bool read_header(struct bhi_npy_file *file, struct bhi_complaint *complai
     }
     char *text = malloc(length + 1);
     if (!text) {
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     bool good = read_fully(file, text, length, &got, complaint);
     if (good && got < length) {

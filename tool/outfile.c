@@ -231,7 +231,7 @@ static bool open_place(struct bhi_outfile *file, const char *path, const char *t
 static bool begin_hash(struct bhi_outfile *file, struct bhi_complaint *complaint) {
     file->hash = bhi_content_hash_begin();
     file->error = file->hash ? 0 : ENOMEM;
-    return file->hash || bhi_refuse(complaint, "out of memory");
+    return file->hash || bhi_refuse_memory(complaint);
 }
 
 bool bhi_outfile_open_named(const char *path, const char *temporary, uint64_t size,

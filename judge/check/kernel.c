@@ -53,7 +53,7 @@ bool bhi_judged_kernel_make(const struct bhi_kernel_file *file, bool trusted, bh
                                       complaint.text);
     }
     if (!good) {
-        bhi_judge_outcome_fail(outcome, BH_COMPILE_FAILED, "%.500s", complaint.text);
+        bhi_judge_outcome_refuse(outcome, BH_COMPILE_FAILED, &complaint);
     }
     if (!good || !(good = make(&whole, trusted, context, out, outcome))) {
         bhi_judged_kernel_free(out);

@@ -30,6 +30,12 @@ bool bhi_judge_outcome_memory(struct bhi_judge_outcome *outcome) {
     return bhi_judge_outcome_fail(outcome, BH_NO_MEMORY, "out of memory");
 }
 
+bool bhi_judge_outcome_refuse(struct bhi_judge_outcome *outcome, bh_status status,
+                              const struct bhi_complaint *complaint) {
+    return bhi_judge_outcome_fail(outcome, complaint->memory ? BH_NO_MEMORY : status, "%.590s",
+                                  complaint->text);
+}
+
 bool bhi_judge_outcome_take(struct bhi_judge_outcome *outcome, bh_status status,
                             const bh_detail *detail) {
     const char *why = detail && detail->message[0] ? bhi_text_without_call(detail->message)

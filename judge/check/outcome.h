@@ -2,8 +2,8 @@
 #ifndef BHI_JUDGE_CHECK_OUTCOME_H
 #define BHI_JUDGE_CHECK_OUTCOME_H
 
+#include "formats/complaint.h"
 #include <bulkhead/bulkhead.h>
-#include <stdbool.h>
 
 struct bhi_judge_outcome {
     bh_status status; /* BH_OK: well */
@@ -18,6 +18,9 @@ struct bhi_judge_outcome {
 bool bhi_judge_outcome_fail(struct bhi_judge_outcome *outcome, bh_status status, const char *format,
                             ...) __attribute__((format(printf, 3, 4)));
 bool bhi_judge_outcome_memory(struct bhi_judge_outcome *outcome);
+/* The same with the complaint, which is about the kernel unless memory has run out. */
+bool bhi_judge_outcome_refuse(struct bhi_judge_outcome *outcome, bh_status status,
+                              const struct bhi_complaint *complaint);
 /* Sets why exactly; |name| is that of the subject, or "". */
 void bhi_judge_outcome_why(struct bhi_judge_outcome *outcome, bh_reason reason, bh_subject subject,
                            const char *name);

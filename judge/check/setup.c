@@ -136,7 +136,7 @@ static bool prepare_kernel(const struct bhi_court *court, const struct bhi_judge
         return bhi_judge_outcome_memory(outcome);
     }
     return fill_request(court, kernel, setup->trial, &setup->request, &setup->push, &complaint) ||
-           bhi_judge_outcome_fail(outcome, BH_BINDING_MISMATCH, "%.590s", complaint.text);
+           bhi_judge_outcome_refuse(outcome, BH_BINDING_MISMATCH, &complaint);
 }
 
 bool bhi_court_check_kernel(const struct bhi_court *court, const struct bhi_judged_kernel *kernel,
@@ -202,7 +202,7 @@ static bool write_text(const struct bhi_setup *setup, char **out_text,
         fprintf(out, "\n%s", task->reference_eval);
     }
     if (!out || fclose(out) != 0) {
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     return true;
 }
@@ -265,7 +265,7 @@ static bool prepare_expression(const struct bhi_court *court, struct bhi_setup *
                                               .type = bhi_dtype_name(array->dtype)};
     }
     if (!write_text(setup, &text, &complaint)) {
-        return bhi_judge_outcome_fail(outcome, BH_INVALID_ARGUMENT, "%.500s", complaint.text);
+        return bhi_judge_outcome_refuse(outcome, BH_INVALID_ARGUMENT, &complaint);
     }
     const bh_status status = make_template(court->context, setup, cache, text, &detail);
     return status == BH_OK || refuse_expression(task, status, &detail, outcome);

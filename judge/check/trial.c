@@ -41,12 +41,12 @@ static bool make_array(const struct bhi_task *task, struct bhi_trial *trial, uin
     out->count = out->form.bytes / bhi_dtype_size(array->dtype);
     trial->bytes += out->form.bytes;
     if (array->role != BHI_TASK_OUT && !(out->before = malloc(out->form.bytes))) {
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     if (array->expected.path) {
         out->expected = malloc(out->form.bytes);
         if (!out->expected) {
-            return bhi_refuse(complaint, "out of memory");
+            return bhi_refuse_memory(complaint);
         }
         if (!read_file(&array->expected, &out->form, out->expected, complaint)) {
             return false;
@@ -77,7 +77,7 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
     const size_t seeds = bhi_task_is_fixed(task) ? 1 : task->seed_count + hidden_count;
     *out = (struct bhi_trials){.list = calloc(task->size_count * seeds, sizeof *out->list)};
     if (!out->list) {
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     for (size_t i = 0; i < task->size_count * seeds; i++) {
         const size_t seed = i % seeds;
@@ -91,7 +91,7 @@ bool bhi_trials_make(const struct bhi_task *task, const uint64_t *hidden_seeds, 
             trial->seed = hidden_seeds[seed - task->seed_count];
         }
         trial->arrays = calloc(task->array_count, sizeof *trial->arrays);
-        bool good = trial->arrays || bhi_refuse(complaint, "out of memory");
+        bool good = trial->arrays || bhi_refuse_memory(complaint);
         for (uint32_t k = 0; k < task->array_count && good; k++) {
             /* By size: arrays of one seed are the same, however many seeds there are. */
             good = make_array(task, trial, (uint32_t)trial->size, k, complaint);

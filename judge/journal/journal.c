@@ -271,8 +271,7 @@ static bool take_line(struct bhi_judge_journal *journal, const char *line, size_
         json_decref(object);
         return damaged(journal, number, complaint);
     }
-    return json_array_append_new(journal->records, object) == 0 ||
-           bhi_refuse(complaint, "out of memory");
+    return json_array_append_new(journal->records, object) == 0 || bhi_refuse_memory(complaint);
 }
 
 /* Each line ends with '\n', so one without was being written when the process was killed. Of a last line
@@ -358,7 +357,7 @@ enum bhi_judge_journal_result bhi_judge_journal_open(struct bhi_judge_journal *j
     *journal = (struct bhi_judge_journal){
         .path = path, .folder.fd = -1, .lock.fd = -1, .fd = -1, .records = json_array()};
     if (!journal->records) {
-        bhi_refuse(complaint, "out of memory");
+        bhi_refuse_memory(complaint);
         return BHI_JOURNAL_ENVIRON;
     }
     if (!open_all(journal, complaint)) {
@@ -403,7 +402,7 @@ bool bhi_judge_journal_seeds(const struct bhi_judge_journal *journal, bh_judge *
     const bool taken = !good || bhi_judge_seed(judge, numbers, count);
     const bool memory = !numbers || !taken;
     free(numbers);
-    return memory ? bhi_refuse(complaint, "out of memory") : good || damaged(journal, 1, complaint);
+    return memory ? bhi_refuse_memory(complaint) : good || damaged(journal, 1, complaint);
 }
 
 /* -- which judging it is --------------------------------------------------------------------- */
@@ -446,7 +445,7 @@ static bool append(struct bhi_judge_journal *journal, json_t *object,
     json_decref(object);
     size_t length = text ? strlen(text) : 0, written = 0;
     if (!text) {
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     text[length++] = '\n'; /* in place of the NUL */
     while (written < length) {
@@ -508,7 +507,7 @@ enum bhi_judge_journal_result bhi_judge_journal_begin(struct bhi_judge_journal *
     char identity[HASH_TEXT + 1];
     journal->court = court;
     if (!identify(court, identity)) {
-        bhi_refuse(complaint, "out of memory");
+        bhi_refuse_memory(complaint);
         return BHI_JOURNAL_ENVIRON;
     }
     if (!journal->header) {

@@ -220,7 +220,7 @@ bool bhi_judge_html(const struct bhi_judge_report *report, const char *path,
     if (!ranked || !tallies || !bhi_page_open(&page, title)) {
         free(ranked);
         free(tallies);
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     for (size_t i = 0; i < report->count; i++) {
         timed |= report->candidates[i].judgement.timing_count > 0;

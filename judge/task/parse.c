@@ -37,7 +37,7 @@ static bool leave(struct parser *parser) {
 #define refuse(parser, ...) bhi_reading_refuse(&(parser)->reading, __VA_ARGS__)
 
 static bool refuse_memory(const struct parser *parser) {
-    return bhi_refuse(parser->reading.complaint, "out of memory");
+    return bhi_refuse_memory(parser->reading.complaint);
 }
 
 /* Returns |path| in the task's folder, for the caller to free; NULL: out of memory. */
@@ -624,7 +624,7 @@ static bool take_reference_eval(struct parser *parser, const json_t *reference) 
     }
     task->reference_eval_field = bhi_reading_field(&parser->reading);
     leave(parser);
-    return task->reference_eval_field || bhi_refuse(parser->reading.complaint, "out of memory");
+    return task->reference_eval_field || bhi_refuse_memory(parser->reading.complaint);
 }
 
 static bool take_reference(struct parser *parser) {
@@ -760,7 +760,7 @@ bool bhi_task_parse(const char *name, const char *folder, const char *text,
     *out_task = (struct bhi_task){.json = json_loads(text, JSON_REJECT_DUPLICATES, &error)};
     if (!out_task->json) {
         if (json_error_code(&error) == json_error_out_of_memory) {
-            return bhi_refuse(complaint, "out of memory");
+            return bhi_refuse_memory(complaint);
         }
         return bhi_refuse(complaint, "%.200s:%d: not JSON: %.200s (column %d)", name, error.line,
                           error.text, error.column);
@@ -795,7 +795,7 @@ bool bhi_task_read(const char *path, struct bhi_task *out_task, int *out_errno,
     }
     if (!folder) {
         *out_errno = 0;
-        return bhi_refuse(complaint, "out of memory");
+        return bhi_refuse_memory(complaint);
     }
     if (!bhi_code_read(path, &text, &size, out_errno, &inner)) {
         free(folder);

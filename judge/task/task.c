@@ -119,7 +119,7 @@ bool bhi_task_push_text(const struct bhi_task *task, size_t size, char **out_tex
         }
     }
     if (!out || fclose(out) != 0) {
-        good = bhi_refuse(complaint, "out of memory");
+        good = bhi_refuse_memory(complaint);
         if (!out) {
             *out_text = NULL;
         }

@@ -129,7 +129,7 @@ bool bhi_page_write(struct bhi_page *page, const char *path, struct bhi_complain
     if (good) {
         good = write_file(page, path, complaint);
     } else {
-        bhi_refuse(complaint, "out of memory");
+        bhi_refuse_memory(complaint);
     }
     bhi_page_abandon(page);
     return good;

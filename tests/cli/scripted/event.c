@@ -9,22 +9,28 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How much of its buffer a binding is. */
+static uint64_t size_of(const bh_binding *binding) {
+    return binding->size != BH_WHOLE_SIZE ? binding->size : binding->buffer->size - binding->offset;
+}
+
 static void run_kernel(const bh_command *command) {
     const char *more = getenv("SCRIPT_ADD");
     const uint8_t add = more ? (uint8_t)atoi(more) : 0;
-    const bh_buffer *from = NULL;
+    const bh_binding *bindings = command->dispatch.bindings, *from = NULL;
     for (uint32_t i = 0; i < command->dispatch.binding_count && !from; i++) {
-        if (command->dispatch.bindings[i].access & BH_ACCESS_READ) {
-            from = command->dispatch.bindings[i].buffer;
+        if (bindings[i].access & BH_ACCESS_READ) {
+            from = &bindings[i];
         }
     }
     for (uint32_t i = 0; i < command->dispatch.binding_count; i++) {
-        bh_buffer *to = command->dispatch.bindings[i].buffer;
-        if (!(command->dispatch.bindings[i].access & BH_ACCESS_WRITE) || !from || from->size == 0) {
+        const bh_binding *to = &bindings[i];
+        if (!(to->access & BH_ACCESS_WRITE) || !from || size_of(from) == 0) {
             continue;
         }
-        for (uint64_t k = 0; k < to->size; k++) {
-            to->bytes[k] = (uint8_t)(from->bytes[k % from->size] + add);
+        for (uint64_t k = 0; k < size_of(to); k++) {
+            to->buffer->bytes[to->offset + k] =
+                (uint8_t)(from->buffer->bytes[from->offset + k % size_of(from)] + add);
         }
     }
 }

@@ -1,0 +1,247 @@
+/* A reference and a candidate on a library that is a script (tests/cli/scripted): whatever it refuses, of
+ * the candidate is said what is known, and nothing is left of any run. */
+#include "harness.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "../batch/faulty_memory.h"
+#include "../cli/scripted/script.h"
+#include "judge/check/candidate.h"
+#include "judge/check/launch.h"
+
+/* What a kernel writes is what it reads, plus SCRIPT_ADD: both outputs are X, over and over. */
+static const char text[] =
+    "{\"sizes\": [{\"n\": 3}], \"groups\": [1],\n"
+    "\"in\": {\"X\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"fill\": \"bits\"}},\n"
+    "\"inout\": {\"V\": {\"dtype\": \"u8\", \"shape\": [5], \"fill\": \"bits\"}},\n"
+    "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": [2, \"n\"]}},\n"
+    "\"reference\": {\"kernel\": \"r.comp\"}}";
+static const char of_expression[] =
+    "{\"sizes\": [{\"n\": 3}], \"groups\": [1],\n"
+    "\"in\": {\"X\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"fill\": \"bits\"}},\n"
+    "\"out\": {\"Y\": {\"dtype\": \"u8\", \"shape\": [\"n\"]}},\n"
+    "\"reference\": {\"eval\": \"X +\\n X\"}}";
+enum { ARRAYS = 3 };
+
+static struct bhi_task task;
+static struct bhi_court court;
+static struct bhi_candidate candidate;
+static struct bhi_judge_outcome outcome;
+static bool on_device; /* the memory of buffers is */
+
+/* -- what the script does not have --------------------------------------------------------------
+ */
+
+BHT_WRAP(bh_status, bhi_kernel_types_ask, bh_kernel *kernel, uint64_t deadline_ns,
+         struct bhi_kernel_types **out_types, bh_detail *detail) {
+    static const char *const names[ARRAYS] = {"X", "V", "Y"};
+    const bh_status status = script_answer("SCRIPT_TYPES", detail);
+    if (status != BH_OK) {
+        return status;
+    }
+    struct bhi_kernel_types *types = script_new(sizeof *types + ARRAYS * sizeof types->types[0]);
+    script_objects--; /* the judge frees it */
+    types->local_size[0] = types->local_size[1] = types->local_size[2] = 1;
+    for (uint32_t i = 0; i < ARRAYS; i++) {
+        struct bhi_kernel_type *type = &types->types[types->count++];
+        type->slot.binding = i;
+        type->count = 1;
+        type->access = i ? BH_ACCESS_READ_WRITE : BH_ACCESS_READ;
+        strcpy(type->type, "u8[]");
+        strcpy(type->name, names[i]);
+    }
+    *out_types = types;
+    return BH_OK;
+}
+
+BHT_WRAP(bh_status, bh_stream_device, bh_stream *stream, char out[48]) {
+    strcpy(out, "script:0");
+    return script_answer("SCRIPT_DEVICE", NULL);
+}
+
+BHT_WRAP(bh_memory, bh_buffer_memory, const bh_buffer *buffer) {
+    return on_device ? BH_MEMORY_DEVICE : BH_MEMORY_HOST;
+}
+
+BHT_WRAP(bh_status, bh_buffer_map, bh_buffer *buffer, bh_map_intent intent, uint64_t timeout_ns,
+         void **out_pointer, bh_detail *detail) {
+    BHT_TRUE(!on_device && timeout_ns < BH_FOREVER);
+    return __real_bh_buffer_map(buffer, intent, timeout_ns, out_pointer, detail);
+}
+
+BHT_WRAP(bh_status, bh_buffer_write, bh_buffer *buffer, uint64_t offset, const void *bytes,
+         uint64_t size, uint64_t timeout_ns, bh_detail *detail) {
+    BHT_TRUE(on_device && offset + size <= buffer->size);
+    memcpy(buffer->bytes + offset, bytes, size);
+    return script_answer("SCRIPT_WRITE", detail);
+}
+
+/* -- the court ----------------------------------------------------------------------------------
+ */
+
+static void open_court(const char *of) {
+    static const uint64_t hidden[] = {77};
+    static char context;
+    struct bhi_complaint complaint;
+    BHT_TRUE(bhi_task_parse("t.json", "", of, &task, &complaint));
+    court = (struct bhi_court){
+        .task = &task, .context = (bh_context *)(void *)&context, .selector = ""};
+    BHT_TRUE(bhi_trials_make(&task, hidden, 1, &court.trials, &complaint));
+}
+
+static void close_court(void) {
+    bhi_trials_free(&task, &court.trials);
+    bhi_task_free(&task);
+    BHT_EQ(script_objects, 0);
+}
+
+static bool run_reference(void) {
+    outcome = (struct bhi_judge_outcome){.status = BH_OK};
+    for (size_t i = 0; i < court.trials.count; i++) {
+        for (size_t k = 0; k < task.array_count; k++) {
+            free(court.trials.list[i].arrays[k].expected);
+            court.trials.list[i].arrays[k].expected = NULL;
+        }
+    }
+    const bool good = bhi_reference_run(&court, &outcome);
+    BHT_EQ(good, outcome.status == BH_OK);
+    BHT_EQ(script_objects, 0);
+    return good;
+}
+
+/* Returns whether it is known what the candidate is worth. */
+static bool judge(void) {
+    outcome = (struct bhi_judge_outcome){.status = BH_OK};
+    candidate =
+        (struct bhi_candidate){.file = {.path = "c.comp", .code = "void main() {}", .size = 14}};
+    const bool known = bhi_candidate_judge(&court, &candidate, &outcome);
+    BHT_EQ(known, candidate.judged);
+    BHT_EQ(script_objects, 0);
+    return known;
+}
+
+/* The file of the reference is in the folder of the test. */
+static void make_files(void) {
+    const char *const folder = bht_folder();
+    bht_put("void main() {}", "%s/r.comp", folder);
+    BHT_EQ(chdir(folder), 0);
+}
+
+TEST(what_the_library_refuses) {
+    static const struct {
+        const char *call, *status;
+        bool on_device, on_host, known;
+        bh_judge_verdict verdict;
+        bh_status expected;
+        uint32_t runs;
+    } cases[] = {
+        {"SCRIPT_NONE", "OK", true, true, true, BH_JUDGE_CORRECT, BH_OK, 3},
+        {"SCRIPT_EVENT", "INVALID_KERNEL", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL, 0},
+        {"SCRIPT_EVENT", "DEADLINE", true, true, true, BH_JUDGE_FAILED, BH_DEADLINE, 0},
+        {"SCRIPT_EVENT", "NO_MEMORY", true, true, false, 0, BH_NO_MEMORY, 0},
+        {"SCRIPT_SUBMIT", "LIMIT_EXCEEDED", true, true, true, BH_JUDGE_FAILED, BH_LIMIT_EXCEEDED,
+         0},
+        {"SCRIPT_SUBMIT", "UNAVAILABLE", true, true, false, 0, BH_UNAVAILABLE, 0},
+        {"SCRIPT_BUFFER", "NO_MEMORY", true, true, false, 0, BH_NO_MEMORY, 0},
+        {"SCRIPT_BUFFER", "LIMIT_EXCEEDED", true, true, true, BH_JUDGE_FAILED, BH_LIMIT_EXCEEDED,
+         0},
+        {"SCRIPT_MAP", "SYSTEM", true, true, false, 0, BH_SYSTEM, 0}, /* or what reads */
+        {"SCRIPT_WRITE", "SYSTEM", true, false, false, 0, BH_SYSTEM, 0},
+        {"SCRIPT_KERNEL", "INVALID_KERNEL", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL,
+         0},
+        {"SCRIPT_KERNEL", "INVALID_ARGUMENT", true, true, true, BH_JUDGE_FAILED, BH_INVALID_KERNEL,
+         0},
+        {"SCRIPT_TYPES", "COMPILE_FAILED", true, true, true, BH_JUDGE_FAILED, BH_COMPILE_FAILED, 0},
+        {"SCRIPT_STREAM", "NO_DEVICE", true, true, false, 0, BH_NO_DEVICE, 0},
+    };
+    make_files();
+    open_court(text);
+    BHT_TRUE(run_reference());
+    BHT_STR_EQ(court.device, "script:0");
+    for (size_t i = 0; i < 2 * BHT_COUNT(cases); i++) {
+        on_device = i % 2;
+        if (!(on_device ? cases[i / 2].on_device : cases[i / 2].on_host)) {
+            continue;
+        }
+        setenv(cases[i / 2].call, cases[i / 2].status, 1);
+        const bool known = judge();
+        const bh_judgement *got = &candidate.judgement;
+        if (known != cases[i / 2].known || got->runs != cases[i / 2].runs ||
+            (known && got->verdict != cases[i / 2].verdict) ||
+            got->status != cases[i / 2].expected ||
+            (cases[i / 2].expected != BH_OK && !strstr(got->message, "as scripted")) ||
+            !got->hashed || strcmp(got->name, "c") != 0) {
+            BHT_FAIL("case %zu: %s: %s", i, bh_judge_verdict_name(got->verdict, got->status),
+                     got->message);
+        }
+        /* The same of a reference is no reference. */
+        if (run_reference() != (cases[i / 2].expected == BH_OK)) {
+            BHT_FAIL("case %zu: the reference is taken", i);
+        }
+        unsetenv(cases[i / 2].call);
+        BHT_TRUE(run_reference());
+    }
+    setenv("SCRIPT_ADD", "1", 1);
+    BHT_TRUE(judge());
+    BHT_EQ(candidate.judgement.verdict, BH_JUDGE_WRONG);
+    BHT_STR_EQ(candidate.judgement.output, "V"); /* the first that it writes */
+    BHT_EQ(candidate.judgement.wrong, 5);
+    close_court();
+}
+
+/* Where in the task an expression is wrong; the template is made once for all runs of a size. */
+TEST(what_the_library_says_of_an_expression) {
+    static const struct {
+        const char *call, *status, *said, *expected;
+    } cases[] = {
+        {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "line 1, column 3: it is odd",
+         "t.json:4: \"reference\" \"eval\": its sizes and push constants: it is odd"},
+        {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "line 3, column 4: it is odd",
+         "t.json:4: \"reference\" \"eval\": line 2, column 4: it is odd"},
+        {"SCRIPT_TEMPLATE", "INVALID_ARGUMENT", "it is odd",
+         "t.json:4: \"reference\" \"eval\": it is odd"},
+        {"SCRIPT_TEMPLATE", "NO_MEMORY", "line 3, column 4: it is odd",
+         "line 3, column 4: it is odd"},
+        {"SCRIPT_KERNEL", "LIMIT_EXCEEDED", "line 3, column 4: it is odd",
+         "t.json:4: \"reference\" \"eval\": line 2, column 4: it is odd"},
+        {"SCRIPT_EVENT", "DEADLINE", "line 3, column 4: it is odd", "line 3, column 4: it is odd"},
+    };
+    open_court(of_expression);
+    BHT_TRUE(run_reference());
+    for (size_t i = 0; i < BHT_COUNT(cases); i++) {
+        setenv(cases[i].call, cases[i].status, 1);
+        setenv("SCRIPT_MESSAGE", cases[i].said, 1);
+        BHT_TRUE(!run_reference());
+        BHT_STR_EQ(outcome.message, cases[i].expected);
+        unsetenv(cases[i].call);
+    }
+    close_court();
+}
+
+/* Each allocation fails once: then nothing is known, or all is well; nobody is called wrong. */
+TEST(memory_runs_out) {
+    make_files();
+    for (int kind = 0; kind < 4; kind++) {
+        long at = 1, seen;
+        on_device = kind % 2;
+        open_court(kind < 2 ? text : of_expression);
+        do {
+            faulty_memory_fail(at);
+            const bool good = run_reference();
+            const bool known = kind < 2 && good && judge();
+            seen = faulty_memory_seen();
+            faulty_memory_fail(0);
+            if (!good || (kind < 2 && !known)) {
+                BHT_STR_HAS(outcome.message, "out of memory");
+            } else if (kind < 2 && candidate.judgement.verdict != BH_JUDGE_CORRECT) {
+                BHT_FAIL("at %ld: %s", at, candidate.judgement.message);
+            }
+            at++;
+        } while (at <= seen + 1);
+        BHT_GT(seen, 10);
+        close_court();
+    }
+}
+
+BHT_AT_START(faulty_memory_set_up())
