@@ -1,13 +1,8 @@
-/* Kernels: what tells one from another (K1), what is refused, what is left of them; and what a kernel or
- * a source that is held by the quarantine is told (K5). */
+/* Kernels: what tells one from another (K1), what is none, and what is left of them. */
 #include "puppet.h"
-#include "supervisor/event/event.h"
 #include "supervisor/kernel/body.h"
-#include "supervisor/kernel/death_records.h"
 #include "supervisor/kernel/kernel.h"
-#include "supervisor/kernel/quarantine.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 /* Of a module, which nobody parses here. */
@@ -166,110 +161,5 @@ TEST(what_is_no_kernel) {
         }
         BHT_EQ(puppet.context->kernels->count, status == BH_OK);
         bh_kernel_release(kernel);
-    }
-}
-
-static char said[1024];
-
-static void hear(bh_log_level level, const char *text, void *user) {
-    BHT_EQ(level, BH_LOG_WARNING);
-    BHT_EQ(user, NULL);
-    snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", text);
-}
-
-/* K5: what the quarantine says when it begins to hold a kernel, and of what is then submitted. */
-TEST(k5_what_a_held_kernel_is_told) {
-    static const struct {
-        bh_status death;
-        uint64_t event;
-        bool source, late, spare;
-        bh_status status;
-        bh_reason reason;
-        bh_subject subject;
-        const char *announced, *message;
-    } rows[] = {
-        {BH_WORKER_SIGNAL, 5, false, false, false, BH_QUARANTINED, BH_REASON_NONE, BH_SUBJECT_NONE,
-         "kernel \"k\" of tenant \"\" is quarantined after event 5; this expires in 600 s\n",
-         "kernel \"k\" is quarantined: it has killed 1 worker, the last one at event 5 (its "
-         "words); "
-         "this expires in 600 s; bh_quarantine_release ends it earlier"},
-        {BH_WORKER_SIGNAL, 0, false, false, true, BH_QUARANTINED, BH_REASON_NONE, BH_SUBJECT_NONE,
-         "kernel \"k\" of tenant \"\" is quarantined in a spare worker; this expires in 600 s\n",
-         "kernel \"k\" is quarantined: it has killed 1 worker, the last one in a spare worker (its "
-         "words); this expires in 600 s; bh_quarantine_release ends it earlier"},
-        {BH_COMPILE_FAILED, 5, false, false, false, BH_COMPILE_FAILED, BH_REASON_NOT_AGAIN,
-         BH_SUBJECT_KERNEL,
-         "kernel \"k\" of tenant \"\" is not compiled again after event 5; this expires in 600 s\n",
-         "kernel \"k\" is not compiled again: the driver's compiler did not survive it at event 5 "
-         "(its words); this expires in 600 s; bh_quarantine_release ends it earlier"},
-        {BH_DEADLINE, 5, false, true, false, BH_QUARANTINED, BH_REASON_NONE, BH_SUBJECT_NONE,
-         "kernel \"k\" of tenant \"\" is quarantined after event 5; this expires in 600 s\n",
-         "kernel \"k\" is quarantined: its last 1 launches have passed their deadline, the last "
-         "one "
-         "at event 5 (its words); this expires in 600 s; bh_quarantine_release ends it earlier"},
-    };
-    for (size_t i = 0; i < BHT_COUNT(rows); i++) {
-        puppet_again();
-        bh_context *context = puppet.context;
-        struct bhi_worker *worker = puppet_serving();
-        bh_kernel *kernel = make(code, 24, (bh_kernel_options){.name = "k"});
-        bh_event *event = puppet_submit();
-        bh_verdict verdict = {.status = rows[i].death,
-                              .blame = BH_BLAME_CERTAIN,
-                              .event = rows[i].event,
-                              .kernel_name = "k",
-                              .message = "its words"};
-        bh_kernel_hash(kernel, verdict.kernel_hash);
-        context->settings.log = hear;
-        context->death_records->most_deaths = rows[i].late ? 0 : 1;
-        context->death_records->most_deadlines = rows[i].late ? 1 : 0;
-        context->death_records->keep_ns = 600 * UINT64_C(1000000000);
-        said[0] = '\0';
-        bhi_context_lock(context);
-        event->submission->runs_kernel = true;
-        worker->core.life.state = rows[i].late ? BHI_RUNNING : BHI_BURIED;
-        if (rows[i].spare) {
-            bhi_quarantine_note_spare(context, "", &verdict);
-        } else {
-            bhi_quarantine_note(event->submission, &verdict);
-        }
-        worker->core.life.state = BHI_RUNNING;
-        event->submission->runs_kernel = false;
-        bhi_context_settle_unlock(context);
-        bhi_context_log_said(context);
-        context->settings.log = NULL;
-        BHT_STR_EQ(said, rows[i].announced);
-        const bh_binding binding = bh_bind_read_write(0, puppet.buffer);
-        const bh_verdict told = fx_verdict(fx_launch(puppet.stream, kernel, 1, &binding, 1, 0));
-        BHT_STR_EQ(told.message, rows[i].message);
-        if (told.status != rows[i].status || told.reason != rows[i].reason ||
-            told.subject != rows[i].subject || told.blame != BH_BLAME_CERTAIN ||
-            told.executed != BH_EXECUTED_NO || told.command_index != 0 ||
-            told.origin != (rows[i].event ? rows[i].event : told.event)) {
-            BHT_FAIL("row %zu: %s, reason %d, subject %d, blame %d, executed %d, origin %llu", i,
-                     bh_status_name(told.status), (int)told.reason, (int)told.subject,
-                     (int)told.blame, (int)told.executed, (unsigned long long)told.origin);
-        }
-        bh_quarantined list[2] = {{.struct_size = sizeof *list}, {.struct_size = sizeof *list}};
-        size_t count;
-        const uint8_t other[32] = {1};
-        BHT_EQ(bh_quarantine_list(context, NULL, 0, &count, NULL), BH_OK);
-        BHT_EQ(count, 1);
-        BHT_EQ(bh_quarantine_list(context, list, 2, &count, NULL), BH_OK);
-        BHT_EQ(count, 1);
-        BHT_EQ(list[0].status, rows[i].status);
-        BHT_EQ(list[0].cause, rows[i].death);
-        BHT_EQ(list[0].deaths, !rows[i].late);
-        BHT_EQ(list[0].deadlines, rows[i].late);
-        BHT_EQ(list[0].origin, rows[i].event);
-        BHT_EQ(list[0].expires_ns - list[0].since_ns, 600 * UINT64_C(1000000000));
-        BHT_STR_EQ(list[0].kernel_name, "k");
-        BHT_STR_EQ(list[0].message, "its words");
-        BHT_MEM_EQ(list[0].kernel_hash, verdict.kernel_hash, 32);
-        BHT_EQ(bh_quarantine_release(context, "red", NULL, NULL), BH_OK);
-        BHT_EQ(bh_quarantine_release(context, NULL, other, NULL), BH_OK);
-        BHT_EQ(fx_quarantined(context), 1);
-        BHT_EQ(bh_quarantine_release(context, NULL, verdict.kernel_hash, NULL), BH_OK);
-        BHT_EQ(fx_quarantined(context), 0);
     }
 }
