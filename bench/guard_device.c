@@ -84,7 +84,8 @@ static uint64_t submit(struct guard_device *d, VkCommandBuffer commands) {
 
 void guard_device_open(struct guard_device *d, VkDeviceSize bytes) {
     memset(d, 0, sizeof *d);
-    const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
+    const struct bhi_backend_config config = {.ops = &bhi_vulkan,
+                                              .entry = (bhi_entry)vkGetInstanceProcAddr};
     struct bhi_error error;
     if (!bhi_vk_device_init(&d->vk, &config, &error)) {
         bench_die("%s", bhi_error_line(&error));

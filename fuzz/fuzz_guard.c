@@ -12,6 +12,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vulkan/vulkan.h>
 
 #define CAPABILITIES 7000
 

@@ -85,12 +85,17 @@ bulkhead_room(worker/loader
     reads.c
     MAY base formats ipc worker
     DEFINE ${backend_defines})
+# What both backends have in common.
+bulkhead_room(worker/backend
+    SOURCES
+    answers.c
+    calls.c
+    MAY worker)
 # The device.
 bulkhead_room(worker/vulkan
     SOURCES
     abort.c
     api.c
-    backend.c
     bind.c
     buffer.c
     cache.c
@@ -106,6 +111,7 @@ bulkhead_room(worker/vulkan
     kernel.c
     memory.c
     merge.c
+    ops.c
     record.c
     recordings.c
     reserve.c
@@ -115,7 +121,7 @@ bulkhead_room(worker/vulkan
     stage.c
     timing.c
     transfer.c
-    MAY base ipc worker worker/compiler worker/guard worker/sandbox worker/spirv
+    MAY base ipc worker worker/backend worker/compiler worker/guard worker/sandbox worker/spirv
     DEFINE ${backend_defines})
 # What a worker does from its first record to its last.
 bulkhead_room(worker/session
@@ -128,7 +134,7 @@ bulkhead_room(worker/session
     MAY base ipc worker worker/compiler worker/loader
     DEFINE ${backend_defines})
 
-set(backend_rooms worker/spirv worker/guard worker/compiler worker/loader worker/vulkan
+set(backend_rooms worker/spirv worker/guard worker/compiler worker/loader worker/backend worker/vulkan
     worker/session)
 bulkhead_room_objects(objects ${backend_rooms})
 add_library(bhi_backend STATIC ${objects})

@@ -1,8 +1,8 @@
-/* The Vulkan backend: one device and its queues, without isolation of its own. It runs in a worker
- * (its entry points come straight from the driver's library) and in tests (through the loader, with
- * the validation layer). Only one thread calls it. It knows nothing of lanes, sandboxes or
- * supervisors: it reports an error as a struct bhi_error, and a crash of the driver ends the
- * process. */
+/* The backend: one device and its queues, without isolation of its own. There are two, for Vulkan
+ * (worker/vulkan) and for CUDA (worker/cuda), behind one table of functions (backend/ops.h). It runs in
+ * a worker (its entry points come straight from the driver's library) and in tests. Only one thread
+ * calls it. It knows nothing of lanes, sandboxes or supervisors: it reports an error as a struct
+ * bhi_error, and a crash of the driver ends the process. */
 #ifndef BHI_WORKER_BACKEND_H
 #define BHI_WORKER_BACKEND_H
 
@@ -16,18 +16,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <vulkan/vulkan.h>
 
 struct bhi_backend;
+struct bhi_backend_ops; /* backend/ops.h */
 
-struct bhi_backend_config {
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-    uint32_t device_index;
-    const struct bhi_pci
-        *pci; /* which device to use, whatever number it has now; NULL: see the number */
-    /* Page that the device may write (struct bhi_markers), or NULL: then submissions are never
-     * merged into one vkQueueSubmit. Page aligned, a whole page, shared read-write mapping. */
-    struct bhi_markers *markers;
+/* A function of the driver that finds its others: vkGetInstanceProcAddr, cuGetProcAddress. */
+typedef void (*bhi_entry)(void);
+
+/* What a backend calls. */
+struct bhi_backend_calls {
     /* Called when the record |seq| has to be compiled first, and again when that is over, before
      * anything of it runs. The second call is missing if the record had nothing else to do, or
      * failed. NULL: no such calls. */
@@ -39,9 +36,23 @@ struct bhi_backend_config {
     /* Gets a line for the host's log, with a level of bh_context_options.log. NULL: no log. */
     void (*log)(void *user, uint32_t level, const char *line);
     void *user;
+};
+
+struct bhi_backend_config {
+    const struct bhi_backend_ops *ops; /* which backend */
+    bhi_entry entry;
+    uint32_t device_index;
+    const struct bhi_pci
+        *pci; /* which device to use, whatever number it has now; NULL: see the number */
+    /* Page that the device may write (struct bhi_markers), or NULL: then submissions are never
+     * merged into one for the device. Page aligned, a whole page, shared read-write mapping. */
+    struct bhi_markers *markers;
+    struct bhi_backend_calls calls;
     uint32_t max_pipelines;    /* kept; the least recently used go; 0: BHI_WORKER_PIPELINES */
     const char *const *layers; /* instance layers to enable (tests); NULL-terminated or NULL */
 };
+
+extern const struct bhi_backend_ops bhi_vulkan, bhi_cuda;
 
 /* Creates instance, device and queue. On failure returns NULL, and *error says which call failed
  * (status NO_DEVICE, UNSUPPORTED, OUT_OF_*, VULKAN). */

@@ -53,7 +53,7 @@ static void elements_run(bool trusted, const int32_t *wanted, uint32_t all) {
                  {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ_WRITE},
                  WRITE(2, 2)),
         &all, sizeof all);
-    if (!rig.backend->device.own_elements) { /* it would take the same for neighbours */
+    if (!bhi_vk(rig.backend)->device.own_elements) { /* it would take the same for neighbours */
         BHT_TRUE(!rig_is_lavapipe());
         rig_run_fails(BH_INVALID_KERNEL, 0,
                       "the index into an array of storage buffers is computed");
@@ -119,7 +119,7 @@ TEST(elements_that_differ_by_decoration) {
                         {.binding = 1, .element = 1, .buffer = 11, .access = BH_ACCESS_READ},
                         {.binding = 1, .element = 2, .buffer = 12, .access = BH_ACCESS_READ},
                         WRITE(2, 2)));
-    if (!rig.backend->device.enabled.v12.shaderStorageBufferArrayNonUniformIndexing) {
+    if (!bhi_vk(rig.backend)->device.enabled.v12.shaderStorageBufferArrayNonUniformIndexing) {
         rig_run_fails(BH_INVALID_KERNEL, 0, "NonUniform");
     } else {
         rig_run_ok();
@@ -207,7 +207,7 @@ static void refused(const uint32_t *code, size_t bytes, const struct bhi_spec_co
 TEST(indices_that_are_taken_from_one_invocation) {
     refused(CODE(array_uniform), NULL, BH_INVALID_KERNEL,
             "the index into an array of uniform buffers is computed");
-    const bool own = rig.backend->device.own_elements;
+    const bool own = bhi_vk(rig.backend)->device.own_elements;
     refused(CODE(array_length), NULL, BH_INVALID_KERNEL,
             own ? "the index of the buffer is computed"
                 : "the index into an array of storage buffers is computed");
@@ -216,7 +216,7 @@ TEST(indices_that_are_taken_from_one_invocation) {
 TEST(arrays_over_limits) {
     char most[256];
     const uint32_t most_buffers =
-        rig.backend->device.limits.maxPerStageDescriptorStorageBuffers - 1;
+        bhi_vk(rig.backend)->device.limits.maxPerStageDescriptorStorageBuffers - 1;
     snprintf(most, sizeof most,
              "storage buffers: 40, the device allows %u (maxPerStageDescriptorStorageBuffers, less "
              "one for the guard)",

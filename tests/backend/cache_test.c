@@ -55,7 +55,8 @@ TEST(what_is_compiled_is_left) {
     compile_and_save();
     BHT_EQ(area->stamp, 2);
     VkPhysicalDeviceProperties properties;
-    rig.backend->device.api.GetPhysicalDeviceProperties(rig.backend->device.physical, &properties);
+    bhi_vk(rig.backend)
+        ->device.api.GetPhysicalDeviceProperties(bhi_vk(rig.backend)->device.physical, &properties);
     const uint64_t count = area->bytes;
     void *bytes = bht_own(malloc(count));
     memcpy(bytes, (const char *)area + BHI_CACHE_AREA_HEADER, count);
@@ -64,7 +65,7 @@ TEST(what_is_compiled_is_left) {
     BHT_EQ(area->stamp, 2); /* nothing is new */
     /* The next one begins with it. */
     attach(bytes, count);
-    BHT_NE(rig.backend->cache.cache, VK_NULL_HANDLE);
+    BHT_NE(bhi_vk(rig.backend)->cache.cache, VK_NULL_HANDLE);
     compile_and_save();
     BHT_EQ(area->stamp, 2);
     BHT_GE(area->bytes, count);
@@ -99,7 +100,7 @@ TEST(garbage_is_as_good_as_nothing) {
         static uint8_t bytes[ROOM];
         memset(bytes, cases[i].fill, ROOM);
         attach(bytes, cases[i].bytes);
-        BHT_NE(rig.backend->cache.cache, VK_NULL_HANDLE);
+        BHT_NE(bhi_vk(rig.backend)->cache.cache, VK_NULL_HANDLE);
         compile_and_save();
         BHT_EQ(area->stamp, 2);
     }
@@ -117,7 +118,7 @@ TEST(lengths_are_checked) {
     int fd = bhi_memfd_create("area", ROOM, 0);
     BHT_GE(fd, 0);
     bhi_backend_cache_attach(rig.backend, fd, ROOM); /* a page short */
-    BHT_EQ(rig.backend->cache.area, NULL);
+    BHT_EQ(bhi_vk(rig.backend)->cache.area, NULL);
     compile_and_save();
 }
 
@@ -148,14 +149,14 @@ static VKAPI_ATTR VkResult VKAPI_CALL get_data(VkDevice device, VkPipelineCache 
 static void save(size_t size, VkResult result) {
     driver.size = size;
     driver.result = result;
-    rig.backend->cache.changed = true;
+    bhi_vk(rig.backend)->cache.changed = true;
     bhi_backend_cache_save(rig.backend, true);
 }
 
 /* One that dies in there leaves an odd stamp: what it was writing is not stored. */
 TEST(what_is_being_written_is_marked) {
     attach(NULL, 0);
-    rig.backend->device.api.GetPipelineCacheData = get_data;
+    bhi_vk(rig.backend)->device.api.GetPipelineCacheData = get_data;
     save(ROOM, VK_SUCCESS);
     BHT_EQ(driver.stamp, 1);
     BHT_EQ(area->stamp, 2);
@@ -182,9 +183,9 @@ TEST(what_is_being_written_is_marked) {
 /* While there is work, saving takes a twentieth of the time; what is left is saved later. */
 TEST(saving_takes_a_share_of_the_time) {
     attach(NULL, 0);
-    rig.backend->device.api.GetPipelineCacheData = get_data;
+    bhi_vk(rig.backend)->device.api.GetPipelineCacheData = get_data;
     save(5, VK_SUCCESS);
-    struct bhi_vk_cache *cache = &rig.backend->cache;
+    struct bhi_vk_cache *cache = &bhi_vk(rig.backend)->cache;
     cache->cost_ns = UINT64_C(1) << 50;
     cache->changed = true;
     bhi_backend_cache_save(rig.backend, false);

@@ -39,9 +39,9 @@ TEST(copy_and_fill) {
 
 /* Barriers that the record just run has needed. */
 static uint64_t run_counting(void) {
-    uint64_t before = rig.backend->barriers;
+    uint64_t before = bhi_vk(rig.backend)->barriers;
     rig_run_ok();
-    return rig.backend->barriers - before;
+    return bhi_vk(rig.backend)->barriers - before;
 }
 
 TEST(dependent_commands_are_ordered) {
@@ -147,7 +147,7 @@ static uint8_t *source, *target;
 
 static void open_source(enum bhi_attach access) {
     open_with_kernels();
-    rig.backend->device.imports_read_only = false;
+    bhi_vk(rig.backend)->device.imports_read_only = false;
     source = rig_buffer(SOURCE, BYTES);
     target = rig_buffer(TARGET, BYTES);
     rig_attach_again(SOURCE, access);

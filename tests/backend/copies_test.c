@@ -33,7 +33,7 @@ static void open_rig(void) {
     scene.act = NULL;
     scene.watches = false;
     rig_open(&options);
-    BHT_TRUE(rig.backend->copies.queue != VK_NULL_HANDLE);
+    BHT_TRUE(bhi_vk(rig.backend)->copies.queue != VK_NULL_HANDLE);
     scene.calls = 0;
 }
 
@@ -150,14 +150,14 @@ TEST(a_copy_runs_beside_a_kernel) {
     dispatch_add(1, 0, 2, 0, BYTES, 5);
     rig_run_ok();
     const uint32_t last = BYTES / 4 - 1;
-    held_fence = rig.backend->fence;
+    held_fence = bhi_vk(rig.backend)->fence;
     awaited = &words[4][last];
     awaited_value = words[3][last];
     BHT_NE(*awaited, awaited_value);
-    real_status = rig.backend->device.api.GetFenceStatus;
-    real_wait = rig.backend->device.api.WaitForFences;
-    rig.backend->device.api.GetFenceStatus = held_status;
-    rig.backend->device.api.WaitForFences = held_wait;
+    real_status = bhi_vk(rig.backend)->device.api.GetFenceStatus;
+    real_wait = bhi_vk(rig.backend)->device.api.WaitForFences;
+    bhi_vk(rig.backend)->device.api.GetFenceStatus = held_status;
+    bhi_vk(rig.backend)->device.api.WaitForFences = held_wait;
     scene.act = begin_three_to_four;
     scene.calls = 0;
     rig_begin();
@@ -379,9 +379,9 @@ TEST(a_barrier_comes_after_copies_alone) {
     uint32_t *words[5];
     make_buffers(words);
     rig_kernel(1, CODE(add));
-    compute = rig.backend->device.queue;
-    real_submit = rig.backend->device.api.QueueSubmit;
-    rig.backend->device.api.QueueSubmit = look_at_submit;
+    compute = bhi_vk(rig.backend)->device.queue;
+    real_submit = bhi_vk(rig.backend)->device.api.QueueSubmit;
+    bhi_vk(rig.backend)->device.api.QueueSubmit = look_at_submit;
     const uint64_t before = joins();
     for (uint64_t round = 0; round < 4; round++) {
         run_one(3, 0, 1, BYTES);
@@ -393,13 +393,13 @@ TEST(a_barrier_comes_after_copies_alone) {
                 dispatch_add(2, 0, 4, 0, BYTES, 7);
             }
             rig_run_ok();
-            BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 0));
+            BHT_TRUE((first_of_two == bhi_vk(rig.backend)->copies.join) == (run == 0));
             BHT_EQ(words[2][9], words[3][9] + 7);
         }
         BHT_EQ(joins(), before + round + 1);
     }
     /* The abort words, too, are written by another queue. */
-    BHT_TRUE(rig.backend->abort.remote);
+    BHT_TRUE(bhi_vk(rig.backend)->abort.remote);
     for (int run = 0; run < 3; run++) { /* stopped, after that, and after that */
         rig_begin();
         dispatch_add(1, 0, 2, 0, BYTES, 7);
@@ -408,7 +408,7 @@ TEST(a_barrier_comes_after_copies_alone) {
         }
         BHT_TRUE(rig_run());
         BHT_EQ(rig.results[0].status, run == 0 ? BH_DEADLINE : BH_OK);
-        BHT_TRUE((first_of_two == rig.backend->copies.join) == (run == 1));
+        BHT_TRUE((first_of_two == bhi_vk(rig.backend)->copies.join) == (run == 1));
     }
 }
 
@@ -418,7 +418,8 @@ static uint64_t most, still;
 
 /* Lets the engine begin when nothing more is submitted. */
 static void watch_parts(void) {
-    const uint64_t parts = rig.backend->copies.submitted - rig.backend->copies.ended;
+    const uint64_t parts =
+        bhi_vk(rig.backend)->copies.submitted - bhi_vk(rig.backend)->copies.ended;
     BHT_LE(parts, BHI_COPY_PARTS);
     still = parts == most ? still + 1 : 0;
     most = parts > most ? parts : most;
@@ -605,7 +606,7 @@ TEST(whatever_is_written_is_shown) {
     rig_begin();
     dispatch_add(1, 0, 2, 0, SLICE, 5);
     rig_run_ok();
-    struct bhi_vk_api *api = &rig.backend->device.api;
+    struct bhi_vk_api *api = &bhi_vk(rig.backend)->device.api;
     watched.real = *api;
     api->EndCommandBuffer = watch_end;
     api->CmdCopyBuffer = watch_CmdCopyBuffer;
@@ -656,9 +657,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL failing_submit(VkQueue queue, uint32_t cou
 }
 
 static void fail_submit(unsigned good, VkResult result) {
-    real_submit = rig.backend->device.api.QueueSubmit;
-    rig.backend->device.api.QueueSubmit = failing_submit;
-    failing_queue = rig.backend->copies.queue;
+    real_submit = bhi_vk(rig.backend)->device.api.QueueSubmit;
+    bhi_vk(rig.backend)->device.api.QueueSubmit = failing_submit;
+    failing_queue = bhi_vk(rig.backend)->copies.queue;
     good_submits = good;
     submit_result = result;
 }
@@ -744,12 +745,12 @@ static struct {
 } loss;
 
 static bool all_are_on_it(void) {
-    return rig.backend->copies.submitted == loss.from + LOST_JOBS;
+    return bhi_vk(rig.backend)->copies.submitted == loss.from + LOST_JOBS;
 }
 
 /* Of a part that is lost; no part ends before all are submitted. */
 static bool is_lost(VkFence fence) {
-    const struct bhi_vk_copies *c = &rig.backend->copies;
+    const struct bhi_vk_copies *c = &bhi_vk(rig.backend)->copies;
     return fence == c->parts[c->ended % BHI_COPY_PARTS].fence && c->ended >= loss.first_lost;
 }
 
@@ -757,7 +758,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL losing_status(VkDevice device, VkFence fen
     if (!all_are_on_it()) {
         return VK_NOT_READY;
     }
-    if (loss.finder == KERNEL && fence == rig.backend->fence) {
+    if (loss.finder == KERNEL && fence == bhi_vk(rig.backend)->fence) {
         return loss.result;
     }
     if (is_lost(fence) && loss.finder != RESET) {
@@ -791,8 +792,8 @@ static void begin_lost(void) {
 /* The first |good| copies have ended by then. All the others are lost, whatever the driver calls
  * it: nothing is left to be submitted, and nobody knows what of them was done. */
 static void lose_after(enum finder finder, VkResult result, uint64_t good) {
-    struct bhi_vk_api *api = &rig.backend->device.api;
-    const uint64_t from = rig.backend->copies.submitted;
+    struct bhi_vk_api *api = &bhi_vk(rig.backend)->device.api;
+    const uint64_t from = bhi_vk(rig.backend)->copies.submitted;
     rig_buffer(1, BYTES);
     rig_buffer(2, BYTES);
     loss.finder = finder, loss.result = result;
@@ -824,7 +825,7 @@ static void lose_after(enum finder finder, VkResult result, uint64_t good) {
     }
     BHT_TRUE(!alive && !copy_fits(1, 0, 2, 0, SLICE));
     /* It is not, in truth: nothing is taken down while it works. */
-    BHT_EQ(api->DeviceWaitIdle(rig.backend->device.device), VK_SUCCESS);
+    BHT_EQ(api->DeviceWaitIdle(bhi_vk(rig.backend)->device.device), VK_SUCCESS);
 }
 
 TEST(d5_a_device_lost_after_the_last_part) {

@@ -141,7 +141,7 @@ TEST(all_sets_are_used) {
         *endless = UINT32_MAX;
         rig.trusted = trusted;
         rig_kernel(1, CODE(eight_sets));
-        if (rig.backend->device.limits.maxBoundDescriptorSets < 8) {
+        if (bhi_vk(rig.backend)->device.limits.maxBoundDescriptorSets < 8) {
             rig_begin();
             add_all(1, 10, 8);
             rig_run_fails(BH_LIMIT_EXCEEDED, 0, "descriptor sets: 8, the device allows ");
@@ -309,7 +309,7 @@ TEST(offsets_bound_the_view) {
     BHT_EQ(out[0], 100);
     /* A zero-size buffer has no elements, and writes to it vanish. Without a null descriptor it has
      * one, in its own page. */
-    const bool empty = rig.backend->device.enabled.robustness2.nullDescriptor;
+    const bool empty = bhi_vk(rig.backend)->device.enabled.robustness2.nullDescriptor;
     BHT_TRUE(empty || !rig_is_lavapipe());
     BHT_EQ(out[1], empty ? 0 : 1);
     BHT_EQ(none[0], empty ? 1234 : 7);
@@ -336,7 +336,7 @@ TEST(loops_and_defaults) {
         data[1 + i] = 1;
     }
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const bool cut = cases[i].left && !rig.backend->device.whole_loops;
+        const bool cut = cases[i].left && !bhi_vk(rig.backend)->device.whole_loops;
         char text[512] = "";
         if (cut && cases[i].left[0] != '\0') {
             snprintf(text, sizeof text, "; of kernel \"k%u\" %s, which may be the cause", 1 + i,

@@ -37,7 +37,8 @@ static void *worker(void *argument) {
         .channel = &channel,
         .fdpass = fake.sockets[1],
         .doorbell = fake.doorbell,
-        .get_instance_proc_addr = rig_instance_proc_addr(),
+        .ops = &bhi_vulkan,
+        .entry = rig_entry(),
         .device_index = fake.device_index,
     };
     struct bhi_session *session = bhi_session_start(&config);

@@ -31,7 +31,7 @@ TEST(grid_in_three_dimensions) {
 /* A grid that is dispatched in parts: each workgroup once, with its id in the whole. */
 TEST(a_large_grid_is_whole) {
     static const uint32_t grids[][3] = {{16, 64, 100}, {150, 200, 2}, {40000, 3, 1}, {2, 1, 20000}};
-    BHT_EQ(rig.backend->device.in_parts, rig_is_lavapipe());
+    BHT_EQ(bhi_vk(rig.backend)->device.in_parts, rig_is_lavapipe());
     rig_kernel(1, CODE(parts));
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         const uint32_t *g = grids[i];
@@ -54,7 +54,7 @@ TEST(a_large_grid_is_whole) {
 TEST(a_large_grid_knows_its_size) {
     static const uint32_t grids[][3] = {{3, 2, 4},     {100, 90, 2}, {2, 3, 1},
                                         {20000, 1, 1}, {1, 90, 200}, {5, 5, 1}};
-    const bool in_parts = rig.backend->device.in_parts;
+    const bool in_parts = bhi_vk(rig.backend)->device.in_parts;
     uint32_t *out[BHT_COUNT(grids)];
     rig_kernel(1, CODE(grid));
     for (size_t i = 0; i < BHT_COUNT(grids); i++) {
@@ -78,7 +78,7 @@ TEST(a_large_grid_knows_its_size) {
             check_places(out[i], grids[i]);
         }
     }
-    const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, 1);
+    const struct bhi_vk_kernel *kernel = bhi_map_get(&bhi_vk(rig.backend)->kernels.map, 1);
     BHT_EQ(kernel->in_parts, in_parts);
     BHT_EQ(kernel->reads_grid, in_parts);
     BHT_EQ(!!kernel->split, in_parts);

@@ -24,7 +24,7 @@ static void examine(const uint32_t *code, size_t words) {
     static struct bhi_module_bindings reflection;
     struct bhi_error error = {.status = BH_OK};
     const struct bhi_spec_constant constants[] = {{0, 4, 7}, {2, 4, 1}};
-    bool good = bhi_validate(&rig.backend->device.target, copy, words, "main", &error) &&
+    bool good = bhi_validate(&bhi_vk(rig.backend)->device.target, copy, words, "main", &error) &&
                 bhi_reflect(copy, words, "main", constants, 2, &reflection, &error);
     if (good) {
         accepted++;

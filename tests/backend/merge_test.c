@@ -26,7 +26,7 @@ TEST(sixty_four_share_a_submit) {
         BHT_EQ(rig.markers->completed, 80 * round);
         BHT_EQ(rig.markers->started, 80 * round);
     }
-    BHT_EQ(rig.backend->groups.count, 1);
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 1);
 }
 
 TEST(without_markers_nothing_is_merged) {
@@ -67,14 +67,14 @@ TEST(each_slot_has_a_set_without_a_dynamic_offset) {
     rig_kernel(1, CODE(increment));
     dispatch_increment();
     rig_run_ok(); /* it is compiled */
-    real_bind = rig.backend->device.api.CmdBindDescriptorSets;
-    rig.backend->device.api.CmdBindDescriptorSets = count_binds;
+    real_bind = bhi_vk(rig.backend)->device.api.CmdBindDescriptorSets;
+    bhi_vk(rig.backend)->device.api.CmdBindDescriptorSets = count_binds;
     bound_count = offset_count = 0;
     for (int i = 0; i < 3; i++) {
         dispatch_increment();
     }
     rig_run_ok();
-    rig.backend->device.api.CmdBindDescriptorSets = real_bind;
+    bhi_vk(rig.backend)->device.api.CmdBindDescriptorSets = real_bind;
     BHT_EQ(offset_count, 0);
     BHT_EQ(bound_count, 3);
     BHT_TRUE(bound[0] != bound[1] && bound[1] != bound[2] && bound[0] != bound[2]);
@@ -160,9 +160,9 @@ static void open_losing(uint32_t started, uint32_t completed) {
     rig_buffer(1, 4);
     rig.trusted = true; /* or its priming would be what is lost */
     rig_kernel(1, CODE(increment));
-    real_wait = rig.backend->device.api.WaitForFences;
-    rig.backend->device.api.WaitForFences = lose_device;
-    rig.backend->device.api.GetFenceStatus = never_ready;
+    real_wait = bhi_vk(rig.backend)->device.api.WaitForFences;
+    bhi_vk(rig.backend)->device.api.WaitForFences = lose_device;
+    bhi_vk(rig.backend)->device.api.GetFenceStatus = never_ready;
     lost_markers = rig.markers;
     lost_at.started = started;
     lost_at.completed = completed;
@@ -209,7 +209,7 @@ TEST(a_wait_that_fails_loses_the_device) {
         open_losing(1, 0);
         rig.trusted = !primes;
         rig_kernel(1, CODE(increment));
-        rig.backend->device.api.WaitForFences = fail_wait;
+        bhi_vk(rig.backend)->device.api.WaitForFences = fail_wait;
         dispatch_increment();
         BHT_TRUE(!rig_run());
         BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
@@ -233,8 +233,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL lost_at_once(VkDevice device, VkFence fenc
 
 TEST(a_loss_seen_while_polling) {
     open_losing(1, 0);
-    rig.backend->device.api.GetFenceStatus = lost_at_once;
-    rig.backend->last_wait_ns = 0; /* it polls */
+    bhi_vk(rig.backend)->device.api.GetFenceStatus = lost_at_once;
+    bhi_vk(rig.backend)->last_wait_ns = 0; /* it polls */
     dispatch_increment();
     BHT_TRUE(!rig_run());
     BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
@@ -245,8 +245,8 @@ TEST(a_submit_that_is_refused) {
     uint32_t *count = rig_buffer(1, 4);
     rig.trusted = true; /* or its priming would be what is refused */
     rig_kernel(1, CODE(increment));
-    PFN_vkQueueSubmit real_submit = rig.backend->device.api.QueueSubmit;
-    rig.backend->device.api.QueueSubmit = refuse_submit;
+    PFN_vkQueueSubmit real_submit = bhi_vk(rig.backend)->device.api.QueueSubmit;
+    bhi_vk(rig.backend)->device.api.QueueSubmit = refuse_submit;
     for (int records = 1; records <= 3; records += 2) {
         for (int i = 0; i < records; i++) {
             dispatch_increment();
@@ -259,7 +259,7 @@ TEST(a_submit_that_is_refused) {
             BHT_STR_EQ(rig.errors[i].told.text, "vkQueueSubmit: VK_ERROR_OUT_OF_DEVICE_MEMORY");
         }
     }
-    rig.backend->device.api.QueueSubmit = real_submit;
+    bhi_vk(rig.backend)->device.api.QueueSubmit = real_submit;
     dispatch_increment();
     rig_run_ok();
     BHT_EQ(*count, 1);
@@ -292,20 +292,20 @@ static VKAPI_ATTR VkResult VKAPI_CALL exhausted_pipeline(VkDevice device, VkPipe
 
 TEST(compiles_that_fail) {
     rig_buffer(1, 4);
-    PFN_vkCreateComputePipelines real = rig.backend->device.api.CreateComputePipelines;
+    PFN_vkCreateComputePipelines real = bhi_vk(rig.backend)->device.api.CreateComputePipelines;
     rig_kernel(1, CODE(increment));
-    rig.backend->device.api.CreateComputePipelines = exhausted_pipeline;
+    bhi_vk(rig.backend)->device.api.CreateComputePipelines = exhausted_pipeline;
     dispatch_increment();
     rig_run_fails(BH_OUT_OF_HOST_MEMORY, 0, "vkCreateComputePipelines");
-    rig.backend->device.api.CreateComputePipelines = real;
+    bhi_vk(rig.backend)->device.api.CreateComputePipelines = real;
     dispatch_increment(); /* that was not the kernel's error: it is tried again */
     rig_run_ok();
 
     rig_kernel(1, CODE(increment));
-    rig.backend->device.api.CreateComputePipelines = refuse_pipeline;
+    bhi_vk(rig.backend)->device.api.CreateComputePipelines = refuse_pipeline;
     dispatch_increment();
     rig_run_fails(BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
-    rig.backend->device.api.CreateComputePipelines = real;
+    bhi_vk(rig.backend)->device.api.CreateComputePipelines = real;
     dispatch_increment(); /* this was: it stays */
     rig_run_fails(BH_COMPILE_FAILED, 0, "vkCreateComputePipelines: VK_ERROR_UNKNOWN");
 }

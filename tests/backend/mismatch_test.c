@@ -26,7 +26,7 @@ BHT_AT_START(bht_around(open_add, NULL))
     {.binding = 0, .buffer = id, .access = BH_ACCESS_READ, .offset = from, .size = bytes}
 
 TEST(bindings_that_do_not_fit) {
-    const uint64_t alignment = rig.backend->device.limits.minStorageBufferOffsetAlignment;
+    const uint64_t alignment = bhi_vk(rig.backend)->device.limits.minStorageBufferOffsetAlignment;
     BHT_GT(alignment, 1);
     char misaligned[64];
     snprintf(misaligned, sizeof misaligned, "offset %d is not a multiple of %d", 1, (int)alignment);
@@ -85,7 +85,7 @@ TEST(pointers_through_calls) {
     }
     rig_begin();
     rig_prepare(1);
-    if (!rig.backend->device.enabled.v11.variablePointersStorageBuffer) {
+    if (!bhi_vk(rig.backend)->device.enabled.v11.variablePointersStorageBuffer) {
         BHT_TRUE(!rig_is_lavapipe());
         rig_run_fails(BH_INVALID_KERNEL, 0, "capability VariablePointersStorageBuffer");
         return;
@@ -117,7 +117,7 @@ TEST(pointers_through_calls) {
 
 TEST(uniform_ranges) {
     rig_kernel(1, CODE(places));
-    const uint64_t longest = rig.backend->device.limits.maxUniformBufferRange;
+    const uint64_t longest = bhi_vk(rig.backend)->device.limits.maxUniformBufferRange;
     rig_buffer(1, 4096);
     rig_buffer(2, longest + 4096);
     const struct {
@@ -148,7 +148,7 @@ TEST(uniform_ranges) {
 /* Where a buffer can be longer than the device's limit: a GPU's limit is 4 GiB, SwiftShader's is
  * 1 GiB and so is the most that it allocates. */
 TEST(storage_ranges) {
-    const uint64_t longest = rig.backend->device.limits.maxStorageBufferRange;
+    const uint64_t longest = bhi_vk(rig.backend)->device.limits.maxStorageBufferRange;
     if (longest >= 1u << 30) {
         BHT_TRUE(!rig_is_lavapipe());
         return;
@@ -172,7 +172,7 @@ TEST(push_sizes) {
 }
 
 TEST(grids) {
-    const uint32_t *limits = rig.backend->device.limits.maxComputeWorkGroupCount;
+    const uint32_t *limits = bhi_vk(rig.backend)->device.limits.maxComputeWorkGroupCount;
     for (int axis = 0; axis < 3; axis++) {
         uint32_t groups[3] = {1, 1, 1};
         if (limits[axis] == UINT32_MAX) {
@@ -191,7 +191,7 @@ TEST(grids) {
 /* Each axis is within its limit, the product is not: llvmpipe would run none of the first, and
  * 196,607 of the second. */
 TEST(grids_of_more_than_32_bits) {
-    if (rig.backend->device.whole_grids) {
+    if (bhi_vk(rig.backend)->device.whole_grids) {
         BHT_TRUE(!rig_is_lavapipe());
         return;
     }

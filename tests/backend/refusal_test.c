@@ -50,12 +50,12 @@ TEST(kernels_over_limits) {
     char shared[128];
     snprintf(shared, sizeof shared,
              "bytes of shared memory: 1048576, the device allows %u (maxComputeSharedMemorySize)",
-             rig.backend->device.limits.maxComputeSharedMemorySize);
+             bhi_vk(rig.backend)->device.limits.maxComputeSharedMemorySize);
     refused_kernel(CODE(big_shared), "main", BH_LIMIT_EXCEEDED, shared);
 
     for (size_t i = 0; i < 3; i++) {
         rig_open(NULL);
-        const uint32_t *most = rig.backend->device.limits.maxComputeWorkGroupSize;
+        const uint32_t *most = bhi_vk(rig.backend)->device.limits.maxComputeWorkGroupSize;
         char invocations[64];
         snprintf(invocations, sizeof invocations, "invocations in a workgroup: %u",
                  most[0] * most[1] * 2);

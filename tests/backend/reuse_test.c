@@ -23,17 +23,17 @@ TEST(a_repeated_record_is_one_recording) {
         add_ok(1, 1, 2, 7);
         BHT_EQ(y[0], i + 7);
         if (i == 0) {
-            recordings = rig.backend->recordings.count;
+            recordings = bhi_vk(rig.backend)->recordings.count;
         }
     }
-    BHT_EQ(rig.backend->recordings.count, recordings);
-    BHT_EQ(rig.backend->groups.count, 1);
+    BHT_EQ(bhi_vk(rig.backend)->recordings.count, recordings);
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 1);
     /* Another constant: another recording, the same descriptor set. */
     add_ok(1, 1, 2, 8);
     BHT_EQ(y[0], 49 + 8);
-    BHT_EQ(rig.backend->groups.count, 1);
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 1);
     /* What has the same hash and the same size is not the same yet. */
-    struct bhi_vk_recordings *all = &rig.backend->recordings;
+    struct bhi_vk_recordings *all = &bhi_vk(rig.backend)->recordings;
     struct bhi_vk_recording *newest = BHI_CONTAINER(all->used.prev, struct bhi_vk_recording, used);
     uint8_t *bytes = bht_own(malloc(newest->size));
     memcpy(bytes, newest->bytes, newest->size);
@@ -54,7 +54,7 @@ TEST(recordings_are_bounded) {
             BHT_EQ(y[0], i + 1);
         }
     }
-    BHT_LE(rig.backend->recordings.count, rig.backend->recordings.max_count);
+    BHT_LE(bhi_vk(rig.backend)->recordings.count, bhi_vk(rig.backend)->recordings.max_count);
 }
 
 TEST(pipelines_are_bounded) {
@@ -104,7 +104,7 @@ TEST(eviction_order) {
     static const enum bhi_kernel_state expected[] = {BHI_KERNEL_READY, BHI_KERNEL_REFLECTED,
                                                      BHI_KERNEL_READY};
     for (uint64_t id = 1; id <= 3; id++) {
-        const struct bhi_vk_kernel *kernel = bhi_map_get(&rig.backend->kernels.map, id);
+        const struct bhi_vk_kernel *kernel = bhi_map_get(&bhi_vk(rig.backend)->kernels.map, id);
         BHT_EQ(kernel->state, expected[id - 1]);
     }
 }
@@ -130,7 +130,7 @@ TEST(attach_and_detach) {
             rig_run_fails(BH_BINDING_MISMATCH, 0, "buffer 1 is not attached");
         }
         BHT_EQ(rig_counts().imported_bytes, i % 2 == 0 ? 1024 : 2048);
-        BHT_LE(rig.backend->groups.count, 1);
+        BHT_LE(bhi_vk(rig.backend)->groups.count, 1);
     }
     bhi_backend_detach(rig.backend, 4711); /* unknown ids are fine */
 }
@@ -156,7 +156,7 @@ TEST(kernels_come_and_go) {
 
 /* Descriptor sets beyond the limit, each with another pair of buffers. */
 TEST(groups_are_bounded) {
-    rig.backend->groups.limit = 10;
+    bhi_vk(rig.backend)->groups.limit = 10;
     rig_kernel(1, CODE(add));
     for (uint64_t id = 1; id <= 40; id++) {
         ((uint32_t *)rig_buffer(id, 1024))[0] = (uint32_t)id;
@@ -166,18 +166,18 @@ TEST(groups_are_bounded) {
         rig_add(1, id, id + 1, 1);
     }
     rig_run_ok();
-    BHT_EQ(rig.backend->groups.count, 39);
+    BHT_EQ(bhi_vk(rig.backend)->groups.count, 39);
     BHT_EQ(((uint32_t *)rig.buffers[39].data)[0], 40);
     for (uint32_t i = 0; i < 600; i++) { /* others push the recording out, and with it the sets */
         add_ok(1, 1, 2, i);
     }
-    BHT_LE(rig.backend->groups.count, 10);
+    BHT_LE(bhi_vk(rig.backend)->groups.count, 10);
 }
 
 /* Descriptor sets beyond the bytes that a driver has for them: what is only kept gives way, and
  * what one record needs at once has to fit. */
 TEST(descriptor_bytes_are_bounded) {
-    rig.backend->groups.max_bytes = 100000;
+    bhi_vk(rig.backend)->groups.max_bytes = 100000;
     rig_kernel(1, CODE(add));
     for (uint64_t id = 1; id <= 40; id++) {
         ((uint32_t *)rig_buffer(id, 1024))[0] = (uint32_t)id;
@@ -185,8 +185,8 @@ TEST(descriptor_bytes_are_bounded) {
     for (uint64_t id = 1; id < 40; id++) {
         add_ok(1, id, id + 1, 1);
         BHT_EQ(((uint32_t *)rig.buffers[id].data)[0], id + 1);
-        BHT_LE(rig.backend->groups.bytes, 100000);
-        BHT_GT(rig.backend->groups.bytes, 0);
+        BHT_LE(bhi_vk(rig.backend)->groups.bytes, 100000);
+        BHT_GT(bhi_vk(rig.backend)->groups.bytes, 0);
     }
     rig_begin();
     for (uint64_t id = 1; id < 40; id++) {

@@ -18,11 +18,11 @@ void rig_open(const struct rig_options *options) {
     rig.markers = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     BHT_NE(rig.markers, MAP_FAILED);
     const struct bhi_backend_config config = {
-        .get_instance_proc_addr = rig_instance_proc_addr(),
+        .ops = &bhi_vulkan,
+        .entry = rig_entry(),
         .markers = options->no_markers ? NULL : rig.markers,
         .max_pipelines = options->max_pipelines,
-        .meanwhile = options->meanwhile,
-        .user = &rig,
+        .calls = {.meanwhile = options->meanwhile, .user = &rig},
         .layers = options->no_layer ? NULL : rig_layers,
     };
     struct bhi_error error;
@@ -40,7 +40,7 @@ void rig_open_usual(void) {
 }
 
 bool rig_is_lavapipe(void) {
-    const struct bhi_vk_device *device = &rig.backend->device;
+    const struct bhi_vk_device *device = &bhi_vk(rig.backend)->device;
     VkPhysicalDeviceDriverProperties driver = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
     VkPhysicalDeviceProperties2 properties = {

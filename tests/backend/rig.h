@@ -44,7 +44,7 @@ extern struct rig {
 } rig;
 
 /* rig_vulkan.c */
-PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void);
+bhi_entry rig_entry(void);
 extern const char *const rig_layers[];
 /* For code that does not ask for layers itself. */
 void rig_force_layer(void);

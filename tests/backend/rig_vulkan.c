@@ -155,7 +155,7 @@ static void pin_libraries(void) {
     }
 }
 
-PFN_vkGetInstanceProcAddr rig_instance_proc_addr(void) {
+bhi_entry rig_entry(void) {
     pin_libraries();
-    return get;
+    return (bhi_entry)get;
 }

@@ -11,8 +11,9 @@ enum { GUARDS = 64, SUMS = 64, BYTES = 4096 };
 static uint32_t open_rig(bool trusted) {
     rig_open_usual();
     rig.trusted = trusted;
-    rig.backend->device.whole_loops = false; /* the guard counts rounds, whatever the driver */
-    return rig.backend->device.limits.maxComputeSharedMemorySize;
+    bhi_vk(rig.backend)->device.whole_loops =
+        false; /* the guard counts rounds, whatever the driver */
+    return bhi_vk(rig.backend)->device.limits.maxComputeSharedMemorySize;
 }
 
 /* An array of |count| words, which is written and read from end to end. */

@@ -76,7 +76,7 @@ TEST(nothing_to_run_takes_no_time) {
 }
 
 TEST(a_queue_without_timestamps) {
-    struct bhi_backend *b = rig.backend;
+    struct bhi_vk_backend *b = bhi_vk(rig.backend);
     struct bhi_error error;
     bhi_vk_timing_fini(&b->device, &b->timing);
     const uint32_t bits = b->device.timestamp_bits;
@@ -107,7 +107,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL no_results(VkDevice device, VkQueryPool po
 TEST(a_driver_that_has_lost_them) {
     static const VkResult ANSWERS[] = {VK_NOT_READY, VK_ERROR_OUT_OF_HOST_MEMORY,
                                        VK_ERROR_DEVICE_LOST};
-    rig.backend->device.api.GetQueryPoolResults = no_results;
+    bhi_vk(rig.backend)->device.api.GetQueryPoolResults = no_results;
     for (uint32_t i = 0; i < BHT_COUNT(ANSWERS); i++) {
         answer = ANSWERS[i];
         dispatch(true);

@@ -33,8 +33,8 @@ static void open_with(bool remote) {
         unsetenv("VK_DRIVER_FILES");
     }
     rig_open_usual();
-    BHT_EQ(rig.backend->abort.remote, remote);
-    words = rig.backend->abort.slots;
+    BHT_EQ(bhi_vk(rig.backend)->abort.remote, remote);
+    words = bhi_vk(rig.backend)->abort.slots;
     if (remote) {
         uint64_t bytes;
         int fd = bhi_backend_words(rig.backend, &bytes);
@@ -127,7 +127,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer commands,
 
 static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count,
                                              const VkSubmitInfo *infos, VkFence fence) {
-    if (queue != rig.backend->device.queue) {
+    if (queue != bhi_vk(rig.backend)->device.queue) {
         return real.QueueSubmit(queue, count, infos, fence);
     }
     const VkResult result = real.QueueSubmit(queue, count, infos, fence);
@@ -138,7 +138,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count,
 static const struct ask *running;
 
 static VKAPI_ATTR VkResult VKAPI_CALL status(VkDevice device, VkFence fence) {
-    if (running && fence == rig.backend->fence) {
+    if (running && fence == bhi_vk(rig.backend)->fence) {
         ask_at(WAITED_FOR);
         for (int i = 0; i < running->count; i++) {
             const bool set = running->step != LATE && is_asked(running, i);
@@ -151,7 +151,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL status(VkDevice device, VkFence fence) {
 }
 
 static void replace_calls(void) {
-    struct bhi_vk_api *api = &rig.backend->device.api;
+    struct bhi_vk_api *api = &bhi_vk(rig.backend)->device.api;
     real = *api;
     api->BeginCommandBuffer = begin;
     api->QueueSubmit = submit;
@@ -223,7 +223,7 @@ static int good_calls; /* before one fails */
 
 static VKAPI_ATTR VkResult VKAPI_CALL fail_submit(VkQueue queue, uint32_t count,
                                                   const VkSubmitInfo *infos, VkFence fence) {
-    return queue == rig.backend->abort.transfer.queue && good_calls-- == 0
+    return queue == bhi_vk(rig.backend)->abort.transfer.queue && good_calls-- == 0
                ? VK_ERROR_OUT_OF_DEVICE_MEMORY
                : real.QueueSubmit(queue, count, infos, fence);
 }
@@ -238,8 +238,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL refuse_begin(VkCommandBuffer commands,
 TEST(a_word_that_cannot_be_written_loses_the_device) {
     for (int round = 0; round < 2; round++) {
         open_with(true);
-        real = rig.backend->device.api;
-        rig.backend->device.api.QueueSubmit = fail_submit;
+        real = bhi_vk(rig.backend)->device.api;
+        bhi_vk(rig.backend)->device.api.QueueSubmit = fail_submit;
         good_calls = round; /* setting it, clearing it */
         rig_begin();
         rig_add(1, 1, 2, 7);
@@ -251,9 +251,9 @@ TEST(a_word_that_cannot_be_written_loses_the_device) {
         BHT_TRUE(!rig_run());
         BHT_EQ(rig.results[0].status, BH_DEVICE_LOST);
         BHT_EQ(rig.results[0].executed, BH_EXECUTED_NO);
-        rig.backend->device.api.BeginCommandBuffer = refuse_begin;
+        bhi_vk(rig.backend)->device.api.BeginCommandBuffer = refuse_begin;
         bhi_backend_abort_all(rig.backend);
-        rig.backend->device.api = real;
+        bhi_vk(rig.backend)->device.api = real;
     }
 }
 
@@ -292,8 +292,8 @@ static void expect_set(const char *what, uint32_t workers) {
 TEST(a_sentinel_sets_those_of_one_worker) {
     fake_driver_install(BHT_FAKE_COPIES);
     struct bhi_error error;
-    const struct bhi_backend_config config = {.get_instance_proc_addr = rig_instance_proc_addr(),
-                                              .layers = rig_layers};
+    const struct bhi_backend_config config = {
+        .ops = &bhi_vulkan, .entry = rig_entry(), .layers = rig_layers};
     sentinel.device = bhi_sentinel_device_create(&config, &error);
     BHT_TRUE(sentinel.device);
     for (uint32_t w = 0; w < WORKERS; w++) {

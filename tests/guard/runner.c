@@ -18,7 +18,8 @@ static void open_device(void) {
             dlclose(library);
         }
     }
-    const struct bhi_backend_config config = {.get_instance_proc_addr = vkGetInstanceProcAddr};
+    const struct bhi_backend_config config = {.ops = &bhi_vulkan,
+                                              .entry = (bhi_entry)vkGetInstanceProcAddr};
     struct bhi_error error;
     if (!bhi_vk_device_init(&device.vk, &config, &error)) {
         BHT_FAIL("no device: %s", bhi_error_line(&error));

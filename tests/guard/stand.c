@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vulkan/vulkan.h>
 
 static SpvCapability everything[7000];
 static const char *const extensions[] = {"SPV_KHR_storage_buffer_storage_class",

@@ -24,7 +24,7 @@
 #include <time.h>
 
 static struct {
-    struct bhi_backend *backend;
+    struct bhi_vk_backend *backend;
     struct bhi_vk_device *beginning; /* NULL: none */
     const struct bhi_vk_device *only;
     PFN_vkUnmapMemory unmap;
@@ -265,8 +265,8 @@ WRAP(struct bhi_backend *, bhi_backend_create, const struct bhi_backend_config *
             (struct bhi_error){.status = BH_VULKAN, .told.text = "vkCreateDevice: injected fault"};
         return NULL;
     }
-    device.backend = __real_bhi_backend_create(config, error);
-    return device.backend;
+    device.backend = bhi_vk(__real_bhi_backend_create(config, error));
+    return &device.backend->base;
 }
 
 WRAP(bool, bhi_backend_warm_up, struct bhi_backend *backend, struct bhi_error *error) {
@@ -449,7 +449,7 @@ static void look_at(const struct bhi_pointers *kernels) {
     }
 }
 
-WRAP(struct bhi_vk_recording *, bhi_vk_record, struct bhi_backend *backend,
+WRAP(struct bhi_vk_recording *, bhi_vk_record, struct bhi_vk_backend *backend,
      const struct bhi_lane_record *record, struct bhi_error *error) {
     struct bhi_vk_recording *recording = __real_bhi_vk_record(backend, record, error);
     if (recording) {
@@ -459,13 +459,13 @@ WRAP(struct bhi_vk_recording *, bhi_vk_record, struct bhi_backend *backend,
     return recording;
 }
 
-WRAP(bool, bhi_vk_merge_add, struct bhi_backend *backend, const struct bhi_lane_record *record,
+WRAP(bool, bhi_vk_merge_add, struct bhi_vk_backend *backend, const struct bhi_lane_record *record,
      uint64_t before, uint32_t slot, struct bhi_error *error, bool *out_spoiled) {
     batch.single = slot == 0 ? record->command_count == 1 : batch.single;
     return __real_bhi_vk_merge_add(backend, record, before, slot, error, out_spoiled);
 }
 
-WRAP(VkCommandBuffer, bhi_vk_merge_end, struct bhi_backend *backend, uint64_t last,
+WRAP(VkCommandBuffer, bhi_vk_merge_end, struct bhi_vk_backend *backend, uint64_t last,
      struct bhi_error *error) {
     VkCommandBuffer commands = __real_bhi_vk_merge_end(backend, last, error);
     look_at(&backend->merged.kernels);
@@ -513,9 +513,9 @@ static void catch_up(void) {
         .commandBufferCount = 1,
         .pCommandBuffers = &batch.put_off,
     };
-    struct bhi_backend *b = device.backend;
+    struct bhi_vk_backend *b = device.backend;
     nanosleep(&(const struct timespec){.tv_nsec = 100000000}, NULL);
-    b->lost |=
+    b->base.lost |=
         real.QueueSubmit(b->device.queue, 1, &info, b->fence) != VK_SUCCESS ||
         real.WaitForFences(b->device.device, 1, &b->fence, VK_TRUE, UINT64_MAX) != VK_SUCCESS ||
         real.ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;

@@ -189,7 +189,7 @@ WRAP(bool, bhi_session_announce, struct bhi_session *s, uint64_t last) {
         passes(started);
         const bool dies = lies(lie_compile), hangs = lies(lie_pretend);
         if ((dies || hangs) && s->backend) {
-            s->backend->compiling(s, seq, false);
+            s->backend->calls.compiling(s, seq, false);
         }
         if (dies) {
             abort();

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vulkan/vulkan.h>
 
 /* The number of descriptor sets that is assumed, because no device is asked: as many as lavapipe
  * has, or, if the kernel could not run with these, the highest number possible. */

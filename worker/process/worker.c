@@ -29,7 +29,7 @@ struct worker {
     struct bhi_channel channel;
     struct bhi_watchdog watchdog;
     struct bhi_device_files device_files;
-    PFN_vkGetInstanceProcAddr entry;
+    bhi_entry entry;
 };
 
 /* The kernel closes the descriptors of a killed process from the highest number down, and a GPU's
@@ -222,7 +222,8 @@ _Noreturn void bhi_worker_run(struct bhi_worker_config *config) {
         .channel = &worker.channel,
         .fdpass = config->fds[BHI_SPAWN_FDPASS],
         .doorbell = config->fds[BHI_SPAWN_DOORBELL],
-        .get_instance_proc_addr = worker.entry,
+        .ops = &bhi_vulkan,
+        .entry = worker.entry,
         .device_index = config->spawn->device_index,
         .pci = bhi_nodes_pci(&config->scouted->nodes, config->spawn->device_index),
         .devices = worker.sandbox.node ? config->scouted->devices : NULL,

@@ -519,13 +519,11 @@ int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure) {
     return 0;
 }
 
-PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
-                                           struct bhi_error *failure) {
+bhi_entry bhi_driver_entry(const struct bhi_driver *driver, struct bhi_error *failure) {
     PFN_vkNegotiateLoaderICDInterfaceVersion negotiate =
         (PFN_vkNegotiateLoaderICDInterfaceVersion)dlsym(driver->handle,
                                                         "vk_icdNegotiateLoaderICDInterfaceVersion");
-    PFN_vkGetInstanceProcAddr entry =
-        (PFN_vkGetInstanceProcAddr)dlsym(driver->handle, "vk_icdGetInstanceProcAddr");
+    bhi_entry entry = (bhi_entry)dlsym(driver->handle, "vk_icdGetInstanceProcAddr");
     uint32_t version = 5; /* the newest version that we use; newer ones concern only loaders */
     VkResult result = negotiate(&version);
     if (result != VK_SUCCESS || version < 2) {

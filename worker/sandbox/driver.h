@@ -8,11 +8,11 @@
 
 #include "base/worker_kind.h"
 #include "ipc/wire.h"
+#include "worker/backend.h"
 #include "worker/error.h"
 #include "worker/sandbox/rules.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include <vulkan/vulkan.h>
 
 #define BHI_DRIVER_PATH 256
 
@@ -113,9 +113,8 @@ int bhi_driver_manifest(const struct bhi_driver_info *info, char *library, size_
 /* Sets the driver's environment and loads its library. The process has one thread before; after
  * loading this is checked, because the process will fork. */
 int bhi_driver_load(struct bhi_driver *driver, struct bhi_error *failure);
-/* Negotiates the interface version and returns the entry point. This runs code of the driver: call
- * it in a worker. */
-PFN_vkGetInstanceProcAddr bhi_driver_entry(const struct bhi_driver *driver,
-                                           struct bhi_error *failure);
+/* Negotiates the interface version and returns the entry point (vkGetInstanceProcAddr). This runs
+ * code of the driver: call it in a worker. */
+bhi_entry bhi_driver_entry(const struct bhi_driver *driver, struct bhi_error *failure);
 
 #endif

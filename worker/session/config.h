@@ -16,7 +16,8 @@ struct bhi_session_config {
     struct bhi_channel *channel;
     int fdpass;   /* descriptor socket: one tagged descriptor for each message that needs it */
     int doorbell; /* eventfd that wakes the supervisor's reactor */
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr;
+    const struct bhi_backend_ops *ops; /* which backend, as in bhi_backend_config */
+    bhi_entry entry;
     uint32_t device_index;
     const struct bhi_pci *pci; /* PCI address of that device; NULL: use the number */
     /* All devices of the driver, if this worker's driver sees only its own; NULL: ask the

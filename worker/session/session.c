@@ -54,14 +54,15 @@ static void send_line(void *user, uint32_t level, const char *line) {
 
 static struct bhi_backend_config backend_config(struct bhi_session *s) {
     return (struct bhi_backend_config){
-        .get_instance_proc_addr = s->config.get_instance_proc_addr,
+        .ops = s->config.ops,
+        .entry = s->config.entry,
         .device_index = s->config.device_index,
         .pci = s->config.pci,
         .markers = s->config.progress->markers,
-        .compiling = compiling,
-        .log = send_line,
-        .meanwhile = bhi_session_look_ahead,
-        .user = s,
+        .calls = {.compiling = compiling,
+                  .log = send_line,
+                  .meanwhile = bhi_session_look_ahead,
+                  .user = s},
     };
 }
 

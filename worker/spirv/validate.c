@@ -11,6 +11,7 @@
 #include <bulkhead/bulkhead.h>
 #include <stdio.h>
 #include <string.h>
+#include <vulkan/vulkan.h>
 
 /* Where the words of a module end. */
 struct ending {

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vulkan/vulkan.h>
 
 #define SMALL (UINT64_C(64) << 10)
 #define LARGE (UINT64_C(32) << 20)
@@ -344,13 +345,13 @@ void bhi_trace_course_run(struct bhi_trace_course *course, const struct bhi_prob
     };
     struct bhi_error error = {.status = BH_OK};
     const struct bhi_backend_config config = {
-        .get_instance_proc_addr = bhi_driver_entry(context->driver, &error),
+        .ops = &bhi_vulkan,
+        .entry = bhi_driver_entry(context->driver, &error),
         .device_index = index,
         .pci = bhi_nodes_pci(context->nodes, index),
         .markers = course->markers,
     };
-    const bool good =
-        config.get_instance_proc_addr && roles[course->role](course, &config, page, &error);
+    const bool good = config.entry && roles[course->role](course, &config, page, &error);
     if (!good) {
         bhi_format(page->failure, sizeof page->failure, "%.250s", bhi_error_line(&error));
     }

@@ -3,6 +3,8 @@
 #ifndef BHI_WORKER_VULKAN_BACKEND_H
 #define BHI_WORKER_VULKAN_BACKEND_H
 
+#include "worker/backend/answers.h"
+#include "worker/backend/ops.h"
 #include "worker/vulkan/abort.h"
 #include "worker/vulkan/copy_jobs.h"
 #include "worker/vulkan/hazards.h"
@@ -16,7 +18,7 @@ struct bhi_marker_page {
 };
 
 struct bhi_recorder {
-    struct bhi_backend *backend;
+    struct bhi_vk_backend *backend;
     struct bhi_vk_recording *uses; /* where objects that the commands use are listed */
     VkCommandBuffer commands;
     struct bhi_error *error;
@@ -29,7 +31,8 @@ struct bhi_recorder {
     const struct bhi_vk_group *bound_group;
 };
 
-struct bhi_backend {
+struct bhi_vk_backend {
+    struct bhi_backend base;
     struct bhi_vk_device device;
     struct bhi_vk_kernels kernels;
     struct bhi_map buffers;
@@ -41,14 +44,7 @@ struct bhi_backend {
     struct bhi_vk_cache cache;
     struct bhi_vk_timing timing;
     VkCommandBuffer primer; /* see prime() in record.c */
-    void (*compiling)(void *user, uint64_t seq, bool over);
-    void (*log)(void *user, uint32_t level, const char *line);
-    void (*meanwhile)(void *user);
-    void *user;
-    uint64_t compiles; /* seq of the record that has to be compiled first; UINT64_MAX: none */
     VkFence fence;
-    bool lost;
-    bool starved;   /* there was no memory for the entry of a buffer or a kernel */
     uint64_t run;   /* number of the current or last bhi_backend_run() */
     uint64_t stamp; /* number of the newest recording */
 
@@ -66,25 +62,45 @@ struct bhi_backend {
     uint64_t barriers; /* barriers between dependent commands so far, for tests */
 };
 
+static inline struct bhi_vk_backend *bhi_vk(struct bhi_backend *backend) {
+    return (struct bhi_vk_backend *)backend;
+}
+static inline const struct bhi_vk_backend *bhi_vk_const(const struct bhi_backend *backend) {
+    return (const struct bhi_vk_backend *)backend;
+}
+
+/* The functions of worker/backend.h that are not in ops.c. */
+bool bhi_vk_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
+                size_t count, struct bhi_result *results, struct bhi_error *errors);
+bool bhi_vk_warm(const struct bhi_backend *backend, const struct bhi_lane_record *record);
+bool bhi_vk_learn(struct bhi_backend *backend, uint64_t id, struct bhi_error *error);
+bool bhi_vk_copies(const struct bhi_backend *backend, const struct bhi_lane_record *record);
+bool bhi_vk_copy_room(const struct bhi_backend *backend);
+bool bhi_vk_copy_fits(const struct bhi_backend *backend, const struct bhi_lane_record *record);
+void bhi_vk_copy_begin(struct bhi_backend *backend, const struct bhi_lane_record *record);
+bool bhi_vk_copy_end(struct bhi_backend *backend, struct bhi_result *result,
+                     struct bhi_error *error);
+
 /* copies.c: the queue for copies (copy_jobs.h), and waiting. After bhi_vk_recordings_init(). */
-bool bhi_vk_copies_init(struct bhi_backend *backend, struct bhi_error *error);
+bool bhi_vk_copies_init(struct bhi_vk_backend *backend, struct bhi_error *error);
 /* Runs each part once, so that the driver has allocated what it needs. */
-bool bhi_vk_copies_warm_up(struct bhi_backend *backend, struct bhi_error *error);
-void bhi_vk_copies_fini(struct bhi_backend *backend);
+bool bhi_vk_copies_warm_up(struct bhi_vk_backend *backend, struct bhi_error *error);
+void bhi_vk_copies_fini(struct bhi_vk_backend *backend);
 /* Is the barrier to be submitted before the next commands of the compute queue? */
-bool bhi_vk_copies_joins(const struct bhi_backend *backend);
+bool bhi_vk_copies_joins(const struct bhi_vk_backend *backend);
 /* Call these around the time in which records are on the compute queue. */
-void bhi_vk_copies_beside(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
-                          const size_t *places, uint32_t count);
-void bhi_vk_copies_alone(struct bhi_backend *backend);
+void bhi_vk_copies_beside(struct bhi_vk_backend *backend,
+                          const struct bhi_lane_record *const *records, const size_t *places,
+                          uint32_t count);
+void bhi_vk_copies_alone(struct bhi_vk_backend *backend);
 /* Waits for |fence| of the compute queue. Copies, if there are any, begin and go on meanwhile. Polls for
  * |poll_ns| before it sleeps. */
-VkResult bhi_vk_copies_wait_beside(struct bhi_backend *backend, VkFence fence, uint64_t since_ns,
+VkResult bhi_vk_copies_wait_beside(struct bhi_vk_backend *backend, VkFence fence, uint64_t since_ns,
                                    uint64_t poll_ns);
 
 /* record.c: returns a command buffer for a checked record, a kept one or a new one. NULL and
  * *error: the record is refused. */
-struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
+struct bhi_vk_recording *bhi_vk_record(struct bhi_vk_backend *backend,
                                        const struct bhi_lane_record *record,
                                        struct bhi_error *error);
 /* merge.c: the markers, and several records in one command buffer. Begin, add each record, then
@@ -92,15 +108,15 @@ struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *backend,
  * commands behind; if it did, *out_spoiled is set and the command buffer cannot be used. |before|
  * is the seq of the record before, |last| that of the last one, |slot| the place of its abort
  * word. */
-bool bhi_vk_merge_init(struct bhi_backend *backend, struct bhi_markers *markers,
+bool bhi_vk_merge_init(struct bhi_vk_backend *backend, struct bhi_markers *markers,
                        struct bhi_error *error);
-void bhi_vk_merge_fini(struct bhi_backend *backend);
-bool bhi_vk_merge_begin(struct bhi_backend *backend, struct bhi_error *error);
-bool bhi_vk_merge_add(struct bhi_backend *backend, const struct bhi_lane_record *record,
+void bhi_vk_merge_fini(struct bhi_vk_backend *backend);
+bool bhi_vk_merge_begin(struct bhi_vk_backend *backend, struct bhi_error *error);
+bool bhi_vk_merge_add(struct bhi_vk_backend *backend, const struct bhi_lane_record *record,
                       uint64_t before, uint32_t slot, struct bhi_error *error, bool *out_spoiled);
-VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *backend, uint64_t last,
+VkCommandBuffer bhi_vk_merge_end(struct bhi_vk_backend *backend, uint64_t last,
                                  struct bhi_error *error);
 /* Releases what the merged records used. Call it after the device has finished. */
-void bhi_vk_merge_clear(struct bhi_backend *backend);
+void bhi_vk_merge_clear(struct bhi_vk_backend *backend);
 
 #endif

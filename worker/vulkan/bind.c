@@ -26,7 +26,7 @@ struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *r, uint64_t id, b
     if (!buffer) {
         /* If the buffer was given and there was no memory for it, the submission is not to
          * blame. */
-        if (r->backend->starved) {
+        if (r->backend->base.starved) {
             BHI_ERROR(r->error, BH_REASON_HOST_MEMORY, NULL, .text = "a buffer");
         } else {
             BHI_ERROR(r->error, BH_REASON_BUFFER_ACCESS, NULL, .value = id, .text = "not attached");
@@ -250,7 +250,7 @@ bool bhi_bind_check(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
            resolve_bindings(r, kernel, dispatch, buffers, ranges);
 }
 
-void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
+void bhi_vk_bind_group(const struct bhi_vk_backend *b, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group) {
     const uint32_t count = kernel->reflection->set_count;
     const uint32_t gap = kernel->guard_set < count ? kernel->guard_set : count;
@@ -267,7 +267,7 @@ void bhi_vk_bind_group(const struct bhi_backend *b, VkCommandBuffer commands,
     }
 }
 
-void bhi_vk_bind_abort(const struct bhi_backend *b, VkCommandBuffer commands,
+void bhi_vk_bind_abort(const struct bhi_vk_backend *b, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
                        uint32_t slot) {
     const uint32_t offset = bhi_vk_abort_offset(slot);

@@ -18,9 +18,9 @@ bool bhi_bind_check(struct bhi_recorder *recorder, const struct bhi_vk_kernel *k
  * has an error, or if it must be writable and is not. */
 struct bhi_vk_buffer *bhi_recorder_buffer(struct bhi_recorder *recorder, uint64_t id, bool writes);
 /* Binds the descriptor sets that a dispatch of |kernel| needs. */
-void bhi_vk_bind_group(const struct bhi_backend *backend, VkCommandBuffer commands,
+void bhi_vk_bind_group(const struct bhi_vk_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group);
-void bhi_vk_bind_abort(const struct bhi_backend *backend, VkCommandBuffer commands,
+void bhi_vk_bind_abort(const struct bhi_vk_backend *backend, VkCommandBuffer commands,
                        const struct bhi_vk_kernel *kernel, const struct bhi_vk_group *group,
                        uint32_t slot);
 

@@ -25,7 +25,7 @@
 
 /* -- objects ---------------------------------------------------------------------------------- */
 
-static VkResult create(struct bhi_backend *b, const char **out_call) {
+static VkResult create(struct bhi_vk_backend *b, const char **out_call) {
     struct bhi_vk_copies *c = &b->copies;
     *out_call = "vkCreateCommandPool (copies)";
     VkResult result = bhi_vk_pool_create(&b->device, b->device.transfer_family, &c->pool);
@@ -44,7 +44,7 @@ static VkResult create(struct bhi_backend *b, const char **out_call) {
  * it), but that alone does not make their writes visible to another queue. The barrier has a
  * command buffer of its own because recordings are kept: most of their runs have no copy before
  * them, and on a GPU the barrier costs more than an empty dispatch. */
-static VkResult record_join(struct bhi_backend *b, const char **out_call) {
+static VkResult record_join(struct bhi_vk_backend *b, const char **out_call) {
     struct bhi_vk_copies *c = &b->copies;
     *out_call = "vkAllocateCommandBuffers (join)";
     VkResult result = bhi_vk_commands_create(&b->device, b->recordings.pool, &c->join);
@@ -62,7 +62,7 @@ static VkResult record_join(struct bhi_backend *b, const char **out_call) {
     return result;
 }
 
-bool bhi_vk_copies_init(struct bhi_backend *b, struct bhi_error *error) {
+bool bhi_vk_copies_init(struct bhi_vk_backend *b, struct bhi_error *error) {
     const char *call;
     if (b->device.copy_queue == VK_NULL_HANDLE) {
         return true;
@@ -79,7 +79,7 @@ bool bhi_vk_copies_init(struct bhi_backend *b, struct bhi_error *error) {
     return true;
 }
 
-void bhi_vk_copies_fini(struct bhi_backend *b) {
+void bhi_vk_copies_fini(struct bhi_vk_backend *b) {
     struct bhi_vk_copies *c = &b->copies;
     for (uint32_t i = 0; i < BHI_COPY_PARTS; i++) {
         b->device.api.DestroyFence(b->device.device, c->parts[i].fence, NULL);
@@ -91,7 +91,7 @@ void bhi_vk_copies_fini(struct bhi_backend *b) {
 /* -- parts ------------------------------------------------------------------------------------ */
 
 /* Begins the next part. What earlier parts and the compute queue have written is visible to it. */
-static VkResult begin_part(const struct bhi_backend *b, VkCommandBuffer commands) {
+static VkResult begin_part(const struct bhi_vk_backend *b, VkCommandBuffer commands) {
     VkResult result = bhi_vk_commands_begin(&b->device, commands, true);
     if (result == VK_SUCCESS) {
         bhi_vk_barrier(&b->device, commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
@@ -101,7 +101,7 @@ static VkResult begin_part(const struct bhi_backend *b, VkCommandBuffer commands
     return result;
 }
 
-static VkResult submit_part(struct bhi_backend *b, VkCommandBuffer commands, VkFence fence) {
+static VkResult submit_part(struct bhi_vk_backend *b, VkCommandBuffer commands, VkFence fence) {
     bhi_vk_barrier(&b->device, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
                    VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, BHI_HOST_ACCESS);
     VkResult result = b->device.api.EndCommandBuffer(commands);
@@ -122,9 +122,9 @@ static void lose_job(struct bhi_copy_job *job, VkResult result) {
     job->next = NULL;
 }
 
-static void lose(struct bhi_backend *b, VkResult result) {
+static void lose(struct bhi_vk_backend *b, VkResult result) {
     struct bhi_vk_copies *c = &b->copies;
-    b->lost = true;
+    b->base.lost = true;
     for (uint32_t i = 0; i < c->count; i++) {
         struct bhi_copy_job *job = &c->jobs[(c->first + i) % BHI_COPY_JOBS];
         if (job->next || job->parts_end > c->ended) {
@@ -135,7 +135,7 @@ static void lose(struct bhi_backend *b, VkResult result) {
 }
 
 /* Takes in the parts that have ended. */
-static void reap(struct bhi_backend *b) {
+static void reap(struct bhi_vk_backend *b) {
     struct bhi_vk_copies *c = &b->copies;
     const struct bhi_vk_api *vk = &b->device.api;
     while (c->ended < c->submitted) {
@@ -171,7 +171,7 @@ static bool is_full(const struct bhi_vk_copies *c) {
 }
 
 /* Records copies of the job, until a chunk is full. */
-static void record_copies(struct bhi_backend *b, struct bhi_copy_job *job,
+static void record_copies(struct bhi_vk_backend *b, struct bhi_copy_job *job,
                           VkCommandBuffer commands) {
     uint64_t staged = 0;
     for (bool first = true; job->next && staged < BHI_COPY_CHUNK; first = false) {
@@ -203,9 +203,9 @@ static void record_copies(struct bhi_backend *b, struct bhi_copy_job *job,
 }
 
 /* Submits the next part. Returns false if there is nothing to submit, or no room. */
-static bool submit_next(struct bhi_backend *b) {
+static bool submit_next(struct bhi_vk_backend *b) {
     struct bhi_vk_copies *c = &b->copies;
-    struct bhi_copy_job *job = is_full(c) || b->lost ? NULL : unsubmitted(c);
+    struct bhi_copy_job *job = is_full(c) || b->base.lost ? NULL : unsubmitted(c);
     if (!job) {
         return false;
     }
@@ -224,17 +224,17 @@ static bool submit_next(struct bhi_backend *b) {
     job->error.command_index = index;
     job->error.executed = job->parts_end ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
     job->next = NULL;
-    b->lost |= job->error.status == BH_DEVICE_LOST;
+    b->base.lost |= job->error.status == BH_DEVICE_LOST;
     return true;
 }
 
 /* -- waiting ---------------------------------------------------------------------------------- */
 
 /* Lets copies begin and go on. Returns true if it has submitted something. */
-static bool step(struct bhi_backend *b) {
+static bool step(struct bhi_vk_backend *b) {
     reap(b);
-    if (b->meanwhile) {
-        b->meanwhile(b->user);
+    if (b->base.calls.meanwhile) {
+        b->base.calls.meanwhile(b->base.calls.user);
     }
     return submit_next(b);
 }
@@ -245,22 +245,22 @@ static uint64_t nap_ns(struct bhi_vk_copies *c, uint64_t waited_ns) {
     return is_full(c) && unsubmitted(c) && nap > NAP_FULL_NS ? NAP_FULL_NS : nap;
 }
 
-bool bhi_vk_copies_joins(const struct bhi_backend *b) {
+bool bhi_vk_copies_joins(const struct bhi_vk_backend *b) {
     return b->copies.queue != VK_NULL_HANDLE && b->copies.joined != b->copies.ended;
 }
 
-void bhi_vk_copies_beside(struct bhi_backend *b, const struct bhi_lane_record *const *records,
+void bhi_vk_copies_beside(struct bhi_vk_backend *b, const struct bhi_lane_record *const *records,
                           const size_t *places, uint32_t count) {
     b->copies.beside = records;
     b->copies.beside_places = places;
     b->copies.beside_count = count;
 }
 
-void bhi_vk_copies_alone(struct bhi_backend *b) {
+void bhi_vk_copies_alone(struct bhi_vk_backend *b) {
     b->copies.beside_count = 0;
 }
 
-VkResult bhi_vk_copies_wait_beside(struct bhi_backend *b, VkFence fence, uint64_t since_ns,
+VkResult bhi_vk_copies_wait_beside(struct bhi_vk_backend *b, VkFence fence, uint64_t since_ns,
                                    uint64_t poll_ns) {
     const bool copies = b->copies.queue != VK_NULL_HANDLE;
     for (;;) {
@@ -286,7 +286,7 @@ VkResult bhi_vk_copies_wait_beside(struct bhi_backend *b, VkFence fence, uint64_
 }
 
 /* Waits until the oldest job has ended. */
-static void await_oldest(struct bhi_backend *b) {
+static void await_oldest(struct bhi_vk_backend *b) {
     struct bhi_vk_copies *c = &b->copies;
     const struct bhi_copy_job *job = &c->jobs[c->first];
     const uint64_t since = bhi_now_ns();
@@ -294,7 +294,7 @@ static void await_oldest(struct bhi_backend *b) {
     uint64_t waited_ns = 0;
     for (;;) {
         const bool submitted = step(b);
-        if (b->lost) {
+        if (b->base.lost) {
             lose(b, VK_ERROR_DEVICE_LOST);
         }
         if (!job->next && job->parts_end <= c->ended) {
@@ -318,8 +318,9 @@ static void await_oldest(struct bhi_backend *b) {
     c->last_wait_ns = waited_ns;
 }
 
-bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
-                          struct bhi_error *error) {
+bool bhi_vk_copy_end(struct bhi_backend *backend, struct bhi_result *result,
+                     struct bhi_error *error) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_vk_copies *c = &b->copies;
     struct bhi_copy_job *job = &c->jobs[c->first];
     BHI_CHECK(c->count > 0 && c->beside_count == 0);
@@ -345,10 +346,10 @@ bool bhi_backend_copy_end(struct bhi_backend *b, struct bhi_result *result,
     }
     c->first = (c->first + 1) % BHI_COPY_JOBS;
     c->count--;
-    return !b->lost;
+    return !b->base.lost;
 }
 
-static bool warm_up_join(struct bhi_backend *b, struct bhi_error *error) {
+static bool warm_up_join(struct bhi_vk_backend *b, struct bhi_error *error) {
     VkResult result = bhi_vk_submit(&b->device, b->device.queue, b->copies.join, b->fence);
     if (result == VK_SUCCESS) {
         result = bhi_vk_finish(&b->device, b->fence);
@@ -361,7 +362,7 @@ static bool warm_up_join(struct bhi_backend *b, struct bhi_error *error) {
     return true;
 }
 
-bool bhi_vk_copies_warm_up(struct bhi_backend *b, struct bhi_error *error) {
+bool bhi_vk_copies_warm_up(struct bhi_vk_backend *b, struct bhi_error *error) {
     struct bhi_vk_copies *c = &b->copies;
     const VkDeviceSize scratch = offsetof(struct bhi_marker_page, scratch);
     const VkBufferCopy region = {scratch, scratch + WARM_UP_BYTES, WARM_UP_BYTES};
@@ -373,12 +374,12 @@ bool bhi_vk_copies_warm_up(struct bhi_backend *b, struct bhi_error *error) {
                                         &region);
             result = submit_part(b, commands, c->parts[i].fence);
         }
-        while (result == VK_SUCCESS && c->ended < c->submitted && !b->lost) {
+        while (result == VK_SUCCESS && c->ended < c->submitted && !b->base.lost) {
             result = b->device.api.WaitForFences(b->device.device, 1, &c->parts[i].fence, VK_TRUE,
                                                  UINT64_MAX);
             reap(b);
         }
-        if (result != VK_SUCCESS || b->lost) {
+        if (result != VK_SUCCESS || b->base.lost) {
             bhi_error_vk(error, result != VK_SUCCESS ? result : VK_ERROR_DEVICE_LOST,
                          "the first copy on the transfer queue");
             return false;

@@ -19,7 +19,7 @@ static bool in_range(const struct bhi_vk_buffer *buffer, uint64_t offset, uint64
 /* Lists what the record reads and writes, if it has copies alone and all of them are valid. A
  * source that is read through a copy of the host counts as written: its copy is made anew, unless
  * its content never changes. Returns how many bytes it copies; 0: it is none of those records. */
-static uint64_t list_ranges(const struct bhi_backend *b, const struct bhi_lane_record *record,
+static uint64_t list_ranges(const struct bhi_vk_backend *b, const struct bhi_lane_record *record,
                             struct bhi_copy_range ranges[2 * BHI_COPY_COMMANDS],
                             uint32_t *out_count) {
     uint64_t total = 0;
@@ -65,17 +65,18 @@ static bool repeatable(const struct bhi_copy_range *ranges, uint32_t count) {
 }
 
 /* As list_ranges, with the number of ranges as the result. */
-static uint32_t examine(const struct bhi_backend *b, const struct bhi_lane_record *record,
+static uint32_t examine(const struct bhi_vk_backend *b, const struct bhi_lane_record *record,
                         struct bhi_copy_range ranges[2 * BHI_COPY_COMMANDS]) {
     uint32_t count;
-    if (b->copies.queue == VK_NULL_HANDLE || b->lost || record->flags & BHI_RECORD_TIMED ||
+    if (b->copies.queue == VK_NULL_HANDLE || b->base.lost || record->flags & BHI_RECORD_TIMED ||
         list_ranges(b, record, ranges, &count) < BHI_COPY_LEAST || !repeatable(ranges, count)) {
         return 0;
     }
     return count;
 }
 
-bool bhi_backend_copies(const struct bhi_backend *b, const struct bhi_lane_record *record) {
+bool bhi_vk_copies(const struct bhi_backend *backend, const struct bhi_lane_record *record) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     struct bhi_copy_range ranges[2 * BHI_COPY_COMMANDS];
     return examine(b, record, ranges) > 0;
 }
@@ -141,15 +142,16 @@ static bool spoils(const struct bhi_copy_range *ranges, uint32_t count,
     return false;
 }
 
-bool bhi_backend_copy_room(const struct bhi_backend *b) {
+bool bhi_vk_copy_room(const struct bhi_backend *backend) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     return b->copies.queue != VK_NULL_HANDLE && b->copies.count < BHI_COPY_JOBS;
 }
 
 /* Fills in the ranges of a job that can begin now. Returns how many; 0: it cannot. */
-static uint32_t fit(const struct bhi_backend *b, const struct bhi_lane_record *record,
+static uint32_t fit(const struct bhi_vk_backend *b, const struct bhi_lane_record *record,
                     struct bhi_copy_range ranges[2 * BHI_COPY_COMMANDS]) {
     const struct bhi_vk_copies *c = &b->copies;
-    const uint32_t count = bhi_backend_copy_room(b) ? examine(b, record, ranges) : 0;
+    const uint32_t count = bhi_vk_copy_room(&b->base) ? examine(b, record, ranges) : 0;
     for (uint32_t i = 0; count && i < c->count; i++) {
         if (spoils(ranges, count, &c->jobs[(c->first + i) % BHI_COPY_JOBS])) {
             return 0;
@@ -163,12 +165,14 @@ static uint32_t fit(const struct bhi_backend *b, const struct bhi_lane_record *r
     return count;
 }
 
-bool bhi_backend_copy_fits(const struct bhi_backend *b, const struct bhi_lane_record *record) {
+bool bhi_vk_copy_fits(const struct bhi_backend *backend, const struct bhi_lane_record *record) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     struct bhi_copy_range ranges[2 * BHI_COPY_COMMANDS];
     return fit(b, record, ranges) > 0;
 }
 
-void bhi_backend_copy_begin(struct bhi_backend *b, const struct bhi_lane_record *record) {
+void bhi_vk_copy_begin(struct bhi_backend *backend, const struct bhi_lane_record *record) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_vk_copies *c = &b->copies;
     BHI_CHECK(c->count < BHI_COPY_JOBS);
     struct bhi_copy_job *job = &c->jobs[(c->first + c->count) % BHI_COPY_JOBS];

@@ -22,7 +22,8 @@ static bool is_too_old(const char *what, uint32_t version, struct bhi_error *err
 
 bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_config *config,
                             VkInstance *out_instance, struct bhi_error *error) {
-    const char *missing = bhi_vk_api_global(api, config->get_instance_proc_addr);
+    PFN_vkGetInstanceProcAddr entry = (PFN_vkGetInstanceProcAddr)config->entry;
+    const char *missing = bhi_vk_api_global(api, entry);
     if (missing) {
         BHI_ERROR(error, BH_REASON_DEVICE_LACKS, "the Vulkan driver", .text = missing);
         return false;
@@ -55,10 +56,10 @@ bool bhi_vk_instance_create(struct bhi_vk_api *api, const struct bhi_backend_con
         bhi_error_vk(error, result, "vkCreateInstance");
         return false;
     }
-    missing = bhi_vk_api_instance(api, config->get_instance_proc_addr, *out_instance);
+    missing = bhi_vk_api_instance(api, entry, *out_instance);
     if (missing) {
-        PFN_vkDestroyInstance destroy = (PFN_vkDestroyInstance)config->get_instance_proc_addr(
-            *out_instance, "vkDestroyInstance");
+        PFN_vkDestroyInstance destroy =
+            (PFN_vkDestroyInstance)entry(*out_instance, "vkDestroyInstance");
         if (destroy) {
             destroy(*out_instance, NULL);
         }

@@ -58,7 +58,7 @@ bool bhi_vk_dispatch_splits(const struct bhi_vk_kernel *kernel, const uint32_t g
 
 /* Writes the number of workgroups for the next dispatch in |slot|. An earlier dispatch reads the
  * same slot, so the write waits for it. */
-static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, uint32_t slot,
+static void write_groups(const struct bhi_vk_backend *b, VkCommandBuffer commands, uint32_t slot,
                          const uint32_t groups[3]) {
     bhi_vk_barrier(&b->device, commands, BHI_WORK_STAGES, VK_ACCESS_TRANSFER_WRITE_BIT,
                    VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
@@ -71,7 +71,7 @@ static void write_groups(const struct bhi_backend *b, VkCommandBuffer commands, 
                    VK_ACCESS_SHADER_READ_BIT);
 }
 
-void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
+void bhi_vk_dispatch(const struct bhi_vk_backend *b, VkCommandBuffer commands,
                      const struct bhi_vk_kernel *kernel, const uint32_t groups[3], uint32_t slot) {
     const struct bhi_vk_api *vk = &b->device.api;
     uint32_t part[3];

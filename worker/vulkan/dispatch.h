@@ -24,7 +24,7 @@ bool bhi_vk_dispatch_part(const uint32_t groups[3], uint32_t out[3]);
 bool bhi_vk_dispatch_splits(const struct bhi_vk_kernel *kernel, const uint32_t groups[3]);
 /* Records the dispatch. Pipeline, sets and push constants must be bound. |slot| is that of the
  * record's abort word. */
-void bhi_vk_dispatch(const struct bhi_backend *b, VkCommandBuffer commands,
+void bhi_vk_dispatch(const struct bhi_vk_backend *b, VkCommandBuffer commands,
                      const struct bhi_vk_kernel *kernel, const uint32_t groups[3], uint32_t slot);
 
 #endif

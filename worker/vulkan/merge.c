@@ -13,7 +13,7 @@
 
 _Static_assert(sizeof(struct bhi_marker_page) <= 4096, "the markers have one page");
 
-bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
+bool bhi_vk_merge_init(struct bhi_vk_backend *b, struct bhi_markers *markers,
                        struct bhi_error *error) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     b->merge = markers;
@@ -42,7 +42,7 @@ bool bhi_vk_merge_init(struct bhi_backend *b, struct bhi_markers *markers,
     return result == VK_SUCCESS;
 }
 
-void bhi_vk_merge_fini(struct bhi_backend *b) {
+void bhi_vk_merge_fini(struct bhi_vk_backend *b) {
     bhi_vk_recording_fini(&b->recordings, &b->merged);
     bhi_vk_buffer_release(&b->device, &b->page_buffer);
     if (b->page && !b->merge) {
@@ -62,7 +62,7 @@ static void write_marker(struct bhi_recorder *r, uint64_t started, uint64_t comp
                    BHI_WORK_READS | BHI_WORK_WRITES | BHI_HOST_ACCESS);
 }
 
-bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_error *error) {
+bool bhi_vk_merge_begin(struct bhi_vk_backend *b, struct bhi_error *error) {
     VkResult result = bhi_vk_commands_begin(&b->device, b->merged.commands, true);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkBeginCommandBuffer");
@@ -75,8 +75,8 @@ bool bhi_vk_merge_begin(struct bhi_backend *b, struct bhi_error *error) {
     return true;
 }
 
-bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *record, uint64_t before,
-                      uint32_t slot, struct bhi_error *error, bool *out_spoiled) {
+bool bhi_vk_merge_add(struct bhi_vk_backend *b, const struct bhi_lane_record *record,
+                      uint64_t before, uint32_t slot, struct bhi_error *error, bool *out_spoiled) {
     struct bhi_recorder *r = &b->merger;
     r->error = error;
     r->seq = record->seq;
@@ -97,7 +97,7 @@ bool bhi_vk_merge_add(struct bhi_backend *b, const struct bhi_lane_record *recor
     return true;
 }
 
-VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *b, uint64_t last, struct bhi_error *error) {
+VkCommandBuffer bhi_vk_merge_end(struct bhi_vk_backend *b, uint64_t last, struct bhi_error *error) {
     write_marker(&b->merger, last, last);
     VkResult result = b->device.api.EndCommandBuffer(b->merged.commands);
     if (result != VK_SUCCESS) {
@@ -108,6 +108,6 @@ VkCommandBuffer bhi_vk_merge_end(struct bhi_backend *b, uint64_t last, struct bh
     return b->merged.commands;
 }
 
-void bhi_vk_merge_clear(struct bhi_backend *b) {
+void bhi_vk_merge_clear(struct bhi_vk_backend *b) {
     bhi_vk_recording_clear(&b->recordings, &b->merged);
 }

@@ -15,7 +15,7 @@
  * submission (lavapipe) does it then, and nothing of the kernel runs. So compiling and running have
  * separate deadlines. */
 /* Returns a group with arbitrary bindings, because the kernel returns before it reads them. */
-static bool prime_group(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
+static bool prime_group(struct bhi_vk_backend *b, const struct bhi_vk_kernel *kernel,
                         struct bhi_vk_group **out, struct bhi_error *error) {
     const struct bhi_module_bindings *r = kernel->reflection;
     struct bhi_group_range ranges[BHI_MAX_BINDINGS];
@@ -42,7 +42,7 @@ static bool has_uniforms(const struct bhi_module_bindings *r) {
  * on which alone a branch depends, at each run with other values, unless the variant of one run is
  * not much smaller than the kernel: then it never does that again for this pipeline. A run for which
  * nothing but the pipeline has been bound anew has no values yet, and so nothing gets smaller. */
-static void record_prime_again(struct bhi_backend *b, VkPipeline pipeline) {
+static void record_prime_again(struct bhi_vk_backend *b, VkPipeline pipeline) {
     const struct bhi_vk_api *vk = &b->device.api;
     bhi_vk_barrier(&b->device, b->primer, BHI_WORK_STAGES, BHI_WORK_WRITES, BHI_WORK_STAGES,
                    BHI_WORK_READS | BHI_WORK_WRITES);
@@ -50,7 +50,7 @@ static void record_prime_again(struct bhi_backend *b, VkPipeline pipeline) {
     vk->CmdDispatch(b->primer, 1, 1, 1);
 }
 
-static VkResult record_prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel,
+static VkResult record_prime(struct bhi_vk_backend *b, const struct bhi_vk_kernel *kernel,
                              VkPipeline pipeline, const struct bhi_vk_group *group) {
     const struct bhi_vk_api *vk = &b->device.api;
     const uint32_t push[1024] = {0};
@@ -72,25 +72,25 @@ static VkResult record_prime(struct bhi_backend *b, const struct bhi_vk_kernel *
     return vk->EndCommandBuffer(b->primer);
 }
 
-static bool run_prime(struct bhi_backend *b, struct bhi_error *error) {
+static bool run_prime(struct bhi_vk_backend *b, struct bhi_error *error) {
     VkResult result = bhi_vk_submit(&b->device, b->device.queue, b->primer, b->fence);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "vkQueueSubmit (compiling a kernel)");
-        b->lost |= error->status == BH_DEVICE_LOST;
+        b->base.lost |= error->status == BH_DEVICE_LOST;
         return false;
     }
     result = bhi_vk_finish(&b->device, b->fence);
     if (result != VK_SUCCESS) {
         bhi_error_vk(error, result, "waiting for the device (compiling a kernel)");
         error->status = BH_DEVICE_LOST; /* whatever the result says, the device may still run it */
-        b->lost = true;
+        b->base.lost = true;
     }
     return result == VK_SUCCESS;
 }
 
 /* |pipeline| belongs to |kernel|, which is READY and guarded. Returns false and *error on failure;
  * the device may be lost then (backend->lost). */
-static bool prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel, VkPipeline pipeline,
+static bool prime(struct bhi_vk_backend *b, const struct bhi_vk_kernel *kernel, VkPipeline pipeline,
                   struct bhi_error *error) {
     struct bhi_vk_group *group;
     if (!prime_group(b, kernel, &group, error)) {
@@ -102,7 +102,7 @@ static bool prime(struct bhi_backend *b, const struct bhi_vk_kernel *kernel, VkP
     }
     const bool good = result == VK_SUCCESS && run_prime(b, error);
     /* The group is not used again. But a lost device may still be using it. */
-    if (group && !b->lost) {
+    if (group && !b->base.lost) {
         bhi_vk_group_release(&b->groups, group);
         bhi_vk_groups_forget(&b->groups, &b->page_buffer, NULL);
     }
@@ -117,27 +117,22 @@ static bool out_of_memory(struct bhi_recorder *r) {
 static void log_compile(const struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                         uint64_t took_ns) {
     char line[384];
-    if (r->backend->log && (r->learns || r->seq != 0)) { /* 0 is the warm-up */
+    if (r->backend->base.calls.log && (r->learns || r->seq != 0)) { /* 0 is the warm-up */
         snprintf(line, sizeof line, "kernel %s: compiled in %.1f ms%s", BHI_KERNEL_LABEL(kernel),
                  (double)took_ns / 1e6, r->learns ? ", before it is needed" : "");
-        r->backend->log(r->backend->user, 3, line);
+        r->backend->base.calls.log(r->backend->base.calls.user, 3, line);
     }
 }
 
 static void begin_compiling(struct bhi_recorder *r) {
-    struct bhi_backend *b = r->backend;
-    if (r->learns) {
-        return;
+    if (!r->learns) {
+        bhi_backend_compiles(&r->backend->base, r->seq);
     }
-    if (b->compiles == UINT64_MAX && b->compiling) {
-        b->compiling(b->user, r->seq, false);
-    }
-    b->compiles = r->seq;
 }
 
 /* Compiles the kernel completely, whenever its driver does that. */
 static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
-    struct bhi_backend *b = r->backend;
+    struct bhi_vk_backend *b = r->backend;
     const bool primes = bhi_vk_kernel_guarded(kernel) && !kernel->has_run;
     const bool compiles = kernel->state != BHI_KERNEL_READY || primes;
     const uint64_t began = compiles ? bhi_now_ns() : 0;
@@ -161,7 +156,7 @@ static bool make_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
 
 /* The same for the pipeline for grids in parts, which few kernels need. The kernel is READY. */
 static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kernel) {
-    struct bhi_backend *b = r->backend;
+    struct bhi_vk_backend *b = r->backend;
     if (kernel->split != VK_NULL_HANDLE) {
         return true;
     }
@@ -171,7 +166,7 @@ static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kerne
         return false;
     }
     if (!prime(b, kernel, kernel->split, r->error)) {
-        if (!b->lost) { /* a lost device may still be using it */
+        if (!b->base.lost) { /* a lost device may still be using it */
             b->device.api.DestroyPipeline(b->device.device, kernel->split, NULL);
             kernel->split = VK_NULL_HANDLE;
         }
@@ -181,18 +176,19 @@ static bool make_split_ready(struct bhi_recorder *r, struct bhi_vk_kernel *kerne
     return true;
 }
 
-static struct bhi_vk_kernel *look_up(struct bhi_backend *b, uint64_t id, struct bhi_error *error) {
+static struct bhi_vk_kernel *look_up(struct bhi_vk_backend *b, uint64_t id,
+                                     struct bhi_error *error) {
     struct bhi_vk_kernel *kernel = bhi_map_get(&b->kernels.map, id);
     if (!kernel) {
-        BHI_ERROR_SAY(error, b->starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
-                      b->starved ? "kernel %llu" : "kernel %llu does not exist",
+        BHI_ERROR_SAY(error, b->base.starved ? BH_REASON_HOST_MEMORY : BH_REASON_KERNEL_RULE,
+                      b->base.starved ? "kernel %llu" : "kernel %llu does not exist",
                       (unsigned long long)id);
     }
     return kernel;
 }
 
 static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
-    struct bhi_backend *b = r->backend;
+    struct bhi_vk_backend *b = r->backend;
     struct bhi_vk_kernel *kernel = look_up(b, id, r->error);
     if (!kernel) {
         return NULL;
@@ -205,7 +201,7 @@ static struct bhi_vk_kernel *find_kernel(struct bhi_recorder *r, uint64_t id) {
 }
 
 static void barrier(struct bhi_recorder *r) {
-    struct bhi_backend *b = r->backend;
+    struct bhi_vk_backend *b = r->backend;
     const bool compute = b->hazards.stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const bool transfer = b->hazards.stages & VK_PIPELINE_STAGE_TRANSFER_BIT;
     bhi_vk_barrier(&b->device, r->commands, b->hazards.stages,
@@ -254,7 +250,7 @@ static bool order(struct bhi_recorder *r, const struct use *uses, uint32_t count
  * often it binds them. */
 static bool find_group(struct bhi_recorder *r, const struct bhi_vk_kernel *kernel,
                        const struct bhi_group_range *ranges, struct bhi_vk_group **out) {
-    struct bhi_backend *b = r->backend;
+    struct bhi_vk_backend *b = r->backend;
     *out = NULL;
     if (kernel->reflection->set_count == 0) {
         return true;
@@ -327,29 +323,17 @@ static bool record_dispatch(struct bhi_recorder *r, const struct bhi_cmd_dispatc
     return true;
 }
 
-static bool in_range(struct bhi_recorder *r, const struct bhi_vk_buffer *buffer, const char *what,
-                     uint64_t offset, uint64_t bytes) {
-    if (offset > buffer->size || bytes > buffer->size - offset) {
-        BHI_ERROR(r->error, BH_REASON_BINDING_RANGE, what, .value = offset + bytes,
-                  .limit = buffer->size, .subject = BH_SUBJECT_BUFFER);
-        return false;
-    }
-    return true;
-}
-
 static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy) {
     struct bhi_vk_buffer *src = bhi_recorder_buffer(r, copy->src, false);
     struct bhi_vk_buffer *dst = src ? bhi_recorder_buffer(r, copy->dst, true) : NULL;
-    if (!dst || !in_range(r, src, "copy source", copy->src_offset, copy->bytes) ||
-        !in_range(r, dst, "copy destination", copy->dst_offset, copy->bytes)) {
+    if (!dst ||
+        !bhi_range_check(src->size, "copy source", copy->src_offset, copy->bytes, r->error) ||
+        !bhi_range_check(dst->size, "copy destination", copy->dst_offset, copy->bytes, r->error) ||
+        !bhi_copy_check(copy, r->error)) {
         return false;
     }
     const uint64_t src_end = copy->src_offset + copy->bytes;
     const uint64_t dst_end = copy->dst_offset + copy->bytes;
-    if (src == dst && copy->src_offset < dst_end && copy->dst_offset < src_end) {
-        BHI_ERROR(r->error, BH_REASON_COPY_OVERLAPS);
-        return false;
-    }
     if (r->check_only) {
         return true;
     }
@@ -365,7 +349,7 @@ static bool record_copy(struct bhi_recorder *r, const struct bhi_cmd_copy *copy)
 
 static bool record_fill(struct bhi_recorder *r, const struct bhi_cmd_fill *fill) {
     struct bhi_vk_buffer *dst = bhi_recorder_buffer(r, fill->dst, true);
-    if (!dst || !in_range(r, dst, "fill", fill->dst_offset, fill->bytes)) {
+    if (!dst || !bhi_range_check(dst->size, "fill", fill->dst_offset, fill->bytes, r->error)) {
         return false;
     }
     if (r->check_only) {
@@ -414,7 +398,7 @@ bool bhi_recorder_add(struct bhi_recorder *r, const struct bhi_lane_record *reco
 }
 
 bool bhi_recorder_add_timed(struct bhi_recorder *r, const struct bhi_lane_record *record) {
-    const struct bhi_backend *b = r->backend;
+    const struct bhi_vk_backend *b = r->backend;
     if (!(record->flags & BHI_RECORD_TIMED)) {
         return bhi_recorder_add(r, record);
     }
@@ -426,17 +410,10 @@ bool bhi_recorder_add_timed(struct bhi_recorder *r, const struct bhi_lane_record
     return true;
 }
 
-bool bhi_record_has_work(const struct bhi_lane_record *record) {
-    const struct bhi_cmd_header *command = bhi_record_first(record);
-    while (command && command->type == BHI_CMD_PREPARE) {
-        command = bhi_record_next(record, command);
-    }
-    return command;
-}
-
-bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *error) {
+bool bhi_vk_learn(struct bhi_backend *backend, uint64_t id, struct bhi_error *error) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_recorder r = {.backend = b, .error = error, .learns = true};
-    if (b->lost) {
+    if (b->base.lost) {
         BHI_ERROR(error, BH_REASON_LOST, .text = "before");
         return false;
     }
@@ -448,7 +425,7 @@ bool bhi_backend_learn(struct bhi_backend *b, uint64_t id, struct bhi_error *err
     return make_ready(&r, kernel);
 }
 
-static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recording,
+static bool record_into(struct bhi_vk_backend *b, struct bhi_vk_recording *recording,
                         const struct bhi_lane_record *record, struct bhi_error *error) {
     struct bhi_recorder r = {
         .backend = b,
@@ -476,7 +453,8 @@ static bool record_into(struct bhi_backend *b, struct bhi_vk_recording *recordin
     return ok && result == VK_SUCCESS;
 }
 
-struct bhi_vk_recording *bhi_vk_record(struct bhi_backend *b, const struct bhi_lane_record *record,
+struct bhi_vk_recording *bhi_vk_record(struct bhi_vk_backend *b,
+                                       const struct bhi_lane_record *record,
                                        struct bhi_error *error) {
     const void *key = &record->flags; /* the key is the flags and the commands after them */
     const size_t size = (size_t)record->size - offsetof(struct bhi_lane_record, flags);

@@ -20,7 +20,5 @@ bool bhi_recorder_add_timed(struct bhi_recorder *recorder, const struct bhi_lane
 /* Adds a barrier: commands before it have ended before later ones begin, and these and the host see
  * their writes. */
 void bhi_recorder_settle(const struct bhi_recorder *recorder);
-/* Does the record have work for the device? A record that only prepares kernels has none. */
-bool bhi_record_has_work(const struct bhi_lane_record *record);
 
 #endif

@@ -3,6 +3,7 @@
 #define BHI_WORKER_VULKAN_RESULT_H
 
 #include "worker/backend.h"
+#include "worker/vulkan/api.h"
 
 /* Sets *error as bhi_error_set does. |what| names the call. The status follows from |result|:
  * OUT_OF_*, DEVICE_LOST, else VULKAN. */

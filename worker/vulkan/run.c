@@ -19,62 +19,11 @@
 #define POLL_NS        100000u
 #define POLL_MERGED_NS 3000000u
 
-/* Where bhi_backend_run puts its results. */
-struct answers {
-    const struct bhi_lane_record *const *records;
-    struct bhi_result *results;
-    struct bhi_error *errors;
-};
-
-/* Records that share a vkQueueSubmit, as indices into the answers' arrays. */
-struct batch {
-    size_t places[MAX_MERGED];
-    uint32_t count;
-};
-
-/* Fills in the result of a record without an error. */
-static void succeed(const struct answers *a, size_t place, uint64_t now) {
-    a->results[place] = (struct bhi_result){
-        .seq = a->records[place]->seq,
-        .started_ns = now,
-        .ended_ns = now,
-        .status = BH_OK,
-        .command_index = BHI_NO_COMMAND,
-        .executed = BH_EXECUTED_YES,
-    };
-    a->errors[place].status = BH_OK;
-    a->errors[place].told.text[0] = '\0';
-}
-
-static void fail(const struct answers *a, size_t place) {
-    bhi_error_result(&a->errors[place], &a->results[place]);
-}
-
-/* Fills in the results of a lost batch. The markers tell which records had ended, which one ran,
- * and which had not begun. */
-static void lose(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                 const struct bhi_error *loss) {
-    const uint32_t started = atomic_load_explicit(&b->page->markers.started, memory_order_acquire);
-    const uint32_t completed =
-        atomic_load_explicit(&b->page->markers.completed, memory_order_acquire);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const size_t place = batch->places[i];
-        const uint32_t seq = (uint32_t)a->records[place]->seq;
-        if (batch->count > 1 && (int32_t)(completed - seq) >= 0) {
-            continue;
-        }
-        a->errors[place] = *loss;
-        a->errors[place].executed =
-            (int32_t)(started - seq) >= 0 ? BH_EXECUTED_UNKNOWN : BH_EXECUTED_NO;
-        fail(a, place);
-    }
-}
-
 /* Polls for short work, because sleeping and waking cost about as much as an empty dispatch. It
  * yields each time, which matters if the driver's own threads do the work and processors are few.
  * For several short records it polls longer: if the processor goes idle between two of them, each
  * costs a CPU driver twice as much. */
-static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t records) {
+static VkResult wait_for_fence(struct bhi_vk_backend *b, uint64_t started, uint32_t records) {
     const uint64_t poll_ns = records > 1 ? POLL_MERGED_NS : POLL_NS;
     const VkResult result = bhi_vk_copies_wait_beside(b, b->fence, started,
                                                       b->last_wait_ns < 2 * poll_ns ? poll_ns : 0);
@@ -84,7 +33,7 @@ static VkResult wait_for_fence(struct bhi_backend *b, uint64_t started, uint32_t
 
 /* If a kernel was given no workgroup size, one invocation does all the work: says so in the
  * error. */
-static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_record *record,
+static void append_defaults(const struct bhi_vk_backend *b, const struct bhi_lane_record *record,
                             struct bhi_error *error) {
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
@@ -115,8 +64,8 @@ static void append_defaults(const struct bhi_backend *b, const struct bhi_lane_r
 
 /* Fills in the results of records that were aborted, and of those whose loops the driver has cut
  * short. They may have been almost finished or not begun; what they have written is worthless. */
-static void judge(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                  uint64_t aborted) {
+static void judge(struct bhi_vk_backend *b, const struct bhi_answers *a,
+                  const struct bhi_batch *batch, uint64_t aborted) {
     for (uint32_t i = 0; i < batch->count; i++) {
         struct bhi_error *error = &a->errors[batch->places[i]];
         const uint32_t flags = b->device.whole_loops ? 0 : bhi_vk_abort_flags(&b->abort, i);
@@ -130,12 +79,13 @@ static void judge(struct bhi_backend *b, const struct answers *a, const struct b
         } else {
             continue;
         }
-        fail(a, batch->places[i]);
+        bhi_answer_bad(a, batch->places[i]);
     }
 }
 
 /* Prepares what the batch needs on the device. Returns a bit for each record that is timed. */
-static uint64_t prepare(struct bhi_backend *b, const struct answers *a, const struct batch *batch) {
+static uint64_t prepare(struct bhi_vk_backend *b, const struct bhi_answers *a,
+                        const struct bhi_batch *batch) {
     /* The host writes the first marker, so that a death inside vkQueueSubmit is blamed on the first
      * record. */
     const uint64_t first = a->records[batch->places[0]]->seq;
@@ -148,10 +98,7 @@ static uint64_t prepare(struct bhi_backend *b, const struct answers *a, const st
         seqs[i] = record->seq;
         timed |= (uint64_t)!!(record->flags & BHI_RECORD_TIMED) << i;
     }
-    if (b->compiles != UINT64_MAX && b->compiling) {
-        b->compiling(b->user, b->compiles, true);
-    }
-    b->compiles = UINT64_MAX;
+    bhi_backend_compiled(&b->base);
     bhi_vk_stage_fill(b, a->records, batch->places, batch->count);
     bhi_vk_timing_reset(&b->device, &b->timing, timed);
     bhi_vk_abort_begin(&b->abort, seqs, batch->count);
@@ -159,8 +106,8 @@ static uint64_t prepare(struct bhi_backend *b, const struct answers *a, const st
 }
 
 /* Submits |commands| and waits for them. */
-static void submit_and_wait(struct bhi_backend *b, const struct answers *a,
-                            const struct batch *batch, VkCommandBuffer commands,
+static void submit_and_wait(struct bhi_vk_backend *b, const struct bhi_answers *a,
+                            const struct bhi_batch *batch, VkCommandBuffer commands,
                             uint64_t started_ns, struct bhi_error *error) {
     const struct bhi_vk_api *vk = &b->device.api;
     const bool joins = bhi_vk_copies_joins(b);
@@ -185,13 +132,13 @@ static void submit_and_wait(struct bhi_backend *b, const struct answers *a,
         bhi_error_vk(error, result, "waiting for the device");
         error->status = BH_DEVICE_LOST; /* whatever the result says, it may still run */
     } else {
-        b->lost |= vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
+        b->base.lost |= vk->ResetFences(b->device.device, 1, &b->fence) != VK_SUCCESS;
     }
 }
 
 /* Fills in when the records ran, and for those of |timed| for how long. */
-static void note_times(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                       uint64_t started_ns, uint64_t timed) {
+static void note_times(struct bhi_vk_backend *b, const struct bhi_answers *a,
+                       const struct bhi_batch *batch, uint64_t started_ns, uint64_t timed) {
     const uint64_t ended_ns = bhi_now_ns();
     for (uint32_t i = 0; i < batch->count; i++) {
         struct bhi_result *result = &a->results[batch->places[i]];
@@ -205,28 +152,29 @@ static void note_times(struct bhi_backend *b, const struct answers *a, const str
 }
 
 /* Submits |commands| and waits. |kernels| lists the kernels in them. */
-static void submit(struct bhi_backend *b, const struct answers *a, const struct batch *batch,
-                   VkCommandBuffer commands, const struct bhi_pointers *kernels) {
+static void submit(struct bhi_vk_backend *b, const struct bhi_answers *a,
+                   const struct bhi_batch *batch, VkCommandBuffer commands,
+                   const struct bhi_pointers *kernels) {
     const uint64_t timed = prepare(b, a, batch);
     struct bhi_error error = {.status = BH_OK};
     const uint64_t started_ns = bhi_now_ns();
     submit_and_wait(b, a, batch, commands, started_ns, &error);
     bool words_lost;
     const uint64_t aborted = bhi_vk_abort_end(&b->abort, &words_lost);
-    b->lost |= words_lost;
+    b->base.lost |= words_lost;
     if (aborted != 0 && b->abort.remote) { /* another queue has cleared the words */
         b->copies.joined = UINT64_MAX;
     }
     note_times(b, a, batch, started_ns, error.status == BH_OK ? timed : 0);
     if (error.status == BH_DEVICE_LOST) {
-        b->lost = true;
+        b->base.lost = true;
         bhi_vk_device_describe_loss(&b->device, &error);
-        lose(b, a, batch, &error);
+        bhi_answer_lost(a, batch, &b->page->markers, &error);
         return;
     }
     for (uint32_t i = 0; error.status != BH_OK && i < batch->count; i++) {
         a->errors[batch->places[i]] = error;
-        fail(a, batch->places[i]);
+        bhi_answer_bad(a, batch->places[i]);
     }
     if (error.status == BH_OK) {
         judge(b, a, batch, aborted);
@@ -237,17 +185,17 @@ static void submit(struct bhi_backend *b, const struct answers *a, const struct 
 }
 
 /* Runs one record with a command buffer of its own, which is kept. */
-static void run_alone(struct bhi_backend *b, const struct answers *a, size_t place) {
+static void run_alone(struct bhi_vk_backend *b, const struct bhi_answers *a, size_t place) {
     const struct bhi_lane_record *record = a->records[place];
-    const struct batch batch = {.places = {place}, .count = 1};
-    b->compiles = UINT64_MAX;
+    const struct bhi_batch batch = {.places = {place}, .count = 1};
+    b->base.compiles = UINT64_MAX;
     if (!record->command_count) { /* it only waited for its turn */
         a->results[place].ended_ns = bhi_now_ns();
         return;
     }
     struct bhi_vk_recording *recording = bhi_vk_record(b, record, &a->errors[place]);
     if (!recording) {
-        fail(a, place);
+        bhi_answer_bad(a, place);
     } else if (bhi_record_has_work(record)) {
         submit(b, a, &batch, recording->commands, &recording->kernels);
         return;
@@ -257,8 +205,9 @@ static void run_alone(struct bhi_backend *b, const struct answers *a, size_t pla
 
 /* Runs the records from |from| to |to| in one command buffer. Returns false if they cannot be
  * merged; then nothing has run. */
-static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t from, size_t to) {
-    struct batch batch;
+static bool run_merged(struct bhi_vk_backend *b, const struct bhi_answers *a, size_t from,
+                       size_t to) {
+    struct bhi_batch batch;
     struct bhi_error error;
     batch.count = 0;
     if (!bhi_vk_merge_begin(b, &error)) {
@@ -271,7 +220,7 @@ static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t fr
             batch.places[batch.count++] = i;
             before = a->records[i]->seq;
         } else {
-            fail(a, i);
+            bhi_answer_bad(a, i);
         }
     }
     VkCommandBuffer commands = bhi_vk_merge_end(b, before, &error);
@@ -283,32 +232,33 @@ static bool run_merged(struct bhi_backend *b, const struct answers *a, size_t fr
     return good;
 }
 
-bool bhi_backend_run(struct bhi_backend *b, const struct bhi_lane_record *const *records,
-                     size_t count, struct bhi_result *results, struct bhi_error *errors) {
-    const struct answers a = {records, results, errors};
+bool bhi_vk_run(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
+                size_t count, struct bhi_result *results, struct bhi_error *errors) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
+    const struct bhi_answers a = {records, results, errors};
     const uint64_t now = bhi_now_ns();
     BHI_CHECK(b->copies.count == 0);
     b->run++;
     for (size_t i = 0; i < count; i++) {
-        succeed(&a, i, now);
+        bhi_answer_good(&a, i, now);
     }
     for (size_t from = 0, to; from < count; from = to) {
         to = from + MAX_MERGED < count ? from + MAX_MERGED : count;
-        if (b->merge && !b->lost && to - from > 1 && run_merged(b, &a, from, to)) {
+        if (b->merge && !b->base.lost && to - from > 1 && run_merged(b, &a, from, to)) {
             continue;
         }
         for (size_t i = from; i < to; i++) {
-            if (b->lost) {
+            if (b->base.lost) {
                 BHI_ERROR(&errors[i], BH_REASON_LOST, .vk_result = VK_ERROR_DEVICE_LOST,
                           .text = "before this submission");
-                fail(&a, i);
+                bhi_answer_bad(&a, i);
             } else {
-                succeed(&a, i, now);
+                bhi_answer_good(&a, i, now);
                 run_alone(b, &a, i);
             }
         }
     }
-    return !b->lost;
+    return !b->base.lost;
 }
 
 static bool split_ready(const struct bhi_vk_kernel *kernel,
@@ -318,7 +268,8 @@ static bool split_ready(const struct bhi_vk_kernel *kernel,
            !bhi_vk_dispatch_splits(kernel, groups);
 }
 
-bool bhi_backend_warm(const struct bhi_backend *b, const struct bhi_lane_record *record) {
+bool bhi_vk_warm(const struct bhi_backend *backend, const struct bhi_lane_record *record) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
         if (command->type == BHI_CMD_PREPARE) {

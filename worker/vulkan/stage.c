@@ -5,7 +5,7 @@
 /* Requests a copy of [begin, begin + bytes) of a staged buffer. A buffer has one range, which
  * grows: so bytes between two requests are copied too, and bytes that are requested often are
  * copied once. */
-static void need(const struct bhi_backend *b, struct bhi_vk_buffer **list, uint64_t id,
+static void need(const struct bhi_vk_backend *b, struct bhi_vk_buffer **list, uint64_t id,
                  uint64_t begin, uint64_t bytes) {
     struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
     if (!buffer || !buffer->source || bytes == 0) {
@@ -22,7 +22,7 @@ static void need(const struct bhi_backend *b, struct bhi_vk_buffer **list, uint6
     buffer->stage_end = end > buffer->stage_end ? end : buffer->stage_end;
 }
 
-static void need_record(const struct bhi_backend *b, struct bhi_vk_buffer **list,
+static void need_record(const struct bhi_vk_backend *b, struct bhi_vk_buffer **list,
                         const struct bhi_lane_record *record) {
     for (const struct bhi_cmd_header *command = bhi_record_first(record); command;
          command = bhi_record_next(record, command)) {
@@ -83,7 +83,7 @@ void bhi_vk_stage_chunk(struct bhi_vk_buffer *buffer, uint64_t begin, uint64_t e
     }
 }
 
-void bhi_vk_stage_fill(struct bhi_backend *b, const struct bhi_lane_record *const *records,
+void bhi_vk_stage_fill(struct bhi_vk_backend *b, const struct bhi_lane_record *const *records,
                        const size_t *places, uint32_t count) {
     struct bhi_vk_buffer *list = NULL;
     for (uint32_t i = 0; b->staged > 0 && i < count; i++) {

@@ -9,7 +9,7 @@
 #include "worker/vulkan/backend.h"
 
 /* Copies what the |count| records at |places| in |records| read. The records have been checked. */
-void bhi_vk_stage_fill(struct bhi_backend *backend, const struct bhi_lane_record *const *records,
+void bhi_vk_stage_fill(struct bhi_vk_backend *backend, const struct bhi_lane_record *const *records,
                        const size_t *places, uint32_t count);
 /* Copies [begin, end) of a staged buffer, which no command on the device uses unless its content
  * never changes. */

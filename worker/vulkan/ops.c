@@ -46,14 +46,16 @@ static const uint32_t warm_up_code[] = {
 /* clang-format on */
 #define WARM_UP_WORD 0x57415231u
 
-struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
-                                       struct bhi_error *error) {
+static struct bhi_backend *create(const struct bhi_backend_config *config,
+                                  struct bhi_error *error) {
     *error = (struct bhi_error){.command_index = BHI_NO_COMMAND};
-    struct bhi_backend *b = calloc(1, sizeof *b);
+    struct bhi_vk_backend *b = calloc(1, sizeof *b);
     if (!b) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the backend");
         return NULL;
     }
+    b->base =
+        (struct bhi_backend){.ops = &bhi_vulkan, .calls = config->calls, .compiles = UINT64_MAX};
     b->kernels.max_pipelines = config->max_pipelines ? config->max_pipelines : BHI_WORKER_PIPELINES;
     b->kernels.abort = &b->abort;
     b->kernels.cache = &b->cache;
@@ -66,17 +68,12 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
     b->groups.abort = &b->abort;
     b->groups.device = b->recordings.device = &b->device;
     b->recordings.groups = &b->groups;
-    b->compiling = config->compiling;
-    b->log = config->log;
-    b->meanwhile = config->meanwhile;
-    b->user = config->user;
-    b->compiles = UINT64_MAX;
     if (!bhi_vk_device_init(&b->device, config, error)) {
         free(b);
         return NULL;
     }
     if (!bhi_vk_reserve(&b->device, error)) {
-        bhi_backend_destroy(b);
+        bhi_backend_destroy(&b->base);
         return NULL;
     }
     VkResult result = bhi_vk_fence_create(&b->device, &b->fence);
@@ -87,17 +84,15 @@ struct bhi_backend *bhi_backend_create(const struct bhi_backend_config *config,
         !bhi_vk_merge_init(b, config->markers, error) ||
         !bhi_vk_abort_init(&b->device, &b->abort, error) ||
         !bhi_vk_timing_init(&b->device, &b->timing, error) || !bhi_vk_copies_init(b, error)) {
-        bhi_backend_destroy(b);
+        bhi_backend_destroy(&b->base);
         return NULL;
     }
-    return b;
+    return &b->base;
 }
 
-void bhi_backend_destroy(struct bhi_backend *b) {
-    if (!b) {
-        return;
-    }
-    if (!b->lost) {
+static void destroy(struct bhi_backend *backend) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
+    if (!b->base.lost) {
         (void)b->device.api.DeviceWaitIdle(b->device.device);
     }
     bhi_vk_merge_fini(b);
@@ -123,25 +118,21 @@ void bhi_backend_destroy(struct bhi_backend *b) {
     free(b);
 }
 
-size_t bhi_backend_devices(const struct bhi_backend_config *config,
-                           const struct bhi_backend *backend, struct bhi_msg_device *out,
-                           size_t capacity) {
-    if (backend) {
-        const size_t count = bhi_vk_device_messages(&backend->device.api, backend->device.instance,
-                                                    backend->device.physical, out, capacity);
-        for (size_t i = 0; i < count; i++) {
-            if (out[i].chosen && backend->device.exports) {
-                out[i].features |= BHI_FEATURE_MEMORY_EXPORT;
-            }
+static size_t devices(const struct bhi_backend *backend, struct bhi_msg_device *out,
+                      size_t capacity) {
+    const struct bhi_vk_device *device = &bhi_vk_const(backend)->device;
+    const size_t count =
+        bhi_vk_device_messages(&device->api, device->instance, device->physical, out, capacity);
+    for (size_t i = 0; i < count; i++) {
+        if (out[i].chosen && device->exports) {
+            out[i].features |= BHI_FEATURE_MEMORY_EXPORT;
         }
-        return count;
     }
-    struct bhi_error error;
-    return bhi_backend_survey(config, out, NULL, capacity, &error);
+    return count;
 }
 
-size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_msg_device *out,
-                          struct bhi_pci *out_pci, size_t capacity, struct bhi_error *error) {
+static size_t survey(const struct bhi_backend_config *config, struct bhi_msg_device *out,
+                     struct bhi_pci *out_pci, size_t capacity, struct bhi_error *error) {
     struct bhi_vk_api api = {0};
     VkInstance instance = VK_NULL_HANDLE;
     if (!bhi_vk_instance_create(&api, config, &instance, error)) {
@@ -155,19 +146,21 @@ size_t bhi_backend_survey(const struct bhi_backend_config *config, struct bhi_ms
     return count;
 }
 
-void bhi_backend_kernel_create(struct bhi_backend *b, const struct bhi_msg_kernel_create *info,
-                               const void *code, const struct bhi_spec_constant *constants,
-                               uint32_t constant_count) {
-    bhi_backend_kernel_destroy(b, info->kernel);
+static void kernel_create(struct bhi_backend *backend, const struct bhi_msg_kernel_create *info,
+                          const void *code, const struct bhi_spec_constant *constants,
+                          uint32_t constant_count) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
+    bhi_backend_kernel_destroy(backend, info->kernel);
     struct bhi_vk_kernel *kernel = bhi_vk_kernel_new(info, code, constants, constant_count);
     if (kernel && !bhi_map_put(&b->kernels.map, info->kernel, kernel)) {
         bhi_vk_kernel_free(&b->device, &b->kernels, kernel);
         kernel = NULL;
     }
-    b->starved |= !kernel;
+    b->base.starved |= !kernel;
 }
 
-void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
+static void kernel_destroy(struct bhi_backend *backend, uint64_t id) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_vk_kernel *kernel = bhi_map_remove(&b->kernels.map, id);
     if (kernel) {
         bhi_vk_forget_kernel(&b->recordings, kernel);
@@ -175,8 +168,9 @@ void bhi_backend_kernel_destroy(struct bhi_backend *b, uint64_t id) {
     }
 }
 
-bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_info *out,
-                                 struct bhi_msg_kernel_binding *bindings) {
+static bool next_reflection(struct bhi_backend *backend, struct bhi_msg_kernel_info *out,
+                            struct bhi_msg_kernel_binding *bindings) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_vk_kernel *kernel = b->kernels.reflected_first;
     if (!kernel) {
         return false;
@@ -210,7 +204,7 @@ bool bhi_backend_next_reflection(struct bhi_backend *b, struct bhi_msg_kernel_in
     return true;
 }
 
-static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
+static void drop_buffer(struct bhi_vk_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_recordings_forget(&b->recordings, buffer);
     bhi_vk_groups_forget(&b->groups, buffer, NULL);
     b->imported_bytes -= buffer->error.status == BH_OK ? buffer->size : 0;
@@ -218,45 +212,50 @@ static void drop_buffer(struct bhi_backend *b, struct bhi_vk_buffer *buffer) {
     bhi_vk_buffer_destroy(&b->device, buffer);
 }
 
-static void keep(struct bhi_backend *b, uint64_t id, struct bhi_vk_buffer *buffer) {
+static void keep(struct bhi_vk_backend *b, uint64_t id, struct bhi_vk_buffer *buffer) {
     if (!buffer) {
-        b->starved = true; /* commands that name it report that */
+        b->base.starved = true; /* commands that name it report that */
         return;
     }
     b->imported_bytes += buffer->error.status == BH_OK ? buffer->size : 0;
     b->staged += !!buffer->source;
     if (!bhi_map_put(&b->buffers, id, buffer)) {
-        b->starved = true;
+        b->base.starved = true;
         drop_buffer(b, buffer);
     }
 }
 
-void bhi_backend_attach(struct bhi_backend *b, uint64_t id, int fd, uint64_t size,
-                        enum bhi_attach access) {
-    bhi_backend_detach(b, id);
+static void attach(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size,
+                   enum bhi_attach access) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
+    bhi_backend_detach(backend, id);
     keep(b, id, bhi_vk_buffer_attach(&b->device, id, fd, size, access));
 }
 
-bool bhi_backend_exports(const struct bhi_backend *b) {
+static bool exports(const struct bhi_backend *backend) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     return b->device.exports;
 }
 
-int bhi_backend_make(struct bhi_backend *b, uint64_t id, uint64_t size) {
+static int make(struct bhi_backend *backend, uint64_t id, uint64_t size) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     int fd;
-    bhi_backend_detach(b, id);
-    const struct bhi_vk_once once = {b->primer, b->fence, &b->lost};
+    bhi_backend_detach(backend, id);
+    const struct bhi_vk_once once = {b->primer, b->fence, &b->base.lost};
     keep(b, id, bhi_vk_export_make(&b->device, &once, id, size, &fd));
     return fd;
 }
 
-bool bhi_backend_is_full(const struct bhi_backend *b, uint64_t id) {
+static bool is_full(const struct bhi_backend *backend, uint64_t id) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     const struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
     return buffer && buffer->error.status == BH_OUT_OF_DEVICE_MEMORY;
 }
 
-bool bhi_backend_clear(struct bhi_backend *b, uint64_t id) {
+static bool clear(struct bhi_backend *backend, uint64_t id) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_vk_buffer *buffer = bhi_map_get(&b->buffers, id);
-    const struct bhi_vk_once once = {b->primer, b->fence, &b->lost};
+    const struct bhi_vk_once once = {b->primer, b->fence, &b->base.lost};
     if (!buffer || buffer->pointer || buffer->error.status != BH_OK) {
         return false;
     }
@@ -267,43 +266,52 @@ bool bhi_backend_clear(struct bhi_backend *b, uint64_t id) {
     return true;
 }
 
-void bhi_backend_import(struct bhi_backend *b, uint64_t id, int fd, uint64_t size) {
-    bhi_backend_detach(b, id);
+static void import(struct bhi_backend *backend, uint64_t id, int fd, uint64_t size) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
+    bhi_backend_detach(backend, id);
     keep(b, id, bhi_vk_export_import(&b->device, id, fd, size));
 }
 
-void bhi_backend_detach(struct bhi_backend *b, uint64_t id) {
+static void detach(struct bhi_backend *backend, uint64_t id) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_vk_buffer *buffer = bhi_map_remove(&b->buffers, id);
     if (buffer) {
         drop_buffer(b, buffer);
     }
 }
 
-void bhi_backend_abort(struct bhi_backend *b, uint64_t seq) {
+static void abort_record(struct bhi_backend *backend, uint64_t seq) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     bhi_vk_abort_one(&b->abort, seq);
 }
 
-void bhi_backend_abort_all(struct bhi_backend *b) {
+static void abort_all(struct bhi_backend *backend) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     bhi_vk_abort_all(&b->abort);
 }
 
-bool bhi_backend_aborts(const struct bhi_backend *b) {
+static bool aborts(const struct bhi_backend *backend) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     return b->abort.visible_to_kernels;
 }
 
-int bhi_backend_words(struct bhi_backend *b, uint64_t *out_bytes) {
+static int words(struct bhi_backend *backend, uint64_t *out_bytes) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     return bhi_vk_abort_export(&b->device, &b->abort, out_bytes);
 }
 
-void bhi_backend_cache_attach(struct bhi_backend *b, int fd, uint64_t room) {
+static void cache_attach(struct bhi_backend *backend, int fd, uint64_t room) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     bhi_vk_cache_attach(&b->device, &b->cache, fd, room);
 }
 
-void bhi_backend_cache_save(struct bhi_backend *b, bool idle) {
+static void cache_save(struct bhi_backend *backend, bool idle) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     bhi_vk_cache_save(&b->device, &b->cache, idle);
 }
 
-void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *out) {
+static void counts(const struct bhi_backend *backend, struct bhi_backend_counts *out) {
+    const struct bhi_vk_backend *b = bhi_vk_const(backend);
     *out = (struct bhi_backend_counts){
         .queue_submits = b->queue_submits,
         .copy_submits = b->copy_submits,
@@ -315,7 +323,8 @@ void bhi_backend_counts(const struct bhi_backend *b, struct bhi_backend_counts *
 
 /* The warm-up uses what every submission uses: a kernel, a buffer (the scratch words of the markers
  * page), a record. */
-bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
+static bool warm_up(struct bhi_backend *backend, struct bhi_error *error) {
+    struct bhi_vk_backend *b = bhi_vk(backend);
     struct bhi_msg_kernel_create kernel = {
         .kernel = UINT64_MAX, .code_bytes = sizeof warm_up_code, .trusted = 1, .entry = "main"};
     memcpy(kernel.name, "warm-up", sizeof "warm-up");
@@ -339,13 +348,13 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     };
     const struct bhi_lane_record *record = &job.record;
     struct bhi_result result;
-    bhi_backend_kernel_create(b, &kernel, warm_up_code, NULL, 0);
+    bhi_backend_kernel_create(backend, &kernel, warm_up_code, NULL, 0);
     if (!bhi_map_put(&b->buffers, UINT64_MAX, &b->page_buffer)) {
         BHI_ERROR(error, BH_REASON_HOST_MEMORY, NULL, .text = "the warm-up");
         return false;
     }
     b->page->scratch[0] = 0;
-    const bool alive = bhi_backend_run(b, &record, 1, &result, error);
+    const bool alive = bhi_backend_run(backend, &record, 1, &result, error);
     bhi_map_remove(&b->buffers, UINT64_MAX);
     bhi_vk_recordings_forget(&b->recordings, &b->page_buffer);
     bhi_vk_groups_forget(&b->groups, &b->page_buffer, NULL);
@@ -353,7 +362,7 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     if (warm && b->kernels.reflected_first == warm) {
         b->kernels.reflected_first = b->kernels.reflected_last = NULL; /* not for the host */
     }
-    bhi_backend_kernel_destroy(b, UINT64_MAX);
+    bhi_backend_kernel_destroy(backend, UINT64_MAX);
     b->queue_submits = 0;
     if (error->status == BH_OK && !alive) {
         BHI_ERROR(error, BH_REASON_LOST, .text = "after its first work");
@@ -365,3 +374,36 @@ bool bhi_backend_warm_up(struct bhi_backend *b, struct bhi_error *error) {
     return error->status == BH_OK && bhi_vk_copies_warm_up(b, error) &&
            bhi_vk_reserve_code(&b->device, error);
 }
+
+const struct bhi_backend_ops bhi_vulkan = {
+    .create = create,
+    .devices = devices,
+    .survey = survey,
+    .destroy = destroy,
+    .warm_up = warm_up,
+    .attach = attach,
+    .exports = exports,
+    .make = make,
+    .is_full = is_full,
+    .clear = clear,
+    .import = import,
+    .detach = detach,
+    .kernel_create = kernel_create,
+    .kernel_destroy = kernel_destroy,
+    .learn = bhi_vk_learn,
+    .next_reflection = next_reflection,
+    .run = bhi_vk_run,
+    .warm = bhi_vk_warm,
+    .counts = counts,
+    .cache_attach = cache_attach,
+    .cache_save = cache_save,
+    .copies = bhi_vk_copies,
+    .copy_room = bhi_vk_copy_room,
+    .copy_fits = bhi_vk_copy_fits,
+    .copy_begin = bhi_vk_copy_begin,
+    .copy_end = bhi_vk_copy_end,
+    .abort = abort_record,
+    .abort_all = abort_all,
+    .aborts = aborts,
+    .words = words,
+};
